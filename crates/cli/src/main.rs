@@ -1,0 +1,3 @@
+//! The numalab command.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Other tools' topology formats to the numalab machine model and back.

@@ -1,0 +1,1 @@
+//! A NUMA-aware page-frame allocator without a heap.

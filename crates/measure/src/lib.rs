@@ -1,0 +1,1 @@
+//! From plans to records: threads, placement, and windows until the interval is narrow.

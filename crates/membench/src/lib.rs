@@ -1,0 +1,1 @@
+//! The measuring loops: cycles, pointer chases, memory streams and timers.

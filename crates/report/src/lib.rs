@@ -1,0 +1,1 @@
+//! Records to terminal text, Markdown, HTML, CSV and JSON.

@@ -1,0 +1,1 @@
+//! Intervals, effects, tests and verdicts for measurements.

@@ -1,0 +1,1 @@
+//! A NUMA machine as a value: nodes, cpus, memory ranges, distances and caches.
