@@ -1,1 +1,27 @@
-//! A NUMA machine as a value: nodes, cpus, memory ranges, distances and caches.
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod access;
+mod cache;
+mod cpu;
+mod distance;
+mod finding;
+mod id;
+mod id_set;
+mod machine;
+mod memory;
+mod node;
+
+pub use access::{AccessAttributes, AccessClass};
+pub use cache::{Cache, CacheKind};
+pub use cpu::Cpu;
+pub use distance::{DistanceError, Distances, LOCAL_DISTANCE};
+pub use finding::{Finding, Severity};
+pub use id::{CpuId, Id, NodeId, ProximityDomain};
+pub use id_set::{CpuSet, IdListError, IdSet, MAX_ID, NodeSet};
+pub use machine::{Allowed, CpuGroup, Machine};
+pub use memory::{MemoryKind, MemoryRange};
+pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};

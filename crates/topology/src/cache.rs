@@ -1,0 +1,35 @@
+//! Caches.
+
+use crate::id_set::CpuSet;
+
+/// What a cache holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
+pub enum CacheKind {
+    /// Data only.
+    Data,
+    /// Instructions only.
+    Instruction,
+    /// Both.
+    Unified,
+}
+
+/// One cache, as the system reports it. A reported size need not be the size
+/// that a program gets: measure before relying on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Cache {
+    /// The level, 1 nearest to the core.
+    pub level: u8,
+    /// What it holds.
+    pub kind: CacheKind,
+    /// Capacity in bytes, if reported.
+    pub size_bytes: Option<u64>,
+    /// Line size in bytes, if reported.
+    pub line_bytes: Option<u32>,
+    /// Associativity, if reported; 0 never occurs (fully associative is `None`).
+    pub ways: Option<u32>,
+    /// The cpus that share it.
+    pub cpus: CpuSet,
+}

@@ -1,0 +1,120 @@
+//! Distances between nodes.
+
+use alloc::vec::Vec;
+
+/// The distance of a node to itself (ACPI 6.5, section 5.2.17): every other
+/// distance is relative to it, so 20 means twice the cost of local memory.
+pub const LOCAL_DISTANCE: u8 = 10;
+
+/// A square matrix of distances by dense node index, 0 to 255, as the firmware
+/// gives them; an entry can be unknown.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(transparent))]
+pub struct Distances {
+    rows: Vec<Vec<Option<u8>>>,
+}
+
+/// Why rows are no distance matrix.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DistanceError {
+    /// A row is longer or shorter than there are rows.
+    #[error("row {row} of the distance matrix has {found} values, expected {expected}")]
+    NotSquare {
+        /// The row's index.
+        row: usize,
+        /// Values in that row.
+        found: usize,
+        /// Rows in the matrix.
+        expected: usize,
+    },
+}
+
+impl Distances {
+    /// A matrix for `nodes` nodes in which nothing is known.
+    #[must_use]
+    pub fn unknown(nodes: usize) -> Self {
+        Self {
+            rows: (0..nodes)
+                .map(|_| (0..nodes).map(|_| None).collect())
+                .collect(),
+        }
+    }
+
+    /// A matrix in which every node is [`LOCAL_DISTANCE`] from itself and
+    /// `remote` from every other.
+    #[must_use]
+    pub fn uniform(nodes: usize, remote: u8) -> Self {
+        let row = |from| {
+            (0..nodes)
+                .map(|to| Some(if from == to { LOCAL_DISTANCE } else { remote }))
+                .collect()
+        };
+        Self {
+            rows: (0..nodes).map(row).collect(),
+        }
+    }
+
+    /// The matrix with these rows: `rows[from][to]`.
+    ///
+    /// # Errors
+    /// [`DistanceError::NotSquare`] if a row's length differs from the number of rows.
+    pub fn from_rows(rows: &[Vec<u8>]) -> Result<Self, DistanceError> {
+        let expected = rows.len();
+        for (row, values) in rows.iter().enumerate() {
+            if values.len() != expected {
+                return Err(DistanceError::NotSquare {
+                    row,
+                    found: values.len(),
+                    expected,
+                });
+            }
+        }
+        Ok(Self {
+            rows: rows
+                .iter()
+                .map(|row| row.iter().copied().map(Some).collect())
+                .collect(),
+        })
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether the matrix covers no node.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// The distance between two dense node indices, if known.
+    #[must_use]
+    pub fn get(&self, from: usize, to: usize) -> Option<u8> {
+        *self.rows.get(from)?.get(to)?
+    }
+
+    /// Records a distance; indices outside the matrix change nothing.
+    pub fn set(&mut self, from: usize, to: usize, distance: u8) {
+        if let Some(entry) = self.rows.get_mut(from).and_then(|row| row.get_mut(to)) {
+            *entry = Some(distance);
+        }
+    }
+
+    /// Whether every entry is known.
+    #[must_use]
+    pub fn is_complete(&self) -> bool {
+        self.rows.iter().flatten().all(Option::is_some)
+    }
+
+    /// The known values that occur, each once, smallest first.
+    #[must_use]
+    pub fn values(&self) -> Vec<u8> {
+        let mut values: Vec<u8> = self.rows.iter().flatten().copied().flatten().collect();
+        values.sort_unstable();
+        values.dedup();
+        values
+    }
+}

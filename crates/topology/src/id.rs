@@ -1,0 +1,52 @@
+//! Numbers that name nodes, cpus and proximity domains.
+
+use core::fmt;
+
+/// A number that names something and may stand in an [`IdSet`](crate::IdSet).
+pub trait Id: Copy + Ord + fmt::Debug {
+    /// What is named, for messages: "cpu", "node".
+    const WHAT: &'static str;
+    /// The number.
+    fn number(self) -> u32;
+    /// The id with this number.
+    fn from_number(number: u32) -> Self;
+}
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident, $what:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+        #[cfg_attr(feature = "serde", serde(transparent))]
+        pub struct $name(pub u32);
+
+        impl Id for $name {
+            const WHAT: &'static str = $what;
+            fn number(self) -> u32 {
+                self.0
+            }
+            fn from_number(number: u32) -> Self {
+                Self(number)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+    };
+}
+
+id! {
+    /// A node as the operating system numbers it; numbers may have gaps.
+    NodeId, "node"
+}
+id! {
+    /// A logical cpu (hardware thread) as the operating system numbers it.
+    CpuId, "cpu"
+}
+id! {
+    /// A proximity domain of the firmware's tables (ACPI 6.5, section 5.2.16).
+    ProximityDomain, "proximity domain"
+}

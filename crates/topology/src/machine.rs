@@ -1,0 +1,167 @@
+//! The machine.
+
+use alloc::vec::Vec;
+
+use crate::access::AccessAttributes;
+use crate::cache::{Cache, CacheKind};
+use crate::cpu::Cpu;
+use crate::distance::Distances;
+use crate::id::{CpuId, NodeId};
+use crate::id_set::{CpuSet, NodeSet};
+use crate::memory::MemoryRange;
+use crate::node::{MemoryTier, Node};
+
+/// A machine: nodes and cpus in ascending order of their ids, and what joins them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Machine {
+    /// The nodes by ascending id; the position is the dense index.
+    pub nodes: Vec<Node>,
+    /// The cpus by ascending id, offline ones included.
+    pub cpus: Vec<Cpu>,
+    /// Distances by dense node index; empty where nothing is known.
+    pub distances: Distances,
+    /// The caches, each once.
+    pub caches: Vec<Cache>,
+    /// Physical memory by ascending base, where known.
+    pub ranges: Vec<MemoryRange>,
+    /// What the firmware says of accesses, where it says anything.
+    pub access: Vec<AccessAttributes>,
+    /// Memory tiers, fastest first, where the system has them.
+    pub tiers: Vec<MemoryTier>,
+    /// What the calling process may use, for a live machine.
+    pub allowed: Option<Allowed>,
+}
+
+/// What a process may use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+pub struct Allowed {
+    /// Cpus it may run on.
+    pub cpus: CpuSet,
+    /// Nodes it may take memory from.
+    pub memory_nodes: NodeSet,
+}
+
+/// Cpus that share something: a core, an L3 group, a package.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CpuGroup {
+    /// The number of the shared thing.
+    pub number: u32,
+    /// The cpus, offline ones included.
+    pub cpus: CpuSet,
+}
+
+impl Machine {
+    /// The node with this id.
+    #[must_use]
+    pub fn node(&self, id: NodeId) -> Option<&Node> {
+        self.node_index(id).and_then(|index| self.nodes.get(index))
+    }
+
+    /// The dense index of the node with this id.
+    #[must_use]
+    pub fn node_index(&self, id: NodeId) -> Option<usize> {
+        self.nodes.binary_search_by_key(&id, |node| node.id).ok()
+    }
+
+    /// The cpu with this id.
+    #[must_use]
+    pub fn cpu(&self, id: CpuId) -> Option<&Cpu> {
+        let index = self.cpus.binary_search_by_key(&id, |cpu| cpu.id).ok()?;
+        self.cpus.get(index)
+    }
+
+    /// The distance from one node to another, if known.
+    #[must_use]
+    pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
+        self.distances
+            .get(self.node_index(from)?, self.node_index(to)?)
+    }
+
+    /// The cpus that are online.
+    #[must_use]
+    pub fn online_cpus(&self) -> CpuSet {
+        self.cpus
+            .iter()
+            .filter(|cpu| cpu.online)
+            .map(|cpu| cpu.id)
+            .collect()
+    }
+
+    /// The nodes that are online and have memory.
+    #[must_use]
+    pub fn memory_nodes(&self) -> NodeSet {
+        let has_memory = |node: &&Node| node.online && node.memory_bytes > 0;
+        self.nodes
+            .iter()
+            .filter(has_memory)
+            .map(|node| node.id)
+            .collect()
+    }
+
+    /// The nodes that have at least one online cpu.
+    #[must_use]
+    pub fn cpu_nodes(&self) -> NodeSet {
+        self.cpus
+            .iter()
+            .filter(|cpu| cpu.online)
+            .filter_map(|cpu| cpu.node)
+            .collect()
+    }
+
+    /// Memory of all nodes in bytes.
+    #[must_use]
+    pub fn memory_bytes(&self) -> u64 {
+        self.nodes
+            .iter()
+            .fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
+    }
+
+    /// The packages (sockets) by their number.
+    #[must_use]
+    pub fn packages(&self) -> Vec<CpuGroup> {
+        self.groups(|cpu| cpu.package)
+    }
+
+    /// The cores by dense index: SMT siblings are in one group.
+    #[must_use]
+    pub fn cores(&self) -> Vec<CpuGroup> {
+        self.groups(|cpu| cpu.core)
+    }
+
+    /// The L3 groups (CCDs on AMD) by dense index.
+    #[must_use]
+    pub fn l3_groups(&self) -> Vec<CpuGroup> {
+        self.groups(|cpu| cpu.l3_group)
+    }
+
+    /// The caches that hold data for `cpu`, nearest first.
+    #[must_use]
+    pub fn data_caches_of(&self, cpu: CpuId) -> Vec<&Cache> {
+        let holds_data =
+            |cache: &&Cache| cache.kind != CacheKind::Instruction && cache.cpus.contains(cpu);
+        let mut caches: Vec<&Cache> = self.caches.iter().filter(holds_data).collect();
+        caches.sort_by_key(|cache| cache.level);
+        caches
+    }
+
+    fn groups(&self, number_of: impl Fn(&Cpu) -> Option<u32>) -> Vec<CpuGroup> {
+        let mut groups: Vec<CpuGroup> = Vec::new();
+        for cpu in &self.cpus {
+            let Some(number) = number_of(cpu) else {
+                continue;
+            };
+            match groups.binary_search_by_key(&number, |group| group.number) {
+                Ok(index) => {
+                    groups[index].cpus.insert(cpu.id);
+                }
+                Err(index) => {
+                    let cpus = CpuSet::from_iter([cpu.id]);
+                    groups.insert(index, CpuGroup { number, cpus });
+                }
+            }
+        }
+        groups
+    }
+}
