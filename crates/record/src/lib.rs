@@ -1,1 +1,27 @@
-//! The one result type of numalab: environment, machine, placement with proof, raw samples.
+//! The one result type of numalab: what was measured, where, with which proof,
+//! and every raw sample. Versioned and serialised here; nothing is analysed.
+//!
+//! A run lies in one directory. `run.json` holds a [`Run`], written once before
+//! the first sample; `cells.jsonl` gets a [`Finished`] cell a line, and
+//! `samples.csv` a [`Sample`] a line, both append-only, so that an interrupted
+//! run loses nothing. [`Document`] joins the three for analysis and for JSON.
+#![forbid(unsafe_code)]
+
+mod cell;
+mod csv;
+mod document;
+mod metric;
+mod placement;
+mod run;
+mod sample;
+
+pub use cell::{
+    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, IsaName,
+    LatencyCell, LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
+};
+pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
+pub use document::{CellResult, Document, DocumentError};
+pub use metric::{Metric, Unit};
+pub use placement::{Placement, ProofMethod};
+pub use run::{Environment, Run, SCHEMA};
+pub use sample::Sample;

@@ -1,0 +1,251 @@
+//! What is measured: one cell of a plan.
+
+use core::fmt;
+
+use numalab_topology::{CpuId, NodeId};
+use serde::{Deserialize, Serialize};
+
+use crate::placement::Placement;
+
+/// The name of a cell, unique and stable within its plan.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct CellId(pub String);
+
+impl fmt::Display for CellId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One thing to measure.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Its name.
+    pub id: CellId,
+    /// What is done.
+    #[serde(flatten)]
+    pub experiment: Experiment,
+}
+
+/// What is done in a cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Experiment {
+    /// A chase of dependent loads.
+    Latency(LatencyCell),
+    /// Streams of all workers at once.
+    Bandwidth(BandwidthCell),
+    /// A chase while other workers load the memory.
+    Loaded(LoadedCell),
+    /// A cache line going back and forth between two cpus.
+    C2c(C2cCell),
+    /// L1 load-to-use over a dependent add, and the core clock, on one cpu.
+    Core {
+        /// The cpu.
+        cpu: CpuId,
+    },
+}
+
+/// One worker: a cpu and the node whose memory it uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct WorkerPlan {
+    /// The cpu.
+    pub cpu: CpuId,
+    /// The node of its memory.
+    pub node: NodeId,
+}
+
+/// The order in which memory is visited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(tag = "order", content = "bytes", rename_all = "kebab-case")]
+pub enum AccessPattern {
+    /// Random over the whole buffer.
+    Random,
+    /// Random within blocks of the pages' size, blocks in random order: TLB hits.
+    PageLocal,
+    /// A fixed step in bytes.
+    Stride(u64),
+    /// Ascending addresses.
+    Sequential,
+}
+
+/// The pages that back a buffer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Pages {
+    /// Base pages, transparent huge pages off.
+    #[serde(rename = "4k")]
+    Base,
+    /// Transparent huge pages.
+    #[serde(rename = "thp")]
+    Transparent,
+    /// Reserved huge pages of 2 MiB.
+    #[serde(rename = "2m")]
+    Huge2M,
+    /// Reserved huge pages of 1 GiB.
+    #[serde(rename = "1g")]
+    Huge1G,
+}
+
+impl Pages {
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Base => "4k",
+            Self::Transparent => "thp",
+            Self::Huge2M => "2m",
+            Self::Huge1G => "1g",
+        }
+    }
+}
+
+/// Who chases at the same time.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum Team {
+    /// Nobody else.
+    #[default]
+    Serial,
+    /// Every worker of the same plan and size.
+    Concurrent,
+}
+
+/// A latency cell: one worker's chase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LatencyCell {
+    /// The worker.
+    pub worker: WorkerPlan,
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages.
+    pub pages: Pages,
+    /// Whether others chase at the same time.
+    pub team: Team,
+}
+
+/// What a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamKernel {
+    /// Loads only.
+    Read,
+    /// Stores that allocate in the cache.
+    Write,
+    /// Stores that bypass the cache.
+    WriteNt,
+    /// `a = b` with ordinary stores.
+    Copy,
+    /// `a = b` with stores that bypass the cache.
+    CopyNt,
+    /// `a = b + s * c` with ordinary stores.
+    Triad,
+}
+
+impl StreamKernel {
+    /// Every kernel.
+    pub const ALL: [Self; 6] = [
+        Self::Read,
+        Self::Write,
+        Self::WriteNt,
+        Self::Copy,
+        Self::CopyNt,
+        Self::Triad,
+    ];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteNt => "write-nt",
+            Self::Copy => "copy",
+            Self::CopyNt => "copy-nt",
+            Self::Triad => "triad",
+        }
+    }
+}
+
+/// The name of an instruction set: `avx512`, `neon`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct IsaName(pub String);
+
+/// A bandwidth cell: all workers stream at once. Values count the bytes that the
+/// program asked to move, as STREAM does: a store that allocates in the cache
+/// moves one more line than is counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct BandwidthCell {
+    /// The workers.
+    pub workers: Vec<WorkerPlan>,
+    /// What each does.
+    pub kernel: StreamKernel,
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// Bytes of all buffers of one worker together.
+    pub size_bytes: u64,
+    /// The pages.
+    pub pages: Pages,
+    /// The instruction set.
+    pub isa: IsaName,
+}
+
+/// A loaded-latency cell: one chaser against load workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LoadedCell {
+    /// The chaser.
+    pub chaser: WorkerPlan,
+    /// The load workers.
+    pub load: Vec<WorkerPlan>,
+    /// What each load worker does.
+    pub kernel: StreamKernel,
+    /// Pauses of a load worker between chunks: 0 is full speed, `None` no load at all.
+    pub delay: Option<u32>,
+    /// The buffer's length in bytes, chaser and load worker alike.
+    pub size_bytes: u64,
+    /// The pages.
+    pub pages: Pages,
+}
+
+/// A core-to-core cell.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct C2cCell {
+    /// The cpu that sends first.
+    pub from: CpuId,
+    /// The cpu that answers.
+    pub to: CpuId,
+    /// The node that the line's page lies on.
+    pub home: NodeId,
+}
+
+/// How a cell ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "kebab-case")]
+pub enum Outcome {
+    /// The interval became narrow enough.
+    Precise,
+    /// The budget was spent first; the samples stand.
+    BudgetSpent,
+    /// It could not be measured.
+    Failed {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A cell that ended, with the proof of where its workers were.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// The cell's name.
+    pub cell: CellId,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: Outcome,
+    /// Where each worker was, in the plan's order.
+    pub placements: Vec<Placement>,
+}

@@ -1,0 +1,148 @@
+//! A run and everything measured in it, in one value.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::cell::{Cell, CellId, Finished, Outcome};
+use crate::csv::{CsvError, parse_samples};
+use crate::metric::Metric;
+use crate::placement::Placement;
+use crate::run::{Run, SCHEMA};
+use crate::sample::Sample;
+
+/// One cell with all that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CellResult {
+    /// What was to be measured.
+    #[serde(flatten)]
+    pub cell: Cell,
+    /// How it ended; `None` if the run was interrupted before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Outcome>,
+    /// Where each worker was.
+    pub placements: Vec<Placement>,
+    /// Its samples in time order, disturbed ones included.
+    pub samples: Vec<Sample>,
+}
+
+impl CellResult {
+    /// The undisturbed values of `metric` in time order.
+    #[must_use]
+    pub fn values(&self, metric: Metric) -> Vec<f64> {
+        let wanted = |sample: &&Sample| sample.metric == metric && sample.disturbed.is_none();
+        self.samples
+            .iter()
+            .filter(wanted)
+            .map(|sample| sample.value)
+            .collect()
+    }
+}
+
+/// A run with its results.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Document {
+    /// What was known before.
+    #[serde(flatten)]
+    pub run: Run,
+    /// The cells in the plan's order.
+    pub cells: Vec<CellResult>,
+}
+
+/// Why files are no results of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum DocumentError {
+    /// `run.json` cannot be read.
+    #[error("run.json: {0}")]
+    Run(#[source] serde_json::Error),
+    /// The results were written by an incompatible version.
+    #[error("run.json has schema `{found}`, expected `{SCHEMA}`")]
+    Schema {
+        /// The schema found.
+        found: String,
+    },
+    /// A whole line of `cells.jsonl` cannot be read.
+    #[error("cells.jsonl, line {line}: {source}")]
+    Cells {
+        /// Line number from 1.
+        line: usize,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+    /// `samples.csv` cannot be read.
+    #[error("samples.csv: {0}")]
+    Samples(#[from] CsvError),
+}
+
+impl Document {
+    /// Joins the texts of the three files of a result directory. Last lines
+    /// without an end, as a crash leaves them, are dropped.
+    ///
+    /// # Errors
+    /// [`DocumentError`] names the file, the line and what is wrong.
+    pub fn from_files(run: &str, cells: &str, samples: &str) -> Result<Self, DocumentError> {
+        #[derive(Deserialize)]
+        struct Versioned {
+            schema: String,
+        }
+        let versioned: Versioned = serde_json::from_str(run).map_err(DocumentError::Run)?;
+        if versioned.schema != SCHEMA {
+            return Err(DocumentError::Schema {
+                found: versioned.schema,
+            });
+        }
+        let run: Run = serde_json::from_str(run).map_err(DocumentError::Run)?;
+        Ok(Self::join(
+            run,
+            parse_finished(cells)?,
+            parse_samples(samples)?,
+        ))
+    }
+
+    /// Joins a run with its finished cells and samples; what belongs to no
+    /// planned cell is dropped.
+    #[must_use]
+    pub fn join(run: Run, finished: Vec<Finished>, samples: Vec<Sample>) -> Self {
+        let unmeasured = |cell: &Cell| CellResult {
+            cell: cell.clone(),
+            ended: None,
+            placements: Vec::new(),
+            samples: Vec::new(),
+        };
+        let mut cells: Vec<CellResult> = run.plan.iter().map(unmeasured).collect();
+        let index: BTreeMap<CellId, usize> = run
+            .plan
+            .iter()
+            .enumerate()
+            .map(|(at, cell)| (cell.id.clone(), at))
+            .collect();
+        for done in finished {
+            if let Some(&at) = index.get(&done.cell) {
+                cells[at].ended = Some(done.outcome);
+                cells[at].placements = done.placements;
+            }
+        }
+        for sample in samples {
+            if let Some(&at) = index.get(&sample.cell) {
+                cells[at].samples.push(sample);
+            }
+        }
+        Self { run, cells }
+    }
+}
+
+fn parse_finished(text: &str) -> Result<Vec<Finished>, DocumentError> {
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    let lines = whole
+        .split('\n')
+        .enumerate()
+        .filter(|(_, line)| !line.is_empty());
+    lines
+        .map(|(index, line)| {
+            serde_json::from_str(line).map_err(|source| DocumentError::Cells {
+                line: index + 1,
+                source,
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,94 @@
+//! What a value measures.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The unit of a metric's values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Unit {
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Gigabytes (10^9 bytes) per second.
+    GigabytesPerSecond,
+    /// A ratio without unit.
+    Ratio,
+    /// Gigahertz.
+    Gigahertz,
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Nanoseconds => "ns",
+            Self::GigabytesPerSecond => "GB/s",
+            Self::Ratio => "x",
+            Self::Gigahertz => "GHz",
+        })
+    }
+}
+
+/// What a sample's value measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Metric {
+    /// Time of one dependent load in nanoseconds.
+    Latency,
+    /// Bytes moved per second by all workers together, in GB/s.
+    Bandwidth,
+    /// Time for a cache line to go to the other cpu and come back, in nanoseconds.
+    RoundTrip,
+    /// L1 load-to-use as a multiple of one dependent add.
+    LoadToUse,
+    /// Dependent adds per nanosecond: the core clock.
+    CoreClock,
+}
+
+impl Metric {
+    /// Every metric.
+    pub const ALL: [Self; 5] = [
+        Self::Latency,
+        Self::Bandwidth,
+        Self::RoundTrip,
+        Self::LoadToUse,
+        Self::CoreClock,
+    ];
+
+    /// The unit of its values.
+    #[must_use]
+    pub fn unit(self) -> Unit {
+        match self {
+            Self::Latency | Self::RoundTrip => Unit::Nanoseconds,
+            Self::Bandwidth => Unit::GigabytesPerSecond,
+            Self::LoadToUse => Unit::Ratio,
+            Self::CoreClock => Unit::Gigahertz,
+        }
+    }
+
+    /// Whether a smaller value is better.
+    #[must_use]
+    pub fn lower_is_better(self) -> bool {
+        match self {
+            Self::Latency | Self::RoundTrip | Self::LoadToUse => true,
+            Self::Bandwidth | Self::CoreClock => false,
+        }
+    }
+
+    /// Its name in files: `latency`, `round-trip`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+            Self::RoundTrip => "round-trip",
+            Self::LoadToUse => "load-to-use",
+            Self::CoreClock => "core-clock",
+        }
+    }
+
+    /// The metric with this name in files.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|metric| metric.name() == name)
+    }
+}

@@ -1,0 +1,73 @@
+//! What is known before the first sample.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::Machine;
+use serde::{Deserialize, Serialize};
+
+use crate::cell::Cell;
+
+/// The version of every serialised form in this crate.
+pub const SCHEMA: &str = "numalab/1";
+
+/// Facts about the system that a measurement may depend on, by name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment {
+    /// Value by name: `kernel`, `cpu_model`, `thp_enabled`.
+    pub facts: BTreeMap<String, String>,
+}
+
+impl Environment {
+    /// The names whose values differ, with both values; an absent one is `None`.
+    #[must_use]
+    pub fn differences<'a>(
+        &'a self,
+        other: &'a Self,
+    ) -> Vec<(&'a str, Option<&'a str>, Option<&'a str>)> {
+        let mut names: Vec<&str> = self
+            .facts
+            .keys()
+            .chain(other.facts.keys())
+            .map(String::as_str)
+            .collect();
+        names.sort_unstable();
+        names.dedup();
+        let value = |facts: &'a BTreeMap<String, String>, name| facts.get(name).map(String::as_str);
+        names
+            .into_iter()
+            .map(|name| (name, value(&self.facts, name), value(&other.facts, name)))
+            .filter(|(_, here, there)| here != there)
+            .collect()
+    }
+}
+
+/// A run: everything that is known before its first sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Run {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// What kind of run: `measure`, `latency`.
+    pub name: String,
+    /// The user's label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Version of numalab.
+    pub version: String,
+    /// The command line as given.
+    pub command: Vec<String>,
+    /// Start in milliseconds since 1970-01-01 UTC.
+    pub started_unix_ms: u64,
+    /// The seed of everything random in the run.
+    pub seed: u64,
+    /// Relative half width of an interval at which a cell ends: 0.01 is 1 %.
+    pub precision: f64,
+    /// Time allowed for all cells in nanoseconds.
+    pub budget_ns: u64,
+    /// Facts about the system.
+    pub environment: Environment,
+    /// The machine.
+    pub machine: Machine,
+    /// What is to be measured, in order.
+    pub plan: Vec<Cell>,
+}

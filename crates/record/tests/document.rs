@@ -1,0 +1,148 @@
+//! A result directory's texts come back as the document that was written.
+
+use std::collections::BTreeMap;
+
+use numalab_record::*;
+use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
+
+fn cell(id: &str, size_bytes: u64) -> Cell {
+    Cell {
+        id: CellId(id.into()),
+        experiment: Experiment::Latency(LatencyCell {
+            worker: WorkerPlan {
+                cpu: CpuId(0),
+                node: NodeId(0),
+            },
+            size_bytes,
+            pattern: AccessPattern::Stride(256),
+            pages: Pages::Transparent,
+            team: Team::Serial,
+        }),
+    }
+}
+
+fn run() -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        name: "latency".into(),
+        label: None,
+        version: "0.1.0".into(),
+        command: vec!["numalab".into(), "latency".into()],
+        started_unix_ms: 1,
+        seed: 7,
+        precision: 0.01,
+        budget_ns: 1_000_000,
+        environment: Environment::default(),
+        machine: Machine::default(),
+        plan: vec![cell("a", 4096), cell("b", 8192)],
+    }
+}
+
+fn finished(id: &str) -> Finished {
+    let placement = Placement {
+        cpu: CpuId(0),
+        cpu_node: Some(NodeId(0)),
+        affinity: CpuSet::from_iter([CpuId(0)]),
+        memory_node: NodeId(0),
+        address: 0x7f00_0000_0000,
+        buffer_bytes: 4096,
+        method: ProofMethod::MovePages,
+        pages_checked: 1,
+        pages_per_node: BTreeMap::from([(NodeId(0), 1)]),
+        bytes_per_page_size: BTreeMap::from([(4096, 4096)]),
+    };
+    Finished {
+        cell: CellId(id.into()),
+        outcome: Outcome::Precise,
+        placements: vec![placement],
+    }
+}
+
+fn sample(id: &str, value: f64) -> Sample {
+    Sample {
+        cell: CellId(id.into()),
+        metric: Metric::Latency,
+        index: 0,
+        value,
+        start_ns: 5,
+        duration_ns: 6,
+        work: 7,
+        disturbed: None,
+    }
+}
+
+fn files() -> (String, String, String) {
+    let run = serde_json::to_string_pretty(&run()).expect("run serialises");
+    let cells = format!(
+        "{}\n",
+        serde_json::to_string(&finished("a")).expect("cell serialises")
+    );
+    let mut samples = format!("{CSV_HEADER}\n");
+    write_sample(&mut samples, &sample("a", 1.25));
+    write_sample(&mut samples, &sample("unplanned", 9.0));
+    (run, cells, samples)
+}
+
+#[test]
+fn a_directory_written_is_the_document_read() {
+    let (run_text, cells, samples) = files();
+    let document = Document::from_files(&run_text, &cells, &samples).expect("readable");
+    assert_eq!(document.run, run());
+    assert_eq!(document.cells[0].ended, Some(Outcome::Precise));
+    assert_eq!(document.cells[0].placements, finished("a").placements);
+    assert_eq!(document.cells[0].values(Metric::Latency), [1.25]);
+    assert_eq!(document.cells[1].ended, None);
+}
+
+#[test]
+fn a_document_survives_json() {
+    let (run_text, cells, samples) = files();
+    let document = Document::from_files(&run_text, &cells, &samples).expect("readable");
+    let json = serde_json::to_string(&document).expect("serialises");
+    assert_eq!(
+        serde_json::from_str::<Document>(&json).expect("reads back"),
+        document
+    );
+}
+
+#[test]
+fn a_line_of_cells_cut_off_by_a_crash_is_dropped() {
+    let (run_text, cells, samples) = files();
+    let cut = format!("{cells}{}", &cells[..cells.len() / 2]);
+    let document = Document::from_files(&run_text, &cut, &samples).expect("readable");
+    assert_eq!(document.cells[0].ended, Some(Outcome::Precise));
+}
+
+#[test]
+fn results_of_another_schema_are_refused_by_its_name() {
+    let (run_text, cells, samples) = files();
+    let other = run_text.replace(SCHEMA, "numalab/99");
+    let error = Document::from_files(&other, &cells, &samples).expect_err("unknown schema");
+    assert_eq!(
+        error.to_string(),
+        "run.json has schema `numalab/99`, expected `numalab/1`"
+    );
+}
+
+#[test]
+fn every_difference_of_two_environments_is_named_once() {
+    let facts = |pairs: &[(&str, &str)]| Environment {
+        facts: pairs
+            .iter()
+            .map(|(k, v)| ((*k).into(), (*v).into()))
+            .collect(),
+    };
+    let here = facts(&[("kernel", "6.1"), ("thp", "always")]);
+    let there = facts(&[
+        ("kernel", "6.12"),
+        ("thp", "always"),
+        ("governor", "performance"),
+    ]);
+    assert_eq!(
+        here.differences(&there),
+        [
+            ("governor", None, Some("performance")),
+            ("kernel", Some("6.1"), Some("6.12"))
+        ]
+    );
+}
