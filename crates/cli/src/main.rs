@@ -1,3 +1,45 @@
-//! The numalab command.
+//! The numalab command: typed arguments, then checked plans, then calls.
+#![forbid(unsafe_code)]
 
-fn main() {}
+mod args;
+mod command;
+mod failure;
+mod output;
+mod progress;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(usage) => {
+            // Help and version are no errors; a closed pipe is none of ours.
+            let _ = usage.print();
+            return if usage.use_stderr() { failure::USAGE } else { ExitCode::SUCCESS };
+        }
+    };
+    match run(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(),
+    }
+}
+
+fn run(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Measure(args) => command::measure::run(&args),
+        Command::Topology(args) => command::topology::run(&args),
+        Command::Latency(args) => command::latency::run(&args),
+        Command::Bandwidth(args) => command::bandwidth::run(&args),
+        Command::Loaded(args) => command::loaded::run(&args),
+        Command::C2c(args) => command::c2c::run(&args),
+        Command::Compare(args) => command::compare::run(&args),
+        Command::Report(args) => command::report::run(&args),
+        Command::Completions { shell } => command::completions::run(shell),
+        Command::Man { directory } => command::man::run(&directory),
+    }
+}

@@ -1,0 +1,300 @@
+//! The command line as typed.
+
+mod measuring;
+mod value;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use numalab_measure::plan::MatrixShape;
+use numalab_record::{AccessPattern, StreamKernel};
+use numalab_stats::Error as StatsError;
+
+pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use value::SizeList;
+
+/// What memory placement costs on a machine, and whether a change really helps.
+#[derive(Debug, Parser)]
+#[command(name = "numalab", version, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Start here:
+  numalab measure                    everything worth knowing, in about a minute
+  numalab topology                   what this machine is
+  numalab latency --nodes 0,1        what memory of node 1 costs beside node 0's
+  numalab compare results/A results/B   what changed, and whether it is beyond noise
+
+Exit codes:
+  0  done                            3  this machine lacks what is needed
+  1  failed while running            4  --fail-if worse found worse
+  2  usage or bad input              5  a check found errors in its input")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure everything worth knowing about this machine, and write a report
+    Measure(MeasureArgs),
+    /// Show nodes, cpus, caches, memory and distances
+    Topology(TopologyArgs),
+    /// Measure memory latency by size, cpu and node
+    Latency(LatencyArgs),
+    /// Measure memory bandwidth by kernel, cpus and node
+    Bandwidth(BandwidthArgs),
+    /// Measure latency while other cpus load the memory
+    Loaded(LoadedArgs),
+    /// Measure how long a cache line takes between two cpus
+    C2c(C2cArgs),
+    /// Say what changed between two results, and whether it is beyond noise
+    Compare(CompareArgs),
+    /// Make the report of a result directory again from its raw samples
+    Report(ReportArgs),
+    /// Print a completion script for a shell
+    #[command(after_help = "Example:\n  numalab completions bash > ~/.local/share/bash-completion/completions/numalab")]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages
+    #[command(after_help = "Example:\n  numalab man ~/.local/share/man/man1")]
+    Man {
+        /// Directory for the pages; it must exist
+        directory: PathBuf,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab measure                          about a minute, results/measure-<time>/
+  numalab measure --quick --baseline results/good --fail-if worse
+                                           a health check: exit 4 if anything got worse
+  numalab measure --resume results/measure-20261121-024500
+                                           go on after an interruption
+  numalab measure --dry-run                what would be measured, and how long it takes")]
+pub(crate) struct MeasureArgs {
+    /// About 10 seconds: one cpu for each node, fewer sizes and kernels
+    #[arg(long, conflicts_with = "thorough")]
+    pub quick: bool,
+    /// As long as it takes: every cpu, sizes to 8 GiB, all pairs
+    #[arg(long)]
+    pub thorough: bool,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+    /// Go on with an interrupted run in its directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
+    pub resume: Option<PathBuf>,
+    /// Compare with an earlier result directory
+    #[arg(long, value_name = "DIR")]
+    pub baseline: Option<PathBuf>,
+    /// With --baseline: exit 4 if anything is worse
+    #[arg(long, value_name = "WHAT", requires = "baseline")]
+    pub fail_if: Option<FailIf>,
+    /// With --baseline: changes up to this many percent are within the noise of two runs
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub margin: f64,
+}
+
+/// What makes a comparison fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailIf {
+    /// A cell is worse beyond the margin
+    Worse,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab topology
+  numalab topology --format json
+  numalab topology --source sysfs:/tmp/copy     a copied tree with sys/ and proc/ in it")]
+pub(crate) struct TopologyArgs {
+    /// Where from: sysfs (this machine) or sysfs:DIR (a copied tree)
+    #[arg(long, value_name = "SOURCE", default_value = "sysfs")]
+    pub source: String,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = TopologyFormat::Text)]
+    pub format: TopologyFormat,
+}
+
+/// How a topology is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopologyFormat {
+    /// At a glance
+    Text,
+    /// For machines
+    Json,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab latency                          curve over sizes, then the cpu x node matrix
+  numalab latency --size 256M --per node   node x node, one cpu for each node
+  numalab latency --size=1-16384           the sizes in MB, powers of two
+  numalab latency --size 1G --pages 4k --pattern page-local
+  numalab latency --size 512M --concurrent all cpus at once: interference")]
+pub(crate) struct LatencyArgs {
+    /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
+    #[arg(long, value_name = "SIZES")]
+    pub size: Option<SizeList>,
+    /// The order of visits: random, page-local, stride:N, sequential
+    #[arg(long, value_name = "PATTERN", default_value = "random", value_parser = value::pattern)]
+    pub pattern: AccessPattern,
+    /// Who stands for a node: each of its cpus, or the first
+    #[arg(long, value_enum, default_value_t = Per::Cpu)]
+    pub per: Per,
+    /// All chosen cpus chase at once
+    #[arg(long, conflicts_with = "serial")]
+    pub concurrent: bool,
+    /// One cpu after the other (the default); with --concurrent measured too: --both
+    #[arg(long)]
+    pub serial: bool,
+    /// One cpu after the other, then all at once, in one table
+    #[arg(long, conflicts_with_all = ["serial", "concurrent"])]
+    pub both: bool,
+    /// Print one row for each worker and a column for each size
+    #[arg(long)]
+    pub table: bool,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+/// Who stands for a node in a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Per {
+    /// Each of its cpus
+    Cpu,
+    /// One cpu for each node
+    Node,
+}
+
+impl From<Per> for MatrixShape {
+    fn from(per: Per) -> Self {
+        match per {
+            Per::Cpu => Self::PerCpu,
+            Per::Node => Self::PerNode,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab bandwidth                        every kernel on one cpu and on all, node x node
+  numalab bandwidth --kernel read,triad --cpus 0-7
+  numalab bandwidth --kernel read --pattern random
+  numalab bandwidth --kernel copy-nt --isa avx2 --size 1G
+
+Bytes are counted as the program asked to move them (as STREAM does): write, copy
+and triad with ordinary stores move one more line for each line stored.")]
+pub(crate) struct BandwidthArgs {
+    /// Kernels: read, write, write-nt, copy, copy-nt, triad
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
+    pub kernel: Vec<StreamKernel>,
+    /// Bytes of each worker's buffers together
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    pub size: Option<u64>,
+    /// The order of visits: sequential, stride:N, random
+    #[arg(long, value_name = "PATTERN", default_value = "sequential", value_parser = value::pattern)]
+    pub pattern: AccessPattern,
+    /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest here)
+    #[arg(long, value_name = "ISA")]
+    pub isa: Option<String>,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab loaded                           the first cpu chases, the others of its node read
+  numalab loaded --kernel write --cpus 0-15
+  numalab loaded --chaser-node 1           the chaser's memory is on node 1")]
+pub(crate) struct LoadedArgs {
+    /// What the load workers do: read, write, write-nt, copy, copy-nt, triad
+    #[arg(long, value_name = "KERNEL", default_value = "read", value_parser = value::kernel)]
+    pub kernel: StreamKernel,
+    /// Bytes of each worker's buffer
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
+    pub size: u64,
+    /// Node of the chaser's memory (default: the nearest)
+    #[arg(long, value_name = "NODE")]
+    pub chaser_node: Option<u32>,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab c2c                              all pairs, or a fair choice of them on a large machine
+  numalab c2c --cpus 0,8,16                these and no others")]
+pub(crate) struct C2cArgs {
+    /// At most about so many pairs
+    #[arg(long, value_name = "N", default_value_t = 2_016)]
+    pub pairs: usize,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab compare results/before results/after
+  numalab compare results/before results/after --margin 3 --fail-if worse")]
+pub(crate) struct CompareArgs {
+    /// The result directory to compare with
+    pub baseline: PathBuf,
+    /// The result directory in question
+    pub candidate: PathBuf,
+    /// Changes up to this many percent are within the noise of two runs
+    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    pub margin: f64,
+    /// Exit 4 if anything is worse
+    #[arg(long, value_name = "WHAT")]
+    pub fail_if: Option<FailIf>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab report results/measure-20261121-024500           report.md and report.html again
+  numalab report results/measure-20261121-024500 --format json")]
+pub(crate) struct ReportArgs {
+    /// The result directory
+    pub directory: PathBuf,
+    /// Print it instead of writing report.md and report.html
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+}
+
+/// The comparison's tolerance.
+pub(crate) fn tolerance(margin_percent: f64) -> Result<numalab_report::Tolerance, StatsError> {
+    numalab_report::Tolerance::percent(margin_percent)
+}

@@ -1,0 +1,73 @@
+//! Arguments that every measuring command takes.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use numalab_record::Pages;
+use numalab_topology::{CpuSet, NodeSet};
+
+use super::value;
+
+/// Which part of the machine.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Selection {
+    /// Cpus to measure on, such as 0-3,8 (default: all that this process may use)
+    #[arg(long, value_name = "LIST")]
+    pub cpus: Option<CpuSet>,
+    /// Nodes whose memory to measure, such as 0,1 (default: all)
+    #[arg(long, value_name = "LIST")]
+    pub nodes: Option<NodeSet>,
+    /// Pages behind the buffers: 4k, thp, 2m, 1g (default: thp where it is on, else 4k)
+    #[arg(long, value_name = "PAGES", value_parser = value::pages)]
+    pub pages: Option<Pages>,
+}
+
+/// When a cell ends.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Rules {
+    /// End a cell when its 95 % interval is this narrow
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percent)]
+    pub precision: f64,
+    /// Time for everything, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub budget: Option<Duration>,
+    /// Seed of everything random (default: from the clock; it is recorded)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+/// Where results go.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Output {
+    /// Keep the results in a new directory under DIR (measure does so by itself: results)
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// A word for the name of the result directory
+    #[arg(long, value_name = "WORD")]
+    pub label: Option<String>,
+    /// How to print the results
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// No progress, no summary: only errors, and what --format asks for
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Show what would be measured and how long it takes; start and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// How results are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For a terminal
+    Text,
+    /// Everything, with every raw sample
+    Json,
+    /// A row for each cell
+    Csv,
+    /// Markdown
+    Md,
+    /// One self-contained page
+    Html,
+}

@@ -1,0 +1,180 @@
+//! Values on the command line: sizes, patterns, percentages, times.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use numalab_measure::plan::curve_sizes;
+use numalab_record::{AccessPattern, Pages, StreamKernel};
+
+/// The largest size that a bare number in megabytes may name (as in seed 1's suite).
+const MOST_MB: u64 = 131_072;
+
+/// Sizes in bytes as given by `--size`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct SizeList(pub Vec<u64>);
+
+impl FromStr for SizeList {
+    type Err = String;
+
+    /// `256M`; `16K-1G` (two per octave); `32K,1M`; `2048` and `1-16384` are megabytes,
+    /// the latter by powers of two.
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some((from, to)) = text.split_once('-') {
+            return match (from.parse::<u64>(), to.parse::<u64>()) {
+                (Ok(from), Ok(to)) => megabyte_range(text, from, to),
+                _ => range(text, size(from)?, size(to)?),
+            };
+        }
+        text.split(',').map(size).collect::<Result<_, _>>().map(Self)
+    }
+}
+
+fn megabyte_range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
+    if from == 0 || to < from || to > MOST_MB {
+        return Err(format!("`{text}` is no range of megabytes from 1 to {MOST_MB}"));
+    }
+    let sizes = std::iter::successors(Some(from), |&size| Some(size * 2).filter(|&next| next <= to));
+    Ok(SizeList(sizes.map(|megabytes| megabytes << 20).collect()))
+}
+
+fn range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
+    if to < from {
+        return Err(format!("`{text}` ends before it begins"));
+    }
+    Ok(SizeList(curve_sizes(from, to)))
+}
+
+/// `256M`, `1.5G`, `64K`; a bare number is megabytes.
+pub(crate) fn size(text: &str) -> Result<u64, String> {
+    let expected = || format!("`{text}` is no size: expected a number with K, M, G or T, such as 256M");
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
+        "K" | "k" => 10,
+        "" | "M" | "m" => 20,
+        "G" | "g" => 30,
+        "T" | "t" => 40,
+        _ => return Err(expected()),
+    };
+    let (whole, half) = match number.split_once('.') {
+        Some((whole, "5")) => (whole, 1_u64),
+        Some((_, _)) => return Err(expected()),
+        None => (number, 0),
+    };
+    let whole: u64 = whole.parse().map_err(|_| expected())?;
+    let bytes = whole.checked_mul(1 << shift).and_then(|bytes| bytes.checked_add(half << (shift - 1)));
+    bytes.filter(|&bytes| bytes > 0).ok_or_else(expected)
+}
+
+/// `random`, `page-local`, `stride:256`, `sequential`.
+pub(crate) fn pattern(text: &str) -> Result<AccessPattern, String> {
+    match text {
+        "random" => Ok(AccessPattern::Random),
+        "page-local" => Ok(AccessPattern::PageLocal),
+        "sequential" => Ok(AccessPattern::Sequential),
+        _ => text
+            .strip_prefix("stride:")
+            .and_then(|bytes| bytes.parse().ok())
+            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
+            .map(AccessPattern::Stride)
+            .ok_or_else(|| {
+                format!(
+                    "`{text}` is no pattern: expected random, page-local, sequential or \
+                     stride:N with N a multiple of 64 bytes"
+                )
+            }),
+    }
+}
+
+/// `4k`, `thp`, `2m`, `1g`.
+pub(crate) fn pages(text: &str) -> Result<Pages, String> {
+    let all = [Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G];
+    let found = all.into_iter().find(|pages| pages.name().eq_ignore_ascii_case(text));
+    found.ok_or_else(|| format!("`{text}` are no pages: expected 4k, thp, 2m or 1g"))
+}
+
+/// `read`, `write`, `write-nt`, `copy`, `copy-nt`, `triad`.
+pub(crate) fn kernel(text: &str) -> Result<StreamKernel, String> {
+    let found = StreamKernel::ALL.into_iter().find(|kernel| kernel.name() == text);
+    found.ok_or_else(|| {
+        let names = StreamKernel::ALL.map(StreamKernel::name).join(", ");
+        format!("`{text}` is no kernel: expected {names}")
+    })
+}
+
+/// `1%` or `0.01`, as a ratio above 0 and below 1.
+pub(crate) fn percent(text: &str) -> Result<f64, String> {
+    let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
+    let ratio = number.trim().parse::<f64>().map(|number| number / scale);
+    ratio.ok().filter(|ratio| *ratio > 0.0 && *ratio < 1.0).ok_or_else(|| {
+        format!("`{text}` is no precision: expected a percentage such as 1% or a ratio such as 0.01")
+    })
+}
+
+/// `500ms`, `30s`, `5m`, `1h`; a bare number is seconds.
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let scale = match unit {
+        "ms" => 0.001,
+        "" | "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3_600.0,
+        _ => 0.0,
+    };
+    let seconds = number.parse::<f64>().map(|number| number * scale);
+    let positive = seconds.ok().filter(|seconds| *seconds > 0.0);
+    positive.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
+        format!("`{text}` is no time: expected a number with ms, s, m or h, such as 30s")
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Vec<u64> {
+        text.parse::<SizeList>().expect(text).0
+    }
+
+    #[test]
+    fn bare_numbers_are_megabytes_by_powers_of_two_as_in_seed_1() {
+        assert_eq!(sizes("1-8"), [1 << 20, 2 << 20, 4 << 20, 8 << 20]);
+        assert_eq!(sizes("2048"), [2 << 30]);
+        assert!("1-131073".parse::<SizeList>().is_err());
+        assert!("0-4".parse::<SizeList>().is_err());
+    }
+
+    #[test]
+    fn sizes_with_units_are_read_in_ranges_and_lists() {
+        assert_eq!(sizes("16K-32K"), [16 << 10, 24 << 10, 32 << 10]);
+        assert_eq!(sizes("32K,1.5M,1GiB"), [32 << 10, 3 << 19, 1 << 30]);
+    }
+
+    #[test]
+    fn nonsense_is_quoted_with_the_expected_form() {
+        for text in ["", "M", "12X", "1.7G", "99999999999999999999G", "0", "-5M", "1G-"] {
+            let error = text.parse::<SizeList>().expect_err(text);
+            assert!(error.contains("expected"), "{text}: {error}");
+        }
+        assert!("2G-1G".parse::<SizeList>().expect_err("reversed").contains("`2G-1G`"));
+    }
+
+    #[test]
+    fn times_and_percentages_have_units() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert!(duration("soon").is_err() && duration("0s").is_err());
+        assert_eq!(percent("1%"), Ok(0.01));
+        assert_eq!(percent("0.02"), Ok(0.02));
+        assert!(percent("0").is_err() && percent("150%").is_err());
+    }
+
+    #[test]
+    fn a_stride_is_a_multiple_of_a_line() {
+        assert_eq!(pattern("stride:256"), Ok(AccessPattern::Stride(256)));
+        assert!(pattern("stride:100").is_err());
+        assert!(pattern("zigzag").expect_err("unknown").contains("`zigzag`"));
+    }
+}

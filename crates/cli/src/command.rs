@@ -1,0 +1,13 @@
+//! One module for each command, and what measuring commands share.
+
+pub(crate) mod bandwidth;
+pub(crate) mod c2c;
+pub(crate) mod compare;
+pub(crate) mod completions;
+pub(crate) mod latency;
+pub(crate) mod loaded;
+pub(crate) mod man;
+pub(crate) mod measure;
+mod measuring;
+pub(crate) mod report;
+pub(crate) mod topology;

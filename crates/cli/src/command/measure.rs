@@ -1,0 +1,126 @@
+//! `numalab measure`.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Parser;
+use numalab_measure::{Effort, Keeper, MeasurePlan};
+use numalab_record::Document;
+
+use super::compare::{compare, fail_if, render};
+use super::measuring::{
+    Ground, complain, deliver, facts_now, interrupted, keeper_for, lab_for, measure_phases, new_run,
+    print_plan,
+};
+use crate::args::{Cli, Command, Format, MeasureArgs};
+use crate::failure::Failure;
+use crate::output;
+
+/// Where result directories go unless `-o` says otherwise.
+const RESULTS: &str = "results";
+
+/// Measures the machine, writes the reports, and compares if asked to.
+pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
+    let baseline = args.baseline.as_deref().map(numalab_measure::read).transpose()?;
+    let keeper = match &args.resume {
+        Some(directory) => resume(directory, args.output.quiet)?,
+        None => {
+            let ground = Ground::survey(&args.selection)?;
+            if args.output.dry_run {
+                return print_plan(&plan(&ground, effort(args)).foreseen());
+            }
+            measure(args, &ground)?
+        }
+    };
+    let document = keeper.document();
+    deliver(&document, keeper.directory(), &args.output)?;
+    point_to(keeper.directory(), args)?;
+    match (&args.baseline, baseline) {
+        (Some(path), Some(baseline)) => judge(args, path, &baseline, &document),
+        _ => Ok(()),
+    }
+}
+
+fn measure(args: &MeasureArgs, ground: &Ground) -> Result<Keeper, Failure> {
+    let effort = effort(args);
+    let run = new_run("measure", ground, &args.rules, &args.output, budget(effort));
+    let parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
+    go_on(keeper_for(run, Some(&parent))?, ground, effort, args.output.quiet)
+}
+
+/// Measures what the keeper does not have yet.
+fn go_on(
+    mut keeper: Keeper,
+    ground: &Ground,
+    effort: Effort,
+    quiet: bool,
+) -> Result<Keeper, Failure> {
+    let lab = lab_for(keeper.run())?;
+    let plan = plan(ground, effort);
+    let second = |document: &Document| plan.second_phase(document);
+    let tally = measure_phases(&lab, &mut keeper, &plan.first_phase(), second, quiet)
+        .map_err(|error| interrupted(error, &keeper))?;
+    complain(&tally)?;
+    Ok(keeper)
+}
+
+/// Goes on with an interrupted run, under the options that it was begun with.
+fn resume(directory: &Path, quiet: bool) -> Result<Keeper, Failure> {
+    let keeper = Keeper::resumed(directory)?;
+    let command = keeper.run().command.clone();
+    let begun = match Cli::try_parse_from(&command).map(|cli| cli.command) {
+        Ok(Command::Measure(begun)) => begun,
+        _ => {
+            let (directory, command) = (directory.display(), command.join(" "));
+            return Err(Failure::bad_input(format!(
+                "{directory} was begun by `{command}`: only a run of numalab measure can go on"
+            )));
+        }
+    };
+    let ground = Ground::survey(&begun.selection)?;
+    keeper.check_same_system(&facts_now())?;
+    go_on(keeper, &ground, effort(&begun), quiet)
+}
+
+fn plan(ground: &Ground, effort: Effort) -> MeasurePlan<'_> {
+    MeasurePlan::new(&ground.machine, ground.scope.clone(), effort, ground.pages)
+}
+
+fn effort(args: &MeasureArgs) -> Effort {
+    match (args.quick, args.thorough) {
+        (true, _) => Effort::Quick,
+        (_, true) => Effort::Thorough,
+        _ => Effort::Normal,
+    }
+}
+
+fn budget(effort: Effort) -> Duration {
+    Duration::from_secs(match effort {
+        Effort::Quick => 12,
+        Effort::Normal => 60,
+        Effort::Thorough => 1_800,
+    })
+}
+
+/// Says where the page is.
+fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {
+    match directory {
+        Some(directory) if args.output.format == Format::Text && !args.output.quiet => {
+            output::print(&format!("\nThe whole report: {}/report.html\n", directory.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn judge(
+    args: &MeasureArgs,
+    path: &Path,
+    baseline: &Document,
+    document: &Document,
+) -> Result<(), Failure> {
+    let comparison = compare(baseline, document, args.margin)?;
+    if !args.output.quiet && args.output.format == Format::Text {
+        output::print(&render(&comparison, Format::Text)?)?;
+    }
+    fail_if(args.fail_if, &comparison, path)
+}

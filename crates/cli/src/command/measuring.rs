@@ -1,0 +1,202 @@
+//! What measuring commands share: the live machine, the run, the session, the results.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use numalab_host::{Environment, Interrupt, Root, UtcTime};
+use numalab_measure::plan::{Scope, estimate_plan};
+use numalab_measure::{Keeper, Lab, MeasureError, Session, Settings, Store, Tally};
+use numalab_record::{Cell, Document, Environment as Facts, Pages, Run, SCHEMA};
+use numalab_report::Summary;
+use numalab_topology::{Finding, Machine, Severity};
+
+use crate::args::{Format, Output, Rules, Selection};
+use crate::failure::{Code, Failure, code_of};
+use crate::output;
+use crate::progress::Progress;
+
+/// The live machine and the part of it that a command measures.
+pub(crate) struct Ground {
+    pub machine: Machine,
+    pub scope: Scope,
+    pub pages: Pages,
+}
+
+impl Ground {
+    /// Reads the machine and checks the selection against it.
+    pub fn survey(selection: &Selection) -> Result<Self, Failure> {
+        let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+        warn_of(&reading.findings);
+        let (cpus, nodes) = (selection.cpus.as_ref(), selection.nodes.as_ref());
+        let scope = Scope::new(&reading.machine, cpus, nodes).map_err(MeasureError::from)?;
+        let pages = selection.pages.unwrap_or_else(usual_pages);
+        Ok(Self { machine: reading.machine, scope, pages })
+    }
+}
+
+/// Transparent huge pages where the kernel gives them, else base pages.
+fn usual_pages() -> Pages {
+    let root = Root::live();
+    let never = Environment::read(&root).thp_enabled.is_none_or(|mode| mode.contains("[never]"));
+    if never { Pages::Base } else { Pages::Transparent }
+}
+
+fn warn_of(findings: &[Finding]) {
+    for finding in findings.iter().filter(|finding| finding.severity != Severity::Note) {
+        eprintln!("numalab: {finding}");
+    }
+}
+
+/// A run of `name` that has not begun.
+pub(crate) fn new_run(
+    name: &str,
+    ground: &Ground,
+    rules: &Rules,
+    output: &Output,
+    usual_budget: Duration,
+) -> Run {
+    let started_unix_ms = UtcTime::now().unix_ms;
+    let budget = rules.budget.unwrap_or(usual_budget);
+    Run {
+        schema: SCHEMA.to_owned(),
+        name: name.to_owned(),
+        label: output.label.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        command: std::env::args().collect(),
+        started_unix_ms,
+        seed: rules.seed.unwrap_or(started_unix_ms),
+        precision: rules.precision,
+        budget_ns: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
+        environment: facts_now(),
+        machine: ground.machine.clone(),
+        plan: Vec::new(),
+    }
+}
+
+/// Facts about this system, now.
+pub(crate) fn facts_now() -> Facts {
+    Facts { facts: Environment::read(&Root::live()).facts() }
+}
+
+/// The rules of `run`, as the lab wants them.
+pub(crate) fn lab_for(run: &Run) -> Result<Lab, Failure> {
+    let budget = Duration::from_nanos(run.budget_ns);
+    let settings = Settings { seed: run.seed, precision: run.precision, budget };
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    Ok(Lab::new(run.machine.clone(), settings, interrupt)?)
+}
+
+/// Measures the cells of `first`, then those that `second` makes of their results;
+/// what the keeper has already is not measured again.
+pub(crate) fn measure_phases(
+    lab: &Lab,
+    keeper: &mut Keeper,
+    first: &[Cell],
+    second: impl FnOnce(&Document) -> Vec<Cell>,
+    quiet: bool,
+) -> Result<Tally, MeasureError> {
+    let mut tally = measure(lab, keeper, first, quiet)?;
+    let second = second(&keeper.document());
+    if !second.is_empty() {
+        tally.add(measure(lab, keeper, &second, quiet)?);
+    }
+    Ok(tally)
+}
+
+fn measure(
+    lab: &Lab,
+    keeper: &mut Keeper,
+    cells: &[Cell],
+    quiet: bool,
+) -> Result<Tally, MeasureError> {
+    keeper.extend_plan(cells)?;
+    let done = keeper.done();
+    let mut progress = Progress::new(keeper, cells, quiet);
+    let mut session = Session::new(lab, &mut progress);
+    session.run(cells, &done)?;
+    Ok(session.into_tally())
+}
+
+/// Runs a command from its plan to its printed results.
+pub(crate) fn run_plan(
+    name: &str,
+    ground: &Ground,
+    (rules, output): (&Rules, &Output),
+    first: &[Cell],
+    second: impl FnOnce(&Document) -> Vec<Cell>,
+) -> Result<(Document, Option<PathBuf>), Failure> {
+    let usual_budget = (estimate_plan(first) * 3).max(Duration::from_secs(60));
+    let run = new_run(name, ground, rules, output, usual_budget);
+    let lab = lab_for(&run)?;
+    let mut keeper = keeper_for(run, output.output.as_deref())?;
+    let tally = measure_phases(&lab, &mut keeper, first, second, output.quiet)
+        .map_err(|error| interrupted(error, &keeper))?;
+    complain(&tally)?;
+    Ok((keeper.document(), keeper.directory().map(Path::to_owned)))
+}
+
+/// A keeper in memory, or in a new directory under `parent`.
+pub(crate) fn keeper_for(run: Run, parent: Option<&Path>) -> Result<Keeper, Failure> {
+    Ok(match parent {
+        Some(parent) => Keeper::in_directory(run, parent)?,
+        None => Keeper::in_memory(run),
+    })
+}
+
+/// What to say if a run ended before its end.
+pub(crate) fn interrupted(error: MeasureError, keeper: &Keeper) -> Failure {
+    let (MeasureError::Interrupted, Some(directory)) = (&error, keeper.directory()) else {
+        return error.into();
+    };
+    let directory = directory.display();
+    let advice = match keeper.run().name.as_str() {
+        "measure" => format!("; go on with:\n  numalab measure --resume {directory}"),
+        _ => String::new(),
+    };
+    Failure::new(Code::Failed, format!("interrupted; what was measured is in {directory}{advice}"))
+}
+
+/// Fails if nothing could be measured; says what could not be.
+pub(crate) fn complain(tally: &Tally) -> Result<(), Failure> {
+    let Some((class, reason)) = &tally.first_failure else { return Ok(()) };
+    if tally.precise + tally.budget_spent == 0 {
+        return Err(Failure::new(code_of(*class), reason));
+    }
+    eprintln!("numalab: {} of the cells could not be measured, the first: {reason}", tally.failed);
+    Ok(())
+}
+
+/// Prints the results and writes the reports where there is a directory.
+pub(crate) fn deliver(
+    document: &Document,
+    directory: Option<&Path>,
+    output: &Output,
+) -> Result<(), Failure> {
+    if let Some(directory) = directory {
+        write_reports(document, directory)?;
+    }
+    if output.quiet && output.format == Format::Text {
+        return Ok(());
+    }
+    output::print(&output::render(document, output.format)?)
+}
+
+/// Writes `report.md` and `report.html` into a result directory.
+pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
+    let summary = Summary::of(document);
+    Store::write_file(directory, "report.md", &numalab_report::markdown(&summary))?;
+    Store::write_file(directory, "report.html", &numalab_report::html(&summary))?;
+    Ok(())
+}
+
+/// Prints what would be measured and how long it takes.
+pub(crate) fn print_plan(cells: &[Cell]) -> Result<(), Failure> {
+    let mut text = String::new();
+    for cell in cells {
+        text.push_str(&cell.id.0);
+        text.push('\n');
+    }
+    let seconds = estimate_plan(cells).as_secs_f64();
+    text.push_str(&format!("{} cells, about {seconds:.0} s\n", cells.len()));
+    output::print(&text)
+}

@@ -1,0 +1,77 @@
+//! Why a command ended without its result, and the exit code that says so.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+use numalab_host::ErrorClass;
+use numalab_measure::{MeasureError, StoreError};
+
+/// The exit codes other than 0, as `--help` and the README list them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    /// Failed while running.
+    Failed = 1,
+    /// Usage or bad input.
+    BadInput = 2,
+    /// This machine lacks what is needed.
+    Lacking = 3,
+    /// A comparison asked to `--fail-if worse` found worse.
+    Worse = 4,
+    /// A check found errors in its input.
+    #[expect(dead_code, reason = "acpi check uses it")]
+    CheckFailed = 5,
+}
+
+/// Why a command ended without its result.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    code: Code,
+    message: String,
+}
+
+impl Failure {
+    /// A failure with this code; `message` names the input, the place and the expected form.
+    pub fn new(code: Code, message: impl Display) -> Self {
+        Self { code, message: message.to_string() }
+    }
+
+    /// Bad input.
+    pub fn bad_input(message: impl Display) -> Self {
+        Self::new(Code::BadInput, message)
+    }
+
+    /// Prints the message once and gives the exit code.
+    pub fn report(self) -> ExitCode {
+        if !self.message.is_empty() {
+            eprintln!("numalab: {}", self.message);
+        }
+        ExitCode::from(self.code as u8)
+    }
+}
+
+/// The exit code of an error class.
+pub(crate) fn code_of(class: ErrorClass) -> Code {
+    match class {
+        ErrorClass::Failed => Code::Failed,
+        ErrorClass::BadInput => Code::BadInput,
+        ErrorClass::Lacking => Code::Lacking,
+    }
+}
+
+impl From<MeasureError> for Failure {
+    fn from(error: MeasureError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        MeasureError::from(error).into()
+    }
+}
+
+impl From<numalab_host::Error> for Failure {
+    fn from(error: numalab_host::Error) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}

@@ -1,0 +1,45 @@
+//! Printing to standard output.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use numalab_record::Document;
+use numalab_report::{Style, Summary};
+
+use crate::args::Format;
+use crate::failure::{Code, Failure};
+
+/// Prints `text`; a reader that went away early is no error.
+pub(crate) fn print(text: &str) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+            Err(Failure::new(Code::Failed, format!("standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Colour on a terminal, unless `NO_COLOR` is set (<https://no-color.org>).
+pub(crate) fn style() -> Style {
+    let wanted = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
+}
+
+/// The results in the wanted form.
+pub(crate) fn render(document: &Document, format: Format) -> Result<String, Failure> {
+    let summary = || Summary::of(document);
+    Ok(match format {
+        Format::Text => numalab_report::terminal(&summary(), style()),
+        Format::Md => numalab_report::markdown(&summary()),
+        Format::Html => numalab_report::html(&summary()),
+        Format::Csv => numalab_report::csv(&summary()),
+        Format::Json => json_line(numalab_report::json(document))?,
+    })
+}
+
+/// JSON with a line's end.
+pub(crate) fn json_line(json: Result<String, serde_json::Error>) -> Result<String, Failure> {
+    let mut text = json.map_err(|error| Failure::new(Code::Failed, error))?;
+    text.push('\n');
+    Ok(text)
+}

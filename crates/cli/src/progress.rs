@@ -1,0 +1,58 @@
+//! A progress line on standard error while cells are measured.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_measure::plan::estimate_plan;
+use numalab_measure::{Keeper, Sink, StoreError};
+use numalab_record::{Cell, Finished, Sample};
+
+/// Keeps finished cells and shows how far the run is, by estimated time.
+pub(crate) struct Progress<'a> {
+    keeper: &'a mut Keeper,
+    bar: ProgressBar,
+}
+
+impl<'a> Progress<'a> {
+    /// A progress line for `plan`; nothing is drawn if `quiet` or not on a terminal.
+    pub fn new(keeper: &'a mut Keeper, plan: &[Cell], quiet: bool) -> Self {
+        let target =
+            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(milliseconds(estimate_plan(plan))), target);
+        let template = "{bar:24} {percent:>3} %  {elapsed} of about {duration}  {wide_msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { keeper, bar }
+    }
+}
+
+impl Sink for Progress<'_> {
+    fn starting(&mut self, cells: &[Cell]) {
+        if let Some(first) = cells.first() {
+            self.bar.set_message(first.id.0.clone());
+        }
+    }
+
+    fn finished(
+        &mut self,
+        cell: &Cell,
+        finished: &Finished,
+        samples: &[Sample],
+    ) -> Result<(), StoreError> {
+        self.keeper.keep(finished, samples)?;
+        self.bar.set_message(cell.id.0.clone());
+        self.bar.inc(milliseconds(estimate_plan(std::slice::from_ref(cell))));
+        Ok(())
+    }
+}
+
+impl Drop for Progress<'_> {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}

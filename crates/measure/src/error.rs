@@ -1,0 +1,94 @@
+//! Why a cell or a run could not be measured.
+
+use numalab_host::{Error as HostError, ErrorClass};
+use numalab_membench::{C2cError, ClockError, CycleError, MemoryError, StreamError};
+
+use crate::plan::ScopeError;
+use crate::store::StoreError;
+
+/// Why a cell or a run could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum MeasureError {
+    /// The machine refused something.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The clock cannot be trusted.
+    #[error("the clock cannot be trusted: {0}")]
+    Clock(#[from] ClockError),
+    /// The cycle of a chase cannot be built.
+    #[error("the chase cannot be built: {0}")]
+    Cycle(#[from] CycleError),
+    /// A buffer is unfit for the loops.
+    #[error("the buffer cannot be used: {0}")]
+    Memory(#[from] MemoryError),
+    /// A stream cannot be built.
+    #[error("the stream cannot be built: {0}")]
+    Stream(#[from] StreamError),
+    /// A cache line did not come back.
+    #[error("the cache line exchange failed: {0}")]
+    C2c(#[from] C2cError),
+    /// The choice of cpus and nodes is impossible.
+    #[error(transparent)]
+    Scope(#[from] ScopeError),
+    /// Results could not be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A number given for the run is out of its range.
+    #[error(transparent)]
+    Statistics(#[from] numalab_stats::Error),
+    /// Another worker of the same cell failed first.
+    #[error("another worker of the cell failed")]
+    Abandoned,
+    /// The user ended the run.
+    #[error("interrupted")]
+    Interrupted,
+    /// A pattern of chases is asked of a stream.
+    #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
+    NotAStream {
+        /// The pattern.
+        pattern: &'static str,
+    },
+    /// The machine does not know an instruction set by that name.
+    #[error("instruction set `{name}` is not available here: {available}")]
+    UnknownIsa {
+        /// The name asked for.
+        name: String,
+        /// What there is.
+        available: String,
+    },
+}
+
+macro_rules! from_host {
+    ($($error:ident),*) => {$(
+        impl From<numalab_host::$error> for MeasureError {
+            fn from(error: numalab_host::$error) -> Self {
+                Self::Host(error.into())
+            }
+        }
+    )*};
+}
+from_host!(AffinityError, MappingError, ProofError, MemoryLimitError);
+
+impl MeasureError {
+    /// What kind of failure this is, for the exit code.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Host(error) => error.class(),
+            Self::Scope(_) | Self::Cycle(_) | Self::Statistics(_) | Self::NotAStream { .. } => {
+                ErrorClass::BadInput
+            }
+            Self::Store(StoreError::OtherSystem { .. } | StoreError::Unreadable { .. }) => {
+                ErrorClass::BadInput
+            }
+            Self::UnknownIsa { .. } => ErrorClass::Lacking,
+            Self::Clock(_)
+            | Self::Memory(_)
+            | Self::Stream(_)
+            | Self::C2c(_)
+            | Self::Store(_)
+            | Self::Abandoned
+            | Self::Interrupted => ErrorClass::Failed,
+        }
+    }
+}

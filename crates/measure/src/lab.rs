@@ -1,0 +1,102 @@
+//! What every cell of a run shares: the machine, the clock, the rules.
+
+use std::time::{Duration, Instant};
+
+use numalab_host::{Interrupt, monotonic_raw_ns};
+use numalab_membench::Clock;
+use numalab_record::Pages;
+use numalab_stats::Precision;
+use numalab_topology::{CpuId, Machine};
+
+use crate::error::MeasureError;
+
+/// How long the clock is compared with the system's before the first cell.
+const CALIBRATION_NS: u64 = 20_000_000;
+
+/// The rules of a run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Settings {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// Relative half width of a cell's interval at which it ends: 0.01 is 1 %.
+    pub precision: f64,
+    /// Time for all cells together.
+    pub budget: Duration,
+}
+
+/// What every cell of a run shares.
+#[derive(Debug)]
+pub struct Lab {
+    /// The machine.
+    pub machine: Machine,
+    /// The rules.
+    pub settings: Settings,
+    pub(crate) clock: Clock,
+    pub(crate) interrupt: Interrupt,
+    pub(crate) precision: Precision,
+    started_ns: u64,
+    started: Instant,
+}
+
+impl Lab {
+    /// Calibrates the clock and makes ready for cells.
+    ///
+    /// # Errors
+    /// [`MeasureError::Clock`] if the clock steps or stops, [`MeasureError::Statistics`]
+    /// if the precision is no ratio between 0 and 1.
+    pub fn new(
+        machine: Machine,
+        settings: Settings,
+        interrupt: Interrupt,
+    ) -> Result<Self, MeasureError> {
+        let precision = Precision::relative(settings.precision)?;
+        let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
+        let (started_ns, started) = (monotonic_raw_ns(), Instant::now());
+        Ok(Self { machine, settings, clock, interrupt, precision, started_ns, started })
+    }
+
+    /// Whether the clock keeps its rate in every power state.
+    #[must_use]
+    pub fn clock_is_invariant(&self) -> bool {
+        self.clock.is_invariant()
+    }
+
+    /// Time since the run's start in nanoseconds.
+    pub(crate) fn elapsed_ns(&self) -> u64 {
+        monotonic_raw_ns().saturating_sub(self.started_ns)
+    }
+
+    /// Time that is left of the budget.
+    pub(crate) fn time_left(&self) -> Duration {
+        self.settings.budget.saturating_sub(self.started.elapsed())
+    }
+
+    /// Fails once the user asked to stop.
+    pub(crate) fn check_interrupt(&self) -> Result<(), MeasureError> {
+        if self.interrupt.requested() { Err(MeasureError::Interrupted) } else { Ok(()) }
+    }
+
+    /// The cpus of the node that `cpu` belongs to, itself first: those which may help it
+    /// to fill memory.
+    pub(crate) fn helpers_of(&self, cpu: CpuId) -> Vec<CpuId> {
+        let node = self.machine.cpu(cpu).and_then(|cpu| cpu.node);
+        let allowed = |other: CpuId| {
+            let free = |allowed: &numalab_topology::Allowed| allowed.cpus.contains(other);
+            self.machine.allowed.as_ref().is_none_or(free)
+        };
+        let others = self.machine.cpus.iter().filter(|other| {
+            other.online && other.id != cpu && other.node == node && allowed(other.id)
+        });
+        std::iter::once(cpu).chain(others.map(|other| other.id)).collect()
+    }
+}
+
+/// The host's name of a page choice.
+pub(crate) fn host_pages(pages: Pages) -> numalab_host::Pages {
+    match pages {
+        Pages::Base => numalab_host::Pages::Base,
+        Pages::Transparent => numalab_host::Pages::Transparent,
+        Pages::Huge2M => numalab_host::Pages::Huge2M,
+        Pages::Huge1G => numalab_host::Pages::Huge1G,
+    }
+}

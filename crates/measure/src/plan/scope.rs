@@ -1,0 +1,199 @@
+//! Which cpus and nodes a plan may use.
+
+use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
+
+/// How the workers of a matrix are chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MatrixShape {
+    /// Every chosen cpu with every chosen node.
+    #[default]
+    PerCpu,
+    /// One cpu of each node with every chosen node.
+    PerNode,
+}
+
+/// Why cpus or nodes cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScopeError {
+    /// The machine has no such cpu.
+    #[error("cpu {cpu} does not exist here: online are {online}")]
+    UnknownCpu {
+        /// The cpu asked for.
+        cpu: CpuId,
+        /// What there is.
+        online: CpuSet,
+    },
+    /// The cpu is offline.
+    #[error("cpu {cpu} is offline: online are {online}")]
+    OfflineCpu {
+        /// The cpu asked for.
+        cpu: CpuId,
+        /// What there is.
+        online: CpuSet,
+    },
+    /// The process may not run on the cpu.
+    #[error("cpu {cpu} is not allowed for this process (affinity or cpuset): allowed are {allowed}")]
+    ForbiddenCpu {
+        /// The cpu asked for.
+        cpu: CpuId,
+        /// What is allowed.
+        allowed: CpuSet,
+    },
+    /// The machine has no such node.
+    #[error("node {node} does not exist here: there are {present}")]
+    UnknownNode {
+        /// The node asked for.
+        node: NodeId,
+        /// What there is.
+        present: NodeSet,
+    },
+    /// The node has no memory.
+    #[error("node {node} has no memory: nodes with memory are {with_memory}")]
+    MemorylessNode {
+        /// The node asked for.
+        node: NodeId,
+        /// The nodes which have some.
+        with_memory: NodeSet,
+    },
+    /// The process may not take memory from the node.
+    #[error("node {node} is not allowed for this process (cpuset.mems): allowed are {allowed}")]
+    ForbiddenNode {
+        /// The node asked for.
+        node: NodeId,
+        /// What is allowed.
+        allowed: NodeSet,
+    },
+    /// Nothing is left to run on.
+    #[error("no {what} is left to measure with")]
+    Nothing {
+        /// "cpu" or "node with memory".
+        what: &'static str,
+    },
+}
+
+/// The cpus and nodes that a plan may use, each at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// The cpus in ascending order.
+    pub cpus: Vec<CpuId>,
+    /// The nodes with memory in ascending order.
+    pub nodes: Vec<NodeId>,
+}
+
+impl Scope {
+    /// The chosen cpus and nodes, or all that the process may use.
+    ///
+    /// # Errors
+    /// [`ScopeError`] names the first that is unknown, offline, without memory or forbidden.
+    pub fn new(
+        machine: &Machine,
+        cpus: Option<&CpuSet>,
+        nodes: Option<&NodeSet>,
+    ) -> Result<Self, ScopeError> {
+        let cpus: Vec<CpuId> = match cpus {
+            Some(chosen) => chosen.iter().map(|cpu| usable_cpu(machine, cpu)).collect::<Result<_, _>>()?,
+            None => machine.online_cpus().iter().filter(|&cpu| usable_cpu(machine, cpu).is_ok()).collect(),
+        };
+        let nodes: Vec<NodeId> = match nodes {
+            Some(chosen) => chosen.iter().map(|node| usable_node(machine, node)).collect::<Result<_, _>>()?,
+            None => machine.memory_nodes().iter().filter(|&node| usable_node(machine, node).is_ok()).collect(),
+        };
+        if cpus.is_empty() {
+            return Err(ScopeError::Nothing { what: "cpu" });
+        }
+        if nodes.is_empty() {
+            return Err(ScopeError::Nothing { what: "node with memory" });
+        }
+        Ok(Self { cpus, nodes })
+    }
+
+    /// The node whose memory is nearest to `cpu`: its own, else the chosen one at the
+    /// smallest distance, else the first.
+    #[must_use]
+    pub fn nearest_node(&self, machine: &Machine, cpu: CpuId) -> NodeId {
+        let home = machine.cpu(cpu).and_then(|cpu| cpu.node);
+        let distance = |&node: &NodeId| match home {
+            Some(home) if home == node => 0,
+            Some(home) => machine.distance(home, node).unwrap_or(u8::MAX),
+            None => u8::MAX,
+        };
+        self.nodes.iter().copied().min_by_key(distance).unwrap_or_default()
+    }
+
+    /// One cpu of each core: the first sibling that is in scope.
+    #[must_use]
+    pub fn one_cpu_per_core(&self, machine: &Machine) -> Vec<CpuId> {
+        self.first_of_each(machine, |cpu| cpu.core)
+    }
+
+    /// One cpu of each node.
+    #[must_use]
+    pub fn one_cpu_per_node(&self, machine: &Machine) -> Vec<CpuId> {
+        self.first_of_each(machine, |cpu| cpu.node.map(|node| node.0))
+    }
+
+    /// Two cpus of each L3 group, of different cores where it has them.
+    #[must_use]
+    pub fn two_cpus_per_l3_group(&self, machine: &Machine) -> Vec<CpuId> {
+        let cores = Self { cpus: self.one_cpu_per_core(machine), nodes: self.nodes.clone() };
+        let firsts = cores.first_of_each(machine, |cpu| cpu.l3_group);
+        let others = Self {
+            cpus: cores.cpus.iter().copied().filter(|cpu| !firsts.contains(cpu)).collect(),
+            nodes: Vec::new(),
+        };
+        let mut both = firsts;
+        both.extend(others.first_of_each(machine, |cpu| cpu.l3_group));
+        both.sort_unstable();
+        both
+    }
+
+    fn first_of_each(
+        &self,
+        machine: &Machine,
+        group: impl Fn(&numalab_topology::Cpu) -> Option<u32>,
+    ) -> Vec<CpuId> {
+        let mut seen = Vec::new();
+        let is_first = |cpu: &CpuId| match machine.cpu(*cpu).and_then(&group) {
+            Some(number) if seen.contains(&number) => false,
+            Some(number) => {
+                seen.push(number);
+                true
+            }
+            None => true,
+        };
+        self.cpus.iter().copied().filter(is_first).collect()
+    }
+}
+
+fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
+    let online = || machine.online_cpus();
+    match machine.cpu(cpu) {
+        None => return Err(ScopeError::UnknownCpu { cpu, online: online() }),
+        Some(found) if !found.online => {
+            return Err(ScopeError::OfflineCpu { cpu, online: online() });
+        }
+        Some(_) => {}
+    }
+    match &machine.allowed {
+        Some(allowed) if !allowed.cpus.contains(cpu) => {
+            Err(ScopeError::ForbiddenCpu { cpu, allowed: allowed.cpus.clone() })
+        }
+        _ => Ok(cpu),
+    }
+}
+
+fn usable_node(machine: &Machine, node: NodeId) -> Result<NodeId, ScopeError> {
+    let Some(found) = machine.node(node) else {
+        let present = machine.nodes.iter().map(|node| node.id).collect();
+        return Err(ScopeError::UnknownNode { node, present });
+    };
+    if !found.online || found.memory_bytes == 0 {
+        return Err(ScopeError::MemorylessNode { node, with_memory: machine.memory_nodes() });
+    }
+    match &machine.allowed {
+        Some(allowed) if !allowed.memory_nodes.contains(node) => {
+            Err(ScopeError::ForbiddenNode { node, allowed: allowed.memory_nodes.clone() })
+        }
+        _ => Ok(node),
+    }
+}

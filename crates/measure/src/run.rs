@@ -1,0 +1,95 @@
+//! Running cells: one module for each kind, all giving [`Finished`] cells with samples.
+
+mod bandwidth;
+mod c2c;
+mod chase;
+mod core;
+mod latency;
+mod loaded;
+mod team;
+mod worker;
+
+use std::time::Duration;
+
+use numalab_host::ErrorClass;
+use numalab_record::{Cell, Experiment, Finished, Outcome, Placement, Sample, Team};
+
+use crate::error::MeasureError;
+use crate::lab::Lab;
+
+/// What a cell gave.
+pub(crate) struct Measured {
+    pub finished: Finished,
+    pub samples: Vec<Sample>,
+    /// What kind of failure it was, if it failed.
+    pub failure: Option<ErrorClass>,
+}
+
+impl Measured {
+    fn new(cell: &Cell, outcome: Outcome, placements: Vec<Placement>, samples: Vec<Sample>) -> Self {
+        let finished = Finished { cell: cell.id.clone(), outcome, placements };
+        Self { finished, samples, failure: None }
+    }
+
+    /// A cell that could not be measured.
+    pub fn failed(cell: &Cell, error: &MeasureError) -> Self {
+        let outcome = Outcome::Failed { reason: error.to_string() };
+        let failure = Some(error.class());
+        Self { failure, ..Self::new(cell, outcome, Vec::new(), Vec::new()) }
+    }
+}
+
+/// Where measured cells go, one by one.
+pub(crate) type Give<'a> = &'a mut dyn FnMut(&Cell, Measured) -> Result<(), MeasureError>;
+
+/// How many of the leading cells share their buffers and are run together.
+pub(crate) fn shared_run(cells: &[Cell]) -> usize {
+    let Some(first) = cells.first() else { return 0 };
+    cells.iter().take_while(|cell| share_buffers(&first.experiment, &cell.experiment)).count()
+}
+
+fn share_buffers(first: &Experiment, other: &Experiment) -> bool {
+    match (first, other) {
+        (Experiment::Latency(a), Experiment::Latency(b)) => {
+            let same_team = a.team == b.team && a.pages == b.pages;
+            same_team
+                && match a.team {
+                    Team::Serial => a.worker.node == b.worker.node,
+                    Team::Concurrent => a.size_bytes == b.size_bytes && a.pattern == b.pattern,
+                }
+        }
+        (Experiment::Bandwidth(a), Experiment::Bandwidth(b)) => {
+            a.workers == b.workers && a.size_bytes == b.size_bytes && a.pages == b.pages
+        }
+        (Experiment::Loaded(a), Experiment::Loaded(b)) => {
+            a.chaser == b.chaser
+                && a.load == b.load
+                && (a.kernel, a.size_bytes, a.pages) == (b.kernel, b.size_bytes, b.pages)
+        }
+        _ => false,
+    }
+}
+
+/// Runs cells that share their buffers (see [`shared_run`]), each at most `limit` long,
+/// and gives what each measured.
+///
+/// # Errors
+/// What concerns the buffers of all of them; a cell's own failure is its outcome.
+pub(crate) fn run_shared(
+    lab: &Lab,
+    cells: &[Cell],
+    limit: Duration,
+    give: Give<'_>,
+) -> Result<(), MeasureError> {
+    let Some(first) = cells.first() else { return Ok(()) };
+    match &first.experiment {
+        Experiment::Latency(cell) if cell.team == Team::Serial => {
+            latency::run_serial(lab, cells, limit, give)
+        }
+        Experiment::Latency(_) => latency::run_concurrent(lab, cells, limit, give),
+        Experiment::Bandwidth(_) => bandwidth::run(lab, cells, limit, give),
+        Experiment::Loaded(_) => loaded::run(lab, cells, limit, give),
+        Experiment::C2c(experiment) => give(first, c2c::run(lab, first, experiment, limit)?),
+        Experiment::Core { cpu } => give(first, core::run(lab, first, *cpu, limit)?),
+    }
+}

@@ -1,0 +1,130 @@
+//! Latency cells: one chaser after the other on a shared buffer, or all at once.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use numalab_host::Span;
+use numalab_membench::{Barrier, Chase, Line};
+use numalab_record::{Cell, Experiment, LatencyCell};
+
+use super::chase::{Windows, build, cycle_of};
+use super::team::{abort_on_error, join_all};
+use super::worker::{memory_on, pinned, prove_placement};
+use super::{Give, Measured};
+use crate::error::MeasureError;
+use crate::lab::Lab;
+use crate::sampling::{Samples, sample_here};
+
+fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
+    match &cell.experiment {
+        Experiment::Latency(latency) => Some((cell, latency)),
+        _ => None,
+    }
+}
+
+/// Runs serial cells of one node: one buffer of the largest size, one cycle for
+/// each size, and each cpu walks it in turn.
+pub(super) fn run_serial(
+    lab: &Lab,
+    cells: &[Cell],
+    limit: Duration,
+    give: Give<'_>,
+) -> Result<(), MeasureError> {
+    let cells: Vec<_> = cells.iter().filter_map(latency_of).collect();
+    let Some(&(_, first)) = cells.first() else { return Ok(()) };
+    let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
+    let mut mapping = memory_on(lab, largest, first.pages, first.worker.node)?;
+    let span = mapping.span();
+    let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+    let same_cycle = |a: &(&Cell, &LatencyCell), b: &(&Cell, &LatencyCell)| {
+        a.1.size_bytes == b.1.size_bytes && a.1.pattern == b.1.pattern
+    };
+    for group in cells.chunk_by(same_cycle) {
+        let (_, latency) = group[0];
+        let chase = build(lab, cycle_of(lab, latency)?, lines, latency.worker.cpu)?;
+        for &(cell, latency) in group {
+            lab.check_interrupt()?;
+            let measured = match walk_alone(lab, cell, latency, &chase, span, limit) {
+                Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
+                Err(error) => Measured::failed(cell, &error),
+                Ok(measured) => measured,
+            };
+            give(cell, measured)?;
+        }
+    }
+    Ok(())
+}
+
+fn walk_alone(
+    lab: &Lab,
+    cell: &Cell,
+    latency: &LatencyCell,
+    chase: &Chase<'_>,
+    span: Span,
+    limit: Duration,
+) -> Result<Measured, MeasureError> {
+    let work = || -> Result<Measured, MeasureError> {
+        let pinned = pinned(latency.worker.cpu)?;
+        let mut walk = chase.walk();
+        let mut windows = Windows::warmed_up(lab, chase, &mut walk)?;
+        let mut samples = Samples::new(lab, &cell.id, limit);
+        let outcome = sample_here(&mut samples, || windows.take(lab))?;
+        let placement = prove_placement(lab, &pinned, span, latency.worker.node)?;
+        Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
+    };
+    std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
+}
+
+/// Runs concurrent cells: every worker with a buffer of its own, all walking from
+/// the first window of one to the last window of the slowest.
+pub(super) fn run_concurrent(
+    lab: &Lab,
+    cells: &[Cell],
+    limit: Duration,
+    give: Give<'_>,
+) -> Result<(), MeasureError> {
+    let cells: Vec<_> = cells.iter().filter_map(latency_of).collect();
+    let start = Barrier::new(u32::try_from(cells.len()).unwrap_or(u32::MAX));
+    let still_sampling = AtomicUsize::new(cells.len());
+    let all = std::thread::scope(|scope| {
+        let walk = |&(cell, latency): &(&Cell, &LatencyCell)| {
+            let (cell, latency) = (cell.clone(), latency.clone());
+            let (start, still_sampling) = (&start, &still_sampling);
+            scope.spawn(move || {
+                abort_on_error(start, || {
+                    walk_together(lab, &cell, &latency, limit, start, still_sampling)
+                })
+            })
+        };
+        join_all(cells.iter().map(walk).collect::<Vec<_>>())
+    })?;
+    cells.iter().zip(all).try_for_each(|(&(cell, _), measured)| give(cell, measured))
+}
+
+fn walk_together(
+    lab: &Lab,
+    cell: &Cell,
+    latency: &LatencyCell,
+    limit: Duration,
+    start: &Barrier,
+    still_sampling: &AtomicUsize,
+) -> Result<Measured, MeasureError> {
+    let pinned = pinned(latency.worker.cpu)?;
+    let node = latency.worker.node;
+    let mut mapping = memory_on(lab, latency.size_bytes, latency.pages, node)?;
+    let span = mapping.span();
+    let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+    let chase = Chase::build(cycle_of(lab, latency)?, lines)?;
+    let mut walk = chase.walk();
+    start.wait().map_err(|_| MeasureError::Abandoned)?;
+    let mut windows = Windows::warmed_up(lab, &chase, &mut walk)?;
+    let mut samples = Samples::new(lab, &cell.id, limit);
+    let outcome = sample_here(&mut samples, || windows.take(lab));
+    still_sampling.fetch_sub(1, Ordering::Relaxed);
+    let outcome = outcome?;
+    while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
+        windows.take(lab)?;
+    }
+    let placement = prove_placement(lab, &pinned, span, node)?;
+    Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
+}

@@ -1,0 +1,160 @@
+//! Loaded latency: one chaser, and load workers that stream beside it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use numalab_membench::{
+    Access, Arrays, Barrier, Chase, Cycle, Isa, Line, LineSize, Pattern, Stamp, Stream, Throttle,
+    generate,
+};
+use numalab_record::{Cell, Experiment, LoadedCell, Metric, Placement, WorkerPlan};
+
+use super::bandwidth::membench_kernel;
+use super::chase::{Windows, build};
+use super::team::{abort_on_error, join_all};
+use super::worker::{memory_on, pinned, prove_placement};
+use super::{Give, Measured};
+use crate::error::MeasureError;
+use crate::lab::Lab;
+use crate::sampling::{Samples, sample_here};
+
+/// What a load worker streams between two pauses.
+const CHUNK_BYTES: usize = 16 << 10;
+/// Chase windows in one sample: long against the pause between two chunks.
+const WINDOWS_PER_SAMPLE: u64 = 4;
+
+/// What chaser and load workers share.
+struct Contest<'a> {
+    lab: &'a Lab,
+    cells: Vec<(&'a Cell, &'a LoadedCell)>,
+    limit: Duration,
+    barrier: Barrier,
+    stop: AtomicBool,
+    counted_bytes: Vec<AtomicU64>,
+}
+
+/// Runs the cells of one curve on buffers that each worker fills once.
+pub(super) fn run(
+    lab: &Lab,
+    cells: &[Cell],
+    limit: Duration,
+    give: Give<'_>,
+) -> Result<(), MeasureError> {
+    let loaded_of = |cell| match cell {
+        cell @ &Cell { experiment: Experiment::Loaded(ref loaded), .. } => Some((cell, loaded)),
+        _ => None,
+    };
+    let cells: Vec<_> = cells.iter().filter_map(loaded_of).collect();
+    let Some(&(_, first)) = cells.first() else { return Ok(()) };
+    let load = first.load.clone();
+    let contest = Contest {
+        lab,
+        cells,
+        limit,
+        barrier: Barrier::new(u32::try_from(load.len() + 1).unwrap_or(u32::MAX)),
+        stop: AtomicBool::new(false),
+        counted_bytes: load.iter().map(|_| AtomicU64::new(0)).collect(),
+    };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = channel();
+        let contest = &contest;
+        let mut threads = vec![scope.spawn(move || contest.ending(|| contest.chase(&sender)))];
+        threads.extend(load.into_iter().enumerate().map(|(index, worker)| {
+            scope.spawn(move || contest.ending(|| contest.load(index, worker)))
+        }));
+        let kept = receiver.into_iter().try_for_each(|(cell, measured)| give(cell, measured));
+        if kept.is_err() {
+            contest.barrier.abort();
+        }
+        let worked = join_all(threads);
+        kept.and(worked.map(drop))
+    })
+}
+
+impl<'a> Contest<'a> {
+    /// Runs a worker; if it fails, nobody waits for it or loads on.
+    fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
+        let done = abort_on_error(&self.barrier, work);
+        if done.is_err() {
+            self.stop.store(true, Ordering::Relaxed);
+        }
+        done
+    }
+
+    fn wait(&self) -> Result<(), MeasureError> {
+        self.barrier.wait().map_err(|_| MeasureError::Abandoned)
+    }
+
+    fn chase(&self, sender: &Sender<(&'a Cell, Measured)>) -> Result<(), MeasureError> {
+        let Some(&(_, first)) = self.cells.first() else { return Ok(()) };
+        let WorkerPlan { cpu, node } = first.chaser;
+        let pinned = pinned(cpu)?;
+        let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, node)?;
+        let span = mapping.span();
+        let size = mapping.len_bytes();
+        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, self.lab.settings.seed)?;
+        let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+        let chase = build(self.lab, cycle, lines, cpu)?;
+        for &(cell, _) in &self.cells {
+            self.wait()?;
+            let measured = self.sample(cell, &chase, |lab| {
+                prove_placement(lab, &pinned, span, node)
+            });
+            self.stop.store(true, Ordering::Relaxed);
+            let measured = measured?;
+            self.wait()?;
+            self.stop.store(false, Ordering::Relaxed);
+            // The receiver is gone only if keeping failed, which ends the contest anyway.
+            let _ = sender.send((cell, measured));
+        }
+        Ok(())
+    }
+
+    fn sample(
+        &self,
+        cell: &Cell,
+        chase: &Chase<'_>,
+        prove: impl FnOnce(&Lab) -> Result<Placement, MeasureError>,
+    ) -> Result<Measured, MeasureError> {
+        let clock = &self.lab.clock;
+        let mut walk = chase.walk();
+        let mut windows = Windows::warmed_up(self.lab, chase, &mut walk)?;
+        let mut samples = Samples::new(self.lab, &cell.id, self.limit);
+        let outcome = sample_here(&mut samples, || {
+            let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
+            let mut reading = windows.take_several(self.lab, WINDOWS_PER_SAMPLE)?;
+            let bytes = self.bytes_loaded() - bytes_before;
+            let ns = clock.ns(Stamp::now().since(start)?);
+            reading.values.push((Metric::Bandwidth, bytes as f64 / ns));
+            Ok(reading)
+        })?;
+        let placement = prove(self.lab)?;
+        Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
+    }
+
+    fn bytes_loaded(&self) -> u64 {
+        self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+    }
+
+    fn load(&self, index: usize, worker: WorkerPlan) -> Result<(), MeasureError> {
+        let Some(&(_, first)) = self.cells.first() else { return Ok(()) };
+        let pinned = pinned(worker.cpu)?;
+        let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, worker.node)?;
+        let span = mapping.span();
+        let kernel = membench_kernel(first.kernel);
+        let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+        let arrays = Arrays::split(kernel, lines)?;
+        let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
+        prove_placement(self.lab, &pinned, span, worker.node)?;
+        for &(_, loaded) in &self.cells {
+            self.wait()?;
+            if let Some(delay_spins) = loaded.delay {
+                let throttle = Throttle { chunk_bytes: CHUNK_BYTES, delay_spins };
+                generate(&mut stream, throttle, &self.stop, &self.counted_bytes[index]);
+            }
+            self.wait()?;
+        }
+        Ok(())
+    }
+}

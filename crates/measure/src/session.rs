@@ -1,0 +1,137 @@
+//! Cells in order, within the budget, each given to a sink as soon as it ends.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use numalab_host::ErrorClass;
+use numalab_record::{Cell, CellId, Finished, Outcome, Sample};
+
+use crate::error::MeasureError;
+use crate::lab::Lab;
+use crate::run::{Measured, run_shared, shared_run};
+use crate::store::StoreError;
+
+/// A cell gets at least so much time: fewer windows have no interval.
+const LEAST_PER_CELL: Duration = Duration::from_millis(60);
+/// A cell that is not precise after this long is on a machine too restless for it.
+const MOST_PER_CELL: Duration = Duration::from_secs(3);
+
+/// Who takes finished cells: a store, a progress bar.
+pub trait Sink {
+    /// Cells that share their buffers are about to be measured.
+    fn starting(&mut self, cells: &[Cell]);
+    /// A cell ended.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be kept; the session ends with it.
+    fn finished(
+        &mut self,
+        cell: &Cell,
+        finished: &Finished,
+        samples: &[Sample],
+    ) -> Result<(), StoreError>;
+}
+
+/// How the cells of a session ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Cells whose interval became narrow enough.
+    pub precise: usize,
+    /// Cells whose time was over first.
+    pub budget_spent: usize,
+    /// Cells that could not be measured.
+    pub failed: usize,
+    /// Cells left over because the budget was spent.
+    pub unmeasured: usize,
+    /// The first failure's kind and reason.
+    pub first_failure: Option<(ErrorClass, String)>,
+}
+
+/// A run of cells.
+pub struct Session<'a> {
+    lab: &'a Lab,
+    sink: &'a mut dyn Sink,
+    tally: Tally,
+}
+
+impl<'a> Session<'a> {
+    /// A session which gives its cells to `sink`.
+    pub fn new(lab: &'a Lab, sink: &'a mut dyn Sink) -> Self {
+        Self { lab, sink, tally: Tally::default() }
+    }
+
+    /// Measures the cells of `plan` that are not `done` yet.
+    ///
+    /// # Errors
+    /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; a cell that cannot be
+    /// measured is no error here but its outcome.
+    pub fn run(&mut self, plan: &[Cell], done: &BTreeSet<CellId>) -> Result<(), MeasureError> {
+        let left: Vec<Cell> = plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
+        let mut rest = &left[..];
+        while !rest.is_empty() {
+            if self.lab.time_left().is_zero() {
+                self.tally.unmeasured += rest.len();
+                break;
+            }
+            let (together, later) = rest.split_at(shared_run(rest).max(1));
+            self.run_together(together, self.limit(rest.len()))?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// How the cells ended.
+    #[must_use]
+    pub fn into_tally(self) -> Tally {
+        self.tally
+    }
+
+    /// A fair share of the time that is left, doubled because most cells need less.
+    fn limit(&self, cells_left: usize) -> Duration {
+        let share = self.lab.time_left() / u32::try_from(cells_left.max(1)).unwrap_or(u32::MAX);
+        (share * 2).clamp(LEAST_PER_CELL, MOST_PER_CELL)
+    }
+
+    fn run_together(&mut self, cells: &[Cell], limit: Duration) -> Result<(), MeasureError> {
+        self.sink.starting(cells);
+        let (sink, tally) = (&mut *self.sink, &mut self.tally);
+        let mut given = 0;
+        let mut give = |cell: &Cell, measured: Measured| {
+            given += 1;
+            tally.count(&measured);
+            Ok(sink.finished(cell, &measured.finished, &measured.samples)?)
+        };
+        let ran = run_shared(self.lab, cells, limit, &mut give);
+        match ran {
+            Ok(()) => Ok(()),
+            Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),
+            Err(error) => {
+                let rest = cells.get(given..).unwrap_or_default();
+                rest.iter().try_for_each(|cell| give(cell, Measured::failed(cell, &error)))
+            }
+        }
+    }
+}
+
+impl Tally {
+    /// Counts the cells of `other` too.
+    pub fn add(&mut self, other: Self) {
+        self.precise += other.precise;
+        self.budget_spent += other.budget_spent;
+        self.failed += other.failed;
+        self.unmeasured += other.unmeasured;
+        self.first_failure = self.first_failure.take().or(other.first_failure);
+    }
+
+    fn count(&mut self, measured: &Measured) {
+        match &measured.finished.outcome {
+            Outcome::Precise => self.precise += 1,
+            Outcome::BudgetSpent => self.budget_spent += 1,
+            Outcome::Failed { reason } => {
+                self.failed += 1;
+                let class = measured.failure.unwrap_or(ErrorClass::Failed);
+                self.first_failure.get_or_insert_with(|| (class, reason.clone()));
+            }
+        }
+    }
+}

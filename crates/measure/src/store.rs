@@ -1,0 +1,257 @@
+//! The result directory: created once, appended to, never overwritten.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use numalab_record::{CSV_HEADER, Document, DocumentError, Finished, Run, Sample, write_sample};
+
+/// File with what was known before the first sample.
+const RUN_FILE: &str = "run.json";
+/// File with a finished cell a line.
+const CELLS_FILE: &str = "cells.jsonl";
+/// File with a sample a line.
+const SAMPLES_FILE: &str = "samples.csv";
+
+/// Why results could not be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// A file or directory could not be read or written.
+    #[error("{path}: could not {action}: {source}{}", advice(.source))]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The directory holds no readable results.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong in it.
+        source: DocumentError,
+    },
+    /// The run cannot be written as JSON.
+    #[error("the run cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// The run to be resumed was begun on another system.
+    #[error("{path} was begun with {field} `{found}`, now it is `{wanted}`: start a new run")]
+    OtherSystem {
+        /// The directory.
+        path: PathBuf,
+        /// What differs.
+        field: &'static str,
+        /// The value in the directory.
+        found: String,
+        /// The value now.
+        wanted: String,
+    },
+}
+
+fn advice(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            "; samples written so far are kept: free some space, then run the same command with --resume"
+        }
+        io::ErrorKind::PermissionDenied => "; choose another place with -o",
+        _ => "",
+    }
+}
+
+/// A result directory that is being filled.
+#[derive(Debug)]
+pub struct Store {
+    directory: PathBuf,
+    cells: File,
+    samples: File,
+}
+
+impl Store {
+    /// Creates `DIR/<name>-<time>[-label]`; if that exists, with `-2`, `-3` and so on behind it.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if the directory or its files cannot be written.
+    pub fn create(parent: &Path, run: &Run) -> Result<Self, StoreError> {
+        fs::create_dir_all(parent).map_err(io_error(parent, "create it"))?;
+        let directory = create_unique(parent, &directory_name(run))?;
+        let store = Self::open(directory, CSV_HEADER)?;
+        store.write_run(run)?;
+        Ok(store)
+    }
+
+    /// Opens the directory of an interrupted run with what it holds so far.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the directory cannot be read or written, or holds no run.
+    pub fn resume(directory: &Path) -> Result<(Self, Document), StoreError> {
+        let document = read(directory)?;
+        for file in [CELLS_FILE, SAMPLES_FILE] {
+            drop_cut_line(&directory.join(file))?;
+        }
+        Ok((Self::open(directory.to_owned(), "")?, document))
+    }
+
+    /// Where the results are.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Replaces `run.json` in one step, so that a crash leaves the old or the new one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it cannot be written.
+    pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
+        let mut text = serde_json::to_string_pretty(run)?;
+        text.push('\n');
+        write_atomically(&self.directory.join(RUN_FILE), &text)
+    }
+
+    /// Appends one finished cell and its samples, and waits until they are on disk.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if they cannot be written; what was there before is kept.
+    pub fn append(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
+        let mut text = String::new();
+        for sample in samples {
+            write_sample(&mut text, sample);
+        }
+        append_synced(&mut self.samples, &text)
+            .map_err(io_error(&self.directory.join(SAMPLES_FILE), "append samples"))?;
+        let line = format!("{}\n", serde_json::to_string(finished)?);
+        append_synced(&mut self.cells, &line)
+            .map_err(io_error(&self.directory.join(CELLS_FILE), "append the cell"))
+    }
+
+    /// Writes a file of its own, such as a report, into the directory.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`] if it cannot be written.
+    pub fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, StoreError> {
+        let path = directory.join(name);
+        write_atomically(&path, text)?;
+        Ok(path)
+    }
+
+    fn open(directory: PathBuf, header: &str) -> Result<Self, StoreError> {
+        let append = |name: &str| {
+            let path = directory.join(name);
+            let file = OpenOptions::new().create(true).append(true).open(&path);
+            file.map_err(io_error(&path, "open it"))
+        };
+        let (cells, mut samples) = (append(CELLS_FILE)?, append(SAMPLES_FILE)?);
+        if !header.is_empty() {
+            append_synced(&mut samples, &format!("{header}\n"))
+                .map_err(io_error(&directory.join(SAMPLES_FILE), "write its header"))?;
+        }
+        Ok(Self { directory, cells, samples })
+    }
+}
+
+/// Reads a result directory, finished or not.
+///
+/// # Errors
+/// [`StoreError`] with the file that is missing or damaged.
+pub fn read(directory: &Path) -> Result<Document, StoreError> {
+    let text = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).map_err(io_error(&path, "read it"))
+    };
+    Document::from_files(&text(RUN_FILE)?, &text(CELLS_FILE)?, &text(SAMPLES_FILE)?)
+        .map_err(|source| StoreError::Unreadable { path: directory.to_owned(), source })
+}
+
+fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Io { path, action, source }
+}
+
+fn create_unique(parent: &Path, name: &str) -> Result<PathBuf, StoreError> {
+    let mut attempt = 1_u32;
+    loop {
+        let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
+        let directory = parent.join(format!("{name}{suffix}"));
+        match fs::create_dir(&directory) {
+            Ok(()) => return Ok(directory),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
+            Err(error) => return Err(io_error(&directory, "create it")(error)),
+        }
+    }
+}
+
+fn directory_name(run: &Run) -> String {
+    let time = calendar(run.started_unix_ms / 1000);
+    let label = run.label.as_deref().map(|label| format!("-{}", file_name_part(label)));
+    format!("{}-{time}{}", run.name, label.unwrap_or_default())
+}
+
+fn file_name_part(label: &str) -> String {
+    let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    label.chars().take(80).map(safe).collect()
+}
+
+/// `20261121-024500` in UTC (days to date: Hinnant, "chrono-compatible low-level
+/// date algorithms").
+fn calendar(unix_seconds: u64) -> String {
+    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era =
+        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let shifted_month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
+}
+
+fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
+    file.write_all(text.as_bytes())?;
+    file.sync_data()
+}
+
+fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
+    let draft = path.with_extension("tmp");
+    let written = File::create(&draft)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&draft, path));
+    written.map_err(|source| {
+        // The draft is useless now; the error that is returned says why.
+        let _ = fs::remove_file(&draft);
+        io_error(path, "write it")(source)
+    })
+}
+
+/// Cuts a last line without its end, which a crash leaves behind.
+fn drop_cut_line(path: &Path) -> Result<(), StoreError> {
+    let bytes = fs::read(path).map_err(io_error(path, "read it"))?;
+    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
+    if whole == bytes.len() {
+        return Ok(());
+    }
+    let file = OpenOptions::new().write(true).open(path).map_err(io_error(path, "open it"))?;
+    file.set_len(whole as u64).map_err(io_error(path, "cut its last line"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_is_written_as_the_calendar_has_it() {
+        assert_eq!(calendar(0), "19700101-000000");
+        assert_eq!(calendar(951_827_696), "20000229-123456");
+        assert_eq!(calendar(1_795_228_800), "20261121-024000");
+        assert_eq!(calendar(4_107_542_399), "21000228-235959");
+    }
+
+    #[test]
+    fn a_label_cannot_leave_the_directory() {
+        assert_eq!(file_name_part("../a b"), ".._a_b");
+    }
+}
