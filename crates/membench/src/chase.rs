@@ -138,3 +138,37 @@ impl Walk<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cycle::{LineSize, Pattern};
+    use std::vec;
+
+    #[test]
+    fn verify_finds_a_line_that_leads_elsewhere() {
+        let mut lines = vec![Line::ZERO; 64];
+        let cycle = Cycle::new(Pattern::Random, 4096, LineSize::Bytes64, 1).unwrap();
+        let chase = Chase::build(cycle, &mut lines).unwrap();
+        assert_eq!(chase.verify(), Ok(()));
+        let base = chase.memory.addr().get();
+        let elsewhere = [base, base + 8, base + 4096, base - 64, 0];
+        for (node, wrong) in [3, 10, 20, 30, 40].into_iter().zip(elsewhere) {
+            // SAFETY: the chase is ours alone, and no walk is underway.
+            let word = unsafe { chase.memory.add(node).cast::<usize>().as_mut() };
+            let right = core::mem::replace(word, wrong);
+            let found = chase.verify().unwrap_err();
+            let CycleError::NotOneCycle {
+                offset_bytes,
+                nodes: 64,
+                ..
+            } = found
+            else {
+                panic!("{found}");
+            };
+            assert_eq!(offset_bytes, wrong.wrapping_sub(base));
+            *word = right;
+        }
+        assert_eq!(chase.verify(), Ok(()));
+    }
+}

@@ -194,34 +194,33 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
 
     /// Both clocks at one moment: the tightest of several attempts.
     fn reading(&mut self) -> Result<Reading, ClockError> {
-        let mut best: Option<(Ticks, Reading)> = None;
-        let mut last_ns = 0;
-        for _ in 0..ATTEMPTS {
-            let before = (self.stamp)();
-            let ns = (self.now_ns)();
-            let width = (self.stamp)().since(before)?;
-            if ns < last_ns {
+        let mut last = self.attempt()?;
+        let mut best = last;
+        for _ in 1..ATTEMPTS {
+            let next = self.attempt()?;
+            if next.ns < last.ns {
                 return Err(ClockError::SteppedBack {
                     unit: "ns",
-                    from: last_ns,
-                    to: ns,
+                    from: last.ns,
+                    to: next.ns,
                 });
             }
-            last_ns = ns;
-            if best.is_none_or(|(least, _)| width < least) {
-                best = Some((
-                    width,
-                    Reading {
-                        stamp: Stamp(before.0 + width.0 / 2),
-                        ns,
-                    },
-                ));
+            last = next;
+            if next.width < best.width {
+                best = next;
             }
         }
-        best.map(|(_, reading)| reading).ok_or(ClockError::Stopped {
-            unit: "ns",
-            at: last_ns,
-            readings: 0,
+        Ok(best)
+    }
+
+    fn attempt(&mut self) -> Result<Reading, ClockError> {
+        let before = (self.stamp)();
+        let ns = (self.now_ns)();
+        let width = (self.stamp)().since(before)?;
+        Ok(Reading {
+            stamp: Stamp(before.0 + width.0 / 2),
+            ns,
+            width,
         })
     }
 }
@@ -230,6 +229,8 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
 struct Reading {
     stamp: Stamp,
     ns: u64,
+    /// How far apart in time the two may be.
+    width: Ticks,
 }
 
 #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
@@ -265,3 +266,6 @@ fn least_overhead() -> Result<Ticks, ClockError> {
     }
     Ok(least)
 }
+
+#[cfg(test)]
+mod tests;

@@ -41,12 +41,12 @@ impl Line {
         if start.is_null() {
             return Err(MemoryError::Null);
         }
-        if start.addr() % Line::SIZE_BYTES != 0 {
+        if !start.addr().is_multiple_of(Line::SIZE_BYTES) {
             return Err(MemoryError::Misaligned {
                 address: start.addr(),
             });
         }
-        if size_bytes % Line::SIZE_BYTES != 0 {
+        if !size_bytes.is_multiple_of(Line::SIZE_BYTES) {
             return Err(MemoryError::NotWholeLines { size_bytes });
         }
         // SAFETY: 1. `start` is not null and aligned for `Line`, checked above.

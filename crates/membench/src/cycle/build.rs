@@ -58,7 +58,7 @@ impl Cycle {
                 cycle_bytes: self.size_bytes,
             });
         }
-        if memory.addr().get() % line_bytes != 0 {
+        if !memory.addr().get().is_multiple_of(line_bytes) {
             return Err(CycleError::Misaligned {
                 address: memory.addr().get(),
                 line_bytes,

@@ -212,7 +212,7 @@ fn power_of_two_lines(pattern: Pattern, bytes: usize, line: usize) -> Result<u64
 }
 
 fn whole_lines(pattern: Pattern, bytes: usize, line: usize) -> Result<u64, CycleError> {
-    if bytes >= line && bytes % line == 0 {
+    if bytes >= line && bytes.is_multiple_of(line) {
         Ok((bytes / line) as u64)
     } else {
         Err(CycleError::BadDistance {

@@ -10,8 +10,8 @@
 /// How many elements a batch has: enough for the compiler to use whole vectors.
 pub const BATCH: usize = 64;
 
-/// How far below the square root rows are tried for a table without spare cells.
-const ROW_CANDIDATES: u64 = 1024;
+/// Rounds of the network: an even number, see the module's documentation.
+const ROUNDS: usize = 6;
 
 /// A permutation of `0..size` which a seed chooses.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +19,25 @@ pub struct Permutation {
     size: u64,
     rows: u32,
     columns: u32,
-    keys: [u32; 3],
+    keys: [u32; ROUNDS],
+}
+
+/// Cells of the table, by row and column: apart, so that vectors hold many of one kind.
+struct Cells<const N: usize> {
+    rows: [u32; N],
+    columns: [u32; N],
+    /// All ones where there is no such cell.
+    lost: [u32; N],
+}
+
+impl Default for Cells<BATCH> {
+    fn default() -> Self {
+        Cells {
+            rows: [0; BATCH],
+            columns: [0; BATCH],
+            lost: [0; BATCH],
+        }
+    }
 }
 
 impl Permutation {
@@ -51,9 +69,9 @@ impl Permutation {
     pub fn forward(&self, position: u64) -> u64 {
         let mut at = position;
         loop {
-            let (row, column) = self.split(at);
-            let (row, column) = self.encrypt(row, column);
-            at = self.cell(row, column);
+            let mut cells = self.split_one(at);
+            self.encrypt(&mut cells);
+            at = self.cell(cells.rows[0], cells.columns[0]);
             if at < self.size {
                 return at;
             }
@@ -64,9 +82,9 @@ impl Permutation {
     fn backward(&self, element: u64) -> u64 {
         let mut at = element;
         loop {
-            let (row, column) = self.split(at);
-            let (row, column) = self.decrypt(row, column);
-            at = self.cell(row, column);
+            let mut cells = self.split_one(at);
+            self.decrypt(&mut cells);
+            at = self.cell(cells.rows[0], cells.columns[0]);
             if at < self.size {
                 return at;
             }
@@ -84,10 +102,10 @@ impl Permutation {
     /// returned.
     #[inline(always)]
     pub fn forwards(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
-        let count = self.batch(first, elements, |permutation, row, column| {
-            let (row, column) = permutation.encrypt(row, column);
-            permutation.cell(row, column)
-        });
+        let mut cells = Cells::default();
+        let count = self.split_batch(first, &mut cells);
+        self.encrypt(&mut cells);
+        self.join_batch(&cells, elements);
         self.settle(first, &mut elements[..count], Permutation::forward);
         count
     }
@@ -96,50 +114,61 @@ impl Permutation {
     /// returned.
     #[inline(always)]
     pub fn successors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
-        let (last_row, last_column) = self.split(self.size - 1);
-        let count = self.batch(first, elements, |permutation, row, column| {
-            let (row, column) = permutation.decrypt(row, column);
-            let spare = (row > last_row) | ((row == last_row) & (column >= last_column));
-            let wraps = column + 1 == permutation.columns;
-            let (row, column) =
-                permutation.encrypt(row + u32::from(wraps), if wraps { 0 } else { column + 1 });
-            if spare {
-                u64::MAX
-            } else {
-                permutation.cell(row, column)
-            }
-        });
+        let mut cells = Cells::default();
+        let count = self.split_batch(first, &mut cells);
+        self.decrypt(&mut cells);
+        self.advance(&mut cells);
+        self.encrypt(&mut cells);
+        self.join_batch(&cells, elements);
         self.settle(first, &mut elements[..count], Permutation::successor);
         count
     }
 
-    /// Fills a batch by `cell_of`, from the rows and columns of `first` and what follows.
-    ///
-    /// All lanes are always computed, so that the loop has a constant length; those past the
-    /// count returned hold nothing of use.
+    /// Splits `first` and what follows into rows and columns; returns how many are in range.
+    /// The other lanes are computed too, so that all loops have a constant length, and hold
+    /// nothing of use.
     #[inline(always)]
-    fn batch(
-        &self,
-        first: u64,
-        elements: &mut [u64; BATCH],
-        cell_of: impl Fn(&Permutation, u32, u32) -> u64,
-    ) -> usize {
+    fn split_batch(&self, first: u64, cells: &mut Cells<BATCH>) -> usize {
         let (row, column) = self.split(first);
         let left = usize::try_from(self.size - first)
             .unwrap_or(BATCH)
             .min(BATCH);
         if self.columns.is_power_of_two() {
             let shift = self.columns.trailing_zeros();
-            for (lane, element) in (0..).zip(elements.iter_mut()) {
-                let column = column + lane;
-                *element = cell_of(self, row + (column >> shift), column & (self.columns - 1));
+            for (lane, at) in (column..).zip(0..BATCH) {
+                cells.rows[at] = row + (lane >> shift);
+                cells.columns[at] = lane & (self.columns - 1);
             }
             left
         } else {
-            for (lane, element) in (0..).zip(elements.iter_mut()) {
-                *element = cell_of(self, row, column + lane);
+            for (lane, at) in (column..).zip(0..BATCH) {
+                cells.rows[at] = row;
+                cells.columns[at] = lane;
             }
             left.min((self.columns - column) as usize)
+        }
+    }
+
+    /// Moves each position on to the next one. Those that have none, and those of spare
+    /// cells, are moved out of range.
+    #[inline(always)]
+    fn advance(&self, cells: &mut Cells<BATCH>) {
+        let (last_row, last_column) = self.split(self.size - 1);
+        for at in 0..BATCH {
+            let (row, column) = (cells.rows[at], cells.columns[at]);
+            let spare = (row > last_row) | ((row == last_row) & (column >= last_column));
+            let wraps = column + 1 == self.columns;
+            cells.rows[at] = row + u32::from(wraps);
+            cells.columns[at] = if wraps { 0 } else { column + 1 };
+            cells.lost[at] = if spare { u32::MAX } else { 0 };
+        }
+    }
+
+    #[inline(always)]
+    fn join_batch(&self, cells: &Cells<BATCH>, elements: &mut [u64; BATCH]) {
+        for at in 0..BATCH {
+            // A row of all ones makes a cell far beyond the last.
+            elements[at] = self.cell(cells.rows[at] | cells.lost[at], cells.columns[at]);
         }
     }
 
@@ -154,19 +183,28 @@ impl Permutation {
     }
 
     #[inline(always)]
-    fn encrypt(&self, row: u32, column: u32) -> (u32, u32) {
-        let row = add(row, hash(column, self.keys[0], self.rows), self.rows);
-        let column = add(column, hash(row, self.keys[1], self.columns), self.columns);
-        let row = add(row, hash(column, self.keys[2], self.rows), self.rows);
-        (row, column)
+    fn encrypt<const N: usize>(&self, cells: &mut Cells<N>) {
+        for keys in self.keys.as_chunks::<2>().0 {
+            add_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
+            add_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
+        }
     }
 
     #[inline(always)]
-    fn decrypt(&self, row: u32, column: u32) -> (u32, u32) {
-        let row = subtract(row, hash(column, self.keys[2], self.rows), self.rows);
-        let column = subtract(column, hash(row, self.keys[1], self.columns), self.columns);
-        let row = subtract(row, hash(column, self.keys[0], self.rows), self.rows);
-        (row, column)
+    fn decrypt<const N: usize>(&self, cells: &mut Cells<N>) {
+        for keys in self.keys.as_chunks::<2>().0.iter().rev() {
+            subtract_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
+            subtract_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
+        }
+    }
+
+    fn split_one(&self, cell: u64) -> Cells<1> {
+        let (row, column) = self.split(cell);
+        Cells {
+            rows: [row],
+            columns: [column],
+            lost: [0],
+        }
     }
 
     #[inline(always)]
@@ -185,15 +223,16 @@ impl Permutation {
     }
 }
 
-/// Rows and columns of a table for `size` elements: nearly square, with the fewest spare
-/// cells, none if `size` has a divisor near its square root.
+/// Rows and columns of a table for `size` elements: at most 2.25 times as wide as high, with
+/// the fewest spare cells. It has none if `size` is a power of two, or has another divisor
+/// that suits.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "the square root of 2^60 is 2^30"
 )]
 fn table(size: u64) -> (u32, u32) {
     let root = size.isqrt();
-    let least = root.saturating_sub((root / 8).min(ROW_CANDIDATES)).max(1);
+    let least = (root - root / 3).max(1);
     let spare = |rows: u64| rows * size.div_ceil(rows) - size;
     let rows = (least..=root)
         .rev()
@@ -206,8 +245,8 @@ fn table(size: u64) -> (u32, u32) {
     clippy::cast_possible_truncation,
     reason = "32 bits of each draw are wanted"
 )]
-fn keys(seed: u64) -> [u32; 3] {
-    [1, 2, 3].map(|round| mix(seed.wrapping_add(round)) as u32)
+fn keys(seed: u64) -> [u32; ROUNDS] {
+    core::array::from_fn(|round| mix(seed.wrapping_add(round as u64)) as u32)
 }
 
 /// Spreads every bit of `value` over the result (`SplitMix64`'s finaliser: Steele, Lea and
@@ -223,14 +262,26 @@ pub fn mix(value: u64) -> u64 {
 /// with a shift between them, then the top bits (Lemire, "Fast random integer generation in
 /// an interval", 2019).
 #[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "below bound, which has 32 bits"
-)]
 fn hash(half: u32, key: u32, bound: u32) -> u32 {
     let value = (half ^ key).wrapping_mul(0x9E37_79B1);
     let value = (value ^ value >> 15).wrapping_mul(0x85EB_CA77);
     ((u64::from(value) * u64::from(bound)) >> 32) as u32
+}
+
+/// Adds a hash of each of `other` to each of `halves`.
+#[inline(always)]
+fn add_hash<const N: usize>(halves: &mut [u32; N], other: &[u32; N], key: u32, modulus: u32) {
+    for (half, &other) in halves.iter_mut().zip(other) {
+        *half = add(*half, hash(other, key, modulus), modulus);
+    }
+}
+
+/// Undoes [`add_hash`].
+#[inline(always)]
+fn subtract_hash<const N: usize>(halves: &mut [u32; N], other: &[u32; N], key: u32, modulus: u32) {
+    for (half, &other) in halves.iter_mut().zip(other) {
+        *half = subtract(*half, hash(other, key, modulus), modulus);
+    }
 }
 
 /// `value + by` modulo `modulus`; both below it, and it at most 2^31. Without a branch: the
@@ -284,7 +335,7 @@ mod tests {
         }
 
         #[test]
-        fn a_table_has_room_and_hardly_more(size in 1_u64..1 << 60) {
+        fn a_table_has_room_and_hardly_more(size in 1_u64..1 << 40) {
             let (rows, columns) = table(size);
             let cells = u64::from(rows) * u64::from(columns);
             prop_assert!(cells >= size);
@@ -294,15 +345,11 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_number_of_mebibytes_never_walks() {
-        for mebibytes in 1..2000_u64 {
-            let lines = mebibytes << 14;
-            let (rows, columns) = table(lines);
-            assert_eq!(
-                u64::from(rows) * u64::from(columns),
-                lines,
-                "{mebibytes} MiB"
-            );
+    fn a_power_of_two_never_walks() {
+        for exponent in 0..40 {
+            let (rows, columns) = table(1 << exponent);
+            assert_eq!(u64::from(rows) * u64::from(columns), 1 << exponent);
+            assert!(columns.is_power_of_two());
         }
     }
 }

@@ -48,7 +48,7 @@ impl Scatter {
         match access {
             Access::Sequential => Ok(None),
             Access::Strided { stride_bytes } => {
-                if stride_bytes == 0 || stride_bytes % Line::SIZE_BYTES != 0 {
+                if stride_bytes == 0 || !stride_bytes.is_multiple_of(Line::SIZE_BYTES) {
                     return Err(StreamError::BadStride { stride_bytes });
                 }
                 let stride = (stride_bytes / Line::SIZE_BYTES) as u64;

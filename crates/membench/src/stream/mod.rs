@@ -179,10 +179,9 @@ impl<'a> Stream<'a> {
     fn run(&self, count: usize) {
         let Some(scatter) = &self.scatter else {
             // SAFETY: `position + count` is at most `lines`, the length of every array.
-            unsafe {
-                self.loops
-                    .sequential(self.pointers.at(self.position), count)
-            };
+            let arrays = unsafe { self.pointers.at(self.position) };
+            // SAFETY: as above; `arrays` begins at `position`.
+            unsafe { self.loops.sequential(arrays, count) };
             return;
         };
         let mut offsets = [0; BATCH];
