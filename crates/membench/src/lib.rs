@@ -1,1 +1,39 @@
 //! The measuring loops: cycles, pointer chases, memory streams and timers.
+//!
+//! Everything works on memory and synchronisation words which the caller supplies, so that
+//! the same loops serve a Linux host and a bare-metal kernel. The crate never starts a
+//! thread, opens a file or allocates. x86-64 and aarch64.
+//!
+//! A latency in brief: plan a [`Cycle`], build it into [`Line`]s as a [`Chase`], and take
+//! [`Window`]s of its [`Walk`]. A bandwidth: choose a [`Kernel`], an [`Access`] and an
+//! [`Isa`], and let a [`Stream`] make passes.
+#![no_std]
+#[cfg(test)]
+extern crate std;
+
+#[cfg_attr(target_arch = "x86_64", path = "arch/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "arch/aarch64.rs")]
+mod arch;
+mod barrier;
+mod c2c;
+mod chase;
+mod clock;
+mod cycle;
+mod frequency;
+mod isa;
+mod line;
+mod loaded;
+mod stream;
+mod window;
+
+pub use barrier::{Aborted, Barrier};
+pub use c2c::{C2cError, Ping, Pong, RoundTrips};
+pub use chase::{Chase, Walk};
+pub use clock::{Clock, ClockError, Stamp, Ticks};
+pub use cycle::{BuiltPart, Cycle, CycleError, LineSize, Part, Parts, Pattern};
+pub use frequency::{Adds, dependent_adds};
+pub use isa::Isa;
+pub use line::{Line, MemoryError};
+pub use loaded::{Throttle, generate};
+pub use stream::{Access, Arrays, Kernel, Stream, StreamError};
+pub use window::Window;

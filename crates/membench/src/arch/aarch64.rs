@@ -1,0 +1,103 @@
+//! What only aarch64's own instructions can do.
+
+use core::arch::asm;
+
+/// Follows `loads` pointers from `start`, each load waiting for the last; returns the last
+/// pointer loaded.
+///
+/// # Safety
+/// Every one of the `loads` pointers reached from `start` must be readable and 8-byte aligned.
+pub unsafe fn follow(start: usize, loads: u64) -> usize {
+    let mut at = start;
+    // SAFETY: only reads, and only through pointers which the caller vouches for.
+    unsafe {
+        asm!(
+            "cbz {blocks}, 3f",
+            ".p2align 5",
+            "2:",
+            ".rept 32",
+            "ldr {at}, [{at}]",
+            ".endr",
+            "subs {blocks}, {blocks}, #1",
+            "b.ne 2b",
+            "3:",
+            "cbz {rest}, 5f",
+            "4:",
+            "ldr {at}, [{at}]",
+            "subs {rest}, {rest}, #1",
+            "b.ne 4b",
+            "5:",
+            at = inout(reg) at,
+            blocks = inout(reg) loads / 32 => _,
+            rest = inout(reg) loads % 32 => _,
+            options(nostack, readonly),
+        );
+    }
+    at
+}
+
+/// Executes a chain of `adds` dependent additions of a register.
+pub fn dependent_adds(adds: u64) {
+    // SAFETY: touches nothing but its own registers.
+    unsafe {
+        asm!(
+            "cbz {blocks}, 3f",
+            ".p2align 5",
+            "2:",
+            ".rept 32",
+            "add {sum}, {sum}, {step}",
+            ".endr",
+            "subs {blocks}, {blocks}, #1",
+            "b.ne 2b",
+            "3:",
+            "cbz {rest}, 5f",
+            "4:",
+            "add {sum}, {sum}, {step}",
+            "subs {rest}, {rest}, #1",
+            "b.ne 4b",
+            "5:",
+            sum = inout(reg) 0_u64 => _,
+            step = in(reg) 3_u64,
+            blocks = inout(reg) adds / 32 => _,
+            rest = inout(reg) adds % 32 => _,
+            options(nostack, nomem),
+        );
+    }
+}
+
+/// The generic timer's virtual count, read after all loads before it have finished and
+/// before anything after starts (Arm ARM D12.2: reads of `CNTVCT_EL0` may move unless an ISB
+/// holds them).
+pub fn timestamp() -> u64 {
+    let count: u64;
+    // SAFETY: reads a counter. Not `nomem`: memory accesses must not move across it.
+    unsafe {
+        asm!(
+            "dsb ish",
+            "isb",
+            "mrs {count}, cntvct_el0",
+            "isb",
+            count = out(reg) count,
+            options(nostack, preserves_flags),
+        );
+    }
+    count
+}
+
+/// Always: the architecture demands a fixed rate of the generic timer (Arm ARM D12.1).
+pub fn timestamp_is_invariant() -> bool {
+    true
+}
+
+/// The length of an SVE vector, or 0 where the crate is not built for SVE.
+pub fn sve_vector_bytes() -> usize {
+    #[cfg(target_feature = "sve")]
+    {
+        let bytes: usize;
+        // SAFETY: built for SVE, so the instruction exists; it writes one register.
+        unsafe { asm!("cntb {bytes}", bytes = out(reg) bytes, options(nostack, nomem)) };
+        bytes
+    }
+    #[cfg(not(target_feature = "sve"))]
+    0
+}

@@ -1,0 +1,271 @@
+//! Time as the cpu counts it, and its rate against a clock of the caller's.
+
+use crate::arch;
+use core::fmt;
+
+/// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Stamp(u64);
+
+impl Stamp {
+    /// The moment after everything before this call has executed, and before anything after
+    /// it starts.
+    #[must_use]
+    #[inline]
+    pub fn now() -> Stamp {
+        Stamp(arch::timestamp())
+    }
+
+    /// The time from `earlier` to this moment.
+    ///
+    /// # Errors
+    /// [`ClockError::SteppedBack`] if `earlier` is later.
+    pub fn since(self, earlier: Stamp) -> Result<Ticks, ClockError> {
+        self.0
+            .checked_sub(earlier.0)
+            .map(Ticks)
+            .ok_or(ClockError::SteppedBack {
+                unit: "ticks",
+                from: earlier.0,
+                to: self.0,
+            })
+    }
+}
+
+/// A length of time in ticks of the counter, which are not core cycles.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ticks(pub u64);
+
+impl fmt::Display for Ticks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ticks", self.0)
+    }
+}
+
+/// The counter's rate, measured against a clock in nanoseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Clock {
+    ticks_per_ns: f64,
+    overhead: Ticks,
+    invariant: bool,
+}
+
+impl Clock {
+    /// Measures the counter's rate against `now_ns` for `for_ns` nanoseconds of that clock
+    /// (20 ms give five digits).
+    ///
+    /// # Errors
+    /// [`ClockError::SteppedBack`] if either clock went backward,
+    /// [`ClockError::Inconsistent`] if their ratio differs by over 0.1 % between the two
+    /// halves (one of them stepped, or does not run evenly), and [`ClockError::Stopped`] if
+    /// one does not advance.
+    pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
+        let ticks_per_ns = Pair {
+            stamp: Stamp::now,
+            now_ns,
+        }
+        .ticks_per_ns(for_ns)?;
+        Ok(Clock {
+            ticks_per_ns,
+            overhead: least_overhead()?,
+            invariant: arch::timestamp_is_invariant(),
+        })
+    }
+
+    /// `ticks` in nanoseconds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
+    pub fn ns(&self, ticks: Ticks) -> f64 {
+        ticks.0 as f64 / self.ticks_per_ns
+    }
+
+    /// The counter's rate.
+    #[must_use]
+    pub fn ticks_per_ns(&self) -> f64 {
+        self.ticks_per_ns
+    }
+
+    /// The least time between two [`Stamp`]s with nothing between them: what a window's
+    /// length has in it that is not its loads.
+    #[must_use]
+    pub fn overhead(&self) -> Ticks {
+        self.overhead
+    }
+
+    /// Whether the counter is documented to run at one rate whatever the core does. Where
+    /// not, times are doubtful and the record should say so.
+    #[must_use]
+    pub fn is_invariant(&self) -> bool {
+        self.invariant
+    }
+}
+
+/// A clock that cannot be measured with.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+pub enum ClockError {
+    /// A later reading was below an earlier one.
+    #[error("the clock went back from {from} to {to} {unit}; expected one that only advances")]
+    SteppedBack {
+        /// What the readings count.
+        unit: &'static str,
+        /// The earlier reading.
+        from: u64,
+        /// The later reading.
+        to: u64,
+    },
+    /// The counter and the caller's clock disagree on how much time passed.
+    #[error(
+        "the cpu's counter ran at {first_ticks_per_ns} ticks per ns, then at \
+         {second_ticks_per_ns}; expected the same rate within 0.1 %"
+    )]
+    Inconsistent {
+        /// Rate in the first half of the calibration.
+        first_ticks_per_ns: f64,
+        /// Rate in the second half.
+        second_ticks_per_ns: f64,
+    },
+    /// A clock did not advance.
+    #[error("the clock stood still at {at} {unit} over {readings} readings")]
+    Stopped {
+        /// What the readings count.
+        unit: &'static str,
+        /// The reading that did not change.
+        at: u64,
+        /// How often it was read.
+        readings: u32,
+    },
+}
+
+/// Readings that may show the same nanosecond before the clock counts as stopped. Coarse
+/// clocks advance every few milliseconds, which are some 100,000 readings.
+const READINGS_UNTIL_STOPPED: u32 = 20_000_000;
+/// The difference between the two halves' rates that is put down to a step.
+const RATE_TOLERANCE: f64 = 1e-3;
+/// Readings of which the tightest is taken, so that an interrupt does not spoil the rate.
+const ATTEMPTS: usize = 16;
+
+/// The two clocks that are compared.
+struct Pair<S, N> {
+    stamp: S,
+    now_ns: N,
+}
+
+impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
+    fn ticks_per_ns(&mut self, for_ns: u64) -> Result<f64, ClockError> {
+        let start = self.reading()?;
+        let middle = self.reading_at(start.ns.saturating_add(for_ns / 2))?;
+        let end = self.reading_at(middle.ns.saturating_add(for_ns / 2))?;
+        let first_ticks_per_ns = rate(start, middle)?;
+        let second_ticks_per_ns = rate(middle, end)?;
+        if (first_ticks_per_ns / second_ticks_per_ns - 1.0).abs() > RATE_TOLERANCE {
+            return Err(ClockError::Inconsistent {
+                first_ticks_per_ns,
+                second_ticks_per_ns,
+            });
+        }
+        rate(start, end)
+    }
+
+    /// Waits until the caller's clock has passed `ns`, then reads both.
+    fn reading_at(&mut self, ns: u64) -> Result<Reading, ClockError> {
+        let mut last = (self.now_ns)();
+        let mut readings = 0;
+        while last <= ns {
+            let now = (self.now_ns)();
+            if now < last {
+                return Err(ClockError::SteppedBack {
+                    unit: "ns",
+                    from: last,
+                    to: now,
+                });
+            }
+            readings = if now == last { readings + 1 } else { 0 };
+            if readings == READINGS_UNTIL_STOPPED {
+                return Err(ClockError::Stopped {
+                    unit: "ns",
+                    at: now,
+                    readings,
+                });
+            }
+            last = now;
+        }
+        self.reading()
+    }
+
+    /// Both clocks at one moment: the tightest of several attempts.
+    fn reading(&mut self) -> Result<Reading, ClockError> {
+        let mut last = self.attempt()?;
+        let mut best = last;
+        for _ in 1..ATTEMPTS {
+            let next = self.attempt()?;
+            if next.ns < last.ns {
+                return Err(ClockError::SteppedBack {
+                    unit: "ns",
+                    from: last.ns,
+                    to: next.ns,
+                });
+            }
+            last = next;
+            if next.width < best.width {
+                best = next;
+            }
+        }
+        Ok(best)
+    }
+
+    fn attempt(&mut self) -> Result<Reading, ClockError> {
+        let before = (self.stamp)();
+        let ns = (self.now_ns)();
+        let width = (self.stamp)().since(before)?;
+        Ok(Reading {
+            stamp: Stamp(before.0 + width.0 / 2),
+            ns,
+            width,
+        })
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Reading {
+    stamp: Stamp,
+    ns: u64,
+    /// How far apart in time the two may be.
+    width: Ticks,
+}
+
+#[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
+fn rate(from: Reading, to: Reading) -> Result<f64, ClockError> {
+    let ticks = to.stamp.since(from.stamp)?;
+    let ns = to.ns.checked_sub(from.ns).ok_or(ClockError::SteppedBack {
+        unit: "ns",
+        from: from.ns,
+        to: to.ns,
+    })?;
+    if ticks.0 == 0 {
+        return Err(ClockError::Stopped {
+            unit: "ticks",
+            at: to.stamp.0,
+            readings: 2,
+        });
+    }
+    if ns == 0 {
+        return Err(ClockError::Stopped {
+            unit: "ns",
+            at: to.ns,
+            readings: 2,
+        });
+    }
+    Ok(ticks.0 as f64 / ns as f64)
+}
+
+fn least_overhead() -> Result<Ticks, ClockError> {
+    let mut least = Ticks(u64::MAX);
+    for _ in 0..256 {
+        let start = Stamp::now();
+        least = least.min(Stamp::now().since(start)?);
+    }
+    Ok(least)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! A cycle written into memory, in parts which threads can share.
+
+use super::permutation::BATCH;
+use super::{Cycle, CycleError};
+use crate::line::Line;
+use core::marker::PhantomData;
+use core::num::NonZeroUsize;
+use core::ptr::NonNull;
+
+/// The parts of a cycle, in address order.
+#[derive(Debug)]
+pub struct Parts<'a> {
+    cycle: Cycle,
+    memory: NonNull<Line>,
+    count: usize,
+    next: usize,
+    lines: PhantomData<&'a mut [Line]>,
+}
+
+/// A stretch of a cycle's memory which one thread builds.
+#[derive(Debug)]
+pub struct Part<'a> {
+    cycle: Cycle,
+    /// The first line of the whole memory, which it may all be reached from.
+    memory: NonNull<Line>,
+    first: usize,
+    end: usize,
+    lines: PhantomData<&'a mut [Line]>,
+}
+
+// SAFETY: a part accesses only its own nodes' lines, which no other part has, and which it
+// has borrowed exclusively: it may do so from any thread, as `&mut [Line]` may.
+unsafe impl Send for Part<'_> {}
+
+/// A part whose lines all hold the address of their successor.
+#[derive(Debug)]
+pub struct BuiltPart<'a>(Part<'a>);
+
+impl Cycle {
+    /// Divides the building into `count` parts of equal size. Each touches only its own
+    /// stretch of memory: a thread on the right node makes the right first touch. `lines`
+    /// may be longer than the cycle.
+    ///
+    /// # Errors
+    /// [`CycleError::MemoryTooSmall`] if `lines` are fewer than the cycle's, and
+    /// [`CycleError::Misaligned`] if they do not start at a line of the cycle's size.
+    pub fn parts<'a>(
+        self,
+        lines: &'a mut [Line],
+        count: NonZeroUsize,
+    ) -> Result<Parts<'a>, CycleError> {
+        let memory_bytes = size_of_val(lines);
+        let line_bytes = self.line_size.bytes();
+        let memory = NonNull::from(lines).cast::<Line>();
+        if memory_bytes < self.size_bytes / Line::SIZE_BYTES * Line::SIZE_BYTES {
+            return Err(CycleError::MemoryTooSmall {
+                memory_bytes,
+                cycle_bytes: self.size_bytes,
+            });
+        }
+        if !memory.addr().get().is_multiple_of(line_bytes) {
+            return Err(CycleError::Misaligned {
+                address: memory.addr().get(),
+                line_bytes,
+            });
+        }
+        Ok(Parts {
+            cycle: self,
+            memory,
+            count: count.get(),
+            next: 0,
+            lines: PhantomData,
+        })
+    }
+}
+
+impl<'a> Iterator for Parts<'a> {
+    type Item = Part<'a>;
+
+    fn next(&mut self) -> Option<Part<'a>> {
+        if self.next == self.count {
+            return None;
+        }
+        let first = self.start_of(self.next);
+        self.next += 1;
+        Some(Part {
+            cycle: self.cycle,
+            memory: self.memory,
+            first,
+            end: self.start_of(self.next),
+            lines: PhantomData,
+        })
+    }
+}
+
+impl Parts<'_> {
+    /// The first node of part `index`; the number of nodes if there is no such part.
+    fn start_of(&self, index: usize) -> usize {
+        let (nodes, count) = (self.cycle.nodes(), self.count);
+        nodes / count * index + (nodes % count).min(index)
+    }
+}
+
+impl<'a> Part<'a> {
+    /// Writes, in address order, into each node's line the address of its successor. What
+    /// else was in those lines is lost.
+    #[must_use]
+    pub fn build(self) -> BuiltPart<'a> {
+        #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+        if crate::isa::Isa::Avx2.is_available() {
+            // SAFETY: the cpu has AVX2, as was just found.
+            unsafe { self.write_with_avx2() };
+            return BuiltPart(self);
+        }
+        self.write();
+        BuiltPart(self)
+    }
+
+    /// The same as [`Part::write`], compiled to vectors twice as wide.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    #[target_feature(enable = "avx2")]
+    fn write_with_avx2(&self) {
+        self.write();
+    }
+
+    #[inline(always)]
+    fn write(&self) {
+        let mut nodes = [0; BATCH];
+        let mut node = self.first;
+        while node < self.end {
+            let count = self.cycle.order.successors(node as u64, &mut nodes);
+            let count = count.min(self.end - node);
+            for &next in &nodes[..count] {
+                // SAFETY: `node` is one of this part's: `first <= node < end`.
+                unsafe { self.write_node(node, next) };
+                node += 1;
+            }
+        }
+        write_out();
+    }
+
+    /// # Safety
+    /// `node` must be one of this part's.
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a node's number came from a usize"
+    )]
+    unsafe fn write_node(&self, node: usize, next: u64) {
+        let address = self.memory.addr().get() + self.cycle.offset_bytes(next as usize);
+        // SAFETY: 1. Every node lies inside the cycle's size, and `Cycle::parts` checked that
+        // the memory has that size. 2. Its offset is a multiple of 64. 3. `memory` may reach
+        // all of it, and this node's line is this part's alone.
+        unsafe {
+            let line = self.memory.byte_add(self.cycle.offset_bytes(node));
+            write_whole_line(line, address as u64);
+        }
+    }
+}
+
+impl<'a> BuiltPart<'a> {
+    /// Joins parts to the whole memory of one cycle: its plan and its first line.
+    ///
+    /// # Errors
+    /// [`CycleError::PartsDoNotJoin`] unless they are all parts of one division, in order.
+    pub(crate) fn join(
+        parts: impl IntoIterator<Item = BuiltPart<'a>>,
+    ) -> Result<(Cycle, NonNull<Line>), CycleError> {
+        let mut whole: Option<Part<'a>> = None;
+        for BuiltPart(part) in parts {
+            let joined = whole.get_or_insert(Part { end: 0, ..part });
+            if !joined.is_continued_by(&part) {
+                let (joined_nodes, nodes) = (joined.end, joined.cycle.nodes());
+                return Err(CycleError::PartsDoNotJoin {
+                    joined_nodes,
+                    nodes,
+                });
+            }
+            joined.end = part.end;
+        }
+        match whole {
+            Some(part) if part.end == part.cycle.nodes() => Ok((part.cycle, part.memory)),
+            part => Err(CycleError::PartsDoNotJoin {
+                joined_nodes: part.as_ref().map_or(0, |part| part.end),
+                nodes: part.map_or(0, |part| part.cycle.nodes()),
+            }),
+        }
+    }
+}
+
+impl Part<'_> {
+    /// Whether `next` starts where this one ends, in the same memory and of the same cycle.
+    fn is_continued_by(&self, next: &Part<'_>) -> bool {
+        let plan = |cycle: &Cycle| (cycle.pattern, cycle.size_bytes, cycle.line_size, cycle.seed);
+        self.end == next.first
+            && self.memory == next.memory
+            && plan(&self.cycle) == plan(&next.cycle)
+    }
+}
+
+/// Writes `word` and seven zeros, past the caches: a line that is overwritten as a whole
+/// need not be read first, which halves the traffic.
+///
+/// # Safety
+/// `line` must be valid for writing.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+#[inline(always)]
+unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
+    use core::arch::x86_64::{_mm_set_epi64x, _mm_setzero_si128, _mm_stream_si128};
+    let quarters = line.cast().as_ptr();
+    // SAFETY: the caller vouches for the line's 64 bytes, which are 64-byte aligned. `write_out`
+    // ends the sequence of non-temporal stores, before the lines are handed on.
+    unsafe {
+        _mm_stream_si128(quarters, _mm_set_epi64x(0, word.cast_signed()));
+        _mm_stream_si128(quarters.add(1), _mm_setzero_si128());
+        _mm_stream_si128(quarters.add(2), _mm_setzero_si128());
+        _mm_stream_si128(quarters.add(3), _mm_setzero_si128());
+    }
+}
+
+/// Makes all lines written so far visible in program order.
+#[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+fn write_out() {
+    // SAFETY: SSE is part of the target, as the condition above says.
+    unsafe { core::arch::x86_64::_mm_sfence() };
+}
+
+/// Writes `word` and seven zeros: cpus without write-allocate for whole lines recognise it.
+///
+/// # Safety
+/// `line` must be valid for writing.
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+#[inline(always)]
+unsafe fn write_whole_line(line: NonNull<Line>, word: u64) {
+    // SAFETY: the caller vouches for the line.
+    unsafe { line.cast::<[u64; 8]>().write([word, 0, 0, 0, 0, 0, 0, 0]) };
+}
+
+/// Ordinary stores need no fence.
+#[cfg(not(all(target_arch = "x86_64", target_feature = "sse2")))]
+fn write_out() {}

@@ -1,0 +1,355 @@
+//! A keyed bijection on `0..size`: a Feistel network in mixed radix, with cycle walking.
+//!
+//! An element is a row and a column of a table of `rows` x `columns` cells, which has hardly
+//! more cells than there are elements. Three rounds add to one half a keyed hash of the
+//! other: as many as it takes for a permutation that looks random (Luby and Rackoff, "How to
+//! construct pseudorandom permutations", 1988). Where that leads to one of the few cells
+//! beyond the last element, it is applied again until it leads back (Black and Rogaway,
+//! "Ciphers with arbitrary finite domains", 2002).
+
+/// How many elements a batch has: enough for the compiler to use whole vectors.
+pub const BATCH: usize = 64;
+
+/// Rounds of the network: an even number, see the module's documentation.
+const ROUNDS: usize = 6;
+
+/// A permutation of `0..size` which a seed chooses.
+#[derive(Clone, Copy, Debug)]
+pub struct Permutation {
+    size: u64,
+    rows: u32,
+    columns: u32,
+    keys: [u32; ROUNDS],
+}
+
+/// Cells of the table, by row and column: apart, so that vectors hold many of one kind.
+struct Cells<const N: usize> {
+    rows: [u32; N],
+    columns: [u32; N],
+    /// All ones where there is no such cell.
+    lost: [u32; N],
+}
+
+impl Default for Cells<BATCH> {
+    fn default() -> Self {
+        Cells {
+            rows: [0; BATCH],
+            columns: [0; BATCH],
+            lost: [0; BATCH],
+        }
+    }
+}
+
+impl Permutation {
+    /// A permutation of `0..size`; `size` at least 1 and at most 2^60.
+    pub fn new(size: u64, seed: u64) -> Permutation {
+        let (rows, columns) = table(size);
+        Permutation {
+            size,
+            rows,
+            columns,
+            keys: keys(seed),
+        }
+    }
+
+    /// Another permutation of as many elements.
+    pub fn with_seed(self, seed: u64) -> Permutation {
+        Permutation {
+            keys: keys(seed),
+            ..self
+        }
+    }
+
+    /// How many elements there are.
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The element at `position`.
+    pub fn forward(&self, position: u64) -> u64 {
+        let mut at = position;
+        loop {
+            let mut cells = self.split_one(at);
+            self.encrypt(&mut cells);
+            at = self.cell(cells.rows[0], cells.columns[0]);
+            if at < self.size {
+                return at;
+            }
+        }
+    }
+
+    /// The position of `element`.
+    fn backward(&self, element: u64) -> u64 {
+        let mut at = element;
+        loop {
+            let mut cells = self.split_one(at);
+            self.decrypt(&mut cells);
+            at = self.cell(cells.rows[0], cells.columns[0]);
+            if at < self.size {
+                return at;
+            }
+        }
+    }
+
+    /// The element at the position after that of `element`, the first one after the last.
+    /// This makes all elements one cycle, whatever the keys.
+    pub fn successor(&self, element: u64) -> u64 {
+        let position = self.backward(element) + 1;
+        self.forward(if position == self.size { 0 } else { position })
+    }
+
+    /// The elements at `first` and the positions after it: into `elements`, as many as
+    /// returned.
+    #[inline(always)]
+    pub fn forwards(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        let mut cells = Cells::default();
+        let count = self.split_batch(first, &mut cells);
+        self.encrypt(&mut cells);
+        self.join_batch(&cells, elements);
+        self.settle(first, &mut elements[..count], Permutation::forward);
+        count
+    }
+
+    /// The successors of `first` and of the elements after it: into `elements`, as many as
+    /// returned.
+    #[inline(always)]
+    pub fn successors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        let mut cells = Cells::default();
+        let count = self.split_batch(first, &mut cells);
+        self.decrypt(&mut cells);
+        self.advance(&mut cells);
+        self.encrypt(&mut cells);
+        self.join_batch(&cells, elements);
+        self.settle(first, &mut elements[..count], Permutation::successor);
+        count
+    }
+
+    /// Splits `first` and what follows into rows and columns; returns how many are in range.
+    /// The other lanes are computed too, so that all loops have a constant length, and hold
+    /// nothing of use.
+    #[inline(always)]
+    fn split_batch(&self, first: u64, cells: &mut Cells<BATCH>) -> usize {
+        let (row, column) = self.split(first);
+        let left = usize::try_from(self.size - first)
+            .unwrap_or(BATCH)
+            .min(BATCH);
+        if self.columns.is_power_of_two() {
+            let shift = self.columns.trailing_zeros();
+            for (lane, at) in (column..).zip(0..BATCH) {
+                cells.rows[at] = row + (lane >> shift);
+                cells.columns[at] = lane & (self.columns - 1);
+            }
+            left
+        } else {
+            for (lane, at) in (column..).zip(0..BATCH) {
+                cells.rows[at] = row;
+                cells.columns[at] = lane;
+            }
+            left.min((self.columns - column) as usize)
+        }
+    }
+
+    /// Moves each position on to the next one. Those that have none, and those of spare
+    /// cells, are moved out of range.
+    #[inline(always)]
+    fn advance(&self, cells: &mut Cells<BATCH>) {
+        let (last_row, last_column) = self.split(self.size - 1);
+        for at in 0..BATCH {
+            let (row, column) = (cells.rows[at], cells.columns[at]);
+            let spare = (row > last_row) | ((row == last_row) & (column >= last_column));
+            let wraps = column + 1 == self.columns;
+            cells.rows[at] = row + u32::from(wraps);
+            cells.columns[at] = if wraps { 0 } else { column + 1 };
+            cells.lost[at] = if spare { u32::MAX } else { 0 };
+        }
+    }
+
+    #[inline(always)]
+    fn join_batch(&self, cells: &Cells<BATCH>, elements: &mut [u64; BATCH]) {
+        for at in 0..BATCH {
+            // A row of all ones makes a cell far beyond the last.
+            elements[at] = self.cell(cells.rows[at] | cells.lost[at], cells.columns[at]);
+        }
+    }
+
+    /// Computes again, one by one, what the batch left beyond the last element.
+    #[inline(always)]
+    fn settle(&self, first: u64, elements: &mut [u64], one: fn(&Permutation, u64) -> u64) {
+        for (index, element) in (first..).zip(elements) {
+            if *element >= self.size {
+                *element = one(self, index);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn encrypt<const N: usize>(&self, cells: &mut Cells<N>) {
+        for keys in self.keys.as_chunks::<2>().0 {
+            add_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
+            add_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
+        }
+    }
+
+    #[inline(always)]
+    fn decrypt<const N: usize>(&self, cells: &mut Cells<N>) {
+        for keys in self.keys.as_chunks::<2>().0.iter().rev() {
+            subtract_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
+            subtract_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
+        }
+    }
+
+    fn split_one(&self, cell: u64) -> Cells<1> {
+        let (row, column) = self.split(cell);
+        Cells {
+            rows: [row],
+            columns: [column],
+            lost: [0],
+        }
+    }
+
+    #[inline(always)]
+    fn cell(&self, row: u32, column: u32) -> u64 {
+        u64::from(row) * u64::from(self.columns) + u64::from(column)
+    }
+
+    #[inline(always)]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "rows and columns are below 2^31"
+    )]
+    fn split(&self, cell: u64) -> (u32, u32) {
+        let columns = u64::from(self.columns);
+        ((cell / columns) as u32, (cell % columns) as u32)
+    }
+}
+
+/// Rows and columns of a table for `size` elements: at most 2.25 times as wide as high, with
+/// the fewest spare cells. It has none if `size` is a power of two, or has another divisor
+/// that suits.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the square root of 2^60 is 2^30"
+)]
+fn table(size: u64) -> (u32, u32) {
+    let root = size.isqrt();
+    let least = (root - root / 3).max(1);
+    let spare = |rows: u64| rows * size.div_ceil(rows) - size;
+    let rows = (least..=root)
+        .rev()
+        .min_by_key(|&rows| spare(rows))
+        .unwrap_or(1);
+    (rows as u32, size.div_ceil(rows) as u32)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "32 bits of each draw are wanted"
+)]
+fn keys(seed: u64) -> [u32; ROUNDS] {
+    core::array::from_fn(|round| mix(seed.wrapping_add(round as u64)) as u32)
+}
+
+/// Spreads every bit of `value` over the result (`SplitMix64`'s finaliser: Steele, Lea and
+/// Flood, "Fast splittable pseudorandom number generators", 2014).
+pub fn mix(value: u64) -> u64 {
+    let value = value.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let value = (value ^ value >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let value = (value ^ value >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+    value ^ value >> 31
+}
+
+/// A number below `bound` that depends on every bit of `half` and `key`: two odd multipliers
+/// with a shift between them, then the top bits (Lemire, "Fast random integer generation in
+/// an interval", 2019).
+#[inline(always)]
+fn hash(half: u32, key: u32, bound: u32) -> u32 {
+    let value = (half ^ key).wrapping_mul(0x9E37_79B1);
+    let value = (value ^ value >> 15).wrapping_mul(0x85EB_CA77);
+    ((u64::from(value) * u64::from(bound)) >> 32) as u32
+}
+
+/// Adds a hash of each of `other` to each of `halves`.
+#[inline(always)]
+fn add_hash<const N: usize>(halves: &mut [u32; N], other: &[u32; N], key: u32, modulus: u32) {
+    for (half, &other) in halves.iter_mut().zip(other) {
+        *half = add(*half, hash(other, key, modulus), modulus);
+    }
+}
+
+/// Undoes [`add_hash`].
+#[inline(always)]
+fn subtract_hash<const N: usize>(halves: &mut [u32; N], other: &[u32; N], key: u32, modulus: u32) {
+    for (half, &other) in halves.iter_mut().zip(other) {
+        *half = subtract(*half, hash(other, key, modulus), modulus);
+    }
+}
+
+/// `value + by` modulo `modulus`; both below it, and it at most 2^31. Without a branch: the
+/// sum less the modulus is huge where it would be negative.
+#[inline(always)]
+fn add(value: u32, by: u32, modulus: u32) -> u32 {
+    let sum = value.wrapping_add(by);
+    sum.min(sum.wrapping_sub(modulus))
+}
+
+/// `value - by` modulo `modulus`, in the same way.
+#[inline(always)]
+fn subtract(value: u32, by: u32, modulus: u32) -> u32 {
+    let difference = value.wrapping_sub(by);
+    difference.min(difference.wrapping_add(modulus))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec;
+
+    proptest! {
+        #[test]
+        fn forward_is_a_bijection_and_backward_undoes_it(size in 1_u64..5000, seed: u64) {
+            let permutation = Permutation::new(size, seed);
+            let mut seen = vec![false; usize::try_from(size).unwrap()];
+            for position in 0..size {
+                let element = permutation.forward(position);
+                prop_assert!(!core::mem::replace(&mut seen[usize::try_from(element).unwrap()], true));
+                prop_assert_eq!(permutation.backward(element), position);
+            }
+        }
+
+        #[test]
+        fn a_batch_agrees_with_one_by_one(size in 1_u64..1 << 40, seed: u64, at: u64) {
+            let permutation = Permutation::new(size, seed);
+            let first = at % size;
+            let mut batch = [0; BATCH];
+            let count = permutation.successors(first, &mut batch);
+            prop_assert!(count >= 1);
+            for (element, &next) in (first..).zip(&batch[..count]) {
+                prop_assert_eq!(next, permutation.successor(element));
+            }
+            let count = permutation.forwards(first, &mut batch);
+            prop_assert!(count >= 1);
+            for (position, &element) in (first..).zip(&batch[..count]) {
+                prop_assert_eq!(element, permutation.forward(position));
+            }
+        }
+
+        #[test]
+        fn a_table_has_room_and_hardly_more(size in 1_u64..1 << 40) {
+            let (rows, columns) = table(size);
+            let cells = u64::from(rows) * u64::from(columns);
+            prop_assert!(cells >= size);
+            prop_assert!(cells - size < u64::from(rows));
+            prop_assert!(rows <= columns);
+        }
+    }
+
+    #[test]
+    fn a_power_of_two_never_walks() {
+        for exponent in 0..40 {
+            let (rows, columns) = table(1 << exponent);
+            assert_eq!(u64::from(rows) * u64::from(columns), 1 << exponent);
+            assert!(columns.is_power_of_two());
+        }
+    }
+}

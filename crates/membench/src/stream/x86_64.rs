@@ -1,0 +1,290 @@
+//! The loops of each kernel in SSE2, AVX2 and AVX-512.
+//!
+//! In assembly, because a compiler would turn a copy into a call of `memcpy` and leave the
+//! choice of stores to it.
+
+use super::kernel::SCALAR;
+use super::{Kernel, Pointers};
+use crate::isa::Isa;
+use core::arch::asm;
+
+/// The instructions of a kernel for one vector: number `$n` of the registers named `$reg`,
+/// at an address in each array. Register 15 holds the scalar. `$v` starts the mnemonics.
+macro_rules! vector {
+    (read $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!($v, "movaps ", $reg, $n, ", [", $to, "]\n")
+    };
+    (write $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!($v, "movaps [", $to, "], ", $reg, "15\n")
+    };
+    (nt_write $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!($v, "movntps [", $to, "], ", $reg, "15\n")
+    };
+    (copy $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            $v, "movaps ", $reg, $n, ", [", $left, "]\n", $v, "movaps [", $to, "], ", $reg, $n,
+            "\n",
+        )
+    };
+    (nt_copy $v:literal $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            $v,
+            "movaps ",
+            $reg,
+            $n,
+            ", [",
+            $left,
+            "]\n",
+            $v,
+            "movntps [",
+            $to,
+            "], ",
+            $reg,
+            $n,
+            "\n",
+        )
+    };
+    (triad "" $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            "movapd ", $reg, $n, ", [", $right, "]\n", "mulpd ", $reg, $n, ", ", $reg, "15\n",
+            "addpd ", $reg, $n, ", [", $left, "]\n", "movapd [", $to, "], ", $reg, $n, "\n",
+        )
+    };
+    (triad "v" $reg:literal $n:literal $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            "vmulpd ",
+            $reg,
+            $n,
+            ", ",
+            $reg,
+            "15, [",
+            $right,
+            "]\n",
+            "vaddpd ",
+            $reg,
+            $n,
+            ", ",
+            $reg,
+            $n,
+            ", [",
+            $left,
+            "]\n",
+            "vmovapd [",
+            $to,
+            "], ",
+            $reg,
+            $n,
+            "\n",
+        )
+    };
+}
+
+/// The instructions of a kernel for one line, in an instruction set's vectors.
+macro_rules! line {
+    ($kernel:ident sse2 $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            vector!($kernel "" "xmm" 0 $to, $left, $right),
+            vector!($kernel "" "xmm" 1
+                concat!($to, "+16"), concat!($left, "+16"), concat!($right, "+16")),
+            vector!($kernel "" "xmm" 2
+                concat!($to, "+32"), concat!($left, "+32"), concat!($right, "+32")),
+            vector!($kernel "" "xmm" 3
+                concat!($to, "+48"), concat!($left, "+48"), concat!($right, "+48")),
+        )
+    };
+    ($kernel:ident avx2 $to:expr, $left:expr, $right:expr) => {
+        concat!(
+            vector!($kernel "v" "ymm" 0 $to, $left, $right),
+            vector!($kernel "v" "ymm" 1
+                concat!($to, "+32"), concat!($left, "+32"), concat!($right, "+32")),
+        )
+    };
+    ($kernel:ident avx512 $to:expr, $left:expr, $right:expr) => {
+        vector!($kernel "v" "zmm" 0 $to, $left, $right)
+    };
+}
+
+/// Puts the scalar, which the low half of xmm15 holds, into all of register 15.
+macro_rules! fill {
+    (sse2) => {
+        "unpcklpd xmm15, xmm15"
+    };
+    (avx2) => {
+        "vbroadcastsd ymm15, xmm15"
+    };
+    (avx512) => {
+        "vbroadcastsd zmm15, xmm15"
+    };
+}
+
+/// Leaves the wide registers in the state which SSE code is fast in.
+macro_rules! leave {
+    (sse2) => {
+        ""
+    };
+    ($wide:ident) => {
+        "vzeroupper"
+    };
+}
+
+/// The two loops of one kernel in one instruction set.
+///
+/// All vector registers used are declared as clobbered by their lowest 16 bytes, which
+/// stands for the whole register.
+macro_rules! kernel_loops {
+    ($kernel:ident $isa:ident) => {{
+        /// # Safety
+        /// As `Loops::sequential`; the machine must have the instruction set.
+        unsafe fn sequential(arrays: Pointers, lines: usize) {
+            // SAFETY: the caller vouches for the arrays and the instruction set.
+            unsafe {
+                asm!(
+                    "movq xmm15, {scalar}",
+                    fill!($isa),
+                    "shr {blocks}, 3",
+                    "jz 3f",
+                    ".p2align 5",
+                    "2:",
+                    line!($kernel $isa "{to}", "{left}", "{right}"),
+                    line!($kernel $isa "{to}+64", "{left}+64", "{right}+64"),
+                    line!($kernel $isa "{to}+128", "{left}+128", "{right}+128"),
+                    line!($kernel $isa "{to}+192", "{left}+192", "{right}+192"),
+                    line!($kernel $isa "{to}+256", "{left}+256", "{right}+256"),
+                    line!($kernel $isa "{to}+320", "{left}+320", "{right}+320"),
+                    line!($kernel $isa "{to}+384", "{left}+384", "{right}+384"),
+                    line!($kernel $isa "{to}+448", "{left}+448", "{right}+448"),
+                    "add {to}, 512",
+                    "add {left}, 512",
+                    "add {right}, 512",
+                    "dec {blocks}",
+                    "jnz 2b",
+                    "3:",
+                    "and {rest:e}, 7",
+                    "jz 5f",
+                    "4:",
+                    line!($kernel $isa "{to}", "{left}", "{right}"),
+                    "add {to}, 64",
+                    "add {left}, 64",
+                    "add {right}, 64",
+                    "dec {rest:e}",
+                    "jnz 4b",
+                    "5:",
+                    leave!($isa),
+                    to = inout(reg) arrays.to => _,
+                    left = inout(reg) arrays.left => _,
+                    right = inout(reg) arrays.right => _,
+                    blocks = inout(reg) lines => _,
+                    rest = inout(reg) lines => _,
+                    scalar = in(reg) SCALAR.to_bits(),
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm15") _,
+                    options(nostack),
+                );
+            }
+        }
+
+        /// # Safety
+        /// As `Loops::scattered`; the machine must have the instruction set.
+        unsafe fn scattered(arrays: Pointers, offsets: &[u64]) {
+            // SAFETY: the caller vouches for the arrays and the instruction set; of the
+            // offsets, only those in the slice are read.
+            unsafe {
+                asm!(
+                    "movq xmm15, {scalar}",
+                    fill!($isa),
+                    "test {count}, {count}",
+                    "jz 3f",
+                    ".p2align 5",
+                    "2:",
+                    "mov {at}, qword ptr [{offsets}]",
+                    line!($kernel $isa "{to}+{at}", "{left}+{at}", "{right}+{at}"),
+                    "add {offsets}, 8",
+                    "dec {count}",
+                    "jnz 2b",
+                    "3:",
+                    leave!($isa),
+                    "/* {to} {left} {right} */",
+                    to = in(reg) arrays.to,
+                    left = in(reg) arrays.left,
+                    right = in(reg) arrays.right,
+                    offsets = inout(reg) offsets.as_ptr() => _,
+                    count = inout(reg) offsets.len() => _,
+                    at = out(reg) _,
+                    scalar = in(reg) SCALAR.to_bits(),
+                    out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
+                    out("xmm15") _,
+                    options(nostack),
+                );
+            }
+        }
+
+        Loops { sequential, scattered }
+    }};
+}
+
+/// The loops of any kernel in one instruction set.
+macro_rules! isa_loops {
+    ($isa:ident, $kernel:expr) => {
+        match $kernel {
+            Kernel::Read => kernel_loops!(read $isa),
+            Kernel::Write => kernel_loops!(write $isa),
+            Kernel::NtWrite => kernel_loops!(nt_write $isa),
+            Kernel::Copy => kernel_loops!(copy $isa),
+            Kernel::NtCopy => kernel_loops!(nt_copy $isa),
+            Kernel::Triad => kernel_loops!(triad $isa),
+        }
+    };
+}
+
+/// The loops of one kernel in one instruction set which this machine has.
+#[derive(Clone, Copy, Debug)]
+pub struct Loops {
+    sequential: unsafe fn(Pointers, usize),
+    scattered: unsafe fn(Pointers, &[u64]),
+}
+
+impl Loops {
+    /// The loops of `kernel` in `isa`; `None` if this machine lacks it.
+    pub fn new(kernel: Kernel, isa: Isa) -> Option<Loops> {
+        if !isa.is_available() {
+            return None;
+        }
+        match isa {
+            Isa::Sse2 => Some(isa_loops!(sse2, kernel)),
+            Isa::Avx2 => Some(isa_loops!(avx2, kernel)),
+            Isa::Avx512 => Some(isa_loops!(avx512, kernel)),
+            Isa::Neon | Isa::Sve => None,
+        }
+    }
+
+    /// Goes through the first `lines` lines of the arrays.
+    ///
+    /// # Safety
+    /// Each of the kernel's arrays must have that many, and it must be allowed to write to
+    /// the first array, if it writes.
+    pub unsafe fn sequential(&self, arrays: Pointers, lines: usize) {
+        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
+        unsafe { (self.sequential)(arrays, lines) };
+    }
+
+    /// Goes through the lines at `offsets`, in bytes.
+    ///
+    /// # Safety
+    /// Each of the kernel's arrays must have a line at every offset; else as `sequential`.
+    pub unsafe fn scattered(&self, arrays: Pointers, offsets: &[u64]) {
+        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
+        unsafe { (self.scattered)(arrays, offsets) };
+    }
+}
+
+/// Waits until the stores of `kernel` that went past the caches are on their way, so that
+/// they are in the time measured.
+pub fn finish(kernel: Kernel) {
+    match kernel {
+        Kernel::NtWrite | Kernel::NtCopy => {
+            // SAFETY: orders stores and touches nothing.
+            unsafe { asm!("sfence", options(nostack, preserves_flags)) };
+        }
+        Kernel::Read | Kernel::Write | Kernel::Copy | Kernel::Triad => {}
+    }
+}
