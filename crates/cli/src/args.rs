@@ -52,7 +52,9 @@ pub(crate) enum Command {
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell
-    #[command(after_help = "Example:\n  numalab completions bash > ~/.local/share/bash-completion/completions/numalab")]
+    #[command(
+        after_help = "Example:\n  numalab completions bash > ~/.local/share/bash-completion/completions/numalab"
+    )]
     Completions {
         /// The shell
         shell: Shell,

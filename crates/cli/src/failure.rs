@@ -22,6 +22,11 @@ pub(crate) enum Code {
     CheckFailed = 5,
 }
 
+/// The exit code of a malformed command line.
+pub(crate) fn usage() -> ExitCode {
+    ExitCode::from(Code::BadInput as u8)
+}
+
 /// Why a command ended without its result.
 #[derive(Debug)]
 pub(crate) struct Failure {

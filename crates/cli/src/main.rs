@@ -20,7 +20,7 @@ fn main() -> ExitCode {
         Err(usage) => {
             // Help and version are no errors; a closed pipe is none of ours.
             let _ = usage.print();
-            return if usage.use_stderr() { failure::USAGE } else { ExitCode::SUCCESS };
+            return if usage.use_stderr() { failure::usage() } else { ExitCode::SUCCESS };
         }
     };
     match run(cli.command) {

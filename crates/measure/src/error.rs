@@ -67,7 +67,7 @@ macro_rules! from_host {
         }
     )*};
 }
-from_host!(AffinityError, MappingError, ProofError, MemoryLimitError);
+from_host!(AffinityError, MappingError, ProofError, MemoryError);
 
 impl MeasureError {
     /// What kind of failure this is, for the exit code.

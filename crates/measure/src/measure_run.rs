@@ -160,8 +160,10 @@ impl<'a> MeasurePlan<'a> {
         if workers.len() < 2 || self.effort == Effort::Quick {
             return Vec::new();
         }
-        let spec =
-            LatencySpec { team: Team::Concurrent, ..self.latency(AccessPattern::Random, self.pages) };
+        let spec = LatencySpec {
+            team: Team::Concurrent,
+            ..self.latency(AccessPattern::Random, self.pages)
+        };
         latency_cells(&workers, &[size_bytes], spec)
     }
 
@@ -201,7 +203,9 @@ impl<'a> MeasurePlan<'a> {
         let load: Vec<WorkerPlan> = all_workers(self.machine, &self.scope)
             .into_iter()
             .filter(|worker| worker.node == chaser.node)
-            .filter(|worker| core_of(worker.cpu).is_none() || core_of(worker.cpu) != core_of(chaser.cpu))
+            .filter(|worker| {
+                core_of(worker.cpu).is_none() || core_of(worker.cpu) != core_of(chaser.cpu)
+            })
             .filter(|worker| worker.cpu != chaser.cpu)
             .collect();
         if load.is_empty() || self.effort == Effort::Quick {
@@ -217,7 +221,9 @@ impl<'a> MeasurePlan<'a> {
 #[must_use]
 pub fn beyond_caches(document: &Document) -> u64 {
     let point = |result: &numalab_record::CellResult| {
-        let Experiment::Latency(latency) = &result.cell.experiment else { return None };
+        let Experiment::Latency(latency) = &result.cell.experiment else {
+            return None;
+        };
         let latency_ns = Sample::new(result.values(Metric::Latency)).ok()?.median();
         Some(SizePoint { size_bytes: latency.size_bytes, latency_ns })
     };

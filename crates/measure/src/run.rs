@@ -26,7 +26,12 @@ pub(crate) struct Measured {
 }
 
 impl Measured {
-    fn new(cell: &Cell, outcome: Outcome, placements: Vec<Placement>, samples: Vec<Sample>) -> Self {
+    fn new(
+        cell: &Cell,
+        outcome: Outcome,
+        placements: Vec<Placement>,
+        samples: Vec<Sample>,
+    ) -> Self {
         let finished = Finished { cell: cell.id.clone(), outcome, placements };
         Self { finished, samples, failure: None }
     }
@@ -81,7 +86,9 @@ pub(crate) fn run_shared(
     limit: Duration,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
-    let Some(first) = cells.first() else { return Ok(()) };
+    let Some(first) = cells.first() else {
+        return Ok(());
+    };
     match &first.experiment {
         Experiment::Latency(cell) if cell.team == Team::Serial => {
             latency::run_serial(lab, cells, limit, give)

@@ -81,6 +81,11 @@ impl<'a> Samples<'a> {
         self.windows += 1;
     }
 
+    /// Counts a window that gave no value at all, so that a cell of nothing else ends.
+    pub fn miss(&mut self) {
+        self.disturbed += 1;
+    }
+
     /// How the cell ends, if it ends now.
     ///
     /// # Errors

@@ -1,5 +1,6 @@
 //! Cells in order, within the budget, each given to a sink as soon as it ends.
 
+use std::cell;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -66,7 +67,8 @@ impl<'a> Session<'a> {
     /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; a cell that cannot be
     /// measured is no error here but its outcome.
     pub fn run(&mut self, plan: &[Cell], done: &BTreeSet<CellId>) -> Result<(), MeasureError> {
-        let left: Vec<Cell> = plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
+        let left: Vec<Cell> =
+            plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
         let mut rest = &left[..];
         while !rest.is_empty() {
             if self.lab.time_left().is_zero() {
@@ -95,9 +97,9 @@ impl<'a> Session<'a> {
     fn run_together(&mut self, cells: &[Cell], limit: Duration) -> Result<(), MeasureError> {
         self.sink.starting(cells);
         let (sink, tally) = (&mut *self.sink, &mut self.tally);
-        let mut given = 0;
+        let given = cell::Cell::new(0);
         let mut give = |cell: &Cell, measured: Measured| {
-            given += 1;
+            given.set(given.get() + 1);
             tally.count(&measured);
             Ok(sink.finished(cell, &measured.finished, &measured.samples)?)
         };
@@ -106,7 +108,7 @@ impl<'a> Session<'a> {
             Ok(()) => Ok(()),
             Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),
             Err(error) => {
-                let rest = cells.get(given..).unwrap_or_default();
+                let rest = cells.get(given.get()..).unwrap_or_default();
                 rest.iter().try_for_each(|cell| give(cell, Measured::failed(cell, &error)))
             }
         }

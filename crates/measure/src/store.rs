@@ -189,7 +189,9 @@ fn directory_name(run: &Run) -> String {
 }
 
 fn file_name_part(label: &str) -> String {
-    let safe = |c: char| if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' };
+    let safe = |c: char| {
+        if c.is_alphanumeric() || "._-".contains(c) { c } else { '_' }
+    };
     label.chars().take(80).map(safe).collect()
 }
 

@@ -148,14 +148,8 @@ pub enum StreamKernel {
 
 impl StreamKernel {
     /// Every kernel.
-    pub const ALL: [Self; 6] = [
-        Self::Read,
-        Self::Write,
-        Self::WriteNt,
-        Self::Copy,
-        Self::CopyNt,
-        Self::Triad,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
 
     /// Its name on the command line.
     #[must_use]

@@ -66,25 +66,16 @@ pub fn parse_samples(text: &str) -> Result<Vec<Sample>, CsvError> {
     let mut lines = whole.split('\n');
     let header = lines.next().unwrap_or_default();
     if header != CSV_HEADER {
-        return Err(CsvError::Header {
-            found: header.chars().take(80).collect(),
-        });
+        return Err(CsvError::Header { found: header.chars().take(80).collect() });
     }
-    lines
-        .enumerate()
-        .map(|(index, line)| parse_line(index + 2, line))
-        .collect()
+    lines.enumerate().map(|(index, line)| parse_line(index + 2, line)).collect()
 }
 
 fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let mut fields = text.split(',');
     let mut next = |field| {
-        let missing = CsvError::Field {
-            line,
-            field,
-            found: text.to_owned(),
-            expected: "nine columns",
-        };
+        let missing =
+            CsvError::Field { line, field, found: text.to_owned(), expected: "nine columns" };
         fields.next().ok_or(missing)
     };
     let cell = CellId(next("cell")?.to_owned());
@@ -103,16 +94,7 @@ fn parse_line(line: usize, text: &str) -> Result<Sample, CsvError> {
     let work = number(line, "work", next("work")?)?;
     let disturbed = Some(next("disturbed")?).filter(|reason| !reason.is_empty());
     let disturbed = disturbed.map(str::to_owned);
-    Ok(Sample {
-        cell,
-        metric,
-        index,
-        value,
-        start_ns,
-        duration_ns,
-        work,
-        disturbed,
-    })
+    Ok(Sample { cell, metric, index, value, start_ns, duration_ns, work, disturbed })
 }
 
 fn number<T: core::str::FromStr>(
@@ -156,10 +138,7 @@ mod tests {
 
     #[test]
     fn a_line_cut_off_by_a_crash_is_dropped_and_the_rest_kept() {
-        let whole = file(&[
-            sample(101.5, None),
-            sample(99.0, Some("involuntary switch")),
-        ]);
+        let whole = file(&[sample(101.5, None), sample(99.0, Some("involuntary switch"))]);
         for end in CSV_HEADER.len() + 1..whole.len() {
             let read = parse_samples(&whole[..end]).expect("a cut file is still readable");
             assert!(read.len() <= 1, "cut at {end}");
@@ -171,19 +150,13 @@ mod tests {
     fn a_damaged_line_is_refused_with_its_number_and_text() {
         let text = format!("{CSV_HEADER}\na,latency,zero,1,ns,0,0,0,\n");
         let error = parse_samples(&text).expect_err("index is no number");
-        assert_eq!(
-            error.to_string(),
-            "line 2: index is `zero`, expected a number"
-        );
+        assert_eq!(error.to_string(), "line 2: index is `zero`, expected a number");
     }
 
     #[test]
     fn a_file_with_another_header_is_refused() {
         let error = parse_samples("size (MB),0,1\n1,2,3\n").expect_err("not ours");
-        assert!(
-            error.to_string().starts_with("line 1 is `size (MB),0,1`"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("line 1 is `size (MB),0,1`"), "{error}");
     }
 
     #[test]

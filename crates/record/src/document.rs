@@ -31,11 +31,7 @@ impl CellResult {
     #[must_use]
     pub fn values(&self, metric: Metric) -> Vec<f64> {
         let wanted = |sample: &&Sample| sample.metric == metric && sample.disturbed.is_none();
-        self.samples
-            .iter()
-            .filter(wanted)
-            .map(|sample| sample.value)
-            .collect()
+        self.samples.iter().filter(wanted).map(|sample| sample.value).collect()
     }
 }
 
@@ -87,16 +83,10 @@ impl Document {
         }
         let versioned: Versioned = serde_json::from_str(run).map_err(DocumentError::Run)?;
         if versioned.schema != SCHEMA {
-            return Err(DocumentError::Schema {
-                found: versioned.schema,
-            });
+            return Err(DocumentError::Schema { found: versioned.schema });
         }
         let run: Run = serde_json::from_str(run).map_err(DocumentError::Run)?;
-        Ok(Self::join(
-            run,
-            parse_finished(cells)?,
-            parse_samples(samples)?,
-        ))
+        Ok(Self::join(run, parse_finished(cells)?, parse_samples(samples)?))
     }
 
     /// Joins a run with its finished cells and samples; what belongs to no
@@ -110,12 +100,8 @@ impl Document {
             samples: Vec::new(),
         };
         let mut cells: Vec<CellResult> = run.plan.iter().map(unmeasured).collect();
-        let index: BTreeMap<CellId, usize> = run
-            .plan
-            .iter()
-            .enumerate()
-            .map(|(at, cell)| (cell.id.clone(), at))
-            .collect();
+        let index: BTreeMap<CellId, usize> =
+            run.plan.iter().enumerate().map(|(at, cell)| (cell.id.clone(), at)).collect();
         for done in finished {
             if let Some(&at) = index.get(&done.cell) {
                 cells[at].ended = Some(done.outcome);
@@ -133,16 +119,11 @@ impl Document {
 
 fn parse_finished(text: &str) -> Result<Vec<Finished>, DocumentError> {
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-    let lines = whole
-        .split('\n')
-        .enumerate()
-        .filter(|(_, line)| !line.is_empty());
+    let lines = whole.split('\n').enumerate().filter(|(_, line)| !line.is_empty());
     lines
         .map(|(index, line)| {
-            serde_json::from_str(line).map_err(|source| DocumentError::Cells {
-                line: index + 1,
-                source,
-            })
+            serde_json::from_str(line)
+                .map_err(|source| DocumentError::Cells { line: index + 1, source })
         })
         .collect()
 }

@@ -46,13 +46,8 @@ pub enum Metric {
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 5] = [
-        Self::Latency,
-        Self::Bandwidth,
-        Self::RoundTrip,
-        Self::LoadToUse,
-        Self::CoreClock,
-    ];
+    pub const ALL: [Self; 5] =
+        [Self::Latency, Self::Bandwidth, Self::RoundTrip, Self::LoadToUse, Self::CoreClock];
 
     /// The unit of its values.
     #[must_use]

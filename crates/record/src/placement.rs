@@ -13,6 +13,8 @@ pub enum ProofMethod {
     MovePages,
     /// The mapping's line in `/proc/self/numa_maps`.
     NumaMaps,
+    /// The kernel tells nothing of single pages, and the machine has one node only.
+    OnlyNode,
 }
 
 /// Where one worker ran and where its memory lay, as read back from the kernel.

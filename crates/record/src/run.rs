@@ -25,12 +25,8 @@ impl Environment {
         &'a self,
         other: &'a Self,
     ) -> Vec<(&'a str, Option<&'a str>, Option<&'a str>)> {
-        let mut names: Vec<&str> = self
-            .facts
-            .keys()
-            .chain(other.facts.keys())
-            .map(String::as_str)
-            .collect();
+        let mut names: Vec<&str> =
+            self.facts.keys().chain(other.facts.keys()).map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
         let value = |facts: &'a BTreeMap<String, String>, name| facts.get(name).map(String::as_str);

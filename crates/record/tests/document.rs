@@ -9,10 +9,7 @@ fn cell(id: &str, size_bytes: u64) -> Cell {
     Cell {
         id: CellId(id.into()),
         experiment: Experiment::Latency(LatencyCell {
-            worker: WorkerPlan {
-                cpu: CpuId(0),
-                node: NodeId(0),
-            },
+            worker: WorkerPlan { cpu: CpuId(0), node: NodeId(0) },
             size_bytes,
             pattern: AccessPattern::Stride(256),
             pages: Pages::Transparent,
@@ -51,11 +48,7 @@ fn finished(id: &str) -> Finished {
         pages_per_node: BTreeMap::from([(NodeId(0), 1)]),
         bytes_per_page_size: BTreeMap::from([(4096, 4096)]),
     };
-    Finished {
-        cell: CellId(id.into()),
-        outcome: Outcome::Precise,
-        placements: vec![placement],
-    }
+    Finished { cell: CellId(id.into()), outcome: Outcome::Precise, placements: vec![placement] }
 }
 
 fn sample(id: &str, value: f64) -> Sample {
@@ -73,10 +66,7 @@ fn sample(id: &str, value: f64) -> Sample {
 
 fn files() -> (String, String, String) {
     let run = serde_json::to_string_pretty(&run()).expect("run serialises");
-    let cells = format!(
-        "{}\n",
-        serde_json::to_string(&finished("a")).expect("cell serialises")
-    );
+    let cells = format!("{}\n", serde_json::to_string(&finished("a")).expect("cell serialises"));
     let mut samples = format!("{CSV_HEADER}\n");
     write_sample(&mut samples, &sample("a", 1.25));
     write_sample(&mut samples, &sample("unplanned", 9.0));
@@ -99,10 +89,7 @@ fn a_document_survives_json() {
     let (run_text, cells, samples) = files();
     let document = Document::from_files(&run_text, &cells, &samples).expect("readable");
     let json = serde_json::to_string(&document).expect("serialises");
-    assert_eq!(
-        serde_json::from_str::<Document>(&json).expect("reads back"),
-        document
-    );
+    assert_eq!(serde_json::from_str::<Document>(&json).expect("reads back"), document);
 }
 
 #[test]
@@ -118,31 +105,18 @@ fn results_of_another_schema_are_refused_by_its_name() {
     let (run_text, cells, samples) = files();
     let other = run_text.replace(SCHEMA, "numalab/99");
     let error = Document::from_files(&other, &cells, &samples).expect_err("unknown schema");
-    assert_eq!(
-        error.to_string(),
-        "run.json has schema `numalab/99`, expected `numalab/1`"
-    );
+    assert_eq!(error.to_string(), "run.json has schema `numalab/99`, expected `numalab/1`");
 }
 
 #[test]
 fn every_difference_of_two_environments_is_named_once() {
     let facts = |pairs: &[(&str, &str)]| Environment {
-        facts: pairs
-            .iter()
-            .map(|(k, v)| ((*k).into(), (*v).into()))
-            .collect(),
+        facts: pairs.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect(),
     };
     let here = facts(&[("kernel", "6.1"), ("thp", "always")]);
-    let there = facts(&[
-        ("kernel", "6.12"),
-        ("thp", "always"),
-        ("governor", "performance"),
-    ]);
+    let there = facts(&[("kernel", "6.12"), ("thp", "always"), ("governor", "performance")]);
     assert_eq!(
         here.differences(&there),
-        [
-            ("governor", None, Some("performance")),
-            ("kernel", Some("6.1"), Some("6.12"))
-        ]
+        [("governor", None, Some("performance")), ("kernel", Some("6.1"), Some("6.12"))]
     );
 }

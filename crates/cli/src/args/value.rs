@@ -33,7 +33,8 @@ fn megabyte_range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
     if from == 0 || to < from || to > MOST_MB {
         return Err(format!("`{text}` is no range of megabytes from 1 to {MOST_MB}"));
     }
-    let sizes = std::iter::successors(Some(from), |&size| Some(size * 2).filter(|&next| next <= to));
+    let sizes =
+        std::iter::successors(Some(from), |&size| Some(size * 2).filter(|&next| next <= to));
     Ok(SizeList(sizes.map(|megabytes| megabytes << 20).collect()))
 }
 
@@ -46,7 +47,8 @@ fn range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
 
 /// `256M`, `1.5G`, `64K`; a bare number is megabytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let expected = || format!("`{text}` is no size: expected a number with K, M, G or T, such as 256M");
+    let expected =
+        || format!("`{text}` is no size: expected a number with K, M, G or T, such as 256M");
     let text = text.trim();
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
@@ -63,7 +65,8 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         None => (number, 0),
     };
     let whole: u64 = whole.parse().map_err(|_| expected())?;
-    let bytes = whole.checked_mul(1 << shift).and_then(|bytes| bytes.checked_add(half << (shift - 1)));
+    let bytes =
+        whole.checked_mul(1 << shift).and_then(|bytes| bytes.checked_add(half << (shift - 1)));
     bytes.filter(|&bytes| bytes > 0).ok_or_else(expected)
 }
 
@@ -108,7 +111,9 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number, 100.0));
     let ratio = number.trim().parse::<f64>().map(|number| number / scale);
     ratio.ok().filter(|ratio| *ratio > 0.0 && *ratio < 1.0).ok_or_else(|| {
-        format!("`{text}` is no precision: expected a percentage such as 1% or a ratio such as 0.01")
+        format!(
+            "`{text}` is no precision: expected a percentage such as 1% or a ratio such as 0.01"
+        )
     })
 }
 

@@ -54,7 +54,8 @@ fn matrix(args: &LatencyArgs, ground: &Ground, sizes: &[u64]) -> Vec<Cell> {
         cells.extend(latency_cells(&workers, sizes, spec(args, ground, Team::Serial)));
     }
     if args.concurrent || args.both {
-        let nearest = |&cpu| WorkerPlan { cpu, node: ground.scope.nearest_node(&ground.machine, cpu) };
+        let nearest =
+            |&cpu| WorkerPlan { cpu, node: ground.scope.nearest_node(&ground.machine, cpu) };
         let workers: Vec<_> = ground.scope.cpus.iter().map(nearest).collect();
         cells.extend(latency_cells(&workers, sizes, spec(args, ground, Team::Concurrent)));
     }

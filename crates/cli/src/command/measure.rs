@@ -9,8 +9,8 @@ use numalab_record::Document;
 
 use super::compare::{compare, fail_if, render};
 use super::measuring::{
-    Ground, complain, deliver, facts_now, interrupted, keeper_for, lab_for, measure_phases, new_run,
-    print_plan,
+    Ground, complain, deliver, facts_now, interrupted, keeper_for, lab_for, measure_phases,
+    new_run, print_plan,
 };
 use crate::args::{Cli, Command, Format, MeasureArgs};
 use crate::failure::Failure;

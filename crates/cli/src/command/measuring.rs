@@ -25,7 +25,8 @@ pub(crate) struct Ground {
 impl Ground {
     /// Reads the machine and checks the selection against it.
     pub fn survey(selection: &Selection) -> Result<Self, Failure> {
-        let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+        let reading =
+            numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
         warn_of(&reading.findings);
         let (cpus, nodes) = (selection.cpus.as_ref(), selection.nodes.as_ref());
         let scope = Scope::new(&reading.machine, cpus, nodes).map_err(MeasureError::from)?;
@@ -37,8 +38,11 @@ impl Ground {
 /// Transparent huge pages where the kernel gives them, else base pages.
 fn usual_pages() -> Pages {
     let root = Root::live();
-    let never = Environment::read(&root).thp_enabled.is_none_or(|mode| mode.contains("[never]"));
-    if never { Pages::Base } else { Pages::Transparent }
+    let modes = Environment::read(&root).fact("thp_enabled").map(str::to_owned);
+    match modes {
+        Some(mode) if mode != "never" => Pages::Transparent,
+        _ => Pages::Base,
+    }
 }
 
 fn warn_of(findings: &[Finding]) {

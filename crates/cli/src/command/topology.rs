@@ -25,8 +25,6 @@ fn root(source: &str) -> Result<Root, Failure> {
     match source.split_once(':') {
         None if source == "sysfs" => Ok(Root::live()),
         Some(("sysfs", directory)) if !directory.is_empty() => Ok(Root::at(directory)),
-        _ => Err(Failure::bad_input(format!(
-            "--source `{source}`: expected sysfs or sysfs:DIR"
-        ))),
+        _ => Err(Failure::bad_input(format!("--source `{source}`: expected sysfs or sysfs:DIR"))),
     }
 }

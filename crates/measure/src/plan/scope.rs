@@ -32,7 +32,9 @@ pub enum ScopeError {
         online: CpuSet,
     },
     /// The process may not run on the cpu.
-    #[error("cpu {cpu} is not allowed for this process (affinity or cpuset): allowed are {allowed}")]
+    #[error(
+        "cpu {cpu} is not allowed for this process (affinity or cpuset): allowed are {allowed}"
+    )]
     ForbiddenCpu {
         /// The cpu asked for.
         cpu: CpuId,
@@ -91,12 +93,24 @@ impl Scope {
         nodes: Option<&NodeSet>,
     ) -> Result<Self, ScopeError> {
         let cpus: Vec<CpuId> = match cpus {
-            Some(chosen) => chosen.iter().map(|cpu| usable_cpu(machine, cpu)).collect::<Result<_, _>>()?,
-            None => machine.online_cpus().iter().filter(|&cpu| usable_cpu(machine, cpu).is_ok()).collect(),
+            Some(chosen) => {
+                chosen.iter().map(|cpu| usable_cpu(machine, cpu)).collect::<Result<_, _>>()?
+            }
+            None => machine
+                .online_cpus()
+                .iter()
+                .filter(|&cpu| usable_cpu(machine, cpu).is_ok())
+                .collect(),
         };
         let nodes: Vec<NodeId> = match nodes {
-            Some(chosen) => chosen.iter().map(|node| usable_node(machine, node)).collect::<Result<_, _>>()?,
-            None => machine.memory_nodes().iter().filter(|&node| usable_node(machine, node).is_ok()).collect(),
+            Some(chosen) => {
+                chosen.iter().map(|node| usable_node(machine, node)).collect::<Result<_, _>>()?
+            }
+            None => machine
+                .memory_nodes()
+                .iter()
+                .filter(|&node| usable_node(machine, node).is_ok())
+                .collect(),
         };
         if cpus.is_empty() {
             return Err(ScopeError::Nothing { what: "cpu" });
@@ -168,7 +182,9 @@ impl Scope {
 fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {
     let online = || machine.online_cpus();
     match machine.cpu(cpu) {
-        None => return Err(ScopeError::UnknownCpu { cpu, online: online() }),
+        None => {
+            return Err(ScopeError::UnknownCpu { cpu, online: online() });
+        }
         Some(found) if !found.online => {
             return Err(ScopeError::OfflineCpu { cpu, online: online() });
         }

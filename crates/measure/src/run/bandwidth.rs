@@ -57,7 +57,9 @@ pub(super) fn run(
         _ => None,
     };
     let cells: Vec<_> = cells.iter().filter_map(bandwidth_of).collect();
-    let Some(&(_, first)) = cells.first() else { return Ok(()) };
+    let Some(&(_, first)) = cells.first() else {
+        return Ok(());
+    };
     let workers = first.workers.clone();
     let team = TeamWork {
         lab,
@@ -105,7 +107,9 @@ impl<'a> TeamWork<'a> {
         sender: Option<&Sender<(&'a Cell, Measured)>>,
     ) -> Result<(), MeasureError> {
         let pinned = pinned(worker.cpu)?;
-        let Some(&(_, first)) = self.cells.first() else { return Ok(()) };
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
         let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, worker.node)?;
         let span = mapping.span();
         for &(cell, bandwidth) in &self.cells {
@@ -143,8 +147,10 @@ impl<'a> TeamWork<'a> {
             self.wait()?;
             let mut outcome = None;
             if let Some(samples) = &mut samples {
-                let (reading, disturbed) = self.read_logs()?;
-                samples.push(&reading, disturbed);
+                match self.read_logs()? {
+                    Some((reading, disturbed)) => samples.push(&reading, disturbed),
+                    None => samples.miss(),
+                }
                 outcome = samples.ended()?;
                 self.cell_is_over.store(outcome.is_some(), Ordering::Relaxed);
             }
@@ -155,14 +161,14 @@ impl<'a> TeamWork<'a> {
         }
     }
 
-    /// The bandwidth of a round over the time in which all workers ran.
-    fn read_logs(&self) -> Result<(Reading, Option<String>), MeasureError> {
+    /// The bandwidth of a round over the time in which all workers ran; none if there
+    /// was no such time, because the system kept one worker waiting.
+    fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
         let logs: Vec<_> = self.logs.iter().map(lock).collect();
         let common = |log: &MutexGuard<'_, Log>| Some((log.notes.first()?.0, log.notes.last()?.0));
         let spans = logs.iter().filter_map(common);
-        let Some((from, to)) = spans.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1))) else {
-            return Err(MeasureError::Abandoned);
-        };
+        let all_ran = spans.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)));
+        let Some((from, to)) = all_ran.filter(|(from, to)| from < to) else { return Ok(None) };
         let clock = &self.lab.clock;
         let duration_ns = clock.ns(to.since(from)?);
         let moved = |log: &MutexGuard<'_, Log>| {
@@ -173,7 +179,7 @@ impl<'a> TeamWork<'a> {
         let (duration, work) = (duration_ns as u64, bytes as u64);
         let values = vec![(Metric::Bandwidth, bytes / duration_ns)];
         let disturbed = logs.iter().find_map(|log| log.disturbed.clone());
-        Ok((Reading { values, duration_ns: duration, work }, disturbed))
+        Ok(Some((Reading { values, duration_ns: duration, work }, disturbed)))
     }
 }
 

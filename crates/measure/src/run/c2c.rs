@@ -38,7 +38,9 @@ pub(super) fn run(
     let mut mapping = memory_on(lab, page_bytes, Pages::Base, experiment.home)?;
     let span = mapping.span();
     let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-    let Some(line) = lines.first_mut() else { return Err(MeasureError::Abandoned) };
+    let Some(line) = lines.first_mut() else {
+        return Err(MeasureError::Abandoned);
+    };
     let line = &*line.as_atomic();
     let exchange = Exchange {
         lab,
@@ -53,8 +55,8 @@ pub(super) fn run(
         let sender = scope.spawn(move || {
             exchange.side(|| send(exchange, cell, Ping::new(line, &exchange.abort), limit))
         });
-        let answerer =
-            scope.spawn(move || exchange.side(|| answer(exchange, Pong::new(line, &exchange.abort))));
+        let answerer = scope
+            .spawn(move || exchange.side(|| answer(exchange, Pong::new(line, &exchange.abort))));
         join_all([sender, answerer])
     })?;
     let (mut placements, mut ended) = (Vec::new(), None);

@@ -50,8 +50,7 @@ pub(super) fn run(
                 reason = "a duration"
             )]
             let duration_ns = (lab.clock.ns(adds.ticks) + lab.clock.ns(loads.ticks)) as u64;
-            let values =
-                vec![(Metric::LoadToUse, load_to_use), (Metric::CoreClock, cycles_per_ns)];
+            let values = vec![(Metric::LoadToUse, load_to_use), (Metric::CoreClock, cycles_per_ns)];
             Ok(Reading { values, duration_ns, work: LOADS })
         })?;
         let placement = prove_placement(lab, &pinned, span, node)?;

@@ -31,7 +31,9 @@ pub(super) fn run_serial(
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let cells: Vec<_> = cells.iter().filter_map(latency_of).collect();
-    let Some(&(_, first)) = cells.first() else { return Ok(()) };
+    let Some(&(_, first)) = cells.first() else {
+        return Ok(());
+    };
     let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
     let mut mapping = memory_on(lab, largest, first.pages, first.worker.node)?;
     let span = mapping.span();

@@ -46,7 +46,9 @@ pub(super) fn run(
         _ => None,
     };
     let cells: Vec<_> = cells.iter().filter_map(loaded_of).collect();
-    let Some(&(_, first)) = cells.first() else { return Ok(()) };
+    let Some(&(_, first)) = cells.first() else {
+        return Ok(());
+    };
     let load = first.load.clone();
     let contest = Contest {
         lab,
@@ -87,7 +89,9 @@ impl<'a> Contest<'a> {
     }
 
     fn chase(&self, sender: &Sender<(&'a Cell, Measured)>) -> Result<(), MeasureError> {
-        let Some(&(_, first)) = self.cells.first() else { return Ok(()) };
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
         let WorkerPlan { cpu, node } = first.chaser;
         let pinned = pinned(cpu)?;
         let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, node)?;
@@ -98,9 +102,8 @@ impl<'a> Contest<'a> {
         let chase = build(self.lab, cycle, lines, cpu)?;
         for &(cell, _) in &self.cells {
             self.wait()?;
-            let measured = self.sample(cell, &chase, |lab| {
-                prove_placement(lab, &pinned, span, node)
-            });
+            let measured =
+                self.sample(cell, &chase, |lab| prove_placement(lab, &pinned, span, node));
             self.stop.store(true, Ordering::Relaxed);
             let measured = measured?;
             self.wait()?;
@@ -138,7 +141,9 @@ impl<'a> Contest<'a> {
     }
 
     fn load(&self, index: usize, worker: WorkerPlan) -> Result<(), MeasureError> {
-        let Some(&(_, first)) = self.cells.first() else { return Ok(()) };
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
         let pinned = pinned(worker.cpu)?;
         let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, worker.node)?;
         let span = mapping.span();

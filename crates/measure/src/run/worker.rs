@@ -51,6 +51,7 @@ pub(crate) fn prove_placement(
         method: match proof.method {
             numalab_host::ProofMethod::MovePages => ProofMethod::MovePages,
             numalab_host::ProofMethod::NumaMaps => ProofMethod::NumaMaps,
+            numalab_host::ProofMethod::OnlyNode => ProofMethod::OnlyNode,
         },
         pages_checked: proof.pages_checked,
         pages_per_node: proof.pages_per_node,

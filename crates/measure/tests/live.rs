@@ -1,0 +1,241 @@
+//! Real cells on the machine that runs the tests: placement is proven, samples are
+//! kept, an interruption loses nothing.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use numalab_host::{Interrupt, Root, read_machine};
+use numalab_measure::plan::{
+    BandwidthSpec, LatencySpec, LoadedSpec, Scope, all_workers, bandwidth_cells, c2c_cells,
+    c2c_pairs, cell, isa_name, latency_cells, loaded_cells,
+};
+use numalab_measure::{
+    Keeper, Lab, MeasureError, Session, Settings, Sink, StoreError, Tally, read,
+};
+use numalab_record::{
+    AccessPattern, Cell, Document, Environment, Experiment, Finished, Metric, Outcome, Pages, Run,
+    SCHEMA, Sample, StreamKernel, Team, WorkerPlan,
+};
+use numalab_topology::Machine;
+
+const SIZE: u64 = 4 << 20;
+
+fn machine() -> Machine {
+    read_machine(&Root::live()).expect("this machine is readable").machine
+}
+
+fn lab(budget: Duration) -> Lab {
+    let settings = Settings { seed: 1, precision: 0.2, budget };
+    Lab::new(machine(), settings, Interrupt::never()).expect("the clock is usable")
+}
+
+fn run_of(machine: &Machine) -> Run {
+    Run {
+        schema: SCHEMA.into(),
+        name: "measure".into(),
+        label: Some("live".into()),
+        version: "0".into(),
+        command: vec!["test".into()],
+        started_unix_ms: 1_795_228_800_000,
+        seed: 1,
+        precision: 0.2,
+        budget_ns: 1,
+        environment: Environment::default(),
+        machine: machine.clone(),
+        plan: Vec::new(),
+    }
+}
+
+struct Keep<'a>(&'a mut Keeper);
+
+impl Sink for Keep<'_> {
+    fn starting(&mut self, _: &[Cell]) {}
+    fn finished(
+        &mut self,
+        _: &Cell,
+        done: &Finished,
+        samples: &[Sample],
+    ) -> Result<(), StoreError> {
+        self.0.keep(done, samples)
+    }
+}
+
+fn measure(lab: &Lab, keeper: &mut Keeper, cells: &[Cell]) -> Result<Tally, MeasureError> {
+    keeper.extend_plan(cells).expect("the plan is kept");
+    let done = keeper.done();
+    let mut sink = Keep(keeper);
+    let mut session = Session::new(lab, &mut sink);
+    session.run(cells, &done)?;
+    Ok(session.into_tally())
+}
+
+/// One cell at a time: tests in parallel would disturb each other.
+static MACHINE: Mutex<()> = Mutex::new(());
+
+fn measured(cells: &[Cell]) -> Document {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let lab = lab(Duration::from_secs(20));
+    let mut keeper = Keeper::in_memory(run_of(&lab.machine));
+    let tally = measure(&lab, &mut keeper, cells).expect("nothing interrupts");
+    assert_eq!(tally.failed, 0, "{:?}", tally.first_failure);
+    keeper.document()
+}
+
+fn first_worker(scope: &Scope, machine: &Machine) -> WorkerPlan {
+    WorkerPlan { cpu: scope.cpus[0], node: scope.nearest_node(machine, scope.cpus[0]) }
+}
+
+fn latency_plan(sizes: &[u64], team: Team) -> Vec<Cell> {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let workers = match team {
+        Team::Serial => vec![first_worker(&scope, &machine)],
+        Team::Concurrent => all_workers(&machine, &scope),
+    };
+    let spec = LatencySpec { pattern: AccessPattern::Random, pages: Pages::Base, team };
+    latency_cells(&workers, sizes, spec)
+}
+
+/// Every cell has samples, and each worker was on its cpu with its memory on its node.
+fn assert_proven(document: &Document, workers: usize) {
+    for result in &document.cells {
+        assert!(matches!(result.ended, Some(Outcome::Precise | Outcome::BudgetSpent)));
+        assert_eq!(result.placements.len(), workers, "{}", result.cell.id);
+        for placement in &result.placements {
+            assert_eq!(placement.affinity.len(), 1);
+            assert!(placement.affinity.contains(placement.cpu));
+            let nodes: Vec<_> = placement.pages_per_node.keys().copied().collect();
+            assert_eq!(nodes, [placement.memory_node]);
+            assert!(placement.pages_checked > 0);
+        }
+        let first = result.samples.first().expect("a measured cell has samples").metric;
+        let mut decisive = result.samples.iter().filter(|sample| sample.metric == first);
+        assert!(decisive.all(|sample| sample.value > 0.0 && sample.work > 0));
+    }
+}
+
+#[test]
+fn a_latency_curve_is_measured_with_proof_and_does_not_fall_with_size() {
+    let document = measured(&latency_plan(&[16 << 10, 64 << 20], Team::Serial));
+    assert_proven(&document, 1);
+    let median = |index: usize| {
+        let mut values: Vec<f64> =
+            document.cells[index].samples.iter().map(|sample| sample.value).collect();
+        values.sort_by(f64::total_cmp);
+        values[values.len() / 2]
+    };
+    assert!(median(1) > median(0), "64 MiB cannot be faster than 16 KiB");
+}
+
+#[test]
+fn concurrent_chasers_each_have_memory_of_their_own() {
+    let document = measured(&latency_plan(&[SIZE], Team::Concurrent));
+    assert_proven(&document, 1);
+    let addresses: BTreeSet<u64> =
+        document.cells.iter().map(|result| result.placements[0].address).collect();
+    assert_eq!(addresses.len(), document.cells.len());
+}
+
+#[test]
+fn every_kernel_streams_on_one_cpu_and_on_all() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let all = all_workers(&machine, &scope);
+    let spec = BandwidthSpec {
+        pattern: AccessPattern::Sequential,
+        pages: Pages::Base,
+        isa: isa_name(numalab_membench::Isa::detect()),
+        size_bytes: 3 * SIZE,
+    };
+    assert_proven(&measured(&bandwidth_cells(&all[..1], &StreamKernel::ALL, &spec)), 1);
+    assert_proven(&measured(&bandwidth_cells(&all, &[StreamKernel::Copy], &spec)), all.len());
+}
+
+#[test]
+fn a_loaded_curve_counts_the_bytes_of_its_load_workers() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let workers = all_workers(&machine, &scope);
+    let [chaser, load @ ..] = &workers[..] else { panic!("a machine without cpus") };
+    if load.is_empty() {
+        eprintln!("NOT RUN: loaded latency needs two cores, this machine has one");
+        return;
+    }
+    let (load, kernel) = (load.to_vec(), StreamKernel::Read);
+    let spec = LoadedSpec { chaser: *chaser, load, kernel, size_bytes: SIZE, pages: Pages::Base };
+    let document = measured(&loaded_cells(&spec));
+    assert_proven(&document, 1);
+    let bandwidth = |index: usize| document.cells[index].values(Metric::Bandwidth);
+    assert!(bandwidth(0).iter().all(|&value| value == 0.0), "no load is no bandwidth");
+    let last = document.cells.len() - 1;
+    assert!(bandwidth(last).iter().any(|&value| value > 0.1), "full load moves bytes");
+}
+
+#[test]
+fn a_cache_line_goes_between_every_two_cpus() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let pairs = c2c_pairs(&machine, &scope, 3);
+    if pairs.is_empty() {
+        eprintln!("NOT RUN: core to core needs two cpus, this machine has one");
+        return;
+    }
+    assert_proven(&measured(&c2c_cells(&machine, &scope, &pairs)), 2);
+}
+
+#[test]
+fn load_to_use_is_a_few_adds() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let document = measured(&[cell(Experiment::Core { cpu: scope.cpus[0] })]);
+    assert_proven(&document, 1);
+    let values = document.cells[0].values(Metric::LoadToUse);
+    assert!(values.iter().any(|value| (2.0..12.0).contains(value)), "{values:?}");
+}
+
+#[test]
+fn what_was_measured_before_an_interruption_is_not_measured_again() {
+    let directory = tempfile::tempdir().expect("a directory for results");
+    let plan = latency_plan(&[64 << 10, 128 << 10, 256 << 10], Team::Serial);
+    let lab = lab(Duration::from_secs(20));
+    let mut keeper =
+        Keeper::in_directory(run_of(&lab.machine), directory.path()).expect("a new directory");
+    keeper.extend_plan(&plan).expect("the plan is kept");
+    measure(&lab, &mut keeper, &plan[..1]).expect("the first cell");
+    let kept = keeper.directory().expect("on disk").to_owned();
+    drop(keeper);
+    // What a crash in the middle of an append leaves behind.
+    let samples = std::fs::read_to_string(kept.join("samples.csv")).expect("samples");
+    std::fs::write(kept.join("samples.csv"), format!("{samples}latency/ran")).expect("cut line");
+
+    let mut keeper = Keeper::resumed(&kept).expect("resumable");
+    assert_eq!(keeper.done().len(), 1);
+    let before = read(&kept).expect("readable").cells[0].samples.clone();
+    let tally = measure(&lab, &mut keeper, &plan).expect("the rest");
+    assert_eq!(tally.precise + tally.budget_spent, 2);
+    let document = read(&kept).expect("readable");
+    assert_eq!(document.cells[0].samples, before);
+    assert_proven(&document, 1);
+}
+
+#[test]
+fn a_second_run_of_the_same_second_gets_a_directory_of_its_own() {
+    let directory = tempfile::tempdir().expect("a directory for results");
+    let name = |keeper: Keeper| {
+        let path = keeper.directory().expect("on disk").to_owned();
+        path.file_name().expect("a name").to_string_lossy().into_owned()
+    };
+    let create = || Keeper::in_directory(run_of(&machine()), directory.path()).expect("new");
+    assert_eq!(name(create()), "measure-20261121-024000-live");
+    assert_eq!(name(create()), "measure-20261121-024000-live-2");
+}
+
+#[test]
+fn a_spent_budget_leaves_cells_unmeasured_and_says_how_many() {
+    let lab = lab(Duration::from_nanos(1));
+    let plan = latency_plan(&[64 << 10, 128 << 10], Team::Serial);
+    let mut keeper = Keeper::in_memory(run_of(&lab.machine));
+    let tally = measure(&lab, &mut keeper, &plan).expect("no failure");
+    assert_eq!(tally.unmeasured, 2);
+}
