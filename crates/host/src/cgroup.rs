@@ -1,0 +1,208 @@
+//! Memory limits of the control groups that this process is in.
+
+use crate::root::Root;
+
+/// What a control group still gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupLimit {
+    /// Bytes that can still be taken: the limit less what is used and cannot be reclaimed.
+    pub(crate) left_bytes: u64,
+    /// The file that holds the limit.
+    pub(crate) file: String,
+}
+
+/// Files of one version of the memory controller (Linux `Documentation/admin-guide`:
+/// `cgroup-v2.rst`, `cgroup-v1/memory.rst`).
+struct Version {
+    file_system: &'static str,
+    limit: &'static str,
+    used: &'static str,
+    inactive_files: &'static str,
+}
+
+const V1: Version = Version {
+    file_system: "cgroup",
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    inactive_files: "total_inactive_file",
+};
+const V2: Version = Version {
+    file_system: "cgroup2",
+    limit: "memory.max",
+    used: "memory.current",
+    inactive_files: "inactive_file",
+};
+
+/// The tightest memory limit of this process's control groups, if there is one.
+pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
+    let mounts = root.document("proc/self/mountinfo").ok()?;
+    let groups = root.document("proc/self/cgroup").ok()?;
+    let v1 = group_directory(&mounts, &V1, path_v1(&groups));
+    let v2 = group_directory(&mounts, &V2, path_v2(&groups));
+    let limits = v1
+        .iter()
+        .flat_map(|place| limits(root, place, &V1))
+        .chain(v2.iter().flat_map(|place| limits(root, place, &V2)));
+    limits.min_by_key(|limit| limit.left_bytes)
+}
+
+/// The path of the group in the hierarchy of the v1 memory controller:
+/// `4:memory:/group`.
+fn path_v1(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, path) = rest.split_once(':')?;
+        controllers
+            .split(',')
+            .any(|name| name == "memory")
+            .then_some(path)
+    })
+}
+
+/// The path of the group in the v2 hierarchy: `0::/group`.
+fn path_v2(groups: &str) -> Option<&str> {
+    groups.lines().find_map(|line| line.strip_prefix("0::"))
+}
+
+/// Where a hierarchy is mounted, and the group's path below that, without leading `/`.
+struct GroupPlace {
+    mount: String,
+    group: String,
+}
+
+/// Finds the mount of the hierarchy (`proc_pid_mountinfo(5)`). A container sees its own
+/// part of it as the mount's root, so that is taken off the group's path.
+fn group_directory(mounts: &str, version: &Version, path: Option<&str>) -> Option<GroupPlace> {
+    let path = path?;
+    mounts.lines().find_map(|line| {
+        let (head, tail) = line.split_once(" - ")?;
+        let mut tail = tail.split(' ');
+        let file_system = tail.next()?;
+        let options = tail.nth(1)?;
+        let has_memory =
+            version.file_system == V2.file_system || options.split(',').any(|o| o == "memory");
+        if file_system != version.file_system || !has_memory {
+            return None;
+        }
+        let mut head = head.split(' ').skip(3);
+        let (mount_root, mount) = (head.next()?, head.next()?);
+        let group = path.strip_prefix(mount_root).unwrap_or(path);
+        Some(GroupPlace {
+            mount: mount.trim_matches('/').to_owned(),
+            group: group.trim_matches('/').to_owned(),
+        })
+    })
+}
+
+/// The limits of a group and of all groups above it.
+fn limits(root: &Root, place: &GroupPlace, version: &Version) -> Vec<GroupLimit> {
+    let mut limits = Vec::new();
+    let mut group = place.group.as_str();
+    loop {
+        let directory = format!("{}/{group}", place.mount);
+        let directory = directory.trim_end_matches('/');
+        limits.extend(limit(root, directory, version));
+        if group.is_empty() {
+            return limits;
+        }
+        group = group.rsplit_once('/').map_or("", |(parent, _)| parent);
+    }
+}
+
+fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> {
+    let file = format!("{directory}/{}", version.limit);
+    // `max`, or v1's number beyond all memory, is no limit.
+    let limit_bytes: u64 = root.value(&file).ok()?.parse().ok()?;
+    if limit_bytes >= 1 << 62 {
+        return None;
+    }
+    let used = root.value(&format!("{directory}/{}", version.used)).ok()?;
+    let stat = root
+        .document(&format!("{directory}/memory.stat"))
+        .unwrap_or_default();
+    let reclaimable_bytes: u64 = stat
+        .lines()
+        .find_map(|line| {
+            line.strip_prefix(version.inactive_files)?
+                .trim()
+                .parse()
+                .ok()
+        })
+        .unwrap_or(0);
+    let kept_bytes = used.parse::<u64>().ok()?.saturating_sub(reclaimable_bytes);
+    Some(GroupLimit {
+        left_bytes: limit_bytes.saturating_sub(kept_bytes),
+        file: format!("/{file}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(top: &tempfile::TempDir, path: &str, text: &str) {
+        let path = top.path().join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn the_tightest_limit_above_a_v2_group_holds() {
+        let top = tempfile::tempdir().unwrap();
+        write(&top, "proc/self/cgroup", "0::/slice/job/step\n");
+        write(
+            &top,
+            "proc/self/mountinfo",
+            "30 1 0:27 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n",
+        );
+        let slice = "sys/fs/cgroup/slice";
+        write(&top, &format!("{slice}/job/step/memory.max"), "max\n");
+        write(&top, &format!("{slice}/job/memory.max"), "1000000\n");
+        write(&top, &format!("{slice}/job/memory.current"), "300000\n");
+        write(
+            &top,
+            &format!("{slice}/job/memory.stat"),
+            "anon 5\ninactive_file 100000\n",
+        );
+        write(&top, &format!("{slice}/memory.max"), "900000000\n");
+        write(&top, &format!("{slice}/memory.current"), "0\n");
+        let limit = tightest(&Root::at(top.path())).unwrap();
+        assert_eq!(limit.left_bytes, 800_000);
+        assert_eq!(limit.file, "/sys/fs/cgroup/slice/job/memory.max");
+    }
+
+    #[test]
+    fn a_v1_group_within_a_container_is_found_below_its_mount() {
+        let top = tempfile::tempdir().unwrap();
+        write(
+            &top,
+            "proc/self/cgroup",
+            "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n",
+        );
+        write(
+            &top,
+            "proc/self/mountinfo",
+            "31 2 0:30 /docker/abc /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+             35 2 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+        );
+        let memory = "sys/fs/cgroup/memory";
+        write(&top, &format!("{memory}/memory.limit_in_bytes"), "5000\n");
+        write(&top, &format!("{memory}/memory.usage_in_bytes"), "6000\n");
+        let limit = tightest(&Root::at(top.path())).unwrap();
+        assert_eq!(limit.left_bytes, 0);
+    }
+
+    #[test]
+    fn a_v1_group_without_limit_does_not_limit() {
+        let top = tempfile::tempdir().unwrap();
+        write(&top, "proc/self/cgroup", "4:memory:/\n");
+        write(
+            &top,
+            "proc/self/mountinfo",
+            "35 2 0:32 / /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n",
+        );
+        let limit = "sys/fs/cgroup/memory/memory.limit_in_bytes";
+        write(&top, limit, "9223372036854771712\n");
+        assert_eq!(tightest(&Root::at(top.path())), None);
+    }
+}

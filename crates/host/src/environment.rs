@@ -1,0 +1,311 @@
+//! Facts about the system that a measurement may depend on.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::root::Root;
+use crate::sysfs::pool_kilobytes;
+
+/// Facts about the system by stable name. A fact that the system does not tell is absent.
+///
+/// | name | is |
+/// |---|---|
+/// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
+/// | `architecture` | what the binary is built for |
+/// | `distribution` | `PRETTY_NAME` of os-release |
+/// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu |
+/// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
+/// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
+/// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
+/// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
+/// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
+/// | `smt`, `isolated_cpus`, `clocksource` | as sysfs says |
+/// | `mitigations` | vulnerabilities that are mitigated, with the means |
+/// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
+/// | `load_average` | of 1, 5 and 15 minutes when it was read |
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Environment {
+    facts: BTreeMap<String, String>,
+}
+
+/// Facts that are the whole text of one file.
+const WHOLE_FILES: [(&str, &str); 16] = [
+    ("kernel", "proc/sys/kernel/osrelease"),
+    ("kernel_version", "proc/sys/kernel/version"),
+    ("kernel_command_line", "proc/cmdline"),
+    ("numa_balancing", "proc/sys/kernel/numa_balancing"),
+    ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),
+    ("swappiness", "proc/sys/vm/swappiness"),
+    ("overcommit_memory", "proc/sys/vm/overcommit_memory"),
+    (
+        "governor",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+    ),
+    (
+        "frequency_driver",
+        "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
+    ),
+    ("boost", "sys/devices/system/cpu/cpufreq/boost"),
+    ("smt", "sys/devices/system/cpu/smt/control"),
+    ("isolated_cpus", "sys/devices/system/cpu/isolated"),
+    (
+        "clocksource",
+        "sys/devices/system/clocksource/clocksource0/current_clocksource",
+    ),
+    ("hypervisor", "sys/hypervisor/type"),
+    ("load_average", "proc/loadavg"),
+    ("machine", "sys/class/dmi/id/product_name"),
+];
+
+/// Facts that are the bracketed word of a file such as `always [madvise] never`.
+const CHOSEN_WORDS: [(&str, &str); 2] = [
+    ("thp_enabled", "sys/kernel/mm/transparent_hugepage/enabled"),
+    ("thp_defrag", "sys/kernel/mm/transparent_hugepage/defrag"),
+];
+
+/// Facts that are lines of `/proc/cpuinfo`, by the names that architectures give them.
+const CPUINFO_LINES: [(&str, &[&str]); 3] = [
+    (
+        "cpu_model",
+        &["model name", "cpu model", "cpu", "Model Name"],
+    ),
+    ("cpu_vendor", &["vendor_id", "CPU implementer"]),
+    ("microcode", &["microcode"]),
+];
+
+/// Facts that are lines of `/proc/meminfo`.
+const MEMINFO_LINES: [(&str, &str); 4] = [
+    ("swap_total_kb", "SwapTotal"),
+    ("swap_free_kb", "SwapFree"),
+    ("memory_total_kb", "MemTotal"),
+    ("memory_available_kb", "MemAvailable"),
+];
+
+impl Environment {
+    /// Reads what can be read.
+    #[must_use]
+    pub fn read(root: &Root) -> Self {
+        let mut facts = BTreeMap::new();
+        let mut add = |name: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                facts.insert(name.to_owned(), value);
+            }
+        };
+        add("architecture", Some(std::env::consts::ARCH.to_owned()));
+        for (name, path) in WHOLE_FILES {
+            add(name, root.value(path).ok());
+        }
+        for (name, path) in CHOSEN_WORDS {
+            add(name, root.value(path).ok().and_then(|text| chosen(&text)));
+        }
+        let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
+        for (name, keys) in CPUINFO_LINES {
+            add(name, keys.iter().find_map(|key| line_value(&cpuinfo, key)));
+        }
+        let meminfo = root.document("proc/meminfo").unwrap_or_default();
+        for (name, key) in MEMINFO_LINES {
+            let value = line_value(&meminfo, key);
+            add(
+                name,
+                value.map(|text| text.trim_end_matches(" kB").to_owned()),
+            );
+        }
+        for (name, value) in huge_pages(root) {
+            add(&name, Some(value));
+        }
+        add("distribution", distribution(root));
+        add("mitigations", mitigations(root));
+        let mut environment = Self { facts };
+        environment.complete_hypervisor(root, &cpuinfo);
+        environment
+    }
+
+    /// All facts by name.
+    #[must_use]
+    pub fn facts(&self) -> BTreeMap<String, String> {
+        self.facts.clone()
+    }
+
+    /// One fact.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).map(String::as_str)
+    }
+
+    /// Only Xen names itself in sysfs. Others are known by the vendor in the firmware's
+    /// tables; the cpu flag `hypervisor` tells a guest of an unknown one.
+    fn complete_hypervisor(&mut self, root: &Root, cpuinfo: &str) {
+        let vendor = root
+            .value("sys/class/dmi/id/sys_vendor")
+            .unwrap_or_default();
+        if let Some(machine) = self.facts.get_mut("machine") {
+            *machine = format!("{vendor} {machine}").trim().to_owned();
+        }
+        let flags = line_value(cpuinfo, "flags").unwrap_or_default();
+        let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
+        if is_guest && !self.facts.contains_key("hypervisor") {
+            let name = if vendor.is_empty() {
+                "unknown"
+            } else {
+                &vendor
+            };
+            self.facts.insert("hypervisor".to_owned(), name.to_owned());
+        }
+    }
+}
+
+/// The bracketed word of `always [madvise] never`.
+fn chosen(text: &str) -> Option<String> {
+    let (_, rest) = text.split_once('[')?;
+    let (word, _) = rest.split_once(']')?;
+    Some(word.to_owned())
+}
+
+/// The value of the first line `key : value`.
+fn line_value(text: &str, key: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        let (name, value) = line.split_once(':')?;
+        (name.trim() == key).then(|| value.trim().to_owned())
+    })
+}
+
+fn huge_pages(root: &Root) -> Vec<(String, String)> {
+    let directory = "sys/kernel/mm/hugepages";
+    let names = root.names(directory);
+    names
+        .iter()
+        .filter_map(|name| {
+            let kilobytes = pool_kilobytes(name)?;
+            let total = root
+                .value(&format!("{directory}/{name}/nr_hugepages"))
+                .ok()?;
+            let free = root
+                .value(&format!("{directory}/{name}/free_hugepages"))
+                .ok()?;
+            Some((
+                format!("huge_pages_{kilobytes}kb"),
+                format!("{total} ({free} free)"),
+            ))
+        })
+        .collect()
+}
+
+fn distribution(root: &Root) -> Option<String> {
+    let text = root
+        .document("etc/os-release")
+        .or_else(|_| root.document("usr/lib/os-release"))
+        .ok()?;
+    let name = text
+        .lines()
+        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    Some(name.trim_matches('"').to_owned())
+}
+
+/// What the kernel does against the processor's weaknesses: `meltdown: PTI; ...`.
+fn mitigations(root: &Root) -> Option<String> {
+    let directory = "sys/devices/system/cpu/vulnerabilities";
+    let names = root.names(directory);
+    let items: Vec<String> = names
+        .iter()
+        .filter_map(|name| {
+            let text = root.value(&format!("{directory}/{name}")).ok()?;
+            let means = text.strip_prefix("Mitigation: ")?;
+            Some(format!("{name}: {means}"))
+        })
+        .collect();
+    (!names.is_empty()).then(|| match items.as_slice() {
+        [] => "none".to_owned(),
+        items => items.join(" | "),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        for (path, text) in files {
+            let path = top.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        top
+    }
+
+    #[test]
+    fn facts_are_read_by_name_and_absent_ones_left_out() {
+        let top = tree(&[
+            ("proc/sys/kernel/osrelease", "6.1.0\n"),
+            (
+                "sys/kernel/mm/transparent_hugepage/enabled",
+                "always [madvise] never\n",
+            ),
+            (
+                "proc/cpuinfo",
+                "processor : 0\nmodel name\t: Some CPU @ 2GHz: x\nflags\t: fpu hypervisor\n",
+            ),
+            ("proc/meminfo", "MemTotal:  100 kB\nSwapTotal:   0 kB\n"),
+            ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
+            ("sys/class/dmi/id/product_name", "Standard PC\n"),
+            (
+                "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+                "7\n",
+            ),
+            (
+                "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
+                "3\n",
+            ),
+            (
+                "sys/devices/system/cpu/vulnerabilities/meltdown",
+                "Mitigation: PTI\n",
+            ),
+            (
+                "sys/devices/system/cpu/vulnerabilities/mds",
+                "Not affected\n",
+            ),
+            ("etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian 12\"\n"),
+        ]);
+        let environment = Environment::read(&Root::at(top.path()));
+        let expected = [
+            ("kernel", "6.1.0"),
+            ("thp_enabled", "madvise"),
+            ("cpu_model", "Some CPU @ 2GHz: x"),
+            ("memory_total_kb", "100"),
+            ("swap_total_kb", "0"),
+            ("hypervisor", "QEMU"),
+            ("machine", "QEMU Standard PC"),
+            ("huge_pages_2048kb", "7 (3 free)"),
+            ("mitigations", "meltdown: PTI"),
+            ("distribution", "Debian 12"),
+        ];
+        for (name, value) in expected {
+            assert_eq!(environment.fact(name), Some(value), "{name}");
+        }
+        assert_eq!(environment.fact("governor"), None);
+    }
+
+    #[test]
+    fn it_serialises_in_a_stable_order_and_back() {
+        let environment = Environment::read(&Root::live());
+        let json = serde_json::to_string(&environment).unwrap();
+        assert_eq!(
+            serde_json::from_str::<Environment>(&json).unwrap(),
+            environment
+        );
+        let kernel = json.find("\"kernel\"").unwrap();
+        assert!(json.find("\"architecture\"").unwrap() < kernel);
+    }
+
+    #[test]
+    fn the_live_system_tells_its_kernel_and_cpu_architecture() {
+        let environment = Environment::read(&Root::live());
+        assert!(environment.fact("kernel").is_some());
+        assert_eq!(
+            environment.fact("architecture"),
+            Some(std::env::consts::ARCH)
+        );
+    }
+}

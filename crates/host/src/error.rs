@@ -1,0 +1,69 @@
+//! The error of this crate and its class.
+
+use crate::affinity::AffinityError;
+use crate::mapping::MappingError;
+use crate::memory_limit::MemoryError;
+use crate::proof::ProofError;
+use crate::signals::SignalError;
+use crate::sysfs::SysfsError;
+
+/// What kind of failure an error is, which decides the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorClass {
+    /// Something went wrong while running.
+    Failed,
+    /// The input names what is not there or makes no sense.
+    BadInput,
+    /// This machine or this process lacks what is needed.
+    Lacking,
+}
+
+impl ErrorClass {
+    /// The exit code of the command line for this class: 1, 2 or 3.
+    #[must_use]
+    pub const fn exit_code(self) -> u8 {
+        match self {
+            Self::Failed => 1,
+            Self::BadInput => 2,
+            Self::Lacking => 3,
+        }
+    }
+}
+
+/// Any error of this crate.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Reading the machine's topology.
+    #[error(transparent)]
+    Sysfs(#[from] SysfsError),
+    /// Pinning a thread.
+    #[error(transparent)]
+    Affinity(#[from] AffinityError),
+    /// Getting, binding or touching memory.
+    #[error(transparent)]
+    Mapping(#[from] MappingError),
+    /// Proving where memory lies.
+    #[error(transparent)]
+    Proof(#[from] ProofError),
+    /// Finding out how much memory may be used.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// Installing signal handlers.
+    #[error(transparent)]
+    Signal(#[from] SignalError),
+}
+
+impl Error {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Sysfs(error) => error.class(),
+            Self::Affinity(error) => error.class(),
+            Self::Mapping(error) => error.class(),
+            Self::Proof(error) => error.class(),
+            Self::Memory(error) => error.class(),
+            Self::Signal(error) => error.class(),
+        }
+    }
+}

@@ -1,0 +1,491 @@
+//! Anonymous memory of a chosen page size on a chosen node.
+
+use std::ffi::c_void;
+use std::ptr::NonNull;
+
+use numalab_topology::NodeId;
+use rustix::io::Errno;
+use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
+
+use crate::error::ErrorClass;
+use crate::huge_pool;
+use crate::pages::Pages;
+use crate::populate;
+use crate::root::Root;
+use crate::syscall;
+
+/// Why memory could not be had, bound or touched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// A buffer of no bytes, or of more than an address space holds.
+    #[error("{size_bytes} bytes of memory: expected at least 1 and less than 128 TiB")]
+    Size {
+        /// Bytes asked for.
+        size_bytes: usize,
+    },
+    /// Too few huge pages are reserved.
+    #[error("{needed} huge pages of {pages} needed{}, {free} free; reserve them (as root): {command}", on_node(*.node))]
+    NoHugePages {
+        /// The pages asked for.
+        pages: Pages,
+        /// The node, if one was chosen.
+        node: Option<NodeId>,
+        /// Pages needed.
+        needed: u64,
+        /// Pages free in the pool.
+        free: u64,
+        /// The command that reserves as many as are needed.
+        command: String,
+    },
+    /// The kernel or the processor has no such pages.
+    #[error(
+        "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
+    )]
+    HugePagesUnsupported {
+        /// The pages asked for.
+        pages: Pages,
+    },
+    /// The memory does not exist or may not be used.
+    #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
+    OutOfMemory {
+        /// Bytes asked for.
+        size_bytes: usize,
+        /// The node, if one was chosen.
+        node: Option<NodeId>,
+    },
+    /// The node does not exist, has no memory or is outside the cpuset.
+    #[error(
+        "no memory can be taken from node {node}: it does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
+    )]
+    NodeNotAllowed {
+        /// The node asked for.
+        node: NodeId,
+        /// The nodes that the process may use, as the kernel lists them.
+        allowed: String,
+    },
+    /// Binding memory is forbidden.
+    #[error(
+        "binding memory to node {node} is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
+    )]
+    BindForbidden {
+        /// The node asked for.
+        node: NodeId,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// The policy that was read back differs from what was set.
+    #[error(
+        "memory was bound to node {node}, but the kernel reports policy {mode} on nodes {nodes:?}"
+    )]
+    BindNotApplied {
+        /// The node asked for.
+        node: NodeId,
+        /// The policy mode (`MPOL_*` of `linux/mempolicy.h`; 2 is bind).
+        mode: i32,
+        /// The nodes of the policy.
+        nodes: Vec<NodeId>,
+    },
+    /// Another answer of the kernel.
+    #[error("{call} of {size_bytes} bytes: {errno}")]
+    Kernel {
+        /// The system call.
+        call: &'static str,
+        /// Bytes concerned.
+        size_bytes: usize,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+}
+
+fn on_node(node: Option<NodeId>) -> String {
+    node.map_or_else(String::new, |node| format!(" on node {node}"))
+}
+
+impl MappingError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Size { .. } | Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
+            Self::NoHugePages { .. }
+            | Self::HugePagesUnsupported { .. }
+            | Self::OutOfMemory { .. }
+            | Self::BindForbidden { .. } => ErrorClass::Lacking,
+            Self::BindNotApplied { .. } | Self::Kernel { .. } => ErrorClass::Failed,
+        }
+    }
+}
+
+/// Where a mapping lies and what it was asked to be: enough to prove its placement
+/// while its bytes are lent out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first address.
+    pub address: usize,
+    /// Bytes asked for.
+    pub len_bytes: usize,
+    /// Bytes mapped: rounded up to whole pages.
+    pub mapped_bytes: usize,
+    /// The pages asked for.
+    pub pages: Pages,
+}
+
+/// Private anonymous memory, unmapped when dropped.
+///
+/// Pages that cannot be accessed surround it: an overrun ends the program, and the
+/// kernel never merges it with a neighbour, so that what `/proc/self/smaps` says of it
+/// is of it alone.
+#[derive(Debug)]
+pub struct Mapping {
+    reservation: NonNull<c_void>,
+    reservation_bytes: usize,
+    start: NonNull<u8>,
+    len_bytes: usize,
+    mapped_bytes: usize,
+    pages: Pages,
+    node: Option<NodeId>,
+}
+
+// SAFETY: the memory belongs to the process, not to a thread, and a `Mapping` is its only
+// owner: `&Mapping` only reads it, `&mut Mapping` excludes every other access.
+unsafe impl Send for Mapping {}
+// SAFETY: as above: shared references only read.
+unsafe impl Sync for Mapping {}
+
+/// Maps, binds and touches memory: [`Mapping::new`], [`Mapping::bind`],
+/// [`Mapping::populate`], after a check that the node's pool has the huge pages.
+///
+/// # Errors
+/// What each of the three gives.
+pub fn bound_and_touched(
+    size_bytes: usize,
+    pages: Pages,
+    node: NodeId,
+) -> Result<Mapping, MappingError> {
+    let needed = (size_bytes as u64).div_ceil(pages.page_bytes());
+    huge_pool::require(&Root::live(), pages, Some(node), needed)?;
+    let mut mapping = Mapping::new(size_bytes, pages)?;
+    mapping.bind(node)?;
+    mapping.populate()?;
+    Ok(mapping)
+}
+
+impl Mapping {
+    /// Maps at least `size_bytes`, rounded up to whole pages of the choice and aligned
+    /// to them, and asks for or forbids transparent huge pages. Nothing is touched yet.
+    ///
+    /// # Errors
+    /// [`MappingError::Size`] for 0 bytes or more than an address space,
+    /// [`MappingError::NoHugePages`] and [`MappingError::HugePagesUnsupported`] for
+    /// reserved pages, [`MappingError::OutOfMemory`] and [`MappingError::Kernel`] as
+    /// the kernel says.
+    pub fn new(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
+        const ADDRESS_SPACE_BYTES: usize = 1 << 47;
+        if size_bytes == 0 || size_bytes >= ADDRESS_SPACE_BYTES {
+            return Err(MappingError::Size { size_bytes });
+        }
+        if pages.is_reserved() {
+            Self::reserved(size_bytes, pages)
+        } else {
+            Self::ordinary(size_bytes, pages)
+        }
+    }
+
+    /// Memory from the pool of huge pages.
+    fn reserved(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
+        let page_bytes = granule(pages, size_bytes)?;
+        let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
+        let needed = (mapped_bytes / page_bytes) as u64;
+        huge_pool::require(&Root::live(), pages, None, needed)?;
+        let size_flag = match pages {
+            Pages::Huge1G => MapFlags::HUGE_1GB,
+            _ => MapFlags::HUGE_2MB,
+        };
+        let flags = MapFlags::PRIVATE | MapFlags::HUGETLB | size_flag;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let reservation = map(mapped_bytes, access, flags)?;
+        Ok(Self {
+            reservation,
+            reservation_bytes: mapped_bytes,
+            start: reservation.cast(),
+            len_bytes: size_bytes,
+            mapped_bytes,
+            pages,
+            node: None,
+        })
+    }
+
+    /// Base pages or transparent huge pages: inaccessible memory is mapped, and its
+    /// aligned middle made accessible.
+    fn ordinary(size_bytes: usize, pages: Pages) -> Result<Self, MappingError> {
+        let page_bytes = granule(pages, size_bytes)?;
+        let guard_bytes = granule(Pages::Base, size_bytes)?;
+        let mapped_bytes = size_bytes.next_multiple_of(page_bytes);
+        let reservation_bytes = mapped_bytes + page_bytes + 2 * guard_bytes;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        let reservation = map(reservation_bytes, ProtFlags::empty(), flags)?;
+        let first = reservation.addr().get() + guard_bytes;
+        let offset = first.next_multiple_of(page_bytes) - reservation.addr().get();
+        // SAFETY: `offset` is at most `guard_bytes + page_bytes`, so that `mapped_bytes`
+        // and another guard still follow it within the reservation.
+        let start = unsafe { reservation.cast::<u8>().add(offset) };
+        // From here on dropping it unmaps the reservation.
+        let mapping = Self {
+            reservation,
+            reservation_bytes,
+            start,
+            len_bytes: size_bytes,
+            mapped_bytes,
+            pages,
+            node: None,
+        };
+        mapping.make_accessible()?;
+        Ok(mapping)
+    }
+
+    fn make_accessible(&self) -> Result<(), MappingError> {
+        let (start, length) = (self.start.as_ptr().cast(), self.mapped_bytes);
+        let access = MprotectFlags::READ | MprotectFlags::WRITE;
+        // SAFETY: the range is page-aligned, within this mapping's own reservation, and
+        // nobody has a reference to it yet.
+        unsafe { mm::mprotect(start, length, access) }
+            .map_err(|errno| self.kernel_error("mprotect", errno))?;
+        let advice = match self.pages {
+            Pages::Transparent => Advice::LinuxHugepage,
+            _ => Advice::LinuxNoHugepage,
+        };
+        // SAFETY: the same range; this advice changes no content.
+        match unsafe { mm::madvise(start, length, advice) } {
+            // A kernel without transparent huge pages knows no such advice; whether
+            // the pages are as asked is for the proof to find.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(errno) => Err(self.kernel_error("madvise", errno)),
+        }
+    }
+
+    /// Binds the memory to one node and reads the policy back. Pages touched before move
+    /// there. Where the machine has one node only, a kernel that refuses to bind is
+    /// accepted, since there is no other place.
+    ///
+    /// # Errors
+    /// [`MappingError::NodeNotAllowed`] for a node that is absent, without memory or
+    /// outside the cpuset, [`MappingError::BindForbidden`] for seccomp,
+    /// [`MappingError::NoHugePages`] for too few huge pages on that node,
+    /// [`MappingError::BindNotApplied`] if another policy is read back.
+    pub fn bind(&mut self, node: NodeId) -> Result<(), MappingError> {
+        match syscall::bind(self.start.addr().get(), self.mapped_bytes, node) {
+            Ok(()) => self.check_policy(node)?,
+            Err(Errno::PERM | Errno::NOSYS | Errno::ACCESS) if is_only_node(node) => {}
+            Err(errno) => return Err(self.bind_error(node, errno)),
+        }
+        let needed = self.mapped_bytes as u64 / self.pages.page_bytes();
+        huge_pool::require(&Root::live(), self.pages, Some(node), needed)?;
+        self.node = Some(node);
+        Ok(())
+    }
+
+    fn check_policy(&self, node: NodeId) -> Result<(), MappingError> {
+        match syscall::policy_at(self.start.addr().get()) {
+            Ok(policy) if policy.mode == libc::MPOL_BIND && policy.nodes == [node] => Ok(()),
+            Ok(policy) => Err(MappingError::BindNotApplied {
+                node,
+                mode: policy.mode,
+                nodes: policy.nodes,
+            }),
+            Err(errno) => Err(self.bind_error(node, errno)),
+        }
+    }
+
+    fn bind_error(&self, node: NodeId, errno: Errno) -> MappingError {
+        match errno {
+            Errno::INVAL | Errno::NODEV => MappingError::NodeNotAllowed {
+                node,
+                allowed: allowed_nodes(),
+            },
+            Errno::PERM | Errno::NOSYS | Errno::ACCESS => {
+                MappingError::BindForbidden { node, errno }
+            }
+            Errno::NOMEM => self.out_of_memory(),
+            errno => self.kernel_error("mbind", errno),
+        }
+    }
+
+    /// Touches every page once, in address order, from the calling thread. It cannot end
+    /// in SIGBUS for want of huge pages.
+    ///
+    /// # Errors
+    /// [`MappingError::OutOfMemory`] or [`MappingError::NoHugePages`] if there is not
+    /// enough, [`MappingError::Kernel`] for another answer.
+    pub fn populate(&mut self) -> Result<(), MappingError> {
+        self.populate_while(|| true).map(drop)
+    }
+
+    /// [`Mapping::populate`] in pieces of 64 MiB (or one page if that is larger) before
+    /// each of which `keep_going` is asked. False if it said no, and then the rest is
+    /// untouched.
+    ///
+    /// # Errors
+    /// As [`Mapping::populate`].
+    pub fn populate_while(
+        &mut self,
+        mut keep_going: impl FnMut() -> bool,
+    ) -> Result<bool, MappingError> {
+        let page_bytes = granule(self.pages, self.len_bytes)?;
+        let piece_bytes = page_bytes.max(64 << 20);
+        let mut offset = 0;
+        while offset < self.mapped_bytes {
+            if !keep_going() {
+                return Ok(false);
+            }
+            let length = piece_bytes.min(self.mapped_bytes - offset);
+            populate::range(self.start.addr().get() + offset, length, self.start)
+                .map_err(|errno| self.populate_error(errno))?;
+            offset += length;
+        }
+        if self.pages == Pages::Transparent {
+            populate::collapse(self.start.as_ptr(), self.mapped_bytes);
+        }
+        Ok(true)
+    }
+
+    fn populate_error(&self, errno: Errno) -> MappingError {
+        let needed = self.mapped_bytes as u64 / self.pages.page_bytes();
+        match errno {
+            Errno::NOMEM => self.out_of_memory(),
+            // The kernel's word for a fault that would be SIGBUS: the pool ran dry.
+            Errno::FAULT => huge_pool::require(&Root::live(), self.pages, self.node, needed)
+                .err()
+                .unwrap_or_else(|| self.out_of_memory()),
+            errno => self.kernel_error("madvise", errno),
+        }
+    }
+
+    fn out_of_memory(&self) -> MappingError {
+        MappingError::OutOfMemory {
+            size_bytes: self.len_bytes,
+            node: self.node,
+        }
+    }
+
+    fn kernel_error(&self, call: &'static str, errno: Errno) -> MappingError {
+        let size_bytes = self.mapped_bytes;
+        match errno {
+            Errno::NOMEM => self.out_of_memory(),
+            errno => MappingError::Kernel {
+                call,
+                size_bytes,
+                errno,
+            },
+        }
+    }
+
+    /// Bytes asked for.
+    #[must_use]
+    pub fn len_bytes(&self) -> usize {
+        self.len_bytes
+    }
+
+    /// Bytes mapped: rounded up to whole pages.
+    #[must_use]
+    pub fn mapped_bytes(&self) -> usize {
+        self.mapped_bytes
+    }
+
+    /// The pages asked for.
+    #[must_use]
+    pub fn pages(&self) -> Pages {
+        self.pages
+    }
+
+    /// The node it is bound to.
+    #[must_use]
+    pub fn bound_node(&self) -> Option<NodeId> {
+        self.node
+    }
+
+    /// The first address.
+    #[must_use]
+    pub fn address(&self) -> u64 {
+        self.start.addr().get() as u64
+    }
+
+    /// Where it lies and what it was asked to be.
+    #[must_use]
+    pub fn span(&self) -> Span {
+        Span {
+            address: self.start.addr().get(),
+            len_bytes: self.len_bytes,
+            mapped_bytes: self.mapped_bytes,
+            pages: self.pages,
+        }
+    }
+
+    /// The bytes asked for, 0 where nothing was written.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        // SAFETY: 1. `len_bytes` from `start` are mapped readable while `self` lives.
+        // 2. Anonymous memory is initialised: it reads as 0. 3. `&self` excludes writers.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len_bytes) }
+    }
+
+    /// The bytes asked for, to be written.
+    #[must_use]
+    pub fn as_bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: 1. and 2. as in `as_bytes`, and the range is writable. 3. `&mut self`
+        // excludes every other access.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len_bytes) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the reservation is this mapping's own, and no reference to it outlives
+        // `self`. The call fails only for arguments that no mapping has.
+        let _ = unsafe { mm::munmap(self.reservation.as_ptr(), self.reservation_bytes) };
+    }
+}
+
+fn map(length: usize, access: ProtFlags, flags: MapFlags) -> Result<NonNull<c_void>, MappingError> {
+    // SAFETY: without an address the kernel chooses one where nothing is mapped.
+    let mapped = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), length, access, flags) };
+    let address = mapped.map_err(|errno| match errno {
+        Errno::NOMEM => MappingError::OutOfMemory {
+            size_bytes: length,
+            node: None,
+        },
+        errno => MappingError::Kernel {
+            call: "mmap",
+            size_bytes: length,
+            errno,
+        },
+    })?;
+    NonNull::new(address).ok_or(MappingError::OutOfMemory {
+        size_bytes: length,
+        node: None,
+    })
+}
+
+/// The size of a page of the choice as a length.
+fn granule(pages: Pages, size_bytes: usize) -> Result<usize, MappingError> {
+    usize::try_from(pages.page_bytes()).map_err(|_| MappingError::Size { size_bytes })
+}
+
+/// Whether the machine has no other node than this.
+pub(crate) fn is_only_node(node: NodeId) -> bool {
+    match Root::live()
+        .numbered("sys/devices/system/node", "node")
+        .as_slice()
+    {
+        [] => node == NodeId(0),
+        [only] => *only == node.0,
+        _ => false,
+    }
+}
+
+/// `Mems_allowed_list` of this process, for messages.
+fn allowed_nodes() -> String {
+    match crate::allowed::allowed_now() {
+        Ok(allowed) => allowed.memory_nodes.to_string(),
+        Err(_) => "unknown".to_owned(),
+    }
+}

@@ -1,0 +1,256 @@
+//! How much memory this process may take before something kills it.
+
+use core::fmt;
+use std::collections::BTreeMap;
+
+use numalab_topology::NodeId;
+
+use crate::cgroup;
+use crate::error::ErrorClass;
+use crate::root::Root;
+use crate::sysfs::{figures_disagree, kilobytes};
+
+/// The share of what is available that is left to page tables, the kernel and others:
+/// one part in 32.
+const RESERVE_SHARE: u64 = 32;
+
+/// What limits the memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LimitSource {
+    /// `MemAvailable` of `/proc/meminfo`.
+    Machine,
+    /// A control group's limit, by the file that holds it.
+    ControlGroup(String),
+}
+
+impl fmt::Display for LimitSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine => f.write_str("MemAvailable of /proc/meminfo"),
+            Self::ControlGroup(file) => f.write_str(file),
+        }
+    }
+}
+
+/// Why memory is refused before it is asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MemoryError {
+    /// More than there is.
+    #[error("{} MiB of memory wanted, {} MiB may be taken ({limit}): choose a smaller size or fewer cpus at once", .wanted_bytes >> 20, .usable_bytes >> 20)]
+    TooLarge {
+        /// Bytes wanted.
+        wanted_bytes: u64,
+        /// Bytes that may be taken.
+        usable_bytes: u64,
+        /// What limits them.
+        limit: LimitSource,
+    },
+    /// More than a node has.
+    #[error("{} MiB of memory wanted on node {node}, which has {} MiB to give: choose a smaller size, fewer cpus at once, or another node", .wanted_bytes >> 20, .usable_bytes >> 20)]
+    TooLargeForNode {
+        /// The node.
+        node: NodeId,
+        /// Bytes wanted.
+        wanted_bytes: u64,
+        /// Bytes that may be taken.
+        usable_bytes: u64,
+    },
+    /// `/proc/meminfo` does not tell.
+    #[error("/proc/meminfo does not tell MemAvailable or MemFree: is /proc mounted?")]
+    Unknown,
+}
+
+impl MemoryError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::TooLarge { .. } | Self::TooLargeForNode { .. } => ErrorClass::BadInput,
+            Self::Unknown => ErrorClass::Lacking,
+        }
+    }
+}
+
+/// The memory that this process may take, in base or transparent huge pages; reserved
+/// huge pages are counted by their pools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryLimit {
+    /// Bytes that can be taken in all.
+    pub available_bytes: u64,
+    /// What limits them.
+    pub source: LimitSource,
+    /// Bytes that each node has free or can free without swapping, as it reports.
+    pub nodes: BTreeMap<NodeId, u64>,
+    node_figures_agree: bool,
+}
+
+impl MemoryLimit {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// [`MemoryError::Unknown`] if `/proc/meminfo` does not tell.
+    pub fn read(root: &Root) -> Result<Self, MemoryError> {
+        let meminfo = root.document("proc/meminfo").unwrap_or_default();
+        let field = |name| kilobytes(&meminfo, name).and_then(Result::ok);
+        let machine_bytes = field("MemAvailable:")
+            .or_else(|| field("MemFree:"))
+            .ok_or(MemoryError::Unknown)?;
+        let (available_bytes, source) = match cgroup::tightest(root) {
+            Some(group) if group.left_bytes < machine_bytes => {
+                (group.left_bytes, LimitSource::ControlGroup(group.file))
+            }
+            _ => (machine_bytes, LimitSource::Machine),
+        };
+        let nodes = read_nodes(root);
+        let total_of_nodes = nodes
+            .values()
+            .fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes));
+        let total = field("MemTotal:").unwrap_or(0);
+        Ok(Self {
+            available_bytes,
+            source,
+            node_figures_agree: !figures_disagree(total_of_nodes, total),
+            nodes: nodes
+                .into_iter()
+                .map(|(node, memory)| (node, memory.available_bytes))
+                .collect(),
+        })
+    }
+
+    /// Whether the nodes together report about as much memory as the machine. If not,
+    /// memory that was added while running is missing in their figures, and no
+    /// size is refused on them.
+    #[must_use]
+    pub fn node_figures_agree(&self) -> bool {
+        self.node_figures_agree
+    }
+
+    /// Checks that `wanted_bytes`, all buffers alive at once together, can be taken, and
+    /// from `node` alone if one is given. A 32nd of what is available is left alone.
+    ///
+    /// # Errors
+    /// [`MemoryError::TooLarge`], [`MemoryError::TooLargeForNode`].
+    pub fn check(&self, wanted_bytes: u64, node: Option<NodeId>) -> Result<(), MemoryError> {
+        let usable = |available_bytes: u64| available_bytes - available_bytes / RESERVE_SHARE;
+        let usable_bytes = usable(self.available_bytes);
+        if wanted_bytes > usable_bytes {
+            return Err(MemoryError::TooLarge {
+                wanted_bytes,
+                usable_bytes,
+                limit: self.source.clone(),
+            });
+        }
+        let Some(node) = node.filter(|_| self.node_figures_agree) else {
+            return Ok(());
+        };
+        match self.nodes.get(&node).copied().map(usable) {
+            Some(usable_bytes) if wanted_bytes > usable_bytes => {
+                Err(MemoryError::TooLargeForNode {
+                    node,
+                    wanted_bytes,
+                    usable_bytes,
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+struct NodeMemory {
+    total_bytes: u64,
+    available_bytes: u64,
+}
+
+/// What each node has: free memory, and file pages and slabs that can be reclaimed. A
+/// node has no `MemAvailable`; this is its upper bound.
+fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
+    let directory = "sys/devices/system/node";
+    let numbers = root.numbered(directory, "node").into_iter();
+    numbers
+        .filter_map(|number| {
+            let path = format!("{directory}/node{number}/meminfo");
+            let text = root.document(&path).ok()?;
+            let field = |name| kilobytes(&text, name).and_then(Result::ok);
+            let reclaimable = ["Active(file):", "Inactive(file):", "SReclaimable:"]
+                .into_iter()
+                .filter_map(field)
+                .fold(0, u64::saturating_add);
+            let memory = NodeMemory {
+                total_bytes: field("MemTotal:")?,
+                available_bytes: field("MemFree:")?.saturating_add(reclaimable),
+            };
+            Some((NodeId(number), memory))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(machine_kb: u64, nodes_kb: [u64; 2]) -> tempfile::TempDir {
+        let top = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(top.path().join("proc")).unwrap();
+        let text = format!("MemTotal: {machine_kb} kB\nMemAvailable: {machine_kb} kB\n");
+        std::fs::write(top.path().join("proc/meminfo"), text).unwrap();
+        for (node, kb) in nodes_kb.into_iter().enumerate() {
+            let directory = format!("sys/devices/system/node/node{node}");
+            let directory = top.path().join(directory);
+            std::fs::create_dir_all(&directory).unwrap();
+            let text = format!(
+                "Node {node} MemTotal: {kb} kB\nNode {node} MemFree: {} kB\n\
+                 Node {node} Active(file): {} kB\n",
+                kb / 2,
+                kb / 2,
+            );
+            std::fs::write(directory.join("meminfo"), text).unwrap();
+        }
+        top
+    }
+
+    #[test]
+    fn more_than_the_machine_has_is_refused_with_the_figures() {
+        let top = tree(8 << 20, [4 << 20, 4 << 20]);
+        let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
+        assert_eq!(
+            limit.check(9 << 30, None).unwrap_err().to_string(),
+            "9216 MiB of memory wanted, 7936 MiB may be taken (MemAvailable of /proc/meminfo): \
+             choose a smaller size or fewer cpus at once"
+        );
+        assert_eq!(limit.check(7 << 30, None), Ok(()));
+    }
+
+    #[test]
+    fn more_than_a_node_has_is_refused() {
+        let top = tree(8 << 20, [4 << 20, 4 << 20]);
+        let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
+        assert_eq!(limit.check(3 << 30, Some(NodeId(1))), Ok(()));
+        let error = limit.check(5 << 30, Some(NodeId(1))).unwrap_err();
+        assert!(
+            matches!(
+                error,
+                MemoryError::TooLargeForNode {
+                    node: NodeId(1),
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert_eq!(error.class(), ErrorClass::BadInput);
+    }
+
+    #[test]
+    fn nodes_that_leave_memory_out_refuse_nothing() {
+        let top = tree(24 << 20, [4 << 20, 4 << 20]);
+        let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
+        assert!(!limit.node_figures_agree());
+        assert_eq!(limit.check(5 << 30, Some(NodeId(1))), Ok(()));
+    }
+
+    #[test]
+    fn a_system_without_meminfo_is_an_error() {
+        let top = tempfile::tempdir().unwrap();
+        let error = MemoryLimit::read(&Root::at(top.path())).unwrap_err();
+        assert_eq!(error, MemoryError::Unknown);
+    }
+}

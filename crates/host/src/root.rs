@@ -1,0 +1,113 @@
+//! Where the files of `/sys` and `/proc` are read from.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The most that is read of a file with one value or list. The longest real
+/// ones, cpu masks of 8,192 cpus, take about 2,300 bytes.
+const VALUE_LIMIT_BYTES: u64 = 64 << 10;
+
+/// The most that is read of a file with a paragraph per cpu: `/proc/cpuinfo`
+/// of a thousand cpus takes about 2 MiB.
+const DOCUMENT_LIMIT_BYTES: u64 = 16 << 20;
+
+/// A directory whose top holds `sys/` and `proc/`: the live system's `/`, or a
+/// copied tree of another machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    directory: PathBuf,
+    live: bool,
+}
+
+impl Root {
+    /// The running system.
+    #[must_use]
+    pub fn live() -> Self {
+        Self {
+            directory: PathBuf::from("/"),
+            live: true,
+        }
+    }
+
+    /// A copied tree.
+    #[must_use]
+    pub fn at(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            live: false,
+        }
+    }
+
+    /// Whether this is the running system, so that it may be asked more than
+    /// its files say.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.live
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// The path of `relative`, which begins with `sys/` or `proc/`.
+    pub(crate) fn path(&self, relative: &str) -> PathBuf {
+        self.directory.join(relative)
+    }
+
+    /// The text of a file with one value or list, without the NUL bytes and
+    /// blanks at its ends; bytes that are no UTF-8 are replaced.
+    pub(crate) fn value(&self, relative: &str) -> io::Result<String> {
+        let bytes = read_bounded(&self.path(relative), VALUE_LIMIT_BYTES)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Ok(text
+            .trim_matches(|c: char| c == '\0' || c.is_whitespace())
+            .to_owned())
+    }
+
+    /// The text of a longer file; bytes that are no UTF-8 are replaced.
+    pub(crate) fn document(&self, relative: &str) -> io::Result<String> {
+        let bytes = read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// The numbers N of the entries of `relative` named `<prefix>N`, ascending.
+    /// A directory that cannot be read has none.
+    pub(crate) fn numbered(&self, relative: &str, prefix: &str) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self
+            .names(relative)
+            .iter()
+            .filter_map(|name| name.strip_prefix(prefix)?.parse().ok())
+            .collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        numbers
+    }
+
+    /// The names in the directory `relative`, sorted; none if it cannot be read.
+    pub(crate) fn names(&self, relative: &str) -> Vec<String> {
+        let Ok(entries) = fs::read_dir(self.path(relative)) else {
+            return Vec::new();
+        };
+        let mut names: Vec<String> = entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .collect();
+        names.sort_unstable();
+        names
+    }
+}
+
+/// Reads at most `limit_bytes` of a file. Only regular files are read: a pipe or a
+/// device in a copied tree could block for ever.
+fn read_bounded(path: &Path, limit_bytes: u64) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("not a regular file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(limit_bytes)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

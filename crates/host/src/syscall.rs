@@ -1,0 +1,183 @@
+//! System calls that rustix does not have.
+
+use std::mem::MaybeUninit;
+
+use numalab_topology::{CpuId, CpuSet, NodeId};
+use rustix::io::Errno;
+
+const WORD_BITS: usize = usize::BITS as usize;
+
+/// Words of a node mask: 1,024 nodes, the most that Linux can be built for
+/// (`NODES_SHIFT` is at most 10).
+const NODE_WORDS: usize = 1024 / WORD_BITS;
+
+/// `mbind` and `get_mempolicy` take one more than the number of bits.
+const MAX_NODE: usize = NODE_WORDS * WORD_BITS + 1;
+
+// `linux/mempolicy.h`; the libc crate has the modes but not the flags.
+const MPOL_MF_STRICT: libc::c_uint = 1;
+const MPOL_MF_MOVE: libc::c_uint = 2;
+const MPOL_F_ADDR: libc::c_ulong = 2;
+
+/// Words of a cpu mask: [`numalab_topology::MAX_ID`] and one cpus, eight times what
+/// Linux can be built for.
+const CPU_WORDS: usize = 65_536 / WORD_BITS;
+
+/// A memory policy as `get_mempolicy(2)` tells it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Policy {
+    pub(crate) mode: i32,
+    pub(crate) nodes: Vec<NodeId>,
+}
+
+fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
+    if result >= 0 {
+        return Ok(result);
+    }
+    // SAFETY: `__errno_location` always returns the calling thread's valid errno.
+    Err(Errno::from_raw_os_error(unsafe {
+        *libc::__errno_location()
+    }))
+}
+
+/// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
+/// and pages that are there already move. Nodes beyond 1,023 give `EINVAL`.
+pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Errno> {
+    let node = node.0 as usize;
+    let mut mask = [0_usize; NODE_WORDS];
+    let word = mask.get_mut(node / WORD_BITS).ok_or(Errno::INVAL)?;
+    *word = 1 << (node % WORD_BITS);
+    // SAFETY: the kernel only reads `mask`, which has `MAX_NODE - 1` bits. A policy and
+    // a move of pages change no byte that the program sees.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_mbind,
+            address,
+            length,
+            libc::MPOL_BIND,
+            mask.as_ptr(),
+            MAX_NODE,
+            MPOL_MF_STRICT | MPOL_MF_MOVE,
+        )
+    })
+    .map(drop)
+}
+
+/// The policy of the mapping at `address`, by `get_mempolicy(2)`.
+pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
+    let mut mode: libc::c_int = 0;
+    let mut mask = [0_usize; NODE_WORDS];
+    // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
+    // which is as long; the address is only looked up.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            MAX_NODE,
+            address,
+            MPOL_F_ADDR,
+        )
+    })?;
+    let nodes = bits(&mask).map(NodeId).collect();
+    Ok(Policy { mode, nodes })
+}
+
+/// Asks for the node of the page at each address, by `move_pages(2)` without targets.
+/// A status is a node, or a negative errno.
+pub(crate) fn nodes_of_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
+    let count = addresses.len().min(status.len());
+    // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both
+    // slices are at least so long; without target nodes nothing moves.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            count,
+            addresses.as_ptr(),
+            std::ptr::null::<libc::c_int>(),
+            status.as_mut_ptr(),
+            0,
+        )
+    })
+    .map(drop)
+}
+
+/// The calling thread's affinity.
+pub(crate) fn affinity() -> Result<CpuSet, Errno> {
+    let mut mask = vec![0_usize; CPU_WORDS];
+    // SAFETY: the kernel writes at most the length given, which is that of `mask`.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sched_getaffinity,
+            0,
+            size_of_val(mask.as_slice()),
+            mask.as_mut_ptr(),
+        )
+    })?;
+    Ok(bits(&mask).map(CpuId).collect())
+}
+
+/// Sets the calling thread's affinity. Cpus beyond 65,535 give `EINVAL`.
+pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Errno> {
+    let mut mask = vec![0_usize; CPU_WORDS];
+    for cpu in cpus.iter() {
+        let cpu = cpu.0 as usize;
+        let word = mask.get_mut(cpu / WORD_BITS).ok_or(Errno::INVAL)?;
+        *word |= 1 << (cpu % WORD_BITS);
+    }
+    // SAFETY: the kernel only reads `mask`, whose length in bytes is given.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            0,
+            size_of_val(mask.as_slice()),
+            mask.as_ptr(),
+        )
+    })
+    .map(drop)
+}
+
+/// The cpu that the calling thread runs on now and its node, by `getcpu(2)`.
+pub(crate) fn cpu_and_node() -> (CpuId, NodeId) {
+    let (mut cpu, mut node) = (0_u32, 0_u32);
+    // SAFETY: the kernel writes one unsigned int to each; the third argument is unused.
+    let result = check(unsafe {
+        libc::syscall(
+            libc::SYS_getcpu,
+            &raw mut cpu,
+            &raw mut node,
+            std::ptr::null::<u8>(),
+        )
+    });
+    debug_assert_eq!(result, Ok(0), "getcpu only fails for bad pointers");
+    (CpuId(cpu), NodeId(node))
+}
+
+/// The cpu that the calling thread runs on now, without a system call where the C
+/// library knows it.
+pub(crate) fn cpu() -> CpuId {
+    // SAFETY: takes nothing and has no preconditions.
+    let cpu = unsafe { libc::sched_getcpu() };
+    CpuId(u32::try_from(cpu).unwrap_or_else(|_| cpu_and_node().0.0))
+}
+
+/// What the calling thread used so far, by `getrusage(2)` with `RUSAGE_THREAD`.
+pub(crate) fn thread_usage() -> libc::rusage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: 1. the kernel writes one `rusage` to the pointer. 2. All bit patterns are
+    // valid for its integers, and it was zeroed, so it is initialised even on failure.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
+
+/// The numbers of the bits that are set.
+fn bits(mask: &[usize]) -> impl Iterator<Item = u32> + '_ {
+    (0_u32..).zip(mask).flat_map(|(word_index, &word)| {
+        (0..usize::BITS)
+            .filter(move |bit| word & (1 << bit) != 0)
+            .map(move |bit| word_index * usize::BITS + bit)
+    })
+}

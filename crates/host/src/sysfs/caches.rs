@@ -1,0 +1,151 @@
+//! Caches and L3 groups.
+
+use numalab_topology::{Cache, CacheKind, Cpu, CpuSet};
+
+use super::cpus;
+use super::reader::{Reader, shortened};
+
+/// Reads the caches of all cpus, each once, by level, kind and first cpu.
+pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
+    let mut caches: Vec<Cache> = Vec::new();
+    for cpu in cpus {
+        let directory = format!("{}/cache", cpus::directory(cpu.id));
+        for index in reader.root.numbered(&directory, "index") {
+            let place = format!("{directory}/index{index}");
+            let Some(cache) = read_one(reader, &place, cpu) else {
+                continue;
+            };
+            add(reader, &mut caches, cache, cpu, &place);
+        }
+    }
+    caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
+    caches
+}
+
+/// Adds a cache unless the one of this cpu, level and kind is known already. Cpus
+/// which an earlier cache of the kind holds are not given to a second one.
+fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: &Cpu, place: &str) {
+    let same_kind = |known: &&Cache| known.level == cache.level && known.kind == cache.kind;
+    let mut taken = CpuSet::new();
+    for known in caches.iter().filter(same_kind) {
+        if known.cpus.contains(cpu.id) {
+            if known.cpus != cache.cpus {
+                let message = format!(
+                    "cpus `{}` share it, but for another of them it is `{}`: the first is believed",
+                    cache.cpus, known.cpus
+                );
+                reader.warn("cache-sharing-contradicts", place, message);
+            }
+            return;
+        }
+        taken.extend(known.cpus.intersection(&cache.cpus).iter());
+    }
+    if !taken.is_empty() {
+        let message =
+            format!("cpus `{taken}` share it, but have another such cache: left out here");
+        reader.warn("cache-sharing-contradicts", place, message);
+        cache.cpus = cache.cpus.difference(&taken);
+    }
+    caches.push(cache);
+}
+
+/// Reads one `cpuN/cache/indexM`; `None` if its level or type is not known.
+fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu) -> Option<Cache> {
+    let level_path = format!("{place}/level");
+    let level = u8::try_from(reader.number(&level_path)?).unwrap_or(0);
+    if !(1..=8).contains(&level) {
+        let message = format!("level `{level}`: expected 1 to 8");
+        reader.warn("cache-level", &level_path, message);
+        return None;
+    }
+    let kind = read_kind(reader, &format!("{place}/type"))?;
+    let mut cpus = reader
+        .cpus(place, &["shared_cpu_list", "shared_cpu_map"])
+        .unwrap_or_default();
+    cpus.insert(cpu.id);
+    let small = |value: Option<u64>| {
+        value
+            .and_then(|value| u32::try_from(value).ok())
+            .filter(|&value| value > 0)
+    };
+    Some(Cache {
+        level,
+        kind,
+        size_bytes: read_size(reader, &format!("{place}/size")),
+        line_bytes: small(reader.number(&format!("{place}/coherency_line_size"))),
+        ways: small(reader.number(&format!("{place}/ways_of_associativity"))),
+        cpus,
+    })
+}
+
+fn read_kind(reader: &mut Reader<'_>, path: &str) -> Option<CacheKind> {
+    let text = reader.text(path)?;
+    match text.as_str() {
+        "Data" => Some(CacheKind::Data),
+        "Instruction" => Some(CacheKind::Instruction),
+        "Unified" => Some(CacheKind::Unified),
+        other => {
+            let message = format!(
+                "`{}`: expected Data, Instruction or Unified",
+                shortened(other)
+            );
+            reader.warn("cache-type", path, message);
+            None
+        }
+    }
+}
+
+/// Reads a size such as `32K`; 0 means unknown.
+fn read_size(reader: &mut Reader<'_>, path: &str) -> Option<u64> {
+    let text = reader.text(path)?;
+    let Some(bytes) = parse_size(&text) else {
+        let message = format!("`{}`: expected a size such as 32K", shortened(&text));
+        reader.warn("cache-size", path, message);
+        return None;
+    };
+    Some(bytes).filter(|&bytes| bytes > 0)
+}
+
+fn parse_size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['K', 'M', 'G']);
+    let unit_bytes = match &text[digits.len()..] {
+        "" => 1,
+        "K" => 1 << 10,
+        "M" => 1 << 20,
+        "G" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit_bytes)
+}
+
+/// Gives every cpu the dense index of the level 3 cache that it shares.
+pub(super) fn assign_l3_groups(cpus: &mut [Cpu], caches: &[Cache]) {
+    let is_l3 = |cache: &&Cache| cache.level == 3 && cache.kind != CacheKind::Instruction;
+    for (group, cache) in (0..).zip(caches.iter().filter(is_l3)) {
+        for id in cache.cpus.iter() {
+            if let Ok(index) = cpus.binary_search_by_key(&id, |cpu| cpu.id) {
+                cpus[index].l3_group = Some(group);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cache_size_has_a_binary_unit() {
+        assert_eq!(parse_size("32K"), Some(32 << 10));
+        assert_eq!(parse_size("1M"), Some(1 << 20));
+        assert_eq!(parse_size("512"), Some(512));
+    }
+
+    #[test]
+    fn a_cache_size_that_overflows_or_is_no_size_is_refused() {
+        assert_eq!(parse_size("18446744073709551615K"), None);
+        assert_eq!(parse_size("32KK"), None);
+        assert_eq!(parse_size("-1K"), None);
+        assert_eq!(parse_size(""), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! Cpus, cores and packages.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID};
+
+use super::reader::Reader;
+
+const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
+
+/// The sets of cpus in `cpuN/topology` that name the core, newest name first.
+const CORE_FILES: [&str; 4] = [
+    "core_cpus_list",
+    "thread_siblings_list",
+    "core_cpus",
+    "thread_siblings",
+];
+
+/// The sets that name the package, newest name first.
+const PACKAGE_FILES: [&str; 4] = [
+    "package_cpus_list",
+    "core_siblings_list",
+    "package_cpus",
+    "core_siblings",
+];
+
+/// Reads all cpus that have a directory, ascending.
+pub(super) fn read(reader: &mut Reader<'_>) -> Vec<Cpu> {
+    let numbers = reader.root.numbered(CPU_DIRECTORY, "cpu");
+    let mut cpus: Vec<Cpu> = numbers
+        .into_iter()
+        .filter(|&number| number <= MAX_ID)
+        .map(|number| Cpu {
+            id: CpuId(number),
+            ..Cpu::default()
+        })
+        .collect();
+    read_online(reader, &mut cpus);
+    assign_cores(reader, &mut cpus);
+    assign_packages(reader, &mut cpus);
+    cpus
+}
+
+/// The path of a cpu's directory.
+pub(super) fn directory(cpu: CpuId) -> String {
+    format!("{CPU_DIRECTORY}/cpu{cpu}")
+}
+
+/// A cpu is online as the list `online` says; where there is no list, as its own
+/// file `online` says; the boot cpu often has none, and then it is online.
+fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
+    let path = format!("{CPU_DIRECTORY}/online");
+    let online = reader
+        .list(&path)
+        .filter(|online: &CpuSet| !online.is_empty());
+    for cpu in &mut *cpus {
+        let own_path = format!("{}/online", directory(cpu.id));
+        let own = reader.number(&own_path).map(|value| value != 0);
+        let listed = online.as_ref().map(|online| online.contains(cpu.id));
+        if let (Some(own), Some(listed)) = (own, listed)
+            && own != listed
+        {
+            let message = format!(
+                "`{}`, but {path} says cpu {} is {}: the list is believed",
+                u8::from(own),
+                cpu.id,
+                if listed { "online" } else { "offline" },
+            );
+            reader.warn("cpu-online-contradicts", &own_path, message);
+        }
+        cpu.online = listed.or(own).unwrap_or(true);
+    }
+    for missing in online.iter().flat_map(CpuSet::iter) {
+        if cpus.binary_search_by_key(&missing, |cpu| cpu.id).is_err() {
+            let message = format!("cpu {missing} is listed, but has no directory: left out");
+            reader.warn("cpu-without-directory", &path, message);
+        }
+    }
+}
+
+/// Gives every cpu whose siblings are known the dense index of its core and its
+/// position in it.
+fn assign_cores(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
+    let groups = groups(reader, cpus, &CORE_FILES, "core");
+    for (core, group) in (0..).zip(&groups) {
+        for (thread, id) in (0..).zip(group.iter()) {
+            if let Ok(index) = cpus.binary_search_by_key(&id, |cpu| cpu.id) {
+                cpus[index].core = Some(core);
+                cpus[index].thread = thread;
+            }
+        }
+    }
+}
+
+/// Gives every cpu its package: the system's number where it names one set of cpus
+/// each, else a dense index. Some ARM systems give -1, and on s390 each book
+/// numbers its own packages from 0.
+fn assign_packages(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
+    let groups = groups(reader, cpus, &PACKAGE_FILES, "package");
+    let reported: Vec<Option<u32>> = cpus
+        .iter()
+        .map(|cpu| {
+            let path = format!("{}/topology/physical_package_id", directory(cpu.id));
+            reader.text(&path)?.parse().ok()
+        })
+        .collect();
+    let mut groups_of_number: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    let group_of = |id| groups.iter().position(|group| group.contains(id));
+    let mut believable = true;
+    for (cpu, number) in cpus.iter().zip(&reported) {
+        let Some(group) = group_of(cpu.id) else {
+            continue;
+        };
+        match number {
+            Some(number) => groups_of_number.entry(*number).or_default().push(group),
+            None => believable = false,
+        }
+    }
+    for groups in groups_of_number.values_mut() {
+        groups.dedup();
+        groups.sort_unstable();
+        groups.dedup();
+    }
+    if let Some((number, groups)) = groups_of_number.iter().find(|(_, groups)| groups.len() > 1) {
+        believable = false;
+        let message = format!(
+            "`{number}` is the number of {} packages: they are numbered by their cpus",
+            groups.len()
+        );
+        let place = format!("{CPU_DIRECTORY}/cpu*/topology/physical_package_id");
+        reader.note("package-ambiguous", &place, message);
+    }
+    for (cpu, number) in cpus.iter_mut().zip(reported) {
+        let dense = || group_of(cpu.id).and_then(|group| u32::try_from(group).ok());
+        cpu.package = if believable { number } else { dense() };
+    }
+}
+
+/// The sets that `files` give for the cpus, each once, ascending by first cpu. A
+/// cpu belongs to the first set that claims it: a second claim is a finding.
+fn groups(reader: &mut Reader<'_>, cpus: &[Cpu], files: &[&str], what: &str) -> Vec<CpuSet> {
+    let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
+    let mut taken = CpuSet::new();
+    let mut groups = Vec::new();
+    for cpu in cpus {
+        if taken.contains(cpu.id) {
+            continue;
+        }
+        let topology = format!("{}/topology", directory(cpu.id));
+        let Some(set) = reader.cpus(&topology, files) else {
+            continue;
+        };
+        let mut group = set.intersection(&known).difference(&taken);
+        if group.len() != set.len() || !set.contains(cpu.id) {
+            let message = format!(
+                "the {what} of cpu {} is given as cpus `{set}`, of which some are unknown or elsewhere",
+                cpu.id
+            );
+            reader.warn("siblings-contradict", &topology, message);
+            group.insert(cpu.id);
+        }
+        taken.extend(group.iter());
+        groups.push(group);
+    }
+    groups.sort_by_key(CpuSet::first);
+    groups
+}

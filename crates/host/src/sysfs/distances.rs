@@ -1,0 +1,80 @@
+//! Distances between nodes.
+
+use numalab_topology::{Distances, LOCAL_DISTANCE, Node};
+
+use super::nodes;
+use super::reader::{Reader, shortened};
+
+/// Reads `nodeN/distance` of all nodes. A row has one value per online node. What a
+/// row does not have, and values that are no distance, stay unknown. Empty if no node has the file.
+pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
+    let mut distances = Distances::unknown(nodes.len());
+    let mut any = false;
+    for (from, node) in nodes.iter().enumerate() {
+        let path = format!("{}/distance", nodes::directory(node.id));
+        let Some(text) = reader.text(&path) else {
+            continue;
+        };
+        any = true;
+        let values: Vec<&str> = text.split_ascii_whitespace().collect();
+        let columns = columns(reader, nodes, values.len(), &path);
+        for (to, value) in columns.into_iter().zip(values) {
+            if let Some(distance) = distance(reader, &path, value) {
+                distances.set(from, to, distance);
+            }
+        }
+        check_local(reader, &distances, from, &path);
+    }
+    match (any, nodes) {
+        (true, _) => distances,
+        // A single node is as far from itself as any node is.
+        (false, [_]) => Distances::uniform(1, LOCAL_DISTANCE),
+        (false, _) => Distances::default(),
+    }
+}
+
+/// The dense indices that the values of a row stand for: all nodes, or the online ones
+/// if there are just so many values.
+fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -> Vec<usize> {
+    let online: Vec<usize> = (0..nodes.len())
+        .filter(|&index| nodes[index].online)
+        .collect();
+    if values == online.len() {
+        return online;
+    }
+    if values != nodes.len() {
+        let message = format!(
+            "{values} values for {} nodes, {} of them online: {}",
+            nodes.len(),
+            online.len(),
+            if values < nodes.len() {
+                "the last ones stay unknown"
+            } else {
+                "the last values are left out"
+            }
+        );
+        reader.warn("distance-row-length", path, message);
+    }
+    (0..nodes.len()).collect()
+}
+
+/// A distance, 1 to 255; 255 means unreachable (ACPI 6.5, section 5.2.17), 0 nothing.
+fn distance(reader: &mut Reader<'_>, path: &str, value: &str) -> Option<u8> {
+    match value.parse::<u8>() {
+        Ok(distance) if distance > 0 => Some(distance),
+        _ => {
+            let message = format!("`{}`: expected a distance of 1 to 255", shortened(value));
+            reader.warn("distance-value", path, message);
+            None
+        }
+    }
+}
+
+fn check_local(reader: &mut Reader<'_>, distances: &Distances, node: usize, path: &str) {
+    if let Some(local) = distances.get(node, node)
+        && local != LOCAL_DISTANCE
+    {
+        let message = format!("`{local}` to itself: expected {LOCAL_DISTANCE}");
+        reader.warn("distance-local", path, message);
+    }
+}

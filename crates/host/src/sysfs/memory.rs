@@ -1,0 +1,179 @@
+//! Memory of nodes: sizes, huge page pools, memory-side caches.
+
+use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node};
+
+use super::nodes;
+use super::reader::{Reader, shortened};
+
+/// Sizes from a `meminfo` file.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct MemorySizes {
+    pub(super) total_bytes: Option<u64>,
+    pub(super) free_bytes: Option<u64>,
+}
+
+/// The memory of the whole machine, from `/proc/meminfo`.
+pub(super) fn of_machine(reader: &mut Reader<'_>) -> MemorySizes {
+    let path = "proc/meminfo";
+    match reader.document(path) {
+        Some(text) => sizes(reader, path, &text),
+        None => MemorySizes::default(),
+    }
+}
+
+/// The memory of a node; that of the machine for the only node if it has no file.
+pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> MemorySizes {
+    let path = format!("{directory}/meminfo");
+    match reader.document(&path) {
+        Some(text) => sizes(reader, &path, &text),
+        None if alone => of_machine(reader),
+        None => {
+            reader.note(
+                "no-meminfo",
+                &path,
+                "absent: memory size unknown".to_owned(),
+            );
+            MemorySizes::default()
+        }
+    }
+}
+
+fn sizes(reader: &mut Reader<'_>, path: &str, text: &str) -> MemorySizes {
+    let mut field = |name| match kilobytes(text, name) {
+        Some(Ok(bytes)) => Some(bytes),
+        Some(Err(line)) => {
+            let message = format!("`{}`: expected `{name}: NUMBER kB`", shortened(&line));
+            reader.warn("meminfo-line", path, message);
+            None
+        }
+        None => None,
+    };
+    MemorySizes {
+        total_bytes: field("MemTotal:"),
+        free_bytes: field("MemFree:"),
+    }
+}
+
+/// The value in bytes of the line which has the word `name`: `Node 0 MemTotal: 8 kB`
+/// or `MemTotal: 8 kB`; the line itself if its value is no number of kB.
+pub(crate) fn kilobytes(text: &str, name: &str) -> Option<Result<u64, String>> {
+    text.lines().find_map(|line| {
+        let mut words = line.split_ascii_whitespace();
+        words.find(|word| *word == name)?;
+        let value = words
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .filter(|_| words.next() == Some("kB"))
+            .and_then(|kilobytes| kilobytes.checked_mul(1 << 10));
+        Some(value.ok_or_else(|| line.trim().to_owned()))
+    })
+}
+
+/// The huge page pools below `directory`, smallest pages first.
+pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePagePool> {
+    let mut pools: Vec<HugePagePool> = reader
+        .root
+        .names(directory)
+        .iter()
+        .filter_map(|name| {
+            let kilobytes: u64 = pool_kilobytes(name)?;
+            Some(HugePagePool {
+                page_bytes: kilobytes.checked_mul(1 << 10)?,
+                total: reader.number(&format!("{directory}/{name}/nr_hugepages"))?,
+                free: reader
+                    .number(&format!("{directory}/{name}/free_hugepages"))
+                    .unwrap_or(0),
+            })
+        })
+        .collect();
+    pools.sort_by_key(|pool| pool.page_bytes);
+    pools
+}
+
+/// The page size in the name of a pool: `hugepages-2048kB`.
+pub(crate) fn pool_kilobytes(name: &str) -> Option<u64> {
+    name.strip_prefix("hugepages-")?
+        .strip_suffix("kB")?
+        .parse()
+        .ok()
+}
+
+/// The memory-side caches of a node (Linux `Documentation/admin-guide/mm/numaperf.rst`).
+pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<MemorySideCache> {
+    let directory = format!("{directory}/memory_side_cache");
+    let indices = reader.root.numbered(&directory, "index");
+    let mut caches: Vec<MemorySideCache> = indices
+        .into_iter()
+        .filter_map(|index| {
+            let place = format!("{directory}/index{index}");
+            let direct_mapped = reader.number(&format!("{place}/indexing")) == Some(0);
+            Some(MemorySideCache {
+                level: u8::try_from(index).ok()?,
+                size_bytes: reader.number(&format!("{place}/size"))?,
+                line_bytes: reader
+                    .number(&format!("{place}/line_size"))
+                    .and_then(|bytes| u32::try_from(bytes).ok())
+                    .filter(|&bytes| bytes > 0),
+                ways: direct_mapped.then_some(1),
+            })
+        })
+        .collect();
+    // The kernel counts levels from memory; the model's order is from the cpus.
+    caches.reverse();
+    caches
+}
+
+/// Says so when the nodes together report much less than the machine has: memory
+/// that was added while running can be missing in the nodes' figures.
+pub(super) fn check(reader: &mut Reader<'_>, nodes: &[Node], ranges: &[MemoryRange]) {
+    let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
+    let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
+    if let Some(total) = of_machine(reader).total_bytes
+        && figures_disagree(reported, total)
+    {
+        let in_ranges = sum(&mut ranges.iter().map(|range| range.length_bytes));
+        let message = format!(
+            "MemTotal of all nodes is {} MiB, but proc/meminfo says {} MiB and memory blocks hold {} MiB",
+            reported >> 20,
+            total >> 20,
+            in_ranges >> 20,
+        );
+        let place = format!("{}/node*/meminfo", nodes::NODE_DIRECTORY);
+        reader.warn("node-memory-understated", &place, message);
+    }
+}
+
+/// Whether nodes which sum to `nodes_bytes` leave out more than an eighth of the
+/// machine's `total_bytes`.
+pub(crate) fn figures_disagree(nodes_bytes: u64, total_bytes: u64) -> bool {
+    nodes_bytes < total_bytes - total_bytes / 8
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_meminfo_line_is_found_with_and_without_its_node() {
+        let text = "Node 3 MemTotal:        5597396 kB\nNode 3 MemFree: x kB\n";
+        assert_eq!(kilobytes(text, "MemTotal:"), Some(Ok(5_597_396 << 10)));
+        assert_eq!(
+            kilobytes(text, "MemFree:"),
+            Some(Err("Node 3 MemFree: x kB".to_owned()))
+        );
+        assert_eq!(kilobytes("MemTotal: 1 kB", "MemTotal:"), Some(Ok(1024)));
+        assert_eq!(kilobytes(text, "MemUsed:"), None);
+    }
+
+    #[test]
+    fn a_size_beyond_64_bits_is_refused() {
+        let text = "MemTotal: 18446744073709551615 kB";
+        assert!(kilobytes(text, "MemTotal:").unwrap().is_err());
+    }
+
+    #[test]
+    fn nodes_that_leave_out_more_than_an_eighth_disagree_with_the_machine() {
+        assert!(figures_disagree(8 << 30, 24 << 30));
+        assert!(!figures_disagree(23 << 30, 24 << 30));
+    }
+}

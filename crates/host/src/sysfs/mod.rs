@@ -1,0 +1,94 @@
+//! The machine as `/sys` and `/proc` describe it.
+
+mod access;
+mod caches;
+mod cpus;
+mod distances;
+mod memory;
+mod nodes;
+mod ranges;
+mod reader;
+
+use std::path::PathBuf;
+
+use numalab_topology::{Finding, Machine};
+
+use crate::allowed::allowed_now;
+use crate::error::ErrorClass;
+use crate::root::Root;
+pub(crate) use memory::{figures_disagree, kilobytes, pool_kilobytes};
+use reader::Reader;
+
+/// A machine as it was read, with what was odd about its files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reading {
+    /// The machine.
+    pub machine: Machine,
+    /// What was ignored, replaced or is unusual, by file and value.
+    pub findings: Vec<Finding>,
+}
+
+/// Why no machine could be read at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SysfsError {
+    /// The directory has no cpus below `sys/devices/system/cpu`.
+    #[error(
+        "{directory}: no sys/devices/system/cpu/cpu*: expected a directory that holds sys/ and proc/ of a Linux machine"
+    )]
+    NoCpus {
+        /// The directory.
+        directory: PathBuf,
+        /// Whether it is that of the running system.
+        live: bool,
+    },
+}
+
+impl SysfsError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NoCpus { live: true, .. } => ErrorClass::Lacking,
+            Self::NoCpus { live: false, .. } => ErrorClass::BadInput,
+        }
+    }
+}
+
+/// Reads the machine below `root`. What makes no sense is left out and reported as a
+/// finding; only a directory without any cpu is an error. A machine without
+/// node directories is one node. What the calling process may use
+/// ([`Machine::allowed`]) is known for the live system only.
+///
+/// # Errors
+/// [`SysfsError::NoCpus`] if there is no cpu directory.
+pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
+    let mut reader = Reader::new(root);
+    let mut cpus = cpus::read(&mut reader);
+    if cpus.is_empty() {
+        return Err(SysfsError::NoCpus {
+            directory: root.directory().to_owned(),
+            live: root.is_live(),
+        });
+    }
+    let caches = caches::read(&mut reader, &cpus);
+    caches::assign_l3_groups(&mut cpus, &caches);
+    let mut nodes = nodes::read(&mut reader, &cpus);
+    nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus);
+    let distances = distances::read(&mut reader, &nodes);
+    let ranges = ranges::read(&mut reader, &nodes);
+    memory::check(&mut reader, &nodes, &ranges);
+    let machine = Machine {
+        access: access::attributes(&mut reader, &nodes),
+        tiers: access::tiers(&mut reader),
+        allowed: root.is_live().then(|| allowed_now().ok()).flatten(),
+        nodes,
+        cpus,
+        distances,
+        caches,
+        ranges,
+    };
+    Ok(Reading {
+        machine,
+        findings: reader.findings,
+    })
+}

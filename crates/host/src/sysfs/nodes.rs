@@ -1,0 +1,126 @@
+//! Nodes and the cpus in them.
+
+use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID, Node, NodeId, NodeSet};
+
+use super::memory;
+use super::reader::Reader;
+
+pub(super) const NODE_DIRECTORY: &str = "sys/devices/system/node";
+
+/// The path of a node's directory.
+pub(super) fn directory(node: NodeId) -> String {
+    format!("{NODE_DIRECTORY}/node{node}")
+}
+
+/// Reads all nodes that have a directory, ascending; one node with all cpus where
+/// there is none. Nodes that are merely possible are left out: POWER
+/// firmware declares hundreds.
+pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
+    let numbers: Vec<u32> = reader
+        .root
+        .numbered(NODE_DIRECTORY, "node")
+        .into_iter()
+        .filter(|&number| number <= MAX_ID)
+        .collect();
+    if numbers.is_empty() {
+        return vec![only_node(reader, cpus)];
+    }
+    let online_path = format!("{NODE_DIRECTORY}/online");
+    let online: Option<NodeSet> = reader.list(&online_path);
+    let alone = numbers.len() == 1;
+    let nodes: Vec<Node> = numbers
+        .into_iter()
+        .map(|number| {
+            let id = NodeId(number);
+            let online = online.as_ref().is_none_or(|online| online.contains(id));
+            read_one(reader, id, online, alone)
+        })
+        .collect();
+    for missing in online.iter().flat_map(NodeSet::iter) {
+        if nodes
+            .binary_search_by_key(&missing, |node| node.id)
+            .is_err()
+        {
+            let message = format!("node {missing} is listed, but has no directory: left out");
+            reader.warn("node-without-directory", &online_path, message);
+        }
+    }
+    nodes
+}
+
+/// The one node of a machine whose kernel knows none.
+fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
+    reader.note(
+        "no-nodes",
+        NODE_DIRECTORY,
+        "no node directories: the machine is taken as one node".to_owned(),
+    );
+    let memory = memory::of_machine(reader);
+    Node {
+        id: NodeId(0),
+        online: true,
+        cpus: cpus.iter().map(|cpu| cpu.id).collect(),
+        memory_bytes: memory.total_bytes.unwrap_or(0),
+        free_bytes: memory.free_bytes,
+        huge_pages: memory::huge_pages(reader, "sys/kernel/mm/hugepages"),
+        ..Node::default()
+    }
+}
+
+fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> Node {
+    let directory = directory(id);
+    let memory = memory::of_node(reader, &directory, alone);
+    let mut cpus = reader
+        .cpus(&directory, &["cpulist", "cpumap"])
+        .unwrap_or_default();
+    // The list holds online cpus only; offline ones have a link.
+    let linked = reader.root.numbered(&directory, "cpu");
+    cpus.extend(linked.into_iter().filter(|&cpu| cpu <= MAX_ID).map(CpuId));
+    Node {
+        id,
+        online,
+        cpus,
+        memory_bytes: memory.total_bytes.unwrap_or(0),
+        free_bytes: memory.free_bytes,
+        huge_pages: memory::huge_pages(reader, &format!("{directory}/hugepages")),
+        memory_side_caches: memory::side_caches(reader, &directory),
+        ..Node::default()
+    }
+}
+
+/// Gives every cpu the first node that claims it, and leaves it to that node only.
+pub(super) fn assign_cpus(reader: &mut Reader<'_>, nodes: &mut [Node], cpus: &mut [Cpu]) {
+    let known: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
+    for node in &mut *nodes {
+        let place = directory(node.id);
+        let unknown = node.cpus.difference(&known);
+        if !unknown.is_empty() {
+            let message = format!("cpus `{unknown}` have no directory: left out");
+            reader.warn("cpu-without-directory", &place, message);
+        }
+        let mut elsewhere = CpuSet::new();
+        for cpu in cpus.iter_mut().filter(|cpu| node.cpus.contains(cpu.id)) {
+            if cpu.node.is_some() {
+                elsewhere.insert(cpu.id);
+            } else {
+                cpu.node = Some(node.id);
+            }
+        }
+        if !elsewhere.is_empty() {
+            let message = format!("cpus `{elsewhere}` belong to an earlier node already");
+            reader.warn("cpu-in-two-nodes", &place, message);
+        }
+        node.cpus = node.cpus.intersection(&known).difference(&elsewhere);
+    }
+    if nodes.len() == 1 {
+        adopt_all(&mut nodes[0], cpus);
+    }
+}
+
+/// All cpus of a machine with one node belong to it, also offline ones without a link.
+fn adopt_all(node: &mut Node, cpus: &mut [Cpu]) {
+    for cpu in cpus {
+        cpu.node = Some(node.id);
+        node.cpus.insert(cpu.id);
+    }
+}

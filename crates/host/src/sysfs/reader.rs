@@ -1,0 +1,192 @@
+//! Typed reading of single files, with findings for what is odd.
+
+use std::io;
+
+use numalab_topology::{CpuId, CpuSet, Finding, Id, IdSet, MAX_ID, Severity};
+
+use crate::root::Root;
+
+/// The most findings that are kept of one machine: a damaged tree repeats itself.
+const MAX_FINDINGS: usize = 200;
+
+/// Reads files below a root and collects what is odd about them.
+pub(super) struct Reader<'a> {
+    pub(super) root: &'a Root,
+    pub(super) findings: Vec<Finding>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(root: &'a Root) -> Self {
+        Self {
+            root,
+            findings: Vec::new(),
+        }
+    }
+
+    pub(super) fn warn(&mut self, code: &str, place: &str, message: String) {
+        self.find(Severity::Warning, code, place, message);
+    }
+
+    pub(super) fn note(&mut self, code: &str, place: &str, message: String) {
+        self.find(Severity::Note, code, place, message);
+    }
+
+    fn find(&mut self, severity: Severity, code: &str, place: &str, message: String) {
+        if self.findings.len() < MAX_FINDINGS {
+            self.findings.push(Finding {
+                severity,
+                code: code.to_owned(),
+                place: place.to_owned(),
+                message,
+            });
+        }
+    }
+
+    /// The text of a file. Absent is `None` without a finding; unreadable is one.
+    pub(super) fn text(&mut self, path: &str) -> Option<String> {
+        match self.root.value(path) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.unreadable(path, &error);
+                None
+            }
+        }
+    }
+
+    /// The text of a longer file, with the same rules.
+    pub(super) fn document(&mut self, path: &str) -> Option<String> {
+        match self.root.document(path) {
+            Ok(text) => Some(text),
+            Err(error) => {
+                self.unreadable(path, &error);
+                None
+            }
+        }
+    }
+
+    fn unreadable(&mut self, path: &str, error: &io::Error) {
+        let absent = matches!(
+            error.kind(),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+        );
+        if !absent {
+            self.warn("file-unreadable", path, format!("cannot be read: {error}"));
+        }
+    }
+
+    /// A decimal number.
+    pub(super) fn number(&mut self, path: &str) -> Option<u64> {
+        let text = self.text(path)?;
+        let number = text.parse().ok();
+        if number.is_none() {
+            let message = format!("`{}`: expected a number", shortened(&text));
+            self.warn("not-a-number", path, message);
+        }
+        number
+    }
+
+    /// A list such as `0-3,8`; an empty file is the empty set.
+    pub(super) fn list<I: Id>(&mut self, path: &str) -> Option<IdSet<I>> {
+        let text = self.text(path)?;
+        match text.parse() {
+            Ok(set) => Some(set),
+            Err(_) => {
+                let (text, what) = (shortened(&text), I::WHAT);
+                let message = format!("`{text}`: expected a {what} list such as 0-3,8");
+                self.warn("not-a-list", path, message);
+                None
+            }
+        }
+    }
+
+    /// A cpu mask such as `00000000,0000000f`.
+    pub(super) fn mask(&mut self, path: &str) -> Option<CpuSet> {
+        let text = self.text(path)?;
+        let set = parse_mask(&text);
+        if set.is_none() {
+            let message = format!(
+                "`{}`: expected a hexadecimal mask such as 00000000,0000000f",
+                shortened(&text)
+            );
+            self.warn("not-a-mask", path, message);
+        }
+        set
+    }
+
+    /// The first of several cpu sets that can be read, each given as the name of
+    /// a list file (`..._list`, `...list`) or a mask file in `directory`.
+    pub(super) fn cpus(&mut self, directory: &str, names: &[&str]) -> Option<CpuSet> {
+        names.iter().find_map(|name| {
+            let path = format!("{directory}/{name}");
+            if name.ends_with("list") {
+                self.list(&path)
+            } else {
+                self.mask(&path)
+            }
+        })
+    }
+}
+
+/// Reads a mask of 32-bit words, most significant first, separated by commas.
+fn parse_mask(text: &str) -> Option<CpuSet> {
+    let mut cpus = CpuSet::new();
+    let mut first_bit = 0;
+    for word in text.rsplit(',') {
+        if word.len() > 8 && text.contains(',') {
+            return None;
+        }
+        for digit in word.bytes().rev() {
+            let digit = char::from(digit).to_digit(16)?;
+            for bit in (0..4).filter(|bit| digit & (1 << bit) != 0) {
+                let cpu = first_bit + bit;
+                if cpu > MAX_ID {
+                    return None;
+                }
+                cpus.insert(CpuId(cpu));
+            }
+            first_bit += 4;
+        }
+        // Words are 32 bits wide even where leading zeros are left out.
+        first_bit = first_bit.next_multiple_of(32);
+    }
+    Some(cpus)
+}
+
+/// The beginning of a value, short enough to be quoted.
+pub(super) fn shortened(text: &str) -> String {
+    const LONGEST: usize = 60;
+    if text.chars().count() <= LONGEST {
+        return text.to_owned();
+    }
+    text.chars().take(LONGEST).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_of_several_words_is_read_from_its_end() {
+        let cpus = parse_mask("00000001,80000003").unwrap();
+        assert_eq!(cpus.to_string(), "0,1,31,32");
+    }
+
+    #[test]
+    fn a_mask_with_a_short_last_word_is_read() {
+        assert_eq!(parse_mask("0,ff").unwrap().to_string(), "0-7");
+        assert_eq!(parse_mask("0").unwrap().len(), 0);
+    }
+
+    #[test]
+    fn what_is_no_mask_is_refused() {
+        assert_eq!(parse_mask("0x3"), None);
+        assert_eq!(parse_mask("3 4"), None);
+        assert_eq!(parse_mask("000000001,00000000"), None);
+    }
+
+    #[test]
+    fn a_mask_of_megabytes_is_refused_rather_than_believed() {
+        let text = "f".repeat(1 << 20);
+        assert_eq!(parse_mask(&text), None);
+    }
+}
