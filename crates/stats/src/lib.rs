@@ -1,1 +1,63 @@
-//! Intervals, effects, tests and verdicts for measurements.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod attainable;
+mod bootstrap;
+mod comparison;
+mod confidence;
+mod distribution;
+mod equivalence;
+mod error;
+mod hodges_lehmann;
+mod hypothesis;
+mod interval;
+mod isotonic;
+mod knee;
+mod median;
+mod midrank;
+mod multiplicity;
+mod outlier;
+mod pairwise;
+mod permutation;
+mod planning;
+mod plateau;
+mod precision;
+mod quantile;
+mod random;
+mod rank_sum;
+mod ratio;
+mod sample;
+mod serial;
+mod signed_rank;
+mod spread;
+mod verdict;
+mod whole;
+
+pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
+pub use bootstrap::{Resampling, bootstrap_bca, bootstrap_bca_two, bootstrap_percentile};
+pub use comparison::{
+    Comparison, Criteria, Design, Scale, adjust_verdicts, compare, compare_paired,
+};
+pub use confidence::Confidence;
+pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
+pub use error::Error;
+pub use hodges_lehmann::{
+    hodges_lehmann, hodges_lehmann_interval, paired_differences, percent_change, shift,
+    shift_interval,
+};
+pub use hypothesis::{Alternative, Method, Test};
+pub use interval::{Estimate, Interval};
+pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
+pub use median::{median_interval, median_interval_interpolated};
+pub use multiplicity::{benjamini_hochberg, holm};
+pub use outlier::{OUTLIER_SCORE, Outlier, outliers};
+pub use permutation::{Draws, paired_permutation};
+pub use plateau::{Level, SizePoint, plateaus};
+pub use precision::{Precision, Progress};
+pub use random::Rng;
+pub use rank_sum::rank_sum;
+pub use ratio::{ratio_of_means, ratio_of_means_paired};
+pub use sample::Sample;
+pub use serial::{SerialEstimate, median_interval_serial};
+pub use signed_rank::signed_rank;
+pub use verdict::{Direction, Ground, Verdict};

@@ -1,0 +1,295 @@
+//! Bootstrap intervals of any statistic: percentile and BCa.
+//!
+//! Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), chapters 13 and 14. Both are
+//! approximate: the coverage given is the nominal one. With few values (below 20 or so) they
+//! cover less, most so for the percentile interval.
+
+use std::num::NonZeroUsize;
+
+use crate::distribution::{normal_cdf, normal_quantile};
+use crate::{Confidence, Estimate, Interval, Rng, Sample, quantile};
+
+/// How to resample.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Resampling {
+    /// How many resamples; 0 counts as 1. A statistic that is NaN on some sorts them last.
+    pub resamples: usize,
+    /// Seed of the generator.
+    pub seed: u64,
+    /// Confidence of the interval.
+    pub confidence: Confidence,
+}
+
+impl Resampling {
+    /// 4,999 resamples at 95 %, from a seed.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        Self {
+            resamples: 4_999,
+            seed,
+            confidence: Confidence::P95,
+        }
+    }
+}
+
+/// The percentile interval of a statistic of one sample.
+#[must_use]
+pub fn bootstrap_percentile(
+    sample: &Sample,
+    statistic: impl Fn(&[f64]) -> f64,
+    resampling: &Resampling,
+) -> Estimate {
+    let statistic = |samples: &[Vec<f64>]| statistic(&samples[0]);
+    let originals = [sample.values().to_vec()];
+    let replicates = replicates(&originals, &statistic, resampling);
+    let half = resampling.confidence.alpha() / 2.0;
+    estimate(
+        statistic(&originals),
+        &replicates,
+        (half, 1.0 - half),
+        resampling,
+    )
+}
+
+/// The bias-corrected and accelerated interval of a statistic of one sample.
+#[must_use]
+pub fn bootstrap_bca(
+    sample: &Sample,
+    statistic: impl Fn(&[f64]) -> f64,
+    resampling: &Resampling,
+) -> Estimate {
+    bca(
+        &[sample.values().to_vec()],
+        |samples| statistic(&samples[0]),
+        resampling,
+    )
+}
+
+/// The BCa interval of a statistic of two independent samples, resampled each on its own.
+#[must_use]
+pub fn bootstrap_bca_two(
+    first: &Sample,
+    second: &Sample,
+    statistic: impl Fn(&[f64], &[f64]) -> f64,
+    resampling: &Resampling,
+) -> Estimate {
+    let originals = [first.values().to_vec(), second.values().to_vec()];
+    bca(
+        &originals,
+        |samples| statistic(&samples[0], &samples[1]),
+        resampling,
+    )
+}
+
+fn bca(
+    originals: &[Vec<f64>],
+    statistic: impl Fn(&[Vec<f64>]) -> f64,
+    resampling: &Resampling,
+) -> Estimate {
+    let value = statistic(originals);
+    let replicates = replicates(originals, &statistic, resampling);
+    let bias = bias_correction(value, &replicates);
+    let acceleration = acceleration(originals, &statistic);
+    let adjusted = |p: f64| {
+        let z = bias + normal_quantile(p);
+        // Where one value outweighs all others the correction has a pole: its limit is the end.
+        let stretch = (1.0 - acceleration * z).max(0.0);
+        normal_cdf(bias + z / stretch)
+    };
+    let half = resampling.confidence.alpha() / 2.0;
+    estimate(
+        value,
+        &replicates,
+        (adjusted(half), adjusted(1.0 - half)),
+        resampling,
+    )
+}
+
+fn estimate(
+    value: f64,
+    replicates: &[f64],
+    (low, high): (f64, f64),
+    resampling: &Resampling,
+) -> Estimate {
+    let last = (replicates.len() - 1) as f64;
+    let end = |p: f64| quantile::at(replicates, p * last);
+    let interval = Interval {
+        lo: end(low),
+        hi: end(high),
+    };
+    Estimate {
+        value,
+        interval,
+        coverage: resampling.confidence.get(),
+    }
+}
+
+/// The statistic of each resample, smallest first.
+fn replicates(
+    originals: &[Vec<f64>],
+    statistic: &impl Fn(&[Vec<f64>]) -> f64,
+    resampling: &Resampling,
+) -> Vec<f64> {
+    let mut rng = Rng::new(resampling.seed);
+    let mut drawn = originals.to_vec();
+    let draw = |_| {
+        for (into, from) in drawn.iter_mut().zip(originals) {
+            redraw(into, from, &mut rng);
+        }
+        statistic(&drawn)
+    };
+    let mut values: Vec<f64> = (0..resampling.resamples.max(1)).map(draw).collect();
+    values.sort_unstable_by(f64::total_cmp);
+    values
+}
+
+/// Fills `into` with values of `from`, drawn with replacement.
+fn redraw(into: &mut [f64], from: &[f64], rng: &mut Rng) {
+    let Some(len) = NonZeroUsize::new(from.len()) else {
+        return;
+    };
+    for slot in into {
+        *slot = from[rng.index(len)];
+    }
+}
+
+/// The normal quantile of the share of replicates below the value, ties counted half; kept
+/// within what so many replicates can tell, so that it is finite.
+fn bias_correction(value: f64, replicates: &[f64]) -> f64 {
+    let below = replicates.partition_point(|replicate| *replicate < value) as f64;
+    let at_most = replicates.partition_point(|replicate| *replicate <= value) as f64;
+    let count = replicates.len() as f64;
+    let share = (below + at_most) / (2.0 * count);
+    normal_quantile(share.clamp(0.5 / count, 1.0 - 0.5 / count))
+}
+
+/// The skewness of the jackknife influences over all samples, divided by six (Davison & Hinkley,
+/// *Bootstrap Methods and their Application*, 1997, equation 5.31).
+fn acceleration(originals: &[Vec<f64>], statistic: &impl Fn(&[Vec<f64>]) -> f64) -> f64 {
+    let (mut cubes, mut squares) = (0.0, 0.0);
+    for (which, sample) in originals
+        .iter()
+        .enumerate()
+        .filter(|(_, sample)| sample.len() > 1)
+    {
+        let n = sample.len() as f64;
+        let left_out: Vec<f64> = (0..sample.len())
+            .map(|index| {
+                let mut reduced = originals.to_vec();
+                reduced[which].remove(index);
+                statistic(&reduced)
+            })
+            .collect();
+        let mean = left_out.iter().sum::<f64>() / n;
+        for value in left_out {
+            let influence = (n - 1.0) * (mean - value) / n;
+            cubes += influence.powi(3);
+            squares += influence.powi(2);
+        }
+    }
+    if squares == 0.0 {
+        0.0
+    } else {
+        cubes / (6.0 * squares.powf(1.5))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(values: &[f64]) -> f64 {
+        values.iter().sum::<f64>() / values.len() as f64
+    }
+
+    fn skewed() -> Sample {
+        Sample::new(
+            (1..=25)
+                .map(|i| (f64::from(i) / 6.0).exp())
+                .collect::<Vec<_>>(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_interval_and_another_seed_another() {
+        let of = |seed| bootstrap_bca(&skewed(), mean, &Resampling::new(seed));
+        assert_eq!(of(1), of(1));
+        assert_ne!(of(1), of(2));
+    }
+
+    #[test]
+    fn bca_moves_the_interval_towards_the_long_tail() {
+        let plain = bootstrap_percentile(&skewed(), mean, &Resampling::new(1)).interval;
+        let bca = bootstrap_bca(&skewed(), mean, &Resampling::new(1)).interval;
+        assert!(bca.lo > plain.lo && bca.hi > plain.hi, "{bca:?} {plain:?}");
+    }
+
+    #[test]
+    fn equal_values_give_a_point() {
+        let constant = Sample::new(vec![4.0; 8]).unwrap();
+        for estimate in [
+            bootstrap_percentile(&constant, mean, &Resampling::new(5)),
+            bootstrap_bca(&constant, mean, &Resampling::new(5)),
+            bootstrap_bca_two(
+                &constant,
+                &constant,
+                |a, b| mean(a) - mean(b) + 4.0,
+                &Resampling::new(5),
+            ),
+        ] {
+            assert_eq!(estimate.interval, Interval { lo: 4.0, hi: 4.0 });
+        }
+    }
+
+    #[test]
+    fn two_samples_are_resampled_apart_from_each_other() {
+        // With common indices the difference of a sample with its shifted self never varies.
+        let shifted = Sample::new(
+            skewed()
+                .values()
+                .iter()
+                .map(|v| v + 1.0)
+                .collect::<Vec<_>>(),
+        );
+        let difference = |a: &[f64], b: &[f64]| mean(b) - mean(a);
+        let resampling = Resampling::new(1);
+        let found = bootstrap_bca_two(&skewed(), &shifted.unwrap(), difference, &resampling);
+        assert!(found.interval.width() > 1.0, "{found:?}");
+        assert!(found.interval.contains(1.0));
+    }
+
+    #[test]
+    fn one_value_that_outweighs_all_others_reaches_the_end_and_nan_is_passed_on() {
+        let mut values = vec![1.0; 2_000];
+        values
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, value)| *value += (i % 7) as f64);
+        values[0] = 1e9;
+        let few = Resampling {
+            resamples: 99,
+            ..Resampling::new(1)
+        };
+        let wild = Sample::new(values).unwrap();
+        let found = bootstrap_bca(&wild, mean, &few);
+        let plain = bootstrap_percentile(&wild, mean, &few);
+        assert!(found.interval.hi > plain.interval.hi, "{found:?} {plain:?}");
+        assert!(
+            bootstrap_bca(&skewed(), |_| f64::NAN, &few)
+                .interval
+                .lo
+                .is_nan()
+        );
+    }
+
+    #[test]
+    fn no_resamples_count_as_one() {
+        let one = Resampling {
+            resamples: 0,
+            ..Resampling::new(1)
+        };
+        let estimate = bootstrap_percentile(&skewed(), mean, &one);
+        assert_eq!(estimate.interval.width(), 0.0);
+    }
+}

@@ -1,0 +1,145 @@
+//! Confidence intervals of the median of independent values, from order statistics alone.
+
+use crate::{
+    Confidence, Error, Estimate, Interval, Sample, distribution::fair_binomial_cdf, whole,
+};
+
+/// The distribution-free interval of the median: the order statistics `l` and `n + 1 - l` with
+/// the largest `l` whose exact binomial coverage is at least `confidence`.
+///
+/// Assumes independent values and nothing of their distribution (Conover, *Practical
+/// Nonparametric Statistics*, 3rd ed., section 3.2). `coverage` is the one achieved: above
+/// the one asked for, by much where n is small.
+///
+/// # Errors
+/// [`Error::NotAttainable`] where even the whole range covers less: n < 6 at 95 %.
+pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estimate, Error> {
+    let depth = deepest(sample.len(), confidence)?;
+    let sorted = sample.sorted();
+    let interval = Interval {
+        lo: sorted[depth - 1],
+        hi: sorted[sorted.len() - depth],
+    };
+    Ok(Estimate {
+        value: sample.median(),
+        interval,
+        coverage: coverage(depth, sample.len()),
+    })
+}
+
+/// The interval of the median interpolated between two neighbouring order-statistic intervals,
+/// so that its coverage is close to `confidence` instead of above it.
+///
+/// Hettmansperger & Sheather, "Confidence intervals based on interpolated order statistics",
+/// Statistics & Probability Letters 4 (1986). Assumes independent values; the coverage given is
+/// the nominal one, which the method meets within about half a point for common distributions.
+///
+/// # Errors
+/// [`Error::NotAttainable`] as [`median_interval`].
+pub fn median_interval_interpolated(
+    sample: &Sample,
+    confidence: Confidence,
+) -> Result<Estimate, Error> {
+    let n = sample.len();
+    let depth = deepest(n, confidence)?;
+    let (wide, narrow) = (coverage(depth, n), coverage(depth + 1, n));
+    let share = (wide - confidence.get()) / (wide - narrow);
+    let (rest, depth_real) = ((n - depth) as f64, depth as f64);
+    let inward = rest * share / (depth_real + (rest - depth_real) * share);
+    let sorted = sample.sorted();
+    let step = |from: f64, to: f64| from + inward * (to - from);
+    let interval = Interval {
+        lo: step(sorted[depth - 1], sorted[depth]),
+        hi: step(sorted[n - depth], sorted[n - depth - 1]),
+    };
+    Ok(Estimate {
+        value: sample.median(),
+        interval,
+        coverage: confidence.get(),
+    })
+}
+
+/// The fewest independent values whose whole range covers the median at this confidence.
+pub(crate) fn fewest_values(confidence: Confidence) -> usize {
+    whole::ceil(1.0 - confidence.alpha().log2())
+}
+
+/// The chance that order statistics `depth` and `n + 1 - depth` enclose the median.
+fn coverage(depth: usize, n: usize) -> f64 {
+    1.0 - 2.0 * fair_binomial_cdf(depth - 1, n)
+}
+
+/// The largest depth whose coverage is at least the confidence.
+fn deepest(n: usize, confidence: Confidence) -> Result<usize, Error> {
+    let enough = |depth: usize| coverage(depth, n) >= confidence.get();
+    if n < 2 || !enough(1) {
+        let needed = fewest_values(confidence).max(n + 1);
+        return Err(Error::NotAttainable {
+            got: n,
+            needed,
+            confidence: confidence.get(),
+        });
+    }
+    let (mut deep_enough, mut too_deep) = (1, n / 2 + 1);
+    while too_deep - deep_enough > 1 {
+        let middle = deep_enough.midpoint(too_deep);
+        if enough(middle) {
+            deep_enough = middle;
+        } else {
+            too_deep = middle;
+        }
+    }
+    Ok(deep_enough)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counting(n: usize) -> Sample {
+        Sample::new((1..=n).map(|i| i as f64).collect::<Vec<_>>()).unwrap()
+    }
+
+    #[test]
+    fn twenty_values_give_the_sixth_and_fifteenth_as_the_tables_say() {
+        let estimate = median_interval(&counting(20), Confidence::P95).unwrap();
+        assert_eq!(estimate.interval, Interval { lo: 6.0, hi: 15.0 });
+        assert!((estimate.coverage - 0.958_610_534_667_968_75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn five_values_cannot_give_95_percent_and_six_can() {
+        let refused = median_interval(&counting(5), Confidence::P95);
+        assert_eq!(
+            refused,
+            Err(Error::NotAttainable {
+                got: 5,
+                needed: 6,
+                confidence: 0.95
+            })
+        );
+        let estimate = median_interval(&counting(6), Confidence::P95).unwrap();
+        assert_eq!(estimate.interval, Interval { lo: 1.0, hi: 6.0 });
+        assert!((estimate.coverage - 0.968_75).abs() < 1e-12);
+        assert!(median_interval_interpolated(&counting(5), Confidence::P95).is_err());
+    }
+
+    #[test]
+    fn one_value_is_never_enough() {
+        let low = Confidence::new(0.01).unwrap();
+        assert!(median_interval(&counting(1), low).is_err());
+        assert!(median_interval_interpolated(&counting(1), low).is_err());
+    }
+
+    #[test]
+    fn the_interpolated_interval_lies_inside_the_exact_one() {
+        for n in 6..60 {
+            let exact = median_interval(&counting(n), Confidence::P95)
+                .unwrap()
+                .interval;
+            let finer = median_interval_interpolated(&counting(n), Confidence::P95).unwrap();
+            assert!(finer.interval.within(&exact), "{n}: {finer:?} in {exact:?}");
+            assert!(finer.interval.contains(finer.value), "{n}");
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Adjusting p-values where many are looked at.
+
+/// Holm's adjusted p-values, in the order given: the chance of any false claim stays below the
+/// level (Holm, "A simple sequentially rejective multiple test procedure", Scand. J. Stat. 6,
+/// 1979).
+#[must_use]
+pub fn holm(p_values: &[f64]) -> Vec<f64> {
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut running = 0.0_f64;
+    for (rank, index) in ascending(p_values).into_iter().enumerate() {
+        let factor = (p_values.len() - rank) as f64;
+        running = running.max(factor * p_values[index]).min(1.0);
+        adjusted[index] = running;
+    }
+    adjusted
+}
+
+/// Benjamini and Hochberg's adjusted p-values, in the order given: the expected share of false
+/// ones among the claims stays below the level (J. R. Stat. Soc. B 57, 1995). For fleets.
+#[must_use]
+pub fn benjamini_hochberg(p_values: &[f64]) -> Vec<f64> {
+    let count = p_values.len() as f64;
+    let mut adjusted = vec![0.0; p_values.len()];
+    let mut running = 1.0_f64;
+    for (rank, index) in ascending(p_values).into_iter().enumerate().rev() {
+        running = running.min(count / (rank + 1) as f64 * p_values[index]);
+        adjusted[index] = running;
+    }
+    adjusted
+}
+
+/// Indices from the smallest p-value to the largest.
+fn ascending(p_values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..p_values.len()).collect();
+    order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn holm_multiplies_the_smallest_by_the_number_and_never_falls() {
+        assert_eq!(holm(&[0.04, 0.01, 0.03]), [0.06, 0.03, 0.06]);
+        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(holm(&[]).is_empty());
+    }
+
+    #[test]
+    fn benjamini_hochberg_divides_by_the_rank_and_never_falls() {
+        let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.5]);
+        let expected = [0.04, 0.16 / 3.0, 0.16 / 3.0, 0.5];
+        for (found, expected) in adjusted.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-15, "{adjusted:?}");
+        }
+    }
+
+    #[test]
+    fn one_p_value_stays_as_it_is() {
+        assert_eq!(
+            (holm(&[0.03]), benjamini_hochberg(&[0.03])),
+            (vec![0.03], vec![0.03])
+        );
+    }
+}

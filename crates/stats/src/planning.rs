@@ -1,0 +1,127 @@
+//! How much more it would take: blocks still needed, and the least effect that would be seen.
+//!
+//! By the normal approximation: the standard error is the half width of the interval over its
+//! quantile and falls with the root of the number of blocks (Chow, Shao & Wang, *Sample Size
+//! Calculations in Clinical Research*, 2nd ed., 2008, chapter 3).
+
+use crate::distribution::normal_quantile;
+use crate::verdict::{Evidence, Ground};
+use crate::{Confidence, Interval, whole};
+
+/// The chance of seeing an effect for which studies are planned.
+const POWER: f64 = 0.8;
+/// More blocks than this are not worth stating.
+const MOST_BLOCKS: f64 = 100_000.0;
+
+/// Blocks still needed to show the effect seen, or to show that it lies within the bound,
+/// whichever takes fewer; at least 1.
+pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Option<usize> {
+    if let Ground::TooFew { needed } = evidence.ground {
+        return Some(needed.saturating_sub(evidence.values).max(1));
+    }
+    let error = standard_error(&evidence.interval?, confidence);
+    let effect = evidence.effect.abs();
+    let alpha = confidence.alpha();
+    let difference = blocks(evidence.values, error, effect, 1.0 - alpha / 2.0);
+    let equivalence = blocks(evidence.values, error, evidence.bound - effect, 1.0 - alpha);
+    let needed = difference.min(equivalence);
+    (needed <= MOST_BLOCKS).then(|| whole::ceil(needed).saturating_sub(evidence.values).max(1))
+}
+
+/// The smallest effect that a study with such an interval shows with 80 % power.
+pub(crate) fn least_detectable(interval: &Interval, confidence: Confidence) -> f64 {
+    let reach = normal_quantile(1.0 - confidence.alpha() / 2.0) + normal_quantile(POWER);
+    reach * standard_error(interval, confidence)
+}
+
+/// Blocks in all with which a distance is `z(level) + z(power)` standard errors.
+fn blocks(values: usize, error: f64, distance: f64, level: f64) -> f64 {
+    if distance <= 0.0 {
+        return f64::INFINITY;
+    }
+    let reach = normal_quantile(level) + normal_quantile(POWER);
+    values as f64 * (reach * error / distance).powi(2)
+}
+
+fn standard_error(interval: &Interval, confidence: Confidence) -> f64 {
+    interval.half_width() / normal_quantile(1.0 - confidence.alpha() / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNSURE: Evidence = Evidence {
+        effect: 0.05,
+        interval: Some(Interval {
+            lo: -0.05,
+            hi: 0.15,
+        }),
+        bound: 0.0,
+        p_difference: 0.4,
+        p_equivalence: 0.9,
+        values: 10,
+        ground: Ground::Tested,
+    };
+
+    #[test]
+    fn half_the_half_width_takes_eight_times_the_blocks_at_80_percent_power() {
+        // (2 * (1.96 + 0.84) / 1.96)^2 = 8.17.
+        assert_eq!(further_blocks(&UNSURE, Confidence::P95), Some(82 - 10));
+    }
+
+    #[test]
+    fn a_wide_margin_is_reached_before_a_small_effect_is_shown() {
+        let near_zero = Evidence {
+            effect: 0.001,
+            bound: 0.101,
+            ..UNSURE
+        };
+        // (0.1 / 0.1 * (1.645 + 0.842) / 1.96)^2 * 10 = 16.1.
+        assert_eq!(further_blocks(&near_zero, Confidence::P95), Some(17 - 10));
+    }
+
+    #[test]
+    fn no_effect_without_a_margin_can_never_be_answered() {
+        let nothing = Evidence {
+            effect: 0.0,
+            ..UNSURE
+        };
+        assert_eq!(further_blocks(&nothing, Confidence::P95), None);
+        let almost = Evidence {
+            effect: 1e-6,
+            ..UNSURE
+        };
+        assert_eq!(further_blocks(&almost, Confidence::P95), None);
+    }
+
+    #[test]
+    fn too_few_blocks_ask_for_as_many_as_a_test_needs() {
+        let ground = Ground::TooFew { needed: 6 };
+        let one = Evidence {
+            ground,
+            values: 1,
+            interval: None,
+            ..UNSURE
+        };
+        assert_eq!(further_blocks(&one, Confidence::P95), Some(5));
+    }
+
+    #[test]
+    fn one_more_block_is_the_least_that_is_asked_for() {
+        let close = Evidence {
+            interval: Some(Interval {
+                lo: 0.049,
+                hi: 0.051,
+            }),
+            ..UNSURE
+        };
+        assert_eq!(further_blocks(&close, Confidence::P95), Some(1));
+    }
+
+    #[test]
+    fn the_least_detectable_effect_is_1_43_half_widths() {
+        let least = least_detectable(&Interval { lo: -0.1, hi: 0.1 }, Confidence::P95);
+        assert!((least - 0.142_940).abs() < 1e-6, "{least}");
+    }
+}

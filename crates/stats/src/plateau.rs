@@ -1,0 +1,212 @@
+//! Plateaus of a latency curve over sizes: the levels of the memory hierarchy as they act.
+//!
+//! The logarithms of the latencies are smoothed by the median of three neighbours (one disturbed
+//! window goes) and by isotonic regression (latency does not fall with size). A plateau is a
+//! stretch of an octave or more in which this curve rises by less than 8 % an octave and 12 % in
+//! all; stretches are taken longest first, and neighbours within 15 % of each other are one.
+
+use crate::{Error, Sample, isotonic};
+
+/// Most that a plateau may rise in an octave, as a share.
+const RISE_PER_OCTAVE: f64 = 0.08;
+/// Most that a plateau may rise from end to end.
+const RISE_IN_ALL: f64 = 0.12;
+/// Levels nearer to each other than this are one.
+const SAME_LEVEL: f64 = 0.15;
+/// The curve has left a plateau where it is so much above it.
+const DEPARTURE: f64 = 0.10;
+/// The shortest plateau; an octave, with room for sizes rounded to pages.
+const SHORTEST_OCTAVES: f64 = 0.95;
+
+/// A point of a latency curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SizePoint {
+    /// Bytes walked over.
+    pub size_bytes: u64,
+    /// Latency of a load in ns.
+    pub latency_ns: f64,
+}
+
+/// A plateau of a latency curve.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Level {
+    /// The median latency on the plateau in ns.
+    pub latency_ns: f64,
+    /// The smallest size on it.
+    pub from_bytes: u64,
+    /// The largest size on it.
+    pub to_bytes: u64,
+    /// The effective capacity: where the curve leaves the plateau, 10 % above it, interpolated
+    /// between sizes. `None` where it does not leave it for good, as in memory.
+    pub capacity_bytes: Option<f64>,
+}
+
+/// Finds the plateaus of a latency curve, smallest sizes first.
+///
+/// Points may come in any order; of several at one size the median counts. One size is one
+/// level; a curve that is nowhere flat for an octave has none. Two points an octave are enough,
+/// four find short plateaus better.
+///
+/// # Errors
+/// [`Error::Empty`] without points, [`Error::NotPositive`] or [`Error::NotFinite`] at a latency
+/// that is no positive number, [`Error::OutOfRange`] at size 0.
+pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
+    let curve = Curve::new(points)?;
+    if curve.octaves.len() == 1 {
+        return Ok(vec![curve.level(0, 0)]);
+    }
+    let mut stretches = Vec::new();
+    curve.find_stretches(0, curve.octaves.len() - 1, &mut stretches);
+    Ok(curve
+        .merged(&stretches)
+        .iter()
+        .map(|(from, to)| curve.level(*from, *to))
+        .collect())
+}
+
+/// A curve by size: at each index a size, its latency as measured, and smoothed.
+struct Curve {
+    sizes_bytes: Vec<u64>,
+    /// Logarithms of sizes, base 2.
+    octaves: Vec<f64>,
+    /// Natural logarithms of latencies.
+    measured: Vec<f64>,
+    /// The same, smoothed and rising.
+    smooth: Vec<f64>,
+}
+
+impl Curve {
+    fn new(points: &[SizePoint]) -> Result<Self, Error> {
+        let latencies: Vec<f64> = points.iter().map(|point| point.latency_ns).collect();
+        let logs = Sample::new(latencies)?.logs()?;
+        let mut by_size: Vec<(u64, f64)> = points
+            .iter()
+            .zip(logs.values())
+            .map(|(point, log)| (point.size_bytes, *log))
+            .collect();
+        by_size.sort_unstable_by_key(|(size_bytes, _)| *size_bytes);
+        if by_size[0].0 == 0 {
+            let expected = "at least one byte";
+            return Err(Error::OutOfRange {
+                what: "size_bytes",
+                value: 0.0,
+                expected,
+            });
+        }
+        let groups = by_size.chunk_by(|a, b| a.0 == b.0);
+        let (mut sizes_bytes, mut measured) = (Vec::new(), Vec::new());
+        for group in groups {
+            let logs: Vec<f64> = group.iter().map(|(_, log)| *log).collect();
+            sizes_bytes.push(group[0].0);
+            measured.push(Sample::new(logs)?.median());
+        }
+        let octaves = sizes_bytes
+            .iter()
+            .map(|size| (*size as f64).log2())
+            .collect();
+        let smooth = isotonic::rising(&medians_of_three(&measured));
+        Ok(Self {
+            sizes_bytes,
+            octaves,
+            measured,
+            smooth,
+        })
+    }
+
+    /// Finds the longest flat stretch between two indices, then those on either side of it.
+    fn find_stretches(&self, first: usize, last: usize, found: &mut Vec<(usize, usize)>) {
+        let all = (first..last).flat_map(|from| (from + 1..=last).map(move |to| (from, to)));
+        let flat = all.filter(|(from, to)| self.is_flat(*from, *to));
+        let longest = flat.max_by(|a, b| {
+            let (a, b) = (
+                (self.span(*a), -self.rise(*a)),
+                (self.span(*b), -self.rise(*b)),
+            );
+            a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
+        });
+        let Some((from, to)) = longest else { return };
+        if from > first {
+            self.find_stretches(first, from - 1, found);
+        }
+        found.push((from, to));
+        if to < last {
+            self.find_stretches(to + 1, last, found);
+        }
+    }
+
+    fn is_flat(&self, from: usize, to: usize) -> bool {
+        let span = self.span((from, to));
+        let allowed = (span * RISE_PER_OCTAVE.ln_1p()).min(RISE_IN_ALL.ln_1p());
+        span >= SHORTEST_OCTAVES && self.rise((from, to)) <= allowed
+    }
+
+    fn span(&self, (from, to): (usize, usize)) -> f64 {
+        self.octaves[to] - self.octaves[from]
+    }
+
+    fn rise(&self, (from, to): (usize, usize)) -> f64 {
+        self.smooth[to] - self.smooth[from]
+    }
+
+    /// Joins neighbours that are one level cut in two by noise.
+    fn merged(&self, stretches: &[(usize, usize)]) -> Vec<(usize, usize)> {
+        let mut merged: Vec<(usize, usize)> = Vec::new();
+        for (from, to) in stretches {
+            let one_level = |(before, end): &mut (usize, usize)| {
+                self.value(*from, *to) - self.value(*before, *end) < SAME_LEVEL.ln_1p()
+            };
+            let start = merged.pop_if(one_level).map_or(*from, |(before, _)| before);
+            merged.push((start, *to));
+        }
+        merged
+    }
+
+    /// The median log latency of a stretch.
+    fn value(&self, from: usize, to: usize) -> f64 {
+        median(&self.measured[from..=to])
+    }
+
+    fn level(&self, from: usize, to: usize) -> Level {
+        let value = self.value(from, to);
+        Level {
+            latency_ns: value.exp(),
+            from_bytes: self.sizes_bytes[from],
+            to_bytes: self.sizes_bytes[to],
+            capacity_bytes: self.capacity_bytes(from, value),
+        }
+    }
+
+    /// Where the smoothed curve passes the level for good: two points or more lie above.
+    fn capacity_bytes(&self, from: usize, value: f64) -> Option<f64> {
+        let limit = value + DEPARTURE.ln_1p();
+        let above = (from..self.smooth.len()).find(|index| self.smooth[*index] > limit)?;
+        if above == from || above + 1 == self.smooth.len() {
+            return None;
+        }
+        let (low, high) = (self.smooth[above - 1].max(value), self.smooth[above]);
+        let share = (limit - low) / (high - low);
+        let octaves = self.octaves[above - 1] + share * self.span((above - 1, above));
+        Some(octaves.exp2())
+    }
+}
+
+/// Each value's median with its neighbours; the ends stay as they are.
+fn medians_of_three(values: &[f64]) -> Vec<f64> {
+    let mut smoothed = values.to_vec();
+    for (index, three) in values.windows(3).enumerate() {
+        smoothed[index + 1] = median(three);
+    }
+    smoothed
+}
+
+/// The median of a few values, at least one.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_unstable_by(f64::total_cmp);
+    let half = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        sorted[half]
+    } else {
+        0.5 * (sorted[half - 1] + sorted[half])
+    }
+}

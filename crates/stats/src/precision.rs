@@ -1,0 +1,235 @@
+//! When enough windows have been taken.
+//!
+//! Stopping when an interval looks narrow picks the moments at which it is narrow by luck, and
+//! so covers less than it says (Anscombe, "Large-sample theory of sequential estimation", 1952;
+//! Chow & Robbins, Ann. Math. Stat. 36, 1965 show that the loss vanishes as n grows). Two
+//! guards keep the loss small: no look before 20 values, and few looks, at sizes that grow by
+//! half each time. The coverage which remains is simulated in `tests/coverage.rs`.
+
+use crate::{Confidence, Error, Sample, SerialEstimate, median_interval_serial, whole};
+
+/// Values before the first look.
+const FIRST_LOOK: usize = 20;
+
+/// A sequential rule: stop when the relative half width of the median's interval is small
+/// enough, or when the values allowed are spent.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Precision {
+    half_width: f64,
+    confidence: Confidence,
+    at_most: usize,
+}
+
+/// What a look at the values so far decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Progress {
+    /// The interval is narrow enough.
+    Reached(SerialEstimate),
+    /// More values are needed.
+    Continue {
+        /// How many values there must be at the next look.
+        look_at: usize,
+        /// The interval so far, where there is one.
+        so_far: Option<SerialEstimate>,
+        /// How many values the precision will take in all, projected from the width so far.
+        expected: Option<usize>,
+    },
+    /// All values allowed are taken, and the interval is still too wide.
+    Spent {
+        /// The interval reached, where there is one.
+        so_far: Option<SerialEstimate>,
+    },
+}
+
+impl Precision {
+    /// A relative half width, 0.01 for 1 %, at 95 % confidence, without a largest number.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless `0 < half_width < 1`.
+    pub fn relative(half_width: f64) -> Result<Self, Error> {
+        if half_width > 0.0 && half_width < 1.0 {
+            Ok(Self {
+                half_width,
+                confidence: Confidence::P95,
+                at_most: usize::MAX,
+            })
+        } else {
+            Err(Error::OutOfRange {
+                what: "precision",
+                value: half_width,
+                expected: "a fraction between 0 and 1, both excluded (0.01 for 1 %)",
+            })
+        }
+    }
+
+    /// The same rule at another confidence.
+    #[must_use]
+    pub fn with_confidence(self, confidence: Confidence) -> Self {
+        Self { confidence, ..self }
+    }
+
+    /// The same rule, spent after so many values.
+    #[must_use]
+    pub fn with_at_most(self, values: usize) -> Self {
+        Self {
+            at_most: values,
+            ..self
+        }
+    }
+
+    /// The relative half width asked for.
+    #[must_use]
+    pub fn half_width(&self) -> f64 {
+        self.half_width
+    }
+
+    /// How many values there must be at the first look.
+    #[must_use]
+    pub fn first_look(&self) -> usize {
+        FIRST_LOOK.min(self.at_most)
+    }
+
+    /// Decides from the values so far, in time order.
+    ///
+    /// Call it when the sample has the size last asked for ([`first_look`](Self::first_look),
+    /// then `look_at`): looking oftener costs coverage.
+    #[must_use]
+    pub fn look(&self, windows: &Sample) -> Progress {
+        let n = windows.len();
+        let so_far = median_interval_serial(windows, self.confidence).ok();
+        if let Some(serial) = so_far
+            && n >= self.first_look()
+            && serial.estimate.relative_half_width() <= self.half_width
+        {
+            return Progress::Reached(serial);
+        }
+        if n >= self.at_most {
+            return Progress::Spent { so_far };
+        }
+        let expected = so_far.map(|serial| self.projected(n, &serial));
+        Progress::Continue {
+            look_at: self.next_look(n),
+            so_far,
+            expected,
+        }
+    }
+
+    /// Half as many again, within what is allowed.
+    fn next_look(&self, n: usize) -> usize {
+        if n < self.first_look() {
+            return self.first_look();
+        }
+        n.saturating_add(n.div_ceil(2)).min(self.at_most)
+    }
+
+    /// The width of an interval falls with the root of the number of values.
+    fn projected(&self, n: usize, serial: &SerialEstimate) -> usize {
+        let excess = serial.estimate.relative_half_width() / self.half_width;
+        whole::ceil(n as f64 * excess * excess).clamp(n + 1, self.at_most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values around 100 in an order without memory, `spread` to either side.
+    fn windows(n: usize, spread: f64) -> Sample {
+        let at = |i: usize| 100.0 + spread * ((i * 7919 % 101) as f64 / 50.0 - 1.0);
+        Sample::new((0..n).map(at).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn one_percent() -> Precision {
+        Precision::relative(0.01).unwrap()
+    }
+
+    #[test]
+    fn narrow_windows_are_enough_at_the_first_look() {
+        let progress = one_percent().look(&windows(one_percent().first_look(), 0.5));
+        assert!(
+            matches!(progress, Progress::Reached(serial)
+                if serial.estimate.relative_half_width() <= 0.01),
+            "{progress:?}"
+        );
+    }
+
+    #[test]
+    fn narrow_windows_are_not_enough_before_the_first_look() {
+        let progress = one_percent().look(&windows(19, 0.001));
+        assert!(
+            matches!(progress, Progress::Continue { look_at: 20, .. }),
+            "{progress:?}"
+        );
+    }
+
+    #[test]
+    fn looks_come_at_sizes_that_grow_by_half() {
+        let mut sizes = vec![one_percent().first_look()];
+        while let Progress::Continue { look_at, .. } =
+            one_percent().look(&windows(sizes[sizes.len() - 1], 30.0))
+        {
+            sizes.push(look_at);
+            assert!(sizes.len() < 30);
+        }
+        assert_eq!(sizes[..5], [20, 30, 45, 68, 102]);
+    }
+
+    #[test]
+    fn the_projection_is_about_four_times_for_half_the_width() {
+        let sample = windows(101, 20.0);
+        let Progress::Continue {
+            so_far: Some(serial),
+            ..
+        } = one_percent().look(&sample)
+        else {
+            panic!("wide windows must go on");
+        };
+        let half = Precision::relative(serial.estimate.relative_half_width() / 2.0).unwrap();
+        let progress = half.look(&sample);
+        assert!(
+            matches!(
+                progress,
+                Progress::Continue {
+                    expected: Some(404 | 405),
+                    ..
+                }
+            ),
+            "{progress:?}"
+        );
+    }
+
+    #[test]
+    fn the_rule_is_spent_at_its_largest_number_and_says_what_it_has() {
+        let rule = one_percent().with_at_most(25);
+        let progress = rule.look(&windows(20, 30.0));
+        assert!(
+            matches!(progress, Progress::Continue { look_at: 25, .. }),
+            "{progress:?}"
+        );
+        let progress = rule.look(&windows(25, 30.0));
+        assert!(
+            matches!(progress, Progress::Spent { so_far: Some(_) }),
+            "{progress:?}"
+        );
+        let progress = one_percent().with_at_most(3).look(&windows(3, 30.0));
+        assert_eq!(progress, Progress::Spent { so_far: None });
+    }
+
+    #[test]
+    fn higher_confidence_asks_for_more() {
+        let sample = windows(40, 4.0);
+        let serial = median_interval_serial(&sample, Confidence::P95).unwrap();
+        let reached = Precision::relative(1.1 * serial.estimate.relative_half_width()).unwrap();
+        assert!(matches!(reached.look(&sample), Progress::Reached(_)));
+        let stricter = reached.with_confidence(Confidence::P99);
+        assert!(matches!(stricter.look(&sample), Progress::Continue { .. }));
+    }
+
+    #[test]
+    fn a_precision_of_one_meaning_one_percent_is_refused() {
+        for wrong in [1.0, 0.0, -0.01, f64::NAN] {
+            assert!(Precision::relative(wrong).is_err(), "{wrong}");
+        }
+        assert_eq!(one_percent().half_width(), 0.01);
+    }
+}

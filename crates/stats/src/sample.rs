@@ -1,0 +1,147 @@
+use crate::Error;
+
+/// At least one value, all finite, in the order taken, with a sorted copy.
+///
+/// Both hold by construction, so no statistic on a `Sample` can meet NaN or nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sample {
+    values: Vec<f64>,
+    sorted: Vec<f64>,
+}
+
+impl Sample {
+    /// Checks and keeps values in the order taken.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] without values, [`Error::NotFinite`] at the first NaN or infinity.
+    pub fn new(values: impl Into<Vec<f64>>) -> Result<Self, Error> {
+        let values = values.into();
+        if values.is_empty() {
+            return Err(Error::Empty);
+        }
+        if let Some(index) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NotFinite {
+                index,
+                value: values[index],
+            });
+        }
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Ok(Self { values, sorted })
+    }
+
+    /// The values in the order taken.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The values from smallest to largest.
+    #[must_use]
+    pub fn sorted(&self) -> &[f64] {
+        &self.sorted
+    }
+
+    /// How many values there are: never 0.
+    #[must_use]
+    #[expect(clippy::len_without_is_empty, reason = "a sample is never empty")]
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The natural logarithms, in the order taken.
+    ///
+    /// # Errors
+    /// [`Error::NotPositive`] at the first value that is zero or below.
+    pub fn logs(&self) -> Result<Self, Error> {
+        match self.values.iter().position(|value| *value <= 0.0) {
+            Some(index) => Err(Error::NotPositive {
+                index,
+                value: self.values[index],
+            }),
+            None => Ok(self.map_finite(f64::ln)),
+        }
+    }
+
+    /// The sample seen through a function that keeps finite values finite.
+    pub(crate) fn map_finite(&self, function: impl Fn(f64) -> f64) -> Self {
+        let values: Vec<f64> = self.values.iter().map(|value| function(*value)).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f64::total_cmp);
+        Self { values, sorted }
+    }
+
+    /// The smallest value.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        self.sorted[0]
+    }
+
+    /// The largest value.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        self.sorted[self.sorted.len() - 1]
+    }
+
+    /// Whether all values are equal, as virtual time gives them.
+    #[must_use]
+    pub fn is_constant(&self) -> bool {
+        self.min() == self.max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_values_are_refused() {
+        assert_eq!(Sample::new(vec![]), Err(Error::Empty));
+    }
+
+    #[test]
+    fn nan_and_infinity_are_refused_with_their_index() {
+        let refused = Sample::new(vec![1.0, 2.0, f64::NAN]);
+        assert!(matches!(refused, Err(Error::NotFinite { index: 2, value }) if value.is_nan()));
+        let refused = Sample::new(vec![f64::NEG_INFINITY]);
+        assert_eq!(
+            refused,
+            Err(Error::NotFinite {
+                index: 0,
+                value: f64::NEG_INFINITY
+            })
+        );
+    }
+
+    #[test]
+    fn the_order_taken_is_kept_beside_the_sorted_view() {
+        let sample = Sample::new(vec![3.0, 1.0, 2.0]).unwrap();
+        assert_eq!(sample.values(), [3.0, 1.0, 2.0]);
+        assert_eq!(sample.sorted(), [1.0, 2.0, 3.0]);
+        assert_eq!((sample.min(), sample.max(), sample.len()), (1.0, 3.0, 3));
+    }
+
+    #[test]
+    fn a_zero_has_no_logarithm_and_the_error_says_where() {
+        let sample = Sample::new(vec![1.0, 0.0]).unwrap();
+        assert_eq!(
+            sample.logs(),
+            Err(Error::NotPositive {
+                index: 1,
+                value: 0.0
+            })
+        );
+        let logs = Sample::new(vec![1.0, std::f64::consts::E])
+            .unwrap()
+            .logs()
+            .unwrap();
+        assert_eq!(logs.values(), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn equal_values_are_constant_and_one_value_is_too() {
+        assert!(Sample::new(vec![2.0, 2.0]).unwrap().is_constant());
+        assert!(Sample::new(vec![2.0]).unwrap().is_constant());
+        assert!(!Sample::new(vec![2.0, 2.5]).unwrap().is_constant());
+    }
+}

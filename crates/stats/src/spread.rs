@@ -1,0 +1,75 @@
+//! Mean, variance and the median absolute deviation.
+
+use crate::Sample;
+
+/// What the median absolute deviation is multiplied by to estimate the standard deviation of
+/// normal values: `1 / Phi^-1(3/4)`.
+pub(crate) const MAD_TO_SD: f64 = 1.482_602_218_505_602;
+
+impl Sample {
+    /// The arithmetic mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        self.sorted().iter().sum::<f64>() / self.len() as f64
+    }
+
+    /// The unbiased variance (divisor n - 1), 0 for one value.
+    #[must_use]
+    pub fn variance(&self) -> f64 {
+        if self.is_constant() {
+            return 0.0;
+        }
+        let mean = self.mean();
+        let squares: f64 = self
+            .sorted()
+            .iter()
+            .map(|value| (value - mean).powi(2))
+            .sum();
+        squares / (self.len() - 1) as f64
+    }
+
+    /// The square root of [`variance`](Self::variance).
+    #[must_use]
+    pub fn standard_deviation(&self) -> f64 {
+        self.variance().sqrt()
+    }
+
+    /// The median absolute deviation from the median, unscaled.
+    #[must_use]
+    pub fn mad(&self) -> f64 {
+        let median = self.median();
+        self.map_finite(|value| (value - median).abs()).median()
+    }
+
+    /// The [`mad`](Self::mad) times 1.4826, which estimates the standard deviation of normal
+    /// values (Rousseeuw & Croux, JASA 88, 1993).
+    #[must_use]
+    pub fn mad_scaled(&self) -> f64 {
+        MAD_TO_SD * self.mad()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_variance_divides_by_one_less_than_the_number_of_values() {
+        let sample = Sample::new(vec![1.0, 2.0, 3.0, 4.0]).unwrap();
+        assert_eq!(sample.mean(), 2.5);
+        assert!((sample.variance() - 5.0 / 3.0).abs() < 1e-15);
+    }
+
+    #[test]
+    fn equal_values_have_exactly_no_variance() {
+        assert_eq!(Sample::new(vec![0.1; 7]).unwrap().variance(), 0.0);
+        assert_eq!(Sample::new(vec![0.1]).unwrap().standard_deviation(), 0.0);
+    }
+
+    #[test]
+    fn one_wild_value_does_not_move_the_median_absolute_deviation() {
+        let sample = Sample::new(vec![1.0, 2.0, 3.0, 4.0, 1000.0]).unwrap();
+        assert_eq!(sample.mad(), 1.0);
+        assert_eq!(sample.mad_scaled(), MAD_TO_SD);
+    }
+}

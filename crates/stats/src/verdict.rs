@@ -1,0 +1,189 @@
+//! From evidence to one of four answers.
+
+use crate::{Confidence, Interval, planning};
+
+/// Which way is better for a metric.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Times, latencies.
+    LowerIsBetter,
+    /// Bandwidths, operations per second.
+    HigherIsBetter,
+}
+
+/// The answer to "is the candidate better than the baseline?".
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// A difference is shown, for the better.
+    Better,
+    /// A difference is shown, for the worse.
+    Worse,
+    /// The difference is shown to lie within the margin.
+    Equivalent,
+    /// Neither is shown.
+    Inconclusive {
+        /// Blocks (unpaired: values on each side) still needed for an answer with 80 % power if
+        /// the effect is the one seen; `None` where it would be more than 100,000.
+        further_blocks: Option<usize>,
+    },
+}
+
+/// What a verdict rests on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ground {
+    /// On tests.
+    Tested,
+    /// On too few values: no outcome of the test could show a difference.
+    TooFew {
+        /// Blocks (unpaired: values on each side) with which one could.
+        needed: usize,
+    },
+    /// On values that do not vary (three or more), as virtual time gives them: the effect is
+    /// compared with the margin as it stands. A coarse clock gives such values too: then the
+    /// margin must be wider than its tick.
+    NoVariance,
+}
+
+/// All that [`judge`] looks at; effect, interval and bound in one scale.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    pub effect: f64,
+    pub interval: Option<Interval>,
+    pub bound: f64,
+    pub p_difference: f64,
+    pub p_equivalence: f64,
+    /// Blocks, or values on the smaller side.
+    pub values: usize,
+    pub ground: Ground,
+}
+
+/// Judges in this order: values without variance by the effect alone; equivalence, so that a
+/// difference that is real but within the margin counts as none; a difference, for which the
+/// test and the interval must agree; else inconclusive.
+pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confidence) -> Verdict {
+    if evidence.ground == Ground::NoVariance {
+        return if evidence.effect.abs() <= evidence.bound {
+            Verdict::Equivalent
+        } else {
+            side(evidence.effect, direction)
+        };
+    }
+    let alpha = confidence.alpha();
+    if evidence.p_equivalence <= alpha {
+        return Verdict::Equivalent;
+    }
+    let apart = evidence
+        .interval
+        .is_some_and(|interval| !interval.contains(0.0));
+    if apart && evidence.p_difference <= alpha {
+        return side(evidence.effect, direction);
+    }
+    Verdict::Inconclusive {
+        further_blocks: planning::further_blocks(evidence, confidence),
+    }
+}
+
+fn side(effect: f64, direction: Direction) -> Verdict {
+    if (effect < 0.0) == (direction == Direction::LowerIsBetter) {
+        Verdict::Better
+    } else {
+        Verdict::Worse
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SHOWN: Evidence = Evidence {
+        effect: -0.10,
+        interval: Some(Interval {
+            lo: -0.12,
+            hi: -0.08,
+        }),
+        bound: 0.02,
+        p_difference: 0.001,
+        p_equivalence: 0.999,
+        values: 20,
+        ground: Ground::Tested,
+    };
+
+    fn judged(evidence: &Evidence) -> Verdict {
+        judge(evidence, Direction::LowerIsBetter, Confidence::P95)
+    }
+
+    #[test]
+    fn lower_is_better_for_times_and_worse_for_bandwidths() {
+        assert_eq!(judged(&SHOWN), Verdict::Better);
+        let of_bandwidth = judge(&SHOWN, Direction::HigherIsBetter, Confidence::P95);
+        assert_eq!(of_bandwidth, Verdict::Worse);
+        let interval = Some(Interval { lo: 0.08, hi: 0.12 });
+        assert_eq!(
+            judged(&Evidence {
+                effect: 0.1,
+                interval,
+                ..SHOWN
+            }),
+            Verdict::Worse
+        );
+    }
+
+    #[test]
+    fn a_real_difference_within_the_margin_is_equivalent() {
+        let tiny = Evidence {
+            effect: -0.01,
+            interval: Some(Interval {
+                lo: -0.012,
+                hi: -0.008,
+            }),
+            p_equivalence: 0.001,
+            ..SHOWN
+        };
+        assert_eq!(judged(&tiny), Verdict::Equivalent);
+    }
+
+    #[test]
+    fn an_adjusted_p_above_the_level_is_inconclusive_whatever_the_interval() {
+        let unsure = judged(&Evidence {
+            p_difference: 0.06,
+            ..SHOWN
+        });
+        assert!(matches!(unsure, Verdict::Inconclusive { .. }));
+    }
+
+    #[test]
+    fn a_small_p_without_an_interval_apart_from_zero_is_inconclusive() {
+        let interval = Some(Interval { lo: -0.2, hi: 0.0 });
+        let unsure = judged(&Evidence { interval, ..SHOWN });
+        assert!(matches!(unsure, Verdict::Inconclusive { .. }));
+        let unsure = judged(&Evidence {
+            interval: None,
+            ..SHOWN
+        });
+        assert!(matches!(unsure, Verdict::Inconclusive { .. }));
+    }
+
+    #[test]
+    fn values_without_variance_are_judged_by_the_margin_alone() {
+        let still = Evidence {
+            ground: Ground::NoVariance,
+            p_difference: 1.0,
+            ..SHOWN
+        };
+        assert_eq!(judged(&still), Verdict::Better);
+        assert_eq!(
+            judged(&Evidence {
+                effect: 0.02,
+                ..still
+            }),
+            Verdict::Equivalent
+        );
+        assert_eq!(
+            judged(&Evidence {
+                effect: 0.03,
+                ..still
+            }),
+            Verdict::Worse
+        );
+    }
+}
