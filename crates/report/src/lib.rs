@@ -1,1 +1,30 @@
 //! Records to terminal text, Markdown, HTML, CSV and JSON.
+//!
+//! [`Summary::of`] analyses a run; [`terminal`], [`markdown`], [`html`] and [`csv`]
+//! show it, [`json`] gives everything raw. [`compare`] sets two runs side by side,
+//! and [`topology`] shows a machine. Nothing here reads or writes files, asks the
+//! time or measures: the same record always gives the same text.
+#![forbid(unsafe_code)]
+
+mod csv;
+mod html;
+mod json;
+mod label;
+mod markdown;
+mod number;
+mod section;
+mod summary;
+mod table;
+mod terminal;
+
+pub use csv::csv;
+pub use html::html;
+pub use json::json;
+pub use markdown::markdown;
+pub use summary::{
+    Axis, BandwidthRow, Bandwidths, CellSummary, Core, CoreToCore, Curve, CurvePoint, Entry,
+    Figure, Home, LatencyMatrix, Level, LevelName, LoadedCurve, LoadedPoint, Matrix, MetricFigures,
+    Nearness, NearnessFigure, Oddity, OddityKind, PageWalk, Progress, Proof, Remote, RemoteCost,
+    RemotePair, State, Summary,
+};
+pub use terminal::{Style, latency_table, terminal};

@@ -1,0 +1,96 @@
+//! A matrix as a coloured table.
+
+use super::markup::{escape, tip};
+use crate::number::figure;
+use crate::section::interval_text;
+use crate::summary::{Entry, Matrix};
+
+/// Colours from small to large.
+const STEPS: usize = 7;
+/// The least ratio of largest to smallest value that uses every colour: nearly
+/// equal values look nearly equal.
+const LEAST_RATIO: f64 = 1.5;
+
+/// The matrix with a colour a value on a logarithmic scale, and its legend.
+pub(super) fn chart(matrix: &Matrix, caption: &str) -> String {
+    let Some(range) = matrix.range() else {
+        return String::new();
+    };
+    let corner = format!(
+        "{} \\ {}",
+        matrix.rows_are.name(),
+        matrix.columns_are.name()
+    );
+    let mut out = format!(
+        "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\
+         <table class=\"heat\" data-chart><thead><tr><th scope=\"col\">{}</th>",
+        escape(caption),
+        escape(&corner)
+    );
+    for column in &matrix.columns {
+        out.push_str(&format!("<th scope=\"col\" class=\"n\">{column}</th>"));
+    }
+    out.push_str("</tr></thead><tbody>\n");
+    let mut is_first = true;
+    for (row, entries) in matrix.rows.iter().zip(&matrix.entries) {
+        let name = matrix.rows_are.name();
+        out.push_str(&format!("<tr><th scope=\"row\">{name}&nbsp;{row}</th>"));
+        for (column, entry) in matrix.columns.iter().zip(entries) {
+            let Some(entry) = entry else {
+                out.push_str("<td>–</td>");
+                continue;
+            };
+            let step = step(entry.value, range.lo, range.hi);
+            let tip = tip(&tip_text(matrix, *row, *column, entry), is_first);
+            let value = figure(entry.value);
+            out.push_str(&format!("<td class=\"h{step}\" {tip}>{value}</td>"));
+            is_first = false;
+        }
+        out.push_str("</tr>\n");
+    }
+    out.push_str("</tbody></table></div>\n");
+    out + &legend(matrix, range.lo, range.hi)
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "clamped to the few steps"
+)]
+fn step(value: f64, low: f64, high: f64) -> usize {
+    let span = (high / low).max(LEAST_RATIO).ln();
+    let share = (value / low).ln() / span;
+    let share = if share.is_finite() { share } else { 0.0 };
+    (share * (STEPS - 1) as f64)
+        .round()
+        .clamp(0.0, (STEPS - 1) as f64) as usize
+}
+
+fn tip_text(matrix: &Matrix, row: u32, column: u32, entry: &Entry) -> String {
+    let what = format!(
+        "{} {row} → {} {column}: {} {}",
+        matrix.rows_are.name(),
+        matrix.columns_are.name(),
+        figure(entry.value),
+        matrix.unit
+    );
+    let spread = interval_text(entry.spread);
+    match entry.cells.as_slice() {
+        [cell] => format!("{what}\n95 % interval {spread}\ncell {cell}"),
+        cells => format!("{what}\nmedian of {} cells, {spread}", cells.len()),
+    }
+}
+
+fn legend(matrix: &Matrix, low: f64, high: f64) -> String {
+    let last = step(high, low, high);
+    let steps: String = (0..=last)
+        .map(|step| format!("<i class=\"h{step}\"></i>"))
+        .collect();
+    format!(
+        "<div class=\"legend\" aria-hidden=\"true\">{} <span class=\"steps\">{steps}</span> {} {}</div>\n",
+        figure(low),
+        figure(high),
+        matrix.unit
+    )
+}

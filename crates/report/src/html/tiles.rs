@@ -1,0 +1,121 @@
+//! The few figures that are looked up most.
+
+use numalab_record::AccessPattern;
+
+use super::markup::escape;
+use crate::label;
+use crate::number::{count, figure};
+use crate::summary::{LevelName, Remote, Summary, remote_tile};
+
+/// One figure: what it is, its value, and of what.
+struct Tile {
+    name: &'static str,
+    value: String,
+    detail: String,
+}
+
+/// The tiles for which there are figures; empty text if there are none.
+pub(super) fn tiles(summary: &Summary<'_>) -> String {
+    let tiles = [
+        memory(summary),
+        remote(summary),
+        walk(summary),
+        bandwidth(summary),
+        c2c(summary),
+    ];
+    let shown: String = tiles
+        .into_iter()
+        .flatten()
+        .map(|tile| text(&tile))
+        .collect();
+    if shown.is_empty() {
+        shown
+    } else {
+        format!("<dl class=\"tiles\">\n{shown}</dl>\n")
+    }
+}
+
+fn text(tile: &Tile) -> String {
+    format!(
+        "<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>\n",
+        escape(tile.name),
+        escape(&tile.value),
+        escape(&tile.detail)
+    )
+}
+
+fn memory(summary: &Summary<'_>) -> Option<Tile> {
+    if let Remote::Measured(cost) = &summary.remote {
+        return Some(Tile {
+            name: "Local memory",
+            value: format!("{} ns", figure(cost.local_ns)),
+            detail: "median over the nodes".to_owned(),
+        });
+    }
+    let curve = summary.curves.first()?;
+    let last = curve
+        .levels
+        .last()
+        .filter(|level| level.name == LevelName::Memory)?;
+    Some(Tile {
+        name: "Memory latency",
+        value: format!("{} ns", figure(last.latency_ns)),
+        detail: format!(
+            "{} on {} pages",
+            label::pattern(curve.pattern),
+            curve.pages.name()
+        ),
+    })
+}
+
+fn remote(summary: &Summary<'_>) -> Option<Tile> {
+    let Remote::Measured(cost) = &summary.remote else {
+        return None;
+    };
+    let (value, detail) = remote_tile(cost)?;
+    Some(Tile {
+        name: "Dearest remote access",
+        value,
+        detail,
+    })
+}
+
+fn walk(summary: &Summary<'_>) -> Option<Tile> {
+    let walk = summary.walks.first()?;
+    Some(Tile {
+        name: "Page walk",
+        value: format!("{} ns", figure(walk.cost_ns)),
+        detail: format!(
+            "{} pages, {}",
+            walk.pages.name(),
+            label::worker(walk.worker)
+        ),
+    })
+}
+
+fn bandwidth(summary: &Summary<'_>) -> Option<Tile> {
+    let sequential = summary
+        .bandwidth
+        .rows
+        .iter()
+        .filter(|row| row.cell.pattern == AccessPattern::Sequential);
+    let best = sequential.max_by(|a, b| a.figure.median.total_cmp(&b.figure.median))?;
+    Some(Tile {
+        name: "Most bandwidth",
+        value: format!("{} GB/s", figure(best.figure.median)),
+        detail: format!(
+            "{}, {}",
+            best.cell.kernel.name(),
+            count(best.cell.workers.len(), "cpu")
+        ),
+    })
+}
+
+fn c2c(summary: &Summary<'_>) -> Option<Tile> {
+    let farthest = summary.c2c.by_nearness.last()?;
+    Some(Tile {
+        name: "Cache line, one way",
+        value: format!("{} ns", figure(farthest.median_ns / 2.0)),
+        detail: format!("cpus: {}", farthest.nearness.name()),
+    })
+}

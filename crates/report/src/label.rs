@@ -1,0 +1,95 @@
+//! The words by which cells and their parts are called in every format.
+
+use numalab_record::{AccessPattern, Experiment, LatencyCell, Team, WorkerPlan};
+
+use crate::number::size;
+
+/// A pattern: `random`, `stride 256`.
+pub(crate) fn pattern(pattern: AccessPattern) -> String {
+    match pattern {
+        AccessPattern::Random => "random".to_owned(),
+        AccessPattern::PageLocal => "page-local".to_owned(),
+        AccessPattern::Stride(bytes) => format!("stride {bytes}"),
+        AccessPattern::Sequential => "sequential".to_owned(),
+    }
+}
+
+/// Who chases at the same time.
+pub(crate) fn team(team: Team) -> &'static str {
+    match team {
+        Team::Serial => "one at a time",
+        Team::Concurrent => "all at once",
+    }
+}
+
+/// A worker: `cpu 3 → node 1`.
+pub(crate) fn worker(worker: WorkerPlan) -> String {
+    format!("cpu {} → node {}", worker.cpu, worker.node)
+}
+
+/// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
+pub(crate) fn chase(cell: &LatencyCell) -> String {
+    format!(
+        "{} over {}, {} pages",
+        pattern(cell.pattern),
+        size(cell.size_bytes),
+        cell.pages.name()
+    )
+}
+
+/// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
+pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
+    let [first, ..] = workers else {
+        return "no worker".to_owned();
+    };
+    let mut nodes: Vec<_> = workers.iter().map(|worker| worker.node).collect();
+    nodes.sort_unstable();
+    nodes.dedup();
+    match (workers.len(), nodes.len()) {
+        (1, _) => worker(*first),
+        (cpus, 1) => format!("{cpus} cpus → node {}", first.node),
+        (cpus, nodes) => format!("{cpus} cpus → {nodes} nodes"),
+    }
+}
+
+/// What a cell does, in one line.
+pub(crate) fn experiment(experiment: &Experiment) -> String {
+    match experiment {
+        Experiment::Latency(cell) => format!(
+            "{}, {}, {}",
+            worker(cell.worker),
+            chase(cell),
+            team(cell.team)
+        ),
+        Experiment::Bandwidth(cell) => format!(
+            "{} {}, {}, {} each, {} pages, {}",
+            cell.kernel.name(),
+            pattern(cell.pattern),
+            workers(&cell.workers),
+            size(cell.size_bytes),
+            cell.pages.name(),
+            cell.isa.0
+        ),
+        Experiment::Loaded(cell) => format!(
+            "{} against {} {}, {}",
+            worker(cell.chaser),
+            workers(&cell.load),
+            cell.kernel.name(),
+            delay(cell.delay)
+        ),
+        Experiment::C2c(cell) => format!(
+            "cpu {} ↔ cpu {}, line on node {}",
+            cell.from, cell.to, cell.home
+        ),
+        Experiment::Core { cpu } => format!("core of cpu {cpu}"),
+    }
+}
+
+/// The throttle of a load worker.
+pub(crate) fn delay(delay: Option<u32>) -> String {
+    match delay {
+        None => "no load".to_owned(),
+        Some(0) => "full load".to_owned(),
+        Some(pauses) => format!("delay {pauses}"),
+    }
+}

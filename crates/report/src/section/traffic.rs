@@ -1,0 +1,210 @@
+//! Bandwidth, latency under load, cache lines between cpus.
+
+use numalab_record::{AccessPattern, Unit};
+
+use super::{Bar, BarGroup, Chart, Panel, Section, Weight, interval_text, matrix_table};
+use crate::label;
+use crate::number::{count, figure, size};
+use crate::summary::{Bandwidths, LoadedCurve, Summary};
+use crate::table::Table;
+
+pub(super) fn bandwidth<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
+    let bandwidth = &summary.bandwidth;
+    if bandwidth.rows.is_empty() {
+        return None;
+    }
+    let mut panels = vec![Panel {
+        chart: Chart::Bars(bar_groups(bandwidth)),
+        table: bandwidth_table(bandwidth),
+    }];
+    if let Some(matrix) = &bandwidth.by_node {
+        let caption = "GB/s read by the cpus of each node from each node's memory";
+        panels.push(Panel {
+            chart: Chart::Heatmap(matrix),
+            table: matrix_table(matrix, caption.to_owned()),
+        });
+    }
+    Some(Section {
+        id: "bandwidth",
+        title: "Bandwidth",
+        notes: vec![
+            "GB/s are 10⁹ bytes per second that the program asked to move. An ordinary store to \
+             a line that is not in the cache reads that line first, which is not counted; the \
+             -nt kernels avoid it."
+                .to_owned(),
+        ],
+        panels,
+        weight: Weight::Result,
+    })
+}
+
+/// One cpu, then the most cpus at once, each on local memory.
+fn bar_groups(bandwidth: &Bandwidths<'_>) -> Vec<BarGroup> {
+    let mut counts = vec![1, bandwidth.most_workers()];
+    counts.dedup();
+    let group = |workers: usize| {
+        let bars: Vec<Bar> = bandwidth
+            .local_with(workers)
+            .into_iter()
+            .map(|row| Bar {
+                label: bar_label(row.cell.kernel.name(), row.cell.pattern),
+                figure: row.figure.clone(),
+                unit: Unit::GigabytesPerSecond,
+                cell: row.id.0.clone(),
+            })
+            .collect();
+        let title = format!("{}, local memory", count(workers, "cpu"));
+        (!bars.is_empty()).then_some(BarGroup { title, bars })
+    };
+    counts.into_iter().filter_map(group).collect()
+}
+
+fn bar_label(kernel: &str, pattern: AccessPattern) -> String {
+    match pattern {
+        AccessPattern::Sequential => kernel.to_owned(),
+        other => format!("{kernel}, {}", label::pattern(other)),
+    }
+}
+
+fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
+    let rows = bandwidth.rows.iter().map(|row| {
+        vec![
+            row.cell.kernel.name().to_owned(),
+            label::pattern(row.cell.pattern),
+            label::workers(&row.cell.workers),
+            figure(row.figure.median),
+            interval_text(row.figure.interval),
+            row.cell.pages.name().to_owned(),
+            row.cell.isa.0.clone(),
+        ]
+    });
+    Table::new("Bandwidth of all workers together")
+        .words("kernel")
+        .words("order")
+        .words("workers")
+        .figures("GB/s")
+        .figures("95 % interval")
+        .words("pages")
+        .words("isa")
+        .rows(rows)
+}
+
+pub(super) fn loaded<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
+    if summary.loaded.is_empty() {
+        return None;
+    }
+    let panels = summary.loaded.iter().map(|curve| Panel {
+        chart: Chart::Loaded(curve),
+        table: loaded_table(curve),
+    });
+    Some(Section {
+        id: "loaded",
+        title: "Latency under load",
+        notes: summary.loaded.iter().map(knee_note).collect(),
+        panels: panels.collect(),
+        weight: Weight::Result,
+    })
+}
+
+fn knee_note(curve: &LoadedCurve<'_>) -> String {
+    let who = format!(
+        "{} against {} ({})",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name()
+    );
+    let most = curve.points.iter().map(|point| point.bandwidth_gb_per_s());
+    let most = most.fold(0.0, f64::max);
+    curve.knee.as_ref().map_or_else(
+        || {
+            format!(
+                "{who}: latency does not reach twice its idle value at any load up to {} GB/s.",
+                figure(most)
+            )
+        },
+        |knee| {
+            format!(
+                "{who}: latency reaches twice its idle {} ns at {} GB/s.",
+                figure(knee.idle_ns),
+                figure(knee.bandwidth)
+            )
+        },
+    )
+}
+
+fn loaded_table(curve: &LoadedCurve<'_>) -> Table {
+    let rows = curve.points.iter().map(|point| {
+        vec![
+            label::delay(point.delay),
+            figure(point.bandwidth_gb_per_s()),
+            figure(point.latency.median),
+            interval_text(point.latency.interval),
+        ]
+    });
+    Table::new(format!(
+        "{} against {} {}, {} each, {} pages",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name(),
+        size(curve.cell.size_bytes),
+        curve.cell.pages.name()
+    ))
+    .words("load")
+    .figures("GB/s")
+    .figures("ns")
+    .figures("95 % interval")
+    .rows(rows)
+}
+
+pub(super) fn c2c<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
+    if summary.c2c.by_home.is_empty() {
+        return None;
+    }
+    let mut panels: Vec<Panel<'a>> = summary
+        .c2c
+        .by_home
+        .iter()
+        .map(|(home, matrix)| Panel {
+            chart: Chart::Heatmap(matrix),
+            table: matrix_table(
+                matrix,
+                format!(
+                    "Round trip in ns, first sender by answerer, {}",
+                    home.name()
+                ),
+            ),
+        })
+        .collect();
+    panels.push(Panel {
+        chart: Chart::None,
+        table: nearness_table(summary),
+    });
+    Some(Section {
+        id: "core-to-core",
+        title: "Cache line from cpu to cpu",
+        notes: vec![
+            "A round trip is one line to the other cpu and back; one way is half of it.".to_owned(),
+        ],
+        panels,
+        weight: Weight::Result,
+    })
+}
+
+fn nearness_table(summary: &Summary<'_>) -> Table {
+    let rows = summary.c2c.by_nearness.iter().map(|found| {
+        vec![
+            found.nearness.name().to_owned(),
+            found.pairs.to_string(),
+            figure(found.median_ns),
+            figure(found.median_ns / 2.0),
+            interval_text(Some(found.range_ns)),
+        ]
+    });
+    Table::new("Round trips by what two cpus share, in ns")
+        .words("cpus")
+        .figures("pairs")
+        .figures("round trip")
+        .figures("one way")
+        .figures("range of round trips")
+        .rows(rows)
+}

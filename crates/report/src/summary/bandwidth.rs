@@ -1,0 +1,126 @@
+//! Bytes per second, by kernel, order, and number of cpus.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_record::{AccessPattern, BandwidthCell, CellId, Metric, StreamKernel};
+use numalab_topology::{Machine, NodeId};
+
+use super::cell::{CellSummary, Figure};
+use super::matrix::{Axis, Matrix, Value, node_of};
+
+/// The bandwidth of one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BandwidthRow<'a> {
+    /// The cell.
+    pub id: &'a CellId,
+    /// What was done.
+    pub cell: &'a BandwidthCell,
+    /// All workers together, in GB/s.
+    pub figure: Figure,
+    /// Whether every worker used the memory of its own node.
+    pub is_local: bool,
+}
+
+/// Every bandwidth figure of a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bandwidths<'a> {
+    /// The cells in the plan's order.
+    pub rows: Vec<BandwidthRow<'a>>,
+    /// Sequential reads by the cpus of one node from the memory of one node.
+    pub by_node: Option<Matrix>,
+}
+
+impl<'a> Bandwidths<'a> {
+    /// The bandwidth figures of a run.
+    #[must_use]
+    pub fn of(cells: &[CellSummary<'a>], machine: &Machine) -> Self {
+        let rows = cells
+            .iter()
+            .filter_map(|summary| {
+                let cell = summary.bandwidth()?;
+                Some(BandwidthRow {
+                    id: &summary.cell.id,
+                    cell,
+                    figure: summary.figure(Metric::Bandwidth)?.clone(),
+                    is_local: is_local(summary, cell, machine),
+                })
+            })
+            .collect();
+        Self {
+            rows,
+            by_node: by_node(cells, machine),
+        }
+    }
+
+    /// The largest number of workers in any local cell.
+    #[must_use]
+    pub fn most_workers(&self) -> usize {
+        let local = self.rows.iter().filter(|row| row.is_local);
+        local.map(|row| row.cell.workers.len()).max().unwrap_or(0)
+    }
+
+    /// One local cell for each kernel and order with this many workers, kernels in
+    /// their usual order.
+    #[must_use]
+    pub fn local_with(&self, workers: usize) -> Vec<&BandwidthRow<'a>> {
+        let mut found: BTreeMap<(AccessPattern, StreamKernel), &BandwidthRow<'a>> = BTreeMap::new();
+        for row in &self.rows {
+            if row.is_local && row.cell.workers.len() == workers {
+                let key = (row.cell.pattern, row.cell.kernel);
+                found.entry(key).or_insert(row);
+            }
+        }
+        let mut rows: Vec<_> = found.into_values().collect();
+        let sequential = |row: &&BandwidthRow<'_>| row.cell.pattern == AccessPattern::Sequential;
+        rows.sort_by_key(|row| !sequential(row));
+        rows
+    }
+}
+
+fn is_local(summary: &CellSummary<'_>, cell: &BandwidthCell, machine: &Machine) -> bool {
+    cell.workers
+        .iter()
+        .all(|worker| node_of(summary, machine, worker.cpu).is_none_or(|node| node == worker.node))
+}
+
+/// The node of all cpus and the node of all memory, if there is one of each.
+fn node_pair(
+    summary: &CellSummary<'_>,
+    cell: &BandwidthCell,
+    machine: &Machine,
+) -> Option<(NodeId, NodeId)> {
+    let mut pairs = BTreeSet::new();
+    for worker in &cell.workers {
+        pairs.insert((node_of(summary, machine, worker.cpu)?, worker.node));
+    }
+    pairs.pop_first().filter(|_| pairs.is_empty())
+}
+
+fn by_node(cells: &[CellSummary<'_>], machine: &Machine) -> Option<Matrix> {
+    let mut best: BTreeMap<(NodeId, NodeId), (usize, Value)> = BTreeMap::new();
+    for summary in cells {
+        let Some(cell) = summary.bandwidth() else {
+            continue;
+        };
+        let sequential = cell.pattern == AccessPattern::Sequential;
+        if cell.kernel != StreamKernel::Read || !sequential {
+            continue;
+        }
+        let Some((from, to)) = node_pair(summary, cell, machine) else {
+            continue;
+        };
+        let Some(value) = Value::of(summary, Metric::Bandwidth, from.0, to.0) else {
+            continue;
+        };
+        let workers = cell.workers.len();
+        match best.get(&(from, to)) {
+            Some((most, _)) if *most >= workers => {}
+            _ => {
+                best.insert((from, to), (workers, value));
+            }
+        }
+    }
+    let values = best.into_values().map(|(_, value)| value).collect();
+    let matrix = Matrix::of(Metric::Bandwidth.unit(), Axis::Node, Axis::Node, values);
+    (!matrix.is_trivial()).then_some(matrix)
+}

@@ -1,0 +1,156 @@
+//! A cache line from one cpu to another and back.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{C2cCell, Metric};
+use numalab_stats::{Interval, Sample};
+use numalab_topology::{CpuId, Machine};
+
+use super::cell::CellSummary;
+use super::matrix::{Axis, Matrix, Value};
+
+/// On whose side the line's page lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Home {
+    /// On the node of the cpu that sends first; both may share it.
+    Sender,
+    /// On the node of the cpu that answers.
+    Answerer,
+    /// On a third node, or the cpus' nodes are unknown.
+    Elsewhere,
+}
+
+impl Home {
+    /// Where that is, in words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Sender => "line on the sender's node",
+            Self::Answerer => "line on the answerer's node",
+            Self::Elsewhere => "line on another node",
+        }
+    }
+}
+
+/// How near two cpus are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Nearness {
+    /// SMT siblings.
+    SameCore,
+    /// One L3 group.
+    SameL3Group,
+    /// One node, other L3 group.
+    SameNode,
+    /// One package, other node.
+    SamePackage,
+    /// Other package, or nothing known.
+    Apart,
+}
+
+impl Nearness {
+    /// What they share, in words.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::SameCore => "same core",
+            Self::SameL3Group => "same L3 group",
+            Self::SameNode => "same node",
+            Self::SamePackage => "same package",
+            Self::Apart => "further apart",
+        }
+    }
+}
+
+/// The round trips of all pairs of one nearness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NearnessFigure {
+    /// How near.
+    pub nearness: Nearness,
+    /// Pairs measured.
+    pub pairs: usize,
+    /// The median round trip of the pairs in nanoseconds.
+    pub median_ns: f64,
+    /// The fastest and the slowest pair.
+    pub range_ns: Interval,
+}
+
+/// Everything measured between two cpus.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CoreToCore {
+    /// Round trips by first sender (row) and answerer (column), by home of the line.
+    pub by_home: Vec<(Home, Matrix)>,
+    /// Round trips by nearness, nearest first.
+    pub by_nearness: Vec<NearnessFigure>,
+}
+
+impl CoreToCore {
+    /// The core-to-core figures of a run.
+    #[must_use]
+    pub fn of(cells: &[CellSummary<'_>], machine: &Machine) -> Self {
+        let mut by_home: BTreeMap<Home, Vec<Value>> = BTreeMap::new();
+        let mut by_nearness: BTreeMap<Nearness, Vec<f64>> = BTreeMap::new();
+        for summary in cells {
+            let Some(cell) = summary.c2c() else { continue };
+            let Some(value) = Value::of(summary, Metric::RoundTrip, cell.from.0, cell.to.0) else {
+                continue;
+            };
+            let near = nearness(machine, cell.from, cell.to);
+            by_nearness.entry(near).or_default().push(value.entry.value);
+            by_home.entry(home(machine, cell)).or_default().push(value);
+        }
+        let unit = Metric::RoundTrip.unit();
+        let matrix = |values| Matrix::of(unit, Axis::Cpu, Axis::Cpu, values);
+        Self {
+            by_home: by_home
+                .into_iter()
+                .map(|(home, values)| (home, matrix(values)))
+                .collect(),
+            by_nearness: by_nearness
+                .into_iter()
+                .filter_map(|(nearness, values)| nearness_figure(nearness, values))
+                .collect(),
+        }
+    }
+}
+
+fn nearness_figure(nearness: Nearness, values: Vec<f64>) -> Option<NearnessFigure> {
+    let sample = Sample::new(values).ok()?;
+    Some(NearnessFigure {
+        nearness,
+        pairs: sample.len(),
+        median_ns: sample.median(),
+        range_ns: Interval {
+            lo: sample.min(),
+            hi: sample.max(),
+        },
+    })
+}
+
+fn home(machine: &Machine, cell: &C2cCell) -> Home {
+    let is_at_home = |cpu| machine.cpu(cpu).and_then(|cpu| cpu.node) == Some(cell.home);
+    if is_at_home(cell.from) {
+        Home::Sender
+    } else if is_at_home(cell.to) {
+        Home::Answerer
+    } else {
+        Home::Elsewhere
+    }
+}
+
+fn nearness(machine: &Machine, a: CpuId, b: CpuId) -> Nearness {
+    let (Some(a), Some(b)) = (machine.cpu(a), machine.cpu(b)) else {
+        return Nearness::Apart;
+    };
+    let same = |a: Option<u32>, b: Option<u32>| a.is_some() && a == b;
+    if same(a.core, b.core) {
+        Nearness::SameCore
+    } else if same(a.l3_group, b.l3_group) {
+        Nearness::SameL3Group
+    } else if a.node.is_some() && a.node == b.node {
+        Nearness::SameNode
+    } else if same(a.package, b.package) {
+        Nearness::SamePackage
+    } else {
+        Nearness::Apart
+    }
+}

@@ -1,0 +1,180 @@
+//! One cell's figures.
+
+use numalab_record::{
+    BandwidthCell, C2cCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
+    Placement,
+};
+use numalab_stats::{Confidence, Interval, Sample, median_interval_serial};
+
+/// A median with its interval.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Figure {
+    /// The median in the metric's unit.
+    pub median: f64,
+    /// The 95 % confidence interval of the median, which allows for windows
+    /// that resemble their neighbours; `None` with too few windows for one.
+    pub interval: Option<Interval>,
+    /// How many independent windows would say as much; `None` without interval.
+    pub effective_size: Option<f64>,
+}
+
+impl Figure {
+    /// The figure of finite values in time order; `None` if there are none.
+    #[must_use]
+    pub fn of(values: Vec<f64>) -> Option<Self> {
+        let sample = Sample::new(values).ok()?;
+        let found = median_interval_serial(&sample, Confidence::P95).ok();
+        Some(Self {
+            median: found
+                .as_ref()
+                .map_or_else(|| sample.median(), |serial| serial.estimate.value),
+            interval: found.as_ref().map(|serial| serial.estimate.interval),
+            effective_size: found.map(|serial| serial.effective_size),
+        })
+    }
+}
+
+/// All figures of one metric of one cell.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MetricFigures {
+    /// The metric.
+    pub metric: Metric,
+    /// Windows with a finite value.
+    pub windows: usize,
+    /// Those of them that were disturbed.
+    pub disturbed: usize,
+    /// Without the disturbed windows.
+    pub kept: Option<Figure>,
+    /// With the disturbed windows.
+    pub all: Option<Figure>,
+}
+
+impl MetricFigures {
+    /// The figure to report: without disturbed windows, or with them where
+    /// every window was disturbed.
+    #[must_use]
+    pub fn best(&self) -> Option<&Figure> {
+        self.kept.as_ref().or(self.all.as_ref())
+    }
+}
+
+/// How far a cell came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State<'a> {
+    /// Its interval became narrow enough.
+    Precise,
+    /// The budget ended first.
+    BudgetSpent,
+    /// It could not be measured, for this reason.
+    Failed(&'a str),
+    /// The run ended before it did.
+    Unmeasured,
+}
+
+/// One cell with its figures.
+#[derive(Clone, Debug)]
+pub struct CellSummary<'a> {
+    /// What was to be measured.
+    pub cell: &'a Cell,
+    /// How far it came.
+    pub state: State<'a>,
+    /// Where its workers were.
+    pub placements: &'a [Placement],
+    /// Its figures, one entry a metric that has samples.
+    pub figures: Vec<MetricFigures>,
+}
+
+impl<'a> CellSummary<'a> {
+    /// The figures of one cell.
+    #[must_use]
+    pub fn of(result: &'a CellResult) -> Self {
+        Self {
+            cell: &result.cell,
+            state: match &result.ended {
+                Some(Outcome::Precise) => State::Precise,
+                Some(Outcome::BudgetSpent) => State::BudgetSpent,
+                Some(Outcome::Failed { reason }) => State::Failed(reason),
+                None => State::Unmeasured,
+            },
+            placements: &result.placements,
+            figures: Metric::ALL
+                .into_iter()
+                .filter_map(|metric| figures_of(result, metric))
+                .collect(),
+        }
+    }
+
+    /// Whether its figures count: it ended, and its placement was proven.
+    #[must_use]
+    pub fn counts(&self) -> bool {
+        matches!(self.state, State::Precise | State::BudgetSpent)
+    }
+
+    /// The figure to report for `metric`; `None` where the cell does not count.
+    #[must_use]
+    pub fn figure(&self, metric: Metric) -> Option<&Figure> {
+        if !self.counts() {
+            return None;
+        }
+        self.figures
+            .iter()
+            .find(|figures| figures.metric == metric)?
+            .best()
+    }
+
+    /// The cell as a latency cell, if it is one.
+    #[must_use]
+    pub fn latency(&self) -> Option<&'a LatencyCell> {
+        match &self.cell.experiment {
+            Experiment::Latency(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// The cell as a bandwidth cell, if it is one.
+    #[must_use]
+    pub fn bandwidth(&self) -> Option<&'a BandwidthCell> {
+        match &self.cell.experiment {
+            Experiment::Bandwidth(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// The cell as a loaded-latency cell, if it is one.
+    #[must_use]
+    pub fn loaded(&self) -> Option<&'a LoadedCell> {
+        match &self.cell.experiment {
+            Experiment::Loaded(cell) => Some(cell),
+            _ => None,
+        }
+    }
+
+    /// The cell as a core-to-core cell, if it is one.
+    #[must_use]
+    pub fn c2c(&self) -> Option<&'a C2cCell> {
+        match &self.cell.experiment {
+            Experiment::C2c(cell) => Some(cell),
+            _ => None,
+        }
+    }
+}
+
+fn figures_of(result: &CellResult, metric: Metric) -> Option<MetricFigures> {
+    let samples = || {
+        let wanted = move |sample: &&numalab_record::Sample| {
+            sample.metric == metric && sample.value.is_finite()
+        };
+        result.samples.iter().filter(wanted)
+    };
+    let all = Figure::of(samples().map(|sample| sample.value).collect())?;
+    let quiet = samples().filter(|sample| sample.disturbed.is_none());
+    let kept: Vec<f64> = quiet.map(|sample| sample.value).collect();
+    let windows = samples().count();
+    Some(MetricFigures {
+        metric,
+        windows,
+        disturbed: windows - kept.len(),
+        kept: Figure::of(kept),
+        all: Some(all),
+    })
+}

@@ -1,0 +1,189 @@
+//! Latency over size: where the caches end.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{AccessPattern, CellId, Metric, Pages, Team, WorkerPlan};
+use numalab_stats::{SizePoint, plateaus};
+use numalab_topology::Machine;
+
+use super::cell::{CellSummary, Figure};
+
+/// Sizes that make a curve rather than single figures.
+const LEAST_POINTS: usize = 3;
+/// A found and a reported capacity further apart than this name different things.
+const SAME_CACHE_RATIO: f64 = 4.0;
+
+/// One point of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurvePoint {
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
+    /// The latency in nanoseconds.
+    pub figure: Figure,
+    /// The cell it comes from.
+    pub cell: CellId,
+}
+
+/// What a plateau of a curve is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LevelName {
+    /// The data cache of this level.
+    Cache(u8),
+    /// A plateau that no reported cache explains; counted from 1.
+    Unexplained(usize),
+    /// Main memory.
+    Memory,
+}
+
+impl core::fmt::Display for LevelName {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        match self {
+            Self::Cache(level) => f.pad(&format!("L{level}")),
+            Self::Unexplained(number) => f.pad(&format!("level {number}")),
+            Self::Memory => f.pad("memory"),
+        }
+    }
+}
+
+/// A plateau of a curve.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Level {
+    /// What it is.
+    pub name: LevelName,
+    /// Its latency in nanoseconds.
+    pub latency_ns: f64,
+    /// The first size on it, in bytes.
+    pub from_bytes: u64,
+    /// The last size on it, in bytes.
+    pub to_bytes: u64,
+    /// Where the curve leaves it, in bytes; `None` for the last.
+    pub capacity_bytes: Option<f64>,
+    /// What the system reports for the cache of this name, in bytes.
+    pub reported_bytes: Option<u64>,
+}
+
+/// Latency over size of one worker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Curve {
+    /// The worker.
+    pub worker: WorkerPlan,
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages.
+    pub pages: Pages,
+    /// Who chased at the same time.
+    pub team: Team,
+    /// The points, smallest size first.
+    pub points: Vec<CurvePoint>,
+    /// The plateaus found, smallest size first.
+    pub levels: Vec<Level>,
+}
+
+/// Every curve of a run, the one with most points first.
+#[must_use]
+pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
+    let mut groups: BTreeMap<_, BTreeMap<u64, CurvePoint>> = BTreeMap::new();
+    for cell in cells {
+        let (Some(latency), Some(figure)) = (cell.latency(), cell.figure(Metric::Latency)) else {
+            continue;
+        };
+        let key = (latency.worker, latency.pattern, latency.pages, latency.team);
+        let point = CurvePoint {
+            size_bytes: latency.size_bytes,
+            figure: figure.clone(),
+            cell: cell.cell.id.clone(),
+        };
+        let points = groups.entry(key).or_default();
+        points.insert(latency.size_bytes, point);
+    }
+    let mut curves: Vec<Curve> = groups
+        .into_iter()
+        .filter(|(_, points)| points.len() >= LEAST_POINTS)
+        .map(|((worker, pattern, pages, team), points)| {
+            let points: Vec<CurvePoint> = points.into_values().collect();
+            Curve {
+                worker,
+                pattern,
+                pages,
+                team,
+                levels: levels(&points, worker, machine),
+                points,
+            }
+        })
+        .collect();
+    curves.sort_by_key(|curve| core::cmp::Reverse(curve.points.len()));
+    curves
+}
+
+fn levels(points: &[CurvePoint], worker: WorkerPlan, machine: &Machine) -> Vec<Level> {
+    let size_points: Vec<SizePoint> = points
+        .iter()
+        .map(|point| SizePoint {
+            size_bytes: point.size_bytes,
+            latency_ns: point.figure.median,
+        })
+        .collect();
+    let found = plateaus(&size_points).unwrap_or_default();
+    let mut reported: Vec<(u8, u64)> = machine
+        .data_caches_of(worker.cpu)
+        .into_iter()
+        .filter_map(|cache| Some((cache.level, cache.size_bytes?)))
+        .collect();
+    let largest = reported.iter().map(|&(_, bytes)| bytes).max();
+    let mut levels = Vec::new();
+    for (index, level) in found.iter().enumerate() {
+        let (name, reported_bytes) = match level.capacity_bytes {
+            Some(capacity) => name_cache(index, capacity, &mut reported),
+            None => name_last(index, level.to_bytes, largest),
+        };
+        levels.push(Level {
+            name,
+            latency_ns: level.latency_ns,
+            from_bytes: level.from_bytes,
+            to_bytes: level.to_bytes,
+            capacity_bytes: level.capacity_bytes,
+            reported_bytes,
+        });
+    }
+    levels
+}
+
+/// Names a plateau after the reported cache nearest in size, and strikes that
+/// cache and all smaller ones off. The one cache that is left also names a plateau
+/// that ends far below its reported size: others may share it.
+fn name_cache(
+    index: usize,
+    capacity: f64,
+    reported: &mut Vec<(u8, u64)>,
+) -> (LevelName, Option<u64>) {
+    #[expect(clippy::cast_precision_loss, reason = "compared by factors")]
+    let factor = |bytes: u64| {
+        let ratio = capacity / (bytes as f64).max(1.0);
+        ratio.max(ratio.recip())
+    };
+    #[expect(clippy::cast_precision_loss, reason = "compared by factors")]
+    let is_below = |bytes: u64| capacity < bytes as f64;
+    let nearest = (0..reported.len())
+        .min_by(|&a, &b| factor(reported[a].1).total_cmp(&factor(reported[b].1)))
+        .filter(|&at| reported.len() == 1 || factor(reported[at].1) <= SAME_CACHE_RATIO)
+        .filter(|&at| factor(reported[at].1) <= SAME_CACHE_RATIO || is_below(reported[at].1));
+    match nearest {
+        Some(at) => {
+            let (level, bytes) = reported[at];
+            reported.drain(..=at);
+            (LevelName::Cache(level), Some(bytes))
+        }
+        None => (LevelName::Unexplained(index + 1), None),
+    }
+}
+
+/// The last plateau is memory if it reaches beyond every reported cache, or, where
+/// nothing is reported, if it is not the only one.
+fn name_last(index: usize, to_bytes: u64, largest: Option<u64>) -> (LevelName, Option<u64>) {
+    let is_memory = index > 0 && largest.is_none_or(|largest| to_bytes > largest);
+    if is_memory {
+        (LevelName::Memory, None)
+    } else {
+        (LevelName::Unexplained(index + 1), None)
+    }
+}

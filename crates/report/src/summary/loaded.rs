@@ -1,0 +1,95 @@
+//! Latency while the memory is busy.
+
+use numalab_record::{CellId, LoadedCell, Metric};
+use numalab_stats::{KNEE_FACTOR, Knee, LoadPoint, knee};
+
+use super::cell::{CellSummary, Figure};
+
+/// One throttle setting.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedPoint {
+    /// The cell.
+    pub cell: CellId,
+    /// Pauses of a load worker: 0 is full speed, `None` no load.
+    pub delay: Option<u32>,
+    /// What the load workers achieved together, in GB/s; `None` without load.
+    pub bandwidth: Option<Figure>,
+    /// The chaser's latency in nanoseconds.
+    pub latency: Figure,
+}
+
+impl LoadedPoint {
+    /// The bandwidth in GB/s, 0 without load.
+    #[must_use]
+    pub fn bandwidth_gb_per_s(&self) -> f64 {
+        self.bandwidth.as_ref().map_or(0.0, |figure| figure.median)
+    }
+}
+
+/// Latency over bandwidth of one chaser and its load workers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedCurve<'a> {
+    /// A cell of the curve: all of it but the delay holds for every point.
+    pub cell: &'a LoadedCell,
+    /// The points in order of rising load.
+    pub points: Vec<LoadedPoint>,
+    /// Where latency first reaches [`KNEE_FACTOR`] times that of the first point.
+    pub knee: Option<Knee>,
+}
+
+/// Every loaded curve of a run.
+#[must_use]
+pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
+    let mut curves: Vec<LoadedCurve<'a>> = Vec::new();
+    for summary in cells {
+        let (Some(cell), Some(latency)) = (summary.loaded(), summary.figure(Metric::Latency))
+        else {
+            continue;
+        };
+        let bandwidth = summary.figure(Metric::Bandwidth).cloned();
+        if cell.delay.is_some() && bandwidth.is_none() {
+            continue;
+        }
+        let point = LoadedPoint {
+            cell: summary.cell.id.clone(),
+            delay: cell.delay,
+            bandwidth,
+            latency: latency.clone(),
+        };
+        match curves.iter_mut().find(|curve| is_same(curve.cell, cell)) {
+            Some(curve) => curve.points.push(point),
+            None => curves.push(LoadedCurve {
+                cell,
+                points: vec![point],
+                knee: None,
+            }),
+        }
+    }
+    for curve in &mut curves {
+        // No load comes first, then the longest pause.
+        curve
+            .points
+            .sort_by_key(|point| point.delay.map(core::cmp::Reverse));
+        curve.knee = find_knee(&curve.points);
+    }
+    curves
+}
+
+/// Whether two cells differ in delay only. Without load the load workers play no
+/// part, so the idle cell may list none.
+fn is_same(a: &LoadedCell, b: &LoadedCell) -> bool {
+    let load = a.load == b.load || a.load.is_empty() || b.load.is_empty();
+    load && (a.chaser, a.kernel, a.size_bytes, a.pages)
+        == (b.chaser, b.kernel, b.size_bytes, b.pages)
+}
+
+fn find_knee(points: &[LoadedPoint]) -> Option<Knee> {
+    let load_points: Vec<LoadPoint> = points
+        .iter()
+        .map(|point| LoadPoint {
+            bandwidth: point.bandwidth_gb_per_s(),
+            latency_ns: point.latency.median,
+        })
+        .collect();
+    knee(&load_points, KNEE_FACTOR).ok().flatten()
+}

@@ -1,0 +1,246 @@
+//! Matrices: something measured between every two of something.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_record::{AccessPattern, CellId, LatencyCell, Metric, Pages, Team, Unit};
+use numalab_stats::{Interval, Sample};
+use numalab_topology::{CpuId, Machine, NodeId};
+
+use super::cell::CellSummary;
+
+/// What a row or a column of a matrix stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Axis {
+    /// A cpu.
+    Cpu,
+    /// A node.
+    Node,
+}
+
+impl Axis {
+    /// The word for one of them.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cpu => "cpu",
+            Self::Node => "node",
+        }
+    }
+}
+
+/// One entry of a matrix.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The value in the matrix's unit.
+    pub value: f64,
+    /// Of one cell its 95 % interval; of several cells the range of their values.
+    pub spread: Option<Interval>,
+    /// The cells it was made of.
+    pub cells: Vec<CellId>,
+}
+
+/// Values between rows and columns.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Matrix {
+    /// The unit of the values.
+    pub unit: Unit,
+    /// What rows are.
+    pub rows_are: Axis,
+    /// The rows' numbers, smallest first.
+    pub rows: Vec<u32>,
+    /// What columns are.
+    pub columns_are: Axis,
+    /// The columns' numbers, smallest first.
+    pub columns: Vec<u32>,
+    /// `entries[row][column]`; `None` where nothing was measured.
+    pub entries: Vec<Vec<Option<Entry>>>,
+}
+
+impl Matrix {
+    /// The matrix of these values; an entry with several values gets their
+    /// median and range.
+    #[must_use]
+    pub fn of(unit: Unit, rows_are: Axis, columns_are: Axis, values: Vec<Value>) -> Self {
+        let unique = |numbers: BTreeSet<u32>| numbers.into_iter().collect::<Vec<u32>>();
+        let rows = unique(values.iter().map(|value| value.row).collect());
+        let columns = unique(values.iter().map(|value| value.column).collect());
+        let mut groups: BTreeMap<(u32, u32), Vec<Value>> = BTreeMap::new();
+        for value in values {
+            groups
+                .entry((value.row, value.column))
+                .or_default()
+                .push(value);
+        }
+        let entries = rows
+            .iter()
+            .map(|&row| {
+                let entry = |&column: &u32| groups.remove(&(row, column)).and_then(merge);
+                columns.iter().map(entry).collect()
+            })
+            .collect();
+        Self {
+            unit,
+            rows_are,
+            rows,
+            columns_are,
+            columns,
+            entries,
+        }
+    }
+
+    /// The entry of a row and a column by their numbers.
+    #[must_use]
+    pub fn get(&self, row: u32, column: u32) -> Option<&Entry> {
+        let row = self.rows.binary_search(&row).ok()?;
+        let column = self.columns.binary_search(&column).ok()?;
+        self.entries[row][column].as_ref()
+    }
+
+    /// The smallest and largest value.
+    #[must_use]
+    pub fn range(&self) -> Option<Interval> {
+        let values = self.entries.iter().flatten().flatten();
+        values.map(|entry| entry.value).fold(None, |range, value| {
+            let (lo, hi) = range.map_or((value, value), |range: Interval| (range.lo, range.hi));
+            Some(Interval {
+                lo: lo.min(value),
+                hi: hi.max(value),
+            })
+        })
+    }
+
+    /// Whether there is nothing to compare: fewer than two entries.
+    #[must_use]
+    pub fn is_trivial(&self) -> bool {
+        self.entries.iter().flatten().flatten().count() < 2
+    }
+}
+
+/// One value on its way into a matrix.
+#[derive(Clone, Debug)]
+pub struct Value {
+    /// The row's number.
+    pub row: u32,
+    /// The column's number.
+    pub column: u32,
+    /// What was measured.
+    pub entry: Entry,
+}
+
+impl Value {
+    /// The figure of `metric` of a cell, scaled by `factor`; `None` if it has none.
+    #[must_use]
+    pub fn of(cell: &CellSummary<'_>, metric: Metric, row: u32, column: u32) -> Option<Self> {
+        let figure = cell.figure(metric)?;
+        let entry = Entry {
+            value: figure.median,
+            spread: figure.interval,
+            cells: vec![cell.cell.id.clone()],
+        };
+        Some(Self { row, column, entry })
+    }
+}
+
+fn merge(values: Vec<Value>) -> Option<Entry> {
+    if let [single] = values.as_slice() {
+        return Some(single.entry.clone());
+    }
+    let cells = values.iter().flat_map(|value| value.entry.cells.clone());
+    let cells = cells.collect();
+    let numbers: Vec<f64> = values.iter().map(|value| value.entry.value).collect();
+    let sample = Sample::new(numbers).ok()?;
+    let spread = Some(Interval {
+        lo: sample.min(),
+        hi: sample.max(),
+    });
+    Some(Entry {
+        value: sample.median(),
+        spread,
+        cells,
+    })
+}
+
+/// Latency from every measured cpu to every measured node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LatencyMatrix {
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages.
+    pub pages: Pages,
+    /// Who chased at the same time.
+    pub team: Team,
+    /// By cpu and node of the memory.
+    pub by_cpu: Matrix,
+    /// By node of the cpu and node of the memory: the median over the node's cpus.
+    pub by_node: Matrix,
+}
+
+type Chase = (AccessPattern, u64, Pages);
+
+/// The matrix of each team: of the latency cells that differ in worker only, the
+/// largest group; of equals, the largest size.
+#[must_use]
+pub fn latency_matrices(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<LatencyMatrix> {
+    [Team::Serial, Team::Concurrent]
+        .into_iter()
+        .filter_map(|team| latency_matrix(cells, machine, team))
+        .collect()
+}
+
+fn latency_matrix(
+    cells: &[CellSummary<'_>],
+    machine: &Machine,
+    team: Team,
+) -> Option<LatencyMatrix> {
+    let mut groups: BTreeMap<Chase, Vec<(&CellSummary<'_>, &LatencyCell)>> = BTreeMap::new();
+    for cell in cells {
+        let Some(latency) = cell.latency().filter(|latency| latency.team == team) else {
+            continue;
+        };
+        if cell.figure(Metric::Latency).is_some() {
+            let chase = (latency.pattern, latency.size_bytes, latency.pages);
+            groups.entry(chase).or_default().push((cell, latency));
+        }
+    }
+    let workers = |group: &[(&CellSummary<'_>, &LatencyCell)]| {
+        let distinct: BTreeSet<_> = group.iter().map(|(_, latency)| latency.worker).collect();
+        distinct.len()
+    };
+    let (chase, group) = groups
+        .into_iter()
+        .max_by_key(|(chase, group)| (workers(group), chase.1, chase.2))?;
+    if workers(&group) < 2 {
+        return None;
+    }
+    let by_cpu = group.iter().filter_map(|(cell, latency)| {
+        let worker = latency.worker;
+        Value::of(cell, Metric::Latency, worker.cpu.0, worker.node.0)
+    });
+    let by_node = group.iter().filter_map(|(cell, latency)| {
+        let node = node_of(cell, machine, latency.worker.cpu)?;
+        Value::of(cell, Metric::Latency, node.0, latency.worker.node.0)
+    });
+    let unit = Metric::Latency.unit();
+    Some(LatencyMatrix {
+        pattern: chase.0,
+        size_bytes: chase.1,
+        pages: chase.2,
+        team,
+        by_cpu: Matrix::of(unit, Axis::Cpu, Axis::Node, by_cpu.collect()),
+        by_node: Matrix::of(unit, Axis::Node, Axis::Node, by_node.collect()),
+    })
+}
+
+/// The node of a cpu: as the machine says, or else as the cell's placement proved.
+pub(super) fn node_of(cell: &CellSummary<'_>, machine: &Machine, cpu: CpuId) -> Option<NodeId> {
+    let proven = || {
+        let placement = cell
+            .placements
+            .iter()
+            .find(|placement| placement.cpu == cpu);
+        placement.and_then(|placement| placement.cpu_node)
+    };
+    machine.cpu(cpu).and_then(|cpu| cpu.node).or_else(proven)
+}

@@ -1,0 +1,179 @@
+//! What a run found, ready to be shown.
+
+mod bandwidth;
+mod c2c;
+mod cell;
+mod curve;
+mod loaded;
+mod matrix;
+mod oddity;
+mod proof;
+mod remote;
+mod sentences;
+mod walk;
+
+use numalab_record::{Document, Experiment, Metric, Run};
+use numalab_topology::CpuId;
+
+pub use bandwidth::{BandwidthRow, Bandwidths};
+pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
+pub use cell::{CellSummary, Figure, MetricFigures, State};
+pub use curve::{Curve, CurvePoint, Level, LevelName};
+pub use loaded::{LoadedCurve, LoadedPoint};
+pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
+pub use oddity::{Oddity, OddityKind};
+pub use proof::Proof;
+pub use remote::{Remote, RemoteCost, RemotePair};
+pub use walk::PageWalk;
+
+pub(crate) use proof::is_on_node;
+pub(crate) use sentences::{cycles, remote_tile};
+
+/// How far a run came, in cells and windows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Cells planned.
+    pub planned: usize,
+    /// Cells whose interval became narrow enough.
+    pub precise: usize,
+    /// Cells whose budget ended first.
+    pub budget_spent: usize,
+    /// Cells that could not be measured.
+    pub failed: usize,
+    /// Cells that the run did not finish.
+    pub unmeasured: usize,
+    /// Windows with a finite value, of all metrics.
+    pub windows: usize,
+    /// Those of them that were disturbed.
+    pub disturbed: usize,
+}
+
+impl Progress {
+    /// The share of windows that were disturbed, 0 to 1.
+    #[must_use]
+    pub fn disturbed_share(&self) -> f64 {
+        crate::number::ratio_of(self.disturbed, self.windows)
+    }
+
+    fn of(cells: &[CellSummary<'_>]) -> Self {
+        let mut progress = Self {
+            planned: cells.len(),
+            ..Self::default()
+        };
+        for cell in cells {
+            match cell.state {
+                State::Precise => progress.precise += 1,
+                State::BudgetSpent => progress.budget_spent += 1,
+                State::Failed(_) => progress.failed += 1,
+                State::Unmeasured => progress.unmeasured += 1,
+            }
+            for figures in &cell.figures {
+                progress.windows += figures.windows;
+                progress.disturbed += figures.disturbed;
+            }
+        }
+        progress
+    }
+}
+
+/// The core of one cpu.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Core {
+    /// The cpu.
+    pub cpu: CpuId,
+    /// L1 load-to-use as a multiple of one dependent add.
+    pub load_to_use: Option<Figure>,
+    /// The core clock in GHz.
+    pub clock_ghz: Option<Figure>,
+}
+
+/// What a run found.
+#[derive(Clone, Debug)]
+pub struct Summary<'a> {
+    /// The run.
+    pub run: &'a Run,
+    /// What a remote access costs; where the caches end; what is odd.
+    pub sentences: [String; 3],
+    /// Everything odd, what casts most doubt first.
+    pub oddities: Vec<Oddity>,
+    /// How far the run came.
+    pub progress: Progress,
+    /// Every cell's figures, in the plan's order.
+    pub cells: Vec<CellSummary<'a>>,
+    /// The cores measured.
+    pub cores: Vec<Core>,
+    /// Latency over size, the curve with most points first.
+    pub curves: Vec<Curve>,
+    /// What page walks cost.
+    pub walks: Vec<PageWalk>,
+    /// Latency from cpus to nodes, serial before concurrent.
+    pub matrices: Vec<LatencyMatrix>,
+    /// Local and remote cost.
+    pub remote: Remote,
+    /// Bandwidths.
+    pub bandwidth: Bandwidths<'a>,
+    /// Latency under load.
+    pub loaded: Vec<LoadedCurve<'a>>,
+    /// Cache lines between cpus.
+    pub c2c: CoreToCore,
+    /// Placement proofs, counted.
+    pub proof: Proof,
+}
+
+impl<'a> Summary<'a> {
+    /// What the run of `document` found. Failed cells and cells that an interrupted
+    /// run did not finish have no proven placement and give no figures.
+    #[must_use]
+    pub fn of(document: &'a Document) -> Self {
+        let run = &document.run;
+        let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
+        let matrices = matrix::latency_matrices(&cells, &run.machine);
+        let mut summary = Self {
+            run,
+            sentences: Default::default(),
+            oddities: Vec::new(),
+            progress: Progress::of(&cells),
+            cores: cores(&cells),
+            curves: curve::curves(&cells, &run.machine),
+            walks: walk::page_walks(&cells),
+            remote: remote::remote(&matrices, &run.machine),
+            matrices,
+            bandwidth: Bandwidths::of(&cells, &run.machine),
+            loaded: loaded::loaded_curves(&cells),
+            c2c: CoreToCore::of(&cells, &run.machine),
+            proof: Proof::of(&cells),
+            cells,
+        };
+        summary.oddities = oddity::oddities(&summary);
+        summary.sentences = sentences::sentences(&summary);
+        summary
+    }
+
+    /// The core clock of `cpu` in GHz, if it was measured.
+    #[must_use]
+    pub fn clock_ghz(&self, cpu: CpuId) -> Option<f64> {
+        let core = self.cores.iter().find(|core| core.cpu == cpu)?;
+        core.clock_ghz.as_ref().map(|figure| figure.median)
+    }
+
+    /// The name of the machine: host name, or else processor, or else nothing known.
+    #[must_use]
+    pub fn machine_name(&self) -> &'a str {
+        let fact = |name| self.run.environment.facts.get(name).map(String::as_str);
+        fact("hostname")
+            .or_else(|| fact("cpu_model"))
+            .unwrap_or("this machine")
+    }
+}
+
+fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
+    let core = |cell: &CellSummary<'_>| match cell.cell.experiment {
+        Experiment::Core { cpu } if cell.counts() => Some(Core {
+            cpu,
+            load_to_use: cell.figure(Metric::LoadToUse).cloned(),
+            clock_ghz: cell.figure(Metric::CoreClock).cloned(),
+        }),
+        _ => None,
+    };
+    cells.iter().filter_map(core).collect()
+}

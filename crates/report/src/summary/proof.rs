@@ -1,0 +1,101 @@
+//! Whether everything was measured where it should be.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{Experiment, Pages, Placement};
+use numalab_topology::CpuSet;
+
+use super::cell::CellSummary;
+
+/// Bytes in a 2 MiB page.
+const HUGE_2M_BYTES: u64 = 2 << 20;
+/// Bytes in a 1 GiB page.
+const HUGE_1G_BYTES: u64 = 1 << 30;
+
+/// The placement proofs of a run, counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proof {
+    /// Workers with a proof.
+    pub workers: usize,
+    /// Those whose affinity was read back as just their cpu.
+    pub pinned: usize,
+    /// Those whose every page looked at lay on the node asked for.
+    pub on_node: usize,
+    /// Pages looked at.
+    pub pages_checked: u64,
+    /// Bytes behind pages of each size in bytes.
+    pub bytes_per_page_size: BTreeMap<u64, u64>,
+    /// Cells that asked for huge pages and ended.
+    pub huge_cells: usize,
+    /// Those of them with less than nine tenths of their bytes on huge pages.
+    pub not_huge_cells: usize,
+}
+
+impl Proof {
+    /// The proofs of a run.
+    #[must_use]
+    pub fn of(cells: &[CellSummary<'_>]) -> Self {
+        let mut proof = Self::default();
+        for cell in cells.iter().filter(|cell| cell.counts()) {
+            for placement in cell.placements {
+                proof.add(placement);
+            }
+            if let Some(least) = huge_page_bytes(&cell.cell.experiment) {
+                let is_huge = |placement: &Placement| is_backed_by(placement, least);
+                proof.huge_cells += 1;
+                proof.not_huge_cells += usize::from(!cell.placements.iter().all(is_huge));
+            }
+        }
+        proof
+    }
+
+    /// Workers that were not where they should be, or whose memory was not.
+    #[must_use]
+    pub fn misplaced(&self) -> usize {
+        self.workers - self.pinned.min(self.on_node)
+    }
+
+    fn add(&mut self, placement: &Placement) {
+        self.workers += 1;
+        let wanted = CpuSet::from_iter([placement.cpu]);
+        self.pinned += usize::from(placement.affinity == wanted);
+        self.on_node += usize::from(is_on_node(placement));
+        self.pages_checked = self.pages_checked.saturating_add(placement.pages_checked);
+        for (&page_bytes, &bytes) in &placement.bytes_per_page_size {
+            let sum = self.bytes_per_page_size.entry(page_bytes).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+}
+
+/// Whether every page looked at lay on the node that was asked for.
+#[must_use]
+pub fn is_on_node(placement: &Placement) -> bool {
+    let mut nodes = placement.pages_per_node.iter();
+    nodes.all(|(&node, &pages)| node == placement.memory_node || pages == 0)
+}
+
+/// The size of the huge pages that an experiment asks for, if it does.
+fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
+    let pages = match experiment {
+        // Below 2 MiB there is no huge page to be had.
+        Experiment::Latency(cell) => (cell.size_bytes >= HUGE_2M_BYTES).then_some(cell.pages)?,
+        Experiment::Bandwidth(cell) => cell.pages,
+        Experiment::Loaded(cell) => cell.pages,
+        Experiment::C2c(_) | Experiment::Core { .. } => return None,
+    };
+    match pages {
+        Pages::Base => None,
+        Pages::Transparent | Pages::Huge2M => Some(HUGE_2M_BYTES),
+        Pages::Huge1G => Some(HUGE_1G_BYTES),
+    }
+}
+
+fn is_backed_by(placement: &Placement, least_page_bytes: u64) -> bool {
+    let sum = |pages: &mut dyn Iterator<Item = (&u64, &u64)>| {
+        pages.fold(0_u64, |sum, (_, &bytes)| sum.saturating_add(bytes))
+    };
+    let all = sum(&mut placement.bytes_per_page_size.iter());
+    let huge = sum(&mut placement.bytes_per_page_size.range(least_page_bytes..));
+    huge >= all - all / 10
+}

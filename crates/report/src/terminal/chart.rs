@@ -1,0 +1,131 @@
+//! Charts of block characters.
+
+use super::layout::{WIDTH, cut};
+use super::style::Style;
+use crate::number::{figure, size};
+use crate::section::{BarGroup, Chart};
+use crate::summary::{Curve, LoadedCurve};
+
+/// Eighths of a character cell (Unicode block elements).
+const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const RIGHTWARD: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
+/// Rows of the curve.
+const CURVE_ROWS: usize = 6;
+/// Characters of a bar's label, and of a full bar.
+const LABEL_WIDTH: usize = 22;
+const BAR_WIDTH: usize = 40;
+
+/// The chart as text, or nothing where the table does as well.
+pub(super) fn chart(chart: &Chart<'_>, style: Style) -> String {
+    match chart {
+        Chart::None | Chart::Heatmap(_) => String::new(),
+        Chart::Curves(curves) => curves.first().map_or_else(String::new, |c| curve(c, style)),
+        Chart::Bars(groups) => bars(groups, style),
+        Chart::Loaded(curve) => loaded(curve, style),
+    }
+}
+
+/// How full `value` is between `low` and `high`, in eighths of `cells` characters,
+/// at least one.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    clippy::cast_precision_loss,
+    reason = "clamped to 1..=8 * cells, a few hundred"
+)]
+fn eighths(value: f64, low: f64, high: f64, cells: usize) -> usize {
+    let most = (cells * 8) as f64;
+    let share = (value - low) / (high - low);
+    let share = if share.is_finite() { share } else { 1.0 };
+    (share * most).round().clamp(1.0, most) as usize
+}
+
+/// Latency over size: a column a size, latency on a logarithmic scale.
+fn curve(curve: &Curve, style: Style) -> String {
+    let logs: Vec<f64> = curve
+        .points
+        .iter()
+        .map(|point| point.figure.median.max(f64::MIN_POSITIVE).ln())
+        .collect();
+    let low = logs.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let room = WIDTH - 10;
+    let columns = &logs[logs.len().saturating_sub(room)..];
+    let repeat = (room / columns.len().max(1)).clamp(1, 2);
+    let mut out = String::new();
+    for row in (0..CURVE_ROWS).rev() {
+        let label = match row {
+            0 => figure(low.exp()),
+            row if row + 1 == CURVE_ROWS => figure(high.exp()),
+            _ => String::new(),
+        };
+        let cells: String = columns
+            .iter()
+            .flat_map(|&log| {
+                let filled = eighths(log, low, high, CURVE_ROWS).saturating_sub(row * 8);
+                let cell = match filled {
+                    0 => ' ',
+                    filled => UPWARD[filled.min(8) - 1],
+                };
+                core::iter::repeat_n(cell, repeat)
+            })
+            .collect();
+        let unit = if label.is_empty() { "  " } else { "ns" };
+        out.push_str(&format!(
+            "{label:>6} {unit} {}\n",
+            style.mark(cells.trim_end())
+        ));
+    }
+    let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
+        return out;
+    };
+    let (first, last) = (size(first.size_bytes), size(last.size_bytes));
+    let width = (columns.len() * repeat).max(first.len() + last.len() + 1) - first.len();
+    out.push_str(&format!("{:10}{first}{last:>width$}\n", ""));
+    out
+}
+
+fn bars(groups: &[BarGroup], style: Style) -> String {
+    let bars = groups.iter().flat_map(|group| &group.bars);
+    let most = bars.map(|bar| bar.figure.median).fold(0.0, f64::max);
+    let mut out = String::new();
+    for group in groups {
+        out.push_str(&format!("{}\n", cut(&group.title, WIDTH)));
+        for bar in &group.bars {
+            let value = bar.figure.median;
+            out.push_str(&bar_line(
+                &bar.label,
+                value,
+                most,
+                &format!("{}", bar.unit),
+                style,
+            ));
+        }
+    }
+    out
+}
+
+fn bar_line(label: &str, value: f64, most: f64, unit: &str, style: Style) -> String {
+    let filled = eighths(value, 0.0, most, BAR_WIDTH);
+    let mut bar = "█".repeat(filled / 8);
+    if filled % 8 > 0 {
+        bar.push(RIGHTWARD[filled % 8 - 1]);
+    }
+    let label = cut(label, LABEL_WIDTH);
+    format!(
+        "  {label:<LABEL_WIDTH$} {} {} {unit}\n",
+        style.mark(&bar),
+        figure(value)
+    )
+}
+
+/// A bar of latency for each load, with the bandwidth as its label.
+fn loaded(curve: &LoadedCurve<'_>, style: Style) -> String {
+    let latencies = curve.points.iter().map(|point| point.latency.median);
+    let most = latencies.fold(0.0, f64::max);
+    let line = |point: &crate::summary::LoadedPoint| {
+        let label = format!("at {:>6} GB/s", figure(point.bandwidth_gb_per_s()));
+        bar_line(&label, point.latency.median, most, "ns", style)
+    };
+    curve.points.iter().map(line).collect()
+}

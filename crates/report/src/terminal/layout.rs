@@ -1,0 +1,148 @@
+//! Words and tables within 80 columns.
+
+use super::style::Style;
+use crate::table::{Align, Table, one_line};
+
+/// The width that every text keeps to.
+pub(crate) const WIDTH: usize = 80;
+/// A column of words is cut behind this many characters.
+const WIDEST_COLUMN: usize = 56;
+const GAP: &str = "  ";
+
+/// `text` broken at spaces into lines of at most [`WIDTH`], each begun with
+/// `indent` spaces except the first; longer words are broken where they must.
+pub(crate) fn wrap(text: &str, indent: usize) -> String {
+    let text = one_line(text);
+    let mut out = String::new();
+    let mut column = 0;
+    for word in text.split_whitespace() {
+        let mut word: Vec<char> = word.chars().collect();
+        if column > indent && column + 1 + word.len() > WIDTH {
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+        } else if column > 0 && column != indent {
+            out.push(' ');
+            column += 1;
+        }
+        while column + word.len() > WIDTH {
+            let rest = word.split_off(WIDTH - column);
+            out.extend(word);
+            out.push('\n');
+            out.push_str(&" ".repeat(indent));
+            column = indent;
+            word = rest;
+        }
+        column += word.len();
+        out.extend(word);
+    }
+    out
+}
+
+/// The table within [`WIDTH`] columns: where its columns do not fit side by side,
+/// it is continued below with its first column again.
+pub(crate) fn table(table: &Table, style: Style) -> String {
+    let widths = widths(table);
+    let mut out = String::new();
+    for band in bands(&widths) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        let heading: Vec<String> = table.columns.iter().map(|c| c.name.clone()).collect();
+        out.push_str(&style.faint(&line(table, &heading, &band, &widths)));
+        out.push('\n');
+        for row in &table.rows {
+            out.push_str(&line(table, row, &band, &widths));
+            out.push('\n');
+        }
+    }
+    out
+}
+
+fn widths(table: &Table) -> Vec<usize> {
+    let width = |(at, column): (usize, &crate::table::Column)| {
+        let cells = table.rows.iter().filter_map(|row| row.get(at));
+        let widest = cells.map(|cell| cell.chars().count()).max().unwrap_or(0);
+        widest.max(column.name.chars().count()).min(WIDEST_COLUMN)
+    };
+    table.columns.iter().enumerate().map(width).collect()
+}
+
+/// Groups of columns that fit side by side; each begins with column 0.
+fn bands(widths: &[usize]) -> Vec<Vec<usize>> {
+    let Some((&first, rest)) = widths.split_first() else {
+        return Vec::new();
+    };
+    let mut bands = vec![vec![0]];
+    let mut used = first;
+    for (at, &width) in rest.iter().enumerate() {
+        if used + GAP.len() + width > WIDTH && used > first {
+            bands.push(vec![0]);
+            used = first;
+        }
+        if let Some(band) = bands.last_mut() {
+            band.push(at + 1);
+        }
+        used += GAP.len() + width;
+    }
+    bands
+}
+
+fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> String {
+    let mut out = String::new();
+    for (position, &at) in band.iter().enumerate() {
+        let room = WIDTH.saturating_sub(out.chars().count());
+        if position > 0 {
+            out.push_str(GAP);
+        }
+        let room = room.saturating_sub(if position > 0 { GAP.len() } else { 0 });
+        let text = row.get(at).map_or("", String::as_str);
+        let text = cut(&one_line(text), widths[at].min(room));
+        let width = widths[at].min(room);
+        match table.columns[at].align {
+            Align::Left => out.push_str(&format!("{text:<width$}")),
+            Align::Right => out.push_str(&format!("{text:>width$}")),
+        }
+    }
+    out.trim_end().to_owned()
+}
+
+/// `text` in at most `width` characters; an ellipsis shows that it was longer.
+pub(crate) fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let kept: String = text.chars().take(width.saturating_sub(1)).collect();
+    format!("{kept}…")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_table_wider_than_the_terminal_goes_on_below() {
+        let wide = (0..30).fold(Table::new("").words("node"), |table, column| {
+            table.figures(format!("{column:>4}"))
+        });
+        let text = table(&wide.rows([vec!["x".to_owned(); 31]]), Style::Plain);
+        assert!(
+            text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{text}"
+        );
+        assert_eq!(text.matches("node").count(), 3, "{text}");
+    }
+
+    proptest! {
+        #[test]
+        fn wrapped_text_keeps_every_character_and_the_width(text in "\\PC{0,400}", indent in 0..20_usize) {
+            let wrapped = wrap(&text, indent);
+            for line in wrapped.lines() {
+                prop_assert!(line.chars().count() <= WIDTH);
+            }
+            let words = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
+            prop_assert_eq!(words(&wrapped), words(&text));
+        }
+    }
+}
