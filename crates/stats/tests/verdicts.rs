@@ -149,9 +149,16 @@ fn ties_on_a_coarse_clock_are_tested_exactly() {
     );
     // Six differences of one sign beside a zero, which is dropped: 2 / 2^6.
     assert_eq!(found.difference.p, 2.0 / 64.0);
+    assert_eq!(found.verdict, Verdict::Better);
+    // With two more zeros the interval of the effect reaches zero, and the two must agree.
+    let found = paired(
+        &[3.0, 3.0, 3.0, 4.0, 4.0, 3.0, 4.0, 2.0, 2.0],
+        &[2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 3.0, 2.0, 2.0],
+    );
+    assert_eq!(found.difference.p, 2.0 / 64.0);
     assert!(
         matches!(found.verdict, Verdict::Inconclusive { .. }),
-        "zero touches the interval"
+        "{found:?}"
     );
 }
 
