@@ -140,15 +140,16 @@ Examples:
   numalab latency                          curve over sizes, then the cpu x node matrix
   numalab latency --size 256M --per node   node x node, one cpu for each node
   numalab latency --size=1-16384           the sizes in MB, powers of two
-  numalab latency --size 1G --pages 4k --pattern page-local
+  numalab latency --size 1G --pages 4k     page walks included
   numalab latency --size 512M --concurrent all cpus at once: interference")]
 pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES")]
     pub size: Option<SizeList>,
-    /// The order of visits: random, page-local, stride:N, sequential
-    #[arg(long, value_name = "PATTERN", default_value = "random", value_parser = value::pattern)]
-    pub pattern: AccessPattern,
+    /// The order of visits: page-local (random, but each load hits the TLB), random,
+    /// stride:N, sequential [default: page-local on large pages, random on 4k]
+    #[arg(long, value_name = "PATTERN", value_parser = value::pattern)]
+    pub pattern: Option<AccessPattern>,
     /// Who stands for a node: each of its cpus, or the first
     #[arg(long, value_enum, default_value_t = Per::Cpu)]
     pub per: Per,

@@ -11,7 +11,7 @@ use numalab_topology::Machine;
 use crate::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, MatrixShape, Scope, all_workers, bandwidth_cells,
     bandwidth_matrix, c2c_cells, c2c_pairs, cell, curve_sizes, isa_name, latency_cells,
-    loaded_cells, matrix_workers,
+    loaded_cells, matrix_workers, plain_pattern,
 };
 
 /// How much is measured.
@@ -53,8 +53,8 @@ impl<'a> MeasurePlan<'a> {
     pub fn first_phase(&self) -> Vec<Cell> {
         let worker = self.first_worker();
         let mut cells = vec![cell(Experiment::Core { cpu: worker.cpu })];
-        let spec = self.latency(AccessPattern::Random, self.pages);
-        cells.extend(latency_cells(&[worker], &self.curve_sizes(), spec));
+        let sizes = self.curve_sizes();
+        cells.extend(latency_cells(&[worker], &sizes, self.plain_latency()));
         cells
     }
 
@@ -87,6 +87,10 @@ impl<'a> MeasurePlan<'a> {
         let pairs = c2c_pairs(self.machine, &self.scope, pairs);
         cells.extend(c2c_cells(self.machine, &self.scope, &pairs));
         cells
+    }
+
+    fn plain_latency(&self) -> LatencySpec {
+        self.latency(plain_pattern(self.pages), self.pages)
     }
 
     fn latency(&self, pattern: AccessPattern, pages: Pages) -> LatencySpec {
@@ -126,8 +130,7 @@ impl<'a> MeasurePlan<'a> {
             _ => MatrixShape::PerNode,
         };
         let workers = matrix_workers(self.machine, &self.scope, shape);
-        let spec = self.latency(AccessPattern::Random, self.pages);
-        latency_cells(&workers, &[size_bytes], spec)
+        latency_cells(&workers, &[size_bytes], self.plain_latency())
     }
 
     /// Random and page-local chases on base pages and on the large ones.
@@ -151,7 +154,7 @@ impl<'a> MeasurePlan<'a> {
         let Experiment::Latency(LatencyCell { pattern, pages, .. }) = cell.experiment else {
             return false;
         };
-        pattern == AccessPattern::Random && pages == self.pages
+        pattern == plain_pattern(self.pages) && pages == self.pages
     }
 
     /// All cpus chasing at once, each in its nearest memory.

@@ -12,7 +12,7 @@ use numalab_record::{AccessPattern, Cell, CellId, Experiment, IsaName, Team, Wor
 pub use bandwidth::{BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix};
 pub use c2c::{c2c_cells, c2c_pairs};
 pub use estimate::{estimate_cell, estimate_plan};
-pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers};
+pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
 pub use loaded::{LoadedSpec, loaded_cells};
 pub use scope::{MatrixShape, Scope, ScopeError};
 
@@ -61,7 +61,7 @@ fn name(experiment: &Experiment) -> String {
 /// The name of an instruction set in cells: `avx512`.
 #[must_use]
 pub fn isa_name(isa: numalab_membench::Isa) -> IsaName {
-    IsaName(isa.to_string().to_lowercase())
+    IsaName(isa.to_string().to_lowercase().replace('-', ""))
 }
 
 fn worker_name(worker: WorkerPlan) -> String {

@@ -1,7 +1,9 @@
 //! `numalab latency`.
 
 use numalab_measure::beyond_caches;
-use numalab_measure::plan::{LatencySpec, curve_sizes, latency_cells, matrix_workers};
+use numalab_measure::plan::{
+    LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern,
+};
 use numalab_record::{Cell, Team, WorkerPlan};
 
 use super::measuring::{Ground, deliver, print_plan, run_plan};
@@ -63,5 +65,6 @@ fn matrix(args: &LatencyArgs, ground: &Ground, sizes: &[u64]) -> Vec<Cell> {
 }
 
 fn spec(args: &LatencyArgs, ground: &Ground, team: Team) -> LatencySpec {
-    LatencySpec { pattern: args.pattern, pages: ground.pages, team }
+    let pattern = args.pattern.unwrap_or_else(|| plain_pattern(ground.pages));
+    LatencySpec { pattern, pages: ground.pages, team }
 }

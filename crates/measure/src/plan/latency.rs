@@ -17,6 +17,13 @@ pub struct LatencySpec {
     pub team: Team,
 }
 
+/// The order of visits that shows memory and caches alone: random where every load
+/// still hits the TLB, which takes large pages; else random over everything.
+#[must_use]
+pub fn plain_pattern(pages: Pages) -> AccessPattern {
+    if pages == Pages::Base { AccessPattern::Random } else { AccessPattern::PageLocal }
+}
+
 /// Sizes from `from` to `to` bytes, two per octave (every power of two and its
 /// one and a half), both ends included; `from` and `to` are at least 4 KiB.
 #[must_use]
