@@ -163,10 +163,7 @@ impl<'a> MeasurePlan<'a> {
         if workers.len() < 2 || self.effort == Effort::Quick {
             return Vec::new();
         }
-        let spec = LatencySpec {
-            team: Team::Concurrent,
-            ..self.latency(AccessPattern::Random, self.pages)
-        };
+        let spec = LatencySpec { team: Team::Concurrent, ..self.plain_latency() };
         latency_cells(&workers, &[size_bytes], spec)
     }
 
