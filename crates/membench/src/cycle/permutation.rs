@@ -166,9 +166,9 @@ impl Permutation {
 
     #[inline(always)]
     fn join_batch(&self, cells: &Cells<BATCH>, elements: &mut [u64; BATCH]) {
-        for at in 0..BATCH {
+        for (element, at) in elements.iter_mut().zip(0..BATCH) {
             // A row of all ones makes a cell far beyond the last.
-            elements[at] = self.cell(cells.rows[at] | cells.lost[at], cells.columns[at]);
+            *element = self.cell(cells.rows[at] | cells.lost[at], cells.columns[at]);
         }
     }
 

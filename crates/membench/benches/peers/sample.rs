@@ -1,0 +1,81 @@
+//! Medians and how far the values lie apart.
+
+use std::fmt;
+
+/// The median of a sample, with the quarter of it below and above.
+pub struct Summary {
+    pub median: f64,
+    low: f64,
+    high: f64,
+    digits: usize,
+}
+
+impl Summary {
+    pub fn of(mut values: Vec<f64>, digits: usize) -> Summary {
+        values.sort_by(f64::total_cmp);
+        let at = |share: usize| values[(values.len() - 1) * share / 4];
+        Summary {
+            median: at(2),
+            low: at(1),
+            high: at(3),
+            digits,
+        }
+    }
+}
+
+impl fmt::Display for Summary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.digits;
+        write!(
+            f,
+            "{:.digits$} ({:.digits$}-{:.digits$})",
+            self.median, self.low, self.high
+        )
+    }
+}
+
+/// Values of two things taken in turn, so that what disturbs one disturbs the other.
+#[derive(Default)]
+pub struct Paired {
+    ours: Vec<f64>,
+    theirs: Vec<f64>,
+}
+
+impl Paired {
+    /// Takes `pairs` values of each, the two in changing order.
+    pub fn take(
+        pairs: usize,
+        mut ours: impl FnMut() -> f64,
+        mut theirs: impl FnMut() -> f64,
+    ) -> Paired {
+        let mut paired = Paired::default();
+        for pair in 0..pairs {
+            if pair % 2 == 0 {
+                paired.ours.push(ours());
+                paired.theirs.push(theirs());
+            } else {
+                paired.theirs.push(theirs());
+                paired.ours.push(ours());
+            }
+        }
+        paired
+    }
+
+    pub fn ours(&self, digits: usize) -> Summary {
+        Summary::of(self.ours.clone(), digits)
+    }
+
+    pub fn theirs(&self, digits: usize) -> Summary {
+        Summary::of(self.theirs.clone(), digits)
+    }
+
+    /// Ours as a multiple of theirs, pair by pair.
+    pub fn ratio(&self) -> Summary {
+        let ratios = self
+            .ours
+            .iter()
+            .zip(&self.theirs)
+            .map(|(ours, theirs)| ours / theirs);
+        Summary::of(ratios.collect(), 3)
+    }
+}

@@ -1,0 +1,121 @@
+//! The bandwidth kernels beside the same loops in C.
+
+use crate::machine;
+use crate::reference::Reference;
+use crate::sample::Paired;
+use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
+
+/// Small enough that a pair is over before the machine changes, past every cache.
+const ARRAY_BYTES: usize = 128 << 20;
+const PAIRS: usize = 40;
+
+pub fn compare(reference: &Reference) {
+    let clock = machine::clock();
+    let memory = machine::memory(3 * ARRAY_BYTES);
+    println!(
+        "## Bandwidth, one thread: GB/s as STREAM counts, arrays of {} MiB\n",
+        ARRAY_BYTES >> 20
+    );
+    println!("| kernel | set | ours | C -O3 -march=native | ratio |");
+    println!("|---|---|---|---|---|");
+    for isa in Isa::ALL.into_iter().filter(|isa| isa.is_available()) {
+        for kernel in Kernel::ALL {
+            let theirs = CLoop::new(reference, kernel, memory);
+            let mut ours = stream(kernel, Access::Sequential, isa, memory);
+            let paired = Paired::take(
+                PAIRS,
+                || rate(&clock, || ours.pass()),
+                || rate(&clock, || theirs.pass()),
+            );
+            println!(
+                "| {kernel} | {isa} | {} | {} | {} |",
+                paired.ours(2),
+                paired.theirs(2),
+                paired.ratio()
+            );
+        }
+    }
+    println!("\n| kernel | access | GB/s | times sequential |");
+    println!("|---|---|---|---|");
+    for access in [
+        Access::Strided {
+            stride_bytes: 4096 + 64,
+        },
+        Access::Random { seed: 1 },
+    ] {
+        for kernel in Kernel::ALL {
+            let isa = Isa::detect();
+            let paired = {
+                let (to, rest) = memory.split_at_mut(0);
+                drop(to);
+                let mut one = stream(kernel, access, isa, rest);
+                let scattered: Vec<f64> = (0..8).map(|_| rate(&clock, || one.pass())).collect();
+                drop(one);
+                let mut other = stream(kernel, Access::Sequential, isa, rest);
+                let mut next = scattered.into_iter();
+                Paired::take(
+                    8,
+                    || next.next().expect("eight"),
+                    || rate(&clock, || other.pass()),
+                )
+            };
+            println!(
+                "| {kernel} | {access} | {} | {} |",
+                paired.ours(2),
+                paired.ratio()
+            );
+        }
+    }
+    println!();
+}
+
+fn stream(kernel: Kernel, access: Access, isa: Isa, memory: &mut [Line]) -> Stream<'_> {
+    let used = ARRAY_BYTES / Line::SIZE_BYTES * kernel.arrays();
+    let arrays = Arrays::split(kernel, &mut memory[..used]).expect("enough memory");
+    Stream::new(kernel, access, isa, arrays).expect("an available set")
+}
+
+/// Counted bytes per ns.
+fn rate(clock: &Clock, pass: impl FnOnce() -> u64) -> f64 {
+    let start = Stamp::now();
+    let counted = pass();
+    counted as f64 / clock.ns(Stamp::now().since(start).expect("a steady clock"))
+}
+
+/// A loop of the reference on the arrays which ours works on.
+struct CLoop<'r> {
+    reference: &'r Reference,
+    kernel: Kernel,
+    first: *mut f64,
+}
+
+impl<'r> CLoop<'r> {
+    fn new(reference: &'r Reference, kernel: Kernel, memory: &mut [Line]) -> CLoop<'r> {
+        CLoop {
+            reference,
+            kernel,
+            first: memory.as_mut_ptr().cast(),
+        }
+    }
+
+    fn pass(&self) -> u64 {
+        let doubles = ARRAY_BYTES / 8;
+        let (a, b) = (self.first, self.first.wrapping_add(doubles));
+        let c = b.wrapping_add(doubles);
+        // SAFETY: the memory holds three arrays of that many doubles; the loops of ours, which
+        // hold it too, do not run meanwhile.
+        unsafe {
+            match self.kernel {
+                Kernel::Read => {
+                    std::hint::black_box((self.reference.read)(a, doubles));
+                }
+                Kernel::Write => (self.reference.write)(a, doubles),
+                Kernel::NtWrite => (self.reference.nt_write)(a, doubles),
+                Kernel::Copy => (self.reference.copy)(a, b, doubles),
+                Kernel::NtCopy => (self.reference.nt_copy)(a, b, doubles),
+                Kernel::Triad => (self.reference.triad)(a, b, c, doubles),
+            }
+        }
+        self.kernel.counted_bytes(ARRAY_BYTES as u64)
+    }
+}
