@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod measuring;
+mod topology;
 mod value;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use numalab_record::{AccessPattern, StreamKernel};
 use numalab_stats::Error as StatsError;
 
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use topology::{AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TopologyArgs, TopologyFormat};
 pub(crate) use value::SizeList;
 
 /// What memory placement costs on a machine, and whether a change really helps.
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     Measure(MeasureArgs),
     /// Show nodes, cpus, caches, memory and distances
     Topology(TopologyArgs),
+    /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
+    Acpi(AcpiArgs),
     /// Measure memory latency by size, cpu and node
     Latency(LatencyArgs),
     /// Measure memory bandwidth by kernel, cpus and node
@@ -108,30 +112,6 @@ pub(crate) struct MeasureArgs {
 pub(crate) enum FailIf {
     /// A cell is worse beyond the margin
     Worse,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  numalab topology
-  numalab topology --format json
-  numalab topology --source sysfs:/tmp/copy     a copied tree with sys/ and proc/ in it")]
-pub(crate) struct TopologyArgs {
-    /// Where from: sysfs (this machine) or sysfs:DIR (a copied tree)
-    #[arg(long, value_name = "SOURCE", default_value = "sysfs")]
-    pub source: String,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = TopologyFormat::Text)]
-    pub format: TopologyFormat,
-}
-
-/// How a topology is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum TopologyFormat {
-    /// At a glance
-    Text,
-    /// For machines
-    Json,
 }
 
 #[derive(Debug, Args)]

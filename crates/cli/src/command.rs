@@ -1,5 +1,6 @@
 //! One module for each command, and what measuring commands share.
 
+pub(crate) mod acpi;
 pub(crate) mod bandwidth;
 pub(crate) mod c2c;
 pub(crate) mod compare;

@@ -6,6 +6,7 @@ mod command;
 mod failure;
 mod output;
 mod progress;
+mod source;
 
 use std::process::ExitCode;
 
@@ -33,6 +34,7 @@ fn run(command: Command) -> Result<(), Failure> {
     match command {
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
+        Command::Acpi(args) => command::acpi::run(&args.command),
         Command::Latency(args) => command::latency::run(&args),
         Command::Bandwidth(args) => command::bandwidth::run(&args),
         Command::Loaded(args) => command::loaded::run(&args),

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use numalab_measure::plan::curve_sizes;
+use numalab_formats::size;
 use numalab_record::{AccessPattern, Pages, StreamKernel};
 
-/// The largest size that a bare number in megabytes may name (as in seed 1's suite).
-const MOST_MB: u64 = 131_072;
+/// A smaller buffer has no order to visit it in.
+const LEAST_BYTES: u64 = 1 << 10;
 
 /// Sizes in bytes as given by `--size`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,58 +16,25 @@ pub(crate) struct SizeList(pub Vec<u64>);
 impl FromStr for SizeList {
     type Err = String;
 
-    /// `256M`; `16K-1G` (two per octave); `32K,1M`; `2048` and `1-16384` are megabytes,
-    /// the latter by powers of two.
+    /// `256M`, `32K,1M`, `16K-1G` by powers of two; a bare number is megabytes.
     fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((from, to)) = text.split_once('-') {
-            return match (from.parse::<u64>(), to.parse::<u64>()) {
-                (Ok(from), Ok(to)) => megabyte_range(text, from, to),
-                _ => range(text, size(from)?, size(to)?),
-            };
+        let sizes = size::parse_list(text).map_err(|error| error.to_string())?;
+        match sizes.iter().find(|&&size| size < LEAST_BYTES || !size.is_multiple_of(64)) {
+            Some(small) => Err(format!(
+                "{small} bytes in `{text}`: expected at least {LEAST_BYTES}, and whole cache lines"
+            )),
+            None => Ok(Self(sizes)),
         }
-        text.split(',').map(size).collect::<Result<_, _>>().map(Self)
     }
 }
 
-fn megabyte_range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
-    if from == 0 || to < from || to > MOST_MB {
-        return Err(format!("`{text}` is no range of megabytes from 1 to {MOST_MB}"));
-    }
-    let sizes =
-        std::iter::successors(Some(from), |&size| Some(size * 2).filter(|&next| next <= to));
-    Ok(SizeList(sizes.map(|megabytes| megabytes << 20).collect()))
-}
-
-fn range(text: &str, from: u64, to: u64) -> Result<SizeList, String> {
-    if to < from {
-        return Err(format!("`{text}` ends before it begins"));
-    }
-    Ok(SizeList(curve_sizes(from, to)))
-}
-
-/// `256M`, `1.5G`, `64K`; a bare number is megabytes.
+/// A single size in bytes.
 pub(crate) fn size(text: &str) -> Result<u64, String> {
-    let expected =
-        || format!("`{text}` is no size: expected a number with K, M, G or T, such as 256M");
-    let text = text.trim();
-    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let (number, unit) = text.split_at(end);
-    let shift = match unit.trim().trim_end_matches("iB").trim_end_matches('B') {
-        "K" | "k" => 10,
-        "" | "M" | "m" => 20,
-        "G" | "g" => 30,
-        "T" | "t" => 40,
-        _ => return Err(expected()),
-    };
-    let (whole, half) = match number.split_once('.') {
-        Some((whole, "5")) => (whole, 1_u64),
-        Some((_, _)) => return Err(expected()),
-        None => (number, 0),
-    };
-    let whole: u64 = whole.parse().map_err(|_| expected())?;
-    let bytes =
-        whole.checked_mul(1 << shift).and_then(|bytes| bytes.checked_add(half << (shift - 1)));
-    bytes.filter(|&bytes| bytes > 0).ok_or_else(expected)
+    let list: SizeList = text.parse()?;
+    match list.0[..] {
+        [size] => Ok(size),
+        _ => Err(format!("`{text}` is a list: expected one size, such as 256M")),
+    }
 }
 
 /// `random`, `page-local`, `stride:256`, `sequential`.
@@ -146,24 +113,21 @@ mod tests {
     #[test]
     fn bare_numbers_are_megabytes_by_powers_of_two_as_in_seed_1() {
         assert_eq!(sizes("1-8"), [1 << 20, 2 << 20, 4 << 20, 8 << 20]);
-        assert_eq!(sizes("2048"), [2 << 30]);
-        assert!("1-131073".parse::<SizeList>().is_err());
-        assert!("0-4".parse::<SizeList>().is_err());
-    }
-
-    #[test]
-    fn sizes_with_units_are_read_in_ranges_and_lists() {
-        assert_eq!(sizes("16K-32K"), [16 << 10, 24 << 10, 32 << 10]);
-        assert_eq!(sizes("32K,1.5M,1GiB"), [32 << 10, 3 << 19, 1 << 30]);
+        assert_eq!(sizes("16K-64K,2048"), [16 << 10, 32 << 10, 64 << 10, 2 << 30]);
     }
 
     #[test]
     fn nonsense_is_quoted_with_the_expected_form() {
-        for text in ["", "M", "12X", "1.7G", "99999999999999999999G", "0", "-5M", "1G-"] {
+        for text in ["", "M", "12X", "1.7G", "0", "64B", "1000B", "1G-", "2G-1G"] {
             let error = text.parse::<SizeList>().expect_err(text);
             assert!(error.contains("expected"), "{text}: {error}");
         }
-        assert!("2G-1G".parse::<SizeList>().expect_err("reversed").contains("`2G-1G`"));
+    }
+
+    #[test]
+    fn one_size_is_not_a_list() {
+        assert_eq!(size("256M"), Ok(256 << 20));
+        assert!(size("1-4").expect_err("a list").contains("`1-4`"));
     }
 
     #[test]

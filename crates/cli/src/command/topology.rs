@@ -1,30 +1,92 @@
 //! `numalab topology`.
 
-use numalab_host::{Reading, Root};
+use std::fmt::Display;
+
+use numalab_formats::guest::HostPlacement;
+use numalab_formats::{
+    Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg,
+    xen,
+};
+use numalab_topology::{EmulationSpec, Machine};
 
 use crate::args::{TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
+use crate::source::{Described, describe};
 
 /// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
-    let Reading { machine, findings } =
-        numalab_host::read_machine(&root(&args.source)?).map_err(numalab_host::Error::from)?;
-    let text = match args.format {
-        TopologyFormat::Text => {
-            numalab_report::topology::text(&machine, &findings, output::style())
-        }
-        TopologyFormat::Json => {
-            output::json_line(numalab_report::topology::json(&machine, &findings))?
-        }
-    };
-    output::print(&text)
+    let described = describe(&args.machine)?;
+    if !matches!(args.format, TopologyFormat::Text | TopologyFormat::Json) {
+        described.findings.iter().for_each(|finding| eprintln!("numalab: {finding}"));
+    }
+    output::print(&render(&described, args.format)?)
 }
 
-fn root(source: &str) -> Result<Root, Failure> {
-    match source.split_once(':') {
-        None if source == "sysfs" => Ok(Root::live()),
-        Some(("sysfs", directory)) if !directory.is_empty() => Ok(Root::at(directory)),
-        _ => Err(Failure::bad_input(format!("--source `{source}`: expected sysfs or sysfs:DIR"))),
+fn render(described: &Described, format: TopologyFormat) -> Result<String, Failure> {
+    let Described { machine, findings, emulated } = described;
+    let nothing_bound = HostPlacement::default();
+    match format {
+        TopologyFormat::Text => {
+            Ok(numalab_report::topology::text(machine, findings, output::style()))
+        }
+        TopologyFormat::Json => {
+            output::json_line(numalab_report::topology::json(machine, findings))
+        }
+        TopologyFormat::Toml => said(machine_toml::write(machine)),
+        TopologyFormat::Qemu => {
+            let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
+            Ok(one_a_line(&arguments))
+        }
+        TopologyFormat::Libvirt => {
+            Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?))
+        }
+        TopologyFormat::Xen => Ok(with_losses(said(xen::write(machine, &nothing_bound))?)),
+        TopologyFormat::Slurm => slurm_lines(machine),
+        TopologyFormat::Rankfile => {
+            said(rankfile::write(machine, "localhost", &machine.first_threads()))
+        }
+        TopologyFormat::HwlocXml => said(hwloc::write_xml(machine, hwloc::XmlVersion::default())),
+        TopologyFormat::HwlocSynthetic => {
+            Ok(line(&with_losses(said(hwloc::write_synthetic(machine))?)))
+        }
+        TopologyFormat::Numactl => Ok(numactl::write(machine)),
+        TopologyFormat::Cmdline => {
+            let spec = emulated.clone().unwrap_or_else(|| EmulationSpec::like(machine));
+            Ok(line(&said(command_line::numa_fake(&spec))?))
+        }
+        TopologyFormat::Dot => Ok(dot::write(machine)),
+        TopologyFormat::Svg => Ok(svg::write(machine)),
     }
+}
+
+fn slurm_lines(machine: &Machine) -> Result<String, Failure> {
+    let node = said(slurm::node_line(machine, "node0"))?;
+    let cores = slurm::map_cpu(&machine.first_threads());
+    Ok(format!("{}\n# srun, one rank a core:\n# --cpu-bind=map_cpu:{cores}\n", node.trim_end()))
+}
+
+/// QEMU arguments, an option and its value a line, ready for a shell script.
+fn one_a_line(arguments: &[String]) -> String {
+    let mut text = String::new();
+    for argument in arguments {
+        let separator = if argument.starts_with('-') && !text.is_empty() { " \\\n" } else { " " };
+        text.push_str(if text.is_empty() { "" } else { separator });
+        text.push_str(argument);
+    }
+    line(&text)
+}
+
+fn line(text: &str) -> String {
+    format!("{}\n", text.trim_end())
+}
+
+/// Says what the format cannot carry.
+fn with_losses<T>(written: Written<T>) -> T {
+    written.losses.iter().for_each(|loss| eprintln!("numalab: {loss}"));
+    written.output
+}
+
+fn said<T>(written: Result<T, impl Display>) -> Result<T, Failure> {
+    written.map_err(Failure::bad_input)
 }

@@ -1,0 +1,151 @@
+//! Arguments that name a machine, and the commands about it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::value;
+
+/// Which machine: the live one, one described by a file, or an emulated one.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct MachineArgs {
+    /// Where from: sysfs (this machine), sysfs:DIR, acpi, acpi:DIR, arch:FILE, lstopo:FILE,
+    /// numactl:FILE
+    #[arg(long, value_name = "SOURCE", default_value = "sysfs")]
+    pub source: String,
+    /// A machine described in numalab's own TOML
+    #[arg(long, value_name = "FILE", conflicts_with = "source")]
+    pub topology: Option<PathBuf>,
+    /// Emulate nodes: 4, 2U (every node in two), 1G,1G,2G,0 (memory), 1G:4,2G:0 (with cpus)
+    #[arg(long, value_name = "NODES")]
+    pub emulate: Option<String>,
+    /// With --emulate: rows of distances, such as 10,20;20,10
+    #[arg(long, value_name = "ROWS", requires = "emulate")]
+    pub distances: Option<String>,
+    /// With --emulate: a machine of so many cpus instead of the source
+    #[arg(long, value_name = "N", requires = "emulate", conflicts_with_all = ["source", "topology"])]
+    pub cpus: Option<usize>,
+    /// With --cpus: its memory (default: what the nodes add up to, else 1G each)
+    #[arg(long, value_name = "SIZE", requires = "cpus", value_parser = value::size)]
+    pub memory: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab topology
+  numalab topology --format svg > machine.svg
+  numalab topology --source sysfs:/tmp/copy         a copied tree with sys/ and proc/ in it
+  numalab topology --emulate 4 --cpus 8 --format qemu
+  numalab topology --emulate 1G,1G,2G,0 --cpus 8 --distances '10,20,20,40;20,10,20,40;20,20,10,40;40,40,40,10'
+  numalab topology --source arch:lumi_partc --format slurm")]
+pub(crate) struct TopologyArgs {
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = TopologyFormat::Text)]
+    pub format: TopologyFormat,
+}
+
+/// How a topology is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TopologyFormat {
+    /// At a glance
+    Text,
+    /// For machines
+    Json,
+    /// numalab's own description, to edit and give back with --topology
+    Toml,
+    /// QEMU arguments
+    Qemu,
+    /// Elements of a libvirt domain
+    Libvirt,
+    /// Lines of an xl.cfg
+    Xen,
+    /// A NodeName line of slurm.conf and a map_cpu list
+    Slurm,
+    /// An OpenMPI rankfile, a rank a core
+    Rankfile,
+    /// hwloc XML
+    HwlocXml,
+    /// hwloc synthetic description
+    HwlocSynthetic,
+    /// As numactl --hardware prints it
+    Numactl,
+    /// The numa=fake= argument of Linux
+    Cmdline,
+    /// Graphviz
+    Dot,
+    /// A drawing
+    Svg,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AcpiArgs {
+    #[command(subcommand)]
+    pub command: AcpiCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum AcpiCommand {
+    /// Print the entries of tables
+    #[command(after_help = "\
+Examples:
+  numalab acpi show SRAT.bin SLIT.bin
+  numalab acpi show --system                 this machine's (reading them takes root)
+  acpidump > all.txt; numalab acpi show all.txt --format json")]
+    Show {
+        #[command(flatten)]
+        tables: TableArgs,
+        /// How to print them
+        #[arg(long, value_enum, default_value_t = AcpiFormat::Text)]
+        format: AcpiFormat,
+    },
+    /// Report what is odd or wrong about tables, each and together; exit 5 on an error
+    #[command(after_help = "\
+Examples:
+  numalab acpi check SRAT.bin SLIT.bin APIC.bin
+  numalab acpi check --system")]
+    Check {
+        #[command(flatten)]
+        tables: TableArgs,
+    },
+    /// Write the tables of a machine, for QEMU's -acpitable or an override initrd
+    #[command(after_help = "\
+Examples:
+  numalab acpi build --emulate 4 --cpus 8 -o tables
+  numalab acpi build --topology machine.toml -o tables")]
+    Build {
+        #[command(flatten)]
+        machine: MachineArgs,
+        /// Directory for SRAT.bin, SLIT.bin, HMAT.bin and APIC.bin
+        #[arg(short, long, value_name = "DIR")]
+        output: PathBuf,
+        /// Show what would be written; write nothing
+        #[arg(long)]
+        dry_run: bool,
+    },
+}
+
+/// Which tables.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TableArgs {
+    /// Tables in binary, or the text that acpidump writes
+    #[arg(required_unless_present = "system", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// This machine's, from /sys/firmware/acpi/tables
+    #[arg(long, conflicts_with = "files")]
+    pub system: bool,
+    /// Refuse a table with the first thing that its specification forbids
+    #[arg(long)]
+    pub strict: bool,
+}
+
+/// How tables are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AcpiFormat {
+    /// A line for each entry
+    Text,
+    /// For machines
+    Json,
+}
