@@ -6,6 +6,7 @@
 //! time or measures: the same record always gives the same text.
 #![forbid(unsafe_code)]
 
+mod compare;
 mod csv;
 mod html;
 mod json;
@@ -16,7 +17,9 @@ mod section;
 mod summary;
 mod table;
 mod terminal;
+pub mod topology;
 
+pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;

@@ -60,6 +60,12 @@ pub(crate) fn percent(value: f64) -> String {
     }
 }
 
+/// A value without needless zeros: `1`, `0.25`.
+pub(crate) fn trimmed(value: f64) -> String {
+    let text = format!("{value:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// A count with its noun: `1 cell`, `3 cells`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 {
@@ -91,7 +97,7 @@ pub(crate) fn approximate_size(bytes: f64) -> String {
         unit += 1;
     }
     let name = UNITS[unit];
-    if (value - value.round()).abs() < 0.005 * value || value >= 99.95 {
+    if (value - value.round()).abs() <= 0.005 * value || value >= 99.95 {
         format!("{value:.0}{name}")
     } else {
         format!("{value:.1}{name}")

@@ -8,7 +8,7 @@ use crate::section::{Bar, BarGroup, interval_text};
 const ROW: f64 = 34.0;
 const TITLE_ROW: f64 = 38.0;
 const LEFT: f64 = 180.0;
-const RIGHT: f64 = WIDTH - 90.0;
+const RIGHT: f64 = WIDTH - 130.0;
 
 /// All groups on one scale from zero.
 pub(super) fn chart(groups: &[BarGroup]) -> String {
@@ -18,11 +18,11 @@ pub(super) fn chart(groups: &[BarGroup]) -> String {
     let mut drawing = Drawing::new();
     let mut top = 0.0;
     let mut is_first = true;
-    for (index, group) in groups.iter().enumerate() {
+    for group in groups {
         drawing.text("strong", "start", (2.0, top + 24.0), &group.title);
         top += TITLE_ROW;
         for bar in &group.bars {
-            draw(&mut drawing, bar, index.min(5), top, &scale, is_first);
+            draw(&mut drawing, bar, top, &scale, is_first);
             is_first = false;
             top += ROW;
         }
@@ -34,13 +34,13 @@ pub(super) fn chart(groups: &[BarGroup]) -> String {
     drawing.finish(top + 6.0, "Bandwidth by kernel", &bars.join(", "))
 }
 
-fn draw(drawing: &mut Drawing, bar: &Bar, colour: usize, top: f64, scale: &Scale, is_first: bool) {
+fn draw(drawing: &mut Drawing, bar: &Bar, top: f64, scale: &Scale, is_first: bool) {
     let value = bar.figure.median;
     let end = scale.at(value);
     let middle = top + ROW / 2.0;
     drawing.text("", "end", (LEFT - 10.0, middle + 5.0), &bar.label);
     drawing.raw(&format!(
-        "<rect class=\"f{colour}\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"/>",
+        "<rect class=\"f0\" x=\"{LEFT}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{:.1}\" rx=\"2\"/>",
         top + 5.0,
         (end - LEFT).max(1.0),
         ROW - 10.0

@@ -11,6 +11,9 @@ const STEPS: usize = 7;
 /// equal values look nearly equal.
 const LEAST_RATIO: f64 = 1.5;
 
+/// With more columns than this they move closer together.
+const ROOMY_COLUMNS: usize = 12;
+
 /// The matrix with a colour a value on a logarithmic scale, and its legend.
 pub(super) fn chart(matrix: &Matrix, caption: &str) -> String {
     let Some(range) = matrix.range() else {
@@ -21,9 +24,11 @@ pub(super) fn chart(matrix: &Matrix, caption: &str) -> String {
         matrix.rows_are.name(),
         matrix.columns_are.name()
     );
+    let is_wide = matrix.columns.len() > ROOMY_COLUMNS;
+    let class = if is_wide { "heat dense" } else { "heat" };
     let mut out = format!(
         "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{}\">\
-         <table class=\"heat\" data-chart><thead><tr><th scope=\"col\">{}</th>",
+         <table class=\"{class}\" data-chart><thead><tr><th scope=\"col\">{}</th>",
         escape(caption),
         escape(&corner)
     );

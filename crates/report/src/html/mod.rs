@@ -93,7 +93,7 @@ fn section_html(section: &Section<'_>) -> String {
         .collect();
     let panels: String = section.panels.iter().map(panel_html).collect();
     format!(
-        "<section id=\"{}\">\n<h2>{}</h2>\n{notes}{panels}</section>\n",
+        "<section id=\"{}\">\n<h2>{}</h2>\n{notes}<div class=\"panels\">\n{panels}</div></section>\n",
         section.id,
         escape(section.title)
     )
@@ -103,11 +103,12 @@ fn panel_html(panel: &Panel<'_>) -> String {
     let caption = &panel.table.caption;
     let drawn = match &panel.chart {
         Chart::None => {
-            let table = table(&panel.table);
-            return figure(caption, &table);
+            return figure("small", caption, &table(&panel.table));
         }
         // The coloured table is a table already.
-        Chart::Heatmap(matrix) => return figure(caption, &heatmap::chart(matrix, caption)),
+        Chart::Heatmap(matrix) => {
+            return figure("small", caption, &heatmap::chart(matrix, caption));
+        }
         Chart::Curves(curves) => curve::chart(curves),
         Chart::Bars(groups) => bars::chart(groups),
         Chart::Loaded(curve) => loaded::chart(curve),
@@ -115,12 +116,12 @@ fn panel_html(panel: &Panel<'_>) -> String {
     let rows = count(panel.table.rows.len(), "row");
     let table = table(&panel.table);
     let details = format!("<details><summary>Table, {rows}</summary>\n{table}</details>\n");
-    figure(caption, &(drawn + &details))
+    figure("drawn", caption, &(drawn + &details))
 }
 
-fn figure(caption: &str, content: &str) -> String {
+fn figure(class: &str, caption: &str, content: &str) -> String {
     format!(
-        "<figure>\n<figcaption>{}</figcaption>\n{content}</figure>\n",
+        "<figure class=\"{class}\">\n<figcaption>{}</figcaption>\n{content}</figure>\n",
         escape(caption)
     )
 }

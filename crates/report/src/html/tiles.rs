@@ -74,7 +74,7 @@ fn remote(summary: &Summary<'_>) -> Option<Tile> {
     };
     let (value, detail) = remote_tile(cost)?;
     Some(Tile {
-        name: "Dearest remote access",
+        name: "Farthest memory",
         value,
         detail,
     })

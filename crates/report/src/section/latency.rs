@@ -16,30 +16,24 @@ pub(super) fn matrix<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
     let mut panels = Vec::new();
     for matrix in &summary.matrices {
         if !matrix.by_node.is_trivial() {
-            panels.push(Panel {
-                chart: Chart::Heatmap(&matrix.by_node),
-                table: matrix_table(
+            panels.push(Panel::drawn(
+                Chart::Heatmap(&matrix.by_node),
+                matrix_table(
                     &matrix.by_node,
                     caption(matrix, "node", "median of its cpus"),
                 ),
-            });
+            ));
         }
-        panels.push(Panel {
-            chart: Chart::Heatmap(&matrix.by_cpu),
-            table: matrix_table(
+        panels.push(Panel::drawn(
+            Chart::Heatmap(&matrix.by_cpu),
+            matrix_table(
                 &matrix.by_cpu,
                 caption(matrix, "cpu", "median of its windows"),
             ),
-        });
+        ));
     }
     if let Remote::Measured(cost) = &summary.remote {
-        panels.insert(
-            1,
-            Panel {
-                chart: Chart::None,
-                table: remote_table(cost),
-            },
-        );
+        panels.insert(1, Panel::plain(remote_table(cost)));
     }
     Some(Section {
         id: "latency-matrix",
@@ -68,10 +62,7 @@ fn remote_table(cost: &RemoteCost) -> Table {
         .enumerate()
         .filter(|(at, _)| *at < SHOWN_PAIRS / 2 || at + SHOWN_PAIRS / 2 >= all);
     let caption = if all > SHOWN_PAIRS {
-        format!(
-            "Remote cost: the {} cheapest and dearest of {all} pairs",
-            SHOWN_PAIRS
-        )
+        format!("Remote cost: the {SHOWN_PAIRS} cheapest and dearest of {all} pairs")
     } else {
         "Remote cost, cheapest first".to_owned()
     };
@@ -117,14 +108,8 @@ pub(super) fn curve<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
         title: "Latency over size",
         notes: core_notes(summary),
         panels: vec![
-            Panel {
-                chart: Chart::Curves(&summary.curves),
-                table: points_table(summary),
-            },
-            Panel {
-                chart: Chart::None,
-                table: levels_table(curve, summary),
-            },
+            Panel::told_by_chart(Chart::Curves(&summary.curves), points_table(summary)),
+            Panel::plain(levels_table(curve, summary)),
         ],
         weight: Weight::Result,
     })
@@ -166,7 +151,7 @@ fn points_table(summary: &Summary<'_>) -> Table {
         .curves
         .first()
         .map_or_else(String::new, |curve| label::pattern(curve.pattern));
-    Table::new(format!("Every point, {pattern} order"))
+    Table::new(format!("Latency by size of the buffer, {pattern} order"))
         .figures("size")
         .words("worker")
         .figures("ns")
@@ -212,7 +197,7 @@ pub(super) fn walk<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
             cycles(walk.cost_ns, summary.clock_ghz(walk.worker.cpu)),
         ]
     });
-    let table = Table::new("Page walks: random minus page-local, in ns")
+    let table = Table::new("Random minus page-local order, in ns")
         .words("pages")
         .words("worker")
         .figures("size")
@@ -230,10 +215,7 @@ pub(super) fn walk<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
              intervals allow."
                 .to_owned(),
         ],
-        panels: vec![Panel {
-            chart: Chart::None,
-            table,
-        }],
+        panels: vec![Panel::plain(table)],
         weight: Weight::Result,
     })
 }

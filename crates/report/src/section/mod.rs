@@ -40,6 +40,41 @@ pub(crate) struct Panel<'a> {
     pub(crate) chart: Chart<'a>,
     /// The table with the same figures.
     pub(crate) table: Table,
+    /// What the table has beyond the chart.
+    pub(crate) beyond_chart: Beyond,
+}
+
+/// What a table has beyond a chart with values written beside its marks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// More than what matters most: a terminal shows both.
+    More,
+    /// Nothing that a terminal must show.
+    Nothing,
+}
+
+impl<'a> Panel<'a> {
+    /// A table without chart.
+    pub(crate) fn plain(table: Table) -> Self {
+        Self::drawn(Chart::None, table)
+    }
+
+    /// A chart with its table.
+    pub(crate) fn drawn(chart: Chart<'a>, table: Table) -> Self {
+        Self {
+            chart,
+            table,
+            beyond_chart: Beyond::More,
+        }
+    }
+
+    /// A chart that a terminal shows without its table.
+    pub(crate) fn told_by_chart(chart: Chart<'a>, table: Table) -> Self {
+        Self {
+            beyond_chart: Beyond::Nothing,
+            ..Self::drawn(chart, table)
+        }
+    }
 }
 
 /// What a picture is drawn of.
@@ -96,12 +131,19 @@ pub(crate) fn sections<'a>(summary: &'a Summary<'a>) -> Vec<Section<'a>> {
     all.into_iter().flatten().collect()
 }
 
-/// `97.9 – 98.6`, or a dash where there is no interval.
+/// `97.9 – 98.6`, with as many digits as it takes to tell the bounds apart, or a
+/// dash where there is no interval.
 pub(crate) fn interval_text(interval: Option<Interval>) -> String {
-    interval.map_or_else(
-        || "–".to_owned(),
-        |interval| format!("{} – {}", figure(interval.lo), figure(interval.hi)),
-    )
+    let Some(Interval { lo, hi }) = interval else {
+        return "–".to_owned();
+    };
+    let decimals = (0..4).find(|&decimals| (hi - lo) * 10_f64.powi(decimals) >= 1.0);
+    match decimals.map(|decimals| decimals.unsigned_abs() as usize) {
+        Some(decimals) if decimals > 0 && hi.abs() < 1e5 => {
+            format!("{lo:.decimals$} – {hi:.decimals$}")
+        }
+        _ => format!("{} – {}", figure(lo), figure(hi)),
+    }
 }
 
 /// A matrix as a table.

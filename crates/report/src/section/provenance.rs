@@ -1,7 +1,7 @@
 //! Where, on what and how it was measured.
 
-use super::{Chart, Panel, Section, Weight};
-use crate::number::{count, duration, figure, share, size, utc};
+use super::{Panel, Section, Weight};
+use crate::number::{count, duration, share, size, trimmed, utc};
 use crate::summary::{State, Summary};
 use crate::table::Table;
 
@@ -14,15 +14,11 @@ fn section<'a>(
     notes: Vec<String>,
     table: Option<Table>,
 ) -> Section<'a> {
-    let panel = |table| Panel {
-        chart: Chart::None,
-        table,
-    };
     Section {
         id,
         title,
         notes,
-        panels: table.map(panel).into_iter().collect(),
+        panels: table.map(Panel::plain).into_iter().collect(),
         weight: Weight::Background,
     }
 }
@@ -163,7 +159,7 @@ pub(super) fn method<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
         format!(
             "Asked for: intervals within {} % and at most {}. Of {}, {} got there, {} did not, {} \
              failed, {} were not reached. Seed {}.",
-            figure(run.precision * 100.0),
+            trimmed(run.precision * 100.0),
             duration(run.budget_ns),
             count(progress.planned, "cell"),
             progress.precise,

@@ -1,8 +1,10 @@
 //! Bandwidth, latency under load, cache lines between cpus.
 
+use std::collections::BTreeSet;
+
 use numalab_record::{AccessPattern, Unit};
 
-use super::{Bar, BarGroup, Chart, Panel, Section, Weight, interval_text, matrix_table};
+use super::{Bar, BarGroup, Beyond, Chart, Panel, Section, Weight, interval_text, matrix_table};
 use crate::label;
 use crate::number::{count, figure, size};
 use crate::summary::{Bandwidths, LoadedCurve, Summary};
@@ -13,16 +15,19 @@ pub(super) fn bandwidth<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
     if bandwidth.rows.is_empty() {
         return None;
     }
+    let groups = bar_groups(bandwidth);
+    let beyond_chart = beyond_bars(bandwidth, &groups);
     let mut panels = vec![Panel {
-        chart: Chart::Bars(bar_groups(bandwidth)),
+        chart: Chart::Bars(groups),
         table: bandwidth_table(bandwidth),
+        beyond_chart,
     }];
     if let Some(matrix) = &bandwidth.by_node {
         let caption = "GB/s read by the cpus of each node from each node's memory";
-        panels.push(Panel {
-            chart: Chart::Heatmap(matrix),
-            table: matrix_table(matrix, caption.to_owned()),
-        });
+        panels.push(Panel::drawn(
+            Chart::Heatmap(matrix),
+            matrix_table(matrix, caption.to_owned()),
+        ));
     }
     Some(Section {
         id: "bandwidth",
@@ -36,6 +41,26 @@ pub(super) fn bandwidth<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
         panels,
         weight: Weight::Result,
     })
+}
+
+/// Whether bars and node matrix together leave out any cell.
+fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Beyond {
+    let bars = groups.iter().flat_map(|group| &group.bars);
+    let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
+    let entries = matrix.flatten().flatten().flat_map(|entry| &entry.cells);
+    let told: BTreeSet<&str> = bars
+        .map(|bar| bar.cell.as_str())
+        .chain(entries.map(|id| id.0.as_str()))
+        .collect();
+    if bandwidth
+        .rows
+        .iter()
+        .all(|row| told.contains(row.id.0.as_str()))
+    {
+        Beyond::Nothing
+    } else {
+        Beyond::More
+    }
 }
 
 /// One cpu, then the most cpus at once, each on local memory.
@@ -78,7 +103,7 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
             row.cell.isa.0.clone(),
         ]
     });
-    Table::new("Bandwidth of all workers together")
+    Table::new("All workers together, in GB/s")
         .words("kernel")
         .words("order")
         .words("workers")
@@ -93,10 +118,10 @@ pub(super) fn loaded<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
     if summary.loaded.is_empty() {
         return None;
     }
-    let panels = summary.loaded.iter().map(|curve| Panel {
-        chart: Chart::Loaded(curve),
-        table: loaded_table(curve),
-    });
+    let panels = summary
+        .loaded
+        .iter()
+        .map(|curve| Panel::told_by_chart(Chart::Loaded(curve), loaded_table(curve)));
     Some(Section {
         id: "loaded",
         title: "Latency under load",
@@ -164,21 +189,20 @@ pub(super) fn c2c<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
         .c2c
         .by_home
         .iter()
-        .map(|(home, matrix)| Panel {
-            chart: Chart::Heatmap(matrix),
-            table: matrix_table(
-                matrix,
-                format!(
-                    "Round trip in ns, first sender by answerer, {}",
-                    home.name()
+        .map(|(home, matrix)| {
+            Panel::drawn(
+                Chart::Heatmap(matrix),
+                matrix_table(
+                    matrix,
+                    format!(
+                        "Round trip in ns, first sender by answerer, {}",
+                        home.name()
+                    ),
                 ),
-            ),
+            )
         })
         .collect();
-    panels.push(Panel {
-        chart: Chart::None,
-        table: nearness_table(summary),
-    });
+    panels.push(Panel::plain(nearness_table(summary)));
     Some(Section {
         id: "core-to-core",
         title: "Cache line from cpu to cpu",

@@ -87,7 +87,8 @@ fn find_knee(points: &[LoadedPoint]) -> Option<Knee> {
     let load_points: Vec<LoadPoint> = points
         .iter()
         .map(|point| LoadPoint {
-            bandwidth: point.bandwidth_gb_per_s(),
+            // `knee` takes positive values only, and without load there is none.
+            bandwidth: point.bandwidth_gb_per_s().max(f64::MIN_POSITIVE),
             latency_ns: point.latency.median,
         })
         .collect();

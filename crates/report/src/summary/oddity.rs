@@ -8,7 +8,7 @@ use super::cell::State;
 use super::curve::LevelName;
 use super::matrix::{Entry, Matrix};
 use super::remote::{Remote, RemotePair};
-use crate::number::{approximate_size, count, figure, ratio, share, size};
+use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 
 /// A node must differ from its peers by this factor to be called slower.
 const SLOWER_THAN_PEERS: f64 = 1.10;
@@ -24,7 +24,7 @@ const DISTURBED_SHARE: f64 = 0.05;
 /// What kind of oddity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum OddityKind {
-    /// A worker or its memory was not where it should be.
+    /// A worker or its memory was not where it should be, or that is not proven.
     Misplaced,
     /// Cells could not be measured.
     Failed,
@@ -82,6 +82,12 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Vec<Oddity> {
 
 fn misplaced(summary: &Summary<'_>) -> Option<String> {
     let proof = &summary.proof;
+    if proof.misplaced() == 0 && proof.unproven_cells > 0 {
+        return Some(format!(
+            "{} with figures but without proof of placement",
+            count(proof.unproven_cells, "cell")
+        ));
+    }
     (proof.misplaced() > 0).then(|| {
         format!(
             "{} of {} were not where they should be: {} pinned, {} with all memory on its node",
@@ -299,7 +305,7 @@ fn not_precise(summary: &Summary<'_>) -> Option<String> {
             "{} of {} had not reached {} % when the budget ended",
             progress.budget_spent,
             count(progress.planned, "cell"),
-            summary.run.precision * 100.0
+            trimmed(summary.run.precision * 100.0)
         )
     })
 }

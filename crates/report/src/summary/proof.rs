@@ -25,6 +25,8 @@ pub struct Proof {
     pub pages_checked: u64,
     /// Bytes behind pages of each size in bytes.
     pub bytes_per_page_size: BTreeMap<u64, u64>,
+    /// Cells that ended without proof although they have workers.
+    pub unproven_cells: usize,
     /// Cells that asked for huge pages and ended.
     pub huge_cells: usize,
     /// Those of them with less than nine tenths of their bytes on huge pages.
@@ -37,6 +39,8 @@ impl Proof {
     pub fn of(cells: &[CellSummary<'_>]) -> Self {
         let mut proof = Self::default();
         for cell in cells.iter().filter(|cell| cell.counts()) {
+            let has_workers = !matches!(cell.cell.experiment, Experiment::Core { .. });
+            proof.unproven_cells += usize::from(has_workers && cell.placements.is_empty());
             for placement in cell.placements {
                 proof.add(placement);
             }

@@ -8,9 +8,9 @@ use super::matrix::{LatencyMatrix, Matrix};
 /// What the run says of remote memory.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Remote {
-    /// The machine has at most one node with memory, so nothing is remote.
+    /// The machine has one node with memory, so nothing is remote.
     OneNode,
-    /// There are several nodes, and no matrix with local and remote figures.
+    /// There is no matrix with local and remote figures, nor is this a machine of one node.
     NotMeasured,
     /// Local and remote latencies.
     Measured(RemoteCost),
@@ -57,7 +57,7 @@ pub fn remote(matrices: &[LatencyMatrix], machine: &Machine) -> Remote {
     {
         return Remote::Measured(cost);
     }
-    if machine.memory_nodes().len() <= 1 {
+    if machine.memory_nodes().len() == 1 {
         Remote::OneNode
     } else {
         Remote::NotMeasured

@@ -6,7 +6,7 @@ use super::matrix::LatencyMatrix;
 use super::oddity::Oddity;
 use super::remote::{Remote, RemoteCost};
 use crate::label;
-use crate::number::{approximate_size, count, figure, ratio, share, size};
+use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 
 /// Oddities named in the sentence; the rest are counted.
 const NAMED_ODDITIES: usize = 2;
@@ -48,7 +48,7 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     let lowest = latencies.clone().fold(f64::INFINITY, f64::min);
     let highest = latencies.fold(f64::NEG_INFINITY, f64::max);
     format!(
-        "A remote access costs {} times a local one: {} ns against {} ns ({} {}, {} pages, \
+        "A remote access costs {} times a local one: {} ns against {} ns ({} over {}, {} pages, \
          dearest from node {} to node {}).",
         range(figure(nearest.ratio), figure(farthest.ratio)),
         range(figure(lowest), figure(highest)),
@@ -148,7 +148,7 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
         return format!(
             "Nothing odd was seen: {} within {} %, each proven in place, {} of windows disturbed.",
             count(progress.precise, "cell"),
-            figure(summary.run.precision * 100.0),
+            trimmed(summary.run.precision * 100.0),
             share(progress.disturbed, progress.windows)
         );
     }

@@ -2,9 +2,10 @@
 
 use super::layout::{WIDTH, cut};
 use super::style::Style;
+use crate::label;
 use crate::number::{figure, size};
-use crate::section::{BarGroup, Chart};
-use crate::summary::{Curve, LoadedCurve};
+use crate::section::{BarGroup, Chart, interval_text};
+use crate::summary::{Curve, Figure, LoadedCurve};
 
 /// Eighths of a character cell (Unicode block elements).
 const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -13,7 +14,7 @@ const RIGHTWARD: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '
 const CURVE_ROWS: usize = 6;
 /// Characters of a bar's label, and of a full bar.
 const LABEL_WIDTH: usize = 22;
-const BAR_WIDTH: usize = 40;
+const BAR_WIDTH: usize = 24;
 
 /// The chart as text, or nothing where the table does as well.
 pub(super) fn chart(chart: &Chart<'_>, style: Style) -> String {
@@ -92,40 +93,38 @@ fn bars(groups: &[BarGroup], style: Style) -> String {
     for group in groups {
         out.push_str(&format!("{}\n", cut(&group.title, WIDTH)));
         for bar in &group.bars {
-            let value = bar.figure.median;
-            out.push_str(&bar_line(
-                &bar.label,
-                value,
-                most,
-                &format!("{}", bar.unit),
-                style,
-            ));
+            let unit = bar.unit.to_string();
+            out.push_str(&bar_line(&bar.label, &bar.figure, most, &unit, style));
         }
     }
     out
 }
 
-fn bar_line(label: &str, value: f64, most: f64, unit: &str, style: Style) -> String {
-    let filled = eighths(value, 0.0, most, BAR_WIDTH);
+/// Label, bar, value and interval.
+fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> String {
+    let filled = eighths(of.median, 0.0, most, BAR_WIDTH);
     let mut bar = "█".repeat(filled / 8);
-    if filled % 8 > 0 {
+    if !filled.is_multiple_of(8) {
         bar.push(RIGHTWARD[filled % 8 - 1]);
     }
     let label = cut(label, LABEL_WIDTH);
+    let bar = format!("{bar:<BAR_WIDTH$}");
     format!(
-        "  {label:<LABEL_WIDTH$} {} {} {unit}\n",
+        "  {label:<LABEL_WIDTH$} {} {:>5} {unit}  {}\n",
         style.mark(&bar),
-        figure(value)
+        figure(of.median),
+        style.faint(&interval_text(of.interval))
     )
 }
 
-/// A bar of latency for each load, with the bandwidth as its label.
+/// A bar of latency for each load, with its setting and the bandwidth.
 fn loaded(curve: &LoadedCurve<'_>, style: Style) -> String {
     let latencies = curve.points.iter().map(|point| point.latency.median);
     let most = latencies.fold(0.0, f64::max);
     let line = |point: &crate::summary::LoadedPoint| {
-        let label = format!("at {:>6} GB/s", figure(point.bandwidth_gb_per_s()));
-        bar_line(&label, point.latency.median, most, "ns", style)
+        let load = label::delay(point.delay);
+        let label = format!("{load:<9} {:>5} GB/s", figure(point.bandwidth_gb_per_s()));
+        bar_line(&label, &point.latency, most, "ns", style)
     };
     curve.points.iter().map(line).collect()
 }

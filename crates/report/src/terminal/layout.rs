@@ -12,15 +12,20 @@ const GAP: &str = "  ";
 /// `text` broken at spaces into lines of at most [`WIDTH`], each begun with
 /// `indent` spaces except the first; longer words are broken where they must.
 pub(crate) fn wrap(text: &str, indent: usize) -> String {
-    let text = one_line(text);
-    let mut out = String::new();
-    let mut column = 0;
-    for word in text.split_whitespace() {
+    fill(String::new(), text, indent)
+}
+
+/// As [`wrap`], but the first line begins with `name` in place of the spaces.
+pub(crate) fn hanging(name: &str, text: &str, indent: usize) -> String {
+    fill(format!("{name:<indent$}"), text, indent)
+}
+
+fn fill(mut out: String, text: &str, indent: usize) -> String {
+    let mut column = out.chars().count();
+    for word in one_line(text).split_whitespace() {
         let mut word: Vec<char> = word.chars().collect();
         if column > indent && column + 1 + word.len() > WIDTH {
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
+            column = break_line(&mut out, indent);
         } else if column > 0 && column != indent {
             out.push(' ');
             column += 1;
@@ -28,15 +33,20 @@ pub(crate) fn wrap(text: &str, indent: usize) -> String {
         while column + word.len() > WIDTH {
             let rest = word.split_off(WIDTH - column);
             out.extend(word);
-            out.push('\n');
-            out.push_str(&" ".repeat(indent));
-            column = indent;
+            column = break_line(&mut out, indent);
             word = rest;
         }
         column += word.len();
         out.extend(word);
     }
     out
+}
+
+/// Begins the next line and gives its first column.
+fn break_line(out: &mut String, indent: usize) -> usize {
+    out.push('\n');
+    out.push_str(&" ".repeat(indent));
+    indent
 }
 
 /// The table within [`WIDTH`] columns: where its columns do not fit side by side,

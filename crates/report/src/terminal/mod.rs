@@ -9,12 +9,12 @@ pub use latency_table::latency_table;
 pub use style::Style;
 
 use crate::number::{count, utc};
-use crate::section::{Chart, Panel, Section, Weight, sections};
+use crate::section::{Beyond, Panel, Section, Weight, sections};
 use crate::summary::Summary;
-use layout::{table, wrap};
+use layout::{hanging, table, wrap};
 
 /// Rows of a table that a terminal shows; the other formats show all.
-const MOST_ROWS: usize = 40;
+const MOST_ROWS: usize = 24;
 
 /// The report as text of at most 80 columns: the three sentences, then a part for
 /// everything that the run measured.
@@ -31,10 +31,11 @@ pub fn terminal(summary: &Summary<'_>, style: Style) -> String {
     );
     let mut out = format!("{}\n\n", style.heading(&wrap(&title, 0)));
     for (number, sentence) in summary.sentences.iter().enumerate() {
+        let number = format!("{}.", number + 1);
         out.push_str(&format!(
-            "{}. {}\n",
-            number + 1,
-            &wrap(&format!("1. {sentence}"), 3)[3..]
+            "{}
+",
+            hanging(&number, sentence, 3)
         ));
     }
     for section in sections(summary) {
@@ -46,30 +47,34 @@ pub fn terminal(summary: &Summary<'_>, style: Style) -> String {
 }
 
 fn section_text(section: &Section<'_>, style: Style) -> String {
-    let mut out = format!("\n{}\n", style.heading(section.title));
-    for panel in &section.panels {
-        out.push_str(&panel_text(panel, style));
+    let mut parts: Vec<String> = section
+        .panels
+        .iter()
+        .map(|p| panel_text(p, style))
+        .collect();
+    let notes: String = section
+        .notes
+        .iter()
+        .map(|note| wrap(note, 0) + "\n")
+        .collect();
+    if !notes.is_empty() {
+        parts.push(notes);
     }
-    for note in &section.notes {
-        out.push_str(&format!("{}\n", wrap(note, 0)));
-    }
-    out
+    format!("\n{}\n{}", style.heading(section.title), parts.join("\n"))
 }
 
 fn panel_text(panel: &Panel<'_>, style: Style) -> String {
     let drawn = chart::chart(&panel.chart, style);
-    let caption = wrap(&panel.table.caption, 0);
-    let mut out = format!("{}\n{drawn}", style.faint(&caption));
-    // A curve's points are many and say no more than its chart and its plateaus.
-    if !matches!(panel.chart, Chart::Curves(_)) {
-        let mut shown = panel.table.clone();
-        let hidden = shown.rows.len().saturating_sub(MOST_ROWS);
-        shown.rows.truncate(MOST_ROWS);
-        out.push_str(&table(&shown, style));
-        if hidden > 0 {
-            out.push_str(&format!("… and {}\n", count(hidden, "more row")));
-        }
+    let caption = style.faint(&wrap(&panel.table.caption, 0));
+    if panel.beyond_chart == Beyond::Nothing {
+        return format!("{caption}\n{drawn}");
     }
-    out.push('\n');
-    out
+    let mut shown = panel.table.clone();
+    let hidden = shown.rows.len().saturating_sub(MOST_ROWS);
+    shown.rows.truncate(MOST_ROWS);
+    let more = match hidden {
+        0 => String::new(),
+        hidden => format!("… and {}\n", count(hidden, "more row")),
+    };
+    format!("{caption}\n{drawn}{}{more}", table(&shown, style))
 }
