@@ -25,8 +25,8 @@ impl Comparison {
     pub fn text(&self, style: Style) -> String {
         let mut out = format!("{}\n", self.headline(style));
         for part in [
-            self.kinds_table(),
-            self.short_table(),
+            self.short_kinds(),
+            self.changed_cells(),
             self.environment_table(),
         ] {
             if !part.rows.is_empty() {
