@@ -1,12 +1,9 @@
-//! Two samples, compared.
+//! What there is to say about two samples, and the verdict it leads to.
 
 use crate::verdict::{Evidence, judge};
 use crate::{
-    Alternative, Confidence, Direction, Equivalence, Error, Estimate, Ground, Interval, Margin,
-    Sample, Test, Verdict, attainable, equivalence_paired, equivalence_unpaired, hodges_lehmann,
-    hodges_lehmann_interval, holm, least_p_paired, least_p_unpaired, least_pairs,
-    paired_differences, percent_change, planning, rank_sum, ratio_of_means, ratio_of_means_paired,
-    shift, shift_interval, signed_rank,
+    Confidence, Direction, Equivalence, Estimate, Ground, Interval, Margin, Test, Verdict, holm,
+    percent_change, planning,
 };
 
 /// Values of each kind from which their not varying is believed to be their nature.
@@ -92,85 +89,6 @@ pub struct Comparison {
     criteria: Criteria,
 }
 
-/// Compares two samples taken apart from each other.
-///
-/// Assumes that nothing but the treatment differs between them. Where one was taken after the
-/// other on a machine that drifts that is false, and no test can tell: interleave, and use
-/// [`compare_paired`].
-#[must_use]
-pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Comparison {
-    let (scale, first, second) = scaled(baseline, candidate);
-    let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
-    let bound = bound(scale, baseline.median(), criteria.margin);
-    let design = Design::Unpaired {
-        baseline: baseline.len(),
-        candidate: candidate.len(),
-    };
-    let least_p = least_p_unpaired(baseline.len(), candidate.len());
-    let ground = if baseline.is_constant() && candidate.is_constant() && design.repeats() {
-        Ground::NoVariance
-    } else if least_p > alpha {
-        Ground::TooFew {
-            needed: attainable::least_values_a_side(alpha),
-        }
-    } else {
-        Ground::Tested
-    };
-    Findings {
-        design,
-        scale,
-        effect: shift(&first, &second),
-        interval: shift_interval(&first, &second, confidence).ok(),
-        difference: rank_sum(&first, &second, Alternative::TwoSided),
-        equivalence: equivalence_unpaired(&first, &second, bound),
-        least_p,
-        ratio_of_means: ratio_of_means(baseline, candidate, confidence).ok(),
-        ground,
-    }
-    .judged(baseline.median(), criteria)
-}
-
-/// Compares two samples with one value of each per block, in the same order.
-///
-/// # Errors
-/// [`Error::LengthsDiffer`] unless there are as many of both, [`Error::NotFinite`] where a
-/// difference overflows.
-pub fn compare_paired(
-    baseline: &Sample,
-    candidate: &Sample,
-    criteria: &Criteria,
-) -> Result<Comparison, Error> {
-    let (scale, first, second) = scaled(baseline, candidate);
-    let differences = paired_differences(&first, &second)?;
-    let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
-    let bound = bound(scale, baseline.median(), criteria.margin);
-    let design = Design::Paired {
-        blocks: differences.len(),
-    };
-    let least_p = least_p_paired(differences.len());
-    let ground = if differences.is_constant() && design.repeats() {
-        Ground::NoVariance
-    } else if least_p > alpha {
-        Ground::TooFew {
-            needed: least_pairs(alpha),
-        }
-    } else {
-        Ground::Tested
-    };
-    let findings = Findings {
-        design,
-        scale,
-        effect: hodges_lehmann(&differences),
-        interval: hodges_lehmann_interval(&differences, confidence).ok(),
-        difference: signed_rank(&differences, Alternative::TwoSided),
-        equivalence: equivalence_paired(&differences, bound),
-        least_p,
-        ratio_of_means: ratio_of_means_paired(baseline, candidate, confidence).ok(),
-        ground,
-    };
-    Ok(findings.judged(baseline.median(), criteria))
-}
-
 /// Takes the verdicts of several metrics again, with Holm's adjustment of the tests of
 /// difference, so that the chance of any false claim among them stays below alpha.
 pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
@@ -193,7 +111,7 @@ impl Design {
     }
 
     /// Whether there are enough values to believe that they do not vary.
-    fn repeats(self) -> bool {
+    pub(crate) fn repeats(self) -> bool {
         self.fewest() >= FEWEST_WITHOUT_VARIANCE
     }
 }
@@ -247,20 +165,20 @@ impl Comparison {
 }
 
 /// What is found before it is judged.
-struct Findings {
-    design: Design,
-    scale: Scale,
-    effect: f64,
-    interval: Option<Estimate>,
-    difference: Test,
-    equivalence: Equivalence,
-    least_p: f64,
-    ratio_of_means: Option<Estimate>,
-    ground: Ground,
+pub(crate) struct Findings {
+    pub design: Design,
+    pub scale: Scale,
+    pub effect: f64,
+    pub interval: Option<Estimate>,
+    pub difference: Test,
+    pub equivalence: Equivalence,
+    pub least_p: f64,
+    pub ratio_of_means: Option<Estimate>,
+    pub ground: Ground,
 }
 
 impl Findings {
-    fn judged(self, baseline_median: f64, criteria: &Criteria) -> Comparison {
+    pub(crate) fn judged(self, baseline_median: f64, criteria: &Criteria) -> Comparison {
         let interval = self.interval.map(|estimate| estimate.interval);
         let confidence = criteria.confidence;
         let mut comparison = Comparison {
@@ -285,16 +203,8 @@ impl Findings {
     }
 }
 
-/// Logarithms where all values have one, else the values themselves.
-fn scaled(baseline: &Sample, candidate: &Sample) -> (Scale, Sample, Sample) {
-    match (baseline.logs(), candidate.logs()) {
-        (Ok(first), Ok(second)) => (Scale::LogRatio, first, second),
-        _ => (Scale::Difference, baseline.clone(), candidate.clone()),
-    }
-}
-
 /// The margin in the scale of the effect.
-fn bound(scale: Scale, baseline_median: f64, margin: Margin) -> f64 {
+pub(crate) fn bound(scale: Scale, baseline_median: f64, margin: Margin) -> f64 {
     match scale {
         Scale::LogRatio => margin.as_log(),
         Scale::Difference => margin.as_percent() / 100.0 * baseline_median.abs(),

@@ -3,6 +3,7 @@
 
 mod attainable;
 mod bootstrap;
+mod compare;
 mod comparison;
 mod confidence;
 mod distribution;
@@ -35,9 +36,8 @@ mod whole;
 
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
 pub use bootstrap::{Resampling, bootstrap_bca, bootstrap_bca_two, bootstrap_percentile};
-pub use comparison::{
-    Comparison, Criteria, Design, Scale, adjust_verdicts, compare, compare_paired,
-};
+pub use compare::{compare, compare_paired};
+pub use comparison::{Comparison, Criteria, Design, Scale, adjust_verdicts};
 pub use confidence::Confidence;
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
 pub use error::Error;

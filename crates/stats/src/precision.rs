@@ -2,14 +2,19 @@
 //!
 //! Stopping when an interval looks narrow picks the moments at which it is narrow by luck, and
 //! so covers less than it says (Anscombe, "Large-sample theory of sequential estimation", 1952;
-//! Chow & Robbins, Ann. Math. Stat. 36, 1965 show that the loss vanishes as n grows). Two
-//! guards keep the loss small: no look before 20 values, and few looks, at sizes that grow by
-//! half each time. The coverage which remains is simulated in `tests/coverage.rs`.
+//! Chow & Robbins, Ann. Math. Stat. 36, 1965 show that the loss vanishes as n grows). Three
+//! guards: no look before 20 values; few looks, at sizes that grow by half each time; and
+//! intervals made at a stricter level, 97 % for 95 %, which costs a fifth more windows. Without
+//! the last the rule covered 92 to 94 % of correlated windows. With it (`tests/coverage.rs`):
+//! 94 to 98 % up to a lag-1 correlation of 0.5; at 0.7 it is 91.5 % where 1 % takes 160 windows
+//! and 95.6 % where it takes 600.
 
 use crate::{Confidence, Error, Sample, SerialEstimate, median_interval_serial, whole};
 
 /// Values before the first look.
 const FIRST_LOOK: usize = 20;
+/// The share of alpha with which intervals are made, the rest being what stopping costs.
+const STRICTNESS: f64 = 0.6;
 
 /// A sequential rule: stop when the relative half width of the median's interval is small
 /// enough, or when the values allowed are spent.
@@ -89,14 +94,15 @@ impl Precision {
         FIRST_LOOK.min(self.at_most)
     }
 
-    /// Decides from the values so far, in time order.
+    /// Decides from the values so far, in time order. The intervals it gives allow for the
+    /// stopping, so they are a little wider than those of [`median_interval_serial`].
     ///
     /// Call it when the sample has the size last asked for ([`first_look`](Self::first_look),
     /// then `look_at`): looking oftener costs coverage.
     #[must_use]
     pub fn look(&self, windows: &Sample) -> Progress {
         let n = windows.len();
-        let so_far = median_interval_serial(windows, self.confidence).ok();
+        let so_far = self.interval(windows);
         if let Some(serial) = so_far
             && n >= self.first_look()
             && serial.estimate.relative_half_width() <= self.half_width
@@ -112,6 +118,14 @@ impl Precision {
             so_far,
             expected,
         }
+    }
+
+    /// The interval at the stricter level, its coverage that asked for.
+    fn interval(&self, windows: &Sample) -> Option<SerialEstimate> {
+        let strict = Confidence::new(1.0 - STRICTNESS * self.confidence.alpha()).ok()?;
+        let mut serial = median_interval_serial(windows, strict).ok()?;
+        serial.estimate.coverage = self.confidence.get();
+        Some(serial)
     }
 
     /// Half as many again, within what is allowed.
@@ -219,7 +233,7 @@ mod tests {
     fn higher_confidence_asks_for_more() {
         let sample = windows(40, 4.0);
         let serial = median_interval_serial(&sample, Confidence::P95).unwrap();
-        let reached = Precision::relative(1.1 * serial.estimate.relative_half_width()).unwrap();
+        let reached = Precision::relative(1.2 * serial.estimate.relative_half_width()).unwrap();
         assert!(matches!(reached.look(&sample), Progress::Reached(_)));
         let stricter = reached.with_confidence(Confidence::P99);
         assert!(matches!(stricter.look(&sample), Progress::Continue { .. }));

@@ -27,11 +27,13 @@ impl Machine<'_> {
     fn curve(&self, points_per_octave: u32, noise: f64, seed: u64) -> Vec<SizePoint> {
         let mut rng = Rng::new(seed);
         let at = |index: u32| {
-            let size = 4.0 * KIB * (f64::from(index) / f64::from(points_per_octave)).exp2();
+            let octave = 4096_u64 << (index / points_per_octave);
+            let within = octave * u64::from(index % points_per_octave);
+            let size_bytes = octave + within / u64::from(points_per_octave);
             let gauss = (0..12).map(|_| rng.uniform()).sum::<f64>() - 6.0;
-            let latency_ns = self.latency_ns(size) * (1.0 + noise * gauss);
+            let latency_ns = self.latency_ns(size_bytes as f64) * (1.0 + noise * gauss);
             SizePoint {
-                size_bytes: size.round() as u64,
+                size_bytes,
                 latency_ns,
             }
         };

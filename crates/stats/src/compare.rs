@@ -1,0 +1,96 @@
+//! Two samples compared, in pairs or apart.
+
+use crate::comparison::{Findings, bound};
+use crate::{
+    Alternative, Comparison, Criteria, Design, Error, Ground, Sample, Scale, attainable,
+    equivalence_paired, equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval,
+    least_p_paired, least_p_unpaired, least_pairs, paired_differences, rank_sum, ratio_of_means,
+    ratio_of_means_paired, shift, shift_interval, signed_rank,
+};
+
+/// Compares two samples taken apart from each other.
+///
+/// Assumes that nothing but the treatment differs between them. Where one was taken after the
+/// other on a machine that drifts that is false, and no test can tell: interleave, and use
+/// [`compare_paired`].
+#[must_use]
+pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Comparison {
+    let (scale, first, second) = scaled(baseline, candidate);
+    let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
+    let bound = bound(scale, baseline.median(), criteria.margin);
+    let design = Design::Unpaired {
+        baseline: baseline.len(),
+        candidate: candidate.len(),
+    };
+    let least_p = least_p_unpaired(baseline.len(), candidate.len());
+    let ground = if baseline.is_constant() && candidate.is_constant() && design.repeats() {
+        Ground::NoVariance
+    } else if least_p > alpha {
+        Ground::TooFew {
+            needed: attainable::least_values_a_side(alpha),
+        }
+    } else {
+        Ground::Tested
+    };
+    Findings {
+        design,
+        scale,
+        effect: shift(&first, &second),
+        interval: shift_interval(&first, &second, confidence).ok(),
+        difference: rank_sum(&first, &second, Alternative::TwoSided),
+        equivalence: equivalence_unpaired(&first, &second, bound),
+        least_p,
+        ratio_of_means: ratio_of_means(baseline, candidate, confidence).ok(),
+        ground,
+    }
+    .judged(baseline.median(), criteria)
+}
+
+/// Compares two samples with one value of each per block, in the same order.
+///
+/// # Errors
+/// [`Error::LengthsDiffer`] unless there are as many of both, [`Error::NotFinite`] where a
+/// difference overflows.
+pub fn compare_paired(
+    baseline: &Sample,
+    candidate: &Sample,
+    criteria: &Criteria,
+) -> Result<Comparison, Error> {
+    let (scale, first, second) = scaled(baseline, candidate);
+    let differences = paired_differences(&first, &second)?;
+    let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
+    let bound = bound(scale, baseline.median(), criteria.margin);
+    let design = Design::Paired {
+        blocks: differences.len(),
+    };
+    let least_p = least_p_paired(differences.len());
+    let ground = if differences.is_constant() && design.repeats() {
+        Ground::NoVariance
+    } else if least_p > alpha {
+        Ground::TooFew {
+            needed: least_pairs(alpha),
+        }
+    } else {
+        Ground::Tested
+    };
+    let findings = Findings {
+        design,
+        scale,
+        effect: hodges_lehmann(&differences),
+        interval: hodges_lehmann_interval(&differences, confidence).ok(),
+        difference: signed_rank(&differences, Alternative::TwoSided),
+        equivalence: equivalence_paired(&differences, bound),
+        least_p,
+        ratio_of_means: ratio_of_means_paired(baseline, candidate, confidence).ok(),
+        ground,
+    };
+    Ok(findings.judged(baseline.median(), criteria))
+}
+
+/// Logarithms where all values have one, else the values themselves.
+fn scaled(baseline: &Sample, candidate: &Sample) -> (Scale, Sample, Sample) {
+    match (baseline.logs(), candidate.logs()) {
+        (Ok(first), Ok(second)) => (Scale::LogRatio, first, second),
+        _ => (Scale::Difference, baseline.clone(), candidate.clone()),
+    }
+}

@@ -1,0 +1,229 @@
+//! How often 95 % intervals hold the truth, by simulation with fixed seeds.
+//!
+//! `cargo test -p numalab-stats --test coverage -- --nocapture` prints the figures which stand
+//! in the README; `NUMALAB_LONG=1` repeats ten times as often.
+
+mod process;
+
+use numalab_stats::{
+    Confidence, Precision, Progress, Resampling, Rng, Sample, bootstrap_bca,
+    hodges_lehmann_interval, median_interval, median_interval_interpolated, median_interval_serial,
+    ratio_of_means, shift_interval,
+};
+use process::{autoregressive, normal, repeats, share, slack};
+
+fn normals(n: usize, rng: &mut Rng) -> Sample {
+    Sample::new(autoregressive(n, 0.0, rng)).unwrap()
+}
+
+/// Values as latencies have them: a long tail to the right, median 0.
+fn skewed(n: usize, rng: &mut Rng) -> Sample {
+    Sample::new((0..n).map(|_| normal(rng).exp() - 1.0).collect::<Vec<_>>()).unwrap()
+}
+
+/// Asserts a coverage of 94 to 96 %, but for the error of the simulation.
+fn assert_nominal(found: f64, repeats: u32, what: &str) {
+    println!("{what}: {:.1} %", 100.0 * found);
+    let slack = slack(repeats);
+    assert!(
+        found > 0.94 - slack && found < 0.96 + slack,
+        "{what}: {found}"
+    );
+}
+
+#[test]
+fn order_statistics_cover_as_often_as_they_say() {
+    let repeats = repeats(4_000);
+    for n in [6, 11, 20, 50] {
+        let mut said = 0.0;
+        let found = share(repeats, |rng| {
+            let estimate = median_interval(&skewed(n, rng), Confidence::P95).unwrap();
+            said = estimate.coverage;
+            estimate.interval.contains(0.0)
+        });
+        println!(
+            "order statistics, n = {n}: {:.1} %, said {:.1} %",
+            100.0 * found,
+            100.0 * said
+        );
+        assert!(
+            (found - said).abs() < slack(repeats),
+            "{n}: {found} instead of {said}"
+        );
+    }
+}
+
+#[test]
+fn interpolated_order_statistics_cover_94_to_96_percent() {
+    let repeats = repeats(4_000);
+    for n in [8, 20, 33, 60] {
+        let interval = |sample: &Sample| {
+            median_interval_interpolated(sample, Confidence::P95)
+                .unwrap()
+                .interval
+        };
+        let found = share(repeats, |rng| interval(&normals(n, rng)).contains(0.0));
+        assert_nominal(found, repeats, &format!("interpolated, normal, n = {n}"));
+        let found = share(repeats, |rng| interval(&skewed(n, rng)).contains(0.0));
+        assert_nominal(found, repeats, &format!("interpolated, skewed, n = {n}"));
+    }
+}
+
+#[test]
+fn effects_and_ratios_cover_94_to_96_percent_from_twenty_values() {
+    let repeats = repeats(2_000);
+    for n in [20, 40] {
+        let found = share(repeats, |rng| {
+            let estimate = hodges_lehmann_interval(&normals(n, rng), Confidence::P95).unwrap();
+            estimate.interval.contains(0.0)
+        });
+        assert_nominal(found, repeats, &format!("Hodges-Lehmann, n = {n}"));
+        let found = share(repeats, |rng| {
+            let (a, b) = (skewed(n, rng), skewed(n, rng));
+            shift_interval(&a, &b, Confidence::P95)
+                .unwrap()
+                .interval
+                .contains(0.0)
+        });
+        assert_nominal(found, repeats, &format!("shift, n = {n} + {n}"));
+        let found = share(repeats, |rng| {
+            let near = |mean: f64, rng: &mut Rng| {
+                let values = autoregressive(n, 0.0, rng);
+                Sample::new(values.iter().map(|z| mean + z).collect::<Vec<_>>()).unwrap()
+            };
+            let (a, b) = (near(10.0, rng), near(12.0, rng));
+            ratio_of_means(&a, &b, Confidence::P95)
+                .unwrap()
+                .interval
+                .contains(1.2)
+        });
+        assert_nominal(found, repeats, &format!("ratio of means, n = {n} + {n}"));
+    }
+}
+
+#[test]
+fn bca_covers_a_little_less_than_it_says() {
+    let repeats = repeats(600);
+    for (n, least) in [(20, 0.915), (40, 0.93)] {
+        let found = share(repeats, |rng| {
+            let resampling = Resampling {
+                resamples: 699,
+                ..Resampling::new(rng.next_u64())
+            };
+            let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+            bootstrap_bca(&normals(n, rng), mean, &resampling)
+                .interval
+                .contains(0.0)
+        });
+        println!("BCa of the mean, n = {n}: {:.1} %", 100.0 * found);
+        let slack = slack(repeats);
+        assert!(
+            found > least - slack && found < 0.96 + slack,
+            "{n}: {found}"
+        );
+    }
+}
+
+/// Coverage of the serial interval where there is one, and of that which takes the values for
+/// independent.
+fn serial_and_naive(n: usize, phi: f64, repeats: u32) -> (f64, f64) {
+    let mut given = 0_u32;
+    let mut naive = 0_u32;
+    let covered = share(repeats, |rng| {
+        let sample = Sample::new(autoregressive(n, phi, rng)).unwrap();
+        let plain = median_interval(&sample, Confidence::P95).unwrap();
+        naive += u32::from(plain.interval.contains(0.0));
+        let Ok(serial) = median_interval_serial(&sample, Confidence::P95) else {
+            return false;
+        };
+        given += 1;
+        serial.estimate.interval.contains(0.0)
+    });
+    let of = f64::from(repeats);
+    println!(
+        "serial, n = {n}, correlation {phi}: {:.1} % of the {:.1} % given; naive {:.1} %",
+        100.0 * covered * of / f64::from(given),
+        100.0 * f64::from(given) / of,
+        100.0 * f64::from(naive) / of,
+    );
+    (covered * of / f64::from(given), f64::from(naive) / of)
+}
+
+#[test]
+fn serial_intervals_cover_where_naive_ones_do_not() {
+    let repeats = repeats(1_500);
+    let slack = slack(repeats);
+    for (n, phi, least) in [
+        (20, 0.0, 0.95),
+        (20, 0.3, 0.95),
+        (20, 0.5, 0.93),
+        (40, 0.0, 0.95),
+        (40, 0.3, 0.95),
+        (40, 0.5, 0.94),
+        (40, 0.7, 0.91),
+        (100, 0.0, 0.95),
+        (100, 0.5, 0.94),
+        (100, 0.7, 0.94),
+        (100, 0.9, 0.87),
+        (400, 0.7, 0.94),
+    ] {
+        let (serial, naive) = serial_and_naive(n, phi, repeats);
+        assert!(
+            serial > least - slack && serial < 0.99 + slack,
+            "{n}, {phi}: {serial}"
+        );
+        assert!(
+            phi < 0.5 || naive < serial - 0.03,
+            "{n}, {phi}: naive {naive}"
+        );
+    }
+}
+
+/// Runs the stopping rule on windows of mean 100 and a standard deviation in percent until it
+/// stops; whether the interval then holds 100, and after how many windows.
+fn stopped(spread: f64, phi: f64, rng: &mut Rng) -> (bool, usize) {
+    let rule = Precision::relative(0.01).unwrap().with_at_most(4_000);
+    let windows = autoregressive(4_000, phi, rng);
+    let mut n = rule.first_look();
+    loop {
+        let values: Vec<f64> = windows[..n].iter().map(|z| 100.0 + spread * z).collect();
+        match rule.look(&Sample::new(values).unwrap()) {
+            Progress::Reached(serial) => return (serial.estimate.interval.contains(100.0), n),
+            Progress::Continue { look_at, .. } => n = look_at,
+            Progress::Spent { .. } => return (false, n),
+        }
+    }
+}
+
+#[test]
+fn stopping_when_narrow_enough_still_covers_what_it_says() {
+    let repeats = repeats(1_500);
+    for (spread, phi, least) in [
+        (2.0, 0.0, 0.95),
+        (2.0, 0.3, 0.945),
+        (2.0, 0.5, 0.93),
+        (2.0, 0.7, 0.905),
+        (4.0, 0.0, 0.95),
+        (4.0, 0.3, 0.945),
+        (4.0, 0.5, 0.945),
+        (4.0, 0.7, 0.94),
+    ] {
+        let mut windows = 0;
+        let found = share(repeats, |rng| {
+            let (covered, n) = stopped(spread, phi, rng);
+            windows += n;
+            covered
+        });
+        let mean = windows as f64 / f64::from(repeats);
+        let what = format!("stopped at 1 %, spread {spread} %, correlation {phi}");
+        println!("{what}: {:.1} % in {mean:.0} windows", 100.0 * found);
+        assert!(
+            found > least - slack(repeats) && found < 0.99,
+            "{what}: {found}"
+        );
+        assert!(
+            mean > 25.0,
+            "the rule must have had something to do: {mean} windows"
+        );
+    }
+}

@@ -1,0 +1,44 @@
+//! Random processes whose truth is known.
+
+use numalab_stats::Rng;
+
+/// A standard normal number (Box & Muller, Ann. Math. Stat. 29, 1958).
+pub fn normal(rng: &mut Rng) -> f64 {
+    let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
+    radius * (std::f64::consts::TAU * rng.uniform()).cos()
+}
+
+/// `n` values of a Gaussian AR(1) process with mean 0, variance 1 and lag-1 correlation `phi`.
+pub fn autoregressive(n: usize, phi: f64, rng: &mut Rng) -> Vec<f64> {
+    let innovation = (1.0 - phi * phi).sqrt();
+    let mut value = normal(rng);
+    std::iter::repeat_with(|| {
+        let this = value;
+        value = phi * value + innovation * normal(rng);
+        this
+    })
+    .take(n)
+    .collect()
+}
+
+/// How often to repeat a simulation: ten times more with `NUMALAB_LONG=1`.
+pub fn repeats(short: u32) -> u32 {
+    if std::env::var_os("NUMALAB_LONG").is_some_and(|long| long == "1") {
+        10 * short
+    } else {
+        short
+    }
+}
+
+/// The share of `repeats` in which `happens`, each with a generator of its own.
+pub fn share(repeats: u32, mut happens: impl FnMut(&mut Rng) -> bool) -> f64 {
+    let hits = (0..repeats)
+        .filter(|seed| happens(&mut Rng::new(u64::from(*seed) + 1)))
+        .count();
+    hits as f64 / f64::from(repeats)
+}
+
+/// Four standard errors of a share of about 95 % (or 5 %) in so many repeats.
+pub fn slack(repeats: u32) -> f64 {
+    4.0 * (0.95 * 0.05 / f64::from(repeats)).sqrt()
+}
