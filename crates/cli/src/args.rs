@@ -13,7 +13,9 @@ use numalab_record::{AccessPattern, StreamKernel};
 use numalab_stats::Error as StatsError;
 
 pub(crate) use measuring::{Format, Output, Rules, Selection};
-pub(crate) use topology::{AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TopologyArgs, TopologyFormat};
+pub(crate) use topology::{
+    AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
+};
 pub(crate) use value::SizeList;
 
 /// What memory placement costs on a machine, and whether a change really helps.

@@ -18,7 +18,6 @@ pub(crate) enum Code {
     /// A comparison asked to `--fail-if worse` found worse.
     Worse = 4,
     /// A check found errors in its input.
-    #[expect(dead_code, reason = "acpi check uses it")]
     CheckFailed = 5,
 }
 

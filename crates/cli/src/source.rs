@@ -5,9 +5,7 @@ use std::path::Path;
 
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
 use numalab_host::{Root, read_machine};
-use numalab_topology::{
-    EmulatedNodes, EmulationSpec, Finding, Machine, UniformMachine,
-};
+use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, UniformMachine};
 
 use crate::args::MachineArgs;
 use crate::failure::{Code, Failure};
@@ -39,20 +37,16 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
         _ => described(args)?,
     };
     let machine = match &spec {
-        Some(spec) => {
-            spec.emulate(&base).map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?
-        }
+        Some(spec) => spec
+            .emulate(&base)
+            .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
         None => base,
     };
     Ok(Described { machine, findings, emulated: spec })
 }
 
 /// A machine of one node with enough memory for what is to be emulated on it.
-fn uniform(
-    spec: &EmulationSpec,
-    cpus: usize,
-    memory_bytes: Option<u64>,
-) -> Result<Machine, Failure> {
+fn uniform(spec: &EmulationSpec, cpus: u32, memory_bytes: Option<u64>) -> Result<Machine, Failure> {
     let of_nodes = match &spec.nodes {
         EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => {
             u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE)
@@ -79,7 +73,8 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
         ("sysfs", Some(directory)) => live(&Root::at(directory)),
         ("acpi", directory) => super::command::acpi::machine(directory),
         ("arch", Some(file)) => {
-            let reading = architecture::read(&text(file)?).map_err(|error| in_file(file, &error))?;
+            let reading =
+                architecture::read(&text(file)?).map_err(|error| in_file(file, &error))?;
             Ok((reading.value.machine, reading.findings))
         }
         ("lstopo", Some(file)) => {

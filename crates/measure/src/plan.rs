@@ -11,6 +11,7 @@ use numalab_record::{AccessPattern, Cell, CellId, Experiment, IsaName, Team, Wor
 
 pub use bandwidth::{BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix};
 pub use c2c::{c2c_cells, c2c_pairs};
+pub(crate) use estimate::estimate_buffers;
 pub use estimate::{estimate_cell, estimate_plan};
 pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
 pub use loaded::{LoadedSpec, loaded_cells};

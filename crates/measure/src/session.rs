@@ -9,6 +9,7 @@ use numalab_record::{Cell, CellId, Finished, Outcome, Sample};
 
 use crate::error::MeasureError;
 use crate::lab::Lab;
+use crate::plan::estimate_buffers;
 use crate::run::{Measured, run_shared, shared_run};
 use crate::store::StoreError;
 
@@ -76,7 +77,7 @@ impl<'a> Session<'a> {
                 break;
             }
             let (together, later) = rest.split_at(shared_run(rest).max(1));
-            self.run_together(together, self.limit(rest.len()))?;
+            self.run_together(together, self.limit(rest))?;
             rest = later;
         }
         Ok(())
@@ -88,10 +89,13 @@ impl<'a> Session<'a> {
         self.tally
     }
 
-    /// A fair share of the time that is left, doubled because most cells need less.
-    fn limit(&self, cells_left: usize) -> Duration {
-        let share = self.lab.time_left() / u32::try_from(cells_left.max(1)).unwrap_or(u32::MAX);
-        (share * 2).clamp(LEAST_PER_CELL, MOST_PER_CELL)
+    /// A fair share of the time that is left once the buffers are filled; cells that
+    /// are precise earlier leave the later ones more.
+    fn limit(&self, cells_left: &[Cell]) -> Duration {
+        let buffers = estimate_buffers(cells_left);
+        let cells = u32::try_from(cells_left.len().max(1)).unwrap_or(u32::MAX);
+        let share = self.lab.time_left().saturating_sub(buffers) / cells;
+        share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }
 
     fn run_together(&mut self, cells: &[Cell], limit: Duration) -> Result<(), MeasureError> {

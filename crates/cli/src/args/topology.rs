@@ -24,7 +24,7 @@ pub(crate) struct MachineArgs {
     pub distances: Option<String>,
     /// With --emulate: a machine of so many cpus instead of the source
     #[arg(long, value_name = "N", requires = "emulate", conflicts_with_all = ["source", "topology"])]
-    pub cpus: Option<usize>,
+    pub cpus: Option<u32>,
     /// With --cpus: its memory (default: what the nodes add up to, else 1G each)
     #[arg(long, value_name = "SIZE", requires = "cpus", value_parser = value::size)]
     pub memory: Option<u64>,

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use numalab_formats::guest::HostPlacement;
+use numalab_formats::HostPlacement;
 use numalab_formats::{
     Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg,
     xen,
@@ -38,14 +38,14 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
             let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
             Ok(one_a_line(&arguments))
         }
-        TopologyFormat::Libvirt => {
-            Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?))
-        }
+        TopologyFormat::Libvirt => Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?)),
         TopologyFormat::Xen => Ok(with_losses(said(xen::write(machine, &nothing_bound))?)),
         TopologyFormat::Slurm => slurm_lines(machine),
-        TopologyFormat::Rankfile => {
-            said(rankfile::write(machine, "localhost", &machine.first_threads()))
-        }
+        TopologyFormat::Rankfile => said(rankfile::write(
+            machine,
+            "localhost",
+            &machine.online_cpus().iter().collect::<Vec<_>>(),
+        )),
         TopologyFormat::HwlocXml => said(hwloc::write_xml(machine, hwloc::XmlVersion::default())),
         TopologyFormat::HwlocSynthetic => {
             Ok(line(&with_losses(said(hwloc::write_synthetic(machine))?)))
@@ -62,7 +62,7 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
 
 fn slurm_lines(machine: &Machine) -> Result<String, Failure> {
     let node = said(slurm::node_line(machine, "node0"))?;
-    let cores = slurm::map_cpu(&machine.first_threads());
+    let cores = slurm::map_cpu(&machine.online_cpus().iter().collect::<Vec<_>>());
     Ok(format!("{}\n# srun, one rank a core:\n# --cpu-bind=map_cpu:{cores}\n", node.trim_end()))
 }
 

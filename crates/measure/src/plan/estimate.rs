@@ -22,11 +22,16 @@ const CACHE_BYTES: u64 = 64 << 20;
 /// Time for `plan`, with buffers and cycles that are shared counted once.
 #[must_use]
 pub fn estimate_plan(plan: &[Cell]) -> Duration {
+    estimate_buffers(plan) + plan.iter().map(estimate_cell).sum::<Duration>()
+}
+
+/// Time of a plan in which nothing is sampled: filling buffers, building cycles, warming up.
+#[must_use]
+pub(crate) fn estimate_buffers(plan: &[Cell]) -> Duration {
     let (mut rest, mut total) = (plan, Duration::ZERO);
     while !rest.is_empty() {
         let (together, later) = rest.split_at(shared_run(rest).max(1));
         total += buffers(together);
-        total += together.iter().map(estimate_cell).sum::<Duration>();
         rest = later;
     }
     total

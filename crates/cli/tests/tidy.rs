@@ -1,0 +1,163 @@
+//! What the design promises of every crate, checked on the sources themselves.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Production lines of a file at most; the aim is 150.
+const MOST_LINES: usize = 400;
+/// Crates that may hold unsafe code, each block with its reasons.
+const UNSAFE: [&str; 4] = ["membench", "host", "frames", "emulator"];
+/// Crates that a kernel can use.
+const NO_STD: [&str; 4] = ["acpi", "topology", "frames", "membench"];
+/// Crates that read no file, start nothing and look at no clock.
+const PURE: [&str; 6] = ["acpi", "topology", "formats", "record", "stats", "report"];
+/// What a pure crate never names.
+const IMPURE: [&str; 6] =
+    ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
+/// A crate, and those of ours that it never depends on.
+const NEVER: [(&str, &[&str]); 8] = [
+    ("acpi", &["topology", "formats", "host"]),
+    ("topology", &["formats", "host", "record"]),
+    ("frames", &["topology", "acpi", "host"]),
+    ("membench", &["topology", "host", "record", "measure"]),
+    ("record", &["stats", "report", "measure", "host"]),
+    ("stats", &["record", "report", "measure", "host"]),
+    ("measure", &["report", "formats"]),
+    ("report", &["measure", "host", "membench", "formats"]),
+];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).expect("the crates are there");
+    let names = entries.map(|entry| entry.expect("readable").file_name());
+    let mut names: Vec<String> = names.map(|name| name.to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Every Rust file below a directory.
+fn sources(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).into_iter().flatten() {
+        let path = entry.expect("readable").path();
+        if path.is_dir() && path.file_name().is_some_and(|name| name != "target") {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// Each production file of a crate with its text up to its unit tests.
+fn production(name: &str) -> Vec<(PathBuf, String)> {
+    let is_test = |path: &PathBuf| path.file_stem().is_some_and(|stem| stem == "tests");
+    let files = sources(&root().join("crates").join(name).join("src"));
+    let without_tests = |path: PathBuf| {
+        let text = read(&path);
+        let end = text.find("#[cfg(test)]\nmod tests {").unwrap_or(text.len());
+        (path, text[..end].to_owned())
+    };
+    files.into_iter().filter(|path| !is_test(path)).map(without_tests).collect()
+}
+
+#[test]
+fn no_file_is_longer_than_its_limit() {
+    for name in crates() {
+        for (path, text) in production(&name) {
+            let lines = text.lines().count();
+            assert!(lines <= MOST_LINES, "{}: {lines} lines, split it by idea", path.display());
+        }
+    }
+}
+
+#[test]
+fn functions_longer_than_sixty_lines_are_refused_by_the_lints() {
+    assert!(read(&root().join("clippy.toml")).contains("too-many-lines-threshold = 60"));
+    assert!(read(&root().join("Cargo.toml")).contains("too_many_lines = \"warn\""));
+}
+
+#[test]
+fn crates_forbid_unsafe_code_unless_they_are_named_here() {
+    for name in crates().iter().filter(|name| !UNSAFE.contains(&name.as_str())) {
+        let source = root().join("crates").join(name).join("src");
+        let entry = ["lib.rs", "main.rs"].map(|file| source.join(file));
+        let entry = entry.iter().find(|path| path.exists()).expect("a lib.rs or main.rs");
+        let forbids = read(entry).contains("#![forbid(unsafe_code)]");
+        assert!(forbids, "{} does not forbid unsafe code", entry.display());
+    }
+}
+
+#[test]
+fn crates_for_kernels_do_without_std() {
+    for name in NO_STD {
+        let library = root().join("crates").join(name).join("src/lib.rs");
+        let text = read(&library);
+        assert!(text.contains("#![no_std]") || text.contains("no_std)]"), "{name} needs std");
+    }
+}
+
+#[test]
+fn pure_crates_touch_nothing_outside_themselves() {
+    for name in PURE {
+        for (path, text) in production(name) {
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for line in code {
+                let found = IMPURE.iter().find(|impure| line.contains(**impure));
+                assert!(found.is_none(), "{}: {line}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn crates_depend_on_none_of_those_that_they_must_not() {
+    for (name, never) in NEVER {
+        let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
+        let end = manifest.find("[dev-dependencies]").unwrap_or(manifest.len());
+        let dependencies = &manifest[..end];
+        for other in never {
+            let line = format!("\nnumalab-{other}");
+            assert!(!dependencies.contains(&line), "{name} depends on {other}");
+        }
+    }
+}
+
+#[test]
+fn every_crate_takes_the_lints_of_the_workspace() {
+    for name in crates() {
+        let manifest = read(&root().join("crates").join(&name).join("Cargo.toml"));
+        assert!(manifest.contains("[lints]\nworkspace = true"), "{name} has lints of its own");
+    }
+}
+
+#[test]
+fn the_version_has_its_place_in_the_changelog() {
+    let changelog = read(&root().join("CHANGELOG.md"));
+    let heading = format!("## {}", env!("CARGO_PKG_VERSION"));
+    assert!(changelog.contains(&heading), "CHANGELOG.md has no `{heading}`");
+}
+
+#[test]
+fn no_source_names_a_place_on_somebodys_machine() {
+    let places: BTreeSet<String> =
+        ["/work/main", "/work/wt", "/home/runner"].map(str::to_owned).into();
+    for name in crates() {
+        for path in sources(&root().join("crates").join(&name)) {
+            if path.ends_with("cli/tests/tidy.rs") {
+                continue;
+            }
+            let text = read(&path);
+            let found = places.iter().find(|place| text.contains(place.as_str()));
+            assert!(found.is_none(), "{}: {found:?}", path.display());
+        }
+    }
+}
