@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::thread;
 
 use numalab_host::{
-    AffinityError, ErrorClass, Mapping, MappingError, Pages, ProofError, ProofMethod,
-    bound_and_touched, current_affinity, current_place, pin, prove, prove_span,
+    AffinityError, ErrorClass, Mapping, MappingError, Pages, ProofError, ProofMethod, Root,
+    bound_and_touched, current_affinity, current_place, pin, prove, prove_span, read_machine,
 };
 use numalab_topology::{CpuId, NodeId};
 
@@ -234,4 +234,48 @@ fn populating_can_be_stopped_between_pieces() {
         }
         error => assert!(matches!(error, ProofError::NoSmaps { .. }), "{error}"),
     }
+}
+
+#[test]
+fn memory_is_proven_on_every_node_that_may_be_used_and_nowhere_else() {
+    let _turn = MACHINE.lock();
+    let machine = read_machine(&Root::live()).unwrap().machine;
+    let allowed = machine.allowed.clone().unwrap_or_default().memory_nodes;
+    let nodes = machine.memory_nodes().intersection(&allowed);
+    for node in nodes.iter() {
+        let mut memory = Mapping::new(4 << 20, Pages::Base).unwrap();
+        // Touched by this thread first, wherever that is: binding moves the pages.
+        memory.populate().unwrap();
+        memory.bind(node).unwrap();
+        for expected in nodes.iter() {
+            match prove(&memory, expected) {
+                Ok(proof) => {
+                    assert_eq!(expected, node);
+                    assert_eq!(proof.pages_per_node[&node], proof.pages_total);
+                }
+                Err(ProofError::WrongNode { pages_per_node, .. }) => {
+                    assert_ne!(expected, node);
+                    assert_eq!(pages_per_node.into_keys().collect::<Vec<_>>(), [node]);
+                }
+                Err(error) => assert_eq!(error.class(), ErrorClass::Lacking, "{error}"),
+            }
+        }
+    }
+    println!("bound, moved and proven on nodes {nodes}");
+}
+
+#[test]
+fn a_node_without_memory_is_refused() {
+    let machine = read_machine(&Root::live()).unwrap().machine;
+    let empty = machine.nodes.iter().find(|node| node.memory_bytes == 0);
+    let Some(node) = empty else {
+        eprintln!("NOT RUN: every node here has memory");
+        return;
+    };
+    let error = bound_and_touched(4096, Pages::Base, node.id).unwrap_err();
+    assert!(
+        matches!(error, MappingError::NodeNotAllowed { .. }),
+        "{error}"
+    );
+    println!("{error}");
 }
