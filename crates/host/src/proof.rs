@@ -99,7 +99,9 @@ pub enum ProofError {
         move_pages: Errno,
     },
     /// The page size cannot be read.
-    #[error("the page size of memory cannot be proven: /proc/self/smaps does not tell: {reason}")]
+    #[error(
+        "the page size of memory cannot be proven: /proc/self/smaps has nothing of it ({reason})"
+    )]
     NoSmaps {
         /// Why.
         reason: String,
@@ -180,10 +182,6 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
         .map_err(|error| ProofError::NoSmaps {
             reason: error.to_string(),
         })?;
-    if !smaps::is_believable(&text) {
-        let reason = "it has no resident page of any mapping".to_owned();
-        return Err(ProofError::NoSmaps { reason });
-    }
     let huge_bytes = Pages::Transparent.page_bytes();
     let sizes = smaps::page_sizes(&text, span.address as u64, mapped_bytes, huge_bytes)
         .ok_or_else(|| ProofError::NoSmaps {

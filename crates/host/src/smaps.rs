@@ -32,15 +32,6 @@ pub(crate) fn page_sizes(
     found.then_some(sizes)
 }
 
-/// Whether any mapping has resident pages. A process that reads this has some, so that
-/// one where all have none is made up (qemu-user writes such a file).
-pub(crate) fn is_believable(smaps: &str) -> bool {
-    smaps
-        .lines()
-        .filter_map(|line| line.strip_prefix("Rss:"))
-        .any(|value| value.trim() != "0 kB")
-}
-
 /// What `smaps` says of one mapping, in bytes.
 #[derive(Default)]
 struct Area {
@@ -137,13 +128,6 @@ Private_Hugetlb:    4096 kB
         let untouched = "7f00-7f80 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nRss: 0 kB\n";
         let sizes = page_sizes(untouched, 0x7f00, 0x80, 2 << 20);
         assert_eq!(sizes, Some(BTreeMap::new()));
-    }
-
-    #[test]
-    fn a_file_where_nothing_is_resident_is_not_believed() {
-        assert!(is_believable(SMAPS));
-        assert!(!is_believable("7f00-7f80 rw-p 0 00:00 0\nRss:      0 kB\n"));
-        assert!(!is_believable(""));
     }
 
     proptest! {
