@@ -1,7 +1,7 @@
 //! The error of this crate and its class.
 
 use crate::affinity::AffinityError;
-use crate::mapping::MappingError;
+use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
 use crate::proof::ProofError;
 use crate::signals::SignalError;

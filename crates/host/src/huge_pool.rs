@@ -2,7 +2,7 @@
 
 use numalab_topology::NodeId;
 
-use crate::mapping::MappingError;
+use crate::mapping_error::MappingError;
 use crate::pages::Pages;
 use crate::root::Root;
 

@@ -9,7 +9,8 @@ use crate::system_page::base_page_bytes;
 
 /// Touches every page of a range for writing, in address order, from the calling thread.
 /// `MADV_POPULATE_WRITE` (Linux 5.14) reports as an error what a store would
-/// turn into SIGBUS; older kernels get a store per page. `start` is the first byte of the
+/// turn into SIGBUS; then one store per page does the work where the advice is unknown, or
+/// accepted and ignored (qemu-user), and costs next to nothing where it is done. `start` is the first byte of the
 /// mapping, which must contain the page-aligned range.
 ///
 /// # Errors
@@ -18,13 +19,13 @@ pub(crate) fn range(address: usize, length: usize, start: NonNull<u8>) -> Result
     let first = start.as_ptr().with_addr(address);
     // SAFETY: the range is mapped and writable; populating changes no content.
     match unsafe { mm::madvise(first.cast(), length, Advice::LinuxPopulateWrite) } {
-        Err(Errno::INVAL | Errno::NOSYS) => {
+        Ok(()) | Err(Errno::INVAL | Errno::NOSYS) => {
             touch(first, length);
             Ok(())
         }
         // A signal may interrupt it; what is populated already is skipped.
         Err(Errno::INTR | Errno::AGAIN) => range(address, length, start),
-        result => result,
+        Err(errno) => Err(errno),
     }
 }
 

@@ -183,11 +183,10 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
             reason: error.to_string(),
         })?;
     let huge_bytes = Pages::Transparent.page_bytes();
-    let sizes = smaps::page_sizes(&text, span.address as u64, mapped_bytes, huge_bytes);
-    if sizes.is_empty() && !text.contains("KernelPageSize:") {
-        let reason = "no KernelPageSize lines".to_owned();
-        return Err(ProofError::NoSmaps { reason });
-    }
+    let sizes = smaps::page_sizes(&text, span.address as u64, mapped_bytes, huge_bytes)
+        .ok_or_else(|| ProofError::NoSmaps {
+            reason: format!("no mapping at {:x}", span.address),
+        })?;
     let backed_bytes = sizes.get(&page_bytes).copied().unwrap_or(0);
     let resident: u64 = sizes.values().sum();
     if resident < mapped_bytes {

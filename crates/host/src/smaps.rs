@@ -8,26 +8,28 @@ pub(crate) type BytesPerPageSize = BTreeMap<u64, u64>;
 /// Reads what `smaps` says of the mappings that begin within `address` and
 /// `address + length`: resident bytes by page size (Linux
 /// `Documentation/filesystems/proc.rst`). `huge_bytes` is the size of a
-/// transparent huge page.
+/// transparent huge page. `None` if no mapping begins there.
 pub(crate) fn page_sizes(
     smaps: &str,
     address: u64,
     length: u64,
     huge_bytes: u64,
-) -> BytesPerPageSize {
+) -> Option<BytesPerPageSize> {
     let mut sizes = BytesPerPageSize::new();
+    let mut found = false;
     let mut area = None;
     for line in smaps.lines() {
         if let Some(begin) = begin_of_area(line) {
             add(&mut sizes, area.take(), huge_bytes);
             let inside = begin >= address && begin - address < length;
+            found |= inside;
             area = inside.then(Area::default);
         } else if let Some(area) = &mut area {
             area.take_line(line);
         }
     }
     add(&mut sizes, area, huge_bytes);
-    sizes
+    found.then_some(sizes)
 }
 
 /// What `smaps` says of one mapping, in bytes.
@@ -110,25 +112,31 @@ Private_Hugetlb:    4096 kB
 
     #[test]
     fn resident_bytes_are_told_by_page_size() {
-        let sizes = page_sizes(SMAPS, 0x7f00_0000_0000, 6 << 20, 2 << 20);
+        let sizes = page_sizes(SMAPS, 0x7f00_0000_0000, 6 << 20, 2 << 20).unwrap();
         assert_eq!(sizes, BTreeMap::from([(4096, 1 << 20), (2 << 20, 4 << 20)]));
     }
 
     #[test]
     fn reserved_huge_pages_are_counted_though_they_are_not_resident() {
-        let sizes = page_sizes(SMAPS, 0x7f10_0000_0000, 4 << 20, 2 << 20);
+        let sizes = page_sizes(SMAPS, 0x7f10_0000_0000, 4 << 20, 2 << 20).unwrap();
         assert_eq!(sizes, BTreeMap::from([(2 << 20, 4 << 20)]));
     }
 
     #[test]
-    fn a_range_without_mapping_has_no_pages() {
-        assert!(page_sizes(SMAPS, 0x1000, 1 << 30, 2 << 20).is_empty());
+    fn a_range_without_mapping_is_not_one_without_pages() {
+        assert_eq!(page_sizes(SMAPS, 0x1000, 1 << 30, 2 << 20), None);
+        let untouched = "7f00-7f80 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nRss: 0 kB\n";
+        let sizes = page_sizes(untouched, 0x7f00, 0x80, 2 << 20);
+        assert_eq!(sizes, Some(BTreeMap::new()));
     }
 
     proptest! {
         #[test]
         fn a_cut_smaps_never_tells_more_than_the_whole(end in 0..SMAPS.len()) {
-            let sum = |text| -> u64 { page_sizes(text, 0, u64::MAX, 2 << 20).values().sum() };
+            let sum = |text| -> u64 {
+                let sizes = page_sizes(text, 0, u64::MAX, 2 << 20);
+                sizes.unwrap_or_default().values().sum()
+            };
             prop_assert!(sum(&SMAPS[..end]) <= sum(SMAPS) + (4 << 20));
         }
 

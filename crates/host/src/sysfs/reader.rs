@@ -74,9 +74,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A decimal number.
+    /// A decimal number. An empty file tells nothing: copied trees have them where a file
+    /// could not be read.
     pub(super) fn number(&mut self, path: &str) -> Option<u64> {
-        let text = self.text(path)?;
+        let text = self.text(path).filter(|text| !text.is_empty())?;
         let number = text.parse().ok();
         if number.is_none() {
             let message = format!("`{}`: expected a number", shortened(&text));

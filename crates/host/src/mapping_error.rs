@@ -1,0 +1,109 @@
+//! Why memory cannot be had.
+
+use numalab_topology::NodeId;
+use rustix::io::Errno;
+
+use crate::error::ErrorClass;
+use crate::pages::Pages;
+
+/// Why memory could not be had, bound or touched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MappingError {
+    /// A buffer of no bytes, or of more than an address space holds.
+    #[error("{size_bytes} bytes of memory: expected at least 1 and less than 128 TiB")]
+    Size {
+        /// Bytes asked for.
+        size_bytes: usize,
+    },
+    /// Too few huge pages are reserved.
+    #[error("{needed} huge pages of {pages} needed{}, {free} free; reserve them (as root): {command}", on_node(*.node))]
+    NoHugePages {
+        /// The pages asked for.
+        pages: Pages,
+        /// The node, if one was chosen.
+        node: Option<NodeId>,
+        /// Pages needed.
+        needed: u64,
+        /// Pages free in the pool.
+        free: u64,
+        /// The command that reserves as many as are needed.
+        command: String,
+    },
+    /// The kernel or the processor has no such pages.
+    #[error(
+        "this kernel has no huge pages of {pages}; see /sys/kernel/mm/hugepages for what it has (1g on x86-64 needs the cpu flag pdpe1gb)"
+    )]
+    HugePagesUnsupported {
+        /// The pages asked for.
+        pages: Pages,
+    },
+    /// The memory does not exist or may not be used.
+    #[error("no memory for {size_bytes} bytes{}: choose a smaller size, or raise the limit (ulimit -v, the cgroup's memory.max, vm.overcommit_memory)", on_node(*.node))]
+    OutOfMemory {
+        /// Bytes asked for.
+        size_bytes: usize,
+        /// The node, if one was chosen.
+        node: Option<NodeId>,
+    },
+    /// The node does not exist, has no memory or is outside the cpuset.
+    #[error(
+        "no memory can be taken from node {node}: it does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
+    )]
+    NodeNotAllowed {
+        /// The node asked for.
+        node: NodeId,
+        /// The nodes that the process may use, as the kernel lists them.
+        allowed: String,
+    },
+    /// Binding memory is forbidden.
+    #[error(
+        "binding memory to node {node} is forbidden ({errno}): a seccomp filter or a kernel without NUMA blocks mbind(2); for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
+    )]
+    BindForbidden {
+        /// The node asked for.
+        node: NodeId,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+    /// The policy that was read back differs from what was set.
+    #[error(
+        "memory was bound to node {node}, but the kernel reports policy {mode} on nodes {nodes:?}"
+    )]
+    BindNotApplied {
+        /// The node asked for.
+        node: NodeId,
+        /// The policy mode (`MPOL_*` of `linux/mempolicy.h`; 2 is bind).
+        mode: i32,
+        /// The nodes of the policy.
+        nodes: Vec<NodeId>,
+    },
+    /// Another answer of the kernel.
+    #[error("{call} of {size_bytes} bytes: {errno}")]
+    Kernel {
+        /// The system call.
+        call: &'static str,
+        /// Bytes concerned.
+        size_bytes: usize,
+        /// The kernel's answer.
+        errno: Errno,
+    },
+}
+
+fn on_node(node: Option<NodeId>) -> String {
+    node.map_or_else(String::new, |node| format!(" on node {node}"))
+}
+
+impl MappingError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Size { .. } | Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
+            Self::NoHugePages { .. }
+            | Self::HugePagesUnsupported { .. }
+            | Self::OutOfMemory { .. }
+            | Self::BindForbidden { .. } => ErrorClass::Lacking,
+            Self::BindNotApplied { .. } | Self::Kernel { .. } => ErrorClass::Failed,
+        }
+    }
+}

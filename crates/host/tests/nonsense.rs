@@ -1,0 +1,314 @@
+//! Damaged and made-up sysfs trees.
+
+use std::fs;
+use std::path::Path;
+
+use numalab_host::{Environment, ErrorClass, MemoryLimit, Reading, Root, read_machine};
+use numalab_topology::NodeId;
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+/// A tree with these files.
+fn tree(files: &[(&str, &[u8])]) -> TempDir {
+    let top = tempfile::tempdir().unwrap();
+    for (path, bytes) in files {
+        write(top.path(), path, bytes);
+    }
+    top
+}
+
+fn write(top: &Path, path: &str, bytes: &[u8]) {
+    let path = top.join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+const CPU: &str = "sys/devices/system/cpu";
+const NODE: &str = "sys/devices/system/node";
+
+/// Four cpus in two cores on two nodes, with one L2 cache per core.
+fn machine_files() -> Vec<(String, Vec<u8>)> {
+    let mut files = vec![
+        (format!("{CPU}/online"), b"0-3\n".to_vec()),
+        (format!("{NODE}/online"), b"0-1\n".to_vec()),
+        (format!("{NODE}/node0/distance"), b"10 21\n".to_vec()),
+        (format!("{NODE}/node1/distance"), b"21 10\n".to_vec()),
+        (
+            "sys/devices/system/memory/block_size_bytes".to_owned(),
+            b"8000000\n".to_vec(),
+        ),
+        (
+            "proc/meminfo".to_owned(),
+            b"MemTotal: 2048 kB\nMemAvailable: 1024 kB\n".to_vec(),
+        ),
+    ];
+    for node in 0..2 {
+        let first = 2 * node;
+        let pair = format!("{first}-{}\n", first + 1);
+        let directory = format!("{NODE}/node{node}");
+        files.push((format!("{directory}/cpulist"), pair.clone().into()));
+        let meminfo = format!("Node {node} MemTotal: 1024 kB\nNode {node} MemFree: 512 kB\n");
+        files.push((format!("{directory}/meminfo"), meminfo.into()));
+        files.push((
+            format!("{directory}/memory{node}/state"),
+            b"online\n".to_vec(),
+        ));
+        let pool = format!("{directory}/hugepages/hugepages-2048kB");
+        files.push((format!("{pool}/nr_hugepages"), b"4\n".to_vec()));
+        files.push((format!("{pool}/free_hugepages"), b"3\n".to_vec()));
+        for cpu in first..first + 2 {
+            let topology = format!("{CPU}/cpu{cpu}/topology");
+            let package = format!("{node}\n");
+            files.push((format!("{topology}/physical_package_id"), package.into()));
+            files.push((format!("{topology}/core_cpus_list"), pair.clone().into()));
+            files.push((format!("{topology}/package_cpus_list"), pair.clone().into()));
+            let cache = format!("{CPU}/cpu{cpu}/cache/index2");
+            files.push((format!("{cache}/level"), b"2\n".to_vec()));
+            files.push((format!("{cache}/type"), b"Unified\n".to_vec()));
+            files.push((format!("{cache}/size"), b"512K\n".to_vec()));
+            files.push((format!("{cache}/shared_cpu_list"), pair.clone().into()));
+        }
+    }
+    files
+}
+
+fn machine_tree() -> TempDir {
+    let top = tempfile::tempdir().unwrap();
+    for (path, bytes) in machine_files() {
+        write(top.path(), &path, &bytes);
+    }
+    top
+}
+
+fn read(top: &TempDir) -> Reading {
+    read_machine(&Root::at(top.path())).unwrap()
+}
+
+fn codes(reading: &Reading) -> Vec<&str> {
+    reading.findings.iter().map(|f| f.code.as_str()).collect()
+}
+
+#[test]
+fn a_sound_tree_is_read_without_findings() {
+    let reading = read(&machine_tree());
+    assert_eq!(codes(&reading), Vec::<&str>::new());
+    let machine = reading.machine;
+    assert_eq!(machine.cores().len(), 2);
+    assert_eq!(machine.packages().len(), 2);
+    assert_eq!(machine.caches.len(), 2);
+    assert_eq!(machine.ranges.len(), 2);
+    assert_eq!(machine.distance(NodeId(0), NodeId(1)), Some(21));
+    let node = machine.node(NodeId(1)).unwrap();
+    assert_eq!(
+        (node.memory_bytes, node.free_bytes),
+        (1 << 20, Some(1 << 19))
+    );
+    assert_eq!((node.huge_pages[0].total, node.huge_pages[0].free), (4, 3));
+    assert_eq!(machine.allowed, None);
+}
+
+#[test]
+fn a_directory_that_is_no_machine_is_bad_input() {
+    let top = tree(&[("something", b"else")]);
+    let error = read_machine(&Root::at(top.path())).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::BadInput);
+    assert!(
+        error
+            .to_string()
+            .contains("expected a directory that holds sys/ and proc/")
+    );
+}
+
+#[test]
+fn nonsense_is_reported_with_file_and_value() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node1/cpulist"), b"2-x\n");
+    write(top.path(), &format!("{NODE}/node0/distance"), b"10 0\n");
+    write(
+        top.path(),
+        &format!("{CPU}/cpu0/cache/index2/size"),
+        b"huge\n",
+    );
+    let reading = read(&top);
+    let texts: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
+    for expected in [
+        "warning: sys/devices/system/node/node1/cpulist: `2-x`: expected a cpu list such as 0-3,8 [not-a-list]",
+        "warning: sys/devices/system/node/node0/distance: `0`: expected a distance of 1 to 255 [distance-value]",
+        "warning: sys/devices/system/cpu/cpu0/cache/index2/size: `huge`: expected a size such as 32K [cache-size]",
+    ] {
+        assert!(texts.iter().any(|text| text == expected), "{texts:#?}");
+    }
+    assert_eq!(reading.machine.distance(NodeId(0), NodeId(1)), None);
+}
+
+#[test]
+fn nul_bytes_at_the_end_of_a_list_are_no_matter() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node1/cpulist"), b"2-3\n\0\0\0");
+    write(top.path(), &format!("{NODE}/online"), b"0-1\0");
+    assert_eq!(codes(&read(&top)), Vec::<&str>::new());
+}
+
+#[test]
+fn a_short_row_stands_for_the_online_nodes() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/online"), b"1\n");
+    write(top.path(), &format!("{NODE}/node1/distance"), b"10\n");
+    let reading = read(&top);
+    assert_eq!(codes(&reading), Vec::<&str>::new());
+    assert_eq!(reading.machine.distance(NodeId(1), NodeId(1)), Some(10));
+    assert_eq!(reading.machine.distance(NodeId(1), NodeId(0)), None);
+    assert!(!reading.machine.nodes[0].online);
+}
+
+#[test]
+fn rows_too_short_or_too_long_are_findings() {
+    for row in ["10", "21 10 30"] {
+        let top = machine_tree();
+        write(
+            top.path(),
+            &format!("{NODE}/node1/distance"),
+            row.as_bytes(),
+        );
+        assert!(codes(&read(&top)).contains(&"distance-row-length"), "{row}");
+    }
+}
+
+#[test]
+fn a_cpu_that_two_nodes_claim_belongs_to_the_first() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node1/cpulist"), b"1-3\n");
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["cpu-in-two-nodes"]);
+    assert_eq!(reading.machine.cpus[1].node, Some(NodeId(0)));
+    assert_eq!(reading.machine.nodes[1].cpus.to_string(), "2,3");
+}
+
+#[test]
+fn siblings_that_contradict_each_other_are_findings() {
+    let top = machine_tree();
+    let path = format!("{CPU}/cpu2/topology/core_cpus_list");
+    write(top.path(), &path, b"0,2\n");
+    let reading = read(&top);
+    assert!(codes(&reading).contains(&"siblings-contradict"));
+    assert_eq!(reading.machine.cores().len(), 3);
+}
+
+#[test]
+fn an_offline_cpu_is_kept_with_its_node() {
+    let top = machine_tree();
+    write(top.path(), &format!("{CPU}/online"), b"0-2\n");
+    write(top.path(), &format!("{CPU}/cpu3/online"), b"0\n");
+    write(top.path(), &format!("{NODE}/node1/cpulist"), b"2\n");
+    for name in ["core_cpus_list", "package_cpus_list"] {
+        let path = format!("{CPU}/cpu2/topology/{name}");
+        write(top.path(), &path, b"2\n");
+    }
+    fs::create_dir(top.path().join(format!("{NODE}/node1/cpu3"))).unwrap();
+    fs::remove_dir_all(top.path().join(format!("{CPU}/cpu3/topology"))).unwrap();
+    let machine = read(&top).machine;
+    assert!(!machine.cpus[3].online);
+    assert_eq!(machine.cpus[3].node, Some(NodeId(1)));
+    assert_eq!(machine.cpus[3].core, None);
+    assert_eq!(machine.online_cpus().to_string(), "0-2");
+}
+
+#[test]
+fn a_machine_without_node_directories_is_one_node() {
+    let top = machine_tree();
+    fs::remove_dir_all(top.path().join(NODE)).unwrap();
+    let reading = read(&top);
+    assert_eq!(codes(&reading), ["no-nodes"]);
+    assert_eq!(reading.machine.nodes.len(), 1);
+    assert_eq!(reading.machine.nodes[0].cpus.to_string(), "0-3");
+    assert_eq!(reading.machine.nodes[0].memory_bytes, 2 << 20);
+    assert_eq!(reading.machine.distance(NodeId(0), NodeId(0)), Some(10));
+}
+
+#[test]
+fn nodes_that_leave_memory_out_are_a_finding() {
+    let top = machine_tree();
+    write(top.path(), "proc/meminfo", b"MemTotal: 20480 kB\n");
+    assert_eq!(codes(&read(&top)), ["node-memory-understated"]);
+}
+
+#[test]
+fn huge_ids_are_left_out() {
+    let top = machine_tree();
+    for path in [
+        format!("{CPU}/cpu4294967295/online"),
+        format!("{CPU}/cpu99999999999999999999/online"),
+        format!("{NODE}/node4294967295/cpulist"),
+        format!("{NODE}/node0/memory4294967295/state"),
+    ] {
+        write(top.path(), &path, b"1\n");
+    }
+    let machine = read(&top).machine;
+    assert_eq!((machine.cpus.len(), machine.nodes.len()), (4, 2));
+}
+
+#[test]
+fn files_that_are_no_files_are_findings_and_block_nobody() {
+    let top = machine_tree();
+    let path = top.path().join(format!("{NODE}/node1/cpulist"));
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    assert!(codes(&read(&top)).contains(&"file-unreadable"));
+}
+
+#[test]
+fn endless_files_are_read_to_a_bound() {
+    let top = machine_tree();
+    let digits = "1,".repeat(8 << 20);
+    write(
+        top.path(),
+        &format!("{NODE}/node1/cpulist"),
+        digits.as_bytes(),
+    );
+    write(
+        top.path(),
+        &format!("{NODE}/node0/distance"),
+        digits.as_bytes(),
+    );
+    let reading = read(&top);
+    assert!(!reading.findings.is_empty());
+    assert!(reading.findings.iter().all(|f| f.message.len() < 300));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Any one file of a sound tree is cut or replaced: the rest is still read.
+    #[test]
+    fn any_damage_to_one_file_is_survived(
+        file in any::<prop::sample::Index>(),
+        bytes in prop_oneof![
+            prop::collection::vec(any::<u8>(), 0..80),
+            "[0-9a-fx,.:kKmB\\- \n\0]{0,60}".prop_map(String::into_bytes),
+            Just(b"18446744073709551615".to_vec()),
+            Just(b"0-4294967295".to_vec()),
+            Just(b"ffffffff,".repeat(5000)),
+        ],
+    ) {
+        let top = machine_tree();
+        let files = machine_files();
+        let (path, _) = file.get(&files);
+        write(top.path(), path, &bytes);
+        let root = Root::at(top.path());
+        let reading = read_machine(&root).unwrap();
+        prop_assert_eq!(reading.machine.cpus.len(), 4);
+        prop_assert_eq!(reading.machine.nodes.len(), 2);
+        let _ = MemoryLimit::read(&root);
+        let _ = Environment::read(&root);
+    }
+
+    /// Every file of a sound tree is cut after the same number of bytes.
+    #[test]
+    fn a_tree_cut_short_everywhere_is_survived(length in 0_usize..40) {
+        let top = tempfile::tempdir().unwrap();
+        for (path, bytes) in machine_files() {
+            write(top.path(), &path, &bytes[..length.min(bytes.len())]);
+        }
+        prop_assert_eq!(read(&top).machine.cpus.len(), 4);
+    }
+}
