@@ -72,6 +72,9 @@ pub struct ComparedCell {
     pub note: Option<String>,
 }
 
+/// Facts that differ from minute to minute and say nothing about the system.
+const ALWAYS_DIFFERENT: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
+
 /// A fact about the system that is not the same in both runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FactDifference {
@@ -97,7 +100,7 @@ pub struct Comparison {
     pub only_in_baseline: Vec<CellId>,
     /// Cells with figures in the candidate only.
     pub only_in_candidate: Vec<CellId>,
-    /// What differs between the two systems.
+    /// What differs between the two systems, without what differs from minute to minute.
     pub environment: Vec<FactDifference>,
 }
 
@@ -342,6 +345,7 @@ fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference>
     let (before, after) = (&baseline.run.environment, &candidate.run.environment);
     let differences = before.differences(after).into_iter();
     differences
+        .filter(|(name, _, _)| !ALWAYS_DIFFERENT.contains(name))
         .map(|(name, baseline, candidate)| FactDifference {
             name: name.to_owned(),
             baseline: baseline.map(str::to_owned),

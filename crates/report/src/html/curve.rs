@@ -58,7 +58,7 @@ fn scales(curves: &[Curve], frame: Frame) -> (Scale, Scale) {
     );
     let latencies = (
         0.75 * least(&mut points().map(|point| point.figure.median)),
-        1.5 * most(&mut points().map(|point| point.figure.median)),
+        2.0 * most(&mut points().map(|point| point.figure.median)),
     );
     let kind = ScaleKind::Logarithmic;
     (

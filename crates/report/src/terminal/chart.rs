@@ -71,6 +71,7 @@ fn curve(curve: &Curve, style: Style) -> String {
                 core::iter::repeat_n(cell, repeat)
             })
             .collect();
+        let label = cut(&label, 6);
         let unit = if label.is_empty() { "  " } else { "ns" };
         out.push_str(&format!(
             "{label:>6} {unit} {}\n",
@@ -108,12 +109,13 @@ fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> St
         bar.push(RIGHTWARD[filled % 8 - 1]);
     }
     let label = cut(label, LABEL_WIDTH);
-    let bar = format!("{bar:<BAR_WIDTH$}");
+    let value = format!("{:>5} {unit}", figure(of.median));
+    let used = 2 + LABEL_WIDTH + 1 + BAR_WIDTH + 1 + value.chars().count() + 2;
+    let interval = cut(&interval_text(of.interval), WIDTH.saturating_sub(used));
     format!(
-        "  {label:<LABEL_WIDTH$} {} {:>5} {unit}  {}\n",
-        style.mark(&bar),
-        figure(of.median),
-        style.faint(&interval_text(of.interval))
+        "  {label:<LABEL_WIDTH$} {} {value}  {}\n",
+        style.mark(&format!("{bar:<BAR_WIDTH$}")),
+        style.faint(&interval)
     )
 }
 

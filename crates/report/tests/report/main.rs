@@ -2,4 +2,9 @@
 
 mod runs;
 
+mod browser;
+mod comparison;
 mod golden;
+mod properties;
+mod summary;
+mod topology;

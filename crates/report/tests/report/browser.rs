@@ -1,0 +1,174 @@
+//! The pages in a real browser: headless Chromium.
+
+use std::path::Path;
+use std::process::Command;
+
+use numalab_report::{Summary, Tolerance, compare, html};
+
+use crate::runs;
+
+/// Collects errors from the first moment on.
+const EARS: &str = "<script>window.heard = [];\
+    window.addEventListener('error', (e) => window.heard.push(String(e.message)), true);\
+    document.addEventListener('securitypolicyviolation', (e) => \
+    window.heard.push('blocked ' + e.blockedURI));</script>";
+
+/// Tells the frame around it what the page is like: focuses the first mark of a chart, steps
+/// to the next with an arrow key, then measures.
+const PROBE: &str = "<script>(() => {\
+    const marks = document.querySelectorAll('[data-tip]');\
+    const tip = document.getElementById('tip');\
+    let tips = 'none';\
+    if (marks.length > 1) {\
+      marks[0].focus();\
+      const first = tip.hidden ? '' : tip.textContent;\
+      marks[0].dispatchEvent(new KeyboardEvent('keydown', \
+        { key: 'ArrowRight', bubbles: true, cancelable: true }));\
+      const second = tip.hidden ? '' : tip.textContent;\
+      const named = (mark, text) => text !== '' && mark.dataset.tip === text;\
+      tips = named(marks[0], first) && named(marks[1], second) ? 'work' : 'broken';\
+    }\
+    const root = document.documentElement;\
+    const loaded = performance.getEntriesByType('resource').length;\
+    parent.postMessage(`PROBE inner=${innerWidth} scroll=${root.scrollWidth} \
+      resources=${loaded} tips=${tips} errors=${window.heard.join('/')} END`\
+      .replace(/ +/g, ' '), '*');\
+    })();</script>";
+
+/// A frame of the width asked for, since no window of Chromium is narrower than 500
+/// pixels; what the page in it says becomes the frame's title.
+fn frame(width: u32) -> String {
+    format!(
+        "<!DOCTYPE html><title>silent</title><script>\
+         addEventListener('message', (e) => {{ document.title = e.data; }});</script>\
+         <iframe src=\"page.html\" style=\"border:0;width:{width}px;height:1600px\"></iframe>"
+    )
+}
+
+/// What the page says of itself at `width`, or `None` (and a loud word) where there is
+/// no Chromium and `NUMALAB_REQUIRE_TOOLS` does not ask for one.
+fn title_at(page: &str, width: u32) -> Option<String> {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let page = page.replacen("<head>", &format!("<head>{EARS}"), 1);
+    let page = page.replacen("</body>", &format!("{PROBE}</body>"), 1);
+    std::fs::write(directory.path().join("page.html"), page).expect("the page is written");
+    let file = directory.path().join("frame.html");
+    std::fs::write(&file, frame(width)).expect("the frame is written");
+    let output = chromium(directory.path(), &file)?;
+    let dom = String::from_utf8_lossy(&output.stdout).into_owned();
+    let title = dom
+        .split_once("<title>")
+        .and_then(|(_, rest)| rest.split_once(" END</title>"));
+    let Some((title, _)) = title else {
+        panic!(
+            "the page said nothing: {dom}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    };
+    Some(title.to_owned())
+}
+
+fn chromium(profile: &Path, file: &Path) -> Option<std::process::Output> {
+    let output = Command::new("timeout")
+        .args(["-k", "5", "60", "chromium"])
+        .args([
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-first-run",
+        ])
+        .args([
+            "--disable-background-networking",
+            "--disable-component-update",
+        ])
+        .args(["--disable-sync", "--dump-dom"])
+        .args([
+            "--hide-scrollbars",
+            "--window-size=1400,1700",
+            "--virtual-time-budget=3000",
+        ])
+        .arg(format!(
+            "--user-data-dir={}",
+            profile.join("profile").display()
+        ))
+        .arg(format!("file://{}", file.display()))
+        .output();
+    // 127: `timeout` found no such command.
+    match output {
+        Ok(output) if output.status.code() != Some(127) => Some(output),
+        missing => {
+            let required = std::env::var("NUMALAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+            assert!(!required, "chromium is required and missing: {missing:?}");
+            eprintln!("NOT RUN: the pages were not opened in a browser: no chromium here");
+            None
+        }
+    }
+}
+
+fn field<'a>(title: &'a str, name: &str) -> &'a str {
+    let from = title.find(name).expect(name) + name.len();
+    title[from..].split(' ').next().unwrap_or_default()
+}
+
+fn check(name: &str, page: &str, width: u32, has_charts: bool) {
+    let Some(title) = title_at(page, width) else {
+        return;
+    };
+    assert_eq!(
+        field(&title, "inner="),
+        width.to_string(),
+        "{name}: {title}"
+    );
+    assert_eq!(
+        field(&title, "scroll="),
+        width.to_string(),
+        "{name} overflows: {title}"
+    );
+    assert_eq!(field(&title, "resources="), "0", "{name}: {title}");
+    let tips = if has_charts { "work" } else { "none" };
+    assert_eq!(field(&title, "tips="), tips, "{name}: {title}");
+    assert!(title.ends_with("errors="), "{name}: {title}");
+}
+
+#[test]
+fn every_page_opens_without_error_and_fits_a_phone() {
+    for (name, document) in runs::all() {
+        let has_charts = !matches!(name, "empty" | "everything-failed");
+        check(name, &html(&Summary::of(&document)), 390, has_charts);
+    }
+}
+
+#[test]
+fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
+    let document = runs::eight_nodes();
+    check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
+    let comparison = compare(
+        &runs::two_nodes(),
+        &runs::interrupted(),
+        &Tolerance::default(),
+    );
+    check("comparison", &comparison.html(), 390, false);
+}
+
+#[test]
+fn no_page_names_anything_outside_itself() {
+    for (name, document) in runs::all() {
+        let page = html(&Summary::of(&document)).to_lowercase();
+        for outside in [
+            "http:", "https:", "//", "src=", "url(", "@import", "<link", "<iframe",
+        ] {
+            // Comments of the script begin with two slashes and a space.
+            let found = page
+                .match_indices(outside)
+                .find(|(at, _)| outside != "//" || !page[*at..].starts_with("// "));
+            assert_eq!(found, None, "{name} has {outside}");
+        }
+        for (at, _) in page.match_indices("href=") {
+            assert!(
+                page[at..].starts_with("href=\"#"),
+                "{name}: {}",
+                &page[at..at + 40]
+            );
+        }
+    }
+}

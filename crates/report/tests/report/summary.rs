@@ -1,0 +1,174 @@
+//! What a summary finds in runs whose truth is known.
+
+use numalab_record::Document;
+use numalab_report::{LevelName, OddityKind, Remote, Summary};
+
+use crate::runs;
+
+fn kinds(document: &Document) -> Vec<OddityKind> {
+    let summary = Summary::of(document);
+    summary.oddities.iter().map(|oddity| oddity.kind).collect()
+}
+
+#[test]
+fn caches_are_found_where_the_curve_leaves_them() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let levels = &summary.curves[0].levels;
+    let names: Vec<LevelName> = levels.iter().map(|level| level.name).collect();
+    use LevelName::{Cache, Memory};
+    assert_eq!(names, [Cache(1), Cache(2), Cache(3), Memory]);
+    for level in &levels[..3] {
+        let (found, reported) = (level.capacity_bytes, level.reported_bytes);
+        let ratio = found.expect("it ends") / reported.expect("it is reported") as f64;
+        assert!((0.8..1.4).contains(&ratio), "{level:?}");
+    }
+    assert!((levels[3].latency_ns / 98.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn a_cache_that_ends_far_below_its_reported_size_keeps_its_name_and_is_odd() {
+    let mut document = runs::one_node();
+    for cache in &mut document.run.machine.caches {
+        if cache.level == 3 {
+            cache.size_bytes = Some(260 << 20);
+        }
+    }
+    let summary = Summary::of(&document);
+    assert_eq!(summary.curves[0].levels[2].name, LevelName::Cache(3));
+    assert_eq!(kinds(&document), [OddityKind::CacheSize]);
+}
+
+#[test]
+fn a_page_walk_is_random_minus_page_local() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let costs: Vec<(&str, f64)> = summary
+        .walks
+        .iter()
+        .map(|walk| (walk.pages.name(), walk.cost_ns))
+        .collect();
+    assert_eq!(costs.len(), 2);
+    assert!(
+        costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0,
+        "{costs:?}"
+    );
+    assert!(
+        costs[1].0 == "thp" && (costs[1].1 - 98.0 * 0.07).abs() < 1.0,
+        "{costs:?}"
+    );
+}
+
+#[test]
+fn a_remote_access_costs_what_the_matrix_says() {
+    let document = runs::two_nodes();
+    let summary = Summary::of(&document);
+    let Remote::Measured(cost) = &summary.remote else {
+        panic!("{:?}", summary.remote);
+    };
+    let (nearest, farthest) = cost.extremes().expect("two pairs");
+    assert!((nearest.ratio - 1.62).abs() < 0.02 && (farthest.ratio - 1.62).abs() < 0.02);
+    assert_eq!(kinds(&document), [OddityKind::DistanceRatio]);
+}
+
+#[test]
+fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
+    let document = runs::one_node();
+    assert_eq!(Summary::of(&document).remote, Remote::OneNode);
+    assert_eq!(kinds(&document), []);
+    let empty = runs::empty();
+    let summary = Summary::of(&empty);
+    assert_eq!(summary.remote, Remote::NotMeasured);
+    assert!(summary.sentences[2].starts_with("Nothing was planned"));
+}
+
+#[test]
+fn distances_out_of_order_and_a_slow_node_are_named() {
+    let document = runs::eight_nodes();
+    let summary = Summary::of(&document);
+    let text = |kind| {
+        let oddity = summary.oddities.iter().find(|oddity| oddity.kind == kind);
+        oddity
+            .unwrap_or_else(|| panic!("{kind:?} is missing"))
+            .text
+            .clone()
+    };
+    let rank = text(OddityKind::DistanceRank);
+    assert!(
+        rank.contains("from node 0, node 3 (distance 11) takes 131 ns"),
+        "{rank}"
+    );
+    let slow = text(OddityKind::SlowNode);
+    assert!(
+        slow.contains("node 5 is slower than its peers: 104 ns"),
+        "{slow}"
+    );
+}
+
+#[test]
+fn an_interrupted_run_says_all_that_went_wrong_with_it() {
+    use OddityKind::{DistanceRatio, Failed, HugePagesMissing, NotPrecise, Unmeasured};
+    let document = runs::interrupted();
+    let expected = [
+        Failed,
+        Unmeasured,
+        DistanceRatio,
+        HugePagesMissing,
+        NotPrecise,
+    ];
+    assert_eq!(kinds(&document), expected);
+}
+
+#[test]
+fn disturbed_windows_are_left_out_of_the_figure_and_kept_beside_it() {
+    let document = runs::interrupted();
+    let summary = Summary::of(&document);
+    let figures = &summary.cells[5].figures[0];
+    assert_eq!((figures.windows, figures.disturbed), (24, 9));
+    let (kept, all) = (figures.kept.as_ref(), figures.all.as_ref());
+    assert!(kept.expect("some are quiet").median < all.expect("all").median);
+}
+
+#[test]
+fn a_clock_that_is_not_invariant_and_much_disturbance_are_odd() {
+    let mut document = runs::one_node();
+    let facts = &mut document.run.environment.facts;
+    facts.insert("clock_invariant".into(), "no".into());
+    for cell in &mut document.cells {
+        for sample in cell.samples.iter_mut().step_by(4) {
+            sample.disturbed = Some("steal".into());
+        }
+    }
+    assert_eq!(
+        kinds(&document),
+        [OddityKind::ClockNotInvariant, OddityKind::Disturbed]
+    );
+}
+
+#[test]
+fn memory_on_another_node_or_without_proof_is_what_casts_most_doubt() {
+    let mut document = runs::two_nodes();
+    let placement = &mut document.cells[40].placements[0];
+    let pages = placement.pages_per_node.clone();
+    placement.memory_node.0 += 1;
+    placement.pages_per_node = pages;
+    assert_eq!(kinds(&document)[0], OddityKind::Misplaced);
+    let mut unproven = runs::one_node();
+    unproven.cells[3].placements.clear();
+    assert_eq!(kinds(&unproven), [OddityKind::Misplaced]);
+}
+
+#[test]
+fn latency_under_load_has_its_knee_at_twice_idle() {
+    let document = runs::two_nodes();
+    let summary = Summary::of(&document);
+    let knee = summary.loaded[0].knee.expect("a knee");
+    assert!((20.9..23.6).contains(&knee.bandwidth), "{knee:?}");
+    let delays: Vec<Option<u32>> = summary.loaded[0]
+        .points
+        .iter()
+        .map(|point| point.delay)
+        .collect();
+    assert_eq!(delays[..3], [None, Some(512), Some(128)]);
+    assert_eq!(delays.last(), Some(&Some(0)));
+}
