@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::support::{Sample, long, read_all, samples, sum_again};
 
 /// Bytes of a table whose every change is tried; of those beyond, every n-th.
-const WHOLE_BYTES: usize = 200;
+const WHOLE_BYTES: usize = 100;
 
 /// Values that a byte is changed to: all in a long run.
 fn values(original: u8) -> Vec<u8> {
