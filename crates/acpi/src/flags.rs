@@ -1,10 +1,10 @@
 //! Flag words: named bits over an integer that keeps every bit it was given.
 
-/// Declares a flag word with its named bits.
+/// Declares a flag word with its named bits, and the text for none of them.
 macro_rules! flags {
     (
         $(#[$meta:meta])*
-        pub struct $name:ident($integer:ty) {
+        pub struct $name:ident($integer:ty), none $none:literal {
             $($(#[$bit_meta:meta])* $bit:ident = $value:expr, $text:literal;)*
         }
     ) => {
@@ -51,7 +51,7 @@ macro_rules! flags {
                     }
                 )*
                 match self.0 & !known {
-                    0 if separator.is_empty() => f.write_str("none"),
+                    0 if separator.is_empty() => f.write_str($none),
                     0 => Ok(()),
                     unknown => write!(f, "{separator}bits {unknown:#x}"),
                 }

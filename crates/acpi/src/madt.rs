@@ -21,7 +21,7 @@ pub struct Layout;
 
 flags! {
     /// Flags of the table (ACPI 6.5 table 5.20).
-    pub struct MadtFlags(u32) {
+    pub struct MadtFlags(u32), none "no flags" {
         /// The system also has two 8259 interrupt controllers.
         PCAT_COMPAT = 1, "PC-AT compatible";
     }
@@ -89,7 +89,7 @@ impl<'a> Table<'a, Layout> {
     }
 }
 
-fn processor(located: &Located<Entry<'_>>) -> Option<Processor> {
+pub(crate) fn processor(located: &Located<Entry<'_>>) -> Option<Processor> {
     let apic = |id: u32, uid: u32, flags: LocalApicFlags| Processor {
         id: ProcessorId::Apic(id),
         hardware: HardwareId::Apic(id),

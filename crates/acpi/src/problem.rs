@@ -263,7 +263,7 @@ pub enum Problem {
         /// Offset of the other entry.
         other: usize,
     },
-    /// An enabled processor given twice in one domain.
+    /// An enabled processor given twice in one domain, or as local APIC and as x2APIC.
     #[error("{processor} is given again, first at {other:#06x}")]
     ProcessorRepeated {
         /// Which one.
@@ -271,7 +271,7 @@ pub enum Problem {
         /// Offset of the other entry.
         other: usize,
     },
-    /// Two enabled processors of a MADT with one id.
+    /// Two enabled processors of a MADT, of one type, with one id.
     #[error("two enabled processors with {processor}, the other at {other:#06x}")]
     ProcessorIdShared {
         /// The id.

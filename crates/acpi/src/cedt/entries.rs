@@ -10,7 +10,7 @@ use crate::size::Size;
 
 flags! {
     /// What a window may be used for (CXL 3.1 table 9-22).
-    pub struct WindowRestrictions(u16) {
+    pub struct WindowRestrictions(u16), none "unrestricted" {
         /// Memory of CXL devices that keep coherence themselves (type 2, HDM-D or HDM-DB).
         DEVICE_COHERENT = 1, "device coherent";
         /// Memory of which the host keeps coherence (type 3, HDM-H).

@@ -6,7 +6,7 @@ use super::scratch::{Slot, repeats, sorted};
 use crate::entry::RawEntry;
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
-use crate::madt::{Entry, Gicc, GiccFlags, Madt, MadtFlags, Processor, expected_size};
+use crate::madt::{Entry, Gicc, GiccFlags, Madt, MadtFlags, Processor, expected_size, processor};
 use crate::problem::Problem;
 use crate::srat::ProcessorId;
 use crate::table::Located;
@@ -167,15 +167,24 @@ fn check_processor(revision: u8, cpu: &Processor, reporter: &mut Reporter<'_>) {
     }
 }
 
+/// Firmware may give one processor as local APIC and as x2APIC; Linux takes the former.
 fn check_processor_ids(table: &Madt<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
-    let enabled = table.processors().filter(|processor| processor.enabled);
-    let slots = enabled.map(|processor| Slot::new(processor.id.key(), processor.offset));
+    let slots = table.entries().filter_map(|located| {
+        let cpu = processor(&located).filter(|processor| processor.enabled)?;
+        let group = matches!(located.entry, Entry::LocalX2apic(_)).into();
+        Some(Slot {
+            group,
+            ..Slot::new(cpu.id.key(), cpu.offset)
+        })
+    });
     for (first, again) in repeats(sorted(scratch, slots)) {
         let (processor, other) = (ProcessorId::from_key(again.key), first.offset());
-        reporter.report(
-            again.offset(),
-            Problem::ProcessorIdShared { processor, other },
-        );
+        let problem = if first.group == again.group {
+            Problem::ProcessorIdShared { processor, other }
+        } else {
+            Problem::ProcessorRepeated { processor, other }
+        };
+        reporter.report(again.offset(), problem);
     }
 }
 

@@ -7,7 +7,8 @@ pub struct Slot {
     pub(super) key: u64,
     /// Offset of the entry, so that the earlier of two alike comes first.
     pub(super) offset: u32,
-    pub(super) domain: u32,
+    /// Domain of a range or a processor; type of a MADT entry.
+    pub(super) group: u32,
     /// Last address of a range.
     pub(super) last: u64,
 }

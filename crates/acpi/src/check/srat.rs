@@ -132,10 +132,10 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
     let ranges = sorted(
         scratch,
         enabled.filter_map(|memory| {
-            let (last, domain) = (memory.last()?, memory.domain);
+            let (last, group) = (memory.last()?, memory.domain);
             Some(Slot {
                 last,
-                domain,
+                group,
                 ..Slot::new(memory.base, memory.offset)
             })
         }),
@@ -144,7 +144,7 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
     for range in ranges {
         let overlaps = |other: &&Slot| other.last >= range.key;
         let across = match furthest {
-            Some(slot) if slot.domain != range.domain => Some(slot),
+            Some(slot) if slot.group != range.group => Some(slot),
             _ => furthest_other,
         };
         if let Some(problem) = across
@@ -153,7 +153,7 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
         {
             reporter.report(range.offset(), problem);
         } else if let Some(other) = furthest.filter(overlaps) {
-            let (base, domain, other) = (range.key, range.domain, other.offset());
+            let (base, domain, other) = (range.key, range.group, other.offset());
             let problem = Problem::MemoryOverlapsWithinDomain {
                 base,
                 domain,
@@ -164,11 +164,11 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
         match furthest {
             Some(slot) if range.last < slot.last => {
                 let further = furthest_other.is_none_or(|other| range.last > other.last);
-                if range.domain != slot.domain && further {
+                if range.group != slot.group && further {
                     furthest_other = Some(range);
                 }
             }
-            Some(slot) if range.domain != slot.domain => {
+            Some(slot) if range.group != slot.group => {
                 (furthest, furthest_other) = (Some(range), Some(slot));
             }
             _ => furthest = Some(range),
@@ -179,8 +179,8 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
 fn across_domains(range: &Slot, other: &Slot) -> Problem {
     Problem::MemoryOverlapsAcrossDomains {
         base: range.key,
-        domain: range.domain,
-        other_domain: other.domain,
+        domain: range.group,
+        other_domain: other.group,
         other: other.offset(),
     }
 }
@@ -190,16 +190,16 @@ fn check_repeats(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter
     let processors = sorted(
         scratch,
         enabled.map(|processor| {
-            let domain = processor.domain;
+            let group = processor.domain;
             Slot {
-                domain,
+                group,
                 ..Slot::new(processor.id.key(), processor.offset)
             }
         }),
     );
     for (first, again) in repeats(processors) {
         let processor = ProcessorId::from_key(again.key);
-        let (domain, other_domain, other) = (again.domain, first.domain, first.offset());
+        let (domain, other_domain, other) = (again.group, first.group, first.offset());
         let problem = if domain == other_domain {
             Problem::ProcessorRepeated { processor, other }
         } else {

@@ -12,7 +12,7 @@ use crate::size::Size;
 flags! {
     /// Flags of proximity domain attributes (ACPI 6.5 table 5.145; bits 1 and 2 in revision 1
     /// only).
-    pub struct ProximityFlags(u16) {
+    pub struct ProximityFlags(u16), none "no flags" {
         /// The initiator's domain is given.
         INITIATOR_VALID = 1, "initiator valid";
         /// The memory's domain is given (revision 1; later it always is).
@@ -24,7 +24,7 @@ flags! {
 
 flags! {
     /// Flags of a latency and bandwidth matrix (ACPI 6.5 table 5.146), bits above the hierarchy.
-    pub struct LocalityFlags(u8) {
+    pub struct LocalityFlags(u8), none "no flags" {
         /// The transfer size must be at least the minimum to reach these values.
         MINIMUM_TRANSFER_SIZE = 1 << 4, "minimum transfer size";
         /// The values hold for accesses that do not follow one upon the other.

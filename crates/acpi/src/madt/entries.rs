@@ -8,7 +8,7 @@ use crate::record::Record;
 
 flags! {
     /// Flags of local APICs, x2APICs and RINTCs (ACPI 6.5 table 5.22).
-    pub struct LocalApicFlags(u32) {
+    pub struct LocalApicFlags(u32), none "disabled" {
         /// The processor can be used at once.
         ENABLED = 1, "enabled";
         /// A disabled processor can be brought online later (revision 5).
@@ -18,7 +18,7 @@ flags! {
 
 flags! {
     /// Flags of GIC CPU interfaces (ACPI 6.5 table 5.37).
-    pub struct GiccFlags(u32) {
+    pub struct GiccFlags(u32), none "disabled" {
         /// The processor can be used at once.
         ENABLED = 1, "enabled";
         /// The performance interrupt is edge-triggered.

@@ -9,7 +9,7 @@ use crate::size::Size;
 
 flags! {
     /// Flags of processor entries (ACPI 6.5 tables 5.54, 5.58, 5.60).
-    pub struct AffinityFlags(u32) {
+    pub struct AffinityFlags(u32), none "disabled" {
         /// The entry is to be used.
         ENABLED = 1, "enabled";
     }
@@ -17,7 +17,7 @@ flags! {
 
 flags! {
     /// Flags of memory entries (ACPI 6.5 table 5.56).
-    pub struct MemoryFlags(u32) {
+    pub struct MemoryFlags(u32), none "disabled" {
         /// The entry is to be used.
         ENABLED = 1, "enabled";
         /// Memory may come or go while the system runs.
@@ -31,7 +31,7 @@ flags! {
 
 flags! {
     /// Flags of generic initiators and ports (ACPI 6.5 table 5.64).
-    pub struct DeviceFlags(u32) {
+    pub struct DeviceFlags(u32), none "disabled" {
         /// The entry is to be used.
         ENABLED = 1, "enabled";
         /// The device's transactions are architectural, as those of a processor are.

@@ -34,7 +34,7 @@ macro_rules! survives {
     };
 }
 
-fn srat_entry() -> impl Strategy<Value = srat::Entry<'static>> {
+fn srat_processor() -> impl Strategy<Value = srat::Entry<'static>> {
     let words = any::<[u32; 3]>();
     prop_oneof![
         any::<(u8, u32, u32, u8)>().prop_map(|(id, domain, flags, sapic_eid)| {
@@ -46,7 +46,41 @@ fn srat_entry() -> impl Strategy<Value = srat::Entry<'static>> {
                 ..cpu
             })
         }),
-        (words.clone(), any::<[u64; 3]>()).prop_map(
+        words.prop_map(|[domain, x2apic_id, flags]| {
+            let flags = AffinityFlags(flags);
+            let cpu = LocalX2apicAffinity {
+                domain,
+                x2apic_id,
+                flags,
+                ..Default::default()
+            };
+            srat::Entry::LocalX2apic(cpu)
+        }),
+        words.prop_map(|[domain, processor_uid, flags]| {
+            let flags = AffinityFlags(flags);
+            srat::Entry::Gicc(GiccAffinity {
+                domain,
+                processor_uid,
+                flags,
+                clock_domain: 3,
+            })
+        }),
+        words.prop_map(|[domain, processor_uid, flags]| {
+            let flags = AffinityFlags(flags);
+            srat::Entry::Rintc(RintcAffinity {
+                domain,
+                processor_uid,
+                flags,
+                ..Default::default()
+            })
+        }),
+    ]
+}
+
+fn srat_other() -> impl Strategy<Value = srat::Entry<'static>> {
+    let words = any::<[u32; 3]>();
+    prop_oneof![
+        (words, any::<[u64; 3]>()).prop_map(
             |([domain, reserved2, flags], [base, length_bytes, reserved3])| {
                 let flags = MemoryFlags(flags);
                 srat::Entry::Memory(MemoryAffinity {
@@ -60,33 +94,14 @@ fn srat_entry() -> impl Strategy<Value = srat::Entry<'static>> {
                 })
             }
         ),
-        words.clone().prop_map(|[domain, x2apic_id, flags]| {
-            let flags = AffinityFlags(flags);
-            let cpu = LocalX2apicAffinity {
-                domain,
-                x2apic_id,
-                flags,
-                ..Default::default()
-            };
-            srat::Entry::LocalX2apic(cpu)
-        }),
-        words.clone().prop_map(|[domain, processor_uid, flags]| {
-            let flags = AffinityFlags(flags);
-            srat::Entry::Gicc(GiccAffinity {
-                domain,
-                processor_uid,
-                flags,
-                clock_domain: 3,
-            })
-        }),
-        words.clone().prop_map(|[domain, its_id, _]| {
+        words.prop_map(|[domain, its_id, _]| {
             srat::Entry::GicIts(GicItsAffinity {
                 domain,
                 reserved: 0,
                 its_id,
             })
         }),
-        (any::<bool>(), any::<u8>(), any::<[u8; 16]>(), words.clone()).prop_map(
+        (any::<bool>(), any::<u8>(), any::<[u8; 16]>(), words).prop_map(
             |(port, handle_type, handle, [domain, flags, reserved2])| {
                 let flags = DeviceFlags(flags);
                 let reserved1 = 1;
@@ -105,15 +120,6 @@ fn srat_entry() -> impl Strategy<Value = srat::Entry<'static>> {
                 }
             }
         ),
-        words.prop_map(|[domain, processor_uid, flags]| {
-            let flags = AffinityFlags(flags);
-            srat::Entry::Rintc(RintcAffinity {
-                domain,
-                processor_uid,
-                flags,
-                ..Default::default()
-            })
-        }),
         Just(srat::Entry::Raw(RawEntry {
             kind: 0x80,
             bytes: &[0x80, 5, 1, 2, 3]
@@ -132,7 +138,7 @@ fn madt_entry<'a>(extension: &'a [u8]) -> impl Strategy<Value = madt::Entry<'a>>
                 flags,
             })
         }),
-        words.clone().prop_map(|[x2apic_id, flags, processor_uid]| {
+        words.prop_map(|[x2apic_id, flags, processor_uid]| {
             let flags = LocalApicFlags(flags);
             madt::Entry::LocalX2apic(LocalX2apic {
                 reserved: 0,
@@ -141,18 +147,16 @@ fn madt_entry<'a>(extension: &'a [u8]) -> impl Strategy<Value = madt::Entry<'a>>
                 processor_uid,
             })
         }),
-        words
-            .clone()
-            .prop_map(move |[processor_uid, flags, interface_number]| {
-                let flags = madt::GiccFlags(flags);
-                let gicc = Gicc {
-                    processor_uid,
-                    flags,
-                    interface_number,
-                    ..Default::default()
-                };
-                madt::Entry::Gicc(Gicc { extension, ..gicc })
-            }),
+        words.prop_map(move |[processor_uid, flags, interface_number]| {
+            let flags = madt::GiccFlags(flags);
+            let gicc = Gicc {
+                processor_uid,
+                flags,
+                interface_number,
+                ..Default::default()
+            };
+            madt::Entry::Gicc(Gicc { extension, ..gicc })
+        }),
         words.prop_map(|[hart, flags, processor_uid]| {
             let (hart_id, flags) = (hart.into(), LocalApicFlags(flags));
             madt::Entry::Rintc(Rintc {
@@ -171,7 +175,7 @@ fn madt_entry<'a>(extension: &'a [u8]) -> impl Strategy<Value = madt::Entry<'a>>
 
 proptest! {
     #[test]
-    fn any_srat_survives(revision in 1_u8..4, entries in vec(srat_entry(), 0..40)) {
+    fn any_srat_survives(revision in 1_u8..4, entries in vec(prop_oneof![srat_processor(), srat_other()], 0..40)) {
         survives!(srat::Layout, revision, srat::Fixed::new(), entries);
     }
 
@@ -248,7 +252,7 @@ proptest! {
 
     #[test]
     fn any_slit_survives(rows in 1_usize..20, seed: u8) {
-        let cells: Vec<u8> = (0..rows * rows).map(|cell| seed.wrapping_add((cell % 251) as u8)).collect();
+        let cells: Vec<u8> = (0..=u8::MAX).cycle().map(|cell| seed.wrapping_add(cell)).take(rows * rows).collect();
         let mut buffer = vec![0; slit::size_bytes(rows).expect("small")];
         let header = Header::new(Signature::SLIT, 1);
         let bytes = slit::build(&mut buffer, header, rows, &cells).expect("fits");

@@ -77,7 +77,7 @@ pub fn scratch(tables: &Tables<'_>) -> Vec<Slot> {
 pub fn findings(tables: &Tables<'_>) -> Vec<Finding> {
     let mut found = Vec::new();
     check(tables, &mut scratch(tables), &mut |finding| {
-        found.push(finding)
+        found.push(finding);
     })
     .expect("scratch");
     found
