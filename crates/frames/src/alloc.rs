@@ -54,6 +54,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     pub fn alloc(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
         let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
         request.check(&self.machine)?;
+        if let Some(block) = self.alloc_cached_block(slot, request) {
+            return Ok(block);
+        }
         let home = self.machine.cpus[cpu.at()];
         let walk = request.walk(&self.machine, home, || slot.next_turn())?;
         let attempt = Attempt {
@@ -99,6 +102,18 @@ impl<'m, F: Fences> Frames<'m, F> {
         Ok(out.len())
     }
 
+    /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.
+    fn alloc_cached_block(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
+        if !request.is_plain_block() {
+            return None;
+        }
+        let _busy = self.enter(slot)?;
+        let frame = self.take_cached_whole(slot, slot.home())?;
+        slot.note_hits(BLOCK_FRAMES);
+        self.tag(frame, request);
+        Some(Frame::new(frame))
+    }
+
     /// Serves a request without disturbing other cpus' caches.
     fn attempt(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
         let busy = self.enter(attempt.slot);
@@ -115,12 +130,12 @@ impl<'m, F: Fences> Frames<'m, F> {
     fn take_of_pool(&self, attempt: &Attempt<'_, 'm>, pool: usize, cached: bool) -> Option<u64> {
         let Attempt { slot, wanted, .. } = *attempt;
         let moves = slot.moves();
-        match wanted {
+        let found = match wanted {
             Wanted { frames: 1, align: 1 } => {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
-                self.heap.take_one(pool, moves)
+                return self.heap.take_one(pool, moves);
             }
             Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
@@ -135,7 +150,12 @@ impl<'m, F: Fences> Frames<'m, F> {
                 self.heap.take_run(pool, wanted, moves)
             }
             _ => self.heap.take_blocks(pool, wanted, moves),
-        }
+        };
+        found.or_else(|| {
+            // A run that may cross the blocks' ends: nearest first holds for it too.
+            let crosses = wanted.may_cross_blocks();
+            crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
+        })
     }
 
     /// Serves a request from everything that is free anywhere; the caches are empty and frozen.

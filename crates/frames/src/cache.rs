@@ -100,20 +100,19 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.heap.settle(region.pool, block, None);
     }
 
-    /// The cached whole block, if it is of this pool.
+    /// The cached whole block, if the pool is the cpu's home pool, as the block's is.
     pub(crate) fn take_cached_whole(&self, slot: Slot<'m>, pool: usize) -> Option<u64> {
-        let block = slot.whole()?;
-        let place = self.heap.pool(pool);
-        if !(place.first_block..place.first_block + place.blocks).contains(&block) {
+        if pool != slot.home() {
             return None;
         }
+        let block = slot.whole()?;
         slot.set_whole(None);
         let word =
             self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Nobody));
         Some(word.first_frame())
     }
 
-    /// Keeps a wholly taken block that is being freed, when none is kept yet.
+    /// Keeps a wholly taken block of the home pool that is being freed, when none is kept yet.
     pub(crate) fn cache_whole(&self, cpu: CpuIndex, slot: Slot<'m>, block: usize) -> bool {
         let word = self.heap.block(block);
         let idle = word.token() == Token::Nobody && word.listed().is_none() && word.count() == 0;

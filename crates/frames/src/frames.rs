@@ -23,7 +23,7 @@ use crate::tags::Tags;
 pub struct Frames<'m, F = CpuFences> {
     pub(crate) machine: Machine<'m>,
     pub(crate) heap: Heap<'m>,
-    pub(crate) slots: &'m [[Word; 16]],
+    pub(crate) slots: &'m [[Word; 32]],
     /// The cpu that takes all caches back, plus one; 0 when none does.
     pub(crate) frozen: &'m Word,
     pub(crate) tags: Tags<'m>,

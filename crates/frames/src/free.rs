@@ -64,9 +64,12 @@ impl<'m, F: Fences> Frames<'m, F> {
         if frames == 1 {
             return self.free_one(cpu, slot, frame);
         }
+        if self.free_cached(cpu, slot, first, frames) {
+            return Ok(());
+        }
         self.each_part(first, end, |_, part| self.verify(cpu, part))?;
         self.tags.take_back(&self.heap, first, frames);
-        self.each_part(first, end, |region, part| self.put(cpu, slot, region, part))
+        self.each_part(first, end, |region, part| self.put(slot, region, part))
     }
 
     /// Takes back single frames, stopping at the first that is refused.
@@ -101,7 +104,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         if let Some(_busy) = self.enter(slot)
             && slot.has_row_of(frame.number())
         {
-            return slot.push(self.heap.rows, frame.number()).map_err(|refusal| {
+            return slot.push(self.heap.rows, frame.number(), 1).map_err(|refusal| {
                 match refusal.place(cpu) {
                     Some(place) => FreeError::AlreadyFree { frame, place },
                     None => FreeError::NotManaged { frame },
@@ -111,25 +114,54 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.free_into_maps(cpu, slot, frame)
     }
 
-    #[inline(never)]
+    #[inline]
     fn free_into_maps(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
         let number = frame.number();
-        let Some(region) = self.heap.map.find(number) else {
+        let Some(region) = self.heap.map.find_from(slot, number) else {
             return Err(FreeError::NotManaged { frame });
         };
         let block = region.block_of(number);
         if self.heap.block(block).needs_care() {
-            let from = number % BLOCK_FRAMES;
-            self.verify(cpu, Part { block, from, to: from + 1 })?;
+            self.verify_frame(cpu, number, block)?;
         }
-        let bit = 1 << (number % 64);
-        match self.heap.put_bits(block, index(number / 64 % 8), bit) {
-            Err(_) => Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared }),
-            Ok(()) => {
-                self.heap.count(region.pool, block, 1, slot.moves());
-                Ok(())
+        if self.heap.put_bits(block, index(number / 64 % 8), 1 << (number % 64)).is_err() {
+            return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
+        }
+        self.heap.count_one(region.pool, block, slot.moves());
+        Ok(())
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn verify_frame(&self, cpu: CpuIndex, number: u64, block: usize) -> Result<(), FreeError> {
+        let from = number % BLOCK_FRAMES;
+        self.verify(cpu, Part { block, from, to: from + 1 })
+    }
+
+    /// Takes a run back into the cpu's cache: into the magazine's row, or as its whole block. What
+    /// is not that simple, a mistake above all, is left to the long way.
+    fn free_cached(&self, cpu: CpuIndex, slot: Slot<'m>, first: u64, frames: u64) -> bool {
+        let in_row = first % 64 + frames <= 64 && slot.has_row_of(first);
+        let whole = frames == BLOCK_FRAMES && first.is_multiple_of(BLOCK_FRAMES);
+        if !in_row && !whole {
+            return false;
+        }
+        let Some(_busy) = self.enter(slot) else { return false };
+        if in_row {
+            let pushed = slot.has_row_of(first)
+                && slot.push(self.heap.rows, first, frames).is_ok();
+            if pushed {
+                self.tags.take_back(&self.heap, first, frames);
             }
+            return pushed;
         }
+        let Some(region) = self.heap.map.find(first) else { return false };
+        let home = region.pool == slot.home() && region.end - first >= BLOCK_FRAMES;
+        if !home || !self.cache_whole(cpu, slot, region.block_of(first)) {
+            return false;
+        }
+        self.tags.take_back(&self.heap, first, frames);
+        true
     }
 
     /// Calls `each` for the parts of the frames, block by block, until one fails.
@@ -189,21 +221,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     /// Frees a part that was verified.
-    fn put(
-        &self,
-        cpu: CpuIndex,
-        slot: Slot<'m>,
-        region: Region,
-        part: Part,
-    ) -> Result<(), FreeError> {
-        if part.frames() == BLOCK_FRAMES {
-            let home = slot.home() == region.pool;
-            let busy = if home { self.enter(slot) } else { None };
-            if (busy.is_some() && self.cache_whole(cpu, slot, part.block))
-                || self.heap.put_whole(region.pool, part.block)
-            {
-                return Ok(());
-            }
+    fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
+        if part.frames() == BLOCK_FRAMES && self.heap.put_whole(region.pool, part.block) {
+            return Ok(());
         }
         let first = self.heap.block(part.block).first_frame();
         let mut frames = 0;

@@ -104,10 +104,6 @@ impl Heap<'_> {
     #[inline(always)]
     pub(crate) fn put_bits(&self, block: usize, row: usize, mask: u64) -> Result<(), u64> {
         let row = &self.rows[block][row];
-        if mask.is_power_of_two() {
-            let twice = row.fetch_or(mask, Ordering::AcqRel) & mask;
-            return if twice == 0 { Ok(()) } else { Err(twice) };
-        }
         let mut old = row.load(Ordering::Relaxed);
         while old & mask == 0 {
             match row.compare_exchange_weak(old, old | mask, Ordering::AcqRel, Ordering::Relaxed) {
@@ -123,6 +119,15 @@ impl Heap<'_> {
     pub(crate) fn count(&self, pool: usize, block: usize, frames: u64, moves: Moves<'_>) {
         let before = BlockWord(self.blocks[block].fetch_add(frames, Ordering::AcqRel));
         if List::of(before.count() + frames) != before.listed() {
+            self.relist(pool, block, moves);
+        }
+    }
+
+    /// As [`Heap::count`] for one frame: only one count in 64 leads to another list.
+    #[inline(always)]
+    pub(crate) fn count_one(&self, pool: usize, block: usize, moves: Moves<'_>) {
+        let before = BlockWord(self.blocks[block].fetch_add(1, Ordering::AcqRel)).count();
+        if before == 0 || before % 64 == 63 {
             self.relist(pool, block, moves);
         }
     }

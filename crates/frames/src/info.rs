@@ -132,14 +132,12 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn cached(&self, pool: usize) -> u64 {
-        let place = self.heap.pool(pool);
-        let blocks = place.first_block..place.first_block + place.blocks;
         self.slots
             .iter()
             .map(|slot| {
                 let slot = Slot(slot);
                 let frames = if slot.pool() == Some(pool) { slot.cached() } else { 0 };
-                let whole = slot.whole().is_some_and(|block| blocks.contains(&block));
+                let whole = slot.home() == pool && slot.whole().is_some();
                 frames + if whole { 512 } else { 0 }
             })
             .sum()

@@ -29,7 +29,7 @@ pub(crate) struct Layout {
 /// The parts of the buffer.
 pub(crate) struct Parts<'m> {
     pub(crate) control: &'m [Word],
-    pub(crate) slots: &'m [[Word; 16]],
+    pub(crate) slots: &'m [[Word; 32]],
     pub(crate) pools: &'m [[Word; 8]],
     pub(crate) regions: &'m [[Word; 4]],
     pub(crate) lookup: &'m [Word],
@@ -74,7 +74,7 @@ impl Layout {
     fn words(&self) -> [usize; 11] {
         [
             LINES,
-            self.cpus * 16,
+            self.cpus * 32,
             self.pools * 8,
             self.regions * 4,
             self.lookup,

@@ -1,6 +1,7 @@
 //! From a frame to its block: the regions and a table of where to look among them.
 
 use crate::ids::BLOCK_FRAMES;
+use crate::slot::Slot;
 use crate::sync::{Ordering::Relaxed, Word, index};
 
 const START: usize = 0;
@@ -89,13 +90,30 @@ impl<'m> Map<'m> {
     }
 
     /// The region that holds a frame.
-    #[inline(always)]
     pub(crate) fn find(&self, frame: u64) -> Option<Region> {
+        self.find_place(frame).map(|(_, region)| region)
+    }
+
+    /// The region that holds a frame, looked for at a place first: saves the frames that come
+    /// after one another from the same region two dependent loads each.
+    #[inline(always)]
+    pub(crate) fn find_from(&self, slot: Slot<'_>, frame: u64) -> Option<Region> {
+        if let Some(region) = self.region(slot.region_hint())
+            && (region.start..region.end).contains(&frame)
+        {
+            return Some(region);
+        }
+        let (place, region) = self.find_place(frame)?;
+        slot.set_region_hint(place);
+        Some(region)
+    }
+
+    fn find_place(&self, frame: u64) -> Option<(usize, Region)> {
         let mut place = index(self.lookup.get(index(frame >> self.shift))?.load(Relaxed));
         loop {
             let region = self.region(place)?;
             if frame < region.end {
-                return (frame >= region.start).then_some(region);
+                return (frame >= region.start).then_some((place, region));
             }
             place += 1;
         }

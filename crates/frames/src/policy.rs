@@ -116,6 +116,15 @@ impl<'p> Request<'p> {
         matches!(self.policy, Policy::Local | Policy::Blind)
     }
 
+    /// Whether any free block of 2 MiB of the cpu's nearest memory serves it.
+    pub(crate) const fn is_plain_block(&self) -> bool {
+        self.frames == crate::BLOCK_FRAMES
+            && self.align.exponent() <= Order::BLOCK.exponent()
+            && matches!(self.policy, Policy::Local)
+            && self.zone.is_none()
+            && self.below == u64::MAX
+    }
+
     pub(crate) fn check(&self, machine: &Machine<'_>) -> Result<(), AllocError> {
         if self.frames == 0 || self.frames > MAX_RUN_FRAMES {
             return Err(AllocError::RunLength { frames: self.frames });

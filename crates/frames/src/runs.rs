@@ -17,6 +17,15 @@ pub(crate) struct Wanted {
     pub(crate) align: u64,
 }
 
+impl Wanted {
+    /// Whether such a run may be free although no block, and no row of wholly free blocks, has it.
+    pub(crate) const fn may_cross_blocks(&self) -> bool {
+        let aligned = self.align >= self.frames.next_power_of_two();
+        let whole = self.frames <= BLOCK_FRAMES || self.frames.is_multiple_of(BLOCK_FRAMES);
+        !(aligned && whole)
+    }
+}
+
 /// The part of a block that a range of frames covers: bits `from` to `to`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {

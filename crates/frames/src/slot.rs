@@ -20,7 +20,7 @@ const MANAGED: usize = 3;
 const ROW: usize = 4;
 const POOL: usize = 5;
 const HOME: usize = 6;
-/// Frames handed out from the magazine while it held frames of the home pool.
+/// Frames of the home pool handed out by the short ways, from the cache.
 const HITS: usize = 7;
 // The second line.
 const BLOCK: usize = 8;
@@ -31,6 +31,8 @@ const REMOTE: usize = 12;
 const TURN: usize = 13;
 const TWICE: usize = 14;
 const REFUSED: usize = 15;
+/// The region of the frame that the cpu freed last: a hint.
+const REGION: usize = 16;
 
 const NO_ROW: u64 = !0;
 const NO_POOL: u64 = !0;
@@ -45,7 +47,7 @@ pub(crate) struct Refill {
 
 /// One cpu's words.
 #[derive(Clone, Copy)]
-pub(crate) struct Slot<'m>(pub(crate) &'m [Word; 16]);
+pub(crate) struct Slot<'m>(pub(crate) &'m [Word; 32]);
 
 impl<'m> Slot<'m> {
     pub(crate) fn reset(self, home: usize) {
@@ -76,6 +78,17 @@ impl<'m> Slot<'m> {
         Moves(&self.0[MOVES])
     }
 
+    /// The place of the region where the cpu's next free is likely to fall.
+    #[inline(always)]
+    pub(crate) fn region_hint(self) -> usize {
+        index(self.get(REGION))
+    }
+
+    #[cold]
+    pub(crate) fn set_region_hint(self, place: usize) {
+        self.set(REGION, place as u64);
+    }
+
     /// The pool whose frames the fast path serves.
     pub(crate) fn home(self) -> usize {
         index(self.get(HOME))
@@ -101,8 +114,14 @@ impl<'m> Slot<'m> {
             return None;
         }
         let frame = self.pop(rows)?;
-        self.set(HITS, self.get(HITS).wrapping_add(1));
+        self.note_hits(1);
         Some(frame)
+    }
+
+    /// Counts frames of the home pool handed out from the cache.
+    #[inline(always)]
+    pub(crate) fn note_hits(self, frames: u64) {
+        self.set(HITS, self.get(HITS).wrapping_add(frames));
     }
 
     /// Takes a frame out of the magazine, whatever its pool.
@@ -159,19 +178,19 @@ impl<'m> Slot<'m> {
         rows.get(row / 8).map_or(0, |block| block[row % 8].load(Relaxed))
     }
 
-    /// Puts a frame of the magazine's row back into it.
+    /// Puts frames of the magazine's row back into it.
     #[inline(always)]
-    pub(crate) fn push(self, rows: &[[Word; 8]], frame: u64) -> Result<(), Push> {
-        let bit = 1 << (frame % 64);
+    pub(crate) fn push(self, rows: &[[Word; 8]], first: u64, frames: u64) -> Result<(), Push> {
+        let bits = crate::bits::span(first % 64, first % 64 + frames);
         let mask = self.get(MASK);
-        if bit & (mask | self.shared_bits(rows) | !self.get(MANAGED)) != 0 {
-            return Err(match bit & mask {
-                0 if bit & self.get(MANAGED) == 0 => Push::NotManaged,
+        if bits & (mask | self.shared_bits(rows) | !self.get(MANAGED)) != 0 {
+            return Err(match bits & mask {
+                0 if bits & !self.get(MANAGED) != 0 => Push::NotManaged,
                 0 => Push::InShared,
                 _ => Push::InMagazine,
             });
         }
-        self.set(MASK, mask | bit);
+        self.set(MASK, mask | bits);
         Ok(())
     }
 
