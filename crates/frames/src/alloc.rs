@@ -92,14 +92,15 @@ impl<'m, F: Fences> Frames<'m, F> {
         if request.frames != 1 {
             return Err(AllocError::RunLength { frames: request.frames });
         }
-        for done in 0..out.len() {
+        let length = out.len();
+        for (done, place) in out.iter_mut().enumerate() {
             match self.alloc(cpu, request) {
-                Ok(frame) => out[done] = frame,
+                Ok(frame) => *place = frame,
                 Err(error) if done == 0 => return Err(error),
                 Err(_) => return Ok(done),
             }
         }
-        Ok(out.len())
+        Ok(length)
     }
 
     /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.

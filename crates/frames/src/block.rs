@@ -1,6 +1,7 @@
 //! The word of a 2 MiB block: everything about it that must change in one step.
 
 use crate::ids::CpuIndex;
+use crate::sync::{index, low_u16};
 
 const COUNT_BITS: u64 = 0x3ff;
 const LISTED_SHIFT: u32 = 10;
@@ -29,7 +30,7 @@ impl List {
     /// The list for a count of free frames, none for 0.
     pub(crate) const fn of(count: u64) -> Option<Self> {
         // count <= 512, so the quotient is at most 8.
-        if count == 0 { None } else { Some(Self(crate::sync::index(count >> 6) as u8 & 0xf)) }
+        if count == 0 { None } else { Some(Self((count >> 6).to_le_bytes()[0])) }
     }
 
     /// Every list, fullest blocks first.
@@ -89,7 +90,7 @@ impl BlockWord {
     pub(crate) const fn listed(self) -> Option<List> {
         match (self.0 & LISTED_BITS) >> LISTED_SHIFT {
             0 => None,
-            list => Some(List((list - 1) as u8 & 0xf)),
+            list => Some(List(list.to_le_bytes()[0] - 1)),
         }
     }
 
@@ -105,7 +106,7 @@ impl BlockWord {
         match (self.0 & TOKEN_BITS) >> TOKEN_SHIFT {
             0 => Token::Nobody,
             Token::MOVER => Token::Mover,
-            cpu => Token::Cpu(CpuIndex((cpu - 1) as u16 & 0xffff)),
+            cpu => Token::Cpu(CpuIndex(low_u16(index(cpu - 1)))),
         }
     }
 

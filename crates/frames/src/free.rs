@@ -8,7 +8,7 @@ use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame, MAX_RUN_FRAMES, Order};
 use crate::map::Region;
 use crate::policy::Owner;
 use crate::runs::Part;
-use crate::slot::Slot;
+use crate::slot::{Push, Slot};
 use crate::sync::index;
 
 impl<'m, F: Fences> Frames<'m, F> {
@@ -104,12 +104,14 @@ impl<'m, F: Fences> Frames<'m, F> {
         if let Some(_busy) = self.enter(slot)
             && slot.has_row_of(frame.number())
         {
-            return slot.push(self.heap.rows, frame.number(), 1).map_err(|refusal| {
-                match refusal.place(cpu) {
-                    Some(place) => FreeError::AlreadyFree { frame, place },
-                    None => FreeError::NotManaged { frame },
+            match slot.push(self.heap.rows, frame.number(), 1) {
+                Ok(()) => return Ok(()),
+                Err(Push::InMagazine) => {
+                    return Err(FreeError::AlreadyFree { frame, place: FreePlace::Cache(cpu) });
                 }
-            });
+                // Free in the shared maps, or the part of the row that another region has.
+                Err(Push::Elsewhere) => {}
+            }
         }
         self.free_into_maps(cpu, slot, frame)
     }

@@ -39,9 +39,10 @@ impl Frame {
         self.0
     }
 
-    /// The physical address of the first byte.
+    /// The physical address of the first byte; frame numbers are below 2^52, higher ones lose
+    /// their upper bits.
     pub const fn addr(self) -> u64 {
-        self.0 * FRAME_BYTES
+        self.0.wrapping_mul(FRAME_BYTES)
     }
 }
 

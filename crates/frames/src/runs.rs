@@ -148,8 +148,8 @@ impl Heap<'_> {
         true
     }
 
-    /// Frees frames that this call took itself.
-    fn put_part(&self, pool: usize, part: Part, moves: Moves<'_>) {
+    /// Frees frames that the caller took itself, or that were offline.
+    pub(crate) fn put_part(&self, pool: usize, part: Part, moves: Moves<'_>) {
         if part.frames() == FULL && self.put_whole(pool, part.block) {
             return;
         }

@@ -4,8 +4,6 @@
 //! All but the last fields are written by the cpu itself while its `BUSY` is set, or by a cpu that
 //! holds the freeze after it saw `BUSY` clear; both sides may then use plain loads and stores.
 
-use crate::error::FreePlace;
-use crate::ids::CpuIndex;
 use crate::moves::Moves;
 use crate::sync::{Ordering, Ordering::Relaxed, Word, index};
 
@@ -184,11 +182,7 @@ impl<'m> Slot<'m> {
         let bits = crate::bits::span(first % 64, first % 64 + frames);
         let mask = self.get(MASK);
         if bits & (mask | self.shared_bits(rows) | !self.get(MANAGED)) != 0 {
-            return Err(match bits & mask {
-                0 if bits & !self.get(MANAGED) != 0 => Push::NotManaged,
-                0 => Push::InShared,
-                _ => Push::InMagazine,
-            });
+            return Err(if bits & mask == 0 { Push::Elsewhere } else { Push::InMagazine });
         }
         self.set(MASK, mask | bits);
         Ok(())
@@ -273,20 +267,11 @@ impl<'m> Slot<'m> {
     }
 }
 
-/// Why a frame does not go into the magazine.
+/// Why frames do not go into the magazine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Push {
-    NotManaged,
-    InShared,
+    /// Some are free in the shared maps, or not of the magazine's block: the maps know.
+    Elsewhere,
+    /// Some are in the magazine.
     InMagazine,
-}
-
-impl Push {
-    pub(crate) fn place(self, cpu: CpuIndex) -> Option<FreePlace> {
-        match self {
-            Self::NotManaged => None,
-            Self::InShared => Some(FreePlace::Shared),
-            Self::InMagazine => Some(FreePlace::Cache(cpu)),
-        }
-    }
 }
