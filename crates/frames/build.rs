@@ -1,0 +1,6 @@
+//! Declares `cfg(loom)`, under which the atomics are those of the model checker.
+
+fn main() {
+    println!("cargo::rustc-check-cfg=cfg(loom)");
+    println!("cargo::rerun-if-changed=build.rs");
+}

@@ -1,0 +1,60 @@
+//! Redox's `rmm::FrameAllocator`: counts of frames at physical addresses.
+//! <https://gitlab.redox-os.org/redox-os/rmm>
+
+use crate::error::FreeError;
+use crate::fences::Fences;
+use crate::frames::Frames;
+use crate::ids::{CpuIndex, FRAME_BYTES, Frame, NodeIndex, Order};
+use crate::policy::Request;
+use crate::sync::low_u16;
+
+/// The allocator with the methods of `rmm::FrameAllocator`, with plain numbers for its
+/// `PhysicalAddress` and `FrameCount`.
+pub struct RmmFrames<'f, 'm, F> {
+    frames: &'f Frames<'m, F>,
+    cpu: fn() -> CpuIndex,
+}
+
+/// `rmm::FrameUsage`: frames in use, and of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RmmUsage {
+    /// Frames handed out.
+    pub used: u64,
+    /// Online frames.
+    pub total: u64,
+}
+
+impl<'f, 'm, F: Fences> RmmFrames<'f, 'm, F> {
+    /// The allocator for callers on the cpu that `cpu` tells.
+    pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
+        Self { frames, cpu }
+    }
+
+    /// The physical address of `count` frames.
+    pub fn allocate(&mut self, count: usize) -> Option<usize> {
+        let frame = self.frames.alloc((self.cpu)(), &Request::run(count as u64)).ok()?;
+        frame.addr().try_into().ok()
+    }
+
+    /// Takes `count` frames back.
+    ///
+    /// # Errors
+    /// As [`Frames::free_run`]; [`FreeError::Misaligned`] for an address within a frame.
+    pub fn free(&mut self, address: usize, count: usize) -> Result<(), FreeError> {
+        let address = address as u64;
+        let misaligned =
+            FreeError::Misaligned { frame: Frame::new(address / FRAME_BYTES), order: Order::FRAME };
+        let frame = Frame::from_addr(address).ok_or(misaligned)?;
+        self.frames.free_run((self.cpu)(), frame, count as u64)
+    }
+
+    /// How much is in use.
+    pub fn usage(&self) -> RmmUsage {
+        let nodes = 0..self.frames.machine().nodes();
+        let infos = nodes.map(|node| self.frames.node_info(NodeIndex(low_u16(node))));
+        infos.fold(RmmUsage { used: 0, total: 0 }, |sum, info| RmmUsage {
+            used: sum.used + info.allocated(),
+            total: sum.total + info.managed,
+        })
+    }
+}

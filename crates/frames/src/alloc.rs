@@ -1,0 +1,227 @@
+//! Handing out: the cpu's cache, then the shared maps pool by pool, then everybody's caches.
+
+use crate::error::AllocError;
+use crate::frames::Frames;
+use crate::fences::Fences;
+use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame};
+use crate::policy::{Request, Walk};
+use crate::runs::Wanted;
+use crate::slot::Slot;
+
+/// How much of a pool lies below a request's highest address.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    All,
+    Below(u64),
+    None,
+}
+
+/// One attempt to serve a request.
+pub(crate) struct Attempt<'a, 'm> {
+    pub(crate) cpu: CpuIndex,
+    pub(crate) slot: Slot<'m>,
+    pub(crate) wanted: Wanted,
+    below: u64,
+    refills: bool,
+    pub(crate) walk: &'a Walk<'a>,
+}
+
+impl<'m, F: Fences> Frames<'m, F> {
+    /// One frame of the cpu's nearest memory: [`Frames::alloc`] of [`Request::FRAME`].
+    ///
+    /// # Errors
+    /// As [`Frames::alloc`].
+    #[inline]
+    pub fn alloc_frame(&self, cpu: CpuIndex) -> Result<Frame, AllocError> {
+        let Some(slot) = self.slot(cpu) else { return Err(self.unknown_cpu(cpu)) };
+        if let Some(_busy) = self.enter(slot)
+            && let Some(frame) = slot.pop_home(self.heap.rows)
+        {
+            self.tag(frame, &Request::FRAME);
+            return Ok(Frame::new(frame));
+        }
+        self.alloc(cpu, &Request::FRAME)
+    }
+
+    /// The first frame of a run as requested. It succeeds when an eligible run is free during the
+    /// whole call, be it in other cpus' caches.
+    ///
+    /// # Errors
+    /// [`AllocError::Exhausted`] when there is none, [`AllocError::ExhaustedNested`] when the
+    /// call interrupted another and there is none outside of the caches; the other errors say
+    /// what is wrong with the request.
+    #[inline(never)]
+    pub fn alloc(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
+        let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
+        request.check(&self.machine)?;
+        if let Some(block) = self.alloc_cached_block(slot, request) {
+            return Ok(block);
+        }
+        let home = self.machine.cpus[cpu.at()];
+        let walk = request.walk(&self.machine, home, || slot.next_turn())?;
+        let attempt = Attempt {
+            cpu,
+            slot,
+            wanted: Wanted { frames: request.frames, align: request.align.frames() },
+            below: request.below / crate::FRAME_BYTES,
+            refills: request.refills(),
+            walk: &walk,
+        };
+        let (pool, frame) = match self.attempt(&attempt) {
+            Some(found) => found,
+            None => self.last_resort(&attempt).inspect_err(|_| slot.note_refused())?,
+        };
+        let local = pool / self.machine.zone_limits.len() == home.at();
+        slot.note_allocated(local, request.frames);
+        self.tag(frame, request);
+        Ok(Frame::new(frame))
+    }
+
+    /// Fills `out` with single frames as requested, each found as [`Frames::alloc`] finds it, and
+    /// gives how many there were.
+    ///
+    /// # Errors
+    /// As [`Frames::alloc`], when there was not even one, or when the request is not for one
+    /// frame ([`AllocError::RunLength`]).
+    pub fn alloc_batch(
+        &self,
+        cpu: CpuIndex,
+        request: &Request<'_>,
+        out: &mut [Frame],
+    ) -> Result<usize, AllocError> {
+        if request.frames != 1 {
+            return Err(AllocError::RunLength { frames: request.frames });
+        }
+        let length = out.len();
+        for (done, place) in out.iter_mut().enumerate() {
+            match self.alloc(cpu, request) {
+                Ok(frame) => *place = frame,
+                Err(error) if done == 0 => return Err(error),
+                Err(_) => return Ok(done),
+            }
+        }
+        Ok(length)
+    }
+
+    /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.
+    fn alloc_cached_block(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
+        if !request.is_plain_block() {
+            return None;
+        }
+        let _busy = self.enter(slot)?;
+        let frame = self.take_cached_whole(slot, slot.home())?;
+        slot.note_hits(BLOCK_FRAMES);
+        self.tag(frame, request);
+        Some(Frame::new(frame))
+    }
+
+    /// Serves a request without disturbing other cpus' caches.
+    fn attempt(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
+        let busy = self.enter(attempt.slot);
+        attempt.walk.clone().find_map(|(pool, zone)| {
+            let found = match self.reach(attempt, zone) {
+                Reach::None => None,
+                Reach::Below(below) => self.take_below(attempt, pool, below),
+                Reach::All => self.take_of_pool(attempt, pool, busy.is_some()),
+            };
+            found.map(|frame| (pool, frame))
+        })
+    }
+
+    fn take_of_pool(&self, attempt: &Attempt<'_, 'm>, pool: usize, cached: bool) -> Option<u64> {
+        let Attempt { slot, wanted, .. } = *attempt;
+        let moves = slot.moves();
+        let found = match wanted {
+            Wanted { frames: 1, align: 1 } => {
+                if cached && let Some(frame) = self.take_cached(attempt, pool) {
+                    return Some(frame);
+                }
+                return self.heap.take_one(pool, moves);
+            }
+            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+                if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
+                    return Some(frame);
+                }
+                self.heap.take_blocks(pool, wanted, moves)
+            }
+            Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+                if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
+                    return Some(frame);
+                }
+                self.heap.take_run(pool, wanted, moves)
+            }
+            _ => self.heap.take_blocks(pool, wanted, moves),
+        };
+        found.or_else(|| {
+            // A run that may cross the blocks' ends: nearest first holds for it too.
+            let crosses = wanted.may_cross_blocks();
+            crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
+        })
+    }
+
+    /// Serves a request from everything that is free anywhere; the caches are empty and frozen.
+    pub(crate) fn take_of_everything(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
+        attempt.walk.clone().find_map(|(pool, zone)| {
+            let found = match self.reach(attempt, zone) {
+                Reach::None => None,
+                Reach::Below(below) => self.take_below(attempt, pool, below),
+                Reach::All if attempt.wanted.frames == 1 && attempt.wanted.align == 1 => {
+                    self.heap.take_one_of_every(pool, attempt.slot.moves())
+                }
+                Reach::All => self
+                    .take_of_pool(attempt, pool, false)
+                    .or_else(|| self.take_below(attempt, pool, u64::MAX)),
+            };
+            found.map(|frame| (pool, frame))
+        })
+    }
+
+    fn take_below(&self, attempt: &Attempt<'_, 'm>, pool: usize, below: u64) -> Option<u64> {
+        self.heap.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
+    }
+
+    fn reach(&self, attempt: &Attempt<'_, 'm>, zone: usize) -> Reach {
+        let start = zone.checked_sub(1).map_or(0, |lower| self.machine.zone_end(lower));
+        if attempt.below >= self.machine.zone_end(zone) {
+            Reach::All
+        } else if attempt.below <= start {
+            Reach::None
+        } else {
+            Reach::Below(attempt.below)
+        }
+    }
+
+    /// A frame from the cpu's magazine, refilled if the request may and the pool has any.
+    fn take_cached(&self, attempt: &Attempt<'_, 'm>, pool: usize) -> Option<u64> {
+        let slot = attempt.slot;
+        let here = slot.pool() == Some(pool);
+        if here && let Some(frame) = slot.pop(self.heap.rows) {
+            return Some(frame);
+        }
+        if (here && self.refill_from_reserved(slot, pool))
+            || (attempt.refills && self.refill(attempt.cpu, slot, pool))
+        {
+            return slot.pop(self.heap.rows);
+        }
+        None
+    }
+
+    #[cold]
+    pub(crate) fn unknown_cpu(&self, cpu: CpuIndex) -> AllocError {
+        AllocError::UnknownCpu { cpu, cpus: self.slots.len() }
+    }
+
+    /// Notes whose frames these are (`checked` builds).
+    #[inline(always)]
+    fn tag(&self, frame: u64, request: &Request<'_>) {
+        self.tags.hand_out(&self.heap, frame, request.frames, request.owner);
+    }
+}
+
+impl Attempt<'_, '_> {
+    /// The error when nothing is left.
+    pub(crate) const fn exhausted(&self, nested: bool) -> AllocError {
+        let frames = self.wanted.frames;
+        if nested { AllocError::ExhaustedNested { frames } } else { AllocError::Exhausted { frames } }
+    }
+}

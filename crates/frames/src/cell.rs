@@ -1,0 +1,66 @@
+//! A place for the allocator of a kernel: a `static` that is filled at boot.
+
+use core::cell::UnsafeCell;
+use core::mem::MaybeUninit;
+use core::sync::atomic::{AtomicU8, Ordering};
+
+use crate::error::InitError;
+use crate::fences::{CpuFences, Fences};
+use crate::frames::Frames;
+use crate::machine::Machine;
+use crate::sync::Word;
+
+const EMPTY: u8 = 0;
+const FILLING: u8 = 1;
+const FULL: u8 = 2;
+
+/// An allocator that is not there yet: `static FRAMES: FramesCell = FramesCell::new();`
+pub struct FramesCell<F: 'static = CpuFences> {
+    state: AtomicU8,
+    frames: UnsafeCell<MaybeUninit<Frames<'static, F>>>,
+}
+
+// SAFETY: 1. `frames` is written only by the one call that moved `state` from EMPTY to FILLING.
+// 2. It is read only after `state` was seen FULL, which is stored after the write and never
+//    changes again. 3. What is then shared is `&Frames`, and moved in once: hence `Send + Sync`.
+unsafe impl<F: Send + Sync> Sync for FramesCell<F> {}
+
+impl<F: Fences> FramesCell<F> {
+    /// A cell with no allocator in it.
+    #[expect(clippy::new_without_default, reason = "a const constructor is what statics need")]
+    pub const fn new() -> Self {
+        Self { state: AtomicU8::new(EMPTY), frames: UnsafeCell::new(MaybeUninit::uninit()) }
+    }
+
+    /// Makes the allocator, once.
+    ///
+    /// # Errors
+    /// As [`Frames::new`] (the cell stays empty), or [`InitError::Again`].
+    pub fn init(
+        &self,
+        machine: Machine<'static>,
+        metadata: &'static [Word],
+        fences: F,
+    ) -> Result<&Frames<'static, F>, InitError> {
+        self.state
+            .compare_exchange(EMPTY, FILLING, Ordering::Acquire, Ordering::Relaxed)
+            .map_err(|_| InitError::Again)?;
+        let frames = Frames::new(machine, metadata, fences)
+            .inspect_err(|_| self.state.store(EMPTY, Ordering::Release))?;
+        // SAFETY: this call alone moved `state` to FILLING, so nobody else reads or writes now.
+        let frames = unsafe { (*self.frames.get()).write(frames) };
+        // Pairs with the `Acquire` in `get`: who sees FULL sees the allocator.
+        self.state.store(FULL, Ordering::Release);
+        Ok(frames)
+    }
+
+    /// The allocator, once it is there.
+    #[inline]
+    pub fn get(&self) -> Option<&Frames<'static, F>> {
+        if self.state.load(Ordering::Acquire) != FULL {
+            return None;
+        }
+        // SAFETY: `state` is FULL, so `frames` was written, and nothing writes it again.
+        Some(unsafe { (*self.frames.get()).assume_init_ref() })
+    }
+}

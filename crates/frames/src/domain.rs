@@ -1,0 +1,195 @@
+//! Memory for guests: domains that are populated, exchange and give up extents, as Xen's memory
+//! operations do (`XENMEM_populate_physmap`, `XENMEM_exchange`, `XENMEM_decrease_reservation`).
+
+use crate::error::{AllocError, FreeError};
+use crate::fences::Fences;
+use crate::frames::Frames;
+use crate::ids::{CpuIndex, Frame, NodeIndex, Order};
+use crate::policy::{Owner, Policy, Request};
+use crate::sync::{Ordering, Word};
+
+/// On which node a domain's memory shall lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Affinity {
+    /// On this node or not at all.
+    Exact(NodeIndex),
+    /// On this node, else on the next in its fallback order.
+    Preferred(NodeIndex),
+}
+
+/// A domain: an owner of frames, with an account of how many it holds on each node.
+#[derive(Clone, Copy)]
+pub struct Domain<'d> {
+    owner: Owner,
+    held: &'d [Word],
+}
+
+/// Why a domain's memory was not changed, or only in part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DomainError {
+    /// No more memory was to be had.
+    #[error("after {done} extents: {error}")]
+    Alloc {
+        /// Extents that were populated before.
+        done: usize,
+        /// Why the next was not.
+        error: AllocError,
+    },
+    /// An extent was not taken back.
+    #[error("after {done} extents: {error}")]
+    Free {
+        /// Extents that were taken back before.
+        done: usize,
+        /// Why the next was not.
+        error: FreeError,
+    },
+    /// The domain's account of a node is below what it gives up there.
+    #[error("extent {place} at {frame}: the domain holds {held} frames on its node")]
+    NotHeld {
+        /// The place of the extent.
+        place: usize,
+        /// Its first frame.
+        frame: Frame,
+        /// Frames that the domain holds on the extent's node.
+        held: u64,
+    },
+    /// An exchange of unequal sizes.
+    #[error("an exchange of {given} frames for {wanted}: expected as many")]
+    Unequal {
+        /// Frames given up.
+        given: u64,
+        /// Frames wanted.
+        wanted: u64,
+    },
+    /// Fewer accounts than nodes.
+    #[error("{accounts} accounts: expected one for each of {nodes} nodes")]
+    Accounts {
+        /// Accounts that the domain was given.
+        accounts: usize,
+        /// Nodes of the machine.
+        nodes: usize,
+    },
+}
+
+impl<'d> Domain<'d> {
+    /// A domain that holds what `held` says: frames per node, one word for each node.
+    pub const fn new(owner: Owner, held: &'d [Word]) -> Self {
+        Self { owner, held }
+    }
+
+    /// Frames that the domain holds on a node.
+    pub fn held(&self, node: NodeIndex) -> u64 {
+        self.held.get(node.at()).map_or(0, |held| held.load(Ordering::Relaxed))
+    }
+
+    /// Fills `extents` with blocks of an order.
+    ///
+    /// # Errors
+    /// [`DomainError::Alloc`]: the first `done` extents are the domain's nevertheless;
+    /// [`DomainError::Accounts`].
+    pub fn populate<F: Fences>(
+        &self,
+        frames: &Frames<'_, F>,
+        cpu: CpuIndex,
+        order: Order,
+        affinity: Affinity,
+        extents: &mut [Frame],
+    ) -> Result<(), DomainError> {
+        let nodes = frames.machine().nodes();
+        if self.held.len() < nodes {
+            return Err(DomainError::Accounts { accounts: self.held.len(), nodes });
+        }
+        let policy = match affinity {
+            Affinity::Exact(node) => Policy::Exact(node),
+            Affinity::Preferred(node) => Policy::Preferred(node),
+        };
+        let request = Request::order(order).policy(policy).owner(self.owner);
+        for (done, extent) in extents.iter_mut().enumerate() {
+            *extent = frames
+                .alloc(cpu, &request)
+                .map_err(|error| DomainError::Alloc { done, error })?;
+            self.account(frames, *extent).fetch_add(order.frames(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Gives up blocks of an order.
+    ///
+    /// # Errors
+    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the extents before have been given up.
+    pub fn decrease<F: Fences>(
+        &self,
+        frames: &Frames<'_, F>,
+        cpu: CpuIndex,
+        order: Order,
+        extents: &[Frame],
+    ) -> Result<(), DomainError> {
+        for (place, &extent) in extents.iter().enumerate() {
+            self.give_up(frames, cpu, order, place, extent)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up `given`, blocks of one order, for as much memory in blocks of another, `wanted`:
+    /// all of it or none.
+    ///
+    /// # Errors
+    /// [`DomainError::Unequal`]; [`DomainError::Alloc`]: nothing has changed;
+    /// [`DomainError::NotHeld`], [`DomainError::Free`]: the domain has what it wanted, and still
+    /// those of `given` from `done` (or `place`) on.
+    pub fn exchange<F: Fences>(
+        &self,
+        frames: &Frames<'_, F>,
+        cpu: CpuIndex,
+        given: (Order, &[Frame]),
+        wanted: (Order, &mut [Frame]),
+        affinity: Affinity,
+    ) -> Result<(), DomainError> {
+        let ((given_order, given), (order, wanted)) = (given, wanted);
+        let size = |order: Order, extents: usize| order.frames() * extents as u64;
+        let sizes = (size(given_order, given.len()), size(order, wanted.len()));
+        if sizes.0 != sizes.1 {
+            return Err(DomainError::Unequal { given: sizes.0, wanted: sizes.1 });
+        }
+        if let Err(error) = self.populate(frames, cpu, order, affinity, wanted) {
+            if let DomainError::Alloc { done, .. } = error {
+                self.decrease(frames, cpu, order, &wanted[..done])?;
+            }
+            return Err(error);
+        }
+        self.decrease(frames, cpu, given_order, given)
+    }
+
+    fn give_up<F: Fences>(
+        &self,
+        frames: &Frames<'_, F>,
+        cpu: CpuIndex,
+        order: Order,
+        place: usize,
+        extent: Frame,
+    ) -> Result<(), DomainError> {
+        let free = |error| DomainError::Free { done: place, error };
+        if frames.node_of(extent).is_none() {
+            return Err(free(FreeError::NotManaged { frame: extent }));
+        }
+        let account = self.account(frames, extent);
+        let less = |held: u64| held.checked_sub(order.frames());
+        account
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
+            .map_err(|held| DomainError::NotHeld { place, frame: extent, held })?;
+        if !extent.number().is_multiple_of(order.frames()) {
+            account.fetch_add(order.frames(), Ordering::Relaxed);
+            return Err(free(FreeError::Misaligned { frame: extent, order }));
+        }
+        frames.free_owned(cpu, extent, order.frames(), self.owner).map_err(|error| {
+            account.fetch_add(order.frames(), Ordering::Relaxed);
+            free(error)
+        })
+    }
+
+    /// The account of the node of a managed frame; `populate` saw that there is one.
+    fn account<F: Fences>(&self, frames: &Frames<'_, F>, frame: Frame) -> &'d Word {
+        let node = frames.node_of(frame).unwrap_or(NodeIndex(0));
+        &self.held[node.at()]
+    }
+}

@@ -1,0 +1,173 @@
+//! The allocator itself: its parts, its construction, and the way into a cpu's cache.
+
+use crate::block::{BlockWord, FULL, List};
+use crate::error::InitError;
+use crate::fences::{CpuFences, Fences};
+use crate::heap::Heap;
+use crate::ids::{BLOCK_FRAMES, CpuIndex};
+use crate::layout::{Layout, Parts};
+use crate::lists::{Lists, Pool};
+use crate::machine::{Machine, Piece};
+use crate::map::{Map, Region};
+use crate::policy::Request;
+use crate::runs::Part;
+use crate::slot::Slot;
+use crate::sync::{Ordering, Word, index};
+use crate::tags::Tags;
+
+/// The page-frame allocator of a machine.
+///
+/// Every call names the cpu that makes it. The caller promises that no other call runs on that
+/// cpu meanwhile, other than in interrupts of it: it keeps the thread on the cpu (preemption off)
+/// for the length of the call.
+pub struct Frames<'m, F = CpuFences> {
+    pub(crate) machine: Machine<'m>,
+    pub(crate) heap: Heap<'m>,
+    pub(crate) slots: &'m [[Word; 32]],
+    /// The cpu that takes all caches back, plus one; 0 when none does.
+    pub(crate) frozen: &'m Word,
+    pub(crate) tags: Tags<'m>,
+    pub(crate) fences: F,
+}
+
+/// A cpu at work on its own cache.
+pub(crate) struct Busy<'m>(&'m Word);
+
+impl Drop for Busy<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        // Pairs with the `Acquire` of `Frames::freeze`: who sees 0 sees all of the slot.
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl<'m> Machine<'m> {
+    /// Words of metadata that [`Frames::new`] needs for this machine.
+    ///
+    /// # Errors
+    /// What is wrong with the machine.
+    pub fn metadata_words(&self) -> Result<usize, InitError> {
+        self.check()?;
+        Ok(Layout::of(self).total())
+    }
+}
+
+impl<'m, F: Fences> Frames<'m, F> {
+    /// The allocator of a machine; `metadata` may hold anything, and nobody else may write to it.
+    ///
+    /// # Errors
+    /// What is wrong with the machine, or how large the buffer must be.
+    pub fn new(machine: Machine<'m>, metadata: &'m [Word], fences: F) -> Result<Self, InitError> {
+        machine.check()?;
+        let layout = Layout::of(&machine);
+        let parts = layout.divide(metadata)?;
+        for word in parts.control {
+            word.store(0, Ordering::Relaxed);
+        }
+        let frames = Self {
+            machine,
+            heap: build_heap(&machine, &layout, &parts),
+            slots: parts.slots,
+            frozen: &parts.control[0],
+            tags: Tags::new(parts.tags),
+            fences,
+        };
+        frames.fill();
+        for (cpu, slot) in frames.slots.iter().enumerate() {
+            Slot(slot).reset(frames.home_pool(cpu));
+        }
+        Ok(frames)
+    }
+
+    /// The machine that was given.
+    pub const fn machine(&self) -> &Machine<'m> {
+        &self.machine
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self, cpu: CpuIndex) -> Option<Slot<'m>> {
+        self.slots.get(cpu.at()).map(Slot)
+    }
+
+    /// Lets a cpu at its cache; `None` when this call interrupted another one that is there, or
+    /// when the caches are being taken back.
+    #[inline(always)]
+    pub(crate) fn enter(&self, slot: Slot<'m>) -> Option<Busy<'m>> {
+        let busy = slot.busy();
+        if busy.load(Ordering::Relaxed) != 0 {
+            return None;
+        }
+        busy.store(1, Ordering::Relaxed);
+        let guard = Busy(busy);
+        // The store above before the load below: pairs with the swap and the heavy fence of
+        // `Frames::freeze`. Of the two cpus at least one sees the other.
+        self.fences.light();
+        // Acquire: pairs with the `Release` that ends a freeze, after it emptied the cache.
+        (self.frozen.load(Ordering::Acquire) == 0).then_some(guard)
+    }
+
+    /// The first pool of the cpu's plain requests that has any memory.
+    fn home_pool(&self, cpu: usize) -> usize {
+        let home = self.machine.cpus[cpu];
+        let request = Request::FRAME;
+        let walk = request.walk(&self.machine, home, || 0);
+        walk.ok()
+            .and_then(|mut walk| walk.find(|&(pool, _)| self.heap.pool(pool).blocks > 0))
+            .map_or(0, |(pool, _)| pool)
+    }
+
+    /// Makes every online frame free.
+    fn fill(&self) {
+        for piece in self.machine.pieces() {
+            let Some(region) = self.heap.map.find(piece.start) else { continue };
+            for part in Part::of(region, piece.start, piece.end) {
+                self.fill_block(&piece, region.first_frame(part.block), part);
+            }
+        }
+    }
+
+    fn fill_block(&self, piece: &Piece, first: u64, part: Part) {
+        let heap = &self.heap;
+        let empty = BlockWord::new(first / BLOCK_FRAMES, part.frames() != FULL);
+        let rows = &heap.rows[part.block];
+        for row in rows {
+            row.store(0, Ordering::Relaxed);
+        }
+        if !piece.online {
+            heap.blocks[part.block].store(empty.with_offline(true).0, Ordering::Relaxed);
+            return;
+        }
+        for (row, mask) in part.rows() {
+            rows[row].store(mask, Ordering::Relaxed);
+        }
+        let list = List::of(part.frames());
+        let word = empty.with_count(part.frames()).with_listed(list);
+        heap.blocks[part.block].store(word.0, Ordering::Relaxed);
+        if let Some(list) = list {
+            heap.lists.set(&heap.pool(piece.pool), list, part.block);
+        }
+    }
+}
+
+/// Writes the tables that never change, and empty lists.
+fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Heap<'m> {
+    let lists = Lists { groups: parts.groups, whole: parts.whole, summaries: parts.summaries };
+    let words = lists.groups.iter().flatten().chain(lists.whole).chain(lists.summaries);
+    words.for_each(|word| word.store(0, Ordering::Relaxed));
+    let mut pool = Pool::NONE;
+    for (number, record) in parts.pools.iter().enumerate() {
+        let pieces = machine.pieces().filter(|piece| piece.pool == number);
+        pool = pool.next(index(pieces.map(|piece| piece.blocks()).sum()));
+        pool.write(record);
+    }
+    // The pieces come by address; each takes the next blocks of its pool, whose count of blocks
+    // given out so far is kept in a spare word of the pool's record.
+    let regions = machine.pieces().map(|piece| {
+        let record = &parts.pools[piece.pool];
+        let given = Pool::given(record).fetch_add(piece.blocks(), Ordering::Relaxed);
+        let first = Pool::read(record).first_block as u64 + given;
+        Region::new(piece.start, piece.end, piece.pool, first)
+    });
+    let map = Map::write(parts.regions, parts.lookup, layout.lookup_shift, regions);
+    Heap { map, rows: parts.rows, blocks: parts.blocks, lists, pools: parts.pools }
+}

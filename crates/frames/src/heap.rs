@@ -1,0 +1,282 @@
+//! The maps that all cpus share: rows of bits, block words, lists. Nothing here waits.
+//!
+//! Rules (the loom tests check each):
+//! 1. A block's count is never above the number of its set bits: a free sets bits before it
+//!    counts them, an allocation counts before it clears bits.
+//! 2. Only the holder of a block's token moves it between lists, and gives the token back in one
+//!    step with a count that agrees with the list.
+//! 3. A move sets the new list's bit before it clears the old one's.
+
+use crate::bits::{lowest, span};
+use crate::block::{BlockWord, FULL, List, Token};
+use crate::ids::CpuIndex;
+use crate::lists::{Lists, Pool};
+use crate::map::Map;
+use crate::moves::Moves;
+use crate::sync::{Ordering, Word, index};
+
+/// The shared maps.
+#[derive(Clone, Copy)]
+pub(crate) struct Heap<'m> {
+    pub(crate) map: Map<'m>,
+    pub(crate) rows: &'m [[Word; 8]],
+    pub(crate) blocks: &'m [Word],
+    pub(crate) lists: Lists<'m>,
+    pub(crate) pools: &'m [[Word; 8]],
+}
+
+impl Heap<'_> {
+    #[inline(always)]
+    pub(crate) fn pool(&self, pool: usize) -> Pool {
+        Pool::read(&self.pools[pool])
+    }
+
+    #[inline(always)]
+    pub(crate) fn block(&self, block: usize) -> BlockWord {
+        BlockWord(self.blocks[block].load(Ordering::Acquire))
+    }
+
+    /// Replaces a block's word. `AcqRel`: as a claim it acquires the bits that `count` released.
+    #[inline(always)]
+    pub(crate) fn replace(&self, block: usize, old: BlockWord, new: BlockWord) -> bool {
+        self.blocks[block]
+            .compare_exchange(old.0, new.0, Ordering::AcqRel, Ordering::Relaxed)
+            .is_ok()
+    }
+
+    /// Claims between `least` and `most` frames of a block, none when fewer are free. The caller
+    /// must then take as many bits, or count them again.
+    pub(crate) fn claim(&self, block: usize, least: u64, most: u64) -> u64 {
+        loop {
+            let word = self.block(block);
+            let claimed = word.count().min(most);
+            if claimed < least || claimed == 0 {
+                return 0;
+            }
+            if self.replace(block, word, word.with_count(word.count() - claimed)) {
+                return claimed;
+            }
+        }
+    }
+
+    /// Takes up to `most` set bits of one row; `Acquire` pairs with the `Release` of
+    /// [`Heap::put_bits`]: what the freeing cpu wrote to the frames is visible.
+    pub(crate) fn take_bits(&self, block: usize, row: usize, most: u64) -> u64 {
+        let row = &self.rows[block][row];
+        let wanted = lowest(row.load(Ordering::Relaxed), most);
+        if wanted == 0 { 0 } else { row.fetch_and(!wanted, Ordering::AcqRel) & wanted }
+    }
+
+    /// Takes one bit for a claim that was made, and gives its frame. Rule 1 promises a bit.
+    pub(crate) fn take_claimed(&self, block: usize) -> u64 {
+        loop {
+            for row in 0..8 {
+                let taken = self.take_bits(block, row, 1);
+                if taken != 0 {
+                    let first = self.block(block).first_frame();
+                    return first + row as u64 * 64 + u64::from(taken.trailing_zeros());
+                }
+            }
+        }
+    }
+
+    /// Takes exactly the bits of `mask`, or none.
+    pub(crate) fn take_mask(&self, block: usize, row: usize, mask: u64) -> bool {
+        let row = &self.rows[block][row];
+        let mut old = row.load(Ordering::Relaxed);
+        while old & mask == mask {
+            match row.compare_exchange_weak(old, old & !mask, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => old = now,
+            }
+        }
+        false
+    }
+
+    /// Sets bits that the caller took and counts after; `Release` pairs with the `Acquire` of
+    /// [`Heap::take_bits`].
+    pub(crate) fn give_back(&self, block: usize, row: usize, mask: u64) {
+        self.rows[block][row].fetch_or(mask, Ordering::AcqRel);
+    }
+
+    /// Sets the bits of `mask`, unless some are set: then gives those. `Release`: as
+    /// [`Heap::give_back`].
+    #[inline(always)]
+    pub(crate) fn put_bits(&self, block: usize, row: usize, mask: u64) -> Result<(), u64> {
+        let row = &self.rows[block][row];
+        let mut old = row.load(Ordering::Relaxed);
+        while old & mask == 0 {
+            match row.compare_exchange_weak(old, old | mask, Ordering::AcqRel, Ordering::Relaxed) {
+                Ok(_) => return Ok(()),
+                Err(now) => old = now,
+            }
+        }
+        Err(old & mask)
+    }
+
+    /// Counts frames whose bits the caller has set, and lists the block anew where that is due.
+    #[inline(always)]
+    pub(crate) fn count(&self, pool: usize, block: usize, frames: u64, moves: Moves<'_>) {
+        let before = BlockWord(self.blocks[block].fetch_add(frames, Ordering::AcqRel));
+        if List::of(before.count() + frames) != before.listed() {
+            self.relist(pool, block, moves);
+        }
+    }
+
+    /// As [`Heap::count`] for one frame: only one count in 64 leads to another list.
+    #[inline(always)]
+    pub(crate) fn count_one(&self, pool: usize, block: usize, moves: Moves<'_>) {
+        let before = BlockWord(self.blocks[block].fetch_add(1, Ordering::AcqRel)).count();
+        if before == 0 || before % 64 == 63 {
+            self.relist(pool, block, moves);
+        }
+    }
+
+    /// Puts a block on the list where it belongs, unless the token's holder will.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn relist(&self, pool: usize, block: usize, moves: Moves<'_>) {
+        let word = self.block(block);
+        if word.token() != Token::Nobody || word.listed() == List::of(word.count()) {
+            return;
+        }
+        // Before the token is taken: whoever finds it taken, and leaves the listing to us, has
+        // seen that a move is on, and so has whoever learns from them.
+        let _moving = moves.begin();
+        loop {
+            let word = self.block(block);
+            let on = word.listed();
+            if word.token() != Token::Nobody || on == List::of(word.count()) {
+                return;
+            }
+            if self.replace(block, word, word.with_token(Token::Mover)) {
+                return self.settle(pool, block, on);
+            }
+        }
+    }
+
+    /// Gives a block's token back with the block on the list where it belongs. The caller holds
+    /// the token, and the block's bit is set on list `on` alone.
+    pub(crate) fn settle(&self, pool: usize, block: usize, mut on: Option<List>) {
+        let pool = &self.pool(pool);
+        loop {
+            let word = self.block(block);
+            let due = List::of(word.count());
+            if due == on {
+                let settled = word.with_listed(on).with_token(Token::Nobody);
+                if self.replace(block, word, settled) {
+                    return;
+                }
+                continue;
+            }
+            if let Some(list) = due {
+                self.lists.set(pool, list, block);
+            }
+            if let Some(list) = on {
+                self.lists.clear(pool, list, block);
+            }
+            on = due;
+        }
+    }
+
+    /// Reserves the fullest block of a pool for a cpu: off the lists, its token with the cpu.
+    pub(crate) fn reserve(&self, pool: usize, cpu: CpuIndex) -> Option<usize> {
+        let place = self.pool(pool);
+        for list in List::fullest_first() {
+            for block in self.lists.blocks(place, list) {
+                let word = self.block(block);
+                let listed = word.token() == Token::Nobody && word.listed() == Some(list);
+                let mine = word.with_token(Token::Cpu(cpu)).with_listed(None);
+                if listed && self.replace(block, word, mine) {
+                    self.lists.clear(&place, list, block);
+                    return Some(block);
+                }
+            }
+        }
+        None
+    }
+
+    /// One frame of a pool straight from the fullest block.
+    pub(crate) fn take_one(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
+        let place = self.pool(pool);
+        List::fullest_first()
+            .flat_map(|list| self.lists.blocks(place, list))
+            .find_map(|block| self.take_one_of(pool, block, moves))
+    }
+
+    /// As [`Heap::take_one`], but over every leaf: misses no block that is not on the move.
+    pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
+        self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
+    }
+
+    fn take_one_of(&self, pool: usize, block: usize, moves: Moves<'_>) -> Option<u64> {
+        if self.claim(block, 1, 1) == 0 {
+            return None;
+        }
+        let frame = self.take_claimed(block);
+        self.relist(pool, block, moves);
+        Some(frame)
+    }
+
+    /// Takes a wholly free block, if it is one.
+    pub(crate) fn take_whole(&self, pool: usize, block: usize) -> bool {
+        let word = self.block(block);
+        let free = word.token() == Token::Nobody && word.listed() == Some(List::WHOLE);
+        let mine = word.with_count(0).with_listed(None).with_token(Token::Mover);
+        if !free || word.count() != FULL || !self.replace(block, word, mine) {
+            return false;
+        }
+        // Rule 1: the count was 512, so all bits are set and no claim on them is open.
+        for row in &self.rows[block] {
+            row.store(0, Ordering::Relaxed);
+        }
+        self.lists.clear(&self.pool(pool), List::WHOLE, block);
+        self.settle(pool, block, None);
+        true
+    }
+
+    /// Frees a whole block in one step, if none of it is free and nobody else is at work on it.
+    ///
+    /// The rows are stored, not exchanged: all frames are the caller's, so only a second free of
+    /// them can meet this. That free then changes the count, `replace` fails, the bits stay
+    /// uncounted (rule 1 holds) and both callers are told.
+    pub(crate) fn put_whole(&self, pool: usize, block: usize) -> bool {
+        let word = self.block(block);
+        let idle = word.token() == Token::Nobody && word.listed().is_none();
+        if !idle || word.count() != 0 || !self.is_wholly_taken(block) {
+            return false;
+        }
+        for row in &self.rows[block] {
+            row.store(!0, Ordering::Relaxed);
+        }
+        let put = self.replace(block, word, word.with_count(FULL).with_token(Token::Mover));
+        if put {
+            self.settle(pool, block, None);
+        }
+        put
+    }
+
+    /// Whether no bit of a block is set.
+    pub(crate) fn is_wholly_taken(&self, block: usize) -> bool {
+        self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0
+    }
+
+    /// The bits of a row that are managed.
+    pub(crate) fn managed(&self, block: usize, row: usize, word: BlockWord, known: u64) -> u64 {
+        if !word.is_partial() {
+            return !0;
+        }
+        let first = word.first_frame();
+        let (from, to) = self.map.find(known).map_or((0, 0), |region| {
+            debug_assert_eq!(region.block_of(known), block);
+            region.managed(first)
+        });
+        let row_start = row as u64 * 64;
+        span(from.saturating_sub(row_start).min(64), to.saturating_sub(row_start).min(64))
+    }
+
+    /// The rows of a block as they are now.
+    pub(crate) fn row(&self, block: usize, row: u64) -> u64 {
+        self.rows[block][index(row)].load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,170 @@
+//! Which blocks have how many free frames: bitmaps by fullness, with summaries.
+//!
+//! A leaf word covers a group of 64 blocks on one list; a summary word covers 64 groups. The eight
+//! leaves of a group's partial lists share a cache line; the leaves of the wholly free blocks are
+//! contiguous, so that runs of blocks are runs of bits.
+
+use crate::block::List;
+use crate::sync::{Ordering, Word, index};
+
+const FIRST_BLOCK: usize = 0;
+const BLOCKS: usize = 1;
+const FIRST_GROUP: usize = 2;
+const SUMMARY: usize = 3;
+const SUMMARY_WORDS: usize = 4;
+const GIVEN: usize = 5;
+
+/// Where a pool's blocks, groups and summaries lie.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pool {
+    pub(crate) first_block: usize,
+    pub(crate) blocks: usize,
+    first_group: usize,
+    summary: usize,
+    summary_words: usize,
+}
+
+impl Pool {
+    /// The pool that follows `self` in all tables.
+    pub(crate) const fn next(&self, blocks: usize) -> Self {
+        Self {
+            first_block: self.first_block + self.blocks,
+            blocks,
+            first_group: self.first_group + self.blocks.div_ceil(64),
+            summary: self.summary + self.summary_words * List::COUNT,
+            summary_words: blocks.div_ceil(64).div_ceil(64),
+        }
+    }
+
+    /// Before the first pool.
+    pub(crate) const NONE: Self =
+        Self { first_block: 0, blocks: 0, first_group: 0, summary: 0, summary_words: 0 };
+
+    pub(crate) fn write(&self, record: &[Word; 8]) {
+        let fields = [
+            (FIRST_BLOCK, self.first_block),
+            (BLOCKS, self.blocks),
+            (FIRST_GROUP, self.first_group),
+            (SUMMARY, self.summary),
+            (SUMMARY_WORDS, self.summary_words),
+            (GIVEN, 0),
+        ];
+        for (field, value) in fields {
+            record[field].store(value as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Blocks that regions have been given so far; used while the tables are built.
+    pub(crate) fn given(record: &[Word; 8]) -> &Word {
+        &record[GIVEN]
+    }
+
+    #[inline(always)]
+    pub(crate) fn read(record: &[Word; 8]) -> Self {
+        let field = |at: usize| index(record[at].load(Ordering::Relaxed));
+        Self {
+            first_block: field(FIRST_BLOCK),
+            blocks: field(BLOCKS),
+            first_group: field(FIRST_GROUP),
+            summary: field(SUMMARY),
+            summary_words: field(SUMMARY_WORDS),
+        }
+    }
+}
+
+/// The lists of all pools.
+#[derive(Clone, Copy)]
+pub(crate) struct Lists<'m> {
+    pub(crate) groups: &'m [[Word; 8]],
+    pub(crate) whole: &'m [Word],
+    pub(crate) summaries: &'m [Word],
+}
+
+impl Lists<'_> {
+    #[inline(always)]
+    fn leaf(&self, pool: &Pool, list: List, group: usize) -> &Word {
+        if list == List::WHOLE {
+            &self.whole[pool.first_group + group]
+        } else {
+            &self.groups[pool.first_group + group][list.at()]
+        }
+    }
+
+    fn summary(&self, pool: &Pool, list: List) -> &[Word] {
+        let start = pool.summary + list.at() * pool.summary_words;
+        &self.summaries[start..start + pool.summary_words]
+    }
+
+    /// Puts a block on a list. Ordering: see `clear`.
+    pub(crate) fn set(&self, pool: &Pool, list: List, block: usize) {
+        let at = block - pool.first_block;
+        let leaf = self.leaf(pool, list, at / 64);
+        if leaf.fetch_or(1 << (at % 64), Ordering::AcqRel) == 0 {
+            let summary = &self.summary(pool, list)[at / 4096];
+            summary.fetch_or(1 << (at / 64 % 64), Ordering::AcqRel);
+        }
+    }
+
+    /// Takes a block off a list. A summary bit is cleared first and its leaf read again after: a
+    /// `set` whose summary bit this erased had written its leaf before (`AcqRel` on the summary
+    /// pairs with `AcqRel` in `set`), so the leaf shows it, and the bit is set again.
+    pub(crate) fn clear(&self, pool: &Pool, list: List, block: usize) {
+        let at = block - pool.first_block;
+        let bit = 1 << (at % 64);
+        let leaf = self.leaf(pool, list, at / 64);
+        if leaf.fetch_and(!bit, Ordering::AcqRel) == bit {
+            let summary = &self.summary(pool, list)[at / 4096];
+            let group_bit = 1 << (at / 64 % 64);
+            summary.fetch_and(!group_bit, Ordering::AcqRel);
+            if leaf.load(Ordering::Acquire) != 0 {
+                summary.fetch_or(group_bit, Ordering::AcqRel);
+            }
+        }
+    }
+
+    /// The blocks on a list, by address, as the summaries show them. A block on the move may be
+    /// missed: see [`Lists::every`].
+    pub(crate) fn blocks(&self, pool: Pool, list: List) -> impl Iterator<Item = usize> + '_ {
+        let summaries = self.summary(&pool, list);
+        bits(summaries.iter())
+            .flat_map(move |group| {
+                let leaf = self.leaf(&pool, list, group).load(Ordering::Acquire);
+                word_bits(leaf).map(move |bit| group * 64 + bit)
+            })
+            .map(move |at| pool.first_block + at)
+    }
+
+    /// The blocks on any list, by address, from the leaves alone.
+    pub(crate) fn every(&self, pool: Pool) -> impl Iterator<Item = usize> + '_ {
+        (0..pool.blocks.div_ceil(64)).flat_map(move |group| {
+            let partial = &self.groups[pool.first_group + group];
+            let listed = partial
+                .iter()
+                .chain([&self.whole[pool.first_group + group]])
+                .fold(0, |listed, leaf| listed | leaf.load(Ordering::Acquire));
+            word_bits(listed).map(move |bit| pool.first_block + group * 64 + bit)
+        })
+    }
+
+    /// The word of 64 blocks' bits on the list of the wholly free ones.
+    pub(crate) fn whole_word(&self, pool: &Pool, group: u64) -> u64 {
+        self.whole[pool.first_group + index(group)].load(Ordering::Acquire)
+    }
+}
+
+/// The numbers of the set bits of a bitmap.
+fn bits<'w>(words: impl Iterator<Item = &'w Word>) -> impl Iterator<Item = usize> {
+    words.enumerate().flat_map(|(place, word)| {
+        word_bits(word.load(Ordering::Acquire)).map(move |bit| place * 64 + bit)
+    })
+}
+
+/// The numbers of the set bits of a word, lowest first.
+fn word_bits(word: u64) -> impl Iterator<Item = usize> {
+    let mut rest = word;
+    core::iter::from_fn(move || {
+        let bit = (rest != 0).then(|| index(u64::from(rest.trailing_zeros())))?;
+        rest &= rest - 1;
+        Some(bit)
+    })
+}

@@ -1,0 +1,86 @@
+//! The last resort: taking all caches back before anyone is told that memory is out.
+
+use crate::alloc::Attempt;
+use crate::error::AllocError;
+use crate::fences::Fences;
+use crate::frames::Frames;
+use crate::ids::CpuIndex;
+use crate::slot::Slot;
+use crate::sync::{Ordering, Word, spin_loop};
+
+/// While it lives, no cpu is at its cache or comes to it: all go to the shared maps.
+pub(crate) struct Freeze<'m>(&'m Word);
+
+impl Drop for Freeze<'_> {
+    fn drop(&mut self) {
+        // Pairs with the `Acquire` in `Frames::enter`: who comes in sees what was done.
+        self.0.store(0, Ordering::Release);
+    }
+}
+
+impl<'m, F: Fences> Frames<'m, F> {
+    /// Stops all work at caches; `None` when this call interrupted one that is at its cache, has
+    /// a block on the move, or holds the freeze: waiting for that would never end.
+    pub(crate) fn freeze(&self, cpu: CpuIndex) -> Option<Freeze<'m>> {
+        let slot = self.slot(cpu)?;
+        if slot.busy().load(Ordering::Relaxed) != 0 || slot.moves().seen().is_none() {
+            return None;
+        }
+        let mine = u64::from(cpu.0) + 1;
+        while let Err(holder) =
+            self.frozen.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
+        {
+            if holder == mine {
+                return None;
+            }
+            spin_loop();
+        }
+        let freeze = Freeze(self.frozen);
+        self.fences.heavy();
+        for slot in self.slots {
+            // Acquire: pairs with the `Release` with which a cpu leaves its cache.
+            while Slot(slot).busy().load(Ordering::Acquire) != 0 {
+                spin_loop();
+            }
+        }
+        Some(freeze)
+    }
+
+    /// Serves a request from everything that is free, other cpus' caches included.
+    #[cold]
+    pub(crate) fn last_resort(&self, attempt: &Attempt<'_, 'm>) -> Result<(usize, u64), AllocError> {
+        let _freeze = self.freeze(attempt.cpu).ok_or(attempt.exhausted(true))?;
+        self.drain();
+        loop {
+            let before = self.moves_seen();
+            if let Some(found) = self.take_of_everything(attempt) {
+                return Ok(found);
+            }
+            // Nothing moved between two lists while they were read: nothing was overlooked.
+            if self.moves_seen() == before {
+                return Err(attempt.exhausted(false));
+            }
+        }
+    }
+
+    /// Gives all caches back to the shared maps; the caller holds the freeze.
+    pub(crate) fn drain(&self) {
+        for slot in self.slots {
+            self.empty_magazine(Slot(slot));
+            self.empty_whole(Slot(slot));
+        }
+    }
+
+    /// All moves of blocks between lists so far, once none is on.
+    fn moves_seen(&self) -> u64 {
+        self.slots.iter().fold(0, |sum, slot| {
+            let seen = loop {
+                match Slot(slot).moves().seen() {
+                    Some(moves) => break moves,
+                    None => spin_loop(),
+                }
+            };
+            sum.wrapping_add(seen)
+        })
+    }
+}

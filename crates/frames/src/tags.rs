@@ -1,0 +1,103 @@
+//! `checked` builds: every frame knows how far its run goes on, and whose it is.
+
+use crate::error::FreeError;
+use crate::heap::Heap;
+use crate::policy::Owner;
+use crate::sync::Word;
+
+#[cfg(feature = "checked")]
+use crate::ids::{BLOCK_FRAMES, Frame};
+#[cfg(feature = "checked")]
+use crate::sync::{Ordering::Relaxed, index};
+
+/// A word per frame: the owner above, the frames left of the run (this one included) below.
+#[derive(Clone, Copy)]
+pub(crate) struct Tags<'m> {
+    #[cfg(feature = "checked")]
+    words: &'m [Word],
+    #[cfg(not(feature = "checked"))]
+    none: core::marker::PhantomData<&'m Word>,
+}
+
+#[cfg(not(feature = "checked"))]
+impl<'m> Tags<'m> {
+    pub(crate) const fn new(_words: &'m [Word]) -> Self {
+        Self { none: core::marker::PhantomData }
+    }
+
+    #[inline(always)]
+    pub(crate) fn hand_out(&self, _heap: &Heap<'_>, _first: u64, _frames: u64, _owner: Owner) {}
+
+    /// Nothing is known, so nothing is refused.
+    #[inline(always)]
+    pub(crate) fn check(
+        &self,
+        _heap: &Heap<'_>,
+        _first: u64,
+        _frames: u64,
+        _owner: Owner,
+    ) -> Result<(), FreeError> {
+        Ok(())
+    }
+
+    #[inline(always)]
+    pub(crate) fn take_back(&self, _heap: &Heap<'_>, _first: u64, _frames: u64) {}
+}
+
+#[cfg(feature = "checked")]
+impl<'m> Tags<'m> {
+    pub(crate) const fn new(words: &'m [Word]) -> Self {
+        Self { words }
+    }
+
+    /// Notes a run that is handed out.
+    pub(crate) fn hand_out(&self, heap: &Heap<'_>, first: u64, frames: u64, owner: Owner) {
+        for at in 0..frames {
+            if let Some(tag) = self.tag(heap, first + at) {
+                tag.store(u64::from(owner.0) << 32 | (frames - at), Relaxed);
+            }
+        }
+    }
+
+    /// Refuses frames that reach beyond their run or belong to another owner.
+    pub(crate) fn check(
+        &self,
+        heap: &Heap<'_>,
+        first: u64,
+        frames: u64,
+        owner: Owner,
+    ) -> Result<(), FreeError> {
+        let mut left = self.read(heap, first).1;
+        for at in first..first.saturating_add(frames) {
+            let (expected, here) = self.read(heap, at);
+            // No tag: free, or not managed, and the maps say which.
+            if here != 0 && here != left {
+                return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left: at - first });
+            }
+            if here != 0 && owner != expected {
+                return Err(FreeError::WrongOwner { frame: Frame::new(at), expected, found: owner });
+            }
+            left = here.saturating_sub(1);
+        }
+        Ok(())
+    }
+
+    /// Forgets frames that were taken back.
+    pub(crate) fn take_back(&self, heap: &Heap<'_>, first: u64, frames: u64) {
+        for at in first..first + frames {
+            if let Some(tag) = self.tag(heap, at) {
+                tag.store(0, Relaxed);
+            }
+        }
+    }
+
+    fn read(&self, heap: &Heap<'_>, frame: u64) -> (Owner, u64) {
+        let tag = self.tag(heap, frame).map_or(0, |tag| tag.load(Relaxed));
+        (Owner(crate::sync::high_u32(tag)), tag & 0xffff_ffff)
+    }
+
+    fn tag(&self, heap: &Heap<'_>, frame: u64) -> Option<&'m Word> {
+        let region = heap.map.find(frame)?;
+        self.words.get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
+    }
+}

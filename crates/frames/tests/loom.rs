@@ -1,0 +1,186 @@
+//! The ordering rules, over every interleaving within a bound on preemptions.
+//!
+//! `RUSTFLAGS="--cfg loom" cargo test -p numalab-frames --release --test loom`; two preemptions
+//! per execution by default, three with `NUMALAB_LONG=1`.
+#![cfg(loom)]
+
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicU64, Ordering};
+use loom::thread;
+use numalab_frames::{
+    CpuFences, CpuIndex, Frame, FreeError, Frames, Machine, MemoryRange, NodeIndex, Order,
+    RangeState, Request, Word,
+};
+
+type Shared = Arc<Frames<'static>>;
+
+const CPU0: CpuIndex = CpuIndex(0);
+const CPU1: CpuIndex = CpuIndex(1);
+
+/// One node with two cpus; the metadata of one execution is leaked.
+fn machine(frames: u64) -> Shared {
+    let range = MemoryRange {
+        start: Frame::new(0),
+        frames,
+        node: NodeIndex(0),
+        state: RangeState::Online,
+    };
+    let order: &'static [NodeIndex] = &[NodeIndex(0)];
+    let machine = Machine {
+        ranges: vec![range].leak(),
+        zone_limits: &[u64::MAX],
+        cpus: &[NodeIndex(0), NodeIndex(0)],
+        fallback: vec![order].leak(),
+        distances: &[],
+    };
+    let words = machine.metadata_words().unwrap();
+    let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
+    Arc::new(Frames::new(machine, metadata.leak(), CpuFences).unwrap())
+}
+
+fn model(run: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    let long = std::env::var_os("NUMALAB_LONG").is_some();
+    builder.preemption_bound = Some(if long { 3 } else { 2 });
+    builder.max_branches = 20_000;
+    builder.check(run);
+}
+
+/// Runs on both cpus at once.
+fn both<A: 'static, B>(
+    frames: &Shared,
+    first: impl FnOnce(&Frames<'static>) -> A + 'static,
+    second: impl FnOnce(&Frames<'static>) -> B,
+) -> (A, B) {
+    let shared = Arc::clone(frames);
+    let other = thread::spawn(move || first(&shared));
+    let mine = second(frames);
+    (other.join().unwrap(), mine)
+}
+
+fn all_is_free(frames: &Frames<'_>) {
+    let info = frames.node_info(NodeIndex(0));
+    assert_eq!((info.allocated(), info.free + info.cached), (0, info.managed));
+    assert_eq!(frames.counters(NodeIndex(0)).freed_twice, 0);
+}
+
+/// Freeze against enter: one cpu refills with everything while the other must still get a frame.
+#[test]
+fn two_cpus_get_the_last_two_frames() {
+    model(|| {
+        let frames = machine(2);
+        let (a, b) = both(&frames, |f| f.alloc_frame(CPU0), |f| f.alloc_frame(CPU1));
+        assert_ne!(a.unwrap(), b.unwrap());
+    });
+}
+
+/// The only frame goes in and out of one cpu's magazine while the other takes caches back.
+#[test]
+fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
+    model(|| {
+        let frames = machine(1);
+        let held = Arc::new(AtomicU64::new(0));
+        let first = frames.alloc_frame(CPU0).unwrap();
+        let here = Arc::clone(&held);
+        let use_it = |frames: &Frames<'static>, cpu, held: &AtomicU64| {
+            if let Ok(frame) = frames.alloc_frame(cpu) {
+                assert_eq!(held.swap(1, Ordering::Relaxed), 0, "handed out twice");
+                held.store(0, Ordering::Relaxed);
+                frames.free_frame(cpu, frame).unwrap();
+            }
+        };
+        both(
+            &frames,
+            move |f| {
+                f.free_frame(CPU0, first).unwrap();
+                use_it(f, CPU0, &here);
+            },
+            |f| use_it(f, CPU1, &held),
+        );
+        all_is_free(&frames);
+    });
+}
+
+/// Count against bits, and who lists a block whose count two cpus raise from 0.
+#[test]
+fn two_frees_into_an_empty_block_leave_both_frames_to_be_had() {
+    model(|| {
+        let frames = machine(2);
+        let (a, b) = (frames.alloc_frame(CPU0).unwrap(), frames.alloc_frame(CPU1).unwrap());
+        both(&frames, move |f| f.free_frame(CPU1, a), |f| f.free_frame(CPU0, b)).0.unwrap();
+        all_is_free(&frames);
+        frames.alloc_frame(CPU0).unwrap();
+        frames.alloc_frame(CPU0).unwrap();
+    });
+}
+
+/// A free into a block that another cpu takes the last frame of: its move off the lists meets
+/// the free's onto them.
+#[test]
+fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
+    model(|| {
+        let frames = machine(2);
+        let a = frames.alloc_frame(CPU0).unwrap();
+        both(
+            &frames,
+            move |f| f.free_frame(CPU1, a).unwrap(),
+            |f| f.alloc_frame(CPU0).unwrap(),
+        );
+        // One frame is free, and it must be found.
+        frames.alloc_frame(CPU1).unwrap();
+    });
+}
+
+/// A run is freed into two rows of a block while the other cpu takes single frames from it.
+#[test]
+fn a_run_freed_against_a_run_taken_keeps_counts_and_bits_in_step() {
+    model(|| {
+        let frames = machine(66);
+        let run = frames.alloc(CPU0, &Request::run(66)).unwrap();
+        let (_, got) = both(
+            &frames,
+            move |f| f.free_run(CPU0, run, 66).unwrap(),
+            |f| f.alloc(CPU1, &Request::run(3)),
+        );
+        if let Ok(three) = got {
+            frames.free_run(CPU1, three, 3).unwrap();
+        }
+        all_is_free(&frames);
+        frames.alloc(CPU1, &Request::run(66)).unwrap();
+    });
+}
+
+/// Two cpus want the only whole block; one frees it meanwhile into its own cache.
+#[test]
+fn a_whole_block_has_one_owner() {
+    model(|| {
+        let frames = machine(512);
+        let block = Request::order(Order::BLOCK);
+        let mine = frames.alloc(CPU0, &block).unwrap();
+        let (_, other) = both(
+            &frames,
+            move |f| f.free(CPU0, mine, Order::BLOCK).unwrap(),
+            move |f| f.alloc(CPU1, &Request::order(Order::BLOCK)),
+        );
+        if let Ok(other) = other {
+            frames.free(CPU1, other, Order::BLOCK).unwrap();
+        }
+        all_is_free(&frames);
+        frames.alloc(CPU1, &block).unwrap();
+    });
+}
+
+/// Of two frees of one frame, exactly one is taken, however they meet.
+#[test]
+fn one_of_two_frees_of_a_frame_is_refused() {
+    model(|| {
+        let frames = machine(70);
+        // The frame is not in the row of any magazine, and its block not reserved.
+        let a = frames.alloc(CPU0, &Request::run(70)).unwrap();
+        let (one, two) = both(&frames, move |f| f.free_frame(CPU0, a), |f| f.free_frame(CPU1, a));
+        assert!(matches!(
+            (one, two),
+            (Ok(()), Err(FreeError::AlreadyFree { .. })) | (Err(FreeError::AlreadyFree { .. }), Ok(()))
+        ));
+    });
+}
