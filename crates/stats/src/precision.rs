@@ -189,6 +189,22 @@ mod tests {
     }
 
     #[test]
+    fn intervals_are_made_at_97_percent_so_that_95_remain_after_stopping() {
+        let sample = windows(45, 0.5);
+        let Progress::Reached(serial) = one_percent().look(&sample) else {
+            panic!("narrow windows must be enough");
+        };
+        let strict = Confidence::new(0.97).unwrap();
+        let expected = median_interval_serial(&sample, strict)
+            .unwrap()
+            .estimate
+            .interval;
+        assert!((serial.estimate.interval.lo - expected.lo).abs() < 1e-9);
+        assert!((serial.estimate.interval.hi - expected.hi).abs() < 1e-9);
+        assert_eq!(serial.estimate.coverage, 0.95);
+    }
+
+    #[test]
     fn the_projection_is_about_four_times_for_half_the_width() {
         let sample = windows(101, 20.0);
         let Progress::Continue {

@@ -143,6 +143,22 @@ mod tests {
     }
 
     #[test]
+    fn equivalence_is_shown_at_the_level_itself() {
+        let near = Evidence {
+            p_equivalence: 0.049,
+            ..SHOWN
+        };
+        assert_eq!(judged(&near), Verdict::Equivalent);
+        assert_eq!(
+            judged(&Evidence {
+                p_equivalence: 0.051,
+                ..SHOWN
+            }),
+            Verdict::Better
+        );
+    }
+
+    #[test]
     fn an_adjusted_p_above_the_level_is_inconclusive_whatever_the_interval() {
         let unsure = judged(&Evidence {
             p_difference: 0.06,

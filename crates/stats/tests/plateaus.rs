@@ -177,6 +177,20 @@ fn flat_noise_is_one_level_without_capacity() {
 }
 
 #[test]
+fn a_step_of_13_percent_is_one_level_and_one_of_25_percent_two() {
+    let stepped = |step: f64| {
+        let at = |i: u32| SizePoint {
+            size_bytes: 4096 << i,
+            latency_ns: if i < 8 { 100.0 } else { 100.0 * step },
+        };
+        plateaus(&(0..20).map(at).collect::<Vec<_>>())
+            .unwrap()
+            .len()
+    };
+    assert_eq!((stepped(1.13), stepped(1.25)), (1, 2));
+}
+
+#[test]
 fn a_curve_that_rises_everywhere_has_no_plateau() {
     let points: Vec<SizePoint> = (0..20)
         .map(|i| SizePoint {

@@ -184,6 +184,17 @@ fn zeros_are_compared_by_differences_and_all_zeros_are_equivalent() {
 }
 
 #[test]
+fn the_margin_of_negative_values_is_a_share_of_their_size() {
+    let baseline = [-100.0, -101.0, -99.0, -100.5, -99.5, -100.2];
+    let found = unpaired(&baseline, &baseline.map(|value| value + 0.1));
+    assert_eq!(
+        (found.scale, found.verdict),
+        (Scale::Difference, Verdict::Equivalent)
+    );
+    assert!((found.percent().unwrap() - 0.1).abs() < 0.001, "{found:?}");
+}
+
+#[test]
 fn holm_takes_back_a_verdict_that_one_of_many_metrics_gave_by_chance() {
     let barely = paired(
         &[10.0, 10.0, 10.0, 10.0, 10.0, 10.0],
