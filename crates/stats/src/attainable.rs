@@ -13,9 +13,7 @@ pub fn least_p_paired(pairs: usize) -> f64 {
 pub fn least_p_unpaired(first: usize, second: usize) -> f64 {
     let smaller = first.min(second);
     let larger = first.max(second) as f64;
-    let ways: f64 = (1..=smaller)
-        .map(|i| (larger + i as f64) / i as f64)
-        .product();
+    let ways: f64 = (1..=smaller).map(|i| (larger + i as f64) / i as f64).product();
     (2.0 / ways).min(1.0)
 }
 
@@ -32,9 +30,7 @@ pub(crate) fn least_values_a_side(alpha: f64) -> usize {
 
 /// The first number from 1 that is enough; p-values of 0 end the search at the latest.
 fn fewest(enough: impl Fn(usize) -> bool) -> usize {
-    (1..1_100)
-        .find(|number| enough(*number))
-        .unwrap_or(usize::MAX)
+    (1..1_100).find(|number| enough(*number)).unwrap_or(usize::MAX)
 }
 
 #[cfg(test)]

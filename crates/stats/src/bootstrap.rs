@@ -24,11 +24,7 @@ impl Resampling {
     /// 4,999 resamples at 95 %, from a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        Self {
-            resamples: 4_999,
-            seed,
-            confidence: Confidence::P95,
-        }
+        Self { resamples: 4_999, seed, confidence: Confidence::P95 }
     }
 }
 
@@ -43,12 +39,7 @@ pub fn bootstrap_percentile(
     let originals = [sample.values().to_vec()];
     let replicates = replicates(&originals, &statistic, resampling);
     let half = resampling.confidence.alpha() / 2.0;
-    estimate(
-        statistic(&originals),
-        &replicates,
-        (half, 1.0 - half),
-        resampling,
-    )
+    estimate(statistic(&originals), &replicates, (half, 1.0 - half), resampling)
 }
 
 /// The bias-corrected and accelerated interval of a statistic of one sample.
@@ -58,11 +49,7 @@ pub fn bootstrap_bca(
     statistic: impl Fn(&[f64]) -> f64,
     resampling: &Resampling,
 ) -> Estimate {
-    bca(
-        &[sample.values().to_vec()],
-        |samples| statistic(&samples[0]),
-        resampling,
-    )
+    bca(&[sample.values().to_vec()], |samples| statistic(&samples[0]), resampling)
 }
 
 /// The BCa interval of a statistic of two independent samples, resampled each on its own.
@@ -74,11 +61,7 @@ pub fn bootstrap_bca_two(
     resampling: &Resampling,
 ) -> Estimate {
     let originals = [first.values().to_vec(), second.values().to_vec()];
-    bca(
-        &originals,
-        |samples| statistic(&samples[0], &samples[1]),
-        resampling,
-    )
+    bca(&originals, |samples| statistic(&samples[0], &samples[1]), resampling)
 }
 
 fn bca(
@@ -97,12 +80,7 @@ fn bca(
         normal_cdf(bias + z / stretch)
     };
     let half = resampling.confidence.alpha() / 2.0;
-    estimate(
-        value,
-        &replicates,
-        (adjusted(half), adjusted(1.0 - half)),
-        resampling,
-    )
+    estimate(value, &replicates, (adjusted(half), adjusted(1.0 - half)), resampling)
 }
 
 fn estimate(
@@ -113,15 +91,8 @@ fn estimate(
 ) -> Estimate {
     let last = (replicates.len() - 1) as f64;
     let end = |p: f64| quantile::at(replicates, p * last);
-    let interval = Interval {
-        lo: end(low),
-        hi: end(high),
-    };
-    Estimate {
-        value,
-        interval,
-        coverage: resampling.confidence.get(),
-    }
+    let interval = Interval { lo: end(low), hi: end(high) };
+    Estimate { value, interval, coverage: resampling.confidence.get() }
 }
 
 /// The statistic of each resample, smallest first.
@@ -167,11 +138,7 @@ fn bias_correction(value: f64, replicates: &[f64]) -> f64 {
 /// *Bootstrap Methods and their Application*, 1997, equation 5.31).
 fn acceleration(originals: &[Vec<f64>], statistic: &impl Fn(&[Vec<f64>]) -> f64) -> f64 {
     let (mut cubes, mut squares) = (0.0, 0.0);
-    for (which, sample) in originals
-        .iter()
-        .enumerate()
-        .filter(|(_, sample)| sample.len() > 1)
-    {
+    for (which, sample) in originals.iter().enumerate().filter(|(_, sample)| sample.len() > 1) {
         let n = sample.len() as f64;
         let left_out: Vec<f64> = (0..sample.len())
             .map(|index| {
@@ -187,11 +154,7 @@ fn acceleration(originals: &[Vec<f64>], statistic: &impl Fn(&[Vec<f64>]) -> f64)
             squares += influence.powi(2);
         }
     }
-    if squares == 0.0 {
-        0.0
-    } else {
-        cubes / (6.0 * squares.powf(1.5))
-    }
+    if squares == 0.0 { 0.0 } else { cubes / (6.0 * squares.powf(1.5)) }
 }
 
 #[cfg(test)]
@@ -203,12 +166,7 @@ mod tests {
     }
 
     fn skewed() -> Sample {
-        Sample::new(
-            (1..=25)
-                .map(|i| (f64::from(i) / 6.0).exp())
-                .collect::<Vec<_>>(),
-        )
-        .unwrap()
+        Sample::new((1..=25).map(|i| (f64::from(i) / 6.0).exp()).collect::<Vec<_>>()).unwrap()
     }
 
     #[test]
@@ -245,13 +203,7 @@ mod tests {
     #[test]
     fn two_samples_are_resampled_apart_from_each_other() {
         // With common indices the difference of a sample with its shifted self never varies.
-        let shifted = Sample::new(
-            skewed()
-                .values()
-                .iter()
-                .map(|v| v + 1.0)
-                .collect::<Vec<_>>(),
-        );
+        let shifted = Sample::new(skewed().values().iter().map(|v| v + 1.0).collect::<Vec<_>>());
         let difference = |a: &[f64], b: &[f64]| mean(b) - mean(a);
         let resampling = Resampling::new(1);
         let found = bootstrap_bca_two(&skewed(), &shifted.unwrap(), difference, &resampling);
@@ -262,33 +214,19 @@ mod tests {
     #[test]
     fn one_value_that_outweighs_all_others_reaches_the_end_and_nan_is_passed_on() {
         let mut values = vec![1.0; 2_000];
-        values
-            .iter_mut()
-            .enumerate()
-            .for_each(|(i, value)| *value += (i % 7) as f64);
+        values.iter_mut().enumerate().for_each(|(i, value)| *value += (i % 7) as f64);
         values[0] = 1e9;
-        let few = Resampling {
-            resamples: 99,
-            ..Resampling::new(1)
-        };
+        let few = Resampling { resamples: 99, ..Resampling::new(1) };
         let wild = Sample::new(values).unwrap();
         let found = bootstrap_bca(&wild, mean, &few);
         let plain = bootstrap_percentile(&wild, mean, &few);
         assert!(found.interval.hi > plain.interval.hi, "{found:?} {plain:?}");
-        assert!(
-            bootstrap_bca(&skewed(), |_| f64::NAN, &few)
-                .interval
-                .lo
-                .is_nan()
-        );
+        assert!(bootstrap_bca(&skewed(), |_| f64::NAN, &few).interval.lo.is_nan());
     }
 
     #[test]
     fn no_resamples_count_as_one() {
-        let one = Resampling {
-            resamples: 0,
-            ..Resampling::new(1)
-        };
+        let one = Resampling { resamples: 0, ..Resampling::new(1) };
         let estimate = bootstrap_percentile(&skewed(), mean, &one);
         assert_eq!(estimate.interval.width(), 0.0);
     }

@@ -18,17 +18,12 @@ pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Co
     let (scale, first, second) = scaled(baseline, candidate);
     let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
     let bound = bound(scale, baseline.median(), criteria.margin);
-    let design = Design::Unpaired {
-        baseline: baseline.len(),
-        candidate: candidate.len(),
-    };
+    let design = Design::Unpaired { baseline: baseline.len(), candidate: candidate.len() };
     let least_p = least_p_unpaired(baseline.len(), candidate.len());
     let ground = if baseline.is_constant() && candidate.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew {
-            needed: attainable::least_values_a_side(alpha),
-        }
+        Ground::TooFew { needed: attainable::least_values_a_side(alpha) }
     } else {
         Ground::Tested
     };
@@ -60,16 +55,12 @@ pub fn compare_paired(
     let differences = paired_differences(&first, &second)?;
     let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
     let bound = bound(scale, baseline.median(), criteria.margin);
-    let design = Design::Paired {
-        blocks: differences.len(),
-    };
+    let design = Design::Paired { blocks: differences.len() };
     let least_p = least_p_paired(differences.len());
     let ground = if differences.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew {
-            needed: least_pairs(alpha),
-        }
+        Ground::TooFew { needed: least_pairs(alpha) }
     } else {
         Ground::Tested
     };

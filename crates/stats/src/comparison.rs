@@ -24,11 +24,7 @@ impl Criteria {
     /// 95 % confidence and a margin of 2 %, for a metric of this direction.
     #[must_use]
     pub fn new(direction: Direction) -> Self {
-        Self {
-            confidence: Confidence::P95,
-            margin: Margin::TWO_PERCENT,
-            direction,
-        }
+        Self { confidence: Confidence::P95, margin: Margin::TWO_PERCENT, direction }
     }
 }
 
@@ -103,10 +99,7 @@ impl Design {
     fn fewest(self) -> usize {
         match self {
             Self::Paired { blocks } => blocks,
-            Self::Unpaired {
-                baseline,
-                candidate,
-            } => baseline.min(candidate),
+            Self::Unpaired { baseline, candidate } => baseline.min(candidate),
         }
     }
 
@@ -128,10 +121,7 @@ impl Comparison {
     #[must_use]
     pub fn percent_interval(&self) -> Option<Interval> {
         let (lo, hi) = self.interval.map(|interval| (interval.lo, interval.hi))?;
-        Some(Interval {
-            lo: self.in_percent(lo)?,
-            hi: self.in_percent(hi)?,
-        })
+        Some(Interval { lo: self.in_percent(lo)?, hi: self.in_percent(hi)? })
     }
 
     /// The noise floor in percent of the baseline.
@@ -193,9 +183,7 @@ impl Findings {
             least_detectable: interval.map(|i| planning::least_detectable(&i, confidence)),
             baseline_median,
             ground: self.ground,
-            verdict: Verdict::Inconclusive {
-                further_blocks: None,
-            },
+            verdict: Verdict::Inconclusive { further_blocks: None },
             criteria: *criteria,
         };
         comparison.verdict = comparison.judged_with(self.difference.p);

@@ -26,11 +26,7 @@ pub(crate) fn normal_cdf(z: f64) -> f64 {
 pub(crate) fn normal_quantile(p: f64) -> f64 {
     let start = -std::f64::consts::SQRT_2 * erfc_inv(2.0 * p);
     let density = (-0.5 * start * start).exp() / (2.0 * std::f64::consts::PI).sqrt();
-    if density == 0.0 {
-        start
-    } else {
-        start - (normal_cdf(start) - p) / density
-    }
+    if density == 0.0 { start } else { start - (normal_cdf(start) - p) / density }
 }
 
 /// The quantile of `p` in (1/2, 1) of Student's t distribution; infinite unless the degrees of
@@ -60,11 +56,7 @@ pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
 
 /// The chance of at most `k` heads in `n` throws of a fair coin.
 pub(crate) fn fair_binomial_cdf(k: usize, n: usize) -> f64 {
-    if k >= n {
-        1.0
-    } else {
-        beta_reg((n - k) as f64, k as f64 + 1.0, 0.5)
-    }
+    if k >= n { 1.0 } else { beta_reg((n - k) as f64, k as f64 + 1.0, 0.5) }
 }
 
 #[cfg(test)]
@@ -81,10 +73,7 @@ mod tests {
         assert_close(normal_quantile(0.975), 1.959_963_984_540_054);
         assert_close(normal_quantile(0.8), 0.841_621_233_572_914_3);
         assert_close(normal_quantile(1e-6), -4.753_424_308_822_899);
-        assert_eq!(
-            (normal_cdf(0.0), normal_cdf(50.0), normal_cdf(-50.0)),
-            (0.5, 1.0, 0.0)
-        );
+        assert_eq!((normal_cdf(0.0), normal_cdf(50.0), normal_cdf(-50.0)), (0.5, 1.0, 0.0));
         assert_eq!(normal_cdf(f64::INFINITY), 1.0);
         assert_close(normal_cdf(-3.0), 0.001_349_898_031_630_093_3);
     }

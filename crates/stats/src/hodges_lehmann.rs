@@ -13,9 +13,7 @@ use crate::{attainable, rank_sum, signed_rank, whole};
 /// effect of a treatment.
 #[must_use]
 pub fn hodges_lehmann(sample: &Sample) -> f64 {
-    middle(walsh_averages(sample), |k| {
-        kth_walsh_average(sample.sorted(), k)
-    })
+    middle(walsh_averages(sample), |k| kth_walsh_average(sample.sorted(), k))
 }
 
 /// The [`hodges_lehmann`] estimate with the interval that belongs to the signed-rank test:
@@ -30,11 +28,7 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
         exact_tail(&signed_rank::null_distribution(&ranks), confidence)
     } else {
         let n = n as f64;
-        normal_tail(
-            n * (n + 1.0) / 4.0,
-            signed_rank::variance(n, 0.0),
-            confidence,
-        )
+        normal_tail(n * (n + 1.0) / 4.0, signed_rank::variance(n, 0.0), confidence)
     };
     let (skipped, coverage) = tail.ok_or_else(|| Error::NotAttainable {
         got: n,
@@ -46,11 +40,7 @@ pub fn hodges_lehmann_interval(sample: &Sample, confidence: Confidence) -> Resul
         lo: kth_walsh_average(sample.sorted(), skipped),
         hi: kth_walsh_average(sample.sorted(), averages + 1 - skipped),
     };
-    Ok(Estimate {
-        value: hodges_lehmann(sample),
-        interval,
-        coverage,
-    })
+    Ok(Estimate { value: hodges_lehmann(sample), interval, coverage })
 }
 
 /// The median of all differences `candidate - baseline`: by how much the candidate is higher.
@@ -76,11 +66,7 @@ pub fn shift_interval(
         exact_tail(&u_distribution(first, second), confidence)
     } else {
         let (first, second) = (first as f64, second as f64);
-        normal_tail(
-            first * second / 2.0,
-            rank_sum::variance(first, second, 0.0),
-            confidence,
-        )
+        normal_tail(first * second / 2.0, rank_sum::variance(first, second, 0.0), confidence)
     };
     let (skipped, coverage) = tail.ok_or_else(|| Error::NotAttainable {
         got: first.min(second),
@@ -88,15 +74,8 @@ pub fn shift_interval(
         confidence: confidence.get(),
     })?;
     let kth = |k| kth_difference(baseline.sorted(), candidate.sorted(), k);
-    let interval = Interval {
-        lo: kth(skipped),
-        hi: kth(first * second + 1 - skipped),
-    };
-    Ok(Estimate {
-        value: shift(baseline, candidate),
-        interval,
-        coverage,
-    })
+    let interval = Interval { lo: kth(skipped), hi: kth(first * second + 1 - skipped) };
+    Ok(Estimate { value: shift(baseline, candidate), interval, coverage })
 }
 
 /// `candidate - baseline`, pair by pair in the order taken.
@@ -106,17 +85,10 @@ pub fn shift_interval(
 /// difference overflows.
 pub fn paired_differences(baseline: &Sample, candidate: &Sample) -> Result<Sample, Error> {
     if baseline.len() != candidate.len() {
-        return Err(Error::LengthsDiffer {
-            left: baseline.len(),
-            right: candidate.len(),
-        });
+        return Err(Error::LengthsDiffer { left: baseline.len(), right: candidate.len() });
     }
     let pairs = baseline.values().iter().zip(candidate.values());
-    Sample::new(
-        pairs
-            .map(|(baseline, candidate)| candidate - baseline)
-            .collect::<Vec<_>>(),
-    )
+    Sample::new(pairs.map(|(baseline, candidate)| candidate - baseline).collect::<Vec<_>>())
 }
 
 /// A log ratio in percent of change: 0.0953 is 10 %.
@@ -132,11 +104,7 @@ fn walsh_averages(sample: &Sample) -> usize {
 /// The median of `count` ordered values.
 fn middle(count: usize, kth: impl Fn(usize) -> f64) -> f64 {
     let upper = kth(count / 2 + 1);
-    if count % 2 == 1 {
-        upper
-    } else {
-        0.5 * (kth(count / 2) + upper)
-    }
+    if count % 2 == 1 { upper } else { 0.5 * (kth(count / 2) + upper) }
 }
 
 /// The null distribution of U without ties.
@@ -208,23 +176,9 @@ mod tests {
     #[test]
     fn five_pairs_or_three_against_three_have_no_95_percent_interval() {
         let refused = hodges_lehmann_interval(&sample(1..=5), Confidence::P95);
-        assert!(matches!(
-            refused,
-            Err(Error::NotAttainable {
-                got: 5,
-                needed: 6,
-                ..
-            })
-        ));
+        assert!(matches!(refused, Err(Error::NotAttainable { got: 5, needed: 6, .. })));
         let refused = shift_interval(&sample(1..=3), &sample(1..=3), Confidence::P95);
-        assert!(matches!(
-            refused,
-            Err(Error::NotAttainable {
-                got: 3,
-                needed: 4,
-                ..
-            })
-        ));
+        assert!(matches!(refused, Err(Error::NotAttainable { got: 3, needed: 4, .. })));
         assert!(shift_interval(&sample(1..=4), &sample(1..=4), Confidence::P95).is_ok());
         assert!(hodges_lehmann_interval(&sample(1..=6), Confidence::P95).is_ok());
     }

@@ -24,11 +24,7 @@ impl Interval {
     #[must_use]
     pub fn relative_half_width(&self, around: f64) -> f64 {
         let half = self.half_width();
-        if half == 0.0 {
-            0.0
-        } else {
-            half / around.abs()
-        }
+        if half == 0.0 { 0.0 } else { half / around.abs() }
     }
 
     /// Whether `value` lies in the interval, ends included.
@@ -47,10 +43,7 @@ impl Interval {
     #[must_use]
     pub fn map_monotone(&self, function: impl Fn(f64) -> f64) -> Self {
         let (first, second) = (function(self.lo), function(self.hi));
-        Self {
-            lo: first.min(second),
-            hi: first.max(second),
-        }
+        Self { lo: first.min(second), hi: first.max(second) }
     }
 }
 
@@ -87,18 +80,8 @@ mod tests {
     #[test]
     fn a_point_at_zero_is_precise_and_a_width_around_zero_is_not() {
         assert_eq!(Interval { lo: 0.0, hi: 0.0 }.relative_half_width(0.0), 0.0);
-        assert_eq!(
-            Interval { lo: -1.0, hi: 1.0 }.relative_half_width(0.0),
-            f64::INFINITY
-        );
-        assert_eq!(
-            Interval {
-                lo: -11.0,
-                hi: -9.0
-            }
-            .relative_half_width(-10.0),
-            0.1
-        );
+        assert_eq!(Interval { lo: -1.0, hi: 1.0 }.relative_half_width(0.0), f64::INFINITY);
+        assert_eq!(Interval { lo: -11.0, hi: -9.0 }.relative_half_width(-10.0), 0.1);
     }
 
     #[test]

@@ -8,17 +8,11 @@ pub(crate) fn rising(values: &[f64]) -> Vec<f64> {
         let mut block = (*value, 1);
         while let Some((mean, size)) = blocks.pop_if(|(mean, _)| *mean > block.0) {
             let total = size + block.1;
-            block = (
-                (mean * size as f64 + block.0 * block.1 as f64) / total as f64,
-                total,
-            );
+            block = ((mean * size as f64 + block.0 * block.1 as f64) / total as f64, total);
         }
         blocks.push(block);
     }
-    blocks
-        .into_iter()
-        .flat_map(|(mean, size)| std::iter::repeat_n(mean, size))
-        .collect()
+    blocks.into_iter().flat_map(|(mean, size)| std::iter::repeat_n(mean, size)).collect()
 }
 
 #[cfg(test)]

@@ -59,11 +59,7 @@ pub fn knee(points: &[LoadPoint], factor: f64) -> Result<Option<Knee>, Error> {
     };
     let share = (latency_ns - rising[above - 1]) / (rising[above] - rising[above - 1]);
     let (before, after) = (bandwidths.values()[above - 1], bandwidths.values()[above]);
-    Ok(Some(Knee {
-        idle_ns,
-        bandwidth: before + share * (after - before),
-        latency_ns,
-    }))
+    Ok(Some(Knee { idle_ns, bandwidth: before + share * (after - before), latency_ns }))
 }
 
 #[cfg(test)]
@@ -83,10 +79,7 @@ mod tests {
     fn queue(peak: f64) -> Vec<LoadPoint> {
         let at = |i: u32| {
             let load = f64::from(i) / 20.0;
-            LoadPoint {
-                bandwidth: peak * load,
-                latency_ns: 100.0 / (1.0 - load),
-            }
+            LoadPoint { bandwidth: peak * load, latency_ns: 100.0 / (1.0 - load) }
         };
         (1..20).map(at).collect()
     }
@@ -101,33 +94,16 @@ mod tests {
 
     #[test]
     fn a_curve_that_bends_back_gives_the_bandwidth_on_the_way_up() {
-        let curve = points(&[
-            (10.0, 100.0),
-            (20.0, 110.0),
-            (30.0, 150.0),
-            (36.0, 250.0),
-            (33.0, 600.0),
-        ]);
+        let curve =
+            points(&[(10.0, 100.0), (20.0, 110.0), (30.0, 150.0), (36.0, 250.0), (33.0, 600.0)]);
         let knee = knee(&curve, KNEE_FACTOR).unwrap().unwrap();
-        assert_eq!(
-            knee,
-            Knee {
-                idle_ns: 100.0,
-                bandwidth: 33.0,
-                latency_ns: 200.0
-            }
-        );
+        assert_eq!(knee, Knee { idle_ns: 100.0, bandwidth: 33.0, latency_ns: 200.0 });
     }
 
     #[test]
     fn one_disturbed_point_is_no_knee() {
-        let curve = points(&[
-            (10.0, 100.0),
-            (20.0, 101.0),
-            (25.0, 230.0),
-            (30.0, 103.0),
-            (35.0, 105.0),
-        ]);
+        let curve =
+            points(&[(10.0, 100.0), (20.0, 101.0), (25.0, 230.0), (30.0, 103.0), (35.0, 105.0)]);
         assert_eq!(knee(&curve, KNEE_FACTOR).unwrap(), None);
     }
 
@@ -137,12 +113,6 @@ mod tests {
         assert_eq!(knee(&[], 2.0), Err(Error::Empty));
         assert!(knee(&queue(1.0), 1.0).is_err());
         let refused = knee(&points(&[(1.0, 100.0), (2.0, 0.0)]), 2.0);
-        assert_eq!(
-            refused,
-            Err(Error::NotPositive {
-                index: 1,
-                value: 0.0
-            })
-        );
+        assert_eq!(refused, Err(Error::NotPositive { index: 1, value: 0.0 }));
     }
 }

@@ -16,15 +16,8 @@ use crate::{
 pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estimate, Error> {
     let depth = deepest(sample.len(), confidence)?;
     let sorted = sample.sorted();
-    let interval = Interval {
-        lo: sorted[depth - 1],
-        hi: sorted[sorted.len() - depth],
-    };
-    Ok(Estimate {
-        value: sample.median(),
-        interval,
-        coverage: coverage(depth, sample.len()),
-    })
+    let interval = Interval { lo: sorted[depth - 1], hi: sorted[sorted.len() - depth] };
+    Ok(Estimate { value: sample.median(), interval, coverage: coverage(depth, sample.len()) })
 }
 
 /// The interval of the median interpolated between two neighbouring order-statistic intervals,
@@ -52,11 +45,7 @@ pub fn median_interval_interpolated(
         lo: step(sorted[depth - 1], sorted[depth]),
         hi: step(sorted[n - depth], sorted[n - depth - 1]),
     };
-    Ok(Estimate {
-        value: sample.median(),
-        interval,
-        coverage: confidence.get(),
-    })
+    Ok(Estimate { value: sample.median(), interval, coverage: confidence.get() })
 }
 
 /// The fewest independent values whose whole range covers the median at this confidence.
@@ -74,11 +63,7 @@ fn deepest(n: usize, confidence: Confidence) -> Result<usize, Error> {
     let enough = |depth: usize| coverage(depth, n) >= confidence.get();
     if n < 2 || !enough(1) {
         let needed = fewest_values(confidence).max(n + 1);
-        return Err(Error::NotAttainable {
-            got: n,
-            needed,
-            confidence: confidence.get(),
-        });
+        return Err(Error::NotAttainable { got: n, needed, confidence: confidence.get() });
     }
     let (mut deep_enough, mut too_deep) = (1, n / 2 + 1);
     while too_deep - deep_enough > 1 {
@@ -110,14 +95,7 @@ mod tests {
     #[test]
     fn five_values_cannot_give_95_percent_and_six_can() {
         let refused = median_interval(&counting(5), Confidence::P95);
-        assert_eq!(
-            refused,
-            Err(Error::NotAttainable {
-                got: 5,
-                needed: 6,
-                confidence: 0.95
-            })
-        );
+        assert_eq!(refused, Err(Error::NotAttainable { got: 5, needed: 6, confidence: 0.95 }));
         let estimate = median_interval(&counting(6), Confidence::P95).unwrap();
         assert_eq!(estimate.interval, Interval { lo: 1.0, hi: 6.0 });
         assert!((estimate.coverage - 0.968_75).abs() < 1e-12);
@@ -134,9 +112,7 @@ mod tests {
     #[test]
     fn the_interpolated_interval_lies_inside_the_exact_one() {
         for n in 6..60 {
-            let exact = median_interval(&counting(n), Confidence::P95)
-                .unwrap()
-                .interval;
+            let exact = median_interval(&counting(n), Confidence::P95).unwrap().interval;
             let finer = median_interval_interpolated(&counting(n), Confidence::P95).unwrap();
             assert!(finer.interval.within(&exact), "{n}: {finer:?} in {exact:?}");
             assert!(finer.interval.contains(finer.value), "{n}");

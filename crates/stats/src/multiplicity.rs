@@ -58,9 +58,6 @@ mod tests {
 
     #[test]
     fn one_p_value_stays_as_it_is() {
-        assert_eq!(
-            (holm(&[0.03]), benjamini_hochberg(&[0.03])),
-            (vec![0.03], vec![0.03])
-        );
+        assert_eq!((holm(&[0.03]), benjamini_hochberg(&[0.03])), (vec![0.03], vec![0.03]));
     }
 }

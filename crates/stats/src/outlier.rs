@@ -33,10 +33,7 @@ pub fn outliers(sample: &Sample, threshold: f64) -> Vec<Outlier> {
     };
     let scored = sample.values().iter().enumerate();
     scored
-        .map(|(index, value)| Outlier {
-            index,
-            score: (value - median) / scale,
-        })
+        .map(|(index, value)| Outlier { index, score: (value - median) / scale })
         .filter(|outlier| outlier.score.abs() > threshold)
         .collect()
 }
@@ -47,18 +44,12 @@ mod tests {
 
     fn found(values: &[f64]) -> Vec<usize> {
         let sample = Sample::new(values).unwrap();
-        outliers(&sample, OUTLIER_SCORE)
-            .iter()
-            .map(|outlier| outlier.index)
-            .collect()
+        outliers(&sample, OUTLIER_SCORE).iter().map(|outlier| outlier.index).collect()
     }
 
     #[test]
     fn two_wild_values_do_not_hide_each_other() {
-        assert_eq!(
-            found(&[10.0, 500.0, 11.0, 9.0, 10.5, 9.5, 520.0, 10.2]),
-            [1, 6]
-        );
+        assert_eq!(found(&[10.0, 500.0, 11.0, 9.0, 10.5, 9.5, 520.0, 10.2]), [1, 6]);
         assert_eq!(found(&[10.0, 11.0, 9.0, 10.5, 9.5, 10.2]), [0_usize; 0]);
     }
 
@@ -67,10 +58,7 @@ mod tests {
         let sample = Sample::new(vec![8.0, 9.0, 10.0, 11.0, -20.0]).unwrap();
         let outliers = outliers(&sample, OUTLIER_SCORE);
         assert_eq!(outliers.len(), 1);
-        assert!(
-            (outliers[0].score + 29.0 / MAD_TO_SD).abs() < 1e-12,
-            "{outliers:?}"
-        );
+        assert!((outliers[0].score + 29.0 / MAD_TO_SD).abs() < 1e-12, "{outliers:?}");
     }
 
     #[test]

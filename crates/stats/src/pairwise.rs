@@ -62,20 +62,12 @@ fn kth(k: usize, lowest: f64, highest: f64, count: impl Fn(f64) -> usize) -> f64
 /// The bits of a float as a number with the float's order.
 fn ordered(x: f64) -> u64 {
     let bits = x.to_bits();
-    if bits >> 63 == 1 {
-        !bits
-    } else {
-        bits | 1 << 63
-    }
+    if bits >> 63 == 1 { !bits } else { bits | 1 << 63 }
 }
 
 /// The float of an [`ordered`] number.
 fn float(ordered: u64) -> f64 {
-    f64::from_bits(if ordered >> 63 == 1 {
-        ordered ^ (1 << 63)
-    } else {
-        !ordered
-    })
+    f64::from_bits(if ordered >> 63 == 1 { ordered ^ (1 << 63) } else { !ordered })
 }
 
 #[cfg(test)]
@@ -115,13 +107,7 @@ mod tests {
     #[test]
     fn floats_and_their_ordered_bits_go_there_and_back() {
         let line = [-1e300, -1.0, -1e-310, -0.0, 0.0, 5e-324, 2.5, 1e300];
-        assert!(
-            line.windows(2)
-                .all(|pair| ordered(pair[0]) < ordered(pair[1]))
-        );
-        assert!(
-            line.iter()
-                .all(|x| float(ordered(*x)).to_bits() == x.to_bits())
-        );
+        assert!(line.windows(2).all(|pair| ordered(pair[0]) < ordered(pair[1])));
+        assert!(line.iter().all(|x| float(ordered(*x)).to_bits() == x.to_bits()));
     }
 }

@@ -22,12 +22,8 @@ pub struct Draws {
 /// it is valid (Phipson & Smyth, SAGMB 9, 2010). The statistic is the mean difference.
 #[must_use]
 pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws: &Draws) -> Test {
-    let sizes: Vec<f64> = differences
-        .values()
-        .iter()
-        .map(|d| d.abs())
-        .filter(|size| *size > 0.0)
-        .collect();
+    let sizes: Vec<f64> =
+        differences.values().iter().map(|d| d.abs()).filter(|size| *size > 0.0).collect();
     let sum: f64 = differences.values().iter().sum();
     // Sums of the same values in another order differ by rounding: such are equal.
     let slack = 1e-12 * sizes.iter().sum::<f64>();
@@ -35,11 +31,7 @@ pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws:
     if sizes.len() <= EXACT_PAIRS {
         let at_least = share_at_least(&sizes, sum - slack);
         let at_most = share_at_least(&sizes, -sum - slack);
-        return Test {
-            statistic,
-            p: alternative.p(at_most, at_least),
-            method: Method::Exact,
-        };
+        return Test { statistic, p: alternative.p(at_most, at_least), method: Method::Exact };
     }
     let (mut at_most, mut at_least) = (1_usize, 1_usize);
     let mut rng = Rng::new(draws.seed);
@@ -50,11 +42,7 @@ pub fn paired_permutation(differences: &Sample, alternative: Alternative, draws:
     }
     let share = |hits: usize| hits as f64 / (draws.draws + 1) as f64;
     let p = alternative.p(share(at_most), share(at_least));
-    Test {
-        statistic,
-        p,
-        method: Method::MonteCarlo { draws: draws.draws },
-    }
+    Test { statistic, p, method: Method::MonteCarlo { draws: draws.draws } }
 }
 
 /// The share of sign patterns whose sum is at least `threshold`.
@@ -76,10 +64,7 @@ fn share_at_least(sizes: &[f64], threshold: f64) -> f64 {
 fn signed_sums(sizes: &[f64]) -> Vec<f64> {
     let mut sums = vec![0.0];
     for size in sizes {
-        sums = sums
-            .iter()
-            .flat_map(|sum| [sum - size, sum + size])
-            .collect();
+        sums = sums.iter().flat_map(|sum| [sum - size, sum + size]).collect();
     }
     sums.sort_unstable_by(f64::total_cmp);
     sums
@@ -101,10 +86,7 @@ fn random_sum(sizes: &[f64], rng: &mut Rng) -> f64 {
 mod tests {
     use super::*;
 
-    const DRAWS: Draws = Draws {
-        draws: 9_999,
-        seed: 1,
-    };
+    const DRAWS: Draws = Draws { draws: 9_999, seed: 1 };
 
     fn test(differences: &[f64], alternative: Alternative) -> Test {
         paired_permutation(&Sample::new(differences).unwrap(), alternative, &DRAWS)
@@ -140,10 +122,7 @@ mod tests {
         let drawn = test(&more, Alternative::TwoSided);
         assert_eq!(drawn.method, Method::MonteCarlo { draws: 9_999 });
         let error = 5.0 * (exact.p * (1.0 - exact.p) / 9_999.0).sqrt();
-        assert!(
-            (exact.p - drawn.p).abs() < 2.0 * error + 1e-3,
-            "{exact:?} {drawn:?}"
-        );
+        assert!((exact.p - drawn.p).abs() < 2.0 * error + 1e-3, "{exact:?} {drawn:?}");
         assert_eq!(drawn, test(&more, Alternative::TwoSided));
     }
 

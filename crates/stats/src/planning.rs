@@ -53,10 +53,7 @@ mod tests {
 
     const UNSURE: Evidence = Evidence {
         effect: 0.05,
-        interval: Some(Interval {
-            lo: -0.05,
-            hi: 0.15,
-        }),
+        interval: Some(Interval { lo: -0.05, hi: 0.15 }),
         bound: 0.0,
         p_difference: 0.4,
         p_equivalence: 0.9,
@@ -72,50 +69,29 @@ mod tests {
 
     #[test]
     fn a_wide_margin_is_reached_before_a_small_effect_is_shown() {
-        let near_zero = Evidence {
-            effect: 0.001,
-            bound: 0.101,
-            ..UNSURE
-        };
+        let near_zero = Evidence { effect: 0.001, bound: 0.101, ..UNSURE };
         // (0.1 / 0.1 * (1.645 + 0.842) / 1.96)^2 * 10 = 16.1.
         assert_eq!(further_blocks(&near_zero, Confidence::P95), Some(17 - 10));
     }
 
     #[test]
     fn no_effect_without_a_margin_can_never_be_answered() {
-        let nothing = Evidence {
-            effect: 0.0,
-            ..UNSURE
-        };
+        let nothing = Evidence { effect: 0.0, ..UNSURE };
         assert_eq!(further_blocks(&nothing, Confidence::P95), None);
-        let almost = Evidence {
-            effect: 1e-6,
-            ..UNSURE
-        };
+        let almost = Evidence { effect: 1e-6, ..UNSURE };
         assert_eq!(further_blocks(&almost, Confidence::P95), None);
     }
 
     #[test]
     fn too_few_blocks_ask_for_as_many_as_a_test_needs() {
         let ground = Ground::TooFew { needed: 6 };
-        let one = Evidence {
-            ground,
-            values: 1,
-            interval: None,
-            ..UNSURE
-        };
+        let one = Evidence { ground, values: 1, interval: None, ..UNSURE };
         assert_eq!(further_blocks(&one, Confidence::P95), Some(5));
     }
 
     #[test]
     fn one_more_block_is_the_least_that_is_asked_for() {
-        let close = Evidence {
-            interval: Some(Interval {
-                lo: 0.049,
-                hi: 0.051,
-            }),
-            ..UNSURE
-        };
+        let close = Evidence { interval: Some(Interval { lo: 0.049, hi: 0.051 }), ..UNSURE };
         assert_eq!(further_blocks(&close, Confidence::P95), Some(1));
     }
 

@@ -4,6 +4,9 @@
 //! window goes) and by isotonic regression (latency does not fall with size). A plateau is a
 //! stretch of an octave or more in which this curve rises by less than 8 % an octave and 12 % in
 //! all; stretches are taken longest first, and neighbours within 15 % of each other are one.
+//! A shorter stretch is a plateau too if it is a shelf: flat as measured, reached by a rise and
+//! left by a doubling within an octave. A cache of which a machine leaves only a small share
+//! shows so, and noise on a slope does not.
 
 use crate::{Error, Sample, isotonic};
 
@@ -17,6 +20,13 @@ const SAME_LEVEL: f64 = 0.15;
 const DEPARTURE: f64 = 0.10;
 /// The shortest plateau; an octave, with room for sizes rounded to pages.
 const SHORTEST_OCTAVES: f64 = 0.95;
+
+/// An octave, with room for sizes rounded to pages.
+const OCTAVE: f64 = 1.05;
+/// A shelf is at least so much above where the curve was an octave before it.
+const SHELF_REACHED_BY: f64 = 0.25;
+/// An octave behind a shelf the curve is at least so much above it.
+const SHELF_LEFT_BY: f64 = 1.0;
 
 /// A point of a latency curve.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -57,11 +67,7 @@ pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
     }
     let mut stretches = Vec::new();
     curve.find_stretches(0, curve.octaves.len() - 1, &mut stretches);
-    Ok(curve
-        .merged(&stretches)
-        .iter()
-        .map(|(from, to)| curve.level(*from, *to))
-        .collect())
+    Ok(curve.merged(&stretches).iter().map(|(from, to)| curve.level(*from, *to)).collect())
 }
 
 /// A curve by size: at each index a size, its latency as measured, and smoothed.
@@ -79,19 +85,12 @@ impl Curve {
     fn new(points: &[SizePoint]) -> Result<Self, Error> {
         let latencies: Vec<f64> = points.iter().map(|point| point.latency_ns).collect();
         let logs = Sample::new(latencies)?.logs()?;
-        let mut by_size: Vec<(u64, f64)> = points
-            .iter()
-            .zip(logs.values())
-            .map(|(point, log)| (point.size_bytes, *log))
-            .collect();
+        let mut by_size: Vec<(u64, f64)> =
+            points.iter().zip(logs.values()).map(|(point, log)| (point.size_bytes, *log)).collect();
         by_size.sort_unstable_by_key(|(size_bytes, _)| *size_bytes);
         if by_size[0].0 == 0 {
             let expected = "at least one byte";
-            return Err(Error::OutOfRange {
-                what: "size_bytes",
-                value: 0.0,
-                expected,
-            });
+            return Err(Error::OutOfRange { what: "size_bytes", value: 0.0, expected });
         }
         let groups = by_size.chunk_by(|a, b| a.0 == b.0);
         let (mut sizes_bytes, mut measured) = (Vec::new(), Vec::new());
@@ -100,28 +99,17 @@ impl Curve {
             sizes_bytes.push(group[0].0);
             measured.push(Sample::new(logs)?.median());
         }
-        let octaves = sizes_bytes
-            .iter()
-            .map(|size| (*size as f64).log2())
-            .collect();
+        let octaves = sizes_bytes.iter().map(|size| (*size as f64).log2()).collect();
         let smooth = isotonic::rising(&medians_of_three(&measured));
-        Ok(Self {
-            sizes_bytes,
-            octaves,
-            measured,
-            smooth,
-        })
+        Ok(Self { sizes_bytes, octaves, measured, smooth })
     }
 
     /// Finds the longest flat stretch between two indices, then those on either side of it.
     fn find_stretches(&self, first: usize, last: usize, found: &mut Vec<(usize, usize)>) {
         let all = (first..last).flat_map(|from| (from + 1..=last).map(move |to| (from, to)));
-        let flat = all.filter(|(from, to)| self.is_flat(*from, *to));
+        let flat = all.filter(|(from, to)| self.is_flat(*from, *to) || self.is_shelf(*from, *to));
         let longest = flat.max_by(|a, b| {
-            let (a, b) = (
-                (self.span(*a), -self.rise(*a)),
-                (self.span(*b), -self.rise(*b)),
-            );
+            let (a, b) = ((self.span(*a), -self.rise(*a)), (self.span(*b), -self.rise(*b)));
             a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
         let Some((from, to)) = longest else { return };
@@ -138,6 +126,22 @@ impl Curve {
         let span = self.span((from, to));
         let allowed = (span * RISE_PER_OCTAVE.ln_1p()).min(RISE_IN_ALL.ln_1p());
         span >= SHORTEST_OCTAVES && self.rise((from, to)) <= allowed
+    }
+
+    /// Whether a stretch shorter than a plateau stands between two steps.
+    fn is_shelf(&self, from: usize, to: usize) -> bool {
+        let measured = &self.measured[from..=to];
+        let highest = measured.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let lowest = measured.iter().copied().fold(f64::INFINITY, f64::min);
+        let within_an_octave =
+            |at: usize, other: usize| self.span((at.min(other), at.max(other))) <= OCTAVE;
+        let before = (0..from).find(|&index| within_an_octave(index, from));
+        let after = (to + 1..self.octaves.len()).rev().find(|&index| within_an_octave(to, index));
+        let (Some(before), Some(after)) = (before, after) else { return false };
+        highest - lowest <= RISE_PER_OCTAVE.ln_1p()
+            && lowest - self.measured[before] >= SHELF_REACHED_BY.ln_1p()
+            && self.measured[after] - highest >= SHELF_LEFT_BY.ln_1p()
+            && self.measured.get(after + 1).is_none_or(|next| *next > highest)
     }
 
     fn span(&self, (from, to): (usize, usize)) -> f64 {
@@ -204,9 +208,5 @@ fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);
     let half = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[half]
-    } else {
-        0.5 * (sorted[half - 1] + sorted[half])
-    }
+    if sorted.len() % 2 == 1 { sorted[half] } else { 0.5 * (sorted[half - 1] + sorted[half]) }
 }

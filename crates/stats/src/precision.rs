@@ -53,11 +53,7 @@ impl Precision {
     /// [`Error::OutOfRange`] unless `0 < half_width < 1`.
     pub fn relative(half_width: f64) -> Result<Self, Error> {
         if half_width > 0.0 && half_width < 1.0 {
-            Ok(Self {
-                half_width,
-                confidence: Confidence::P95,
-                at_most: usize::MAX,
-            })
+            Ok(Self { half_width, confidence: Confidence::P95, at_most: usize::MAX })
         } else {
             Err(Error::OutOfRange {
                 what: "precision",
@@ -76,10 +72,7 @@ impl Precision {
     /// The same rule, spent after so many values.
     #[must_use]
     pub fn with_at_most(self, values: usize) -> Self {
-        Self {
-            at_most: values,
-            ..self
-        }
+        Self { at_most: values, ..self }
     }
 
     /// The relative half width asked for.
@@ -113,11 +106,7 @@ impl Precision {
             return Progress::Spent { so_far };
         }
         let expected = so_far.map(|serial| self.projected(n, &serial));
-        Progress::Continue {
-            look_at: self.next_look(n),
-            so_far,
-            expected,
-        }
+        Progress::Continue { look_at: self.next_look(n), so_far, expected }
     }
 
     /// The interval at the stricter level, its coverage that asked for.
@@ -170,10 +159,7 @@ mod tests {
     #[test]
     fn narrow_windows_are_not_enough_before_the_first_look() {
         let progress = one_percent().look(&windows(19, 0.001));
-        assert!(
-            matches!(progress, Progress::Continue { look_at: 20, .. }),
-            "{progress:?}"
-        );
+        assert!(matches!(progress, Progress::Continue { look_at: 20, .. }), "{progress:?}");
     }
 
     #[test]
@@ -195,10 +181,7 @@ mod tests {
             panic!("narrow windows must be enough");
         };
         let strict = Confidence::new(0.97).unwrap();
-        let expected = median_interval_serial(&sample, strict)
-            .unwrap()
-            .estimate
-            .interval;
+        let expected = median_interval_serial(&sample, strict).unwrap().estimate.interval;
         assert!((serial.estimate.interval.lo - expected.lo).abs() < 1e-9);
         assert!((serial.estimate.interval.hi - expected.hi).abs() < 1e-9);
         assert_eq!(serial.estimate.coverage, 0.95);
@@ -207,23 +190,13 @@ mod tests {
     #[test]
     fn the_projection_is_about_four_times_for_half_the_width() {
         let sample = windows(101, 20.0);
-        let Progress::Continue {
-            so_far: Some(serial),
-            ..
-        } = one_percent().look(&sample)
-        else {
+        let Progress::Continue { so_far: Some(serial), .. } = one_percent().look(&sample) else {
             panic!("wide windows must go on");
         };
         let half = Precision::relative(serial.estimate.relative_half_width() / 2.0).unwrap();
         let progress = half.look(&sample);
         assert!(
-            matches!(
-                progress,
-                Progress::Continue {
-                    expected: Some(404 | 405),
-                    ..
-                }
-            ),
+            matches!(progress, Progress::Continue { expected: Some(404 | 405), .. }),
             "{progress:?}"
         );
     }
@@ -232,15 +205,9 @@ mod tests {
     fn the_rule_is_spent_at_its_largest_number_and_says_what_it_has() {
         let rule = one_percent().with_at_most(25);
         let progress = rule.look(&windows(20, 30.0));
-        assert!(
-            matches!(progress, Progress::Continue { look_at: 25, .. }),
-            "{progress:?}"
-        );
+        assert!(matches!(progress, Progress::Continue { look_at: 25, .. }), "{progress:?}");
         let progress = rule.look(&windows(25, 30.0));
-        assert!(
-            matches!(progress, Progress::Spent { so_far: Some(_) }),
-            "{progress:?}"
-        );
+        assert!(matches!(progress, Progress::Spent { so_far: Some(_) }), "{progress:?}");
         let progress = one_percent().with_at_most(3).look(&windows(3, 30.0));
         assert_eq!(progress, Progress::Spent { so_far: None });
     }

@@ -54,9 +54,6 @@ mod tests {
     #[test]
     fn one_value_is_every_quantile() {
         let sample = Sample::new(vec![5.0]).unwrap();
-        assert_eq!(
-            [sample.quantile(0.0), sample.median(), sample.quantile(1.0)],
-            [5.0; 3]
-        );
+        assert_eq!([sample.quantile(0.0), sample.median(), sample.quantile(1.0)], [5.0; 3]);
     }
 }

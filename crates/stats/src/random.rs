@@ -23,9 +23,7 @@ impl Rng {
             z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
             z ^ (z >> 31)
         };
-        Self {
-            state: [split_mix(), split_mix(), split_mix(), split_mix()],
-        }
+        Self { state: [split_mix(), split_mix(), split_mix(), split_mix()] }
     }
 
     /// 64 random bits.
@@ -65,19 +63,13 @@ impl Rng {
     }
 
     /// An index below `len`.
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "the result is below a usize"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "the result is below a usize")]
     pub(crate) fn index(&mut self, len: NonZeroUsize) -> usize {
         self.below(NonZeroU64::MIN.saturating_add(len.get() as u64 - 1)) as usize
     }
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the two halves are what is wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the two halves are what is wanted")]
 fn halves(wide: u128) -> (u64, u64) {
     ((wide >> 64) as u64, wide as u64)
 }
@@ -89,19 +81,9 @@ mod tests {
     #[test]
     fn the_stream_is_that_of_the_reference_implementation() {
         // xoshiro256++ from the state 1, 2, 3, 4, as the authors' C code gives it.
-        let mut rng = Rng {
-            state: [1, 2, 3, 4],
-        };
+        let mut rng = Rng { state: [1, 2, 3, 4] };
         let stream: Vec<u64> = (0..4).map(|_| rng.next_u64()).collect();
-        assert_eq!(
-            stream,
-            [
-                41_943_041,
-                58_720_359,
-                3_588_806_011_781_223,
-                3_591_011_842_654_386
-            ]
-        );
+        assert_eq!(stream, [41_943_041, 58_720_359, 3_588_806_011_781_223, 3_591_011_842_654_386]);
         // SplitMix64 of seed 1234567 begins with this number.
         assert_eq!(Rng::new(1_234_567).state[0], 6_457_827_717_110_365_317);
     }
@@ -114,10 +96,7 @@ mod tests {
             counts[rng.index(NonZeroUsize::new(6).unwrap())] += 1;
         }
         // Six standard deviations of a binomial with n = 60,000 and p = 1/6.
-        assert!(
-            counts.iter().all(|count| (count - 10_000).abs() < 550),
-            "{counts:?}"
-        );
+        assert!(counts.iter().all(|count| (count - 10_000).abs() < 550), "{counts:?}");
     }
 
     #[test]
@@ -139,10 +118,7 @@ mod tests {
             *seen.entry(order).or_insert(0_i32) += 1;
         }
         assert_eq!(seen.len(), 6);
-        assert!(
-            seen.values().all(|count| (count - 1_000).abs() < 180),
-            "{seen:?}"
-        );
+        assert!(seen.values().all(|count| (count - 1_000).abs() < 180), "{seen:?}");
         rng.shuffle::<u8>(&mut []);
     }
 }

@@ -25,29 +25,17 @@ pub fn rank_sum(baseline: &Sample, candidate: &Sample, alternative: Alternative)
         let null = null_distribution(&ranks.doubled, size);
         let at_most: f64 = null[..=doubled_sum].iter().sum();
         let at_least: f64 = null[doubled_sum..].iter().sum();
-        return Test {
-            statistic,
-            p: alternative.p(at_most, at_least),
-            method: Method::Exact,
-        };
+        return Test { statistic, p: alternative.p(at_most, at_least), method: Method::Exact };
     }
     let (first, second) = (baseline.len() as f64, size as f64);
     let mean = first * second / 2.0;
     let deviation = variance(first, second, ranks.tie_loss).sqrt();
     if deviation == 0.0 {
-        return Test {
-            statistic,
-            p: 1.0,
-            method: Method::Normal,
-        };
+        return Test { statistic, p: 1.0, method: Method::Normal };
     }
     let at_most = normal_cdf((statistic - mean + 0.5) / deviation);
     let at_least = normal_cdf((mean - statistic + 0.5) / deviation);
-    Test {
-        statistic,
-        p: alternative.p(at_most, at_least),
-        method: Method::Normal,
-    }
+    Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
 }
 
 /// The chance of each sum of `chosen` of the weights, every choice equally likely.
@@ -83,11 +71,7 @@ mod tests {
     use super::*;
 
     fn test(baseline: &[f64], candidate: &[f64], alternative: Alternative) -> Test {
-        rank_sum(
-            &Sample::new(baseline).unwrap(),
-            &Sample::new(candidate).unwrap(),
-            alternative,
-        )
+        rank_sum(&Sample::new(baseline).unwrap(), &Sample::new(candidate).unwrap(), alternative)
     }
 
     #[test]

@@ -23,12 +23,7 @@ pub fn ratio_of_means(
     let freedom = spread.powi(2)
         / (above.powi(2) / (candidate.len() as f64 - 1.0)
             + (ratio.powi(4) * below.powi(2)) / (baseline.len() as f64 - 1.0));
-    let means = Means {
-        baseline,
-        candidate,
-        variances: [below, above],
-        covariance: 0.0,
-    };
+    let means = Means { baseline, candidate, variances: [below, above], covariance: 0.0 };
     means.fieller(freedom, confidence)
 }
 
@@ -42,10 +37,7 @@ pub fn ratio_of_means_paired(
     confidence: Confidence,
 ) -> Result<Estimate, Error> {
     if baseline.len() != candidate.len() {
-        return Err(Error::LengthsDiffer {
-            left: baseline.len(),
-            right: candidate.len(),
-        });
+        return Err(Error::LengthsDiffer { left: baseline.len(), right: candidate.len() });
     }
     let n = baseline.len() as f64;
     let centres = (baseline.mean(), candidate.mean());
@@ -80,19 +72,12 @@ impl Means<'_> {
         let fewest = self.baseline.len().min(self.candidate.len());
         if fewest < 2 {
             let confidence = confidence.get();
-            return Err(Error::NotAttainable {
-                got: fewest,
-                needed: 2,
-                confidence,
-            });
+            return Err(Error::NotAttainable { got: fewest, needed: 2, confidence });
         }
         let (below, above) = (self.baseline.mean(), self.candidate.mean());
         let varies = self.variances.iter().any(|variance| *variance > 0.0);
-        let t = if varies {
-            student_quantile(1.0 - confidence.alpha() / 2.0, freedom)
-        } else {
-            0.0
-        };
+        let t =
+            if varies { student_quantile(1.0 - confidence.alpha() / 2.0, freedom) } else { 0.0 };
         let square = below * below - t * t * self.variances[0];
         if square.is_nan() || square <= 0.0 {
             let g = t * t * self.variances[0] / (below * below);
@@ -101,15 +86,8 @@ impl Means<'_> {
         let linear = below * above - t * t * self.covariance;
         let constant = above * above - t * t * self.variances[1];
         let root = (linear * linear - square * constant).max(0.0).sqrt();
-        let interval = Interval {
-            lo: (linear - root) / square,
-            hi: (linear + root) / square,
-        };
-        Ok(Estimate {
-            value: above / below,
-            interval,
-            coverage: confidence.get(),
-        })
+        let interval = Interval { lo: (linear - root) / square, hi: (linear + root) / square };
+        Ok(Estimate { value: above / below, interval, coverage: confidence.get() })
     }
 }
 
@@ -123,15 +101,9 @@ mod tests {
 
     #[test]
     fn pairs_that_move_together_give_a_narrower_interval() {
-        let (a, b) = (
-            sample(&[10.0, 20.0, 30.0, 40.0]),
-            sample(&[11.0, 22.1, 32.9, 44.0]),
-        );
+        let (a, b) = (sample(&[10.0, 20.0, 30.0, 40.0]), sample(&[11.0, 22.1, 32.9, 44.0]));
         let paired = ratio_of_means_paired(&a, &b, Confidence::P95).unwrap();
-        assert!(
-            (paired.value - 1.1).abs() < 1e-12 && paired.interval.width() < 0.03,
-            "{paired:?}"
-        );
+        assert!((paired.value - 1.1).abs() < 1e-12 && paired.interval.width() < 0.03, "{paired:?}");
         let apart = ratio_of_means(&a, &b, Confidence::P95);
         assert!(apart.is_err() || apart.unwrap().interval.width() > 0.5);
     }
@@ -140,10 +112,7 @@ mod tests {
     fn a_denominator_that_may_be_zero_has_no_bounded_interval() {
         let noise = sample(&[-1.0, 1.0, 0.5, -0.3]);
         let refused = ratio_of_means(&noise, &sample(&[5.0, 6.0]), Confidence::P95);
-        assert!(
-            matches!(refused, Err(Error::Unbounded { g, .. }) if g > 1.0),
-            "{refused:?}"
-        );
+        assert!(matches!(refused, Err(Error::Unbounded { g, .. }) if g > 1.0), "{refused:?}");
         let zeros = ratio_of_means(&sample(&[0.0; 3]), &sample(&[5.0; 3]), Confidence::P95);
         assert!(matches!(zeros, Err(Error::Unbounded { .. })));
     }
@@ -158,14 +127,7 @@ mod tests {
             assert_eq!(found.unwrap().interval, Interval { lo: 1.5, hi: 1.5 });
         }
         let refused = ratio_of_means(&sample(&[1.0]), &two, Confidence::P95);
-        assert!(matches!(
-            refused,
-            Err(Error::NotAttainable {
-                got: 1,
-                needed: 2,
-                ..
-            })
-        ));
+        assert!(matches!(refused, Err(Error::NotAttainable { got: 1, needed: 2, .. })));
         assert!(ratio_of_means_paired(&sample(&[1.0]), &two, Confidence::P95).is_err());
     }
 }

@@ -20,10 +20,7 @@ impl Sample {
             return Err(Error::Empty);
         }
         if let Some(index) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NotFinite {
-                index,
-                value: values[index],
-            });
+            return Err(Error::NotFinite { index, value: values[index] });
         }
         let mut sorted = values.clone();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -55,10 +52,7 @@ impl Sample {
     /// [`Error::NotPositive`] at the first value that is zero or below.
     pub fn logs(&self) -> Result<Self, Error> {
         match self.values.iter().position(|value| *value <= 0.0) {
-            Some(index) => Err(Error::NotPositive {
-                index,
-                value: self.values[index],
-            }),
+            Some(index) => Err(Error::NotPositive { index, value: self.values[index] }),
             None => Ok(self.map_finite(f64::ln)),
         }
     }
@@ -104,13 +98,7 @@ mod tests {
         let refused = Sample::new(vec![1.0, 2.0, f64::NAN]);
         assert!(matches!(refused, Err(Error::NotFinite { index: 2, value }) if value.is_nan()));
         let refused = Sample::new(vec![f64::NEG_INFINITY]);
-        assert_eq!(
-            refused,
-            Err(Error::NotFinite {
-                index: 0,
-                value: f64::NEG_INFINITY
-            })
-        );
+        assert_eq!(refused, Err(Error::NotFinite { index: 0, value: f64::NEG_INFINITY }));
     }
 
     #[test]
@@ -124,17 +112,8 @@ mod tests {
     #[test]
     fn a_zero_has_no_logarithm_and_the_error_says_where() {
         let sample = Sample::new(vec![1.0, 0.0]).unwrap();
-        assert_eq!(
-            sample.logs(),
-            Err(Error::NotPositive {
-                index: 1,
-                value: 0.0
-            })
-        );
-        let logs = Sample::new(vec![1.0, std::f64::consts::E])
-            .unwrap()
-            .logs()
-            .unwrap();
+        assert_eq!(sample.logs(), Err(Error::NotPositive { index: 1, value: 0.0 }));
+        let logs = Sample::new(vec![1.0, std::f64::consts::E]).unwrap().logs().unwrap();
         assert_eq!(logs.values(), [0.0, 1.0]);
     }
 

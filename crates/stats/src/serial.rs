@@ -72,16 +72,8 @@ pub fn median_interval_serial(
         lo: quantile::at(sorted, position.max(0.0)),
         hi: quantile::at(sorted, n - 1.0 - position.max(0.0)),
     };
-    let estimate = Estimate {
-        value: sample.median(),
-        interval,
-        coverage: confidence.get(),
-    };
-    Ok(SerialEstimate {
-        estimate,
-        effective_size: n / tau,
-        autocorrelation,
-    })
+    let estimate = Estimate { value: sample.median(), interval, coverage: confidence.get() };
+    Ok(SerialEstimate { estimate, effective_size: n / tau, autocorrelation })
 }
 
 /// The lag-1 correlation of the Gaussian process with the signs of this sample, 0 to 0.98.
@@ -95,9 +87,7 @@ fn latent_correlation(sample: &Sample) -> f64 {
     }
     let raw = signs.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / power;
     let unbiased = raw + (1.0 + 3.0 * raw.max(0.0)) / sample.len() as f64;
-    (std::f64::consts::FRAC_PI_2 * unbiased.clamp(0.0, 1.0))
-        .sin()
-        .min(0.98)
+    (std::f64::consts::FRAC_PI_2 * unbiased.clamp(0.0, 1.0)).sin().min(0.98)
 }
 
 /// `1 + 2 sum (2 / pi) arcsin(phi^k)`: how many values one independent value costs.
@@ -143,10 +133,7 @@ mod tests {
         assert_eq!(mixed.sorted(), runs.sorted());
         let mixed = median_interval_serial(&mixed, Confidence::P95).unwrap();
         let runs = median_interval_serial(&runs, Confidence::P95).unwrap();
-        assert!(
-            runs.effective_size < 0.5 * mixed.effective_size,
-            "{runs:?} {mixed:?}"
-        );
+        assert!(runs.effective_size < 0.5 * mixed.effective_size, "{runs:?} {mixed:?}");
         assert!(runs.estimate.interval.width() > 1.3 * mixed.estimate.interval.width());
     }
 

@@ -16,42 +16,25 @@ pub(crate) const EXACT_PAIRS: usize = 50;
 /// continuity corrections. The statistic is the sum of the ranks of positive differences.
 #[must_use]
 pub fn signed_rank(differences: &Sample, alternative: Alternative) -> Test {
-    let nonzero: Vec<f64> = differences
-        .values()
-        .iter()
-        .copied()
-        .filter(|difference| *difference != 0.0)
-        .collect();
+    let nonzero: Vec<f64> =
+        differences.values().iter().copied().filter(|difference| *difference != 0.0).collect();
     let sizes: Vec<f64> = nonzero.iter().map(|difference| difference.abs()).collect();
     let ranks = Midranks::of(&sizes);
-    let doubled_sum: usize = ranks
-        .doubled
-        .iter()
-        .zip(&nonzero)
-        .filter(|(_, d)| **d > 0.0)
-        .map(|(rank, _)| rank)
-        .sum();
+    let doubled_sum: usize =
+        ranks.doubled.iter().zip(&nonzero).filter(|(_, d)| **d > 0.0).map(|(rank, _)| rank).sum();
     let statistic = doubled_sum as f64 / 2.0;
     if nonzero.len() <= EXACT_PAIRS {
         let null = null_distribution(&ranks.doubled);
         let at_most: f64 = null[..=doubled_sum].iter().sum();
         let at_least: f64 = null[doubled_sum..].iter().sum();
-        return Test {
-            statistic,
-            p: alternative.p(at_most, at_least),
-            method: Method::Exact,
-        };
+        return Test { statistic, p: alternative.p(at_most, at_least), method: Method::Exact };
     }
     let n = nonzero.len() as f64;
     let mean = n * (n + 1.0) / 4.0;
     let deviation = variance(n, ranks.tie_loss).sqrt();
     let at_most = normal_cdf((statistic - mean + 0.5) / deviation);
     let at_least = normal_cdf((mean - statistic + 0.5) / deviation);
-    Test {
-        statistic,
-        p: alternative.p(at_most, at_least),
-        method: Method::Normal,
-    }
+    Test { statistic, p: alternative.p(at_most, at_least), method: Method::Normal }
 }
 
 /// The chance of each sum when each weight is in it or not like a fair coin.
@@ -62,11 +45,7 @@ pub(crate) fn null_distribution(weights: &[usize]) -> Vec<f64> {
     for weight in weights {
         highest += weight;
         for sum in (0..=highest).rev() {
-            let with = if sum >= *weight {
-                chances[sum - weight]
-            } else {
-                0.0
-            };
+            let with = if sum >= *weight { chances[sum - weight] } else { 0.0 };
             chances[sum] = 0.5 * (chances[sum] + with);
         }
     }
@@ -89,27 +68,15 @@ mod tests {
     #[test]
     fn six_differences_of_one_sign_give_one_in_thirty_two() {
         let found = test(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], Alternative::TwoSided);
-        assert_eq!(
-            (found.p, found.method, found.statistic),
-            (2.0 / 64.0, Method::Exact, 21.0)
-        );
-        assert_eq!(
-            test(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], Alternative::Greater).p,
-            1.0 / 64.0
-        );
-        assert_eq!(
-            test(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], Alternative::Less).p,
-            1.0
-        );
+        assert_eq!((found.p, found.method, found.statistic), (2.0 / 64.0, Method::Exact, 21.0));
+        assert_eq!(test(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], Alternative::Greater).p, 1.0 / 64.0);
+        assert_eq!(test(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], Alternative::Less).p, 1.0);
     }
 
     #[test]
     fn equal_differences_are_a_sign_test() {
         // Three of one sign and one of the other, all ties: P(at most 1 of 4) = 5/16.
-        assert_eq!(
-            test(&[2.0, 2.0, -2.0, 2.0], Alternative::TwoSided).p,
-            10.0 / 16.0
-        );
+        assert_eq!(test(&[2.0, 2.0, -2.0, 2.0], Alternative::TwoSided).p, 10.0 / 16.0);
     }
 
     #[test]

@@ -20,11 +20,7 @@ impl Sample {
             return 0.0;
         }
         let mean = self.mean();
-        let squares: f64 = self
-            .sorted()
-            .iter()
-            .map(|value| (value - mean).powi(2))
-            .sum();
+        let squares: f64 = self.sorted().iter().map(|value| (value - mean).powi(2)).sum();
         squares / (self.len() - 1) as f64
     }
 

@@ -72,15 +72,11 @@ pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confi
     if evidence.p_equivalence <= alpha {
         return Verdict::Equivalent;
     }
-    let apart = evidence
-        .interval
-        .is_some_and(|interval| !interval.contains(0.0));
+    let apart = evidence.interval.is_some_and(|interval| !interval.contains(0.0));
     if apart && evidence.p_difference <= alpha {
         return side(evidence.effect, direction);
     }
-    Verdict::Inconclusive {
-        further_blocks: planning::further_blocks(evidence, confidence),
-    }
+    Verdict::Inconclusive { further_blocks: planning::further_blocks(evidence, confidence) }
 }
 
 fn side(effect: f64, direction: Direction) -> Verdict {
@@ -97,10 +93,7 @@ mod tests {
 
     const SHOWN: Evidence = Evidence {
         effect: -0.10,
-        interval: Some(Interval {
-            lo: -0.12,
-            hi: -0.08,
-        }),
+        interval: Some(Interval { lo: -0.12, hi: -0.08 }),
         bound: 0.02,
         p_difference: 0.001,
         p_equivalence: 0.999,
@@ -118,24 +111,14 @@ mod tests {
         let of_bandwidth = judge(&SHOWN, Direction::HigherIsBetter, Confidence::P95);
         assert_eq!(of_bandwidth, Verdict::Worse);
         let interval = Some(Interval { lo: 0.08, hi: 0.12 });
-        assert_eq!(
-            judged(&Evidence {
-                effect: 0.1,
-                interval,
-                ..SHOWN
-            }),
-            Verdict::Worse
-        );
+        assert_eq!(judged(&Evidence { effect: 0.1, interval, ..SHOWN }), Verdict::Worse);
     }
 
     #[test]
     fn a_real_difference_within_the_margin_is_equivalent() {
         let tiny = Evidence {
             effect: -0.01,
-            interval: Some(Interval {
-                lo: -0.012,
-                hi: -0.008,
-            }),
+            interval: Some(Interval { lo: -0.012, hi: -0.008 }),
             p_equivalence: 0.001,
             ..SHOWN
         };
@@ -144,26 +127,14 @@ mod tests {
 
     #[test]
     fn equivalence_is_shown_at_the_level_itself() {
-        let near = Evidence {
-            p_equivalence: 0.049,
-            ..SHOWN
-        };
+        let near = Evidence { p_equivalence: 0.049, ..SHOWN };
         assert_eq!(judged(&near), Verdict::Equivalent);
-        assert_eq!(
-            judged(&Evidence {
-                p_equivalence: 0.051,
-                ..SHOWN
-            }),
-            Verdict::Better
-        );
+        assert_eq!(judged(&Evidence { p_equivalence: 0.051, ..SHOWN }), Verdict::Better);
     }
 
     #[test]
     fn an_adjusted_p_above_the_level_is_inconclusive_whatever_the_interval() {
-        let unsure = judged(&Evidence {
-            p_difference: 0.06,
-            ..SHOWN
-        });
+        let unsure = judged(&Evidence { p_difference: 0.06, ..SHOWN });
         assert!(matches!(unsure, Verdict::Inconclusive { .. }));
     }
 
@@ -172,34 +143,15 @@ mod tests {
         let interval = Some(Interval { lo: -0.2, hi: 0.0 });
         let unsure = judged(&Evidence { interval, ..SHOWN });
         assert!(matches!(unsure, Verdict::Inconclusive { .. }));
-        let unsure = judged(&Evidence {
-            interval: None,
-            ..SHOWN
-        });
+        let unsure = judged(&Evidence { interval: None, ..SHOWN });
         assert!(matches!(unsure, Verdict::Inconclusive { .. }));
     }
 
     #[test]
     fn values_without_variance_are_judged_by_the_margin_alone() {
-        let still = Evidence {
-            ground: Ground::NoVariance,
-            p_difference: 1.0,
-            ..SHOWN
-        };
+        let still = Evidence { ground: Ground::NoVariance, p_difference: 1.0, ..SHOWN };
         assert_eq!(judged(&still), Verdict::Better);
-        assert_eq!(
-            judged(&Evidence {
-                effect: 0.02,
-                ..still
-            }),
-            Verdict::Equivalent
-        );
-        assert_eq!(
-            judged(&Evidence {
-                effect: 0.03,
-                ..still
-            }),
-            Verdict::Worse
-        );
+        assert_eq!(judged(&Evidence { effect: 0.02, ..still }), Verdict::Equivalent);
+        assert_eq!(judged(&Evidence { effect: 0.03, ..still }), Verdict::Worse);
     }
 }

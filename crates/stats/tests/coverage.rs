@@ -25,10 +25,7 @@ fn skewed(n: usize, rng: &mut Rng) -> Sample {
 fn assert_nominal(found: f64, repeats: u32, what: &str) {
     println!("{what}: {:.1} %", 100.0 * found);
     let slack = slack(repeats);
-    assert!(
-        found > 0.94 - slack && found < 0.96 + slack,
-        "{what}: {found}"
-    );
+    assert!(found > 0.94 - slack && found < 0.96 + slack, "{what}: {found}");
 }
 
 #[test]
@@ -41,15 +38,8 @@ fn order_statistics_cover_as_often_as_they_say() {
             said = estimate.coverage;
             estimate.interval.contains(0.0)
         });
-        println!(
-            "order statistics, n = {n}: {:.1} %, said {:.1} %",
-            100.0 * found,
-            100.0 * said
-        );
-        assert!(
-            (found - said).abs() < slack(repeats),
-            "{n}: {found} instead of {said}"
-        );
+        println!("order statistics, n = {n}: {:.1} %, said {:.1} %", 100.0 * found, 100.0 * said);
+        assert!((found - said).abs() < slack(repeats), "{n}: {found} instead of {said}");
     }
 }
 
@@ -58,9 +48,7 @@ fn interpolated_order_statistics_cover_94_to_96_percent() {
     let repeats = repeats(4_000);
     for n in [8, 20, 33, 60] {
         let interval = |sample: &Sample| {
-            median_interval_interpolated(sample, Confidence::P95)
-                .unwrap()
-                .interval
+            median_interval_interpolated(sample, Confidence::P95).unwrap().interval
         };
         let found = share(repeats, |rng| interval(&normals(n, rng)).contains(0.0));
         assert_nominal(found, repeats, &format!("interpolated, normal, n = {n}"));
@@ -80,10 +68,7 @@ fn effects_and_ratios_cover_94_to_96_percent_from_twenty_values() {
         assert_nominal(found, repeats, &format!("Hodges-Lehmann, n = {n}"));
         let found = share(repeats, |rng| {
             let (a, b) = (skewed(n, rng), skewed(n, rng));
-            shift_interval(&a, &b, Confidence::P95)
-                .unwrap()
-                .interval
-                .contains(0.0)
+            shift_interval(&a, &b, Confidence::P95).unwrap().interval.contains(0.0)
         });
         assert_nominal(found, repeats, &format!("shift, n = {n} + {n}"));
         let found = share(repeats, |rng| {
@@ -92,10 +77,7 @@ fn effects_and_ratios_cover_94_to_96_percent_from_twenty_values() {
                 Sample::new(values.iter().map(|z| mean + z).collect::<Vec<_>>()).unwrap()
             };
             let (a, b) = (near(10.0, rng), near(12.0, rng));
-            ratio_of_means(&a, &b, Confidence::P95)
-                .unwrap()
-                .interval
-                .contains(1.2)
+            ratio_of_means(&a, &b, Confidence::P95).unwrap().interval.contains(1.2)
         });
         assert_nominal(found, repeats, &format!("ratio of means, n = {n} + {n}"));
     }
@@ -106,21 +88,13 @@ fn bca_covers_a_little_less_than_it_says() {
     let repeats = repeats(600);
     for (n, least) in [(20, 0.915), (40, 0.93)] {
         let found = share(repeats, |rng| {
-            let resampling = Resampling {
-                resamples: 699,
-                ..Resampling::new(rng.next_u64())
-            };
+            let resampling = Resampling { resamples: 699, ..Resampling::new(rng.next_u64()) };
             let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
-            bootstrap_bca(&normals(n, rng), mean, &resampling)
-                .interval
-                .contains(0.0)
+            bootstrap_bca(&normals(n, rng), mean, &resampling).interval.contains(0.0)
         });
         println!("BCa of the mean, n = {n}: {:.1} %", 100.0 * found);
         let slack = slack(repeats);
-        assert!(
-            found > least - slack && found < 0.96 + slack,
-            "{n}: {found}"
-        );
+        assert!(found > least - slack && found < 0.96 + slack, "{n}: {found}");
     }
 }
 
@@ -168,14 +142,8 @@ fn serial_intervals_cover_where_naive_ones_do_not() {
         (400, 0.7, 0.94),
     ] {
         let (serial, naive) = serial_and_naive(n, phi, repeats);
-        assert!(
-            serial > least - slack && serial < 0.99 + slack,
-            "{n}, {phi}: {serial}"
-        );
-        assert!(
-            phi < 0.5 || naive < serial - 0.03,
-            "{n}, {phi}: naive {naive}"
-        );
+        assert!(serial > least - slack && serial < 0.99 + slack, "{n}, {phi}: {serial}");
+        assert!(phi < 0.5 || naive < serial - 0.03, "{n}, {phi}: naive {naive}");
     }
 }
 
@@ -217,13 +185,7 @@ fn stopping_when_narrow_enough_still_covers_what_it_says() {
         let mean = windows as f64 / f64::from(repeats);
         let what = format!("stopped at 1 %, spread {spread} %, correlation {phi}");
         println!("{what}: {:.1} % in {mean:.0} windows", 100.0 * found);
-        assert!(
-            found > least - slack(repeats) && found < 0.99,
-            "{what}: {found}"
-        );
-        assert!(
-            mean > 25.0,
-            "the rule must have had something to do: {mean} windows"
-        );
+        assert!(found > least - slack(repeats) && found < 0.99, "{what}: {found}");
+        assert!(mean > 25.0, "the rule must have had something to do: {mean} windows");
     }
 }

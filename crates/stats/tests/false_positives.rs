@@ -24,13 +24,11 @@ fn drifting(n: usize, rng: &mut Rng) -> Vec<f64> {
 fn paired_blocks(trace: &[f64], rng: &mut Rng) -> (Sample, Sample) {
     let dealt: Vec<(f64, f64)> = trace
         .chunks_exact(2)
-        .map(|block| {
-            if rng.next_u64() & 1 == 0 {
-                (block[0], block[1])
-            } else {
-                (block[1], block[0])
-            }
-        })
+        .map(
+            |block| {
+                if rng.next_u64() & 1 == 0 { (block[0], block[1]) } else { (block[1], block[0]) }
+            },
+        )
         .collect();
     let (a, b): (Vec<f64>, Vec<f64>) = dealt.into_iter().unzip();
     (Sample::new(a).unwrap(), Sample::new(b).unwrap())
@@ -57,14 +55,8 @@ fn random_pairs_find_them_in_3_to_6_percent() {
             let differences = paired_differences(&a.logs().unwrap(), &b.logs().unwrap()).unwrap();
             signed_rank(&differences, Alternative::TwoSided).p <= 0.05
         });
-        println!(
-            "random pairs, signed rank, {blocks} blocks: {:.1} %",
-            100.0 * found
-        );
-        assert!(
-            found > 0.03 && found < 0.05 + slack(repeats),
-            "{blocks}: {found}"
-        );
+        println!("random pairs, signed rank, {blocks} blocks: {:.1} %", 100.0 * found);
+        assert!(found > 0.03 && found < 0.05 + slack(repeats), "{blocks}: {found}");
     }
 }
 
@@ -90,15 +82,10 @@ fn the_further_blocks_asked_for_are_enough_in_about_80_percent() {
     // A pilot whose log ratios lie as twelve normal ones do on average, with mean 0.03 and
     // standard deviation 0.07.
     let scores = [-1.629, -1.116, -0.793, -0.537, -0.312, -0.103];
-    let log_ratios = scores
-        .iter()
-        .flat_map(|z| [0.03 + 0.07 * z, 0.03 - 0.07 * z]);
+    let log_ratios = scores.iter().flat_map(|z| [0.03 + 0.07 * z, 0.03 - 0.07 * z]);
     let pilot = Sample::new(log_ratios.map(f64::exp).collect::<Vec<_>>()).unwrap();
     let found = compare_paired(&Sample::new(vec![1.0; 12]).unwrap(), &pilot, &criteria).unwrap();
-    let Verdict::Inconclusive {
-        further_blocks: Some(further),
-    } = found.verdict
-    else {
+    let Verdict::Inconclusive { further_blocks: Some(further) } = found.verdict else {
         panic!("the pilot must be inconclusive: {found:?}");
     };
     let blocks = 12 + further;
@@ -106,14 +93,8 @@ fn the_further_blocks_asked_for_are_enough_in_about_80_percent() {
         let log_ratios = (0..blocks).map(|_| (0.03 + 0.07 * normal(rng)).exp());
         let candidate = Sample::new(log_ratios.collect::<Vec<_>>()).unwrap();
         let baseline = Sample::new(vec![1.0; blocks]).unwrap();
-        compare_paired(&baseline, &candidate, &criteria)
-            .unwrap()
-            .verdict
-            == Verdict::Worse
+        compare_paired(&baseline, &candidate, &criteria).unwrap().verdict == Verdict::Worse
     });
-    println!(
-        "power with the {blocks} blocks planned: {:.1} %",
-        100.0 * found
-    );
+    println!("power with the {blocks} blocks planned: {:.1} %", 100.0 * found);
     assert!((0.72..0.92).contains(&found), "{blocks} blocks: {found}");
 }

@@ -19,13 +19,7 @@ fn sample(values: &[f64]) -> Sample {
 }
 
 fn mapped(values: &[f64], function: impl Fn(f64) -> f64) -> Sample {
-    Sample::new(
-        values
-            .iter()
-            .map(|value| function(*value))
-            .collect::<Vec<_>>(),
-    )
-    .unwrap()
+    Sample::new(values.iter().map(|value| function(*value)).collect::<Vec<_>>()).unwrap()
 }
 
 fn shuffled(values: &[f64], seed: u64) -> Sample {
@@ -174,10 +168,7 @@ proptest! {
 fn the_hodges_lehmann_effect_of_a_constant_is_the_constant() {
     let constant = sample(&[0.1; 9]);
     let estimate = hodges_lehmann_interval(&constant, Confidence::P95).unwrap();
-    assert_eq!(
-        (estimate.value, estimate.interval.lo, estimate.interval.hi),
-        (0.1, 0.1, 0.1)
-    );
+    assert_eq!((estimate.value, estimate.interval.lo, estimate.interval.hi), (0.1, 0.1, 0.1));
 }
 
 #[test]
@@ -186,8 +177,5 @@ fn a_shift_of_a_thousand_against_a_thousand_is_exact() {
     let b = mapped(&a, |value| value + 3.0);
     let estimate = shift_interval(&sample(&a), &b, Confidence::P95).unwrap();
     assert_eq!(estimate.value, 3.0);
-    assert!(
-        estimate.interval.contains(3.0) && estimate.interval.width() < 60.0,
-        "{estimate:?}"
-    );
+    assert!(estimate.interval.contains(3.0) && estimate.interval.width() < 60.0, "{estimate:?}");
 }

@@ -8,11 +8,7 @@ use numalab_stats::{
 };
 use serde::Deserialize;
 
-const SIDES: [Alternative; 3] = [
-    Alternative::TwoSided,
-    Alternative::Less,
-    Alternative::Greater,
-];
+const SIDES: [Alternative; 3] = [Alternative::TwoSided, Alternative::Less, Alternative::Greater];
 
 #[derive(Deserialize)]
 struct Reference {
@@ -112,11 +108,7 @@ fn descriptions_agree_with_numpy() {
         let found = sample(&expected.values);
         assert_close(found.mean(), expected.mean, "mean");
         assert_close(found.variance(), expected.variance, "variance");
-        assert_close(
-            found.standard_deviation(),
-            expected.variance.sqrt(),
-            "deviation",
-        );
+        assert_close(found.standard_deviation(), expected.variance.sqrt(), "deviation");
         assert_close(found.mad(), expected.mad, "mad");
         assert_close(found.mad_scaled(), expected.mad_scaled, "scaled mad");
         for [probability, value] in expected.quantiles {
@@ -146,11 +138,7 @@ fn signed_rank_tests_agree_exact_tied_and_normal() {
         for (side, p) in SIDES.into_iter().zip(expected.p) {
             let found = signed_rank(&sample(&expected.differences), side);
             assert_close(found.p, p, "signed rank p");
-            assert_close(
-                found.statistic,
-                expected.statistic.unwrap(),
-                "signed rank statistic",
-            );
+            assert_close(found.statistic, expected.statistic.unwrap(), "signed rank statistic");
             methods.push(found.method);
         }
     }
@@ -162,11 +150,7 @@ fn rank_sum_tests_agree_exact_tied_and_normal() {
     let mut methods = Vec::new();
     for expected in reference().rank_sum {
         for (side, p) in SIDES.into_iter().zip(expected.p) {
-            let found = rank_sum(
-                &sample(&expected.baseline),
-                &sample(&expected.candidate),
-                side,
-            );
+            let found = rank_sum(&sample(&expected.baseline), &sample(&expected.candidate), side);
             assert_close(found.p, p, "rank sum p");
             assert_close(found.statistic, expected.statistic, "rank sum statistic");
             methods.push(found.method);
@@ -204,11 +188,7 @@ fn hodges_lehmann_effects_agree() {
 fn ratios_of_means_agree_with_a_root_search() {
     for expected in reference().fieller {
         let (baseline, candidate) = (sample(&expected.baseline), sample(&expected.candidate));
-        let of = if expected.paired {
-            ratio_of_means_paired
-        } else {
-            ratio_of_means
-        };
+        let of = if expected.paired { ratio_of_means_paired } else { ratio_of_means };
         let found = of(&baseline, &candidate, Confidence::P95).unwrap();
         assert_estimate(&found, expected.value, expected.interval, "ratio of means");
     }
@@ -235,20 +215,13 @@ fn false_discovery_rates_agree() {
 /// Ends of intervals from 20,000 resamples vary by a few hundredths of the interval's width.
 #[test]
 fn bootstrap_ends_agree_within_their_monte_carlo_error() {
-    let resampling = Resampling {
-        resamples: 20_000,
-        ..Resampling::new(11)
-    };
+    let resampling = Resampling { resamples: 20_000, ..Resampling::new(11) };
     for expected in reference().bootstrap {
         let values = sample(&expected.values);
         for (statistic, method, lo, hi) in expected.ends {
             let of = |values: &[f64]| {
                 let drawn = sample(values);
-                if statistic == "mean" {
-                    drawn.mean()
-                } else {
-                    drawn.median()
-                }
+                if statistic == "mean" { drawn.mean() } else { drawn.median() }
             };
             let found = if method == "BCa" {
                 bootstrap_bca(&values, of, &resampling)
@@ -267,22 +240,14 @@ fn bootstrap_ends_agree_within_their_monte_carlo_error() {
 #[test]
 fn the_published_speedup_of_the_frame_allocator_is_7_88_percent_with_its_interval() {
     let reference = reference();
-    let (aware, unaware) = (
-        sample(&reference.samples[0].values),
-        sample(&reference.samples[1].values),
-    );
+    let (aware, unaware) =
+        (sample(&reference.samples[0].values), sample(&reference.samples[1].values));
     assert_eq!((aware.len(), unaware.len()), (20, 20));
     let ratio = ratio_of_means(&aware, &unaware, Confidence::P95).unwrap();
     assert_eq!(format!("{:.2}", 100.0 * (ratio.value - 1.0)), "7.88");
-    assert!(
-        ratio.interval.lo > 1.03 && ratio.interval.hi < 1.13,
-        "{ratio:?}"
-    );
+    assert!(ratio.interval.lo > 1.03 && ratio.interval.hi < 1.13, "{ratio:?}");
     let logs = (aware.logs().unwrap(), unaware.logs().unwrap());
     let effect = shift_interval(&logs.0, &logs.1, Confidence::P95).unwrap();
-    assert!(
-        (7.0..9.0).contains(&percent_change(effect.value)),
-        "{effect:?}"
-    );
+    assert!((7.0..9.0).contains(&percent_change(effect.value)), "{effect:?}");
     assert!(effect.interval.lo > 0.0);
 }

@@ -23,26 +23,17 @@ fn unpaired(baseline: &[f64], candidate: &[f64]) -> Comparison {
 
 /// Ten blocks of a machine that drifts by half while it runs, noise of a percent.
 const DRIFTING: [f64; 10] = [10.0, 10.6, 11.0, 11.4, 12.1, 12.6, 13.2, 13.5, 14.1, 14.6];
-const NOISE: [f64; 10] = [
-    0.99, 1.01, 1.0, 1.005, 0.995, 0.998, 1.008, 0.992, 1.003, 0.997,
-];
+const NOISE: [f64; 10] = [0.99, 1.01, 1.0, 1.005, 0.995, 0.998, 1.008, 0.992, 1.003, 0.997];
 
 fn times_factor(factor: f64) -> Vec<f64> {
-    DRIFTING
-        .iter()
-        .zip(NOISE)
-        .map(|(value, noise)| value * factor * noise)
-        .collect()
+    DRIFTING.iter().zip(NOISE).map(|(value, noise)| value * factor * noise).collect()
 }
 
 #[test]
 fn pairs_see_through_drift_that_hides_the_effect_from_unpaired_samples() {
     let faster = times_factor(0.9);
     let found = paired(&DRIFTING, &faster);
-    assert_eq!(
-        (found.verdict, found.ground),
-        (Verdict::Better, Ground::Tested)
-    );
+    assert_eq!((found.verdict, found.ground), (Verdict::Better, Ground::Tested));
     assert!((found.percent().unwrap() + 10.0).abs() < 0.5, "{found:?}");
     assert!(found.percent_interval().unwrap().contains(-10.0));
     let found = unpaired(&DRIFTING, &faster);
@@ -61,70 +52,37 @@ fn the_direction_turns_better_into_worse() {
 fn no_effect_is_equivalent_within_the_margin_and_inconclusive_within_a_narrow_one() {
     let same = times_factor(1.0);
     assert_eq!(paired(&DRIFTING, &same).verdict, Verdict::Equivalent);
-    let narrow = Criteria {
-        margin: Margin::percent(0.1).unwrap(),
-        ..times()
-    };
+    let narrow = Criteria { margin: Margin::percent(0.1).unwrap(), ..times() };
     let found = compare_paired(&sample(&DRIFTING), &sample(&same), &narrow).unwrap();
-    assert!(
-        matches!(found.verdict, Verdict::Inconclusive { .. }),
-        "{found:?}"
-    );
+    assert!(matches!(found.verdict, Verdict::Inconclusive { .. }), "{found:?}");
 }
 
 #[test]
 fn one_block_is_inconclusive_and_asks_for_five_more() {
     let found = paired(&[10.0], &[5.0]);
-    assert_eq!(
-        found.verdict,
-        Verdict::Inconclusive {
-            further_blocks: Some(5)
-        }
-    );
+    assert_eq!(found.verdict, Verdict::Inconclusive { further_blocks: Some(5) });
     assert_eq!(found.ground, Ground::TooFew { needed: 6 });
     assert_eq!((found.interval, found.least_p), (None, 1.0));
     let found = unpaired(&[10.0], &[5.0]);
-    assert_eq!(
-        found.verdict,
-        Verdict::Inconclusive {
-            further_blocks: Some(3)
-        }
-    );
+    assert_eq!(found.verdict, Verdict::Inconclusive { further_blocks: Some(3) });
     assert!((found.percent().unwrap() + 50.0).abs() < 1e-9);
 }
 
 #[test]
 fn five_blocks_cannot_show_a_difference_however_large() {
     let found = paired(&[10.0, 11.0, 12.0, 13.0, 14.0], &[1.0, 1.2, 1.1, 1.3, 1.2]);
-    assert_eq!(
-        found.verdict,
-        Verdict::Inconclusive {
-            further_blocks: Some(1)
-        }
-    );
+    assert_eq!(found.verdict, Verdict::Inconclusive { further_blocks: Some(1) });
     assert_eq!(found.least_p, 0.0625);
-    let six = paired(
-        &[10.0, 11.0, 12.0, 13.0, 14.0, 15.0],
-        &[1.0, 1.2, 1.1, 1.3, 1.2, 1.0],
-    );
+    let six = paired(&[10.0, 11.0, 12.0, 13.0, 14.0, 15.0], &[1.0, 1.2, 1.1, 1.3, 1.2, 1.0]);
     assert_eq!(six.verdict, Verdict::Better);
 }
 
 #[test]
 fn values_without_variance_are_compared_as_they_stand() {
     let found = paired(&[100.0; 3], &[90.0; 3]);
-    assert_eq!(
-        (found.verdict, found.ground),
-        (Verdict::Better, Ground::NoVariance)
-    );
-    assert_eq!(
-        paired(&[100.0; 3], &[100.0; 3]).verdict,
-        Verdict::Equivalent
-    );
-    assert_eq!(
-        paired(&[100.0; 3], &[101.0; 3]).verdict,
-        Verdict::Equivalent
-    );
+    assert_eq!((found.verdict, found.ground), (Verdict::Better, Ground::NoVariance));
+    assert_eq!(paired(&[100.0; 3], &[100.0; 3]).verdict, Verdict::Equivalent);
+    assert_eq!(paired(&[100.0; 3], &[101.0; 3]).verdict, Verdict::Equivalent);
     assert_eq!(unpaired(&[100.0; 4], &[110.0; 3]).verdict, Verdict::Worse);
     let two = unpaired(&[100.0; 2], &[110.0; 2]);
     assert_eq!(two.ground, Ground::TooFew { needed: 4 });
@@ -135,18 +93,12 @@ fn a_sample_against_itself_is_equivalent() {
     let found = paired(&DRIFTING, &DRIFTING);
     assert_eq!((found.verdict, found.effect), (Verdict::Equivalent, 0.0));
     let itself = unpaired(&NOISE, &NOISE);
-    assert_eq!(
-        (itself.verdict, itself.difference.p),
-        (Verdict::Equivalent, 1.0)
-    );
+    assert_eq!((itself.verdict, itself.difference.p), (Verdict::Equivalent, 1.0));
 }
 
 #[test]
 fn ties_on_a_coarse_clock_are_tested_exactly() {
-    let found = paired(
-        &[3.0, 3.0, 3.0, 4.0, 4.0, 3.0, 4.0],
-        &[2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 3.0],
-    );
+    let found = paired(&[3.0, 3.0, 3.0, 4.0, 4.0, 3.0, 4.0], &[2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 3.0]);
     // Six differences of one sign beside a zero, which is dropped: 2 / 2^6.
     assert_eq!(found.difference.p, 2.0 / 64.0);
     assert_eq!(found.verdict, Verdict::Better);
@@ -156,58 +108,34 @@ fn ties_on_a_coarse_clock_are_tested_exactly() {
         &[2.0, 2.0, 3.0, 3.0, 3.0, 2.0, 3.0, 2.0, 2.0],
     );
     assert_eq!(found.difference.p, 2.0 / 64.0);
-    assert!(
-        matches!(found.verdict, Verdict::Inconclusive { .. }),
-        "{found:?}"
-    );
+    assert!(matches!(found.verdict, Verdict::Inconclusive { .. }), "{found:?}");
 }
 
 #[test]
 fn zeros_are_compared_by_differences_and_all_zeros_are_equivalent() {
     let found = unpaired(&[0.0, 5.0, 4.0, 6.0, 5.5], &[40.0, 44.0, 41.0, 45.0, 43.0]);
-    assert_eq!(
-        (found.scale, found.verdict),
-        (Scale::Difference, Verdict::Worse)
-    );
+    assert_eq!((found.scale, found.verdict), (Scale::Difference, Verdict::Worse));
     assert!((found.percent().unwrap() - 100.0 * found.effect / 5.0).abs() < 1e-12);
     let nothing = unpaired(&[0.0; 5], &[0.0; 5]);
-    assert_eq!(
-        (nothing.verdict, nothing.percent()),
-        (Verdict::Equivalent, None)
-    );
+    assert_eq!((nothing.verdict, nothing.percent()), (Verdict::Equivalent, None));
     assert_eq!(nothing.ratio_of_means, None);
     let from_nothing = unpaired(&[0.0; 5], &[7.0; 5]);
-    assert_eq!(
-        (from_nothing.verdict, from_nothing.ratio_of_means),
-        (Verdict::Worse, None)
-    );
+    assert_eq!((from_nothing.verdict, from_nothing.ratio_of_means), (Verdict::Worse, None));
 }
 
 #[test]
 fn the_margin_of_negative_values_is_a_share_of_their_size() {
     let baseline = [-100.0, -101.0, -99.0, -100.5, -99.5, -100.2];
     let found = unpaired(&baseline, &baseline.map(|value| value + 0.1));
-    assert_eq!(
-        (found.scale, found.verdict),
-        (Scale::Difference, Verdict::Equivalent)
-    );
+    assert_eq!((found.scale, found.verdict), (Scale::Difference, Verdict::Equivalent));
     assert!((found.percent().unwrap() - 0.1).abs() < 0.001, "{found:?}");
 }
 
 #[test]
 fn holm_takes_back_a_verdict_that_one_of_many_metrics_gave_by_chance() {
-    let barely = paired(
-        &[10.0, 10.0, 10.0, 10.0, 10.0, 10.0],
-        &[9.0, 8.9, 9.2, 8.8, 9.1, 9.3],
-    );
-    assert_eq!(
-        (barely.verdict, barely.difference.p),
-        (Verdict::Better, 2.0 / 64.0)
-    );
-    let nothing = paired(
-        &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-        &[1.2, 1.9, 3.3, 3.7, 5.2, 5.9],
-    );
+    let barely = paired(&[10.0, 10.0, 10.0, 10.0, 10.0, 10.0], &[9.0, 8.9, 9.2, 8.8, 9.1, 9.3]);
+    assert_eq!((barely.verdict, barely.difference.p), (Verdict::Better, 2.0 / 64.0));
+    let nothing = paired(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.2, 1.9, 3.3, 3.7, 5.2, 5.9]);
     let mut metrics = [barely.clone(), nothing];
     adjust_verdicts(&mut metrics);
     assert!(matches!(metrics[0].verdict, Verdict::Inconclusive { .. }));
@@ -221,30 +149,18 @@ fn the_noise_floor_is_what_an_a_a_arm_would_show_as_an_effect() {
     let floor = found.least_detectable_percent().unwrap();
     assert!((0.2..1.5).contains(&floor), "{floor}");
     let effect = 1.0 - 3.0 * floor / 100.0;
-    assert_eq!(
-        paired(&DRIFTING, &times_factor(effect)).verdict,
-        Verdict::Better
-    );
+    assert_eq!(paired(&DRIFTING, &times_factor(effect)).verdict, Verdict::Better);
 }
 
 #[test]
 fn blocks_without_a_partner_are_refused() {
     let refused = compare_paired(&sample(&[1.0, 2.0]), &sample(&[1.0]), &times());
-    assert_eq!(
-        refused.unwrap_err(),
-        Error::LengthsDiffer { left: 2, right: 1 }
-    );
+    assert_eq!(refused.unwrap_err(), Error::LengthsDiffer { left: 2, right: 1 });
 }
 
 #[test]
 fn the_design_says_how_many_values_there_were() {
     let found = unpaired(&[1.0, 2.0, 3.0], &[1.0, 2.0]);
-    assert_eq!(
-        found.design,
-        Design::Unpaired {
-            baseline: 3,
-            candidate: 2
-        }
-    );
+    assert_eq!(found.design, Design::Unpaired { baseline: 3, candidate: 2 });
     assert_eq!(paired(&[1.0], &[2.0]).design, Design::Paired { blocks: 1 });
 }

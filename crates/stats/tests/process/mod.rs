@@ -32,9 +32,7 @@ pub fn repeats(short: u32) -> u32 {
 
 /// The share of `repeats` in which `happens`, each with a generator of its own.
 pub fn share(repeats: u32, mut happens: impl FnMut(&mut Rng) -> bool) -> f64 {
-    let hits = (0..repeats)
-        .filter(|seed| happens(&mut Rng::new(u64::from(*seed) + 1)))
-        .count();
+    let hits = (0..repeats).filter(|seed| happens(&mut Rng::new(u64::from(*seed) + 1))).count();
     hits as f64 / f64::from(repeats)
 }
 
