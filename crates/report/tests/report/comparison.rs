@@ -106,7 +106,7 @@ fn what_was_measured_in_one_run_only_is_listed_and_not_judged() {
     candidate.cells[7].ended = Some(Outcome::Failed { reason });
     let lost = candidate.cells[7].cell.id.clone();
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
-    assert_eq!(comparison.only_in_baseline, [lost.clone()]);
+    assert_eq!(comparison.only_in_baseline, std::slice::from_ref(&lost));
     assert!(
         comparison
             .rows
