@@ -105,6 +105,19 @@ impl<'b> Writer<'b> {
         }
     }
 
+    /// A count field for `items`; refuses what it cannot hold.
+    pub(crate) fn count<T: TryFrom<usize> + Default>(&mut self, items: usize) -> T {
+        T::try_from(items).unwrap_or_else(|_| {
+            let expected = if size_of::<T>() == 2 {
+                usize::from(u16::MAX)
+            } else {
+                usize::MAX
+            };
+            self.refuse(BuildError::ListLength { items, expected });
+            T::default()
+        })
+    }
+
     /// Appends an entry of fixed size.
     pub(crate) fn entry<R: Record>(&mut self, head: EntryHead, kind: u16, body: &R) {
         self.head(head, kind, R::SIZE);

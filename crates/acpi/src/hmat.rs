@@ -1,12 +1,13 @@
 //! Heterogeneous Memory Attribute Table (ACPI 6.5 §5.2.28): what memory costs each initiator.
 
+mod cache;
 mod entries;
+mod locality;
 mod reading;
 
-pub use entries::{
-    Associativity, Cache, CacheAttributes, Entry, Locality, LocalityFlags, ProximityAttributes,
-    ProximityFlags, WritePolicy,
-};
+pub use cache::{Associativity, Cache, CacheAttributes, WritePolicy};
+pub use entries::{Entry, ProximityAttributes, ProximityFlags};
+pub use locality::{Locality, LocalityFlags};
 pub use reading::{Access, DataType, Reading};
 
 pub(crate) use entries::expected_size;

@@ -1,14 +1,16 @@
 //! System Resource Affinity Table (ACPI 6.5 §5.2.16): which domain a processor, a memory range, a
 //! device is in.
 
+mod device;
 mod entries;
 
 use core::fmt;
 
+pub use device::{DeviceAffinity, DeviceFlags, DeviceHandle};
 pub(crate) use entries::expected_size;
 pub use entries::{
-    AffinityFlags, DeviceAffinity, DeviceFlags, DeviceHandle, Entry, GicItsAffinity, GiccAffinity,
-    LocalApicAffinity, LocalX2apicAffinity, MemoryAffinity, MemoryFlags, RintcAffinity,
+    AffinityFlags, Entry, GicItsAffinity, GiccAffinity, LocalApicAffinity, LocalX2apicAffinity,
+    MemoryAffinity, MemoryFlags, RintcAffinity,
 };
 
 use crate::builder::Writer;
