@@ -13,7 +13,7 @@
 //! `phi^k`. Only signs are used, so one wild window cannot spoil it. Where values prove
 //! correlated, Student's t with `n / tau - 1` degrees of freedom pays for estimating `tau`.
 //!
-//! The way was chosen by simulation among ten, non-overlapping batch means among them: those were
+//! The way was chosen by simulation among nine, non-overlapping batch means among them: those were
 //! a quarter wider on independent values and covered less at 0.9. Its coverage is simulated in
 //! `tests/coverage.rs`.
 

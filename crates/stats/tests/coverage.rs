@@ -30,7 +30,7 @@ fn assert_nominal(found: f64, repeats: u32, what: &str) {
 
 #[test]
 fn order_statistics_cover_as_often_as_they_say() {
-    let repeats = repeats(4_000);
+    let repeats = repeats(3_000);
     for n in [6, 11, 20, 50] {
         let mut said = 0.0;
         let found = share(repeats, |rng| {
@@ -45,7 +45,7 @@ fn order_statistics_cover_as_often_as_they_say() {
 
 #[test]
 fn interpolated_order_statistics_cover_94_to_96_percent() {
-    let repeats = repeats(4_000);
+    let repeats = repeats(3_000);
     for n in [8, 20, 33, 60] {
         let interval = |sample: &Sample| {
             median_interval_interpolated(sample, Confidence::P95).unwrap().interval
@@ -59,7 +59,7 @@ fn interpolated_order_statistics_cover_94_to_96_percent() {
 
 #[test]
 fn effects_and_ratios_cover_94_to_96_percent_from_twenty_values() {
-    let repeats = repeats(2_000);
+    let repeats = repeats(1_500);
     for n in [20, 40] {
         let found = share(repeats, |rng| {
             let estimate = hodges_lehmann_interval(&normals(n, rng), Confidence::P95).unwrap();
@@ -125,7 +125,7 @@ fn serial_and_naive(n: usize, phi: f64, repeats: u32) -> (f64, f64) {
 
 #[test]
 fn serial_intervals_cover_where_naive_ones_do_not() {
-    let repeats = repeats(1_500);
+    let repeats = repeats(1_000);
     let slack = slack(repeats);
     for (n, phi, least) in [
         (20, 0.0, 0.95),
@@ -165,7 +165,7 @@ fn stopped(spread: f64, phi: f64, rng: &mut Rng) -> (bool, usize) {
 
 #[test]
 fn stopping_when_narrow_enough_still_covers_what_it_says() {
-    let repeats = repeats(1_500);
+    let repeats = repeats(1_000);
     for (spread, phi, least) in [
         (2.0, 0.0, 0.95),
         (2.0, 0.3, 0.945),
