@@ -30,8 +30,13 @@ pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>
     if let Some(refusal) = refused.first() {
         return Err(Failure::new(Code::CheckFailed, refusal));
     }
-    let _ = tables;
-    return Err(Failure::bad_input("TEMP"));
+    let (lines, worst) = findings(&tables);
+    if worst == Some(Severity::Error) {
+        return Err(Failure::new(Code::CheckFailed, lines.join("\n")));
+    }
+    let machine = Machine::from_tables(&tables);
+    let findings = machine.validate();
+    Ok((machine, findings))
 }
 
 /// Prints every finding; fails if one is an error, or a warning under `strict`.

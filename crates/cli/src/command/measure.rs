@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use numalab_measure::{Effort, Keeper, MeasurePlan};
+use numalab_measure::{Effort, Keeper, Lab, MeasurePlan};
 use numalab_record::Document;
 
 use super::compare::{compare, fail_if, render};
 use super::measuring::{
     Ground, complain, deliver, facts_now, interrupted, keeper_for, lab_for, measure_phases,
-    new_run, print_plan,
+    new_run, note_clock, print_plan,
 };
 use crate::args::{Cli, Command, Format, MeasureArgs};
 use crate::failure::Failure;
@@ -43,22 +43,24 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
 
 fn measure(args: &MeasureArgs, ground: &Ground) -> Result<Keeper, Failure> {
     let effort = effort(args);
-    let run = new_run("measure", ground, &args.rules, &args.output, budget(effort));
+    let mut run = new_run("measure", ground, &args.rules, &args.output, budget(effort));
+    let lab = lab_for(&run)?;
+    note_clock(&mut run, &lab);
     let parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
-    go_on(keeper_for(run, Some(&parent))?, ground, effort, args.output.quiet)
+    go_on(&lab, keeper_for(run, Some(&parent))?, ground, effort, args.output.quiet)
 }
 
 /// Measures what the keeper does not have yet.
 fn go_on(
+    lab: &Lab,
     mut keeper: Keeper,
     ground: &Ground,
     effort: Effort,
     quiet: bool,
 ) -> Result<Keeper, Failure> {
-    let lab = lab_for(keeper.run())?;
     let plan = plan(ground, effort);
     let second = |document: &Document| plan.second_phase(document);
-    let tally = measure_phases(&lab, &mut keeper, &plan.first_phase(), second, quiet)
+    let tally = measure_phases(lab, &mut keeper, &plan.first_phase(), second, quiet)
         .map_err(|error| interrupted(error, &keeper))?;
     complain(&tally)?;
     Ok(keeper)
@@ -79,7 +81,8 @@ fn resume(directory: &Path, quiet: bool) -> Result<Keeper, Failure> {
     };
     let ground = Ground::survey(&begun.selection)?;
     keeper.check_same_system(&facts_now())?;
-    go_on(keeper, &ground, effort(&begun), quiet)
+    let lab = lab_for(keeper.run())?;
+    go_on(&lab, keeper, &ground, effort(&begun), quiet)
 }
 
 fn plan(ground: &Ground, effort: Effort) -> MeasurePlan<'_> {

@@ -90,6 +90,12 @@ pub(crate) fn lab_for(run: &Run) -> Result<Lab, Failure> {
     Ok(Lab::new(run.machine.clone(), settings, interrupt)?)
 }
 
+/// Records whether the clock keeps its rate, which only the lab can tell.
+pub(crate) fn note_clock(run: &mut Run, lab: &Lab) {
+    let answer = if lab.clock_is_invariant() { "yes" } else { "no" };
+    run.environment.facts.insert("clock_invariant".to_owned(), answer.to_owned());
+}
+
 /// Measures the cells of `first`, then those that `second` makes of their results;
 /// what the keeper has already is not measured again.
 pub(crate) fn measure_phases(
@@ -130,8 +136,9 @@ pub(crate) fn run_plan(
     second: impl FnOnce(&Document) -> Vec<Cell>,
 ) -> Result<(Document, Option<PathBuf>), Failure> {
     let usual_budget = (estimate_plan(first) * 3).max(Duration::from_secs(60));
-    let run = new_run(name, ground, rules, output, usual_budget);
+    let mut run = new_run(name, ground, rules, output, usual_budget);
     let lab = lab_for(&run)?;
+    note_clock(&mut run, &lab);
     let mut keeper = keeper_for(run, output.output.as_deref())?;
     let tally = measure_phases(&lab, &mut keeper, first, second, output.quiet)
         .map_err(|error| interrupted(error, &keeper))?;

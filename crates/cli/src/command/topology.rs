@@ -41,11 +41,9 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
         TopologyFormat::Libvirt => Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?)),
         TopologyFormat::Xen => Ok(with_losses(said(xen::write(machine, &nothing_bound))?)),
         TopologyFormat::Slurm => slurm_lines(machine),
-        TopologyFormat::Rankfile => said(rankfile::write(
-            machine,
-            "localhost",
-            &machine.online_cpus().iter().collect::<Vec<_>>(),
-        )),
+        TopologyFormat::Rankfile => {
+            said(rankfile::write(machine, "localhost", &machine.first_threads()))
+        }
         TopologyFormat::HwlocXml => said(hwloc::write_xml(machine, hwloc::XmlVersion::default())),
         TopologyFormat::HwlocSynthetic => {
             Ok(line(&with_losses(said(hwloc::write_synthetic(machine))?)))
@@ -62,7 +60,7 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
 
 fn slurm_lines(machine: &Machine) -> Result<String, Failure> {
     let node = said(slurm::node_line(machine, "node0"))?;
-    let cores = slurm::map_cpu(&machine.online_cpus().iter().collect::<Vec<_>>());
+    let cores = slurm::map_cpu(&machine.first_threads());
     Ok(format!("{}\n# srun, one rank a core:\n# --cpu-bind=map_cpu:{cores}\n", node.trim_end()))
 }
 

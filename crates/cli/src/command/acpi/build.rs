@@ -1,10 +1,39 @@
 //! `numalab acpi build`.
 
+use std::fs;
 use std::path::Path;
 
 use crate::args::MachineArgs;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::source::describe;
 
-pub(super) fn run(_: &MachineArgs, _: &Path, _: bool) -> Result<(), Failure> {
-    Err(Failure::bad_input("TEMP"))
+/// Writes the tables that describe a machine.
+pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result<(), Failure> {
+    let machine = describe(args)?.machine;
+    let tables = machine.to_tables().map_err(Failure::bad_input)?;
+    let files = [
+        ("SRAT.bin", Some(tables.srat)),
+        ("SLIT.bin", Some(tables.slit)),
+        ("HMAT.bin", tables.hmat),
+        ("APIC.bin", Some(tables.madt)),
+    ];
+    let mut text = String::new();
+    if !dry_run {
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+    }
+    for (name, bytes) in files {
+        let Some(bytes) = bytes else { continue };
+        let file = directory.join(name);
+        if !dry_run {
+            fs::write(&file, &bytes).map_err(failed(&file))?;
+        }
+        text.push_str(&format!("{}  {} bytes\n", file.display(), bytes.len()));
+    }
+    output::print(&text)
+}
+
+fn failed(path: &Path) -> impl FnOnce(std::io::Error) -> Failure {
+    let path = path.display().to_string();
+    move |error| Failure::new(Code::Failed, format!("{path}: could not write it: {error}"))
 }
