@@ -1,0 +1,129 @@
+//! What is timed.
+
+use std::hint::black_box;
+use std::sync::Barrier;
+
+use super::harness::{Random, Samples, per_op_ns};
+use super::subjects::Subject;
+use numalab_frames::{CpuIndex, Fences, Frame, Frames, NodeIndex, Order, Request};
+
+/// Frames of the bulk workloads: 1 GiB.
+const BULK: usize = 1 << 18;
+
+/// Rows of the table, in order.
+pub const ROWS: [&str; 6] = [
+    "pair of order 0, ns",
+    "pair of order 9, ns",
+    "1 GiB of order 0: allocate, ns/frame",
+    "free in random order, ns/frame",
+    "free in random order from another cpu, ns/frame",
+    "two threads' rate over one's (order 0 pairs)",
+];
+
+fn pairs(subject: &impl Subject, cpu: u16, order: u8, operations: u64) {
+    for _ in 0..operations {
+        let frame = subject.alloc(cpu, order).expect("memory is free");
+        subject.free(cpu, black_box(frame), order);
+    }
+}
+
+/// One repetition of every workload; `scale` shortens it for slow subjects.
+pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.len()]) {
+    let operations = 2_000_000 / scale;
+    figures[0].add(per_op_ns(operations, || pairs(subject, 0, 0, operations)));
+    let blocks = operations / 4;
+    figures[1].add(per_op_ns(blocks, || pairs(subject, 0, 9, blocks)));
+    let mut random = Random(0x5eed);
+    let mut frames = vec![0; BULK];
+    for other in [false, true] {
+        let alloc_ns = per_op_ns(BULK as u64, || {
+            for frame in &mut frames {
+                *frame = subject.alloc(0, 0).expect("memory is free");
+            }
+        });
+        figures[2].add(alloc_ns);
+        random.shuffle(&mut frames);
+        let free_all = || {
+            let cpu = u16::from(other);
+            per_op_ns(BULK as u64, || frames.iter().for_each(|&frame| subject.free(cpu, frame, 0)))
+        };
+        let free_ns = if other {
+            std::thread::scope(|scope| scope.spawn(free_all).join().expect("no panic"))
+        } else {
+            free_all()
+        };
+        figures[if other { 4 } else { 3 }].add(free_ns);
+    }
+    figures[5].add(two_threads(subject, operations));
+}
+
+/// How much more two threads do than one in the same time.
+fn two_threads(subject: &impl Subject, operations: u64) -> f64 {
+    let one_ns = per_op_ns(operations, || pairs(subject, 0, 0, operations));
+    let ready = Barrier::new(2);
+    let both = std::thread::scope(|scope| {
+        let threads = [0, 1].map(|cpu| {
+            let ready = &ready;
+            scope.spawn(move || {
+                ready.wait();
+                per_op_ns(operations, || pairs(subject, cpu, 0, operations))
+            })
+        });
+        threads.map(|thread| thread.join().expect("no panic"))
+    });
+    one_ns / both[0] + one_ns / both[1]
+}
+
+/// Wholly free blocks of 2 MiB, and how many of them can be allocated.
+pub struct Packing {
+    pub free_blocks: u64,
+    pub allocatable: u64,
+    pub refill_ns: f64,
+}
+
+fn packing<F: Fences>(frames: &Frames<'static, F>, refill_ns: f64) -> Packing {
+    let free_blocks =
+        frames.walk().filter(|view| view.free_frames() == 512 || view.cached.is_some()).count();
+    let block = Request::order(Order::BLOCK);
+    let allocatable = (0..).take_while(|_| frames.alloc(CpuIndex(0), &block).is_ok()).count();
+    Packing { free_blocks: free_blocks as u64, allocatable: allocatable as u64, refill_ns }
+}
+
+/// F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which a random
+/// tenth is freed and allocated again.
+pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
+    let cpu = CpuIndex(0);
+    let mut held: Vec<Frame> = std::iter::from_fn(|| frames.alloc_frame(cpu).ok()).collect();
+    let mut random = Random(0xf1);
+    random.shuffle(&mut held);
+    let half = held.split_off(held.len() / 2);
+    half.iter().for_each(|&frame| frames.free_frame(cpu, frame).expect("it was handed out"));
+    let tenth = held.len() / 10;
+    let ns = per_op_ns(47 * tenth as u64, || {
+        for _ in 0..47 {
+            for _ in 0..tenth {
+                let last = held.len() - 1;
+                held.swap(random.below(last + 1), last);
+                frames.free_frame(cpu, held.pop().expect("not empty")).expect("handed out");
+            }
+            held.extend((0..tenth).map_while(|_| frames.alloc_frame(cpu).ok()));
+        }
+    });
+    packing(frames, ns)
+}
+
+/// F2 of NOTES.md: grow to half of memory, then so many random replacements.
+pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -> Packing {
+    let cpu = CpuIndex(0);
+    let half = frames.node_info(NodeIndex(0)).managed / 2;
+    let mut held: Vec<Frame> = (0..half).map_while(|_| frames.alloc_frame(cpu).ok()).collect();
+    let mut random = Random(0xf2);
+    let ns = per_op_ns(replacements, || {
+        for _ in 0..replacements {
+            let at = random.below(held.len());
+            frames.free_frame(cpu, held[at]).expect("it was handed out");
+            held[at] = frames.alloc_frame(cpu).expect("half is free");
+        }
+    });
+    packing(frames, ns)
+}
