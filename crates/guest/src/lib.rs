@@ -1,0 +1,1 @@
+//! NUMA guests on any machine: QEMU arguments, images, pinning, results.
