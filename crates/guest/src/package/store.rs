@@ -38,7 +38,7 @@ pub fn ensure_unpacked(
         return Ok(known);
     }
     let archive = Archive::host();
-    let records = closure(&archive, name)?;
+    let records = closure(&archive, &[name])?;
     let mut trees = Vec::new();
     for record in &records {
         trees.push(unpack(cache, &archive, record, note)?);
@@ -112,11 +112,18 @@ pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageErr
     Ok(())
 }
 
-/// The package first, then what it needs that the host has not installed.
-fn closure(archive: &Archive, name: &str) -> Result<Vec<PackageRecord>, PackageError> {
+/// The named packages first, installed or not, then what they need that the
+/// host has not installed.
+pub(crate) fn closure(
+    archive: &Archive,
+    names: &[&str],
+) -> Result<Vec<PackageRecord>, PackageError> {
     let installed = installed()?;
-    let mut records = vec![archive.record(name)?];
-    let mut seen: BTreeSet<String> = [name.to_owned()].into();
+    let mut records = Vec::new();
+    for name in names {
+        records.push(archive.record(name)?);
+    }
+    let mut seen: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
     let mut next = 0;
     while next < records.len() {
         let level = &records[next..];
