@@ -1,0 +1,146 @@
+//! Emulated nodes as people type them: `4`, `2U`, `1G,1G,2G,0`.
+
+use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, EmulationSpec};
+
+use crate::size::{SizeError, format_bytes, parse_bytes};
+
+/// Why a text says nothing about emulated nodes.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EmulationTextError {
+    /// An item of a list of nodes is no size.
+    #[error(
+        "`{item}` in `{text}` is no node: expected a size with its unit, such as 1G, 0 for \
+             no memory, and :COUNT behind it for a number of cpus (4 alone is four equal nodes, \
+             2U splits every node in two)"
+    )]
+    Node {
+        /// The whole text.
+        text: String,
+        /// The item.
+        item: String,
+    },
+    /// A size in a list of nodes is out of range.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// A value of a distance table is no number from 0 to 255.
+    #[error(
+        "`{item}` in the distance table `{text}` is no distance: expected 10 to 255, rows \
+             parted by `;`, such as 10,20;20,10"
+    )]
+    Distance {
+        /// The whole text.
+        text: String,
+        /// The value.
+        item: String,
+    },
+    /// The rows of a distance table do not make a square.
+    #[error("distance table: {0}")]
+    Table(#[from] DistanceError),
+}
+
+/// Reads which nodes to emulate:
+///
+/// - `4`: four nodes with equal parts of the machine;
+/// - `2U`: every physical node split in two;
+/// - `1G,1G,2G,0`: nodes with this much memory, the last with none;
+/// - `1G:4,1G:4,2G:0`: the same with their numbers of cpus; where one is missing
+///   the node gets an even part of the cpus that are left.
+///
+/// # Errors
+/// [`EmulationTextError::Node`] and [`EmulationTextError::Size`], quoting the item.
+pub fn parse_nodes(text: &str) -> Result<EmulatedNodes, EmulationTextError> {
+    let trimmed = text.trim();
+    if let Ok(nodes) = trimmed.parse() {
+        return Ok(EmulatedNodes::Equal(nodes));
+    }
+    if let Some(Ok(ways)) = trimmed.strip_suffix(['U', 'u']).map(str::parse) {
+        return Ok(EmulatedNodes::Split(ways));
+    }
+    let nodes: Result<_, _> = trimmed
+        .split(',')
+        .map(|item| parse_node(item.trim(), text))
+        .collect();
+    Ok(EmulatedNodes::Listed(nodes?))
+}
+
+/// Reads a distance table: rows parted by `;`, values by `,` or blanks.
+///
+/// # Errors
+/// [`EmulationTextError::Distance`] and [`EmulationTextError::Table`].
+pub fn parse_distances(text: &str) -> Result<Distances, EmulationTextError> {
+    let value = |item: &str| {
+        let malformed = || EmulationTextError::Distance {
+            text: text.to_owned(),
+            item: item.to_owned(),
+        };
+        let value = item.parse::<u8>().map_err(|_| malformed())?;
+        if value < numalab_topology::LOCAL_DISTANCE {
+            return Err(malformed());
+        }
+        Ok(value)
+    };
+    let mut rows = Vec::new();
+    for row in text.trim().trim_end_matches(';').split(';') {
+        let items = row
+            .split([',', ' ', '\t', '\n'])
+            .filter(|item| !item.is_empty());
+        rows.push(items.map(value).collect::<Result<Vec<u8>, _>>()?);
+    }
+    Ok(Distances::from_rows(&rows)?)
+}
+
+/// Reads nodes and, if given, their distance table.
+///
+/// # Errors
+/// As [`parse_nodes`] and [`parse_distances`].
+pub fn parse(nodes: &str, distances: Option<&str>) -> Result<EmulationSpec, EmulationTextError> {
+    Ok(EmulationSpec {
+        nodes: parse_nodes(nodes)?,
+        distances: distances.map(parse_distances).transpose()?,
+    })
+}
+
+/// Writes which nodes to emulate, so that [`parse_nodes`] reads the same.
+#[must_use]
+pub fn format_nodes(nodes: &EmulatedNodes) -> String {
+    match nodes {
+        EmulatedNodes::Equal(count) => count.to_string(),
+        EmulatedNodes::Split(ways) => format!("{ways}U"),
+        EmulatedNodes::Listed(nodes) => {
+            let node = |node: &EmulatedNode| {
+                let size = match format_bytes(node.memory_bytes) {
+                    size if node.memory_bytes > 0
+                        && size.ends_with(|end: char| end.is_ascii_digit()) =>
+                    {
+                        size + "B"
+                    }
+                    size => size,
+                };
+                let cpus = node.cpus.map(|cpus| format!(":{cpus}")).unwrap_or_default();
+                // A lone `0` would read as no nodes at all.
+                size + &cpus
+            };
+            nodes.iter().map(node).collect::<Vec<_>>().join(",")
+        }
+    }
+}
+
+fn parse_node(item: &str, text: &str) -> Result<EmulatedNode, EmulationTextError> {
+    let malformed = || EmulationTextError::Node {
+        text: text.to_owned(),
+        item: item.to_owned(),
+    };
+    let (size, cpus) = match item.split_once(':') {
+        Some((size, cpus)) => (size, Some(cpus.parse().map_err(|_| malformed())?)),
+        None => (item, None),
+    };
+    let bare = size.bytes().all(|byte| byte.is_ascii_digit());
+    if bare && size.parse() != Ok(0u64) {
+        return Err(malformed());
+    }
+    let memory_bytes = parse_bytes(size).map_err(|error| match error {
+        SizeError::Form { .. } => malformed(),
+        error => error.into(),
+    })?;
+    Ok(EmulatedNode { memory_bytes, cpus })
+}

@@ -1,0 +1,389 @@
+//! Reading `lstopo` XML.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_topology::{
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Id, IdSet, MAX_ID, Machine, MemorySideCache, NodeId,
+    NodeSet,
+};
+use roxmltree::{Document, Node as Element, ParsingOptions};
+
+use super::{FORMAT, bitmap, distances};
+use crate::assembly::Assembly;
+use crate::error::ReadError;
+use crate::reading::{Findings, Reading};
+
+/// More elements than any machine has: a bound on what a text may cost.
+const MAX_ELEMENTS: u32 = 2_000_000;
+
+/// Reads what `lstopo --of xml` writes, in the format of hwloc 1, 2 or 3.
+///
+/// # Errors
+/// [`ReadError::Markup`] if the text is no XML, [`ReadError::Syntax`] for an attribute
+/// of another form, [`ReadError::Absent`] if it holds no topology or no cpu.
+pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
+    let options = ParsingOptions {
+        allow_dtd: true,
+        nodes_limit: MAX_ELEMENTS,
+        ..ParsingOptions::default()
+    };
+    let document =
+        Document::parse_with_options(text, options).map_err(|error| ReadError::Markup {
+            format: FORMAT,
+            message: error.to_string(),
+        })?;
+    let root = document.root_element();
+    if !root.has_tag_name("topology") {
+        let what = "`topology` element";
+        return Err(ReadError::Absent {
+            format: FORMAT,
+            what,
+        });
+    }
+    let objects = Objects::collect(root);
+    let mut reader = Reader {
+        objects,
+        assembly: Assembly::default(),
+        findings: Findings::default(),
+    };
+    reader.read(root)
+}
+
+/// The objects of the tree by what they are, in order of the document.
+#[derive(Default)]
+struct Objects<'a> {
+    machine: Option<Element<'a, 'a>>,
+    packages: Vec<Element<'a, 'a>>,
+    cores: Vec<Element<'a, 'a>>,
+    cpus: Vec<Element<'a, 'a>>,
+    nodes: Vec<Element<'a, 'a>>,
+    caches: Vec<(u8, CacheKind, Element<'a, 'a>)>,
+}
+
+impl<'a> Objects<'a> {
+    fn collect(root: Element<'a, 'a>) -> Self {
+        let mut objects = Self::default();
+        for element in root
+            .descendants()
+            .filter(|element| element.has_tag_name("object"))
+        {
+            match element.attribute("type").unwrap_or_default() {
+                "Machine" => objects.machine = objects.machine.or(Some(element)),
+                "Package" | "Socket" => objects.packages.push(element),
+                "Core" => objects.cores.push(element),
+                "PU" => objects.cpus.push(element),
+                "NUMANode" => objects.nodes.push(element),
+                _ => {
+                    if let Some((level, kind)) = cache_of(element) {
+                        objects.caches.push((level, kind, element));
+                    }
+                }
+            }
+        }
+        objects
+    }
+}
+
+struct Reader<'a> {
+    objects: Objects<'a>,
+    assembly: Assembly,
+    findings: Findings,
+}
+
+impl<'a> Reader<'a> {
+    fn read(&mut self, root: Element<'a, 'a>) -> Result<Reading, ReadError> {
+        self.cpus()?;
+        self.nodes()?;
+        self.number_packages()?;
+        let cores = self.sets(&self.objects.cores)?;
+        self.number(cores, |cpu, number| cpu.core = Some(number));
+        self.number_threads()?;
+        let l3 = self
+            .objects
+            .caches
+            .iter()
+            .filter(|(level, kind, _)| (*level, *kind) == (3, CacheKind::Unified));
+        let l3: Vec<Element<'a, 'a>> = l3.map(|&(_, _, element)| element).collect();
+        let l3 = self.sets(&l3)?;
+        self.number(l3, |cpu, number| cpu.l3_group = Some(number));
+        let caches = self.caches()?;
+        let allowed = self.allowed()?;
+        let mut machine = std::mem::take(&mut self.assembly).finish();
+        machine.caches = caches;
+        machine.allowed = allowed;
+        distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
+        self.hide_cpus(&mut machine)?;
+        let findings = std::mem::take(&mut self.findings).0;
+        Ok(Reading {
+            value: machine,
+            findings,
+        })
+    }
+
+    fn cpus(&mut self) -> Result<(), ReadError> {
+        for element in &self.objects.cpus {
+            self.assembly.cpu(CpuId(os_index(*element)?));
+        }
+        if self.objects.cpus.is_empty() {
+            let what = "`PU` object";
+            return Err(ReadError::Absent {
+                format: FORMAT,
+                what,
+            });
+        }
+        Ok(())
+    }
+
+    /// Places every cpu on the node with the smallest set that holds it, of
+    /// equal ones on that with the smallest number: the others are memory beside it.
+    fn nodes(&mut self) -> Result<(), ReadError> {
+        let mut sets: Vec<(usize, NodeId, CpuSet)> = Vec::new();
+        for element in self.objects.nodes.clone() {
+            let id = NodeId(os_index(element)?);
+            let node = self.assembly.node(id);
+            if let Some(bytes) = element.attribute("local_memory") {
+                node.memory_bytes = number(element, "local_memory", bytes)?;
+            }
+            node.memory_side_caches = memory_side_caches(element)?;
+            let set: CpuSet = match set(element, "complete_cpuset")? {
+                Some(set) => set,
+                None => set_or_empty(element, "cpuset")?,
+            };
+            sets.push((set.len(), id, set));
+        }
+        sets.sort();
+        let mut placed = BTreeSet::new();
+        for (_, node, set) in sets {
+            for cpu in set.iter() {
+                if self.assembly.has_cpu(cpu) && placed.insert(cpu) {
+                    self.assembly.cpu(cpu).node = Some(node);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Packages keep their numbers if these are there and differ.
+    fn number_packages(&mut self) -> Result<(), ReadError> {
+        let mut numbers = BTreeMap::new();
+        for element in &self.objects.packages {
+            let number = element
+                .attribute("os_index")
+                .and_then(|text| text.parse::<u32>().ok());
+            if let Some(number) = number {
+                numbers.insert(number, *element);
+            }
+        }
+        if numbers.len() < self.objects.packages.len() {
+            let sets = self.sets(&self.objects.packages)?;
+            self.number(sets, |cpu, number| cpu.package = Some(number));
+            return Ok(());
+        }
+        for (number, element) in numbers {
+            for cpu in set_or_empty::<CpuId>(element, "cpuset")?.iter() {
+                if self.assembly.has_cpu(cpu) {
+                    self.assembly.cpu(cpu).package = Some(number);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The sets of these objects that hold a known cpu, by smallest cpu.
+    fn sets(&self, elements: &[Element<'a, 'a>]) -> Result<Vec<CpuSet>, ReadError> {
+        let mut sets = Vec::new();
+        for element in elements {
+            let set = set_or_empty::<CpuId>(*element, "cpuset")?;
+            let known: CpuSet = set
+                .iter()
+                .filter(|&cpu| self.assembly.has_cpu(cpu))
+                .collect();
+            if !known.is_empty() {
+                sets.push(known);
+            }
+        }
+        sets.sort_by_key(CpuSet::first);
+        Ok(sets)
+    }
+
+    fn number(&mut self, sets: Vec<CpuSet>, assign: impl Fn(&mut numalab_topology::Cpu, u32)) {
+        for (number, set) in (0u32..).zip(sets) {
+            for cpu in set.iter() {
+                assign(self.assembly.cpu(cpu), number);
+            }
+        }
+    }
+
+    fn number_threads(&mut self) -> Result<(), ReadError> {
+        for set in self.sets(&self.objects.cores)? {
+            for (thread, cpu) in (0u32..).zip(set.iter()) {
+                self.assembly.cpu(cpu).thread = thread;
+            }
+        }
+        Ok(())
+    }
+
+    fn caches(&self) -> Result<Vec<Cache>, ReadError> {
+        let mut caches = Vec::new();
+        for &(level, kind, element) in &self.objects.caches {
+            let cpus: CpuSet = set_or_empty(element, "cpuset")?;
+            if cpus.is_empty() {
+                continue;
+            }
+            caches.push(Cache {
+                level,
+                kind,
+                size_bytes: positive(element, "cache_size")?,
+                line_bytes: positive(element, "cache_linesize")?,
+                ways: positive(element, "cache_associativity")?,
+                cpus,
+            });
+        }
+        caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
+        Ok(caches)
+    }
+
+    /// What the process may use, if that is less than everything shown.
+    fn allowed(&self) -> Result<Option<Allowed>, ReadError> {
+        let Some(machine) = self.objects.machine else {
+            return Ok(None);
+        };
+        let shown: CpuSet = self
+            .objects
+            .cpus
+            .iter()
+            .map(|element| os_index(*element).map(CpuId))
+            .collect::<Result<_, _>>()?;
+        let nodes: NodeSet = self.assembly.node_ids().into_iter().collect();
+        let cpus = set(machine, "allowed_cpuset")?.unwrap_or_else(|| shown.clone());
+        let memory_nodes = set(machine, "allowed_nodeset")?.unwrap_or_else(|| nodes.clone());
+        let everything = shown.is_subset(&cpus) && nodes.is_subset(&memory_nodes);
+        Ok((!everything).then_some(Allowed { cpus, memory_nodes }))
+    }
+
+    /// Adds the cpus that the machine has, but the tree does not show.
+    fn hide_cpus(&mut self, machine: &mut Machine) -> Result<(), ReadError> {
+        let Some(element) = self.objects.machine else {
+            return Ok(());
+        };
+        let complete: CpuSet = set_or_empty(element, "complete_cpuset")?;
+        let shown: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
+        let hidden = complete.difference(&shown);
+        if hidden.is_empty() {
+            return Ok(());
+        }
+        let message = format!("cpus {hidden} are offline or not allowed, and shown as offline");
+        self.findings.note("cpus-hidden", place(element), message);
+        machine
+            .cpus
+            .extend(hidden.iter().map(|id| numalab_topology::Cpu {
+                id,
+                ..numalab_topology::Cpu::default()
+            }));
+        machine.cpus.sort_by_key(|cpu| cpu.id);
+        Ok(())
+    }
+}
+
+/// Level and kind of a cache in front of cpus; `None` for anything else.
+fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
+    let kind = element.attribute("type")?;
+    let level = match kind {
+        "Cache" => element.attribute("depth")?,
+        _ => kind
+            .strip_prefix('L')?
+            .strip_suffix("Cache")?
+            .trim_end_matches('i'),
+    };
+    if element.attribute("subtype") == Some("MemorySideCache") {
+        return None;
+    }
+    let kind = match element.attribute("cache_type") {
+        Some("1") => CacheKind::Data,
+        Some("2") => CacheKind::Instruction,
+        _ => CacheKind::Unified,
+    };
+    Some((level.parse().ok()?, kind))
+}
+
+/// The memory-side caches around a node, nearest to the cpus first.
+fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
+    let around: Vec<_> = node
+        .ancestors()
+        .skip(1)
+        .take_while(|element| element.attribute("type") == Some("MemCache"))
+        .collect();
+    let mut caches = Vec::new();
+    for (level, element) in (1u8..).zip(around) {
+        caches.push(MemorySideCache {
+            level,
+            size_bytes: positive(element, "cache_size")?.unwrap_or_default(),
+            line_bytes: positive(element, "cache_linesize")?,
+            ways: positive(element, "cache_associativity")?,
+        });
+    }
+    caches.reverse();
+    Ok(caches)
+}
+
+/// The line of an element, for messages.
+fn line(element: Element<'_, '_>) -> usize {
+    let position = element.document().text_pos_at(element.range().start);
+    usize::try_from(position.row).unwrap_or(usize::MAX)
+}
+
+fn place(element: Element<'_, '_>) -> String {
+    format!("line {}", line(element))
+}
+
+pub(super) fn malformed(element: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
+    ReadError::Syntax {
+        format: FORMAT,
+        line: line(element),
+        found: found.to_owned(),
+        expected: expected.to_owned(),
+    }
+}
+
+pub(super) fn os_index(element: Element<'_, '_>) -> Result<u32, ReadError> {
+    let text = element.attribute("os_index").unwrap_or_default();
+    let index = text.parse().ok().filter(|&index| index <= MAX_ID);
+    index.ok_or_else(|| malformed(element, text, "an os_index"))
+}
+
+fn number(element: Element<'_, '_>, name: &str, text: &str) -> Result<u64, ReadError> {
+    text.trim()
+        .parse()
+        .map_err(|_| malformed(element, text, &format!("a number for {name}")))
+}
+
+/// A number that hwloc gives as 0 or -1 where it has none.
+fn positive<T: TryFrom<i64>>(element: Element<'_, '_>, name: &str) -> Result<Option<T>, ReadError> {
+    let Some(text) = element.attribute(name) else {
+        return Ok(None);
+    };
+    let value: i64 = text
+        .trim()
+        .parse()
+        .map_err(|_| malformed(element, text, &format!("a number for {name}")))?;
+    if value <= 0 {
+        return Ok(None);
+    }
+    let value = T::try_from(value);
+    value
+        .map(Some)
+        .map_err(|_| malformed(element, text, &format!("a smaller {name}")))
+}
+
+fn set<I: Id>(element: Element<'_, '_>, name: &str) -> Result<Option<IdSet<I>>, ReadError> {
+    let Some(text) = element.attribute(name) else {
+        return Ok(None);
+    };
+    let set = bitmap::read(text);
+    set.map(Some)
+        .ok_or_else(|| malformed(element, text, &format!("a finite set for {name}")))
+}
+
+fn set_or_empty<I: Id>(element: Element<'_, '_>, name: &str) -> Result<IdSet<I>, ReadError> {
+    Ok(set(element, name)?.unwrap_or_default())
+}

@@ -1,0 +1,327 @@
+//! Writing `lstopo` XML.
+
+use std::fmt::Display;
+
+use numalab_topology::{Cache, CacheKind, CpuSet, Machine, Node, NodeId, NodeSet};
+
+use super::bitmap;
+use super::tree::{CacheOrder, Kind, Object, Tree};
+use crate::error::WriteError;
+use crate::xml_text::XmlText;
+
+/// Whose format is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum XmlVersion {
+    /// hwloc 1.x: nodes are levels of the tree.
+    V1,
+    /// hwloc 2.x, which hwloc 3 reads too: nodes are attached to the tree.
+    #[default]
+    V2,
+}
+
+/// Writes a machine so that `lstopo --input FILE.xml` shows it.
+///
+/// # Errors
+/// [`WriteError::Inexpressible`] if packages, caches, nodes and cores do not nest: hwloc
+/// only knows trees.
+pub fn write_xml(machine: &Machine, version: XmlVersion) -> Result<String, WriteError> {
+    let tree = Tree::build(machine, version == XmlVersion::V1)?;
+    let mut writer = Writer {
+        machine,
+        version,
+        tree: &tree,
+        xml: XmlText::default(),
+        objects_written: 0,
+    };
+    writer.document();
+    Ok(writer.xml.finish())
+}
+
+type Attribute = (&'static str, String);
+
+struct Writer<'m> {
+    machine: &'m Machine,
+    version: XmlVersion,
+    tree: &'m Tree,
+    xml: XmlText,
+    /// Objects written, which numbers them (`gp_index`).
+    objects_written: u64,
+}
+
+impl Writer<'_> {
+    fn document(&mut self) {
+        self.xml.line(r#"<?xml version="1.0" encoding="UTF-8"?>"#);
+        match self.version {
+            XmlVersion::V1 => {
+                self.xml.line(r#"<!DOCTYPE topology SYSTEM "hwloc.dtd">"#);
+                self.xml.open("topology", &[]);
+            }
+            XmlVersion::V2 => {
+                self.xml.line(r#"<!DOCTYPE topology SYSTEM "hwloc2.dtd">"#);
+                self.xml.open("topology", &[("version", &"2.0")]);
+            }
+        }
+        self.object(0);
+        if self.version == XmlVersion::V2 {
+            self.distances_v2();
+        }
+        self.xml.close();
+    }
+
+    /// Writes an object with everything below it.
+    fn object(&mut self, index: usize) {
+        let object = &self.tree.objects[index];
+        let nodes = self.tree.nodes_around(index);
+        if self.version == XmlVersion::V1 && object.kind == Kind::Group {
+            self.node_level(object);
+            return;
+        }
+        let (name, os_index) = self.name(object);
+        let mut attributes = vec![("type", name)];
+        attributes.extend(os_index.map(|number| ("os_index", number.to_string())));
+        attributes.extend(self.sets(&object.cpus, &nodes, object.kind == Kind::Machine));
+        attributes.extend(self.details(object));
+        self.open(&attributes);
+        if object.kind == Kind::Machine && self.version == XmlVersion::V1 {
+            self.distances_v1();
+        }
+        for &id in &object.nodes {
+            self.attached_node(id, object);
+        }
+        self.children(object);
+        self.xml.close();
+    }
+
+    fn children(&mut self, object: &Object) {
+        for &child in &object.children {
+            self.object(child);
+        }
+    }
+
+    /// The type of an object and the number the system gives it.
+    fn name(&self, object: &Object) -> (String, Option<u32>) {
+        let (name, number) = match &object.kind {
+            Kind::Machine => ("Machine", Some(0)),
+            Kind::Package(number) => ("Package", Some(*number)),
+            Kind::Group => ("Group", None),
+            Kind::Core(number) => ("Core", Some(*number)),
+            Kind::Pu(cpu) => ("PU", Some(cpu.0)),
+            Kind::Cache(_) if self.version == XmlVersion::V1 => ("Cache", None),
+            Kind::Cache(order) => {
+                let (level, kind) = self
+                    .cache(order)
+                    .map_or((3, CacheKind::Unified), |cache| (cache.level, cache.kind));
+                let letter = if kind == CacheKind::Instruction {
+                    "i"
+                } else {
+                    ""
+                };
+                return (format!("L{level}{letter}Cache"), None);
+            }
+        };
+        (name.to_owned(), number)
+    }
+
+    fn cache(&self, order: &CacheOrder) -> Option<&Cache> {
+        order.index.and_then(|index| self.machine.caches.get(index))
+    }
+
+    /// What only objects of this kind have.
+    fn details(&self, object: &Object) -> Vec<Attribute> {
+        let order = match &object.kind {
+            Kind::Group => return vec![("kind", "0".to_owned()), ("subkind", "0".to_owned())],
+            Kind::Cache(order) => order,
+            _ => return Vec::new(),
+        };
+        let cache = self.cache(order);
+        let number = |value: Option<u64>| value.unwrap_or_default().to_string();
+        let kind = match cache.map(|cache| cache.kind) {
+            None | Some(CacheKind::Unified) => "0",
+            Some(CacheKind::Data) => "1",
+            Some(CacheKind::Instruction) => "2",
+        };
+        vec![
+            (
+                "cache_size",
+                number(cache.and_then(|cache| cache.size_bytes)),
+            ),
+            ("depth", cache.map_or(3, |cache| cache.level).to_string()),
+            (
+                "cache_linesize",
+                number(cache.and_then(|cache| cache.line_bytes).map(u64::from)),
+            ),
+            (
+                "cache_associativity",
+                number(cache.and_then(|cache| cache.ways).map(u64::from)),
+            ),
+            ("cache_type", kind.to_owned()),
+        ]
+    }
+
+    /// The sets every object has; the machine's say what exists and is allowed too.
+    fn sets(&mut self, cpus: &CpuSet, nodes: &NodeSet, is_machine: bool) -> Vec<Attribute> {
+        let complete = if is_machine {
+            self.all_cpus()
+        } else {
+            cpus.clone()
+        };
+        let mut sets = vec![
+            ("cpuset", bitmap::write(cpus)),
+            ("complete_cpuset", bitmap::write(&complete)),
+        ];
+        let allowed = self.machine.allowed.as_ref().filter(|_| is_machine);
+        if is_machine || self.version == XmlVersion::V1 {
+            let cpus = allowed.map_or(cpus, |allowed| &allowed.cpus);
+            sets.push(("allowed_cpuset", bitmap::write(cpus)));
+        }
+        sets.push(("nodeset", bitmap::write(nodes)));
+        sets.push(("complete_nodeset", bitmap::write(nodes)));
+        if is_machine || self.version == XmlVersion::V1 {
+            let nodes = allowed.map_or(nodes, |allowed| &allowed.memory_nodes);
+            sets.push(("allowed_nodeset", bitmap::write(nodes)));
+        }
+        if self.version == XmlVersion::V2 {
+            self.objects_written += 1;
+            sets.push(("gp_index", self.objects_written.to_string()));
+        }
+        sets
+    }
+
+    fn all_cpus(&self) -> CpuSet {
+        self.machine.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// Version 1: a node that is a level of the tree.
+    fn node_level(&mut self, object: &Object) {
+        match object.nodes.split_first() {
+            None => self.children(object),
+            Some((&first, others)) => {
+                self.open_node(first, &object.cpus);
+                self.children(object);
+                self.xml.close();
+                // Memory beside the first node's: version 1 only knows it without cpus.
+                for &id in others {
+                    self.open_node(id, &CpuSet::new());
+                    self.xml.close();
+                }
+            }
+        }
+    }
+
+    fn attached_node(&mut self, id: NodeId, object: &Object) {
+        let has_cpus = self.version == XmlVersion::V2;
+        let cpus = if has_cpus {
+            object.cpus.clone()
+        } else {
+            CpuSet::new()
+        };
+        self.open_node(id, &cpus);
+        self.xml.close();
+    }
+
+    fn open_node(&mut self, id: NodeId, cpus: &CpuSet) {
+        let memory_bytes = self
+            .machine
+            .node(id)
+            .map_or(0, |node: &Node| node.memory_bytes);
+        let mut attributes = vec![
+            ("type", "NUMANode".to_owned()),
+            ("os_index", id.to_string()),
+        ];
+        attributes.extend(self.sets(cpus, &NodeSet::from_iter([id]), false));
+        attributes.push(("local_memory", memory_bytes.to_string()));
+        self.open(&attributes);
+    }
+
+    fn open(&mut self, attributes: &[Attribute]) {
+        let attributes: Vec<(&str, &dyn Display)> = attributes
+            .iter()
+            .map(|(name, value)| (*name, value as &dyn Display))
+            .collect();
+        self.xml.open("object", &attributes);
+    }
+
+    fn distances_v2(&mut self) {
+        let online = self.machine.nodes.iter().filter(|node| node.online);
+        let ids: Vec<NodeId> = online.map(|node| node.id).collect();
+        let Some(rows) = self.complete_distances(&ids) else {
+            return;
+        };
+        self.xml.open(
+            "distances2",
+            &[
+                ("type", &"NUMANode"),
+                ("nbobjs", &ids.len()),
+                ("kind", &5),
+                ("name", &"NUMALatency"),
+                ("indexing", &"os"),
+            ],
+        );
+        let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
+        self.numbers("indexes", &ids);
+        for row in rows {
+            let row: Vec<String> = row.iter().map(ToString::to_string).collect();
+            self.numbers("u64values", &row);
+        }
+        self.xml.close();
+    }
+
+    /// Numbers the way hwloc reads them: with the length of their text.
+    fn numbers(&mut self, name: &'static str, numbers: &[String]) {
+        let text: String = numbers.iter().map(|number| format!("{number} ")).collect();
+        self.xml.text(name, &[("length", &text.len())], &text);
+    }
+
+    fn distances_v1(&mut self) {
+        let order = self.nodes_in_order();
+        let Some(rows) = self.complete_distances(&order) else {
+            return;
+        };
+        let levels = self
+            .tree
+            .objects
+            .iter()
+            .filter(|object| !object.nodes.is_empty());
+        let relative_depth = levels
+            .map(|object| object.depth)
+            .max()
+            .unwrap_or_default()
+            .max(1);
+        self.xml.open(
+            "distances",
+            &[
+                ("nbobjs", &order.len()),
+                ("relative_depth", &relative_depth),
+                ("latency_base", &"10.000000"),
+            ],
+        );
+        for value in rows.iter().flatten() {
+            let ratio = format!("{}.{}00000", value / 10, value % 10);
+            self.xml.empty("latency", &[("value", &ratio)]);
+        }
+        self.xml.close();
+    }
+
+    /// The nodes in the order they are written, which version 1 numbers them by.
+    fn nodes_in_order(&self) -> Vec<NodeId> {
+        let mut order = Vec::new();
+        let mut left = vec![0];
+        while let Some(index) = left.pop() {
+            let object = &self.tree.objects[index];
+            order.extend(&object.nodes);
+            left.extend(object.children.iter().rev());
+        }
+        order
+    }
+
+    /// The distances between these nodes, if all are known.
+    fn complete_distances(&self, ids: &[NodeId]) -> Option<Vec<Vec<u8>>> {
+        let row = |&from: &NodeId| {
+            ids.iter()
+                .map(|&to| self.machine.distance(from, to))
+                .collect()
+        };
+        let rows: Vec<Vec<u8>> = ids.iter().map(row).collect::<Option<_>>()?;
+        (!rows.is_empty()).then_some(rows)
+    }
+}

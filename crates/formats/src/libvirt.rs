@@ -1,0 +1,173 @@
+//! libvirt: the elements of a domain that say which cpus and nodes a guest has.
+
+use std::fmt::Display;
+
+use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
+
+use crate::error::WriteError;
+use crate::guest::{Guest, HostPlacement};
+use crate::reading::{Findings, Written};
+use crate::xml_text::XmlText;
+
+const FORMAT: &str = "libvirt";
+const KIB_PER_MIB: u64 = 1024;
+
+/// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, to
+/// be put into a `<domain>`.
+///
+/// # Errors
+/// [`WriteError::Unknown`] without nodes, cpus or memory.
+pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
+    let mut findings = Findings::default();
+    let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    let mut xml = XmlText::default();
+    let memory_kib = guest.memory_mib() * KIB_PER_MIB;
+    xml.text("memory", &[("unit", &"KiB")], &memory_kib);
+    if let Some(bytes) = host.huge_page_bytes {
+        huge_pages(&guest, bytes, &mut xml);
+    }
+    vcpus(&guest, host, &mut xml);
+    if !host.nodes.is_empty() {
+        numa_tuning(&guest, host, &mut xml);
+    }
+    cpu(&guest, &mut xml);
+    Ok(Written {
+        output: xml.finish(),
+        losses: findings.0,
+    })
+}
+
+fn huge_pages(guest: &Guest, bytes: u64, xml: &mut XmlText) {
+    let with_memory = (0u32..)
+        .zip(&guest.nodes)
+        .filter(|(_, node)| node.memory_mib > 0);
+    let nodes: NodeSet = with_memory.map(|(index, _)| NodeId(index)).collect();
+    xml.open("memoryBacking", &[]);
+    xml.open("hugepages", &[]);
+    let size = bytes / 1024;
+    xml.empty(
+        "page",
+        &[("size", &size), ("unit", &"KiB"), ("nodeset", &nodes)],
+    );
+    xml.close();
+    xml.close();
+}
+
+fn vcpus(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
+    let count = guest.cpus.len();
+    if host.nodes.is_empty() {
+        xml.text("vcpu", &[("placement", &"static")], &count);
+        return;
+    }
+    let all: CpuSet = host
+        .nodes
+        .iter()
+        .flat_map(|node| node.cpus.iter())
+        .collect();
+    xml.text(
+        "vcpu",
+        &[("placement", &"static"), ("cpuset", &all)],
+        &count,
+    );
+    xml.open("cputune", &[]);
+    for (number, cpu) in guest.cpus.iter().enumerate() {
+        if let Some(node) = host.nodes.get(cpu.node) {
+            xml.empty("vcpupin", &[("vcpu", &number), ("cpuset", &node.cpus)]);
+        }
+    }
+    xml.close();
+}
+
+fn numa_tuning(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
+    let all: NodeSet = host.nodes.iter().map(|node| node.node).collect();
+    xml.open("numatune", &[]);
+    xml.empty("memory", &[("mode", &"strict"), ("nodeset", &all)]);
+    for (cell, (_, host)) in guest.nodes.iter().zip(&host.nodes).enumerate() {
+        let attributes: [(&str, &dyn Display); 3] = [
+            ("cellid", &cell),
+            ("mode", &"strict"),
+            ("nodeset", &host.node),
+        ];
+        xml.empty("memnode", &attributes);
+    }
+    xml.close();
+}
+
+fn cpu(guest: &Guest, xml: &mut XmlText) {
+    let shape = guest.shape;
+    xml.open("cpu", &[]);
+    xml.empty(
+        "topology",
+        &[
+            ("sockets", &shape.packages),
+            ("dies", &shape.l3_groups),
+            ("cores", &shape.cores),
+            ("threads", &shape.threads),
+        ],
+    );
+    xml.open("numa", &[]);
+    for (id, node) in guest.nodes.iter().enumerate() {
+        let memory_kib = node.memory_mib * KIB_PER_MIB;
+        let mut attributes: Vec<(&str, &dyn Display)> = vec![("id", &id)];
+        if !node.cpus.is_empty() {
+            attributes.push(("cpus", &node.cpus));
+        }
+        attributes.extend([("memory", &memory_kib as &dyn Display), ("unit", &"KiB")]);
+        xml.open("cell", &attributes);
+        xml.open("distances", &[]);
+        for (to, distance) in node.distances.iter().enumerate() {
+            xml.empty("sibling", &[("id", &to), ("value", distance)]);
+        }
+        xml.close();
+        xml.close();
+    }
+    if !guest.access.is_empty() {
+        interconnects(guest, xml);
+    }
+    xml.close();
+    xml.close();
+}
+
+/// Latencies in nanoseconds and bandwidths in KiB per second.
+fn interconnects(guest: &Guest, xml: &mut XmlText) {
+    xml.open("interconnects", &[]);
+    for ((initiator, target), access) in &guest.access {
+        let latencies = [
+            ("read", access.read_latency_ps),
+            ("write", access.write_latency_ps),
+        ];
+        for (kind, ps) in latencies {
+            let Some(ns) = ps
+                .map(|ps| ps.saturating_add(500) / 1000)
+                .filter(|&ns| ns > 0)
+            else {
+                continue;
+            };
+            let pair: [(&str, &dyn Display); 4] = [
+                ("initiator", initiator),
+                ("target", target),
+                ("type", &kind),
+                ("value", &ns),
+            ];
+            xml.empty("latency", &pair);
+        }
+        let bandwidths = [
+            ("read", access.read_bandwidth_mb_per_s),
+            ("write", access.write_bandwidth_mb_per_s),
+        ];
+        for (kind, mb) in bandwidths {
+            let Some(kib) = mb.filter(|&mb| mb > 0).map(|mb| mb.saturating_mul(1024)) else {
+                continue;
+            };
+            let pair: [(&str, &dyn Display); 5] = [
+                ("initiator", initiator),
+                ("target", target),
+                ("type", &kind),
+                ("value", &kib),
+                ("unit", &"KiB"),
+            ];
+            xml.empty("bandwidth", &pair);
+        }
+    }
+    xml.close();
+}

@@ -1,0 +1,240 @@
+//! What `lscpu` prints.
+//!
+//! It carries the online cpus of every node and, by count only, threads, cores,
+//! packages and caches; memory and distances it does not tell.
+
+mod lines;
+
+use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine};
+
+use crate::assembly::Assembly;
+use crate::error::ReadError;
+use crate::reading::{Findings, Reading};
+use lines::{CacheLine, Lines};
+
+/// Reads the output of `lscpu`. What is counted but not listed is laid out as
+/// Linux numbers it on x86: within a node all first threads come before all second
+/// ones, and cores, L3 groups and packages are contiguous in order of node.
+///
+/// # Errors
+/// [`ReadError::Syntax`] for a damaged list of cpus, [`ReadError::Absent`] if no cpu
+/// is listed.
+pub fn read(text: &str) -> Result<Reading, ReadError> {
+    read_with_l3_groups(text, None)
+}
+
+/// As [`read`], with a known number of L3 groups in each node.
+pub(crate) fn read_with_l3_groups(
+    text: &str,
+    groups_per_node: Option<u32>,
+) -> Result<Reading, ReadError> {
+    let lines = Lines::read(text)?;
+    let mut findings = Findings::default();
+    let mut machine = place_cpus(&lines, &mut findings);
+    let cores = number_cores(&lines, &mut machine, &mut findings);
+    number_packages(&lines, &cores, &mut machine, &mut findings);
+    number_l3_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
+    for line in &lines.caches {
+        add_caches(line, &cores, &mut machine, &mut findings);
+    }
+    Ok(Reading {
+        value: machine,
+        findings: findings.0,
+    })
+}
+
+fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {
+    let mut assembly = Assembly::default();
+    for (node, cpus) in &lines.nodes {
+        assembly.node(*node);
+        for cpu in cpus.iter() {
+            assembly.place(cpu, *node, &format!("node {node}"), findings);
+        }
+    }
+    for cpu in lines.online.iter() {
+        assembly.cpu(cpu);
+    }
+    for cpu in lines.offline.iter() {
+        assembly.cpu(cpu).online = false;
+    }
+    if lines.nodes.is_empty() {
+        let message = "no node is listed".to_owned();
+        findings.warning("nodes-missing", "lscpu".to_owned(), message);
+    }
+    let machine = assembly.finish();
+    if let Some(announced) = lines
+        .node_count
+        .filter(|&count| count != machine.nodes.len())
+    {
+        let message = format!(
+            "{announced} nodes are announced, {} listed",
+            machine.nodes.len()
+        );
+        findings.warning("nodes-announced", "NUMA node(s)".to_owned(), message);
+    }
+    machine
+}
+
+/// Numbers the cores in order of node; the result lists the cpus of each.
+fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
+    let threads = lines.threads_per_core.unwrap_or(1).max(1);
+    let online = machine.online_cpus();
+    let mut sets: Vec<CpuSet> = machine
+        .nodes
+        .iter()
+        .map(|node| node.cpus.intersection(&online))
+        .collect();
+    if sets.is_empty() {
+        sets.push(online);
+    }
+    let mut cores = Vec::new();
+    for set in sets {
+        let cpus: Vec<CpuId> = set.iter().collect();
+        if !cpus.len().is_multiple_of(threads) {
+            let message = format!(
+                "{} cpus are no whole cores of {threads} threads",
+                cpus.len()
+            );
+            findings.warning("cores-unknown", format!("cpus {set}"), message);
+            continue;
+        }
+        let count = cpus.len() / threads;
+        cores.extend((0..count).map(|core| {
+            let siblings = (0..threads).map(|thread| cpus[core + thread * count]);
+            siblings.collect::<Vec<CpuId>>()
+        }));
+    }
+    for (number, core) in (0u32..).zip(&cores) {
+        for (thread, &id) in (0u32..).zip(core) {
+            edit(machine, id, |cpu| {
+                (cpu.core, cpu.thread) = (Some(number), thread);
+            });
+        }
+    }
+    cores
+}
+
+fn number_packages(
+    lines: &Lines,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+    findings: &mut Findings,
+) {
+    let Some(packages) = lines.packages.filter(|&packages| packages > 0) else {
+        return;
+    };
+    let nodes = machine.nodes.len().max(1);
+    let whole = nodes.is_multiple_of(packages) || packages.is_multiple_of(nodes);
+    if !whole || !cores.len().is_multiple_of(packages) {
+        let message = format!(
+            "{packages} packages do not divide {nodes} nodes and {} cores",
+            cores.len()
+        );
+        findings.warning("packages-unknown", "Socket(s)".to_owned(), message);
+        return;
+    }
+    for (package, core) in numbered(cores, packages) {
+        for &id in core {
+            edit(machine, id, |cpu| cpu.package = Some(package));
+        }
+    }
+}
+
+fn number_l3_groups(
+    lines: &Lines,
+    per_node: Option<u32>,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+    findings: &mut Findings,
+) {
+    let reported = lines
+        .caches
+        .iter()
+        .find(|cache| cache.level == 3)
+        .and_then(|cache| cache.instances);
+    let told =
+        per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * machine.nodes.len());
+    if let Some((told, reported)) = told
+        .zip(reported)
+        .filter(|(told, reported)| told != reported)
+    {
+        let message =
+            format!("{told} L3 groups are told, lscpu reports {reported}; told ones used");
+        findings.warning("l3-groups-differ", "L3".to_owned(), message);
+    }
+    let Some(groups) = told.or(reported).filter(|&groups| groups > 0) else {
+        return;
+    };
+    if !cores.len().is_multiple_of(groups) {
+        let message = format!("{groups} L3 groups do not divide {} cores", cores.len());
+        findings.warning("l3-groups-unknown", "L3".to_owned(), message);
+        return;
+    }
+    for (group, core) in numbered(cores, groups) {
+        for &id in core {
+            edit(machine, id, |cpu| cpu.l3_group = Some(group));
+        }
+    }
+}
+
+/// Adds the caches of one line: one for each instance, cores dealt out in order.
+fn add_caches(
+    line: &CacheLine,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+    findings: &mut Findings,
+) {
+    let instances = match line.instances {
+        Some(instances) => instances,
+        // Older versions give the size of one instance, and no number.
+        None if line.level < 3 => cores.len(),
+        None => machine.packages().len(),
+    };
+    if instances == 0 || !cores.len().is_multiple_of(instances) {
+        let message = format!("{instances} instances do not divide {} cores", cores.len());
+        findings.warning("caches-unknown", line.name.clone(), message);
+        return;
+    }
+    let divisor = if line.instances.is_some() {
+        instances
+    } else {
+        1
+    };
+    let size_bytes = line.size_bytes / u64::try_from(divisor).unwrap_or(1);
+    for part in cores.chunks(cores.len() / instances) {
+        machine.caches.push(Cache {
+            level: line.level,
+            kind: line.kind,
+            size_bytes: Some(size_bytes),
+            line_bytes: None,
+            ways: None,
+            cpus: part.iter().flatten().copied().collect(),
+        });
+    }
+}
+
+/// Cores dealt evenly to `parts` numbered parts, in order.
+fn numbered(cores: &[Vec<CpuId>], parts: usize) -> impl Iterator<Item = (u32, &Vec<CpuId>)> {
+    let chunks = cores.chunks((cores.len() / parts).max(1));
+    (0u32..)
+        .zip(chunks)
+        .flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
+}
+
+/// Changes the cpu with this id.
+fn edit(machine: &mut Machine, id: CpuId, change: impl FnOnce(&mut Cpu)) {
+    if let Ok(index) = machine.cpus.binary_search_by_key(&id, |cpu| cpu.id) {
+        change(&mut machine.cpus[index]);
+    }
+}
+
+impl CacheLine {
+    /// The kind that a name such as `L1d` means.
+    fn kind_of(name: &str) -> CacheKind {
+        match name.as_bytes().last() {
+            Some(b'd') => CacheKind::Data,
+            Some(b'i') => CacheKind::Instruction,
+            _ => CacheKind::Unified,
+        }
+    }
+}

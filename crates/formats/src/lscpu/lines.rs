@@ -1,0 +1,113 @@
+//! The lines of `lscpu` that say something about the topology.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{CacheKind, CpuSet, MAX_ID, NodeId};
+
+use crate::error::ReadError;
+use crate::size::parse_bytes;
+
+const FORMAT: &str = "lscpu output";
+
+/// What the lines say; of a key given twice the first counts.
+#[derive(Debug, Default)]
+pub(super) struct Lines {
+    pub(super) online: CpuSet,
+    pub(super) offline: CpuSet,
+    pub(super) threads_per_core: Option<usize>,
+    pub(super) packages: Option<usize>,
+    pub(super) node_count: Option<usize>,
+    pub(super) nodes: BTreeMap<NodeId, CpuSet>,
+    pub(super) caches: Vec<CacheLine>,
+}
+
+/// A line such as `L3 cache: 512 MiB (16 instances)`.
+#[derive(Debug)]
+pub(super) struct CacheLine {
+    /// `L1d`, `L2`.
+    pub(super) name: String,
+    pub(super) level: u8,
+    pub(super) kind: CacheKind,
+    /// Of all instances if their number is given, else of one.
+    pub(super) size_bytes: u64,
+    pub(super) instances: Option<usize>,
+}
+
+impl Lines {
+    pub(super) fn read(text: &str) -> Result<Self, ReadError> {
+        let mut lines = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let comment = line.trim_start().starts_with('#');
+            if let Some((key, value)) = line.split_once(':').filter(|_| !comment) {
+                lines.line(index + 1, key.trim(), value.trim())?;
+            }
+        }
+        if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
+            let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`)";
+            return Err(ReadError::Absent {
+                format: FORMAT,
+                what,
+            });
+        }
+        Ok(lines)
+    }
+
+    fn line(&mut self, number: usize, key: &str, value: &str) -> Result<(), ReadError> {
+        let count = || value.parse::<usize>().ok();
+        match key {
+            "On-line CPU(s) list" if self.online.is_empty() => {
+                self.online = list(number, value)?;
+            }
+            "Off-line CPU(s) list" if self.offline.is_empty() => {
+                self.offline = list(number, value)?;
+            }
+            "Thread(s) per core" => self.threads_per_core = self.threads_per_core.or(count()),
+            "Socket(s)" => self.packages = self.packages.or(count()),
+            "NUMA node(s)" => self.node_count = self.node_count.or(count()),
+            key => {
+                if let Some(node) = node_of(key) {
+                    let cpus = list(number, value)?;
+                    self.nodes.entry(node).or_insert(cpus);
+                } else if let Some(cache) = CacheLine::read(key, value) {
+                    self.caches.push(cache);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CacheLine {
+    fn read(key: &str, value: &str) -> Option<Self> {
+        let name = key.strip_suffix(" cache").unwrap_or(key);
+        let digits = name.strip_prefix('L')?.trim_end_matches(['d', 'i']);
+        let (size, rest) = match value.split_once('(') {
+            Some((size, rest)) => (size, Some(rest)),
+            None => (value, None),
+        };
+        let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
+        Some(Self {
+            name: name.to_owned(),
+            level: digits.parse().ok()?,
+            kind: Self::kind_of(name),
+            size_bytes: parse_bytes(size.trim()).ok()?,
+            instances,
+        })
+    }
+}
+
+/// The node of a key such as `NUMA node0 CPU(s)`.
+fn node_of(key: &str) -> Option<NodeId> {
+    let number = key.strip_prefix("NUMA node")?.strip_suffix(" CPU(s)")?;
+    let number = number.parse().ok().filter(|&number| number <= MAX_ID);
+    number.map(NodeId)
+}
+
+fn list(line: usize, value: &str) -> Result<CpuSet, ReadError> {
+    value.parse().map_err(|_| ReadError::Syntax {
+        format: FORMAT,
+        line,
+        found: value.to_owned(),
+        expected: "a list of cpus such as 0-15,128-143".to_owned(),
+    })
+}

@@ -1,0 +1,187 @@
+//! A machine in TOML: what people write by hand and keep in a repository.
+//!
+//! Everything of the model is carried, so that reading what was written gives the
+//! same machine; unknown keys are refused. [`EXAMPLE`] shows every key.
+
+mod document;
+mod write;
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{Cache, Cpu, CpuId, CpuSet, Distances, Machine, Node};
+
+use crate::error::ReadError;
+use document::{CpuTable, Document, NodeTable};
+pub use write::write;
+
+/// A commented file that uses every key.
+pub const EXAMPLE: &str = include_str!("../examples/machine.toml");
+
+const FORMAT: &str = "machine TOML";
+
+/// Reads a machine.
+///
+/// # Errors
+/// [`ReadError::Markup`] with line and column for text that is no TOML, an unknown key or
+/// a value of another form, and with the ids for numbers that contradict each other.
+pub fn read(text: &str) -> Result<Machine, ReadError> {
+    let document: Document = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    let mut cpus = cpus(&document)?;
+    for (number, set) in document.packages.0 {
+        assign(&mut cpus, "packages", &set, |cpu| {
+            cpu.package = Some(number);
+        })?;
+    }
+    for (number, set) in document.cores.0 {
+        assign(&mut cpus, "cores", &set, |cpu| cpu.core = Some(number))?;
+    }
+    for (number, set) in document.l3_groups.0 {
+        assign(&mut cpus, "l3_groups", &set, |cpu| {
+            cpu.l3_group = Some(number);
+        })?;
+    }
+    for (number, set) in document.threads.0 {
+        assign(&mut cpus, "threads", &set, |cpu| cpu.thread = number)?;
+    }
+    for (cpu, apic_id) in document.apic_ids.0 {
+        let set = CpuSet::from_iter([CpuId(cpu)]);
+        assign(&mut cpus, "apic_ids", &set, |cpu| {
+            cpu.apic_id = Some(apic_id);
+        })?;
+    }
+    let mut nodes: Vec<Node> = document
+        .node
+        .into_iter()
+        .map(NodeTable::into_node)
+        .collect();
+    nodes.sort_by_key(|node| node.id);
+    if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
+        return Err(refuse(format!("node {} is there twice", pair[0].id)));
+    }
+    Ok(Machine {
+        nodes,
+        cpus: cpus.into_values().collect(),
+        distances: distances(&document.distances)?,
+        caches: document
+            .cache
+            .into_iter()
+            .flat_map(document::CacheTable::into_caches)
+            .collect::<Vec<Cache>>(),
+        ranges: document
+            .range
+            .into_iter()
+            .map(document::RangeTable::into_range)
+            .collect(),
+        access: document
+            .access
+            .into_iter()
+            .map(document::AccessTable::into_access)
+            .collect(),
+        tiers: document
+            .tier
+            .into_iter()
+            .map(document::TierTable::into_tier)
+            .collect(),
+        allowed: document.allowed.map(document::AllowedTable::into_allowed),
+    })
+}
+
+fn refuse(message: String) -> ReadError {
+    ReadError::Markup {
+        format: FORMAT,
+        message: message.trim_end().to_owned(),
+    }
+}
+
+/// The cpus with their nodes: all that nodes list are online if `[cpus]` is not there.
+fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
+    let mut cpus = BTreeMap::new();
+    let mut add = |set: &CpuSet, online: bool| {
+        cpus.extend(set.iter().map(|id| {
+            (
+                id,
+                Cpu {
+                    id,
+                    online,
+                    ..Cpu::default()
+                },
+            )
+        }));
+    };
+    match &document.cpus {
+        None => document.node.iter().for_each(|node| add(&node.cpus, true)),
+        Some(CpuTable { online, offline }) => {
+            let both = online.intersection(offline);
+            if !both.is_empty() {
+                return Err(refuse(format!("cpus {both} are both online and offline")));
+            }
+            add(online, true);
+            add(offline, false);
+        }
+    }
+    for node in &document.node {
+        for id in node.cpus.iter() {
+            let Some(cpu) = cpus.get_mut(&id) else {
+                let message = format!(
+                    "cpu {id} of node {} is neither in cpus.online nor in cpus.offline",
+                    node.id
+                );
+                return Err(refuse(message));
+            };
+            if let Some(other) = cpu.node.replace(node.id) {
+                return Err(refuse(format!(
+                    "cpu {id} is on node {other} and on node {}",
+                    node.id
+                )));
+            }
+        }
+    }
+    Ok(cpus)
+}
+
+fn assign(
+    cpus: &mut BTreeMap<CpuId, Cpu>,
+    table: &str,
+    set: &CpuSet,
+    change: impl Fn(&mut Cpu),
+) -> Result<(), ReadError> {
+    for id in set.iter() {
+        match cpus.get_mut(&id) {
+            Some(cpu) => change(cpu),
+            None => {
+                return Err(refuse(format!(
+                    "[{table}] names cpu {id}, which the machine does not have"
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Rows of distances, in which -1 is unknown.
+fn distances(rows: &[Vec<i16>]) -> Result<Distances, ReadError> {
+    let mut distances = Distances::unknown(rows.len());
+    for (from, row) in rows.iter().enumerate() {
+        if row.len() != rows.len() {
+            let message = format!(
+                "row {from} of distances has {} values, expected {}",
+                row.len(),
+                rows.len()
+            );
+            return Err(refuse(message));
+        }
+        for (to, &value) in row.iter().enumerate() {
+            match u8::try_from(value) {
+                Ok(value) => distances.set(from, to, value),
+                Err(_) if value == -1 => {}
+                Err(_) => {
+                    let message = format!(
+                        "distance {value} from {from} to {to}: expected 0 to 255, or -1 for unknown"
+                    );
+                    return Err(refuse(message));
+                }
+            }
+        }
+    }
+    Ok(distances)
+}

@@ -1,0 +1,181 @@
+//! QEMU arguments (`qemu-system-x86_64`): `-smp`, `-m`, memory backends and `-numa`.
+//!
+//! Packages become sockets and the L3 groups of one become dies. Distances that are not
+//! known are written as 10 and 20. Caches, page pools, ranges and tiers are left out.
+
+use numalab_topology::{AccessAttributes, Machine, MemorySideCache};
+
+use crate::error::WriteError;
+use crate::guest::{Guest, HostPlacement};
+use crate::reading::{Findings, Written};
+
+const FORMAT: &str = "QEMU";
+
+/// Writes the arguments that make QEMU show a guest a machine like this one. They
+/// go with any `-machine` of type `pc` or `q35`, and leave out the accelerator and devices.
+///
+/// # Errors
+/// [`WriteError::Unknown`] without nodes, cpus or memory.
+pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<String>>, WriteError> {
+    let mut findings = Findings::default();
+    let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    let mut arguments = Vec::new();
+    smp(&guest, &mut arguments);
+    nodes(&guest, host, &mut arguments);
+    cpus(&guest, &mut arguments);
+    distances(&guest, &mut arguments);
+    if !guest.access.is_empty() {
+        heterogeneous_memory(machine, &guest, &mut arguments, &mut findings);
+    }
+    Ok(Written {
+        output: arguments,
+        losses: findings.0,
+    })
+}
+
+fn add(arguments: &mut Vec<String>, option: &str, value: String) {
+    arguments.push(option.to_owned());
+    arguments.push(value);
+}
+
+fn smp(guest: &Guest, arguments: &mut Vec<String>) {
+    let shape = guest.shape;
+    let mut smp = format!("{},sockets={}", guest.cpus.len(), shape.packages);
+    if shape.l3_groups > 1 {
+        smp += &format!(",dies={}", shape.l3_groups);
+    }
+    smp += &format!(",cores={},threads={}", shape.cores, shape.threads);
+    add(arguments, "-smp", smp);
+    add(arguments, "-m", format!("{}M", guest.memory_mib()));
+}
+
+fn nodes(guest: &Guest, host: &HostPlacement, arguments: &mut Vec<String>) {
+    for (index, node) in guest.nodes.iter().enumerate() {
+        let mut numa = format!("node,nodeid={index}");
+        if node.memory_mib > 0 {
+            add(arguments, "-object", backend(index, node.memory_mib, host));
+            numa += &format!(",memdev=ram{index}");
+        }
+        if !guest.access.is_empty() {
+            numa += &format!(",initiator={}", guest.initiator(index));
+        }
+        add(arguments, "-numa", numa);
+    }
+}
+
+fn backend(index: usize, memory_mib: u64, host: &HostPlacement) -> String {
+    let kind = match host.huge_page_bytes {
+        None => "memory-backend-ram",
+        Some(_) => "memory-backend-memfd",
+    };
+    let mut backend = format!("{kind},id=ram{index},size={memory_mib}M");
+    if let Some(bytes) = host.huge_page_bytes {
+        backend += &format!(",hugetlb=on,hugetlbsize={bytes}");
+    }
+    if let Some(host) = host.nodes.get(index) {
+        backend += &format!(",host-nodes={},policy=bind", host.node);
+    }
+    backend
+}
+
+fn cpus(guest: &Guest, arguments: &mut Vec<String>) {
+    for cpu in &guest.cpus {
+        let mut numa = format!("cpu,node-id={},socket-id={}", cpu.node, cpu.package);
+        if guest.shape.l3_groups > 1 {
+            numa += &format!(",die-id={}", cpu.l3_group);
+        }
+        numa += &format!(",core-id={},thread-id={}", cpu.core, cpu.thread);
+        add(arguments, "-numa", numa);
+    }
+}
+
+fn distances(guest: &Guest, arguments: &mut Vec<String>) {
+    for (from, node) in guest.nodes.iter().enumerate() {
+        for (to, distance) in node
+            .distances
+            .iter()
+            .enumerate()
+            .filter(|&(to, _)| to != from)
+        {
+            add(
+                arguments,
+                "-numa",
+                format!("dist,src={from},dst={to},val={distance}"),
+            );
+        }
+    }
+}
+
+fn heterogeneous_memory(
+    machine: &Machine,
+    guest: &Guest,
+    arguments: &mut Vec<String>,
+    findings: &mut Findings,
+) {
+    add(arguments, "-machine", "hmat=on".to_owned());
+    for (&(initiator, target), access) in &guest.access {
+        for (kind, value) in attributes(access, findings) {
+            let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
+            add(
+                arguments,
+                "-numa",
+                format!("{pair},data-type={kind}{value}"),
+            );
+        }
+    }
+    let online = machine.nodes.iter().filter(|node| node.online);
+    for (index, node) in online.enumerate() {
+        for cache in &node.memory_side_caches {
+            add(arguments, "-numa", side_cache(index, cache));
+        }
+    }
+}
+
+/// The attributes of one pair by QEMU's names.
+fn attributes(access: &AccessAttributes, findings: &mut Findings) -> Vec<(String, String)> {
+    let mut nanoseconds = |ps: Option<u64>| {
+        let ps = ps?;
+        if ps % 1000 != 0 {
+            let place = format!("access {} to {}", access.initiator, access.target);
+            let message = format!("{ps} ps are rounded to whole nanoseconds");
+            findings.note("latency-rounded", place, message);
+        }
+        let rounded = ps.saturating_add(500) / 1000;
+        (rounded > 0).then(|| format!(",latency={rounded}"))
+    };
+    let megabytes = |mb: Option<u64>| {
+        mb.filter(|&mb| mb > 0)
+            .map(|mb| format!(",bandwidth={mb}M"))
+    };
+    let latency = (
+        nanoseconds(access.read_latency_ps),
+        nanoseconds(access.write_latency_ps),
+    );
+    let bandwidth = (
+        megabytes(access.read_bandwidth_mb_per_s),
+        megabytes(access.write_bandwidth_mb_per_s),
+    );
+    let mut attributes = Vec::new();
+    for ((read, write), name) in [(latency, "latency"), (bandwidth, "bandwidth")] {
+        if read == write {
+            attributes.extend(read.map(|value| (format!("access-{name}"), value)));
+        } else {
+            attributes.extend(read.map(|value| (format!("read-{name}"), value)));
+            attributes.extend(write.map(|value| (format!("write-{name}"), value)));
+        }
+    }
+    attributes
+}
+
+fn side_cache(node: usize, cache: &MemorySideCache) -> String {
+    let associativity = match cache.ways {
+        None => "none",
+        Some(1) => "direct",
+        Some(_) => "complex",
+    };
+    let line = cache.line_bytes.unwrap_or_default();
+    format!(
+        "hmat-cache,node-id={node},size={},level={},associativity={associativity},policy=none,line={line}",
+        cache.size_bytes, cache.level
+    )
+}

@@ -1,0 +1,76 @@
+//! Machines in which every package, L3 group and core is like the next.
+
+use numalab_topology::{Cpu, CpuId, Machine};
+
+/// How many of each are in the next larger one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Shape {
+    pub(crate) packages: usize,
+    pub(crate) l3_groups: usize,
+    pub(crate) cores: usize,
+    pub(crate) threads: usize,
+}
+
+/// The online cpus by package, L3 group, core and thread.
+#[derive(Clone, Debug)]
+pub(crate) struct Ordered {
+    cpus: Vec<Cpu>,
+}
+
+impl Ordered {
+    pub(crate) fn of(machine: &Machine) -> Self {
+        let mut cpus: Vec<Cpu> = machine
+            .cpus
+            .iter()
+            .filter(|cpu| cpu.online)
+            .cloned()
+            .collect();
+        cpus.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
+        Self { cpus }
+    }
+
+    pub(crate) fn ids(&self) -> Vec<CpuId> {
+        self.cpus.iter().map(|cpu| cpu.id).collect()
+    }
+
+    /// The shape with L3 groups, if all are alike.
+    pub(crate) fn shape_with_l3_groups(&self) -> Option<Shape> {
+        self.shape(|cpu| cpu.l3_group)
+    }
+
+    /// The shape without L3 groups, if all packages and cores are alike.
+    pub(crate) fn shape_without_l3_groups(&self) -> Option<Shape> {
+        self.shape(|_| None)
+    }
+
+    /// A cpu of no known package, L3 group or core counts as in one package or group
+    /// with its like, and as a core of its own.
+    fn shape(&self, l3_group: impl Fn(&Cpu) -> Option<u32>) -> Option<Shape> {
+        let packages = parts(&self.cpus, |a, b| a.package == b.package);
+        let l3_groups = parts(&self.cpus, |a, b| {
+            a.package == b.package && l3_group(a) == l3_group(b)
+        });
+        let cores = parts(&self.cpus, |a, b| {
+            a.core.is_some() && a.core == b.core && a.package == b.package
+        });
+        let shape = Shape {
+            packages: packages.len(),
+            l3_groups: each(&l3_groups, &packages)?,
+            cores: each(&cores, &l3_groups)?,
+            threads: *cores.first()?,
+        };
+        let alike = |sizes: &[usize]| sizes.windows(2).all(|pair| pair[0] == pair[1]);
+        (alike(&packages) && alike(&l3_groups) && alike(&cores)).then_some(shape)
+    }
+}
+
+/// The sizes of runs of cpus that belong together.
+fn parts(cpus: &[Cpu], together: impl Fn(&Cpu, &Cpu) -> bool) -> Vec<usize> {
+    cpus.chunk_by(together).map(<[Cpu]>::len).collect()
+}
+
+/// How many inner parts are in each outer one, if that is a whole number.
+fn each(inner: &[usize], outer: &[usize]) -> Option<usize> {
+    (!outer.is_empty() && inner.len().is_multiple_of(outer.len()))
+        .then(|| inner.len() / outer.len())
+}

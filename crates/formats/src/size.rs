@@ -1,0 +1,123 @@
+//! Sizes as people type them: `512M`, `1G`, `16K-1G`.
+
+/// Why a text is no size.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SizeError {
+    /// Not a number with a unit.
+    #[error("`{text}` is no size: expected a whole number and K, M, G or T, such as 512M")]
+    Form {
+        /// The text.
+        text: String,
+    },
+    /// More than 64 bits of bytes.
+    #[error("`{text}` is beyond 64 bits of bytes")]
+    TooLarge {
+        /// The text.
+        text: String,
+    },
+    /// A range from a larger to a smaller size, or from zero.
+    #[error(
+        "`{text}` is no range of sizes: expected the smaller first and above 0, such as 16K-1G"
+    )]
+    Range {
+        /// The text.
+        text: String,
+    },
+}
+
+/// The units, largest first.
+const UNITS: [(char, u64); 4] = [
+    ('T', 1 << 40),
+    ('G', 1 << 30),
+    ('M', 1 << 20),
+    ('K', 1 << 10),
+];
+
+/// Reads one size in bytes: a whole number, then `K`, `M`, `G` or `T` for powers
+/// of 1024, alone or as `KiB` and so on, in either case; no unit means bytes.
+///
+/// # Errors
+/// [`SizeError::Form`] and [`SizeError::TooLarge`], quoting the text.
+pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
+    parse_with(text, 1)
+}
+
+/// Reads a list of sizes in bytes such as `8`, `1-16384`, `16K-1G` or `1,2,64M`.
+/// A number without a unit means MiB. A range stands for its first size,
+/// doubled until the last, and the last.
+///
+/// # Errors
+/// Every variant of [`SizeError`], quoting the item.
+pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
+    let mut sizes = Vec::new();
+    for item in text.split(',').map(str::trim) {
+        match item.split_once('-') {
+            None => sizes.push(parse_with(item, 1 << 20)?),
+            Some((first, last)) => {
+                let first = parse_with(first, 1 << 20)?;
+                let last = parse_with(last, 1 << 20)?;
+                if first == 0 || first > last {
+                    let text = item.to_owned();
+                    return Err(SizeError::Range { text });
+                }
+                let doubled = std::iter::successors(Some(first), |size| size.checked_mul(2));
+                sizes.extend(doubled.take_while(|&size| size < last));
+                sizes.push(last);
+            }
+        }
+    }
+    Ok(sizes)
+}
+
+/// Writes a size so that [`parse_bytes`] reads the same: in the largest unit
+/// that divides it.
+#[must_use]
+pub fn format_bytes(bytes: u64) -> String {
+    let fits = |(_, unit): &&(char, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
+    match UNITS.iter().find(fits) {
+        Some((letter, unit)) => format!("{}{letter}", bytes / unit),
+        None => bytes.to_string(),
+    }
+}
+
+/// Writes a size for people, rounded: `62.7 GiB`.
+#[must_use]
+pub fn format_rounded(bytes: u64) -> String {
+    let Some((letter, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
+        return format!("{bytes} B");
+    };
+    let tenths = (u128::from(bytes) * 10 + u128::from(unit / 2)) / u128::from(*unit);
+    match tenths % 10 {
+        0 => format!("{} {letter}iB", tenths / 10),
+        tenth => format!("{}.{tenth} {letter}iB", tenths / 10),
+    }
+}
+
+fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
+    let trimmed = text.trim();
+    let malformed = || SizeError::Form {
+        text: text.to_owned(),
+    };
+    let too_large = || SizeError::TooLarge {
+        text: text.to_owned(),
+    };
+    let end = trimmed.find(|letter: char| !letter.is_ascii_digit());
+    let (digits, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
+    let unit = unit.trim_start();
+    let bytes_per_unit = match unit.to_ascii_uppercase().as_str() {
+        "" => bare_unit,
+        "B" => 1,
+        unit => {
+            let letter = unit.strip_suffix("IB").unwrap_or(unit);
+            let known = UNITS
+                .iter()
+                .find(|(name, _)| letter.len() == 1 && letter.starts_with(*name));
+            known.ok_or_else(malformed)?.1
+        }
+    };
+    if digits.is_empty() {
+        return Err(malformed());
+    }
+    let number: u64 = digits.parse().map_err(|_| too_large())?;
+    number.checked_mul(bytes_per_unit).ok_or_else(too_large)
+}

@@ -1,0 +1,51 @@
+//! SLURM: lines of `slurm.conf(5)` and bindings for `srun(1)`.
+
+use numalab_topology::{CpuId, Machine};
+
+use crate::error::WriteError;
+use crate::regular::Ordered;
+
+const FORMAT: &str = "a slurm.conf node line";
+
+/// Writes the line that describes such machines, as `slurmd -C` prints it; `name` can be a
+/// range such as `nid[001-128]`.
+///
+/// # Errors
+/// [`WriteError::Inexpressible`] if packages or cores differ in size,
+/// [`WriteError::Unknown`] without cpus.
+pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
+    let ordered = Ordered::of(machine);
+    let cpus = ordered.ids().len();
+    if cpus == 0 {
+        let what = "at least one cpu".to_owned();
+        return Err(WriteError::Unknown {
+            format: FORMAT,
+            what,
+        });
+    }
+    let shape = ordered
+        .shape_without_l3_groups()
+        .ok_or_else(|| WriteError::Inexpressible {
+            format: FORMAT,
+            what: "packages or cores of unequal size".to_owned(),
+        })?;
+    let mut line = format!(
+        "NodeName={name} CPUs={cpus} Boards=1 SocketsPerBoard={} CoresPerSocket={} ThreadsPerCore={}",
+        shape.packages,
+        shape.l3_groups * shape.cores,
+        shape.threads
+    );
+    let memory_mib = machine.memory_bytes() >> 20;
+    if memory_mib > 0 {
+        line += &format!(" RealMemory={memory_mib}");
+    }
+    Ok(line)
+}
+
+/// Writes the option that binds the first rank to the first cpu and so on. SLURM begins
+/// anew where there are more ranks than cpus in the list.
+#[must_use]
+pub fn map_cpu(cpus: &[CpuId]) -> String {
+    let cpus: Vec<String> = cpus.iter().map(ToString::to_string).collect();
+    format!("--cpu-bind=map_cpu:{}", cpus.join(","))
+}

@@ -1,0 +1,197 @@
+//! A picture of a machine: packages, nodes with their memory, L3 groups, cores with their cpu
+//! numbers, and distances as a table of heat. One SVG file that needs nothing else and
+//! reads on light and dark pages.
+
+mod canvas;
+mod heat;
+mod node_box;
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{Machine, Node};
+
+use crate::size::format_rounded;
+use canvas::{Canvas, Size};
+use heat::HeatTable;
+use node_box::NodeBox;
+
+/// Packages wrap to the next row beyond this width.
+const WRAP_WIDTH: u32 = 1180;
+/// The table of distances goes below the machine beyond this width.
+const FULL_WIDTH: u32 = 1640;
+const MARGIN: u32 = 24;
+const GAP: u32 = 14;
+const TITLE_HEIGHT: u32 = 40;
+const PACKAGE_HEADER: u32 = 26;
+
+/// Draws a machine.
+#[must_use]
+pub fn write(machine: &Machine) -> String {
+    let packages = packages(machine);
+    let width = packages
+        .iter()
+        .map(|package| package.size.width)
+        .max()
+        .unwrap_or_default();
+    let (places, area) = flow(&packages, WRAP_WIDTH.max(width));
+    let heat = HeatTable::of(machine);
+    let beside = area.width + 2 * GAP + heat.size().width + 2 * MARGIN <= FULL_WIDTH;
+    let (heat_x, heat_y) = if beside {
+        (MARGIN + area.width + 2 * GAP, MARGIN + TITLE_HEIGHT)
+    } else {
+        (MARGIN, MARGIN + TITLE_HEIGHT + area.height + 2 * GAP)
+    };
+    let title = summary(machine);
+    let mut canvas = Canvas::default();
+    canvas.text("title", MARGIN, MARGIN + 18, &title);
+    for (package, (x, y)) in packages.iter().zip(places) {
+        package.draw(&mut canvas, MARGIN + x, MARGIN + TITLE_HEIGHT + y);
+    }
+    heat.draw(&mut canvas, heat_x, heat_y);
+    let bottom = (MARGIN + TITLE_HEIGHT + area.height).max(heat_y + heat.size().height);
+    let title_width = canvas::text_width(&title, 20);
+    let right = (MARGIN + area.width.max(title_width)).max(heat_x + heat.size().width);
+    let size = Size {
+        width: right + MARGIN,
+        height: bottom + MARGIN,
+    };
+    canvas.finish(size, &title)
+}
+
+/// What the machine has, in a line.
+fn summary(machine: &Machine) -> String {
+    let count = |number: usize, one: &str, many: &str| match number {
+        0 => None,
+        1 => Some(format!("1 {one}")),
+        number => Some(format!("{number} {many}")),
+    };
+    let memory = Some(machine.memory_bytes()).filter(|&bytes| bytes > 0);
+    let parts = [
+        count(machine.packages().len(), "package", "packages"),
+        count(machine.nodes.len(), "node", "nodes"),
+        count(machine.l3_groups().len(), "L3 group", "L3 groups"),
+        count(machine.cores().len(), "core", "cores"),
+        count(machine.cpus.len(), "cpu", "cpus"),
+        memory.map(format_rounded),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "an empty machine".to_owned();
+    }
+    parts.join(" · ")
+}
+
+/// A package with its nodes, or the nodes that are in no single package.
+struct PackageBox {
+    label: String,
+    nodes: Vec<NodeBox>,
+    columns: usize,
+    /// The size of every node.
+    node: Size,
+    size: Size,
+}
+
+impl PackageBox {
+    fn new(label: String, nodes: Vec<NodeBox>, node: Size) -> Self {
+        let columns = match nodes.len() {
+            0..=3 => nodes.len(),
+            4 => 2,
+            5..=9 => 3,
+            _ => 4,
+        };
+        let rows = nodes.len().div_ceil(columns.max(1));
+        let across = |count: usize, length: u32| canvas::units(count) * (length + GAP) + GAP;
+        Self {
+            label,
+            nodes,
+            columns,
+            node,
+            size: Size {
+                width: across(columns, node.width),
+                height: across(rows, node.height) + PACKAGE_HEADER - GAP / 2,
+            },
+        }
+    }
+
+    fn draw(&self, canvas: &mut Canvas, x: u32, y: u32) {
+        canvas.rectangle("package", x, y, self.size);
+        canvas.text("label", x + GAP, y + 19, &self.label);
+        for (index, node) in self.nodes.iter().enumerate() {
+            let column = canvas::units(index % self.columns);
+            let row = canvas::units(index / self.columns);
+            let node_x = x + GAP + column * (self.node.width + GAP);
+            let node_y = y + PACKAGE_HEADER + GAP / 2 + row * (self.node.height + GAP);
+            node.draw(canvas, node_x, node_y, self.node);
+        }
+    }
+}
+
+/// The nodes by package, all drawn in one size.
+fn packages(machine: &Machine) -> Vec<PackageBox> {
+    let style = node_box::Detail::of(machine);
+    let mut groups: BTreeMap<(bool, Option<u32>), Vec<NodeBox>> = BTreeMap::new();
+    for node in &machine.nodes {
+        let package = package_of(machine, node);
+        let drawn = NodeBox::of(machine, node, style);
+        groups
+            .entry((package.is_none(), package))
+            .or_default()
+            .push(drawn);
+    }
+    let sizes = || groups.values().flatten().map(NodeBox::size);
+    let node = Size {
+        width: sizes().map(|size| size.width).max().unwrap_or_default(),
+        height: sizes().map(|size| size.height).max().unwrap_or_default(),
+    };
+    let label = |package: Option<u32>, nodes: &[NodeBox]| match package {
+        Some(package) => format!("package {package}"),
+        None if nodes.iter().all(NodeBox::is_memory_only) => "memory only".to_owned(),
+        None => "nodes".to_owned(),
+    };
+    let boxes = groups.into_iter().map(|((_, package), nodes)| {
+        let label = label(package, &nodes);
+        PackageBox::new(label, nodes, node)
+    });
+    boxes.collect()
+}
+
+/// The package that all cpus of a node are in.
+fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
+    let mut packages = node
+        .cpus
+        .iter()
+        .map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
+    let first = packages.next()??;
+    packages
+        .all(|package| package == Some(first))
+        .then_some(first)
+}
+
+/// Places boxes in rows no wider than `wrap`, as even as they can be.
+fn flow(boxes: &[PackageBox], wrap: u32) -> (Vec<(u32, u32)>, Size) {
+    let widest = boxes
+        .iter()
+        .map(|one| one.size.width)
+        .max()
+        .unwrap_or_default();
+    let fit = ((wrap + GAP) / (widest + GAP)).max(1);
+    let rows = canvas::units(boxes.len()).div_ceil(fit).max(1);
+    let per_row = boxes.len().div_ceil(rows as usize).max(1);
+    let mut places = Vec::new();
+    let mut area = Size::default();
+    for row in boxes.chunks(per_row) {
+        let y = if area.height == 0 {
+            0
+        } else {
+            area.height + GAP
+        };
+        let mut x = 0;
+        for one in row {
+            places.push((x, y));
+            x += one.size.width + GAP;
+            area.height = area.height.max(y + one.size.height);
+        }
+        area.width = area.width.max(x.saturating_sub(GAP));
+    }
+    (places, area)
+}

@@ -1,0 +1,127 @@
+//! The distances as a table of heat.
+
+use numalab_topology::{Distances, LOCAL_DISTANCE, Machine};
+
+use super::canvas::{Canvas, Size, units};
+
+const HEADER: u32 = 26;
+/// Nearest and farthest, in red, green and blue.
+const NEAR: [u8; 3] = [0xe4, 0xf0, 0xfa];
+const FAR: [u8; 3] = [0x0b, 0x3d, 0x78];
+
+/// The table before it is drawn.
+pub(super) struct HeatTable<'m> {
+    distances: &'m Distances,
+    names: Vec<String>,
+    cell: Size,
+}
+
+impl<'m> HeatTable<'m> {
+    pub(super) fn of(machine: &'m Machine) -> Self {
+        let names: Vec<String> = machine
+            .nodes
+            .iter()
+            .map(|node| node.id.to_string())
+            .collect();
+        let (width, height) = match names.len() {
+            0..=4 => (52, 36),
+            5..=10 => (40, 30),
+            11..=16 => (34, 26),
+            _ => (28, 22),
+        };
+        Self {
+            distances: &machine.distances,
+            names,
+            cell: Size { width, height },
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.distances.is_empty() || self.names.len() < 2
+    }
+
+    pub(super) fn size(&self) -> Size {
+        if self.is_empty() {
+            return Size {
+                width: 0,
+                height: 0,
+            };
+        }
+        let cells = units(self.names.len()) + 1;
+        Size {
+            width: (cells * self.cell.width).max(180),
+            height: HEADER + cells * self.cell.height,
+        }
+    }
+
+    pub(super) fn draw(&self, canvas: &mut Canvas, x: u32, y: u32) {
+        if self.is_empty() {
+            return;
+        }
+        let Size { width, height } = self.cell;
+        canvas.text("label", x, y + 19, "distance, from row to column");
+        let centre = |place: u32| {
+            (
+                x + place * width + width / 2,
+                y + HEADER + place * height + height / 2 + 4,
+            )
+        };
+        let (left, top) = centre(0);
+        for (name, place) in self.names.iter().zip(1..) {
+            canvas.text("head", centre(place).0, top, name);
+            canvas.text("head", left, centre(place).1, name);
+        }
+        for (from, row) in (1..=units(self.names.len())).enumerate() {
+            for (to, column) in (1..=units(self.names.len())).enumerate() {
+                let (cell_x, cell_y) = (x + column * width, y + HEADER + row * height);
+                let patch = Size {
+                    width: width - 2,
+                    height: height - 2,
+                };
+                let (text_x, text_y) = (centre(column).0 - 1, centre(row).1 - 1);
+                match self.distances.get(from, to) {
+                    None => {
+                        canvas.rectangle("unknown", cell_x, cell_y, patch);
+                        canvas.text("value", text_x, text_y, "?");
+                    }
+                    Some(distance) => {
+                        let heat = self.heat(distance);
+                        canvas.patch(&colour(heat), cell_x, cell_y, patch);
+                        let ink = if heat > 45 {
+                            "value ondark"
+                        } else {
+                            "value onlight"
+                        };
+                        canvas.text(ink, text_x, text_y, &distance.to_string());
+                    }
+                }
+            }
+        }
+    }
+
+    /// 0 for the local distance to 100 for the largest, by rank and by value half each:
+    /// neighbouring values stay apart, and far ones look far.
+    fn heat(&self, distance: u8) -> u32 {
+        let values = self.distances.values();
+        let largest = u32::from(
+            values
+                .last()
+                .copied()
+                .unwrap_or_default()
+                .max(LOCAL_DISTANCE + 1),
+        );
+        let above = u32::from(distance.saturating_sub(LOCAL_DISTANCE));
+        let by_value = 100 * above / (largest - u32::from(LOCAL_DISTANCE));
+        let rank = units(values.iter().filter(|&&value| value < distance).count());
+        let by_rank = 100 * rank / units(values.len()).saturating_sub(1).max(1);
+        (by_value + by_rank) / 2
+    }
+}
+
+/// The colour of a heat from 0 to 100.
+fn colour(heat: u32) -> String {
+    let heat = heat.min(100);
+    let mix =
+        |index: usize| (u32::from(NEAR[index]) * (100 - heat) + u32::from(FAR[index]) * heat) / 100;
+    format!("#{:02x}{:02x}{:02x}", mix(0), mix(1), mix(2))
+}

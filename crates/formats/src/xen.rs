@@ -1,0 +1,70 @@
+//! Xen: the lines of an `xl` configuration that say which cpus and nodes a guest has
+//! (`xl.cfg(5)`).
+
+use std::fmt::Write as _;
+
+use numalab_topology::Machine;
+
+use crate::error::WriteError;
+use crate::guest::{Guest, GuestNode, HostPlacement};
+use crate::reading::{Findings, Written};
+
+const FORMAT: &str = "an xl configuration";
+
+/// Writes `vcpus`, `memory`, `cpus` and `vnuma`.
+///
+/// `cpus` is written as a list, one item for each virtual cpu: with the string form
+/// Xen (4.17, and since 2018) pins the cpus but takes memory from any node.
+///
+/// # Errors
+/// [`WriteError::Unknown`] without nodes, cpus or memory; [`WriteError::Inexpressible`] for a
+/// node without memory.
+pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
+    let mut findings = Findings::default();
+    let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    if let Some(index) = guest.nodes.iter().position(|node| node.memory_mib == 0) {
+        let what = format!("guest node {index}, which has no memory");
+        return Err(WriteError::Inexpressible {
+            format: FORMAT,
+            what,
+        });
+    }
+    if host.huge_page_bytes.is_some() {
+        let message = "xl has no choice of page size; it takes large pages where it can".to_owned();
+        findings.note("huge-pages-ignored", "memory".to_owned(), message);
+    }
+    let mut text = format!(
+        "vcpus = {}\nmemory = {}\n",
+        guest.cpus.len(),
+        guest.memory_mib()
+    );
+    if !host.nodes.is_empty() {
+        let pinned = guest.cpus.iter().filter_map(|cpu| host.nodes.get(cpu.node));
+        let pinned: Vec<String> = pinned.map(|host| format!("\"{}\"", host.cpus)).collect();
+        let _ = writeln!(text, "cpus = [{}]", pinned.join(", "));
+    }
+    text.push_str("vnuma = [\n");
+    for (index, node) in guest.nodes.iter().enumerate() {
+        let _ = writeln!(text, "  [{}],", virtual_node(node, index, host));
+    }
+    text.push_str("]\n");
+    Ok(Written {
+        output: text,
+        losses: findings.0,
+    })
+}
+
+fn virtual_node(node: &GuestNode, index: usize, host: &HostPlacement) -> String {
+    let mut items = Vec::new();
+    if let Some(host) = host.nodes.get(index) {
+        items.push(format!("pnode={}", host.node));
+    }
+    items.push(format!("size={}", node.memory_mib));
+    if !node.cpus.is_empty() {
+        items.push(format!("vcpus={}", node.cpus));
+    }
+    let distances: Vec<String> = node.distances.iter().map(ToString::to_string).collect();
+    items.push(format!("vdistances={}", distances.join(",")));
+    let quoted: Vec<String> = items.iter().map(|item| format!("\"{item}\"")).collect();
+    quoted.join(", ")
+}

@@ -1,0 +1,136 @@
+//! Where memory comes from when a node has none left.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use crate::distance::LOCAL_DISTANCE;
+use crate::id::NodeId;
+use crate::machine::Machine;
+
+/// The distance Linux assumes between two nodes of which the firmware says
+/// nothing (`REMOTE_DISTANCE` in `include/linux/topology.h`).
+pub const REMOTE_DISTANCE: u8 = 20;
+
+/// Where nodes without cpus stand in a fallback order.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum CpuLessNodes {
+    /// Like any other: what Linux has after booting. It prefers nodes without
+    /// cpus in principle, but builds the orders before it has attached any
+    /// cpu to its node, so that all look alike (seen on x86, Linux 6.1).
+    #[default]
+    Alike,
+    /// Before nodes with cpus at equal distance, because nobody local competes
+    /// for their memory: what Linux has once it rebuilt the orders, as it
+    /// does when memory is plugged in (`PENALTY_FOR_NODE_WITH_CPUS`).
+    Preferred,
+    /// Behind every node with cpus, whatever the distance: for machines whose
+    /// memory-only nodes are slow (CXL) or wanted by a device (GPU).
+    Last,
+}
+
+/// The nodes an allocation tries, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FallbackOrder {
+    /// The node the allocation asks for.
+    pub node: NodeId,
+    /// Every online node with memory, once; `node` first if it has memory.
+    pub order: Vec<NodeId>,
+}
+
+impl Machine {
+    /// The fallback order of every online node, by ascending id, as Linux since
+    /// 5.16 builds it (`build_zonelists` and `find_next_best_node`
+    /// in `mm/page_alloc.c`): the node itself, then always the cheapest of the
+    /// rest. The cost is the distance, plus one for a node with a smaller id
+    /// than the asking one; equal costs go to the
+    /// node that was less often the first of its distance group in the orders
+    /// built before, then to the smaller id. An unknown distance counts as
+    /// [`REMOTE_DISTANCE`].
+    #[must_use]
+    pub fn fallback_orders(&self, cpu_less: CpuLessNodes) -> Vec<FallbackOrder> {
+        let mut builder = Builder::new(self, cpu_less);
+        let online = self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter(|(_, node)| node.online);
+        online
+            .map(|(index, node)| FallbackOrder {
+                node: node.id,
+                order: builder.order(index),
+            })
+            .collect()
+    }
+}
+
+/// What is kept between the orders of one machine.
+struct Builder<'m> {
+    machine: &'m Machine,
+    cpu_less: CpuLessNodes,
+    has_memory: Vec<bool>,
+    has_cpus: Vec<bool>,
+    /// How often a node was the first of its distance group.
+    load: Vec<usize>,
+}
+
+impl<'m> Builder<'m> {
+    fn new(machine: &'m Machine, cpu_less: CpuLessNodes) -> Self {
+        let (with_memory, with_cpus) = (machine.memory_nodes(), machine.cpu_nodes());
+        let ids = || machine.nodes.iter().map(|node| node.id);
+        Self {
+            machine,
+            cpu_less,
+            has_memory: ids().map(|id| with_memory.contains(id)).collect(),
+            has_cpus: ids().map(|id| with_cpus.contains(id)).collect(),
+            load: vec![0; machine.nodes.len()],
+        }
+    }
+
+    /// The order of the node with this dense index.
+    fn order(&mut self, local: usize) -> Vec<NodeId> {
+        let mut left: Vec<usize> = (0..self.load.len())
+            .filter(|&node| self.has_memory[node])
+            .collect();
+        let mut order = Vec::new();
+        let mut previous = local;
+        while let Some(place) = self.cheapest(local, &left) {
+            let next = left.remove(place);
+            // The first of a distance group takes the overflow: another one
+            // is to take that of the next asking node.
+            if self.distance(local, next) != self.distance(local, previous) {
+                self.load[next] += 1;
+            }
+            order.push(self.machine.nodes[next].id);
+            previous = next;
+        }
+        order
+    }
+
+    /// The place in `left` of the node to try next.
+    fn cheapest(&self, local: usize, left: &[usize]) -> Option<usize> {
+        let key = |node: usize| {
+            let behind = self.cpu_less == CpuLessNodes::Last && !self.has_cpus[node];
+            (
+                node != local,
+                behind,
+                self.cost(local, node),
+                self.load[node],
+            )
+        };
+        (0..left.len()).min_by_key(|&place| key(left[place]))
+    }
+
+    fn cost(&self, local: usize, node: usize) -> u32 {
+        let penalised = self.cpu_less == CpuLessNodes::Preferred && self.has_cpus[node];
+        u32::from(self.distance(local, node)) + u32::from(node < local) + u32::from(penalised)
+    }
+
+    fn distance(&self, from: usize, to: usize) -> u8 {
+        let assumed = if from == to {
+            LOCAL_DISTANCE
+        } else {
+            REMOTE_DISTANCE
+        };
+        self.machine.distances.get(from, to).unwrap_or(assumed)
+    }
+}

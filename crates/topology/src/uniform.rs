@@ -1,0 +1,145 @@
+//! A machine made from a few numbers, to emulate nodes on.
+
+use alloc::vec::Vec;
+
+use crate::cpu::Cpu;
+use crate::distance::Distances;
+use crate::fallback::REMOTE_DISTANCE;
+use crate::id::{CpuId, NodeId};
+use crate::machine::Machine;
+use crate::memory::{MemoryKind, MemoryRange};
+use crate::node::Node;
+
+/// Where a PC's memory goes on behind the hole for devices.
+const HIGH_BASE: u64 = 4 << 30;
+/// Memory above which QEMU's q35 machine moves a part behind the hole
+/// (`hw/i386/pc_q35.c`).
+const LOW_LIMIT: u64 = 0xb000_0000;
+/// What then stays below the hole.
+const LOW_BYTES: u64 = 2 << 30;
+
+/// The shape of a machine with one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct UniformMachine {
+    /// Logical cpus.
+    pub cpus: u32,
+    /// Logical cpus of one core.
+    pub threads_per_core: u32,
+    /// Packages.
+    pub packages: u32,
+    /// L3 groups of the whole machine.
+    pub l3_groups: u32,
+    /// Memory in bytes.
+    pub memory_bytes: u64,
+}
+
+/// Why numbers make no machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UniformError {
+    /// A number does not fit its neighbour.
+    #[error(
+        "{cpus} cpus, {threads_per_core} threads per core, {packages} packages, \
+         {l3_groups} L3 groups: expected at least one core in each L3 group, one L3 group \
+         in each package, and whole cores"
+    )]
+    Shape {
+        /// Logical cpus.
+        cpus: u32,
+        /// Logical cpus of one core.
+        threads_per_core: u32,
+        /// Packages.
+        packages: u32,
+        /// L3 groups.
+        l3_groups: u32,
+    },
+    /// More cpus than an id list can hold.
+    #[error("{cpus} cpus: expected at most {}", crate::MAX_ID + 1)]
+    TooManyCpus {
+        /// Logical cpus.
+        cpus: u32,
+    },
+}
+
+impl UniformMachine {
+    /// The machine: cpus numbered package by package, SMT siblings next to each
+    /// other (as QEMU numbers them), cores and L3 groups dealt out evenly; memory
+    /// laid out as in QEMU's q35 machine, with a hole below 4 GiB.
+    ///
+    /// # Errors
+    /// [`UniformError`] if the numbers make no machine.
+    pub fn build(&self) -> Result<Machine, UniformError> {
+        self.check()?;
+        let cores = self.cpus / self.threads_per_core;
+        let cpus: Vec<Cpu> = (0..self.cpus).map(|id| self.cpu(id, cores)).collect();
+        let node = Node {
+            id: NodeId(0),
+            online: true,
+            cpus: cpus.iter().map(|cpu| cpu.id).collect(),
+            memory_bytes: self.memory_bytes,
+            ..Node::default()
+        };
+        Ok(Machine {
+            nodes: Vec::from([node]),
+            cpus,
+            distances: Distances::uniform(1, REMOTE_DISTANCE),
+            ranges: self.ranges(),
+            ..Machine::default()
+        })
+    }
+
+    fn check(&self) -> Result<(), UniformError> {
+        if self.cpus > crate::MAX_ID + 1 {
+            return Err(UniformError::TooManyCpus { cpus: self.cpus });
+        }
+        let whole = self.threads_per_core > 0 && self.cpus.is_multiple_of(self.threads_per_core);
+        let nested = whole
+            && (1..=self.l3_groups).contains(&self.packages)
+            && self.l3_groups <= self.cpus / self.threads_per_core;
+        if nested {
+            return Ok(());
+        }
+        Err(UniformError::Shape {
+            cpus: self.cpus,
+            threads_per_core: self.threads_per_core,
+            packages: self.packages,
+            l3_groups: self.l3_groups,
+        })
+    }
+
+    fn cpu(&self, id: u32, cores: u32) -> Cpu {
+        // The bound on cpus keeps both products within 32 bits.
+        let core = id / self.threads_per_core;
+        let l3_group = core * self.l3_groups / cores;
+        Cpu {
+            id: CpuId(id),
+            online: true,
+            node: Some(NodeId(0)),
+            package: Some(l3_group * self.packages / self.l3_groups),
+            core: Some(core),
+            thread: id % self.threads_per_core,
+            l3_group: Some(l3_group),
+            apic_id: None,
+        }
+    }
+
+    fn ranges(&self) -> Vec<MemoryRange> {
+        let low = if self.memory_bytes >= LOW_LIMIT {
+            LOW_BYTES
+        } else {
+            self.memory_bytes
+        };
+        let range = |(base, length_bytes)| MemoryRange {
+            base,
+            length_bytes,
+            node: NodeId(0),
+            hot_pluggable: false,
+            kind: MemoryKind::Ordinary,
+        };
+        let spans = [(0, low), (HIGH_BASE, self.memory_bytes - low)];
+        spans
+            .into_iter()
+            .filter(|&(_, length)| length > 0)
+            .map(range)
+            .collect()
+    }
+}

@@ -1,0 +1,80 @@
+//! What is odd or wrong about a machine.
+
+mod access;
+mod cpus;
+mod distances;
+mod memory;
+
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use crate::finding::{Finding, Severity};
+use crate::machine::Machine;
+
+impl Machine {
+    /// Everything odd or wrong about the machine, in a fixed order. The codes:
+    ///
+    /// | code | severity | is |
+    /// |---|---|---|
+    /// | `nodes-unordered` | error | node ids not ascending, or twice |
+    /// | `cpus-unordered` | error | cpu ids not ascending, or twice |
+    /// | `node-empty` | warning | a node with neither cpus nor memory |
+    /// | `cpu-without-node` | warning | an online cpu in no node |
+    /// | `cpu-node-disagrees` | error | cpu and node name each other differently |
+    /// | `l3-group-spans-nodes` | note | cpus of one L3 group on several nodes |
+    /// | `core-spans-nodes` | error | SMT siblings on several nodes |
+    /// | `distance-size` | error | the matrix is not nodes x nodes |
+    /// | `distance-missing` | warning | a distance is unknown |
+    /// | `distance-below-10` | error | below what ACPI allows |
+    /// | `distance-diagonal` | error | a node is not at 10 from itself |
+    /// | `distance-local-remote` | warning | another node at 10 |
+    /// | `distance-asymmetric` | warning | there and back differ |
+    /// | `range-overlap` | error | two ranges share addresses |
+    /// | `range-empty` | warning | a range of no bytes |
+    /// | `range-end` | error | a range ends beyond 64 bits |
+    /// | `range-node-unknown` | error | a range of a node that is not there |
+    /// | `access-node-unknown` | error | attributes of a node that is not there |
+    /// | `access-initiator-cpu-less` | warning | cpu accesses from a node without cpus |
+    /// | `access-local-slower` | warning | a node's own memory slower than another's |
+    /// | `access-order` | warning | nearer by distance, slower by latency |
+    #[must_use]
+    pub fn validate(&self) -> Vec<Finding> {
+        let mut findings = Findings::default();
+        cpus::check(self, &mut findings);
+        distances::check(self, &mut findings);
+        memory::check(self, &mut findings);
+        access::check(self, &mut findings);
+        findings.list
+    }
+}
+
+/// Findings as they are made.
+#[derive(Default)]
+struct Findings {
+    list: Vec<Finding>,
+}
+
+impl Findings {
+    fn add(
+        &mut self,
+        severity: Severity,
+        code: &str,
+        place: impl ToString,
+        message: impl Into<String>,
+    ) {
+        self.list.push(Finding {
+            severity,
+            code: code.to_string(),
+            place: place.to_string(),
+            message: message.into(),
+        });
+    }
+
+    fn error(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
+        self.add(Severity::Error, code, place, message);
+    }
+
+    fn warning(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
+        self.add(Severity::Warning, code, place, message);
+    }
+}

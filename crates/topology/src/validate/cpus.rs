@@ -1,0 +1,98 @@
+//! Nodes and cpus: order, membership, groups that cross nodes.
+
+use alloc::format;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+
+use super::Findings;
+use crate::finding::Severity;
+use crate::id_set::NodeSet;
+use crate::machine::{CpuGroup, Machine};
+
+pub(super) fn check(machine: &Machine, findings: &mut Findings) {
+    check_order(machine, findings);
+    check_nodes(machine, findings);
+    check_cpus(machine, findings);
+    for group in spanning(machine, machine.l3_groups()) {
+        let message = format!(
+            "its cpus {} lie on nodes {}, so its cache is shared across them",
+            group.0.cpus, group.1
+        );
+        let place = format!("L3 group {}", group.0.number);
+        findings.add(Severity::Note, "l3-group-spans-nodes", place, message);
+    }
+    for group in spanning(machine, machine.cores()) {
+        let message = format!(
+            "its cpus {} lie on nodes {}, expected one node",
+            group.0.cpus, group.1
+        );
+        findings.error(
+            "core-spans-nodes",
+            format!("core {}", group.0.number),
+            message,
+        );
+    }
+}
+
+fn check_order(machine: &Machine, findings: &mut Findings) {
+    for pair in machine.nodes.windows(2) {
+        if pair[0].id >= pair[1].id {
+            let message = format!("follows node {}, expected ascending ids", pair[0].id);
+            findings.error("nodes-unordered", format!("node {}", pair[1].id), message);
+        }
+    }
+    for pair in machine.cpus.windows(2) {
+        if pair[0].id >= pair[1].id {
+            let message = format!("follows cpu {}, expected ascending ids", pair[0].id);
+            findings.error("cpus-unordered", format!("cpu {}", pair[1].id), message);
+        }
+    }
+}
+
+fn check_nodes(machine: &Machine, findings: &mut Findings) {
+    for node in &machine.nodes {
+        let place = format!("node {}", node.id);
+        if node.cpus.is_empty() && node.memory_bytes == 0 {
+            findings.warning("node-empty", &place, "has neither cpus nor memory");
+        }
+        for id in node.cpus.iter() {
+            let message = match machine.cpu(id) {
+                None => format!("lists cpu {id}, which the machine does not have"),
+                Some(cpu) if cpu.node == Some(node.id) => continue,
+                Some(cpu) => {
+                    let named = cpu.node.map_or("none".to_string(), |node| node.to_string());
+                    format!("lists cpu {id}, whose node is {named}")
+                }
+            };
+            findings.error("cpu-node-disagrees", &place, message);
+        }
+    }
+}
+
+fn check_cpus(machine: &Machine, findings: &mut Findings) {
+    for cpu in &machine.cpus {
+        let place = format!("cpu {}", cpu.id);
+        let Some(id) = cpu.node else {
+            if cpu.online && !machine.nodes.is_empty() {
+                findings.warning("cpu-without-node", place, "is online, but in no node");
+            }
+            continue;
+        };
+        let listed = machine
+            .node(id)
+            .is_some_and(|node| node.cpus.contains(cpu.id));
+        if !listed {
+            let message = format!("names node {id}, which does not list it");
+            findings.error("cpu-node-disagrees", place, message);
+        }
+    }
+}
+
+/// The groups whose cpus lie on more than one node.
+fn spanning(machine: &Machine, groups: Vec<CpuGroup>) -> impl Iterator<Item = (CpuGroup, NodeSet)> {
+    groups.into_iter().filter_map(|group| {
+        let node_of = |id| machine.cpu(id).and_then(|cpu| cpu.node);
+        let nodes: NodeSet = group.cpus.iter().filter_map(node_of).collect();
+        (nodes.len() > 1).then_some((group, nodes))
+    })
+}

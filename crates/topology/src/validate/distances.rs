@@ -1,0 +1,63 @@
+//! The distance matrix (ACPI 6.5, section 5.2.17).
+
+use alloc::format;
+use alloc::string::String;
+
+use super::Findings;
+use crate::distance::LOCAL_DISTANCE;
+use crate::machine::Machine;
+
+pub(super) fn check(machine: &Machine, findings: &mut Findings) {
+    let (nodes, rows) = (machine.nodes.len(), machine.distances.len());
+    if rows == 0 {
+        if nodes > 1 {
+            let message = format!("none is known for {nodes} nodes");
+            findings.warning("distance-missing", "distances", message);
+        }
+        return;
+    }
+    if rows != nodes {
+        let message = format!("the matrix has {rows} rows, expected {nodes}, one for each node");
+        findings.error("distance-size", "distances", message);
+    }
+    for from in 0..rows.min(nodes) {
+        for to in 0..rows.min(nodes) {
+            check_entry(machine, findings, from, to);
+        }
+    }
+}
+
+fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usize) {
+    let place = place(machine, from, to);
+    let Some(distance) = machine.distances.get(from, to) else {
+        findings.warning("distance-missing", place, "the distance is unknown");
+        return;
+    };
+    if distance < LOCAL_DISTANCE {
+        let message = format!("is {distance}, expected at least {LOCAL_DISTANCE}");
+        findings.error("distance-below-10", place, message);
+    } else if from == to && distance != LOCAL_DISTANCE {
+        let message = format!("is {distance}, expected {LOCAL_DISTANCE}, the local distance");
+        findings.error("distance-diagonal", place, message);
+    } else if from != to && distance == LOCAL_DISTANCE {
+        let message = "is 10, the local distance, although these are two nodes";
+        findings.warning("distance-local-remote", place, message);
+    }
+    let back = machine.distances.get(to, from);
+    if from < to && back.is_some_and(|back| back != distance) {
+        let back = back.unwrap_or_default();
+        let message = format!("is {distance}, but {back} the other way");
+        findings.warning(
+            "distance-asymmetric",
+            self::place(machine, from, to),
+            message,
+        );
+    }
+}
+
+fn place(machine: &Machine, from: usize, to: usize) -> String {
+    format!(
+        "node {} to {}",
+        machine.nodes[from].id, machine.nodes[to].id
+    )
+}

@@ -1,0 +1,58 @@
+//! Ranges of physical memory.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::Findings;
+use crate::machine::Machine;
+use crate::memory::MemoryRange;
+
+pub(super) fn check(machine: &Machine, findings: &mut Findings) {
+    for range in &machine.ranges {
+        if range.length_bytes == 0 {
+            findings.warning("range-empty", place(range), "has no bytes");
+        }
+        if range.end().is_none() {
+            findings.error("range-end", place(range), "ends beyond 64 bits");
+        }
+        if machine.node(range.node).is_none() {
+            let message = format!("belongs to node {}, which is not there", range.node);
+            findings.error("range-node-unknown", place(range), message);
+        }
+    }
+    check_overlap(machine, findings);
+}
+
+/// Finds every range that shares addresses with the one that reaches farthest
+/// among those before it.
+fn check_overlap(machine: &Machine, findings: &mut Findings) {
+    let mut sorted: Vec<&MemoryRange> = machine.ranges.iter().collect();
+    sorted.retain(|range| range.length_bytes > 0);
+    sorted.sort_by_key(|range| range.base);
+    let end = |range: &MemoryRange| range.end().unwrap_or(u64::MAX);
+    let Some((mut farthest, rest)) = sorted.split_first() else {
+        return;
+    };
+    for range in rest {
+        if range.base < end(farthest) {
+            let message = format!(
+                "of node {} overlaps {} of node {}",
+                range.node,
+                place(farthest),
+                farthest.node
+            );
+            findings.error("range-overlap", place(range), message);
+        }
+        if end(range) > end(farthest) {
+            farthest = range;
+        }
+    }
+}
+
+fn place(range: &MemoryRange) -> String {
+    let last = range
+        .base
+        .saturating_add(range.length_bytes.saturating_sub(1));
+    format!("range {:#x}-{:#x}", range.base, last)
+}
