@@ -4,15 +4,25 @@
 mod cache;
 pub mod image;
 pub mod init;
+mod launch;
 pub mod package;
 pub mod protocol;
 pub mod qemu;
+pub mod qmp;
 pub mod tool;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
-pub use image::{BootFiles, Contents, Image, ImageError, Kernel, KernelChoice, KernelError};
+pub use image::{
+    BootFiles, Contents, ContentsError, Image, ImageError, Kernel, KernelChoice, KernelError,
+};
+pub use launch::{
+    Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
+    HostMemory, HostMemoryError, HostPages, Launch, Limits, Outcome, Phase, Pins, RunningGuest,
+    Runtime, RuntimeError, SessionError, Sink, Task, Times,
+};
 pub use protocol::{Exit, Job, Stream};
 pub use qemu::{
     Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuNeeds,
     Version,
 };
+pub use qmp::{PinPlan, PinReport, QmpAddress, QmpClient, QmpError};

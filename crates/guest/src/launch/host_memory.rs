@@ -27,8 +27,8 @@ pub enum HostPages {
 pub struct HostMemory {
     /// Which pages.
     pub pages: HostPages,
-    /// The host nodes that each guest node's memory is bound to, guest nodes in
-    /// order, from the first again where there are more; unbound if empty.
+    /// The host nodes that each guest node's memory is bound to, guest nodes with
+    /// memory in order, from the first again where there are more; unbound if empty.
     pub nodes: Vec<NodeSet>,
     /// Whether all of it is touched before the guest starts.
     pub prealloc: bool,
@@ -118,42 +118,42 @@ impl HostMemory {
         }
     }
 
-    /// The arguments that make the memory of each node, `m` and its dense index.
+    /// The object that keeps the threads on the node which touch the memory of
+    /// the backend with this number ahead, if there are any.
     #[must_use]
-    pub fn arguments(&self, machine: &Machine, abilities: Abilities) -> Vec<String> {
-        let mut words = Vec::new();
-        for (index, node) in machine.nodes.iter().enumerate() {
-            if node.memory_bytes == 0 {
-                continue;
-            }
-            let hosts = self.hosts_of(index);
-            // Threads that touch memory ahead do it from the node it is bound to.
-            let context = hosts.filter(|_| self.prealloc && abilities.prealloc_context);
-            if let Some(hosts) = context {
-                let list = host_list("node-affinity", hosts);
-                words.extend(["-object".to_owned(), format!("thread-context,id=t{index}{list}")]);
-            }
-            let mut text = self.kind();
-            text.push_str(&format!(",id=m{index},size={}", node.memory_bytes));
-            if let Some(hosts) = hosts {
-                text.push_str(&format!("{},policy=bind", host_list("host-nodes", hosts)));
-            }
-            if self.prealloc {
-                text.push_str(",prealloc=on");
-            }
-            if context.is_some() {
-                text.push_str(&format!(",prealloc-context=t{index}"));
-            }
-            if self.unreserved {
-                text.push_str(",reserve=off");
-            }
-            words.extend(["-object".to_owned(), text]);
-        }
-        words
+    pub(super) fn thread_context(&self, backend: usize, abilities: Abilities) -> Option<String> {
+        let hosts = self.hosts_of(backend)?;
+        let possible = self.prealloc && abilities.prealloc_context;
+        let list = host_list("node-affinity", hosts);
+        possible.then(|| format!("thread-context,id=touch{backend}{list}"))
     }
 
-    fn hosts_of(&self, index: usize) -> Option<&NodeSet> {
-        let position = index.checked_rem(self.nodes.len())?;
+    /// The backend with this number; `name_and_size` is its `id=...,size=...`.
+    #[must_use]
+    pub(super) fn backend(
+        &self,
+        backend: usize,
+        name_and_size: &str,
+        abilities: Abilities,
+    ) -> String {
+        let mut text = format!("{},{name_and_size}", self.kind());
+        if let Some(hosts) = self.hosts_of(backend) {
+            text += &format!("{},policy=bind", host_list("host-nodes", hosts));
+        }
+        if self.prealloc {
+            text += ",prealloc=on";
+        }
+        if self.thread_context(backend, abilities).is_some() {
+            text += &format!(",prealloc-context=touch{backend}");
+        }
+        if self.unreserved {
+            text += ",reserve=off";
+        }
+        text
+    }
+
+    fn hosts_of(&self, backend: usize) -> Option<&NodeSet> {
+        let position = backend.checked_rem(self.nodes.len())?;
         self.nodes.get(position)
     }
 
@@ -224,42 +224,6 @@ mod tests {
 
     fn nodes(text: &str) -> NodeSet {
         text.parse().unwrap()
-    }
-
-    #[test]
-    fn plain_memory_is_one_backend_per_node_that_has_any() {
-        let words = HostMemory::default().arguments(&machine(), ALL);
-        let expected = [
-            "-object",
-            "memory-backend-ram,id=m0,size=1073741824",
-            "-object",
-            "memory-backend-ram,id=m2,size=2147483648",
-        ];
-        assert_eq!(words, expected);
-    }
-
-    #[test]
-    fn bound_huge_memory_is_touched_from_its_node() {
-        let memory = HostMemory {
-            pages: HostPages::Huge { page_bytes: 2 << 20 },
-            nodes: vec![nodes("0"), nodes("1,3")],
-            prealloc: true,
-            unreserved: false,
-        };
-        let words = memory.arguments(&machine(), ALL);
-        assert_eq!(words[1], "thread-context,id=t0,node-affinity=0");
-        assert_eq!(
-            words[3],
-            "memory-backend-memfd,hugetlb=on,hugetlbsize=2097152,id=m0,size=1073741824,\
-             host-nodes=0,policy=bind,prealloc=on,prealloc-context=t0"
-        );
-        // node 2 is the third: the list of host nodes begins again
-        assert!(words[7].contains("id=m2") && words[7].contains("host-nodes=0,"));
-        let last = HostMemory {
-            nodes: vec![nodes("1,3")],
-            ..HostMemory::default()
-        };
-        assert!(last.arguments(&machine(), ALL)[1].contains(",host-nodes=1,host-nodes=3,policy=bind"));
     }
 
     #[test]

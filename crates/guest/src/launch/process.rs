@@ -1,8 +1,10 @@
 //! The QEMU process: started so that it cannot outlive us, watched, ended.
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::process::{Command, ExitStatus};
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
@@ -13,6 +15,15 @@ use crate::qemu;
 
 /// A killed process is gone within this time.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// QEMU's standard streams; what it complains of always goes to a file.
+#[derive(Debug)]
+pub enum Streams {
+    /// Its input and output are ours: a person's terminal.
+    Inherited(File),
+    /// It has neither.
+    None(File),
+}
 
 /// A running QEMU; it is ended when this is dropped.
 #[derive(Debug)]
@@ -28,8 +39,16 @@ impl QemuProcess {
     ///
     /// It is killed by the kernel when the thread that started it ends (prctl(2),
     /// `PR_SET_PDEATHSIG`), so a thread of its own starts it and waits for it.
-    pub fn start(command: Command) -> io::Result<Self> {
+    pub fn start(command: Command, streams: Streams) -> io::Result<Self> {
         let mut command = bound_to_us(command);
+        match streams {
+            Streams::Inherited(errors) => command.stderr(errors),
+            Streams::None(errors) => {
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+                // A person's ctrl-C is for us; QEMU is ended in good order.
+                command.process_group(0)
+            }
+        };
         let (tell_start, start) = mpsc::channel();
         let (tell_end, ended) = mpsc::channel();
         thread::spawn(move || {
@@ -110,11 +129,15 @@ fn bound_to_us(command: Command) -> Command {
 mod tests {
     use super::*;
 
+    fn quiet() -> Streams {
+        Streams::None(File::create("/dev/null").unwrap())
+    }
+
     #[test]
     fn a_process_is_gone_when_its_owner_drops_it() {
         let mut command = Command::new("sleep");
         command.arg("600");
-        let process = QemuProcess::start(command).unwrap();
+        let process = QemuProcess::start(command, quiet()).unwrap();
         let entry = format!("/proc/{}/stat", process.pid());
         assert!(std::path::Path::new(&entry).exists());
         drop(process);
@@ -123,7 +146,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_an_error_or_a_status() {
-        match QemuProcess::start(Command::new("/no/such/program")) {
+        match QemuProcess::start(Command::new("/no/such/program"), quiet()) {
             Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
             Ok(mut process) => {
                 // setpriv's own status for a command that cannot be found.

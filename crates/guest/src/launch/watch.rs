@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 use std::io::{self, Read};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use super::console::Console;
@@ -52,7 +52,7 @@ pub struct Watch<'a> {
 }
 
 /// A connection whose reads end when the watch does.
-pub struct WatchedStream<'a> {
+pub struct Watched<'a> {
     stream: UnixStream,
     watch: &'a Watch<'a>,
 }
@@ -92,32 +92,15 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    /// Waits for QEMU to connect.
-    pub fn accept(&'a self, listener: &UnixListener) -> io::Result<WatchedStream<'a>> {
-        listener.set_nonblocking(true)?;
-        loop {
-            match listener.accept() {
-                Ok((stream, _)) => return self.over(stream),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    self.check().map_err(io::Error::other)?;
-                    std::thread::sleep(Duration::from_millis(2));
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn over(&'a self, stream: UnixStream) -> io::Result<WatchedStream<'a>> {
-        stream.set_nonblocking(false)?;
-        stream.set_read_timeout(Some(LOOK_EVERY))?;
-        Ok(WatchedStream {
-            stream,
-            watch: self,
-        })
-    }
 }
 
-impl WatchedStream<'_> {
+impl<'a> Watched<'a> {
+    /// The connection under this watch.
+    pub fn new(stream: UnixStream, watch: &'a Watch<'a>) -> io::Result<Self> {
+        stream.set_read_timeout(Some(LOOK_EVERY))?;
+        Ok(Self { stream, watch })
+    }
+
     /// The same connection, for writing.
     pub fn writer(&self, limit: Duration) -> io::Result<UnixStream> {
         let writer = self.stream.try_clone()?;
@@ -126,7 +109,7 @@ impl WatchedStream<'_> {
     }
 }
 
-impl Read for WatchedStream<'_> {
+impl Read for Watched<'_> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.stream.read(bytes) {
@@ -160,7 +143,7 @@ mod tests {
         let limit = Duration::from_millis(30);
         watch.begin(Phase::Run, Some(limit));
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let error = watch.over(ours).unwrap().read(&mut [0]).unwrap_err();
+        let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
         let phase = Phase::Run;
         assert_eq!(ended(&error), Some(Ended::Deadline { phase, limit }));
     }
@@ -170,8 +153,8 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let console = Console::listen(&directory.path().join("console"), None).unwrap();
         let watch = Watch::new(&|| true, &console, Duration::from_secs(60));
-        let listener = UnixListener::bind(directory.path().join("socket")).unwrap();
-        let error = watch.accept(&listener).err().unwrap();
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
         assert_eq!(ended(&error), Some(Ended::Asked));
     }
 }

@@ -122,6 +122,20 @@ pub fn apply(
     })
 }
 
+impl PinReport {
+    /// The same threads, read again: where they are now.
+    ///
+    /// # Errors
+    /// [`PinError::Refused`] if a virtual cpu's thread is gone.
+    pub fn observed(mut self) -> Result<Self, PinError> {
+        for pinned in &mut self.vcpus {
+            pinned.affinity = affinity(pinned.vcpu.thread)?;
+            pinned.runs_on = runs_on(self.process, pinned.vcpu.thread);
+        }
+        Ok(self)
+    }
+}
+
 /// The process whose threads run the virtual cpus.
 fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let Some(first) = vcpus.first() else {
