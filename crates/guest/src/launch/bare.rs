@@ -78,7 +78,9 @@ impl Launch {
         };
         let status = running.ended(LAST_WORDS);
         // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
-        let code = status.and_then(|status| status.code()).filter(|code| code % 2 == 1);
+        let code = status
+            .and_then(|status| status.code())
+            .filter(|code| code % 2 == 1);
         Ok(BareOutcome {
             exit: code.and_then(|code| u8::try_from(code / 2).ok()),
             time,

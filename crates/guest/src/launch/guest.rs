@@ -82,7 +82,9 @@ impl Launch {
         accelerator: Accelerator,
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
-        guest.memory.check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
+        guest
+            .memory
+            .check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
         let written = machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?;
         Ok(Self {
             machine_words: written.words,

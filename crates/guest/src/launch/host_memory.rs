@@ -171,21 +171,31 @@ impl HostMemory {
 /// `,host-nodes=0-1,host-nodes=3`
 fn host_list(option: &str, nodes: &NodeSet) -> String {
     let list = nodes.to_string();
-    list.split(',').map(|range| format!(",{option}={range}")).collect()
+    list.split(',')
+        .map(|range| format!(",{option}={range}"))
+        .collect()
 }
 
 fn has_memory(meminfo: &str) -> bool {
     let total = meminfo.lines().find(|line| line.contains("MemTotal:"));
     let words = total.map(str::split_whitespace);
-    words.and_then(|mut words| words.nth(3)?.parse::<u64>().ok()).is_some_and(|kib| kib > 0)
+    words
+        .and_then(|mut words| words.nth(3)?.parse::<u64>().ok())
+        .is_some_and(|kib| kib > 0)
 }
 
 fn check_pool(machine: &Machine, page_bytes: u64, sys: &Path) -> Result<(), HostMemoryError> {
-    let directory = sys.join(format!("kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024));
+    let directory = sys.join(format!(
+        "kernel/mm/hugepages/hugepages-{}kB",
+        page_bytes / 1024
+    ));
     let free = fs::read_to_string(directory.join("free_hugepages")).ok();
     let free: Option<u64> = free.and_then(|text| text.trim().parse().ok());
     let free = free.ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
-    let sizes = machine.nodes.iter().map(|node| node.memory_bytes.div_ceil(page_bytes));
+    let sizes = machine
+        .nodes
+        .iter()
+        .map(|node| node.memory_bytes.div_ceil(page_bytes));
     let needed: u64 = sizes.sum();
     if needed <= free {
         return Ok(());
@@ -236,11 +246,23 @@ mod tests {
             pages: HostPages::Huge { page_bytes },
             ..HostMemory::default()
         };
-        let error = memory(2 << 20).check(&machine(), ALL, sys.path()).unwrap_err();
-        assert_eq!(error.to_string(), "huge pages of 2097152 bytes: 1536 needed, 10 free");
+        let error = memory(2 << 20)
+            .check(&machine(), ALL, sys.path())
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "huge pages of 2097152 bytes: 1536 needed, 10 free"
+        );
         assert!(error.remedy().unwrap().starts_with("as root: echo 1536 > "));
-        let error = memory(1 << 30).check(&machine(), ALL, sys.path()).unwrap_err();
-        assert_eq!(error, HostMemoryError::NoSuchPages { page_bytes: 1 << 30 });
+        let error = memory(1 << 30)
+            .check(&machine(), ALL, sys.path())
+            .unwrap_err();
+        assert_eq!(
+            error,
+            HostMemoryError::NoSuchPages {
+                page_bytes: 1 << 30
+            }
+        );
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //! backends replaced by those that this host is to give.
 
 use numalab_formats::{HostPlacement, WriteError, qemu};
-use numalab_topology::{Finding, Machine};
+use numalab_topology::{Finding, Machine, Severity};
 
 use super::host_memory::HostMemory;
 use crate::qemu::Abilities;
@@ -38,9 +38,20 @@ pub fn machine_arguments(
         words.push(memory.backend(backends, name_and_size, abilities));
         backends += 1;
     }
-    Ok(MachineArguments {
-        words,
-        losses: written.losses,
+    let mut losses = written.losses;
+    losses.extend(unusable_latencies(machine));
+    Ok(MachineArguments { words, losses })
+}
+
+/// QEMU's HMAT names every node as a target, and Linux gives the whole table up
+/// for one without memory ("acpi/hmat: Ignoring: Invalid table").
+fn unusable_latencies(machine: &Machine) -> Option<Finding> {
+    let empty = machine.nodes.iter().find(|node| node.memory_bytes == 0)?;
+    (!machine.access.is_empty()).then(|| Finding {
+        severity: Severity::Warning,
+        code: "hmat-ignored".to_owned(),
+        place: format!("node {}", empty.id),
+        message: "has no memory, for which Linux ignores all latencies and bandwidths".to_owned(),
     })
 }
 
@@ -48,7 +59,7 @@ pub fn machine_arguments(
 mod tests {
     use super::super::host_memory::HostPages;
     use super::*;
-    use numalab_topology::{Cpu, CpuId, Node, NodeId};
+    use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
 
     /// Two nodes, the second without cpus.
     fn machine() -> Machine {
@@ -81,13 +92,40 @@ mod tests {
         let ours = machine_arguments(&machine(), &plain, Abilities::default()).unwrap();
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
         assert_eq!(ours.words, theirs.output);
-        assert!(ours.words.iter().any(|word| word.starts_with(PLAIN_BACKEND)), "{:?}", ours.words);
+        assert!(
+            ours.words
+                .iter()
+                .any(|word| word.starts_with(PLAIN_BACKEND)),
+            "{:?}",
+            ours.words
+        );
+    }
+
+    #[test]
+    fn latencies_beside_a_node_without_memory_are_a_loss() {
+        let mut machine = machine();
+        machine.access = vec![AccessAttributes {
+            read_latency_ps: Some(80_000),
+            ..AccessAttributes::default()
+        }];
+        let codes = |machine: &Machine| {
+            let memory = HostMemory::default();
+            let losses = machine_arguments(machine, &memory, Abilities::default())
+                .unwrap()
+                .losses;
+            losses.into_iter().map(|loss| loss.code).collect::<Vec<_>>()
+        };
+        assert!(!codes(&machine).contains(&"hmat-ignored".to_owned()));
+        machine.nodes[1].memory_bytes = 0;
+        assert!(codes(&machine).contains(&"hmat-ignored".to_owned()));
     }
 
     #[test]
     fn each_backend_gets_its_own_host_nodes() {
         let memory = HostMemory {
-            pages: HostPages::Huge { page_bytes: 1 << 30 },
+            pages: HostPages::Huge {
+                page_bytes: 1 << 30,
+            },
             nodes: vec!["0".parse().unwrap(), "1,3".parse().unwrap()],
             prealloc: true,
             unreserved: false,
@@ -96,7 +134,9 @@ mod tests {
             prealloc_context: true,
             ..Abilities::default()
         };
-        let words = machine_arguments(&machine(), &memory, abilities).unwrap().words;
+        let words = machine_arguments(&machine(), &memory, abilities)
+            .unwrap()
+            .words;
         let objects: Vec<&str> = words
             .windows(2)
             .filter(|pair| pair[0] == "-object")

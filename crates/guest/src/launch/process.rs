@@ -44,7 +44,10 @@ impl QemuProcess {
         match streams {
             Streams::Inherited(errors) => command.stderr(errors),
             Streams::None(errors) => {
-                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
+                command
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(errors);
                 // A person's ctrl-C is for us; QEMU is ended in good order.
                 command.process_group(0)
             }
@@ -84,7 +87,9 @@ impl QemuProcess {
         if self.status.is_none() {
             self.status = match self.ended.recv_timeout(limit) {
                 Ok(Ok(status)) => Some(status),
-                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => None,
+                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    None
+                }
             };
         }
         self.status

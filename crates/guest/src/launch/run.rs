@@ -17,7 +17,6 @@ use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// After the channel has closed, QEMU's end tells why.
 const LAST_WORDS: Duration = Duration::from_secs(3);
-const SIGKILL: u8 = 9;
 
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +99,7 @@ impl Launch {
         let memory = self.proof(&running, &mut monitor)?;
         running.quit(&mut monitor);
         let first_output = timed.first;
-        self.judged(&running, answer, |answer| Outcome {
+        let outcome = Outcome {
             exit: answer.exit,
             complaints: answer.complaints,
             files: answer.files,
@@ -112,7 +111,8 @@ impl Launch {
             },
             pins,
             memory,
-        })
+        };
+        judged(&running, outcome)
     }
 
     fn converse(
@@ -162,22 +162,22 @@ impl Launch {
             errors: running.errors(),
         })
     }
+}
 
-    /// A command killed for want of memory is not a result.
-    fn judged(
-        &self,
-        running: &Running,
-        answer: Answer,
-        outcome: impl FnOnce(Answer) -> Outcome,
-    ) -> Result<Outcome, GuestError> {
-        match running.console.out_of_memory() {
-            Some(line) if answer.exit == Exit::Signal(SIGKILL) => Err(GuestError::OutOfMemory {
-                line,
-                console: running.console.tail(),
-            }),
-            _ => Ok(outcome(answer)),
-        }
+/// A failure after the kernel ran out of memory is no result; a success is one,
+/// with a remark.
+fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError> {
+    let Some(line) = running.console.out_of_memory() else {
+        return Ok(outcome);
+    };
+    if outcome.exit.success() {
+        outcome
+            .complaints
+            .push(format!("the guest ran out of memory: {line}"));
+        return Ok(outcome);
     }
+    let console = running.console.tail();
+    Err(GuestError::OutOfMemory { line, console })
 }
 
 /// Finds out what happened to the guest.

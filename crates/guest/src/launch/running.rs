@@ -82,17 +82,30 @@ impl Running {
     }
 
     /// Takes QEMU's monitor.
-    pub fn monitor(&mut self, sockets: &Sockets, asked: super::Asked) -> Result<QmpClient, GuestError> {
+    pub fn monitor(
+        &mut self,
+        sockets: &Sockets,
+        asked: super::Asked,
+    ) -> Result<QmpClient, GuestError> {
         let stream = self.accept(&sockets.monitor, asked)?;
         QmpClient::over_socket(stream, MONITOR_LIMIT).map_err(|error| self.monitor_failed(error))
     }
 
     /// Puts the threads where the plan wants them.
-    pub fn pin(&self, launch: &Launch, monitor: &mut QmpClient) -> Result<Option<PinReport>, GuestError> {
+    pub fn pin(
+        &self,
+        launch: &Launch,
+        monitor: &mut QmpClient,
+    ) -> Result<Option<PinReport>, GuestError> {
         let Some(pins) = &launch.guest.pins else {
             return Ok(None);
         };
-        Ok(Some(crate::qmp::apply(monitor, &pins.plan, pins.helpers.as_ref(), &pins.host)?))
+        Ok(Some(crate::qmp::apply(
+            monitor,
+            &pins.plan,
+            pins.helpers.as_ref(),
+            &pins.host,
+        )?))
     }
 
     /// Lets the guest's cpus run.
@@ -108,7 +121,11 @@ impl Running {
         watch: &'a Watch<'a>,
     ) -> Result<Watched<'a>, GuestError> {
         let missing = || io::Error::from(io::ErrorKind::NotConnected);
-        let listener = sockets.result.as_ref().ok_or_else(missing).map_err(GuestError::Start)?;
+        let listener = sockets
+            .result
+            .as_ref()
+            .ok_or_else(missing)
+            .map_err(GuestError::Start)?;
         let stream = listener.accept().map_err(GuestError::Start)?.0;
         Watched::new(stream, watch).map_err(GuestError::Start)
     }
@@ -136,7 +153,11 @@ impl Running {
         fs::read_to_string(self.directory.path().join(ERRORS)).unwrap_or_default()
     }
 
-    fn accept(&mut self, listener: &UnixListener, asked: super::Asked) -> Result<UnixStream, GuestError> {
+    fn accept(
+        &mut self,
+        listener: &UnixListener,
+        asked: super::Asked,
+    ) -> Result<UnixStream, GuestError> {
         listener.set_nonblocking(true).map_err(GuestError::Start)?;
         loop {
             match listener.accept() {
@@ -167,7 +188,9 @@ const ERRORS: &str = "qemu.stderr";
 
 fn record(launch: &Launch, command: &[String]) -> GuestRecord {
     let machine = &launch.guest.machine;
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
     GuestRecord {
         owner: std::process::id(),
         started_s: now.as_secs(),

@@ -86,7 +86,9 @@ pub enum RuntimeError {
         user: u32,
     },
     /// Sockets would have too long a path.
-    #[error("{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR")]
+    #[error(
+        "{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR"
+    )]
     TooLong {
         /// The guest's directory.
         path: PathBuf,
@@ -158,7 +160,9 @@ impl Runtime {
     /// [`RuntimeError`].
     pub fn begin(&self, record: &GuestRecord) -> Result<GuestDirectory, RuntimeError> {
         let _all = self.lock_all()?;
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let name = format!("guest-{}-{:x}", record.owner, now.as_nanos());
         let path = self.root.join(name);
         let length = path.as_os_str().len();
@@ -172,7 +176,8 @@ impl Runtime {
         let directory = GuestDirectory { path, _lock: lock };
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         let file = directory.path.join(RECORD);
-        text.and_then(|text| fs::write(&file, text)).map_err(|source| io_at(&file, source))?;
+        text.and_then(|text| fs::write(&file, text))
+            .map_err(|source| io_at(&file, source))?;
         Ok(directory)
     }
 
@@ -202,9 +207,7 @@ impl Runtime {
 
     fn directories(&self) -> Result<Vec<PathBuf>, RuntimeError> {
         let entries = fs::read_dir(&self.root).map_err(|source| io_at(&self.root, source))?;
-        let ours = |entry: &fs::DirEntry| {
-            entry.file_name().to_string_lossy().starts_with("guest-")
-        };
+        let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("guest-");
         let entries = entries.filter_map(Result::ok).filter(ours);
         let mut directories: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         directories.sort();
@@ -243,7 +246,10 @@ fn io_at(path: &Path, source: io::Error) -> RuntimeError {
 
 fn lock_file(directory: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
-    open.create(true).truncate(false).write(true).open(directory.join(LOCK))
+    open.create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join(LOCK))
 }
 
 fn is_held(directory: &Path) -> bool {
@@ -256,14 +262,21 @@ fn is_held(directory: &Path) -> bool {
 /// The processes that were started for this directory.
 fn processes_of(directory: &Path) -> Vec<u32> {
     let mark = mark_of(directory);
-    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    let entries = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|process| was_started_with(*process, &mark)).collect()
+    numbers
+        .filter(|process| was_started_with(*process, &mark))
+        .collect()
 }
 
 fn was_started_with(process: u32, mark: &str) -> bool {
     let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    arguments.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
+    arguments
+        .split(|byte| *byte == 0)
+        .any(|argument| argument == mark.as_bytes())
 }
 
 /// Ends the process, if it still is the one that was found.
@@ -281,7 +294,10 @@ fn end(process: u32, directory: &Path) {
             tv_sec: i64::try_from(GONE_LIMIT.as_secs()).unwrap_or_default(),
             tv_nsec: 0,
         };
-        let mut gone = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
+        let mut gone = [rustix::event::PollFd::new(
+            &handle,
+            rustix::event::PollFlags::IN,
+        )];
         let _ = rustix::event::poll(&mut gone, Some(&limit));
     }
 }
@@ -324,7 +340,9 @@ mod tests {
         File::create(dead.join(LOCK)).unwrap();
         let sleeper = |argument: &str| {
             let mut command = Command::new("sh");
-            command.args(["-c", "read line", argument]).stdin(Stdio::piped());
+            command
+                .args(["-c", "read line", argument])
+                .stdin(Stdio::piped());
             command.spawn().unwrap()
         };
         let mut ours = sleeper(&mark_of(&dead));
@@ -343,6 +361,9 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let long = root.path().join("x".repeat(90));
         let runtime = Runtime::at(long).unwrap();
-        assert!(matches!(runtime.begin(&record()), Err(RuntimeError::TooLong { .. })));
+        assert!(matches!(
+            runtime.begin(&record()),
+            Err(RuntimeError::TooLong { .. })
+        ));
     }
 }

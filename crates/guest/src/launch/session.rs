@@ -170,7 +170,12 @@ pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
 
 fn unexpected(found: &Message, expected: &'static str) -> SessionError {
     let mut found = format!("{found:?}");
-    found.truncate(found.char_indices().nth(100).map_or(found.len(), |(at, _)| at));
+    found.truncate(
+        found
+            .char_indices()
+            .nth(100)
+            .map_or(found.len(), |(at, _)| at),
+    );
     SessionError::Unexpected { found, expected }
 }
 
@@ -209,30 +214,48 @@ mod tests {
         let answer = session.follow(&Task::default(), &mut sink).unwrap();
         assert_eq!(answer.exit, Exit::Code(4));
         assert_eq!(answer.complaints, ["no file"]);
-        assert_eq!(seen, [(Stream::Out, b"one".to_vec()), (Stream::Err, b"two".to_vec())]);
+        assert_eq!(
+            seen,
+            [
+                (Stream::Out, b"one".to_vec()),
+                (Stream::Err, b"two".to_vec())
+            ]
+        );
     }
 
     #[test]
     fn an_exit_without_end_marker_is_no_success() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
-        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
-        assert!(error.to_string().contains("before the end marker"), "{error}");
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("before the end marker"),
+            "{error}"
+        );
     }
 
     #[test]
     fn a_wrong_checksum_is_told() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0)), Message::End([1; 32])]);
-        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
         assert!(matches!(error, SessionError::Checksum), "{error}");
     }
 
     #[test]
     fn an_end_without_exit_and_a_foreign_message_are_errors() {
         let mut session = with_guest(&[END]);
-        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
         assert!(matches!(error, SessionError::Unexpected { .. }), "{error}");
         let mut session = with_guest(&[Message::Received]);
-        assert!(matches!(session.hello(), Err(SessionError::Unexpected { .. })));
+        assert!(matches!(
+            session.hello(),
+            Err(SessionError::Unexpected { .. })
+        ));
     }
 
     #[test]

@@ -38,7 +38,12 @@ impl Launch {
     ///
     /// # Errors
     /// As for [`Launch::run`]; [`GuestError::Start`] without a terminal.
-    pub fn shell(&self, runtime: &Runtime, task: &Task, asked: Asked) -> Result<Outcome, GuestError> {
+    pub fn shell(
+        &self,
+        runtime: &Runtime,
+        task: &Task,
+        asked: Asked,
+    ) -> Result<Outcome, GuestError> {
         let _saved = SavedTerminal::save().map_err(GuestError::Start)?;
         let mut task = task.clone();
         task.job.terminal = true;

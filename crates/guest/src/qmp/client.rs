@@ -24,7 +24,9 @@ pub enum QmpAddress {
 
 /// Why a text names no place where a QEMU could listen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{text:?}: expected the path of a socket (/run/vm.qmp), HOST:PORT, or a PORT of this machine")]
+#[error(
+    "{text:?}: expected the path of a socket (/run/vm.qmp), HOST:PORT, or a PORT of this machine"
+)]
 pub struct QmpAddressError {
     text: String,
 }
@@ -172,10 +174,12 @@ impl QmpClient {
             request["arguments"] = arguments.clone();
         }
         let line = format!("{request}\r\n");
-        self.output.write_all(line.as_bytes()).map_err(|source| QmpError::Io {
-            command: command.to_owned(),
-            source,
-        })?;
+        self.output
+            .write_all(line.as_bytes())
+            .map_err(|source| QmpError::Io {
+                command: command.to_owned(),
+                source,
+            })?;
         loop {
             let mut answer = self.line(command)?;
             if let Some(value) = answer.get_mut("return") {
@@ -190,7 +194,11 @@ impl QmpClient {
                 });
             }
             if answer.get("event").is_none() {
-                return Err(not_understood(command, &answer.to_string(), "return, error or event"));
+                return Err(not_understood(
+                    command,
+                    &answer.to_string(),
+                    "return, error or event",
+                ));
             }
         }
     }
@@ -205,7 +213,11 @@ impl QmpClient {
         };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
-            return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
+            return Err(not_understood(
+                "greeting",
+                &greeting.to_string(),
+                "{\"QMP\": ...}",
+            ));
         }
         client.execute("qmp_capabilities", &Value::Null)?;
         Ok(client)
@@ -259,7 +271,8 @@ pub(super) mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         thread::spawn(move || {
             let mut out = theirs.try_clone().unwrap();
-            out.write_all(b"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n").unwrap();
+            out.write_all(b"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n")
+                .unwrap();
             let mut input = BufReader::new(theirs);
             let all = std::iter::once("{\"return\": {}}".to_owned()).chain(answers);
             for answer in all {
@@ -284,10 +297,14 @@ pub(super) mod tests {
 
     #[test]
     fn a_refusal_is_told_in_qemus_words() {
-        let refusal = "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no such command\"}}";
+        let refusal =
+            "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no such command\"}}";
         let mut qemu = scripted(vec![refusal.to_owned()]);
         let error = qemu.execute("nonsense", &Value::Null).unwrap_err();
-        assert_eq!(error.to_string(), "QMP nonsense: CommandNotFound: no such command");
+        assert_eq!(
+            error.to_string(),
+            "QMP nonsense: CommandNotFound: no such command"
+        );
     }
 
     #[test]

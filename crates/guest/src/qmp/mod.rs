@@ -6,10 +6,12 @@ mod client;
 mod memory;
 mod pin;
 mod plan;
+mod ram_blocks;
 mod threads;
 
 pub use client::{QmpAddress, QmpAddressError, QmpClient, QmpError};
-pub use memory::{MemoryProof, RamBlock, prove_memory};
+pub use memory::{MemoryProof, prove_memory};
 pub use pin::{HelperThread, PinError, PinReport, PinnedVcpu, apply};
 pub use plan::{PinPlan, PlanError};
+pub use ram_blocks::RamBlock;
 pub use threads::{IoThread, Vcpu, io_threads, vcpus};

@@ -184,8 +184,9 @@ fn pin_helpers(
 fn threads_of(process: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{process}/task"));
     let entries = entries.into_iter().flatten().filter_map(Result::ok);
-    let mut threads: Vec<u32> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    let mut threads: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
     threads.sort_unstable();
     threads
 }
@@ -204,7 +205,12 @@ fn runs_on(process: u32, thread: u32) -> Option<CpuId> {
 
 fn last_cpu(stat: &str) -> Option<CpuId> {
     let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok().map(CpuId)
+    fields
+        .split_ascii_whitespace()
+        .nth(39 - 3)?
+        .parse()
+        .ok()
+        .map(CpuId)
 }
 
 fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
@@ -242,7 +248,9 @@ fn affinity(thread: u32) -> Result<CpuSet, PinError> {
         source: error.into(),
     })?;
     let set = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu));
-    Ok(set.filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId)).collect())
+    Ok(set
+        .filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId))
+        .collect())
 }
 
 fn pid(thread: u32) -> Option<Pid> {
@@ -286,6 +294,11 @@ mod tests {
             node: None,
         };
         let error = process_of(&[vcpu]).unwrap_err();
-        assert!(error.to_string().starts_with("vcpu 3: no thread 4000000000"), "{error}");
+        assert!(
+            error
+                .to_string()
+                .starts_with("vcpu 3: no thread 4000000000"),
+            "{error}"
+        );
     }
 }

@@ -57,8 +57,14 @@ impl PinPlan {
         host: &Machine,
     ) -> Result<Vec<(Vcpu, CpuSet)>, PlanError> {
         match self {
-            Self::Map(map) => map.iter().map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus)).collect(),
-            Self::NodeLists { vcpus: count, lists } => dealt(*count, lists, vcpus),
+            Self::Map(map) => map
+                .iter()
+                .map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus))
+                .collect(),
+            Self::NodeLists {
+                vcpus: count,
+                lists,
+            } => dealt(*count, lists, vcpus),
             Self::Automatic => automatic(vcpus, host),
         }
     }
@@ -119,12 +125,18 @@ fn automatic(vcpus: &[Vcpu], host: &Machine) -> Result<Vec<(Vcpu, CpuSet)>, Plan
     if nodes.is_empty() {
         return Err(PlanError::NoHostNodes);
     }
-    let mut guest_nodes: Vec<u32> = vcpus.iter().map(|vcpu| vcpu.node.unwrap_or_default()).collect();
+    let mut guest_nodes: Vec<u32> = vcpus
+        .iter()
+        .map(|vcpu| vcpu.node.unwrap_or_default())
+        .collect();
     guest_nodes.sort_unstable();
     guest_nodes.dedup();
     let place = |vcpu: &Vcpu| {
         let node = vcpu.node.unwrap_or_default();
-        let position = guest_nodes.iter().position(|other| *other == node).unwrap_or_default();
+        let position = guest_nodes
+            .iter()
+            .position(|other| *other == node)
+            .unwrap_or_default();
         (*vcpu, nodes[position % nodes.len()].clone())
     };
     Ok(vcpus.iter().map(place).collect())
@@ -146,7 +158,10 @@ mod tests {
     }
 
     fn shown(placement: &[(Vcpu, CpuSet)]) -> Vec<String> {
-        placement.iter().map(|(vcpu, cpus)| format!("{}:{cpus}", vcpu.index)).collect()
+        placement
+            .iter()
+            .map(|(vcpu, cpus)| format!("{}:{cpus}", vcpu.index))
+            .collect()
     }
 
     fn set(text: &str) -> CpuSet {
@@ -177,7 +192,10 @@ mod tests {
         let host = Machine::default();
         let plan = PinPlan::Map(vec![(7, set("0"))]);
         let error = plan.placement(&guest(), &host).unwrap_err();
-        assert_eq!(error.to_string(), "vcpu 7: the guest has 4 virtual cpus (0-3)");
+        assert_eq!(
+            error.to_string(),
+            "vcpu 7: the guest has 4 virtual cpus (0-3)"
+        );
         let plan = PinPlan::Map(vec![(1, CpuSet::new())]);
         assert!(plan.placement(&guest(), &host).is_err());
         let lists = vec![set("0")];
@@ -185,12 +203,18 @@ mod tests {
             vcpus: Some(5),
             lists,
         };
-        assert!(matches!(plan.placement(&guest(), &host), Err(PlanError::NoVcpu { .. })));
+        assert!(matches!(
+            plan.placement(&guest(), &host),
+            Err(PlanError::NoVcpu { .. })
+        ));
         let plan = PinPlan::NodeLists {
             vcpus: None,
             lists: Vec::new(),
         };
-        assert!(matches!(plan.placement(&guest(), &host), Err(PlanError::NoCpus { .. })));
+        assert!(matches!(
+            plan.placement(&guest(), &host),
+            Err(PlanError::NoCpus { .. })
+        ));
     }
 
     #[test]
@@ -212,7 +236,7 @@ mod tests {
             ..Machine::default()
         };
         let placement = PinPlan::Automatic.placement(&guest(), &host).unwrap();
-        assert_eq!(shown(&placement), ["0:0-1", "1:0-1", "2:2-3", "3:2-3"]);
+        assert_eq!(shown(&placement), ["0:0,1", "1:0,1", "2:2,3", "3:2,3"]);
         let error = PinPlan::Automatic.placement(&guest(), &Machine::default());
         assert_eq!(error, Err(PlanError::NoHostNodes));
     }

@@ -61,7 +61,9 @@ fn each<T>(
     read: impl Fn(&Value) -> Option<T>,
 ) -> Result<Vec<T>, QmpError> {
     let answer = qemu.execute(command, &Value::Null)?;
-    let list = answer.as_array().map(|list| list.iter().map(&read).collect());
+    let list = answer
+        .as_array()
+        .map(|list| list.iter().map(&read).collect());
     let read: Option<Vec<T>> = list.flatten();
     read.ok_or_else(|| not_understood(command, &answer.to_string(), expected))
 }
