@@ -1,0 +1,11 @@
+//! Process 1 of a guest as a program of its own, for the tests of this crate;
+//! `numalab` does the same when it is process 1.
+#![forbid(unsafe_code)]
+
+fn main() {
+    if numalab_guest::init::is_wanted() {
+        numalab_guest::init::main();
+    }
+    eprintln!("numalab-guest-init: expected to be process 1 of a guest");
+    std::process::exit(2);
+}

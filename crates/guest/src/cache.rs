@@ -1,0 +1,320 @@
+//! The cache on disk: kernels, unpacked packages, images, emulators.
+//!
+//! Everything in it can be made again, so any part may be removed at any time.
+//! Entries are made in a directory of their own and renamed into place, so one
+//! that exists is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use rustix::fs::{FlockOperation, flock};
+
+/// The directory that holds what guests are made of.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    /// A distribution's kernel and its package.
+    Kernel,
+    /// An initramfs.
+    Image,
+    /// An unpacked package of the distribution.
+    Package,
+    /// A QEMU unpacked from packages, with what it came from.
+    Qemu,
+    /// What was found out about this machine (whether KVM works).
+    Probe,
+}
+
+/// One entry of the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CacheEntry {
+    /// What it is.
+    pub kind: EntryKind,
+    /// Its name: a package with its version, or a content hash.
+    pub name: String,
+    /// What it takes on disk, in bytes.
+    pub size_bytes: u64,
+    /// When it was made or last used.
+    pub used: SystemTime,
+}
+
+/// Why the cache cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum CacheError {
+    /// No variable says where the cache is.
+    #[error("where is the cache? set NUMALAB_CACHE, XDG_CACHE_HOME or HOME to a directory")]
+    NoPlace,
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+/// Held while an entry is made, so that two processes do not make it twice.
+#[derive(Debug)]
+pub struct CacheLock {
+    _file: File,
+}
+
+impl EntryKind {
+    const ALL: [Self; 5] = [
+        Self::Kernel,
+        Self::Image,
+        Self::Package,
+        Self::Qemu,
+        Self::Probe,
+    ];
+
+    fn directory(self) -> &'static str {
+        match self {
+            Self::Kernel => "kernel",
+            Self::Image => "image",
+            Self::Package => "package",
+            Self::Qemu => "qemu",
+            Self::Probe => "probe",
+        }
+    }
+}
+
+impl Cache {
+    /// The user's cache: `$NUMALAB_CACHE`, else `$XDG_CACHE_HOME/numalab`, else
+    /// `~/.cache/numalab`.
+    ///
+    /// # Errors
+    /// [`CacheError`] if there is no such place or it cannot be made.
+    pub fn open() -> Result<Self, CacheError> {
+        let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+        let root = variable("NUMALAB_CACHE")
+            .map(PathBuf::from)
+            .or_else(|| variable("XDG_CACHE_HOME").map(|dir| PathBuf::from(dir).join("numalab")))
+            .or_else(|| variable("HOME").map(|dir| PathBuf::from(dir).join(".cache/numalab")));
+        Self::at(root.ok_or(CacheError::NoPlace)?)
+    }
+
+    /// The cache in this directory, which is made if it is not there.
+    ///
+    /// # Errors
+    /// [`CacheError`] if it cannot be made.
+    pub fn at(root: impl Into<PathBuf>) -> Result<Self, CacheError> {
+        let root = root.into();
+        fs::create_dir_all(&root).map_err(|source| io_at(&root, source))?;
+        let root = root.canonicalize().map_err(|source| io_at(&root, source))?;
+        Ok(Self { root })
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The path of an entry, whether or not it exists.
+    #[must_use]
+    pub fn path(&self, kind: EntryKind, name: &str) -> PathBuf {
+        self.root.join(kind.directory()).join(name)
+    }
+
+    /// Waits for the right to make entries.
+    ///
+    /// # Errors
+    /// [`CacheError::Io`].
+    pub fn lock(&self) -> Result<CacheLock, CacheError> {
+        let path = self.root.join("lock");
+        let open = OpenOptions::new()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(&path);
+        let file = open.map_err(|source| io_at(&path, source))?;
+        flock(&file, FlockOperation::LockExclusive)
+            .map_err(|source| io_at(&path, source.into()))?;
+        Ok(CacheLock { _file: file })
+    }
+
+    /// Makes an entry: `fill` works in an empty directory, which takes the
+    /// entry's place when it is done.
+    ///
+    /// # Errors
+    /// `fill`'s, or [`CacheError::Io`] as `E`.
+    pub fn make<E: From<CacheError>>(
+        &self,
+        kind: EntryKind,
+        name: &str,
+        fill: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<PathBuf, E> {
+        let done = self.path(kind, name);
+        let working = self.root.join(format!(
+            "making-{}-{}",
+            std::process::id(),
+            kind.directory()
+        ));
+        let io = |path: &Path, result: io::Result<()>| {
+            result.map_err(|source| E::from(io_at(path, source)))
+        };
+        if working.exists() {
+            io(&working, fs::remove_dir_all(&working))?;
+        }
+        io(&working, fs::create_dir_all(&working))?;
+        if let Err(error) = fill(&working) {
+            io(&working, fs::remove_dir_all(&working))?;
+            return Err(error);
+        }
+        let parent = self.root.join(kind.directory());
+        io(&parent, fs::create_dir_all(&parent))?;
+        if done.exists() {
+            io(&done, fs::remove_dir_all(&done))?;
+        }
+        io(&done, fs::rename(&working, &done))?;
+        Ok(done)
+    }
+
+    /// Marks an entry as used now: the least recently used go first.
+    pub fn touch(&self, kind: EntryKind, name: &str) {
+        // A cache that cannot be written to still serves; it only ages.
+        if let Ok(directory) = File::open(self.path(kind, name)) {
+            let _ = directory.set_modified(SystemTime::now());
+        }
+    }
+
+    /// All entries, by kind and name.
+    ///
+    /// # Errors
+    /// [`CacheError::Io`].
+    pub fn entries(&self) -> Result<Vec<CacheEntry>, CacheError> {
+        let mut entries = Vec::new();
+        for kind in EntryKind::ALL {
+            for entry in children(&self.root.join(kind.directory()))? {
+                let path = entry.path();
+                let used = entry.metadata().and_then(|data| data.modified());
+                entries.push(CacheEntry {
+                    kind,
+                    name: entry.file_name().to_string_lossy().into_owned(),
+                    size_bytes: disk_bytes(&path)?,
+                    used: used.map_err(|source| io_at(&path, source))?,
+                });
+            }
+        }
+        entries.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+        Ok(entries)
+    }
+
+    /// What the whole cache takes on disk, in bytes.
+    ///
+    /// # Errors
+    /// [`CacheError::Io`].
+    pub fn size_bytes(&self) -> Result<u64, CacheError> {
+        disk_bytes(&self.root)
+    }
+
+    /// Removes one entry.
+    ///
+    /// # Errors
+    /// [`CacheError::Io`].
+    pub fn remove(&self, kind: EntryKind, name: &str) -> Result<(), CacheError> {
+        let path = self.path(kind, name);
+        fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))
+    }
+
+    /// Removes every entry; the empty cache stays.
+    ///
+    /// # Errors
+    /// [`CacheError::Io`].
+    pub fn clear(&self) -> Result<(), CacheError> {
+        let _lock = self.lock()?;
+        for kind in EntryKind::ALL {
+            let path = self.root.join(kind.directory());
+            if path.exists() {
+                fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn io_at(path: &Path, source: io::Error) -> CacheError {
+    CacheError::Io {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+fn children(directory: &Path) -> Result<Vec<fs::DirEntry>, CacheError> {
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(|source| io_at(directory, source))?,
+    };
+    entries
+        .collect::<Result<_, _>>()
+        .map_err(|source| io_at(directory, source))
+}
+
+/// What a file or tree takes on disk; links are not followed.
+fn disk_bytes(path: &Path) -> Result<u64, CacheError> {
+    use std::os::unix::fs::MetadataExt;
+    let data = fs::symlink_metadata(path).map_err(|source| io_at(path, source))?;
+    let mut bytes = data.blocks() * 512;
+    if data.is_dir() {
+        for child in children(path)? {
+            bytes += disk_bytes(&child.path())?;
+        }
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_whole_or_not_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        let failed = cache.make(EntryKind::Image, "a", |work| {
+            fs::write(work.join("half"), "x").unwrap();
+            Err(CacheError::NoPlace)
+        });
+        assert!(failed.is_err());
+        assert!(!cache.path(EntryKind::Image, "a").exists());
+        assert_eq!(cache.entries().unwrap(), []);
+        let left = fs::read_dir(directory.path()).unwrap().count();
+        assert_eq!(left, 0, "the working directory is gone");
+
+        let write = |work: &Path| {
+            fs::write(work.join("whole"), vec![0; 10_000]).unwrap();
+            Ok::<_, CacheError>(())
+        };
+        let made = cache.make(EntryKind::Image, "a", write).unwrap();
+        assert!(made.join("whole").exists());
+        let entry = cache.entries().unwrap().remove(0);
+        assert_eq!((entry.kind, entry.name.as_str()), (EntryKind::Image, "a"));
+        assert!(entry.size_bytes >= 10_000);
+        cache.clear().unwrap();
+        assert_eq!(cache.entries().unwrap(), []);
+    }
+
+    #[test]
+    fn making_an_entry_again_replaces_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        for content in ["old", "new"] {
+            let write = |work: &Path| {
+                fs::write(work.join("file"), content).unwrap();
+                Ok::<_, CacheError>(())
+            };
+            cache.make(EntryKind::Package, "p_1", write).unwrap();
+        }
+        let file = cache.path(EntryKind::Package, "p_1").join("file");
+        assert_eq!(fs::read_to_string(file).unwrap(), "new");
+    }
+}

@@ -1,0 +1,345 @@
+//! Makes the initramfs: our own process 1, a shell, what the workload needs.
+
+use std::ffi::OsString;
+use std::fmt::Write;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::contents::Contents;
+use super::elf;
+use super::kernel::{Kernel, KernelError};
+use super::libraries::{self, LibraryError, Roots};
+use super::tree::Tree;
+use crate::cache::{Cache, CacheError, EntryKind};
+use crate::init;
+use crate::package::{self, PackageError, Unpacked};
+use crate::tool::{self, ToolError};
+
+/// What the result channel needs of the kernel.
+const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+/// A shell and the usual small tools in one static program.
+const SHELL_PACKAGE: &str = "busybox-static";
+/// Images beyond this many bytes make room for newer ones.
+const IMAGES_BYTES: u64 = 96 << 20;
+/// Parts of a package that a guest has no use for.
+const LEFT_OUT: [&str; 8] = [
+    "usr/share/doc",
+    "usr/share/man",
+    "usr/share/locale",
+    "usr/share/lintian",
+    "usr/share/bug",
+    "usr/share/info",
+    "usr/lib/systemd",
+    "lib/systemd",
+];
+
+/// The files that a guest boots from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootFiles {
+    /// The kernel.
+    pub kernel: PathBuf,
+    /// The initramfs; none for a kernel that needs none.
+    pub initramfs: Option<PathBuf>,
+}
+
+/// An initramfs in the cache, with the kernel it was made for.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// SHA-256 of its content, in hexadecimal.
+    pub hash: String,
+    /// Whether it was there already.
+    pub cached: bool,
+    files: BootFiles,
+}
+
+/// Why there is no image.
+#[derive(Debug, thiserror::Error)]
+pub enum ImageError {
+    /// A package cannot be had.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The kernel's modules cannot be had.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// A library cannot be had.
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A tool failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl Image {
+    /// The image with these contents for this kernel, out of the cache or made now.
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn ensure(
+        cache: &Cache,
+        kernel: &Kernel,
+        contents: &Contents,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, ImageError> {
+        let _lock = cache.lock()?;
+        let archive = assemble(cache, kernel, contents, note)?;
+        let hash = hexadecimal(&Sha256::digest(&archive));
+        let entry = cache.path(EntryKind::Image, &hash);
+        let cached = entry.exists();
+        if cached {
+            cache.touch(EntryKind::Image, &hash);
+        } else {
+            note("writing the image");
+            cache.make(EntryKind::Image, &hash, |directory| {
+                let path = directory.join(FILE);
+                fs::write(&path, &archive).map_err(|source| ImageError::Io { path, source })
+            })?;
+            make_room(cache, &hash)?;
+        }
+        let files = BootFiles {
+            kernel: kernel.file.clone(),
+            initramfs: Some(entry.join(FILE)),
+        };
+        Ok(Self {
+            hash,
+            cached,
+            files,
+        })
+    }
+
+    /// What to boot.
+    #[must_use]
+    pub fn boot_files(&self) -> &BootFiles {
+        &self.files
+    }
+}
+
+const FILE: &str = "initramfs.cpio";
+
+/// The archive: always the same bytes for the same contents.
+fn assemble(
+    cache: &Cache,
+    kernel: &Kernel,
+    contents: &Contents,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<u8>, ImageError> {
+    let mut builder = Builder {
+        tree: Tree::new(),
+        programs: Vec::new(),
+        trees: Vec::new(),
+    };
+    builder.add_settings();
+    builder.add_modules(kernel, &contents.modules)?;
+    builder.add_program("/usr/bin/numalab", &contents.init)?;
+    builder.tree.link("/init", "usr/bin/numalab");
+    for program in &contents.programs {
+        builder.add_program(&program.to_string_lossy(), program)?;
+    }
+    for (file, path) in &contents.files {
+        builder.add_program(path, file)?;
+    }
+    for name in &contents.packages {
+        let unpacked = package::ensure_unpacked(cache, name, note)?;
+        builder.add_package(unpacked)?;
+    }
+    let shell = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
+    builder.add_shell(&shell.own)?;
+    builder.add_libraries()?;
+    let io = |source| ImageError::Io {
+        path: PathBuf::from(FILE),
+        source,
+    };
+    builder.tree.write(Vec::new()).map_err(io)
+}
+
+struct Builder {
+    tree: Tree,
+    /// Programs whose libraries are still to be found: guest path, file.
+    programs: Vec<(String, PathBuf)>,
+    /// Trees to look for libraries in.
+    trees: Vec<PathBuf>,
+}
+
+impl Builder {
+    fn add_settings(&mut self) {
+        let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
+        self.tree.file("/etc/passwd", 0o644, passwd);
+        self.tree
+            .file("/etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n");
+        self.tree.file("/etc/hosts", 0o644, "127.0.0.1 localhost\n");
+        self.tree
+            .file(init::MARK_FILE, 0o644, "a guest of numalab\n");
+    }
+
+    fn add_modules(&mut self, kernel: &Kernel, wanted: &[String]) -> Result<(), ImageError> {
+        let mut names: Vec<&str> = CHANNEL_MODULES.to_vec();
+        names.extend(wanted.iter().map(String::as_str));
+        let mut list = String::new();
+        for (name, content) in kernel.modules(&names)? {
+            let path = format!("{}/{name}.ko", init::MODULE_DIRECTORY);
+            self.tree.file(&path, 0o644, content);
+            let _ = writeln!(list, "{path}");
+        }
+        self.tree.file(init::MODULE_LIST, 0o644, list);
+        Ok(())
+    }
+
+    fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
+        self.tree
+            .host_file(path, file)
+            .map_err(|source| ImageError::Io {
+                path: file.to_path_buf(),
+                source,
+            })?;
+        self.programs.push((path.to_owned(), file.to_path_buf()));
+        Ok(())
+    }
+
+    fn add_package(&mut self, unpacked: Unpacked) -> Result<(), ImageError> {
+        self.add_directory(&unpacked.own, "")?;
+        self.trees.push(unpacked.own);
+        self.trees.extend(unpacked.dependencies);
+        Ok(())
+    }
+
+    /// Adds what is below `directory` of the tree `root`, in the order of names.
+    fn add_directory(&mut self, root: &Path, directory: &str) -> Result<(), ImageError> {
+        let here = root.join(directory);
+        let io = |source| ImageError::Io {
+            path: here.clone(),
+            source,
+        };
+        let entries = fs::read_dir(&here).map_err(io)?;
+        let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(io)?;
+        entries.sort_by_key(fs::DirEntry::file_name);
+        for entry in entries {
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let path = if directory.is_empty() {
+                name
+            } else {
+                format!("{directory}/{name}")
+            };
+            let kind = entry.file_type().map_err(io)?;
+            if LEFT_OUT.contains(&path.as_str()) || path.starts_with(".numalab") {
+                continue;
+            }
+            if kind.is_dir() {
+                self.tree.directory(&path);
+                self.add_directory(root, &path)?;
+            } else if kind.is_symlink() {
+                let target = fs::read_link(entry.path()).map_err(io)?;
+                self.tree.link(&path, &target.to_string_lossy());
+            } else {
+                self.add_program(&format!("/{path}"), &entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds busybox, under each of its names that no other program has.
+    fn add_shell(&mut self, tree: &Path) -> Result<(), ImageError> {
+        let places = ["bin/busybox", "usr/bin/busybox"].map(|place| tree.join(place));
+        let busybox = places
+            .iter()
+            .find(|place| place.exists())
+            .unwrap_or(&places[0]);
+        self.add_program("/usr/bin/busybox", busybox)?;
+        let command = tool::command(busybox, &[OsString::from("--list")]);
+        for name in tool::output_of(command, Duration::from_secs(10))?.lines() {
+            self.tree.link(&format!("/usr/bin/{name}"), "busybox");
+        }
+        Ok(())
+    }
+
+    fn add_libraries(&mut self) -> Result<(), ImageError> {
+        let elf_files = |(_, file): &(String, PathBuf)| starts_as_elf(file);
+        let programs: Vec<_> = self.programs.drain(..).filter(elf_files).collect();
+        let roots = Roots::before_host(self.trees.drain(..));
+        for (path, file) in libraries::closure(&programs, &roots)? {
+            self.tree
+                .host_file(&path, &file)
+                .map_err(|source| ImageError::Io {
+                    path: file.clone(),
+                    source,
+                })?;
+        }
+        Ok(())
+    }
+}
+
+fn starts_as_elf(file: &Path) -> bool {
+    let mut start = [0; 4];
+    let read =
+        fs::File::open(file).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
+    read.is_ok() && elf::is_elf(&start)
+}
+
+/// Removes the images used longest ago until the rest is small enough; never `keep`.
+fn make_room(cache: &Cache, keep: &str) -> Result<(), CacheError> {
+    let entries = cache.entries()?;
+    let mut images: Vec<_> = entries
+        .into_iter()
+        .filter(|e| e.kind == EntryKind::Image)
+        .collect();
+    images.sort_by_key(|image| image.used);
+    let mut total: u64 = images.iter().map(|image| image.size_bytes).sum();
+    for image in images.iter().filter(|image| image.name != keep) {
+        if total <= IMAGES_BYTES {
+            break;
+        }
+        cache.remove(EntryKind::Image, &image.name)?;
+        total -= image.size_bytes;
+    }
+    Ok(())
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_images_used_longest_ago_make_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {
+            let fill = |work: &Path| {
+                let file = fs::File::create(work.join(FILE)).unwrap();
+                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 40 << 20)
+                    .unwrap();
+                Ok::<_, CacheError>(())
+            };
+            let path = cache.make(EntryKind::Image, name, fill).unwrap();
+            let time = std::time::SystemTime::now() - Duration::from_secs(age);
+            fs::File::open(path).unwrap().set_modified(time).unwrap();
+        }
+        make_room(&cache, "newest").unwrap();
+        let left: Vec<_> = cache
+            .entries()
+            .unwrap()
+            .into_iter()
+            .map(|e| e.name)
+            .collect();
+        assert_eq!(left, ["middle", "newest"]);
+    }
+}

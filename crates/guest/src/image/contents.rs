@@ -1,0 +1,125 @@
+//! What is wanted in a guest's initramfs.
+
+use std::path::{Path, PathBuf};
+
+/// Programs that guests are often asked for, and the package that has each.
+const PACKAGE_OF: [(&str, &str); 12] = [
+    ("dbench", "dbench"),
+    ("hwloc-info", "hwloc-nox"),
+    ("lstopo-no-graphics", "hwloc-nox"),
+    ("migratepages", "numactl"),
+    ("numactl", "numactl"),
+    ("numastat", "numactl"),
+    ("perf", "linux-perf"),
+    ("redis-benchmark", "redis-tools"),
+    ("redis-cli", "redis-tools"),
+    ("redis-server", "redis-tools"),
+    ("stress-ng", "stress-ng"),
+    ("sysbench", "sysbench"),
+];
+
+/// What is wanted in a guest's initramfs. A shell and the usual small tools
+/// (busybox) are always there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contents {
+    /// The program that runs as process 1: `numalab`, whose main calls
+    /// [`init::main`](crate::init::main); in the guest it is `/usr/bin/numalab`.
+    pub init: PathBuf,
+    /// Programs of the host with the libraries they need, at the same path in the guest.
+    pub programs: Vec<PathBuf>,
+    /// Packages of the distribution, with the libraries their programs need.
+    pub packages: Vec<String>,
+    /// Files of the host and where they are in the guest.
+    pub files: Vec<(PathBuf, String)>,
+    /// Kernel modules beyond those that the guest itself needs.
+    pub modules: Vec<String>,
+}
+
+/// Why a program cannot be put into a guest.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ContentsError {
+    /// There is no such program on the host.
+    #[error("{path}: no such program on this machine; expected an existing file")]
+    NoProgram {
+        /// The path as given.
+        path: PathBuf,
+    },
+}
+
+impl Contents {
+    /// Contents with this program as process 1 and nothing else.
+    #[must_use]
+    pub fn new(init: impl Into<PathBuf>) -> Self {
+        Self {
+            init: init.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Adds what the command `program` needs, and gives its name in the guest.
+    ///
+    /// A path means that file of the host. A bare name means the package known
+    /// to have it, else whatever has that name in the guest (busybox).
+    ///
+    /// # Errors
+    /// [`ContentsError::NoProgram`] for a path that is no file.
+    pub fn need_program(&mut self, program: &str) -> Result<String, ContentsError> {
+        if program.contains('/') {
+            return self.need_host_program(Path::new(program));
+        }
+        if let Some(package) = package_of(program)
+            && !self.packages.iter().any(|name| name == package)
+        {
+            self.packages.push(package.to_owned());
+        }
+        Ok(program.to_owned())
+    }
+
+    fn need_host_program(&mut self, path: &Path) -> Result<String, ContentsError> {
+        let file = std::path::absolute(path).ok().filter(|path| path.is_file());
+        let file = file.ok_or_else(|| ContentsError::NoProgram {
+            path: path.to_path_buf(),
+        })?;
+        let name = file.to_string_lossy().into_owned();
+        if !self.programs.contains(&file) {
+            self.programs.push(file);
+        }
+        Ok(name)
+    }
+}
+
+fn package_of(program: &str) -> Option<&'static str> {
+    let found = PACKAGE_OF.iter().find(|(name, _)| *name == program);
+    found.map(|(_, package)| *package)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_known_name_adds_its_package_once() {
+        let mut contents = Contents::new("/init");
+        assert_eq!(contents.need_program("numactl").unwrap(), "numactl");
+        contents.need_program("numastat").unwrap();
+        assert_eq!(contents.packages, ["numactl"]);
+    }
+
+    #[test]
+    fn an_unknown_name_is_left_to_the_guest() {
+        let mut contents = Contents::new("/init");
+        assert_eq!(contents.need_program("cat").unwrap(), "cat");
+        assert_eq!(contents, Contents::new("/init"));
+    }
+
+    #[test]
+    fn a_path_is_a_program_of_the_host() {
+        let mut contents = Contents::new("/init");
+        let this = std::env::current_exe().unwrap();
+        let name = contents.need_program(this.to_str().unwrap()).unwrap();
+        assert_eq!(contents.programs, [PathBuf::from(name)]);
+        let error = contents.need_program("./no/such").unwrap_err();
+        let path = PathBuf::from("./no/such");
+        assert_eq!(error, ContentsError::NoProgram { path });
+    }
+}

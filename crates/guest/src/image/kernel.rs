@@ -1,0 +1,298 @@
+//! The guest's kernel: the distribution's, taken out of its package, or a file.
+
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::modules::{self, Module, ModuleError, ModuleIndex};
+use crate::cache::{Cache, CacheError, EntryKind};
+use crate::package::{Archive, PackageError, PackageRecord, backports};
+
+/// The package whose one dependency is the newest kernel for virtual machines.
+const DEBIAN_KERNEL: &str = "linux-image-cloud-amd64";
+/// The same on Ubuntu.
+const UBUNTU_KERNEL: &str = "linux-image-virtual";
+
+/// Which kernel a guest boots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum KernelChoice {
+    /// The distribution's, the newest that its sources have.
+    #[default]
+    Distribution,
+    /// The one of Debian's backports, for what the release's own is too old for.
+    Backports,
+    /// A Linux image file, with virtio and its console built in.
+    File(PathBuf),
+}
+
+/// A kernel that is ready to be booted.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// The image file.
+    pub file: PathBuf,
+    /// Its release, as in `uname -r`; the file's name for a file.
+    pub release: String,
+    package: Option<PathBuf>,
+    index: ModuleIndex,
+}
+
+/// Why there is no kernel.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// Its package cannot be had.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// Its modules are not as expected.
+    #[error(transparent)]
+    Module(#[from] ModuleError),
+    /// A file cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The package has no kernel in it.
+    #[error("package {package}: no file boot/vmlinuz-* in it")]
+    NoImage {
+        /// The package.
+        package: String,
+    },
+}
+
+impl Kernel {
+    /// The chosen kernel, out of the cache, or downloaded and unpacked into it.
+    ///
+    /// # Errors
+    /// [`KernelError`].
+    pub fn ensure(
+        cache: &Cache,
+        choice: &KernelChoice,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
+        let prefix = match choice {
+            KernelChoice::File(file) => return Self::of_file(file),
+            KernelChoice::Distribution => "distribution-",
+            KernelChoice::Backports => "backports-",
+        };
+        if let Some(known) = Self::newest(cache, prefix)? {
+            return Ok(known);
+        }
+        let _lock = cache.lock()?;
+        if let Some(known) = Self::newest(cache, prefix)? {
+            return Ok(known);
+        }
+        Self::fetch(cache, choice, prefix, note)
+    }
+
+    /// These modules and all that they need, in load order: name and content.
+    /// Taken out of the package once, then kept beside it.
+    ///
+    /// # Errors
+    /// [`KernelError`]: a module is missing or unreadable.
+    pub fn modules(&self, wanted: &[&str]) -> Result<Vec<(String, Vec<u8>)>, KernelError> {
+        let Some(package) = &self.package else {
+            return Ok(Vec::new());
+        };
+        let order = self.index.load_order(wanted, &self.release)?;
+        let kept = package.with_file_name("modules");
+        let place = |module: &Module| kept.join(module.path.replace('/', "!"));
+        if order.iter().any(|module| !place(module).exists()) {
+            extract_modules(package, &order, &place)?;
+        }
+        let mut found = Vec::new();
+        for module in order {
+            let path = place(module);
+            let content = fs::read(&path).map_err(|source| KernelError::Io { path, source })?;
+            let name = modules::module_name(&module.path).unwrap_or_default();
+            found.push((name, modules::decompressed(&module.path, &content)?));
+        }
+        Ok(found)
+    }
+
+    fn of_file(file: &Path) -> Result<Self, KernelError> {
+        let io = |source| KernelError::Io {
+            path: file.to_path_buf(),
+            source,
+        };
+        let file = file.canonicalize().map_err(io)?;
+        fs::File::open(&file).map_err(io)?;
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        Ok(Self {
+            release: name.into_owned(),
+            package: None,
+            index: ModuleIndex::default(),
+            file,
+        })
+    }
+
+    /// The kernel of this kind in the cache; the last by name if there are several.
+    fn newest(cache: &Cache, prefix: &str) -> Result<Option<Self>, KernelError> {
+        let entries = cache.entries()?;
+        let ours = |entry: &&crate::cache::CacheEntry| {
+            entry.kind == EntryKind::Kernel && entry.name.starts_with(prefix)
+        };
+        let Some(entry) = entries.iter().filter(ours).max_by_key(|entry| entry.used) else {
+            return Ok(None);
+        };
+        Self::read(&cache.path(EntryKind::Kernel, &entry.name)).map(Some)
+    }
+
+    /// Reads an entry of the cache.
+    fn read(entry: &Path) -> Result<Self, KernelError> {
+        let path = entry.join("modules.json");
+        let io = |source| KernelError::Io {
+            path: path.clone(),
+            source,
+        };
+        let text = fs::read(&path).map_err(io)?;
+        let (release, index): (String, ModuleIndex) =
+            serde_json::from_slice(&text).map_err(|error| io(error.into()))?;
+        Ok(Self {
+            file: entry.join("vmlinuz"),
+            release,
+            package: Some(entry.join("package.deb")),
+            index,
+        })
+    }
+
+    fn fetch(
+        cache: &Cache,
+        choice: &KernelChoice,
+        prefix: &str,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
+        let archive = match choice {
+            KernelChoice::Backports => backports(cache, note)?,
+            _ => Archive::host(),
+        };
+        let package = kernel_package(&archive)?;
+        note(&format!(
+            "downloading kernel {} {}",
+            package.name, package.version
+        ));
+        let name = format!("{prefix}{}", package.entry_name());
+        let entry = cache.make(EntryKind::Kernel, &name, |directory| {
+            let deb = archive.download(&package, directory)?;
+            note("unpacking the kernel");
+            unpack(&package, &deb, directory)
+        })?;
+        Self::read(&entry)
+    }
+}
+
+/// The package that has the kernel itself: the meta package depends on it.
+fn kernel_package(archive: &Archive) -> Result<PackageRecord, PackageError> {
+    let metas = archive.show(&[DEBIAN_KERNEL, UBUNTU_KERNEL])?;
+    let images = metas.iter().flat_map(|meta| &meta.depends).flatten();
+    let image = images
+        .into_iter()
+        .find(|name| name.starts_with("linux-image-"));
+    match image {
+        Some(name) => archive.record(name),
+        None => Err(PackageError::Unknown {
+            name: DEBIAN_KERNEL.to_owned(),
+        }),
+    }
+}
+
+/// Takes the image and the index of modules out of the package, which stays
+/// beside them for modules that are wanted later.
+fn unpack(package: &PackageRecord, deb: &Path, directory: &Path) -> Result<(), KernelError> {
+    let mut index = ModuleIndex::default();
+    let mut image = Vec::new();
+    let mut release = String::new();
+    let mut broken = None;
+    each_file(deb, &mut |path, content| {
+        if let Some(name) = path.strip_prefix("boot/vmlinuz-") {
+            name.clone_into(&mut release);
+            content.read_to_end(&mut image)?;
+        } else if path.contains("lib/modules/") {
+            let mut bytes = Vec::new();
+            content.read_to_end(&mut bytes)?;
+            broken = broken.take().or(index.add(path, &bytes).err());
+        }
+        Ok(())
+    })?;
+    if let Some(error) = broken {
+        return Err(error.into());
+    }
+    if image.is_empty() {
+        return Err(KernelError::NoImage {
+            package: package.name.clone(),
+        });
+    }
+    let write = |name: &str, content: &[u8]| {
+        let path = directory.join(name);
+        fs::write(&path, content).map_err(|source| KernelError::Io { path, source })
+    };
+    write("vmlinuz", &image)?;
+    let json = serde_json::to_vec(&(release, index)).map_err(|error| KernelError::Io {
+        path: directory.to_path_buf(),
+        source: error.into(),
+    })?;
+    write("modules.json", &json)?;
+    let kept = directory.join("package.deb");
+    fs::rename(deb, &kept).map_err(|source| KernelError::Io { path: kept, source })
+}
+
+/// Puts these modules' files where `place` says, each whole or not at all.
+fn extract_modules(
+    package: &Path,
+    wanted: &[&Module],
+    place: &dyn Fn(&Module) -> PathBuf,
+) -> Result<(), KernelError> {
+    each_file(package, &mut |path, content| {
+        let Some(module) = wanted.iter().find(|module| module.path == path) else {
+            return Ok(());
+        };
+        let done = place(module);
+        if let Some(directory) = done.parent() {
+            fs::create_dir_all(directory)?;
+        }
+        let working = done.with_extension(format!("making-{}", std::process::id()));
+        io::copy(content, &mut fs::File::create(&working)?)?;
+        fs::rename(working, done)
+    })
+}
+
+/// Calls `take` with each regular file of the package: its path without `./`, and its content.
+fn each_file(
+    package: &Path,
+    take: &mut dyn FnMut(&str, &mut dyn Read) -> io::Result<()>,
+) -> Result<(), KernelError> {
+    let io = |source| KernelError::Io {
+        path: package.to_path_buf(),
+        source,
+    };
+    let mut command = Command::new("dpkg-deb");
+    command.arg("--fsys-tarfile").arg(package);
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(io)?;
+    let mut walk = || {
+        let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        for entry in tar::Archive::new(pipe).entries()? {
+            let mut entry = entry?;
+            if entry.header().entry_type().is_file() {
+                let path = entry.path()?.to_string_lossy().into_owned();
+                take(path.trim_start_matches("./"), &mut entry)?;
+            }
+        }
+        Ok(())
+    };
+    let walked = walk();
+    let status = child.wait().map_err(io)?;
+    walked.map_err(io)?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(io(io::Error::other(format!("dpkg-deb: {status}"))))
+}

@@ -1,0 +1,159 @@
+//! The files of an initramfs, by path, before they are written.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use super::cpio::CpioWriter;
+
+/// Top-level directories that are links into `usr`, as all distributions have them.
+const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
+
+/// The files of an initramfs: guest paths without a leading slash.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: BTreeMap<String, Node>,
+}
+
+#[derive(Debug)]
+enum Node {
+    Directory,
+    File { permissions: u32, content: Vec<u8> },
+    Link(String),
+    CharacterDevice(u32, u32),
+}
+
+impl Tree {
+    /// A tree with the directories and links every system has.
+    pub(super) fn new() -> Self {
+        let mut tree = Self::default();
+        let directories = [
+            "dev",
+            "etc",
+            "proc",
+            "root",
+            "run",
+            "sys",
+            "tmp",
+            "usr/bin",
+            "usr/lib",
+            "usr/lib64",
+            "usr/sbin",
+            "var/lib",
+            "var/log",
+        ];
+        for directory in directories {
+            tree.directory(directory);
+        }
+        for name in MERGED {
+            tree.nodes
+                .insert(name.to_owned(), Node::Link(format!("usr/{name}")));
+        }
+        tree.put("dev/console", Node::CharacterDevice(5, 1));
+        tree
+    }
+
+    /// Adds a file; the first one at a path stays.
+    pub(super) fn file(&mut self, path: &str, permissions: u32, content: impl Into<Vec<u8>>) {
+        let content = content.into();
+        self.put(
+            path,
+            Node::File {
+                permissions,
+                content,
+            },
+        );
+    }
+
+    /// Adds a copy of a file of the host.
+    pub(super) fn host_file(&mut self, path: &str, file: &Path) -> io::Result<()> {
+        let permissions = fs::metadata(file)?.permissions().mode() & 0o755;
+        self.file(path, permissions, fs::read(file)?);
+        Ok(())
+    }
+
+    /// Adds a symbolic link.
+    pub(super) fn link(&mut self, path: &str, target: &str) {
+        self.put(path, Node::Link(target.to_owned()));
+    }
+
+    /// Adds a directory and those above it.
+    pub(super) fn directory(&mut self, path: &str) {
+        self.put(path, Node::Directory);
+    }
+
+    /// Writes the tree as an archive.
+    pub(super) fn write<W: Write>(&self, out: W) -> io::Result<W> {
+        let mut cpio = CpioWriter::new(out);
+        for (path, node) in &self.nodes {
+            match node {
+                Node::Directory => cpio.directory(path, 0o755)?,
+                Node::File {
+                    permissions,
+                    content,
+                } => cpio.file(path, *permissions, content)?,
+                Node::Link(target) => cpio.symlink(path, target)?,
+                Node::CharacterDevice(major, minor) => {
+                    cpio.character_device(path, 0o600, (*major, *minor))?;
+                }
+            }
+        }
+        cpio.finish()
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        let path = merged(path);
+        let mut parent = path.as_str();
+        while let Some((above, _)) = parent.rsplit_once('/') {
+            self.nodes
+                .entry(above.to_owned())
+                .or_insert(Node::Directory);
+            parent = above;
+        }
+        self.nodes.entry(path).or_insert(node);
+    }
+}
+
+/// The path below `usr` if its first directory is a link to there.
+fn merged(path: &str) -> String {
+    let path = path.trim_start_matches("./").trim_matches('/');
+    let first = path.split('/').next().unwrap_or_default();
+    if MERGED.contains(&first) {
+        return format!("usr/{path}");
+    }
+    path.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_below_links_go_where_the_links_point() {
+        assert_eq!(merged("/lib64/ld.so"), "usr/lib64/ld.so");
+        assert_eq!(merged("./usr/bin/a"), "usr/bin/a");
+        assert_eq!(merged("/opt/lib/b"), "opt/lib/b");
+    }
+
+    #[test]
+    fn directories_come_before_what_is_in_them() {
+        let mut tree = Tree::default();
+        tree.file("/opt/a/b", 0o644, "x");
+        let bytes = tree.write(Vec::new()).unwrap();
+        let at = |name: &[u8]| bytes.windows(name.len()).position(|part| part == name);
+        assert!(at(b"opt\0") < at(b"opt/a\0"));
+        assert!(at(b"opt/a\0") < at(b"opt/a/b\0"));
+    }
+
+    #[test]
+    fn the_first_file_at_a_path_stays() {
+        let mut tree = Tree::default();
+        tree.file("a", 0o644, "first");
+        tree.file("a", 0o644, "second");
+        let bytes = tree.write(Vec::new()).unwrap();
+        assert!(bytes.windows(5).any(|part| part == b"first"));
+        assert!(!bytes.windows(6).any(|part| part == b"second"));
+    }
+}

@@ -1,0 +1,152 @@
+//! Process 1 of a guest: prepares the system, does the job it is sent, sends
+//! back what came of it, and switches the machine off.
+//!
+//! The same program serves on both sides: `numalab` calls [`main`] first thing
+//! when [`is_wanted`] says so.
+
+mod collect;
+mod command;
+mod port;
+mod setup;
+mod terminal;
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::protocol::{
+    FrameReader, FrameWriter, Hello, Job, Message, TransferError, VERSION, receive_file,
+    safe_relative,
+};
+
+/// Marks a guest of ours, so that `numalab` as process 1 of a container is not
+/// taken for one.
+pub const MARK_FILE: &str = "/etc/numalab/guest";
+/// The modules to load, one path per line, in order.
+pub const MODULE_LIST: &str = "/etc/numalab/modules";
+/// Where the modules are.
+pub const MODULE_DIRECTORY: &str = "/usr/lib/numalab/modules";
+/// How long the guest waits for its channel, and for the host to confirm.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The writing end of the channel, shared by the threads that stream output.
+type Out = Arc<Mutex<FrameWriter<std::fs::File>>>;
+
+/// Why process 1 could not do its job; it is written to the console.
+#[derive(Debug, thiserror::Error)]
+enum InitError {
+    #[error("{what}: {source}")]
+    Step { what: String, source: io::Error },
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    #[error("the host sent {0} where a job was expected")]
+    Unexpected(String),
+    #[error("no virtio port is named {0}")]
+    NoPort(&'static str),
+}
+
+/// Whether this process is process 1 of a guest of ours, or its helper for
+/// terminals.
+#[must_use]
+pub fn is_wanted() -> bool {
+    (std::process::id() == 1 || is_terminal_helper()) && Path::new(MARK_FILE).exists()
+}
+
+/// Does what process 1 does; never returns.
+pub fn main() -> ! {
+    if is_terminal_helper() {
+        terminal::become_command();
+    }
+    if let Err(error) = serve() {
+        // The console is what the host shows when there is no result.
+        let _ = writeln!(io::stderr(), "numalab guest: {error}");
+    }
+    power_off()
+}
+
+fn is_terminal_helper() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    name.as_bytes() == terminal::HELPER_NAME.as_bytes()
+}
+
+fn serve() -> Result<(), InitError> {
+    setup::mount_all()?;
+    setup::load_modules()?;
+    let port = port::open(PATIENCE)?;
+    let reading = port.try_clone().map_err(step("result channel"))?;
+    let mut input = FrameReader::new(reading);
+    let out: Out = Arc::new(Mutex::new(FrameWriter::new(port)));
+    send(&out, &Message::Hello(hello()))?;
+    let job = receive_job(&mut input)?;
+    setup::loopback();
+    let exit = command::run(&job, &out)?;
+    end_other_processes();
+    for path in &job.collect {
+        collect::send(path, &out)?;
+    }
+    send(&out, &Message::Exit(exit))?;
+    let sum = lock(&out).checksum();
+    send(&out, &Message::End(sum))?;
+    // The host's word, or the end of the channel: either way all is done.
+    let _ = Message::receive(&mut input);
+    Ok(())
+}
+
+fn hello() -> Hello {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let uptime = read("/proc/uptime");
+    let seconds = uptime.split(' ').next().unwrap_or_default();
+    Hello {
+        version: VERSION,
+        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        uptime_s: seconds.parse().unwrap_or_default(),
+    }
+}
+
+/// Takes the files that come first, then the job.
+fn receive_job(input: &mut FrameReader<std::fs::File>) -> Result<Job, InitError> {
+    loop {
+        match Message::receive(input).map_err(TransferError::from)? {
+            Message::Job(job) => return Ok(job),
+            Message::File(header) => {
+                let place = safe_relative(Path::new("/"), header.path.trim_start_matches('/'))?;
+                receive_file(input, &header, &place)?;
+            }
+            other => return Err(InitError::Unexpected(format!("{other:?}"))),
+        }
+    }
+}
+
+fn send(out: &Out, message: &Message) -> Result<(), InitError> {
+    message.send(&mut lock(out)).map_err(step("result channel"))
+}
+
+fn lock(out: &Out) -> std::sync::MutexGuard<'_, FrameWriter<std::fs::File>> {
+    out.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn step(what: impl Into<String>) -> impl FnOnce(io::Error) -> InitError {
+    let what = what.into();
+    |source| InitError::Step { what, source }
+}
+
+/// What the command left behind would hold the outputs open for ever.
+fn end_other_processes() {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    // Anywhere but in a guest that would be every process of the machine.
+    if std::process::id() != 1 {
+        return;
+    }
+    // kill(-1): every process but this one (kill(2)). None being left is fine.
+    let _ = kill_process_group(Pid::INIT, Signal::KILL);
+}
+
+fn power_off() -> ! {
+    rustix::fs::sync();
+    let _ = rustix::system::reboot(rustix::system::RebootCommand::PowerOff);
+    // Only reached without the right to switch off: the kernel panics at our
+    // end, which the host reports.
+    std::process::exit(1)
+}

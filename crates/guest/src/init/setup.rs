@@ -1,0 +1,62 @@
+//! Makes a system out of a bare kernel: file systems, modules, the loopback device.
+
+use std::fs;
+use std::process::{Command, Stdio};
+
+use rustix::mount::{MountFlags, mount};
+
+use super::{InitError, MODULE_LIST, step};
+
+/// File systems every guest has: type and place, parents first.
+const REQUIRED: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
+/// File systems which a kernel may lack.
+const OPTIONAL: [(&str, &str); 7] = [
+    ("tmpfs", "/tmp"),
+    ("tmpfs", "/run"),
+    ("tmpfs", "/dev/shm"),
+    ("devpts", "/dev/pts"),
+    ("hugetlbfs", "/dev/hugepages"),
+    ("debugfs", "/sys/kernel/debug"),
+    ("tracefs", "/sys/kernel/tracing"),
+];
+
+pub(super) fn mount_all() -> Result<(), InitError> {
+    for (kind, place) in REQUIRED {
+        attach(kind, place).map_err(step(format!("mount {place}")))?;
+    }
+    for (kind, place) in OPTIONAL {
+        // A job that needs it will say so better than we can here.
+        let _ = attach(kind, place);
+    }
+    Ok(())
+}
+
+fn attach(kind: &str, place: &str) -> std::io::Result<()> {
+    fs::create_dir_all(place)?;
+    Ok(mount(kind, place, kind, MountFlags::empty(), None)?)
+}
+
+pub(super) fn load_modules() -> Result<(), InitError> {
+    let list = fs::read_to_string(MODULE_LIST).map_err(step(MODULE_LIST))?;
+    for path in list.lines() {
+        load(path).map_err(step(path))?;
+    }
+    Ok(())
+}
+
+fn load(path: &str) -> std::io::Result<()> {
+    let module = fs::read(path)?;
+    match rustix::system::init_module(&module, c"") {
+        // Loaded before, by the kernel's own wish.
+        Err(rustix::io::Errno::EXIST) => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// Servers and their clients in one guest talk over the loopback device.
+pub(super) fn loopback() {
+    let mut command = Command::new("/usr/bin/busybox");
+    command.args(["ip", "link", "set", "lo", "up"]);
+    // Without network support there is nothing to bring up.
+    let _ = command.stdout(Stdio::null()).stderr(Stdio::null()).status();
+}

@@ -1,0 +1,127 @@
+//! QEMU's command line, in one place and one order.
+
+use std::path::{Path, PathBuf};
+
+use super::guest::Launch;
+use super::runtime;
+use crate::protocol::PORT_NAME;
+
+/// The port that a kernel without drivers ends QEMU with.
+pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
+
+/// How the guest is connected to us.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wiring {
+    /// The directory with the sockets.
+    pub directory: PathBuf,
+    /// What runs in the guest.
+    pub system: System,
+}
+
+/// What runs in the guest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum System {
+    /// Linux with our process 1; a person's terminal is joined to it or not.
+    Linux {
+        /// Whether a person's terminal is joined to it.
+        terminal: bool,
+    },
+    /// A kernel that needs nothing but a serial port.
+    Bare,
+}
+
+/// The socket of QEMU's monitor, which we hold.
+pub fn monitor(directory: &Path) -> PathBuf {
+    directory.join("monitor.sock")
+}
+
+/// The socket of the guest's console.
+pub fn console(directory: &Path) -> PathBuf {
+    directory.join("console.sock")
+}
+
+/// The socket of the result channel.
+pub fn result(directory: &Path) -> PathBuf {
+    directory.join("result.sock")
+}
+
+impl Wiring {
+    /// The wiring of a Linux guest.
+    pub fn linux(directory: PathBuf, terminal: bool) -> Self {
+        Self {
+            directory,
+            system: System::Linux { terminal },
+        }
+    }
+}
+
+/// All of QEMU's arguments.
+pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
+    let accelerator = launch.accelerator.kind;
+    add(&[
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+    ]);
+    add(&["-machine", "q35", "-accel", accelerator.name()]);
+    let emulator: Vec<&str> = launch
+        .guest
+        .emulator_arguments
+        .iter()
+        .map(String::as_str)
+        .collect();
+    add(&emulator);
+    add(&["-cpu", accelerator.cpu_model()]);
+    add(&machine.iter().map(String::as_str).collect::<Vec<_>>());
+    // Nothing runs before its threads are where they belong.
+    add(&["-S"]);
+    let socket = |id: &str, path: &Path| {
+        let path = path.to_string_lossy().replace(',', ",,");
+        format!("socket,id={id},path={path}")
+    };
+    let directory = &wiring.directory;
+    add(&["-chardev", &socket("monitor", &monitor(directory))]);
+    add(&["-mon", "chardev=monitor,mode=control"]);
+    add(&["-chardev", &runtime::mark_of(directory)]);
+    add(&["-mon", "chardev=control,mode=control"]);
+    add(&["-chardev", &socket("console", &console(directory))]);
+    add(&["-serial", "chardev:console"]);
+    match wiring.system {
+        System::Bare => add(&["-device", EXIT_PORT]),
+        System::Linux { terminal } => {
+            add(&["-device", "virtio-serial-pci"]);
+            add(&["-chardev", &socket("result", &result(directory))]);
+            let port = format!("virtserialport,chardev=result,name={PORT_NAME}");
+            add(&["-device", &port]);
+            if terminal {
+                add(&["-chardev", "stdio,id=terminal,signal=off"]);
+                add(&["-device", "virtconsole,chardev=terminal"]);
+            }
+        }
+    }
+    words.extend(boot(launch, wiring.system));
+    words
+}
+
+fn boot(launch: &Launch, system: System) -> Vec<String> {
+    let kernel = launch.files.kernel.to_string_lossy().into_owned();
+    let mut words = vec!["-kernel".to_owned(), kernel];
+    if let Some(initramfs) = &launch.files.initramfs {
+        let initramfs = initramfs.to_string_lossy().into_owned();
+        words.extend(["-initrd".to_owned(), initramfs]);
+    }
+    let mut line = match system {
+        // `panic=-1`: a panic ends QEMU, as reboots do.
+        System::Linux { .. } => vec!["console=ttyS0", "panic=-1", "quiet", "loglevel=4"],
+        System::Bare => Vec::new(),
+    };
+    line.extend(launch.guest.kernel_arguments.iter().map(String::as_str));
+    if !line.is_empty() {
+        words.extend(["-append".to_owned(), line.join(" ")]);
+    }
+    words
+}

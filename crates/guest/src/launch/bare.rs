@@ -1,0 +1,164 @@
+//! Runs a kernel that needs nothing but a serial port.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use super::arguments::System;
+use super::failure::GuestError;
+use super::guest::Launch;
+use super::running::Running;
+use super::runtime::Runtime;
+use super::session::Sink;
+use super::watch::{Asked, Ended, Phase, Watch};
+use crate::protocol::Stream;
+
+/// A kernel that has said its last word ends QEMU within this time, or is ended.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+
+/// How a kernel's success is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BareKernel {
+    /// What it prints on the serial port when all is done.
+    pub end_marker: String,
+}
+
+/// What came of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BareOutcome {
+    /// What it wrote to the exit port (0xf4), if it did.
+    pub exit: Option<u8>,
+    /// From the start of QEMU to the end marker.
+    pub time: Duration,
+}
+
+impl Launch {
+    /// Boots the kernel and passes on what it prints, until it ends.
+    ///
+    /// # Errors
+    /// [`GuestError::Silent`] if it ends without its end marker; the others as
+    /// for [`Launch::run`].
+    pub fn run_bare(
+        &self,
+        runtime: &Runtime,
+        kernel: &BareKernel,
+        sink: &mut dyn Sink,
+        asked: Asked,
+    ) -> Result<BareOutcome, GuestError> {
+        let started = Instant::now();
+        let (copy, serial) = mpsc::channel();
+        let name = [self.files.kernel.to_string_lossy().into_owned()];
+        let (mut running, sockets) =
+            Running::start(self, runtime, System::Bare, &name, Some(copy))?;
+        let mut monitor = running.monitor(&sockets, asked)?;
+        running.pin(self, &mut monitor)?;
+        running.go(&mut monitor)?;
+        let limits = self.guest.limits;
+        let limit = limits.run.map(|run| run.saturating_add(limits.boot));
+        let mut search = Search::new(&kernel.end_marker);
+        let followed = {
+            let watch = Watch::new(asked, &running.console, limits.boot);
+            watch.begin(Phase::Run, limit);
+            follow(&serial, &watch, &mut search, sink)
+        };
+        let console = running.console.tail();
+        match followed {
+            Err(Ended::Asked) => return Err(GuestError::Stopped),
+            Err(Ended::Deadline { phase, limit }) => {
+                return Err(GuestError::Hung {
+                    phase,
+                    limit,
+                    console,
+                });
+            }
+            Err(Ended::Panic) | Ok(()) => {}
+        }
+        let Some(time) = search.found.map(|at| at.duration_since(started)) else {
+            return Err(GuestError::Silent { console });
+        };
+        let status = running.ended(LAST_WORDS);
+        // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
+        let code = status
+            .and_then(|status| status.code())
+            .filter(|code| code % 2 == 1);
+        Ok(BareOutcome {
+            exit: code.and_then(|code| u8::try_from(code / 2).ok()),
+            time,
+        })
+    }
+}
+
+/// Passes on what comes until the console closes; a kernel that only halts after
+/// its last word is left.
+fn follow(
+    serial: &Receiver<Vec<u8>>,
+    watch: &Watch,
+    search: &mut Search,
+    sink: &mut dyn Sink,
+) -> Result<(), Ended> {
+    loop {
+        match serial.recv_timeout(LOOK_EVERY) {
+            Ok(bytes) => {
+                sink.output(Stream::Out, &bytes);
+                search.add(&bytes);
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => {
+                watch.check()?;
+                if search.found.is_some_and(|at| at.elapsed() > LAST_WORDS) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+}
+
+/// Looks for the end marker in what comes in pieces.
+struct Search {
+    marker: Vec<u8>,
+    tail: Vec<u8>,
+    found: Option<Instant>,
+}
+
+impl Search {
+    fn new(marker: &str) -> Self {
+        Self {
+            marker: marker.as_bytes().to_vec(),
+            tail: Vec::new(),
+            found: None,
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(bytes);
+        let length = self.marker.len().max(1);
+        if self.tail.windows(length).any(|part| part == self.marker) {
+            self.found.get_or_insert_with(Instant::now);
+        }
+        let surplus = self.tail.len().saturating_sub(length);
+        self.tail.drain(..surplus);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_marker_is_found_across_pieces() {
+        let mut search = Search::new("TESTS COMPLETE");
+        for piece in ["ok 1\nTES", "TS COMP", "LETE\n"] {
+            assert!(search.found.is_none());
+            search.add(piece.as_bytes());
+        }
+        assert!(search.found.is_some());
+    }
+
+    #[test]
+    fn other_text_is_no_end_marker() {
+        let mut search = Search::new("done");
+        search.add(b"don't");
+        search.add(b"e");
+        assert!(search.found.is_none());
+    }
+}

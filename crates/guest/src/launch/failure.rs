@@ -1,0 +1,311 @@
+//! How a guest can fail, and which of it happened.
+
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use numalab_formats::WriteError;
+
+use super::console::{Console, ConsoleTail};
+use super::host_memory::HostMemoryError;
+use super::runtime::RuntimeError;
+use super::session::SessionError;
+use super::watch::{self, Ended, Phase};
+use crate::cache::CacheError;
+use crate::image::{ContentsError, ImageError, KernelError};
+use crate::protocol::{FrameError, TransferError};
+use crate::qemu::{AcceleratorError, QemuError};
+use crate::qmp::{PinError, QmpError};
+
+/// Why there is no guest, or no result from it.
+#[derive(Debug, thiserror::Error)]
+pub enum GuestError {
+    /// The machine cannot be a guest.
+    #[error(transparent)]
+    Machine(#[from] WriteError),
+    /// The host cannot give the memory.
+    #[error(transparent)]
+    HostMemory(#[from] HostMemoryError),
+    /// There is no place for running guests.
+    #[error(transparent)]
+    Runtime(#[from] RuntimeError),
+    /// There is no QEMU that will do.
+    #[error(transparent)]
+    Qemu(#[from] QemuError),
+    /// There is no accelerator as asked for.
+    #[error(transparent)]
+    Accelerator(#[from] AcceleratorError),
+    /// There is no kernel.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// There is no image.
+    #[error(transparent)]
+    Image(#[from] ImageError),
+    /// Something wanted in the image is not there.
+    #[error(transparent)]
+    Contents(#[from] ContentsError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// QEMU's threads could not be pinned.
+    #[error(transparent)]
+    Pin(#[from] PinError),
+    /// QEMU did not answer on its monitor.
+    #[error("{error}{}", said(.errors))]
+    Monitor {
+        /// What failed.
+        error: QmpError,
+        /// What QEMU said on its standard error.
+        errors: String,
+    },
+    /// QEMU could not be started, or its sockets not be made.
+    #[error("start of the guest: {0}")]
+    Start(std::io::Error),
+    /// QEMU ended before there was a guest.
+    #[error("QEMU refused to start ({status}){}", said(.errors))]
+    Refused {
+        /// Its status.
+        status: ExitStatus,
+        /// What it said.
+        errors: String,
+    },
+    /// The guest's kernel panicked.
+    #[error("the guest panicked: {line}{console}")]
+    Panicked {
+        /// The line with the panic.
+        line: String,
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// The guest ran out of memory.
+    #[error("the guest ran out of memory: {line}{console}")]
+    OutOfMemory {
+        /// What the kernel said.
+        line: String,
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// The guest took too long.
+    #[error("the guest {}: nothing after {limit:?}{console}", doing(.phase))]
+    Hung {
+        /// What it was doing.
+        phase: Phase,
+        /// How long it could.
+        limit: Duration,
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// QEMU was killed or ended by itself, with an error.
+    #[error("QEMU ended under the guest ({status}){}{console}", said(.errors))]
+    Died {
+        /// Its status.
+        status: ExitStatus,
+        /// What it said.
+        errors: String,
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// The guest switched itself off without a result.
+    #[error("the guest ended without its end marker{console}")]
+    Silent {
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// What came over the channel is wrong.
+    #[error("{error}{console}")]
+    Channel {
+        /// What is wrong.
+        error: SessionError,
+        /// The end of the console.
+        console: ConsoleTail,
+    },
+    /// Somebody asked for the end.
+    #[error("the guest was stopped")]
+    Stopped,
+}
+
+/// What is known when a guest's conversation has failed.
+pub struct Evidence<'a> {
+    /// The console, read to its end if QEMU has ended.
+    pub console: &'a Console,
+    /// How QEMU ended, if it has.
+    pub status: Option<ExitStatus>,
+    /// What QEMU said on its standard error.
+    pub errors: String,
+    /// Whether process 1 had said anything.
+    pub greeted: bool,
+}
+
+impl GuestError {
+    /// The package or command that would mend this machine, if it lacks something.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::HostMemory(error) => error.remedy(),
+            Self::Qemu(error) => error.remedy(),
+            Self::Accelerator(AcceleratorError::NoKvm { .. }) => Some("--accel tcg".to_owned()),
+            Self::Kernel(KernelError::Package(error))
+            | Self::Image(ImageError::Package(error))
+            | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),
+            _ => None,
+        }
+    }
+
+    /// The end of the guest's console, where there is one.
+    #[must_use]
+    pub fn console(&self) -> Option<&ConsoleTail> {
+        match self {
+            Self::Panicked { console, .. }
+            | Self::OutOfMemory { console, .. }
+            | Self::Hung { console, .. }
+            | Self::Died { console, .. }
+            | Self::Silent { console }
+            | Self::Channel { console, .. } => Some(console),
+            _ => None,
+        }
+    }
+}
+
+/// Which failure it was.
+pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
+    let console = evidence.console.tail();
+    match reason(&error) {
+        Some(Ended::Asked) => return GuestError::Stopped,
+        Some(Ended::Deadline { phase, limit }) => {
+            return GuestError::Hung {
+                phase,
+                limit,
+                console,
+            };
+        }
+        Some(Ended::Panic) | None => {}
+    }
+    if let Some(line) = evidence.console.panic() {
+        return match evidence.console.out_of_memory() {
+            Some(line) => GuestError::OutOfMemory { line, console },
+            None => GuestError::Panicked { line, console },
+        };
+    }
+    let closed = matches!(
+        &error,
+        SessionError::Transfer(TransferError::Frame(
+            FrameError::Closed { .. } | FrameError::Io(_)
+        ))
+    );
+    match evidence.status {
+        Some(status)
+            if closed && !status.success() && !evidence.greeted && console.0.is_empty() =>
+        {
+            let errors = evidence.errors;
+            GuestError::Refused { status, errors }
+        }
+        Some(status) if closed && !status.success() => GuestError::Died {
+            status,
+            errors: evidence.errors,
+            console,
+        },
+        Some(_) if closed => GuestError::Silent { console },
+        _ => GuestError::Channel { error, console },
+    }
+}
+
+fn reason(error: &SessionError) -> Option<Ended> {
+    match error {
+        SessionError::Transfer(TransferError::Frame(FrameError::Io(error))) => watch::ended(error),
+        _ => None,
+    }
+}
+
+fn said(errors: &str) -> String {
+    let errors = errors.trim();
+    if errors.is_empty() {
+        String::new()
+    } else {
+        format!(": {errors}")
+    }
+}
+
+fn doing(phase: &Phase) -> &'static str {
+    match phase {
+        Phase::Boot => "hung while it booted",
+        Phase::Run => "did not finish its command",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{self, Write};
+    use std::os::unix::net::UnixStream;
+    use std::os::unix::process::ExitStatusExt;
+
+    fn diagnosed(error: io::Error, text: &str, raw_status: Option<i32>) -> GuestError {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("console");
+        let mut console = Console::listen(&path, None).unwrap();
+        UnixStream::connect(&path)
+            .unwrap()
+            .write_all(text.as_bytes())
+            .unwrap();
+        console.finish();
+        let error = match error.kind() {
+            io::ErrorKind::UnexpectedEof => FrameError::Closed { frames: 3 },
+            _ => FrameError::Io(error),
+        };
+        diagnose(
+            error.into(),
+            Evidence {
+                console: &console,
+                status: raw_status.map(ExitStatus::from_raw),
+                errors: "could not allocate".to_owned(),
+                greeted: false,
+            },
+        )
+    }
+
+    fn closed() -> io::Error {
+        io::ErrorKind::UnexpectedEof.into()
+    }
+
+    #[test]
+    fn a_panic_is_told_with_the_console() {
+        let text = "a\n[ 1.2] Kernel panic - not syncing: test\n[ 1.3] CPU: 0\n";
+        let error = diagnosed(closed(), text, Some(0));
+        let shown = error.to_string();
+        assert!(matches!(error, GuestError::Panicked { .. }), "{shown}");
+        assert!(
+            shown.contains("not syncing: test; the last lines"),
+            "{shown}"
+        );
+        assert!(shown.ends_with("  | [ 1.3] CPU: 0"), "{shown}");
+    }
+
+    #[test]
+    fn the_ways_to_end_are_told_apart() {
+        let killed = diagnosed(closed(), "booting\n", Some(9));
+        assert!(matches!(killed, GuestError::Died { .. }), "{killed}");
+        let refused = diagnosed(closed(), "", Some(1 << 8));
+        assert!(
+            refused.to_string().ends_with("could not allocate"),
+            "{refused}"
+        );
+        assert!(matches!(refused, GuestError::Refused { .. }), "{refused}");
+        let silent = diagnosed(closed(), "", Some(0));
+        assert!(matches!(silent, GuestError::Silent { .. }), "{silent}");
+        let limit = Duration::from_secs(3);
+        let phase = Phase::Run;
+        let hung = diagnosed(
+            io::Error::other(Ended::Deadline { phase, limit }),
+            "x\n",
+            None,
+        );
+        assert!(
+            hung.to_string()
+                .starts_with("the guest did not finish its command: nothing after 3s")
+        );
+        let asked = diagnosed(io::Error::other(Ended::Asked), "", None);
+        assert!(matches!(asked, GuestError::Stopped));
+        let deadlock = "Out of memory: Killed process 9 (a)\nKernel panic - not syncing: System is deadlocked on memory\n";
+        let memory = diagnosed(closed(), deadlock, Some(0));
+        assert!(matches!(memory, GuestError::OutOfMemory { .. }), "{memory}");
+    }
+}

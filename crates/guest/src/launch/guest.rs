@@ -1,0 +1,125 @@
+//! What a guest is, and the plan of starting it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use numalab_topology::{CpuSet, Finding, Machine};
+
+use super::arguments::{self, Wiring};
+use super::failure::GuestError;
+use super::host_memory::HostMemory;
+use super::machine_arguments::machine_arguments;
+use crate::image::BootFiles;
+use crate::qemu::{Accelerator, Qemu};
+use crate::qmp::PinPlan;
+
+/// What a guest is.
+#[derive(Clone, Debug, Default)]
+pub struct Guest {
+    /// Its cpus, nodes, memory and distances.
+    pub machine: Machine,
+    /// What stands behind its memory on the host.
+    pub memory: HostMemory,
+    /// Where its virtual cpus run on the host.
+    pub pins: Option<Pins>,
+    /// Words added to the kernel's command line.
+    pub kernel_arguments: Vec<String>,
+    /// Arguments of the emulator (`-plugin`, `-icount`), put right behind `-accel`.
+    pub emulator_arguments: Vec<String>,
+    /// How long it may take.
+    pub limits: Limits,
+}
+
+/// Where a guest's threads run on the host.
+#[derive(Clone, Debug)]
+pub struct Pins {
+    /// The virtual cpus' places.
+    pub plan: PinPlan,
+    /// The place of QEMU's other threads; free if `None`.
+    pub helpers: Option<CpuSet>,
+    /// The host, which [`PinPlan::Automatic`] looks at.
+    pub host: Machine,
+}
+
+/// How long a guest may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// From the start of QEMU to the first word of process 1.
+    pub boot: Duration,
+    /// From there to the end of the command; `None` for no limit.
+    pub run: Option<Duration>,
+}
+
+/// A guest that has been checked and can be started.
+#[derive(Clone, Debug)]
+pub struct Launch {
+    pub(super) guest: Guest,
+    pub(super) qemu: Qemu,
+    pub(super) accelerator: Accelerator,
+    pub(super) files: BootFiles,
+    machine_words: Vec<String>,
+    losses: Vec<Finding>,
+}
+
+impl Default for Limits {
+    /// Three minutes to boot, which a loaded machine under TCG needs; no limit to run.
+    fn default() -> Self {
+        Self {
+            boot: Duration::from_secs(180),
+            run: None,
+        }
+    }
+}
+
+impl Launch {
+    /// Checks that this QEMU on this host can be that guest. Starts nothing.
+    ///
+    /// # Errors
+    /// [`GuestError::Machine`] and [`GuestError::HostMemory`].
+    pub fn plan(
+        guest: Guest,
+        qemu: Qemu,
+        accelerator: Accelerator,
+        files: &BootFiles,
+    ) -> Result<Self, GuestError> {
+        guest
+            .memory
+            .check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
+        let written = machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?;
+        Ok(Self {
+            machine_words: written.words,
+            losses: written.losses,
+            files: files.clone(),
+            guest,
+            qemu,
+            accelerator,
+        })
+    }
+
+    /// What of the machine QEMU cannot show to the guest.
+    #[must_use]
+    pub fn losses(&self) -> &[Finding] {
+        &self.losses
+    }
+
+    /// Which accelerator is used, and why.
+    #[must_use]
+    pub fn accelerator(&self) -> &Accelerator {
+        &self.accelerator
+    }
+
+    /// The command line, for people; sockets are in a directory `GUEST`.
+    #[must_use]
+    pub fn command_line(&self) -> Vec<String> {
+        let program = self.qemu.program.to_string_lossy().into_owned();
+        let wiring = Wiring::linux(PathBuf::from("GUEST"), false);
+        let mut words = vec![program];
+        words.extend(self.arguments(&wiring));
+        words
+    }
+
+    /// QEMU's arguments with these connections.
+    pub(super) fn arguments(&self, wiring: &Wiring) -> Vec<String> {
+        arguments::arguments(self, &self.machine_words, wiring)
+    }
+}

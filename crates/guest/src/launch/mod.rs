@@ -1,0 +1,26 @@
+//! Runs a guest: arguments, process, console, channel, deadlines, cleanup.
+
+mod arguments;
+mod bare;
+mod console;
+mod failure;
+mod guest;
+mod host_memory;
+mod machine_arguments;
+mod process;
+mod run;
+mod running;
+mod runtime;
+mod session;
+mod shell;
+mod watch;
+
+pub use bare::{BareKernel, BareOutcome};
+pub use console::ConsoleTail;
+pub use failure::GuestError;
+pub use guest::{Guest, Launch, Limits, Pins};
+pub use host_memory::{HostMemory, HostMemoryError, HostPages};
+pub use run::{Outcome, Times};
+pub use runtime::{GuestDirectory, GuestRecord, RunningGuest, Runtime, RuntimeError};
+pub use session::{SessionError, Sink, Task};
+pub use watch::{Asked, Phase};

@@ -1,0 +1,163 @@
+//! The QEMU process: started so that it cannot outlive us, watched, ended.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use crate::qemu;
+
+/// A killed process is gone within this time.
+const KILL_LIMIT: Duration = Duration::from_secs(10);
+
+/// QEMU's standard streams; what it complains of always goes to a file.
+#[derive(Debug)]
+pub enum Streams {
+    /// Its input and output are ours: a person's terminal.
+    Inherited(File),
+    /// It has neither.
+    None(File),
+}
+
+/// A running QEMU; it is ended when this is dropped.
+#[derive(Debug)]
+pub struct QemuProcess {
+    pid: u32,
+    handle: OwnedFd,
+    ended: Receiver<io::Result<ExitStatus>>,
+    status: Option<ExitStatus>,
+}
+
+impl QemuProcess {
+    /// Starts QEMU.
+    ///
+    /// It is killed by the kernel when the thread that started it ends (prctl(2),
+    /// `PR_SET_PDEATHSIG`), so a thread of its own starts it and waits for it.
+    pub fn start(command: Command, streams: Streams) -> io::Result<Self> {
+        let mut command = bound_to_us(command);
+        match streams {
+            Streams::Inherited(errors) => command.stderr(errors),
+            Streams::None(errors) => {
+                command
+                    .stdin(Stdio::null())
+                    .stdout(Stdio::null())
+                    .stderr(errors);
+                // A person's ctrl-C is for us; QEMU is ended in good order.
+                command.process_group(0)
+            }
+        };
+        let (tell_start, start) = mpsc::channel();
+        let (tell_end, ended) = mpsc::channel();
+        thread::spawn(move || {
+            let mut child = match command.spawn() {
+                Ok(child) => child,
+                Err(error) => {
+                    let _ = tell_start.send(Err(error));
+                    return;
+                }
+            };
+            let handle = pidfd_open(Pid::from_child(&child), PidfdFlags::empty());
+            let started = handle.map(|handle| (child.id(), handle));
+            // Nobody listens only if the caller is gone, and then so are we soon.
+            let _ = tell_start.send(started.map_err(io::Error::from));
+            let _ = tell_end.send(child.wait());
+        });
+        let (pid, handle) = start.recv().map_err(io::Error::other)??;
+        Ok(Self {
+            pid,
+            handle,
+            ended,
+            status: None,
+        })
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.pid
+    }
+
+    /// How it ended, if it does within the limit.
+    pub fn wait(&mut self, limit: Duration) -> Option<ExitStatus> {
+        if self.status.is_none() {
+            self.status = match self.ended.recv_timeout(limit) {
+                Ok(Ok(status)) => Some(status),
+                Ok(Err(_)) | Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
+                    None
+                }
+            };
+        }
+        self.status
+    }
+
+    /// Ends it at once and waits until it is gone.
+    pub fn kill(&mut self) {
+        if self.status.is_none() {
+            // It may have ended by itself meanwhile.
+            let _ = pidfd_send_signal(&self.handle, Signal::KILL);
+            self.wait(KILL_LIMIT);
+        }
+    }
+}
+
+impl Drop for QemuProcess {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// The same command, to be killed when its parent dies. `setpriv` (util-linux)
+/// does that without unsafe code between fork and exec, and keeps the process
+/// id; without it the next start cleans up.
+fn bound_to_us(command: Command) -> Command {
+    let Some(setpriv) = qemu::on_path("setpriv") else {
+        return command;
+    };
+    let mut bound = Command::new(setpriv);
+    bound.args(["--pdeathsig", "KILL", "--"]);
+    bound.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => bound.env(name, value),
+            None => bound.env_remove(name),
+        };
+    }
+    bound
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet() -> Streams {
+        Streams::None(File::create("/dev/null").unwrap())
+    }
+
+    #[test]
+    fn a_process_is_gone_when_its_owner_drops_it() {
+        let mut command = Command::new("sleep");
+        command.arg("600");
+        let process = QemuProcess::start(command, quiet()).unwrap();
+        let entry = format!("/proc/{}/stat", process.pid());
+        assert!(std::path::Path::new(&entry).exists());
+        drop(process);
+        assert!(!std::path::Path::new(&entry).exists());
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_an_error_or_a_status() {
+        match QemuProcess::start(Command::new("/no/such/program"), quiet()) {
+            Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
+            Ok(mut process) => {
+                // setpriv's own status for a command that cannot be found.
+                let status = process.wait(Duration::from_secs(10)).unwrap();
+                assert_eq!(status.code(), Some(127));
+            }
+        }
+    }
+}

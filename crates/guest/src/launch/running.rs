@@ -1,0 +1,202 @@
+//! A guest that has been started: its process, console, monitor and directory.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::process::ExitStatus;
+use std::sync::mpsc::Sender;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use serde_json::Value;
+
+use super::arguments::{self, System, Wiring};
+use super::console::Console;
+use super::failure::GuestError;
+use super::guest::Launch;
+use super::process::{QemuProcess, Streams};
+use super::runtime::{GuestDirectory, GuestRecord, Runtime};
+use super::watch::{Watch, Watched};
+use crate::qmp::{PinReport, QmpClient, QmpError};
+
+/// No answer of QEMU's monitor takes longer, memory being touched included.
+const MONITOR_LIMIT: Duration = Duration::from_secs(120);
+/// A QEMU that was told to quit is gone within this time.
+const QUIT_LIMIT: Duration = Duration::from_secs(10);
+
+/// A guest that has been started. Dropping it ends QEMU, then the console, then
+/// removes the directory.
+pub struct Running {
+    pub process: QemuProcess,
+    pub console: Console,
+    directory: GuestDirectory,
+}
+
+/// The sockets that QEMU connects to, listening before it starts.
+pub struct Sockets {
+    monitor: UnixListener,
+    /// Where the result channel arrives.
+    pub result: Option<UnixListener>,
+}
+
+impl Running {
+    /// Starts QEMU; the guest's cpus do not run yet.
+    pub fn start(
+        launch: &Launch,
+        runtime: &Runtime,
+        system: System,
+        command: &[String],
+        console_copy: Option<Sender<Vec<u8>>>,
+    ) -> Result<(Self, Sockets), GuestError> {
+        let directory = runtime.begin(&record(launch, command))?;
+        let path = directory.path().to_path_buf();
+        let result = match system {
+            System::Bare => None,
+            System::Linux { .. } => Some(arguments::result(&path)),
+        };
+        let listen = |path: PathBuf| UnixListener::bind(path).map_err(GuestError::Start);
+        let sockets = Sockets {
+            monitor: listen(arguments::monitor(&path))?,
+            result: result.map(listen).transpose()?,
+        };
+        let console = Console::listen(&arguments::console(&path), console_copy);
+        let console = console.map_err(GuestError::Start)?;
+        let errors = File::create(path.join(ERRORS)).map_err(GuestError::Start)?;
+        let mut qemu = launch.qemu.command();
+        let wiring = Wiring {
+            directory: path,
+            system,
+        };
+        qemu.args(launch.arguments(&wiring));
+        let streams = match system {
+            System::Linux { terminal: true } => Streams::Inherited(errors),
+            _ => Streams::None(errors),
+        };
+        let process = QemuProcess::start(qemu, streams).map_err(GuestError::Start)?;
+        let running = Self {
+            process,
+            console,
+            directory,
+        };
+        Ok((running, sockets))
+    }
+
+    /// Takes QEMU's monitor.
+    pub fn monitor(
+        &mut self,
+        sockets: &Sockets,
+        asked: super::Asked,
+    ) -> Result<QmpClient, GuestError> {
+        let stream = self.accept(&sockets.monitor, asked)?;
+        QmpClient::over_socket(stream, MONITOR_LIMIT).map_err(|error| self.monitor_failed(error))
+    }
+
+    /// Puts the threads where the plan wants them.
+    pub fn pin(
+        &self,
+        launch: &Launch,
+        monitor: &mut QmpClient,
+    ) -> Result<Option<PinReport>, GuestError> {
+        let Some(pins) = &launch.guest.pins else {
+            return Ok(None);
+        };
+        Ok(Some(crate::qmp::apply(
+            monitor,
+            &pins.plan,
+            pins.helpers.as_ref(),
+            &pins.host,
+        )?))
+    }
+
+    /// Lets the guest's cpus run.
+    pub fn go(&self, monitor: &mut QmpClient) -> Result<(), GuestError> {
+        let done = monitor.execute("cont", &Value::Null);
+        done.map(drop).map_err(|error| self.monitor_failed(error))
+    }
+
+    /// Takes the connection QEMU has made to the result socket.
+    pub fn channel<'a>(
+        &self,
+        sockets: &Sockets,
+        watch: &'a Watch<'a>,
+    ) -> Result<Watched<'a>, GuestError> {
+        let missing = || io::Error::from(io::ErrorKind::NotConnected);
+        let listener = sockets
+            .result
+            .as_ref()
+            .ok_or_else(missing)
+            .map_err(GuestError::Start)?;
+        let stream = listener.accept().map_err(GuestError::Start)?.0;
+        Watched::new(stream, watch).map_err(GuestError::Start)
+    }
+
+    /// Tells QEMU to quit, which lets its plugins report, and waits; ends it if
+    /// it does not.
+    pub fn quit(&mut self, monitor: &mut QmpClient) {
+        // A QEMU that has ended already cannot answer.
+        let _ = monitor.execute("quit", &Value::Null);
+        if self.process.wait(QUIT_LIMIT).is_none() {
+            self.process.kill();
+        }
+        self.console.finish();
+    }
+
+    /// How QEMU ended, if it does soon; then the console is complete.
+    pub fn ended(&mut self, soon: Duration) -> Option<ExitStatus> {
+        let status = self.process.wait(soon)?;
+        self.console.finish();
+        Some(status)
+    }
+
+    /// What QEMU said on its standard error.
+    pub fn errors(&self) -> String {
+        fs::read_to_string(self.directory.path().join(ERRORS)).unwrap_or_default()
+    }
+
+    fn accept(
+        &mut self,
+        listener: &UnixListener,
+        asked: super::Asked,
+    ) -> Result<UnixStream, GuestError> {
+        listener.set_nonblocking(true).map_err(GuestError::Start)?;
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false).map_err(GuestError::Start)?;
+                    return Ok(stream);
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) => return Err(GuestError::Start(error)),
+            }
+            if let Some(status) = self.process.wait(Duration::from_millis(2)) {
+                let errors = self.errors();
+                return Err(GuestError::Refused { status, errors });
+            }
+            if asked() {
+                return Err(GuestError::Stopped);
+            }
+        }
+    }
+
+    fn monitor_failed(&self, error: QmpError) -> GuestError {
+        let errors = self.errors();
+        GuestError::Monitor { error, errors }
+    }
+}
+
+const ERRORS: &str = "qemu.stderr";
+
+fn record(launch: &Launch, command: &[String]) -> GuestRecord {
+    let machine = &launch.guest.machine;
+    let now = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    GuestRecord {
+        owner: std::process::id(),
+        started_s: now.as_secs(),
+        cpus: machine.online_cpus().len(),
+        nodes: machine.nodes.len(),
+        memory_bytes: machine.memory_bytes(),
+        command: command.to_vec(),
+    }
+}

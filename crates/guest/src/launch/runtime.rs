@@ -1,0 +1,369 @@
+//! The directory for running guests: one directory each, with its sockets, held
+//! by a lock for as long as the guest's owner lives.
+//!
+//! A directory whose lock is free was left behind (its owner was killed). What
+//! is provably of it, a process started with exactly that directory's monitor as
+//! an argument, is ended, and the directory removed.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use serde::{Deserialize, Serialize};
+
+/// The path of a Unix socket has room for 107 bytes; names here take up to 12.
+const MOST_PATH_BYTES: usize = 95;
+const LOCK: &str = "lock";
+const RECORD: &str = "guest.json";
+/// The control socket which others may use (`numalab guest pin`).
+pub const CONTROL: &str = "control.sock";
+const GONE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Where running guests have their sockets.
+#[derive(Clone, Debug)]
+pub struct Runtime {
+    root: PathBuf,
+}
+
+/// What is written down about a running guest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuestRecord {
+    /// The process that owns it.
+    pub owner: u32,
+    /// When it was started, in seconds since 1970.
+    pub started_s: u64,
+    /// Its cpus.
+    pub cpus: usize,
+    /// Its nodes.
+    pub nodes: usize,
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+    /// The command it runs.
+    pub command: Vec<String>,
+}
+
+/// A guest that runs now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunningGuest {
+    /// Its directory.
+    pub directory: PathBuf,
+    /// The process id of its QEMU, once that has been started.
+    pub qemu: Option<u32>,
+    /// What is written down about it.
+    pub record: GuestRecord,
+}
+
+/// The directory of one guest of ours; removed when this is dropped.
+#[derive(Debug)]
+pub struct GuestDirectory {
+    path: PathBuf,
+    _lock: File,
+}
+
+/// Why there is no place for running guests.
+#[derive(Debug, thiserror::Error)]
+pub enum RuntimeError {
+    /// The system refused.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The directory belongs to somebody else.
+    #[error("{path}: belongs to user {owner}, expected {user}; set XDG_RUNTIME_DIR")]
+    Foreign {
+        /// The directory.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who we are.
+        user: u32,
+    },
+    /// Sockets would have too long a path.
+    #[error(
+        "{path}: {length} bytes, expected at most {MOST_PATH_BYTES} so that sockets fit; set XDG_RUNTIME_DIR"
+    )]
+    TooLong {
+        /// The guest's directory.
+        path: PathBuf,
+        /// Its length.
+        length: usize,
+    },
+}
+
+impl Runtime {
+    /// The user's own: `$XDG_RUNTIME_DIR/numalab`, else `/tmp/numalab-UID`. What
+    /// dead guests left there is cleaned up.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn open() -> Result<Self, RuntimeError> {
+        let user = rustix::process::geteuid().as_raw();
+        let variable = std::env::var_os("XDG_RUNTIME_DIR").filter(|value| !value.is_empty());
+        let own = variable.map(|directory| PathBuf::from(directory).join("numalab"));
+        Self::at(own.unwrap_or_else(|| PathBuf::from(format!("/tmp/numalab-{user}"))))
+    }
+
+    /// The one in this directory, which is made if it is not there, cleaned up.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn at(root: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
+        let root = root.into();
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&root);
+        made.map_err(|source| io_at(&root, source))?;
+        let data = fs::symlink_metadata(&root).map_err(|source| io_at(&root, source))?;
+        let user = rustix::process::geteuid().as_raw();
+        if data.uid() != user || !data.is_dir() {
+            return Err(RuntimeError::Foreign {
+                path: root,
+                owner: data.uid(),
+                user,
+            });
+        }
+        let runtime = Self { root };
+        runtime.clean()?;
+        Ok(runtime)
+    }
+
+    /// The guests that run now, of this user.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn guests(&self) -> Result<Vec<RunningGuest>, RuntimeError> {
+        let mut guests = Vec::new();
+        for directory in self.directories()? {
+            let text = fs::read(directory.join(RECORD)).unwrap_or_default();
+            // A guest that is just being made has no record yet.
+            if let Ok(record) = serde_json::from_slice(&text)
+                && is_held(&directory)
+            {
+                guests.push(RunningGuest {
+                    qemu: processes_of(&directory).first().copied(),
+                    directory,
+                    record,
+                });
+            }
+        }
+        Ok(guests)
+    }
+
+    /// Makes the directory of a new guest.
+    ///
+    /// # Errors
+    /// [`RuntimeError`].
+    pub fn begin(&self, record: &GuestRecord) -> Result<GuestDirectory, RuntimeError> {
+        let _all = self.lock_all()?;
+        let now = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        let name = format!("guest-{}-{:x}", record.owner, now.as_nanos());
+        let path = self.root.join(name);
+        let length = path.as_os_str().len();
+        if length > MOST_PATH_BYTES {
+            return Err(RuntimeError::TooLong { path, length });
+        }
+        fs::create_dir(&path).map_err(|source| io_at(&path, source))?;
+        let lock = lock_file(&path).map_err(|source| io_at(&path, source))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|source| io_at(&path, source.into()))?;
+        let directory = GuestDirectory { path, _lock: lock };
+        let text = serde_json::to_vec(record).map_err(io::Error::from);
+        let file = directory.path.join(RECORD);
+        text.and_then(|text| fs::write(&file, text))
+            .map_err(|source| io_at(&file, source))?;
+        Ok(directory)
+    }
+
+    /// Ends and removes what dead owners left.
+    fn clean(&self) -> Result<(), RuntimeError> {
+        let _all = self.lock_all()?;
+        for directory in self.directories()? {
+            if is_held(&directory) {
+                continue;
+            }
+            for process in processes_of(&directory) {
+                end(process, &directory);
+            }
+            fs::remove_dir_all(&directory).map_err(|source| io_at(&directory, source))?;
+        }
+        Ok(())
+    }
+
+    /// Held while guests begin or are cleaned up: a directory without its lock
+    /// is then certainly a dead one.
+    fn lock_all(&self) -> Result<File, RuntimeError> {
+        let lock = lock_file(&self.root).map_err(|source| io_at(&self.root, source))?;
+        flock(&lock, FlockOperation::LockExclusive)
+            .map_err(|source| io_at(&self.root, source.into()))?;
+        Ok(lock)
+    }
+
+    fn directories(&self) -> Result<Vec<PathBuf>, RuntimeError> {
+        let entries = fs::read_dir(&self.root).map_err(|source| io_at(&self.root, source))?;
+        let ours = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("guest-");
+        let entries = entries.filter_map(Result::ok).filter(ours);
+        let mut directories: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        directories.sort();
+        Ok(directories)
+    }
+}
+
+impl GuestDirectory {
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for GuestDirectory {
+    fn drop(&mut self) {
+        // What cannot be removed now is removed by the next start.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// The argument that only the QEMU of this directory was started with.
+pub fn mark_of(directory: &Path) -> String {
+    let path = directory.join(CONTROL);
+    let path = path.to_string_lossy().replace(',', ",,");
+    format!("socket,id=control,path={path},server=on,wait=off")
+}
+
+fn io_at(path: &Path, source: io::Error) -> RuntimeError {
+    RuntimeError::Io {
+        path: path.to_path_buf(),
+        source,
+    }
+}
+
+fn lock_file(directory: &Path) -> io::Result<File> {
+    let mut open = OpenOptions::new();
+    open.create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join(LOCK))
+}
+
+fn is_held(directory: &Path) -> bool {
+    let Ok(lock) = File::open(directory.join(LOCK)) else {
+        return false;
+    };
+    flock(&lock, FlockOperation::NonBlockingLockExclusive).is_err()
+}
+
+/// The processes that were started for this directory.
+fn processes_of(directory: &Path) -> Vec<u32> {
+    let mark = mark_of(directory);
+    let entries = fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .filter_map(Result::ok);
+    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers
+        .filter(|process| was_started_with(*process, &mark))
+        .collect()
+}
+
+fn was_started_with(process: u32, mark: &str) -> bool {
+    let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+    arguments
+        .split(|byte| *byte == 0)
+        .any(|argument| argument == mark.as_bytes())
+}
+
+/// Ends the process, if it still is the one that was found.
+fn end(process: u32, directory: &Path) {
+    let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) else {
+        return;
+    };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return;
+    };
+    // The handle stays with this process even if its number is given away.
+    if was_started_with(process, &mark_of(directory)) {
+        let _ = pidfd_send_signal(&handle, Signal::KILL);
+        let limit = rustix::event::Timespec {
+            tv_sec: i64::try_from(GONE_LIMIT.as_secs()).unwrap_or_default(),
+            tv_nsec: 0,
+        };
+        let mut gone = [rustix::event::PollFd::new(
+            &handle,
+            rustix::event::PollFlags::IN,
+        )];
+        let _ = rustix::event::poll(&mut gone, Some(&limit));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::process::{Command, Stdio};
+
+    fn record() -> GuestRecord {
+        GuestRecord {
+            owner: std::process::id(),
+            started_s: 1,
+            cpus: 8,
+            nodes: 4,
+            memory_bytes: 1 << 30,
+            command: vec!["true".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_running_guest_is_listed_and_its_directory_goes_with_it() {
+        let root = tempfile::tempdir().unwrap();
+        let runtime = Runtime::at(root.path()).unwrap();
+        let guest = runtime.begin(&record()).unwrap();
+        let listed = Runtime::at(root.path()).unwrap().guests().unwrap();
+        assert_eq!(listed.len(), 1, "another start leaves it alone");
+        assert_eq!(listed[0].record, record());
+        let path = guest.path().to_path_buf();
+        drop(guest);
+        assert!(!path.exists());
+        assert_eq!(runtime.guests().unwrap(), []);
+    }
+
+    #[test]
+    fn what_a_dead_owner_left_is_ended_and_removed_and_nothing_else() {
+        let root = tempfile::tempdir().unwrap();
+        let dead = root.path().join("guest-1-2");
+        fs::create_dir(&dead).unwrap();
+        File::create(dead.join(LOCK)).unwrap();
+        let sleeper = |argument: &str| {
+            let mut command = Command::new("sh");
+            command
+                .args(["-c", "read line", argument])
+                .stdin(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let mut ours = sleeper(&mark_of(&dead));
+        let mut other = sleeper(&format!("{} x", mark_of(&dead)));
+        let runtime = Runtime::at(root.path()).unwrap();
+        assert!(!dead.exists());
+        assert!(!ours.wait().unwrap().success(), "killed");
+        assert!(other.try_wait().unwrap().is_none(), "alive");
+        other.kill().unwrap();
+        other.wait().unwrap();
+        assert_eq!(runtime.guests().unwrap(), []);
+    }
+
+    #[test]
+    fn a_path_too_long_for_sockets_is_refused() {
+        let root = tempfile::tempdir().unwrap();
+        let long = root.path().join("x".repeat(90));
+        let runtime = Runtime::at(long).unwrap();
+        assert!(matches!(
+            runtime.begin(&record()),
+            Err(RuntimeError::TooLong { .. })
+        ));
+    }
+}

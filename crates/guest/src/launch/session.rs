@@ -1,0 +1,288 @@
+//! The host's side of the result channel.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::PathBuf;
+
+use crate::protocol::{
+    Exit, FrameError, FrameReader, FrameWriter, Hello, Job, Message, Stream, TransferError,
+    VERSION, receive_file, safe_relative, send_file,
+};
+
+/// Takes what the command in the guest prints, as it comes.
+pub trait Sink {
+    /// Takes some bytes.
+    fn output(&mut self, stream: Stream, bytes: &[u8]);
+}
+
+impl<F: FnMut(Stream, &[u8])> Sink for F {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        self(stream, bytes);
+    }
+}
+
+/// A job with the files that go with it and the place for those that come back.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Task {
+    /// What the guest does.
+    pub job: Job,
+    /// Files of the host and their absolute paths in the guest, sent before it begins.
+    pub send: Vec<(PathBuf, String)>,
+    /// Where collected files go; they have their guest paths below it.
+    pub results: Option<PathBuf>,
+}
+
+/// What came over the channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answer {
+    /// How the command ended.
+    pub exit: Exit,
+    /// What the guest could not do.
+    pub complaints: Vec<String>,
+    /// Files that were received.
+    pub files: Vec<PathBuf>,
+}
+
+/// Why the channel gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// A frame or file failed.
+    #[error(transparent)]
+    Transfer(#[from] TransferError),
+    /// The guest speaks another version of the protocol.
+    #[error("result channel: the guest speaks version {0}, expected {VERSION}: rebuild its image")]
+    Version(u32),
+    /// Something came that does not belong there.
+    #[error("result channel: {found} where {expected} was expected")]
+    Unexpected {
+        /// What came.
+        found: String,
+        /// What should have come.
+        expected: &'static str,
+    },
+    /// The end marker's checksum is not that of what was received.
+    #[error("result channel: the checksum of the end marker does not agree with what was received")]
+    Checksum,
+    /// The guest sent files although no place was given.
+    #[error("result channel: the guest sent file {0}, but no directory for results was given")]
+    NoPlace(String),
+    /// A file could not be sent to the guest.
+    #[error("{path}: {source}")]
+    Send {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl From<FrameError> for SessionError {
+    fn from(error: FrameError) -> Self {
+        Self::Transfer(error.into())
+    }
+}
+
+/// One conversation with a guest.
+pub struct Session<R, W> {
+    input: FrameReader<R>,
+    output: FrameWriter<W>,
+}
+
+impl<R: Read, W: Write> Session<R, W> {
+    /// A conversation over these two ends.
+    pub fn new(input: R, output: W) -> Self {
+        Self {
+            input: FrameReader::new(input),
+            output: FrameWriter::new(output),
+        }
+    }
+
+    /// Waits for the guest's first word.
+    pub fn hello(&mut self) -> Result<Hello, SessionError> {
+        match Message::receive(&mut self.input)? {
+            Message::Hello(hello) if hello.version == VERSION => Ok(hello),
+            Message::Hello(hello) => Err(SessionError::Version(hello.version)),
+            other => Err(unexpected(&other, "the guest's hello")),
+        }
+    }
+
+    /// Sends the files and the job.
+    pub fn begin(&mut self, task: &Task) -> Result<(), SessionError> {
+        for (file, path) in &task.send {
+            send_file(&mut self.output, file, path).map_err(|source| SessionError::Send {
+                path: file.clone(),
+                source,
+            })?;
+        }
+        let job = Message::Job(task.job.clone());
+        job.send(&mut self.output).map_err(FrameError::from)?;
+        Ok(())
+    }
+
+    /// Follows the job to its end marker, and confirms it.
+    pub fn follow(&mut self, task: &Task, sink: &mut dyn Sink) -> Result<Answer, SessionError> {
+        let mut complaints = Vec::new();
+        let mut files = Vec::new();
+        let mut exit = None;
+        loop {
+            let before = self.input.checksum();
+            match Message::receive(&mut self.input)? {
+                Message::Output(stream, bytes) => sink.output(stream, &bytes),
+                Message::Complaint(text) => complaints.push(text),
+                Message::File(header) => {
+                    let directory = task.results.as_ref();
+                    let directory =
+                        directory.ok_or_else(|| SessionError::NoPlace(header.path.clone()))?;
+                    let place = safe_relative(directory, &header.path)?;
+                    receive_file(&mut self.input, &header, &place)?;
+                    files.push(place);
+                }
+                Message::Exit(how) => exit = Some(how),
+                Message::End(sum) if sum != before => return Err(SessionError::Checksum),
+                Message::End(_) => break,
+                other => return Err(unexpected(&other, "output, a file, or the end")),
+            }
+        }
+        let exit = exit.ok_or_else(|| SessionError::Unexpected {
+            found: "the end marker".to_owned(),
+            expected: "how the command ended",
+        })?;
+        // A guest that has switched itself off meanwhile needs no answer.
+        let _ = Message::Received.send(&mut self.output);
+        Ok(Answer {
+            exit,
+            complaints,
+            files,
+        })
+    }
+}
+
+/// Makes the directory for results.
+pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
+    let Some(directory) = &task.results else {
+        return Ok(());
+    };
+    fs::create_dir_all(directory).map_err(|source| SessionError::Send {
+        path: directory.clone(),
+        source,
+    })
+}
+
+fn unexpected(found: &Message, expected: &'static str) -> SessionError {
+    let mut found = format!("{found:?}");
+    found.truncate(
+        found
+            .char_indices()
+            .nth(100)
+            .map_or(found.len(), |(at, _)| at),
+    );
+    SessionError::Unexpected { found, expected }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// A conversation with a guest that sends these messages and then is gone.
+    fn with_guest(messages: &[Message]) -> Session<UnixStream, UnixStream> {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let mut guest = FrameWriter::new(theirs);
+        for message in messages {
+            let message = match message {
+                Message::End([0, ..]) => Message::End(guest.checksum()),
+                other => other.clone(),
+            };
+            message.send(&mut guest).unwrap();
+        }
+        Session::new(ours.try_clone().unwrap(), ours)
+    }
+
+    const END: Message = Message::End([0; 32]);
+
+    #[test]
+    fn output_and_exit_come_through_to_the_end_marker() {
+        let mut session = with_guest(&[
+            Message::Output(Stream::Out, b"one".to_vec()),
+            Message::Output(Stream::Err, b"two".to_vec()),
+            Message::Complaint("no file".to_owned()),
+            Message::Exit(Exit::Code(4)),
+            END,
+        ]);
+        let mut seen = Vec::new();
+        let mut sink = |stream: Stream, bytes: &[u8]| seen.push((stream, bytes.to_vec()));
+        let answer = session.follow(&Task::default(), &mut sink).unwrap();
+        assert_eq!(answer.exit, Exit::Code(4));
+        assert_eq!(answer.complaints, ["no file"]);
+        assert_eq!(
+            seen,
+            [
+                (Stream::Out, b"one".to_vec()),
+                (Stream::Err, b"two".to_vec())
+            ]
+        );
+    }
+
+    #[test]
+    fn an_exit_without_end_marker_is_no_success() {
+        let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
+        assert!(
+            error.to_string().contains("before the end marker"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_told() {
+        let mut session = with_guest(&[Message::Exit(Exit::Code(0)), Message::End([1; 32])]);
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
+        assert!(matches!(error, SessionError::Checksum), "{error}");
+    }
+
+    #[test]
+    fn an_end_without_exit_and_a_foreign_message_are_errors() {
+        let mut session = with_guest(&[END]);
+        let error = session
+            .follow(&Task::default(), &mut |_, _: &[u8]| {})
+            .unwrap_err();
+        assert!(matches!(error, SessionError::Unexpected { .. }), "{error}");
+        let mut session = with_guest(&[Message::Received]);
+        assert!(matches!(
+            session.hello(),
+            Err(SessionError::Unexpected { .. })
+        ));
+    }
+
+    #[test]
+    fn another_version_is_refused() {
+        let hello = Hello {
+            version: 99,
+            kernel: String::new(),
+            uptime_s: 0.0,
+        };
+        let mut session = with_guest(&[Message::Hello(hello)]);
+        assert!(matches!(session.hello(), Err(SessionError::Version(99))));
+    }
+
+    #[test]
+    fn a_file_cannot_leave_the_directory_for_results() {
+        let directory = tempfile::tempdir().unwrap();
+        let header = crate::protocol::FileHeader {
+            path: "../out".to_owned(),
+            permissions: 0o644,
+            size_bytes: 0,
+        };
+        let mut session = with_guest(&[Message::File(header)]);
+        let task = Task {
+            results: Some(directory.path().to_path_buf()),
+            ..Task::default()
+        };
+        let error = session.follow(&task, &mut |_, _: &[u8]| {}).unwrap_err();
+        assert!(error.to_string().contains("../out"), "{error}");
+    }
+}

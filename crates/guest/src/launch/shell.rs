@@ -1,0 +1,60 @@
+//! Gives a person a shell in a guest: their terminal is the guest's.
+
+use std::io;
+
+use rustix::termios::{OptionalActions, Termios, isatty, tcgetattr, tcgetwinsize, tcsetattr};
+
+use super::failure::GuestError;
+use super::guest::Launch;
+use super::run::Outcome;
+use super::runtime::Runtime;
+use super::session::Task;
+use super::watch::Asked;
+
+/// Restores the terminal, which QEMU sets to raw, whatever becomes of QEMU.
+struct SavedTerminal(Termios);
+
+impl SavedTerminal {
+    fn save() -> io::Result<Self> {
+        let input = rustix::stdio::stdin();
+        if !isatty(input) || !isatty(rustix::stdio::stdout()) {
+            let text = "standard input and output: expected a terminal";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        Ok(Self(tcgetattr(input)?))
+    }
+}
+
+impl Drop for SavedTerminal {
+    fn drop(&mut self) {
+        // There is nobody to tell if the terminal is gone.
+        let _ = tcsetattr(rustix::stdio::stdin(), OptionalActions::Now, &self.0);
+    }
+}
+
+impl Launch {
+    /// Boots the guest and joins the person's terminal to the job's command; ends
+    /// the guest when that ends.
+    ///
+    /// # Errors
+    /// As for [`Launch::run`]; [`GuestError::Start`] without a terminal.
+    pub fn shell(
+        &self,
+        runtime: &Runtime,
+        task: &Task,
+        asked: Asked,
+    ) -> Result<Outcome, GuestError> {
+        let _saved = SavedTerminal::save().map_err(GuestError::Start)?;
+        let mut task = task.clone();
+        task.job.terminal = true;
+        let variables = &mut task.job.environment;
+        if let Ok(term) = std::env::var("TERM") {
+            variables.push(("TERM".to_owned(), term));
+        }
+        if let Ok(size) = tcgetwinsize(rustix::stdio::stdin()) {
+            variables.push(("LINES".to_owned(), size.ws_row.to_string()));
+            variables.push(("COLUMNS".to_owned(), size.ws_col.to_string()));
+        }
+        self.run(runtime, &task, &mut |_, _: &[u8]| {}, asked)
+    }
+}

@@ -1,0 +1,168 @@
+//! Waiting that ends: a deadline, a person's wish, a panic on the console.
+
+use std::cell::Cell;
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use super::console::Console;
+
+/// Whether the guest should be ended now; asked several times a second. A
+/// handler of signals sets what it reads.
+pub type Asked<'a> = &'a dyn Fn() -> bool;
+
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// After a panic the kernel still writes where it happened.
+const PANIC_GRACE: Duration = Duration::from_secs(2);
+
+/// What a guest is doing, for messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// From the start of QEMU to the first word of process 1.
+    Boot,
+    /// The command runs.
+    Run,
+}
+
+/// Why waiting ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Ended {
+    /// The time for this phase is over.
+    #[error("no end after {limit:?}")]
+    Deadline {
+        /// What the guest was doing.
+        phase: Phase,
+        /// How long it could.
+        limit: Duration,
+    },
+    /// Somebody asked for the end.
+    #[error("stopped")]
+    Asked,
+    /// The guest's kernel panicked and did not end.
+    #[error("panic")]
+    Panic,
+}
+
+/// Watches over one guest.
+pub struct Watch<'a> {
+    asked: Asked<'a>,
+    console: &'a Console,
+    phase: Cell<(Phase, Option<Duration>, Instant)>,
+    panicked: Cell<Option<Instant>>,
+}
+
+/// A connection whose reads end when the watch does.
+pub struct Watched<'a> {
+    stream: UnixStream,
+    watch: &'a Watch<'a>,
+}
+
+impl<'a> Watch<'a> {
+    /// A watch that begins with the boot.
+    pub fn new(asked: Asked<'a>, console: &'a Console, boot: Duration) -> Self {
+        Self {
+            asked,
+            console,
+            phase: Cell::new((Phase::Boot, Some(boot), Instant::now())),
+            panicked: Cell::new(None),
+        }
+    }
+
+    /// A new phase begins now, with its own limit.
+    pub fn begin(&self, phase: Phase, limit: Option<Duration>) {
+        self.phase.set((phase, limit, Instant::now()));
+    }
+
+    /// Fails once there is nothing more to wait for.
+    pub fn check(&self) -> Result<(), Ended> {
+        if (self.asked)() {
+            return Err(Ended::Asked);
+        }
+        let (phase, limit, since) = self.phase.get();
+        if let Some(limit) = limit.filter(|limit| since.elapsed() >= *limit) {
+            return Err(Ended::Deadline { phase, limit });
+        }
+        if self.console.panicked() {
+            let first = self.panicked.get().unwrap_or_else(Instant::now);
+            self.panicked.set(Some(first));
+            if first.elapsed() >= PANIC_GRACE {
+                return Err(Ended::Panic);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Watched<'a> {
+    /// The connection under this watch.
+    pub fn new(stream: UnixStream, watch: &'a Watch<'a>) -> io::Result<Self> {
+        stream.set_read_timeout(Some(LOOK_EVERY))?;
+        Ok(Self { stream, watch })
+    }
+
+    /// The same connection, for writing.
+    pub fn writer(&self, limit: Duration) -> io::Result<UnixStream> {
+        let writer = self.stream.try_clone()?;
+        writer.set_write_timeout(Some(limit))?;
+        Ok(writer)
+    }
+}
+
+impl Read for Watched<'_> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(bytes) {
+                Err(error) if is_timeout(&error) => {
+                    self.watch.check().map_err(io::Error::other)?;
+                }
+                other => return other,
+            }
+        }
+    }
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
+    )
+}
+
+/// The watch's own reason inside an error of a watched stream.
+pub fn ended(error: &io::Error) -> Option<Ended> {
+    error.get_ref()?.downcast_ref::<Ended>().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_read_ends_at_the_deadline_with_the_phase() {
+        let directory = tempfile::tempdir().unwrap();
+        let console = Console::listen(&directory.path().join("console"), None).unwrap();
+        let watch = Watch::new(&|| false, &console, Duration::from_secs(60));
+        let limit = Duration::from_millis(30);
+        watch.begin(Phase::Run, Some(limit));
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = Watched::new(ours, &watch)
+            .unwrap()
+            .read(&mut [0])
+            .unwrap_err();
+        let phase = Phase::Run;
+        assert_eq!(ended(&error), Some(Ended::Deadline { phase, limit }));
+    }
+
+    #[test]
+    fn a_read_ends_when_somebody_asks() {
+        let directory = tempfile::tempdir().unwrap();
+        let console = Console::listen(&directory.path().join("console"), None).unwrap();
+        let watch = Watch::new(&|| true, &console, Duration::from_secs(60));
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = Watched::new(ours, &watch)
+            .unwrap()
+            .read(&mut [0])
+            .unwrap_err();
+        assert_eq!(ended(&error), Some(Ended::Asked));
+    }
+}

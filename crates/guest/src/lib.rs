@@ -1,0 +1,28 @@
+//! NUMA guests on any machine: QEMU arguments, images, pinning, results.
+#![forbid(unsafe_code)]
+
+mod cache;
+pub mod image;
+pub mod init;
+mod launch;
+pub mod package;
+pub mod protocol;
+pub mod qemu;
+pub mod qmp;
+pub mod tool;
+
+pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
+pub use image::{
+    BootFiles, Contents, ContentsError, Image, ImageError, Kernel, KernelChoice, KernelError,
+};
+pub use launch::{
+    Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
+    HostMemory, HostMemoryError, HostPages, Launch, Limits, Outcome, Phase, Pins, RunningGuest,
+    Runtime, RuntimeError, SessionError, Sink, Task, Times,
+};
+pub use protocol::{Exit, Job, Stream};
+pub use qemu::{
+    Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuNeeds,
+    Version,
+};
+pub use qmp::{PinPlan, PinReport, QmpAddress, QmpClient, QmpError};

@@ -1,0 +1,184 @@
+//! apt as a reader: what packages there are, and their files. Nothing here
+//! installs, and nothing writes outside the cache.
+
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::record::{self, PackageRecord};
+use crate::cache::CacheError;
+use crate::tool::{self, ToolError};
+
+const QUERY_LIMIT: Duration = Duration::from_secs(60);
+const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
+
+/// Where packages come from: the host's own sources, or others kept in the cache.
+#[derive(Clone, Debug, Default)]
+pub struct Archive {
+    options: Vec<OsString>,
+}
+
+/// Why a package cannot be had.
+#[derive(Debug, thiserror::Error)]
+pub enum PackageError {
+    /// A tool failed or is absent.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// apt knows no such package.
+    #[error("apt knows no package {name:?}")]
+    Unknown {
+        /// The name asked for.
+        name: String,
+    },
+    /// The host's system has no backports that we know.
+    #[error("{system} has no backports that numalab knows; they are Debian's")]
+    NoBackports {
+        /// The system's name.
+        system: String,
+    },
+    /// A file of a package cannot be read or written.
+    #[error("{path}: {source}")]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl PackageError {
+    /// What would mend this machine, if it lacks something.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Tool(ToolError::Absent { program }) => Some(format!(
+                "{program} is needed to take packages: use a Debian or Ubuntu system, or give the files yourself"
+            )),
+            Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
+            Self::Unknown { .. } => Some("apt-get update".to_owned()),
+            Self::NoBackports { .. } => Some("use Debian 12 or later".to_owned()),
+            Self::Cache(_) | Self::Io { .. } => None,
+        }
+    }
+}
+
+impl Archive {
+    /// The sources this host is set up with.
+    #[must_use]
+    pub fn host() -> Self {
+        Self::default()
+    }
+
+    /// Sources of our own, their lists kept below `directory` and fetched now;
+    /// the host's apt is not touched.
+    ///
+    /// # Errors
+    /// [`PackageError`] if the lists cannot be fetched.
+    pub fn of_source(source_line: &str, directory: &Path) -> Result<Self, PackageError> {
+        let lists = directory.join("lists");
+        let io = |path: &Path, result: io::Result<()>| {
+            result.map_err(|source| PackageError::Io {
+                path: path.to_path_buf(),
+                source,
+            })
+        };
+        io(&lists, fs::create_dir_all(lists.join("partial")))?;
+        let list = directory.join("sources.list");
+        io(&list, fs::write(&list, format!("{source_line}\n")))?;
+        let option = |name: &str, value: &Path| {
+            let mut text = OsString::from(format!("-o{name}="));
+            text.push(value);
+            text
+        };
+        let archive = Self {
+            options: vec![
+                option("Dir::Etc::sourcelist", &list),
+                "-oDir::Etc::sourceparts=/dev/null".into(),
+                option("Dir::State::lists", &lists),
+                option("Dir::Cache", directory),
+                "-oAPT::Sandbox::User=".into(),
+            ],
+        };
+        archive.apt("apt-get", &["update", "-qq"], directory, DOWNLOAD_LIMIT)?;
+        Ok(archive)
+    }
+
+    /// What apt says of these packages: the version it would install of each.
+    /// Names it does not know are left out.
+    ///
+    /// # Errors
+    /// [`PackageError::Tool`] if apt is absent or takes too long.
+    pub fn show(&self, names: &[&str]) -> Result<Vec<PackageRecord>, PackageError> {
+        let mut arguments = vec!["show", "--no-all-versions", "--quiet"];
+        arguments.extend(names);
+        let command = self.command("apt-cache", &arguments);
+        // apt's status is 100 as soon as one of the names is unknown.
+        Ok(record::parse(&tool::finish(command, QUERY_LIMIT)?.output))
+    }
+
+    /// What apt says of one package.
+    ///
+    /// # Errors
+    /// [`PackageError::Unknown`] if apt does not know it; [`PackageError::Tool`].
+    pub fn record(&self, name: &str) -> Result<PackageRecord, PackageError> {
+        let record = self.show(&[name])?.into_iter().next();
+        record.ok_or_else(|| PackageError::Unknown {
+            name: name.to_owned(),
+        })
+    }
+
+    /// Downloads the package into `directory`, which holds no other package;
+    /// apt checks it against the archive's signed index.
+    ///
+    /// # Errors
+    /// [`PackageError`].
+    pub fn download(
+        &self,
+        package: &PackageRecord,
+        directory: &Path,
+    ) -> Result<PathBuf, PackageError> {
+        let wanted = format!("{}={}", package.name, package.version);
+        self.apt(
+            "apt-get",
+            &["download", "-qq", &wanted],
+            directory,
+            DOWNLOAD_LIMIT,
+        )?;
+        let io = |source| PackageError::Io {
+            path: directory.to_path_buf(),
+            source,
+        };
+        for entry in fs::read_dir(directory).map_err(io)? {
+            let path = entry.map_err(io)?.path();
+            if path.extension().is_some_and(|extension| extension == "deb") {
+                return Ok(path);
+            }
+        }
+        Err(PackageError::Unknown {
+            name: package.name.clone(),
+        })
+    }
+
+    fn apt(
+        &self,
+        program: &str,
+        arguments: &[&str],
+        directory: &Path,
+        limit: Duration,
+    ) -> Result<String, PackageError> {
+        let mut command = self.command(program, arguments);
+        command.current_dir(directory);
+        Ok(tool::output_of(command, limit)?)
+    }
+
+    fn command(&self, program: &str, arguments: &[&str]) -> std::process::Command {
+        let mut all = self.options.clone();
+        all.extend(arguments.iter().map(OsString::from));
+        tool::command(program, &all)
+    }
+}

@@ -1,0 +1,82 @@
+//! What apt says of a package (deb-control(5)).
+
+/// One version of a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PackageRecord {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it depends on: for each dependency the names that would do, in order.
+    pub depends: Vec<Vec<String>>,
+    /// The names it also stands for.
+    pub provides: Vec<String>,
+}
+
+impl PackageRecord {
+    /// The name of its entry in the cache: name and version, as apt writes file names.
+    #[must_use]
+    pub fn entry_name(&self) -> String {
+        format!("{}_{}", self.name, self.version.replace(':', "%3a"))
+    }
+}
+
+/// Reads the output of `apt-cache show`: records apart by empty lines.
+pub(super) fn parse(text: &str) -> Vec<PackageRecord> {
+    let records = text.split("\n\n").map(parse_one);
+    records.filter(|record| !record.name.is_empty()).collect()
+}
+
+fn parse_one(text: &str) -> PackageRecord {
+    let mut record = PackageRecord::default();
+    for line in text.lines() {
+        // Continued lines begin with a space and belong to fields not read here.
+        let Some((field, value)) = line.split_once(": ") else {
+            continue;
+        };
+        match field {
+            "Package" => value.clone_into(&mut record.name),
+            "Version" => value.clone_into(&mut record.version),
+            "Depends" | "Pre-Depends" => record.depends.extend(value.split(", ").map(alternatives)),
+            "Provides" => record.provides = value.split(", ").map(bare_name).collect(),
+            _ => {}
+        }
+    }
+    record
+}
+
+fn alternatives(dependency: &str) -> Vec<String> {
+    dependency.split(" | ").map(bare_name).collect()
+}
+
+/// `libc6:amd64 (>= 2.34)` is `libc6`.
+fn bare_name(text: &str) -> String {
+    let end = text.find([' ', ':', '(']).unwrap_or(text.len());
+    text[..end].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_versions_and_dependencies_are_read() {
+        let text = "Package: tool\nVersion: 1:2.0-3\nPre-Depends: base\n\
+                    Depends: libc6 (>= 2.34), one | two:any (= 1), python3:any\n\
+                    Provides: tool-api (= 2), other\n\
+                    Description: a tool: with a colon\n\n\
+                    Package: second\nVersion: 1\n";
+        let records = parse(text);
+        assert_eq!(records[0].entry_name(), "tool_1%3a2.0-3");
+        let depends: Vec<_> = records[0].depends.iter().map(|any| any.join("|")).collect();
+        assert_eq!(depends, ["base", "libc6", "one|two", "python3"]);
+        assert_eq!(records[0].provides, ["tool-api", "other"]);
+        assert_eq!(records[1].name, "second");
+    }
+
+    #[test]
+    fn text_without_records_gives_none() {
+        assert_eq!(parse(""), []);
+        assert_eq!(parse("N: Unable to locate package x\n"), []);
+    }
+}

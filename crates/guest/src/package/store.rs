@@ -1,0 +1,173 @@
+//! Unpacked packages in the cache, each with the packages it depends on.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::archive::{Archive, PackageError};
+use super::record::PackageRecord;
+use crate::cache::{Cache, EntryKind};
+use crate::tool;
+
+const UNPACK_LIMIT: Duration = Duration::from_secs(300);
+
+/// A package's files, and those of the packages it depends on which the host lacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The tree with the package's own files.
+    pub own: PathBuf,
+    /// The trees of its dependencies.
+    pub dependencies: Vec<PathBuf>,
+}
+
+/// Makes sure that the package is unpacked in the cache; asks apt only if it is not.
+///
+/// Dependencies that are installed on the host are not downloaded: their files
+/// are found there.
+///
+/// # Errors
+/// [`PackageError`].
+pub fn ensure_unpacked(
+    cache: &Cache,
+    name: &str,
+    note: &mut dyn FnMut(&str),
+) -> Result<Unpacked, PackageError> {
+    if let Some(known) = recall(cache, name) {
+        return Ok(known);
+    }
+    let archive = Archive::host();
+    let records = closure(&archive, &[name])?;
+    let mut trees = Vec::new();
+    for record in &records {
+        trees.push(unpack(cache, &archive, record, note)?);
+    }
+    let list: Vec<String> = records.iter().map(PackageRecord::entry_name).collect();
+    let list_path = trees[0].join(LIST_NAME);
+    fs::write(&list_path, list.join("\n")).map_err(|source| PackageError::Io {
+        path: list_path,
+        source,
+    })?;
+    let own = trees.remove(0);
+    Ok(Unpacked {
+        own,
+        dependencies: trees,
+    })
+}
+
+/// In the tree of a package that was asked for by name: the entries of its closure.
+const LIST_NAME: &str = ".numalab-closure";
+
+/// The package as it was unpacked before, if all its trees are still there.
+fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
+    let parent = cache.path(EntryKind::Package, "");
+    let prefix = format!("{name}_");
+    let own = fs::read_dir(parent)
+        .ok()?
+        .filter_map(Result::ok)
+        .find(|entry| {
+            entry.file_name().to_string_lossy().starts_with(&prefix)
+                && entry.path().join(LIST_NAME).exists()
+        })?;
+    let own = own.path();
+    let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
+    let trees = list
+        .lines()
+        .map(|entry| cache.path(EntryKind::Package, entry));
+    let dependencies: Vec<PathBuf> = trees.skip(1).collect();
+    let whole = dependencies.iter().all(|tree| tree.exists());
+    whole.then_some(Unpacked { own, dependencies })
+}
+
+fn unpack(
+    cache: &Cache,
+    archive: &Archive,
+    package: &PackageRecord,
+    note: &mut dyn FnMut(&str),
+) -> Result<PathBuf, PackageError> {
+    let name = package.entry_name();
+    let done = cache.path(EntryKind::Package, &name);
+    if done.exists() {
+        return Ok(done);
+    }
+    note(&format!(
+        "downloading package {} {}",
+        package.name, package.version
+    ));
+    cache.make(EntryKind::Package, &name, |directory| {
+        let file = archive.download(package, directory)?;
+        extract(&file, directory)?;
+        fs::remove_file(&file).map_err(|source| PackageError::Io { path: file, source })
+    })
+}
+
+/// Unpacks the files of a package below `directory`.
+///
+/// # Errors
+/// [`PackageError::Tool`].
+pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
+    let arguments: [OsString; 3] = ["-x".into(), package.into(), directory.into()];
+    tool::output_of(tool::command("dpkg-deb", &arguments), UNPACK_LIMIT)?;
+    Ok(())
+}
+
+/// The named packages first, installed or not, then what they need that the
+/// host has not installed.
+pub(crate) fn closure(
+    archive: &Archive,
+    names: &[&str],
+) -> Result<Vec<PackageRecord>, PackageError> {
+    let installed = installed()?;
+    let mut records = Vec::new();
+    for name in names {
+        records.push(archive.record(name)?);
+    }
+    let mut seen: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut next = 0;
+    while next < records.len() {
+        let level = &records[next..];
+        let wanted: BTreeSet<&str> = level
+            .iter()
+            .flat_map(|record| &record.depends)
+            .filter(|any| !any.iter().any(|name| installed.contains(name)))
+            .filter_map(|any| any.first())
+            .map(String::as_str)
+            .filter(|name| !seen.contains(*name))
+            .collect();
+        next = records.len();
+        if wanted.is_empty() {
+            break;
+        }
+        let wanted: Vec<&str> = wanted.into_iter().collect();
+        // A name without a record is a virtual package; a library missing for
+        // that reason is reported by name when the image is made.
+        let found = archive.show(&wanted)?;
+        seen.extend(wanted.into_iter().map(ToOwned::to_owned));
+        let unique: BTreeMap<String, PackageRecord> = found
+            .into_iter()
+            .map(|record| (record.name.clone(), record))
+            .collect();
+        records.extend(unique.into_values());
+    }
+    Ok(records)
+}
+
+/// The packages installed on the host, and the names they also stand for.
+fn installed() -> Result<BTreeSet<String>, PackageError> {
+    let format = "-f=${db:Status-Abbrev}\t${Package}\t${Provides}\n";
+    let command = tool::command("dpkg-query", &["-W".into(), format.into()]);
+    let text = tool::output_of(command, Duration::from_secs(60))?;
+    let mut names = BTreeSet::new();
+    for line in text.lines() {
+        let mut fields = line.split('\t');
+        if !fields.next().is_some_and(|status| status.starts_with("ii")) {
+            continue;
+        }
+        names.extend(fields.next().map(ToOwned::to_owned));
+        let provided = fields.next().unwrap_or_default().split(", ");
+        let bare = provided.filter_map(|name| name.split(' ').next());
+        names.extend(bare.filter(|name| !name.is_empty()).map(ToOwned::to_owned));
+    }
+    Ok(names)
+}

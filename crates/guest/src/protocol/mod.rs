@@ -1,0 +1,22 @@
+//! What the host and process 1 of the guest say to each other on the result channel.
+//!
+//! The guest begins with [`Message::Hello`]; the host answers with the job and
+//! its files; the guest streams output, then sends files, the exit and
+//! [`Message::End`], which carries the checksum of all that it sent; the host
+//! confirms. Anything else, and an end of the stream before the end marker, is
+//! an error.
+
+mod frame;
+mod job;
+mod message;
+mod transfer;
+
+pub use frame::{FrameError, FrameReader, FrameWriter, MAX_PAYLOAD_BYTES};
+pub use job::{Exit, Job};
+pub use message::{FileHeader, Hello, Message, Stream};
+pub use transfer::{TransferError, receive_file, safe_relative, send_file};
+
+/// The name of the virtio port that is the result channel.
+pub const PORT_NAME: &str = "numalab.result";
+/// The version of this protocol; both sides must have the same.
+pub const VERSION: u32 = 1;

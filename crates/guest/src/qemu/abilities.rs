@@ -1,0 +1,73 @@
+//! What a QEMU can do, found by asking it.
+
+use std::ffi::OsString;
+use std::process::Command;
+use std::time::Duration;
+
+use crate::tool::{self, ToolError};
+
+const ASK_LIMIT: Duration = Duration::from_secs(20);
+
+/// What a QEMU can do beyond booting a guest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Abilities {
+    /// It loads plugins (`-plugin`).
+    pub plugins: bool,
+    /// It binds guest memory to host nodes (built with libnuma).
+    pub host_nodes: bool,
+    /// It has memory in sealed files (`memory-backend-memfd`), huge pages included.
+    pub memfd: bool,
+    /// Its threads that touch memory ahead can be kept on a node (`thread-context`).
+    pub prealloc_context: bool,
+}
+
+impl Abilities {
+    /// Asks the QEMU that `command` starts.
+    ///
+    /// # Errors
+    /// [`ToolError`] if it cannot be run.
+    pub fn ask(command: &dyn Fn() -> Command) -> Result<Self, ToolError> {
+        let ask = |arguments: &[&str]| {
+            let mut command = command();
+            command.args(arguments.iter().map(OsString::from));
+            Ok::<_, ToolError>(tool::finish(command, ASK_LIMIT)?.output)
+        };
+        let memory = ask(&["-object", "memory-backend-ram,help"])?;
+        let memfd = ask(&["-object", "memory-backend-memfd,help"])?;
+        Ok(Self::of_answers(&ask(&["--help"])?, &memory, &memfd))
+    }
+
+    fn of_answers(help: &str, memory: &str, memfd: &str) -> Self {
+        let has = |text: &str, option: &str| {
+            let named = |line: &str| line.trim_start().starts_with(&format!("{option}="));
+            text.lines().any(named)
+        };
+        Self {
+            plugins: help.lines().any(|line| line.starts_with("-plugin ")),
+            host_nodes: has(memory, "host-nodes"),
+            memfd: has(memfd, "hugetlbsize"),
+            prealloc_context: has(memory, "prealloc-context"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn abilities_are_read_from_the_help_texts() {
+        let help = "-pflash file    use 'file'\n-plugin [file=]<file>[,<argname>=<argvalue>]\n";
+        let memory = "memory-backend-ram options:\n  host-nodes=<int>\n  \
+                      prealloc-context=<link<thread-context>>\n";
+        let found = Abilities::of_answers(help, memory, "  hugetlb=<bool>\n  hugetlbsize=<int>\n");
+        let all = Abilities {
+            plugins: true,
+            host_nodes: true,
+            memfd: true,
+            prealloc_context: true,
+        };
+        assert_eq!(found, all);
+        assert_eq!(Abilities::of_answers("", "", ""), Abilities::default());
+    }
+}

@@ -1,0 +1,227 @@
+//! KVM where it works, TCG where it does not, and why.
+//!
+//! `/dev/kvm` can exist and be open to us and still not run a guest (nested
+//! virtualisation that lacks a feature hangs or aborts), so a guest is run for a moment.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::choose::Qemu;
+use crate::cache::{Cache, CacheError, EntryKind};
+use crate::tool::{self, Finished, ToolError};
+
+/// Under KVM a kernel without a root file system gives up within a second or two.
+const PROBE_LIMIT: Duration = Duration::from_secs(6);
+/// What it says then.
+const GAVE_UP: &str = "Kernel panic - not syncing: VFS";
+const DEVICE: &str = "/dev/kvm";
+const ANSWER: &str = "answer.json";
+
+/// Which accelerator is asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum AcceleratorChoice {
+    /// KVM if a guest runs under it, else TCG.
+    #[default]
+    Auto,
+    /// KVM or nothing.
+    Kvm,
+    /// TCG.
+    Tcg,
+}
+
+/// What runs the guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AcceleratorKind {
+    /// The processor.
+    Kvm,
+    /// QEMU's translator.
+    Tcg,
+}
+
+/// The accelerator that is used, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Accelerator {
+    /// Which it is.
+    pub kind: AcceleratorKind,
+    /// Why, in words for people.
+    pub reason: String,
+}
+
+/// Why there is no accelerator as asked for.
+#[derive(Debug, thiserror::Error)]
+pub enum AcceleratorError {
+    /// KVM was asked for and does not work.
+    #[error("KVM was asked for and does not work here: {reason}")]
+    NoKvm {
+        /// Why.
+        reason: String,
+    },
+    /// QEMU cannot be run.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+}
+
+/// What the probe found, as it is kept until the next boot.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Answer {
+    works: bool,
+    reason: String,
+}
+
+impl AcceleratorKind {
+    /// As in `-accel`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Kvm => "kvm",
+            Self::Tcg => "tcg",
+        }
+    }
+
+    /// The processor model with all that this accelerator can give.
+    #[must_use]
+    pub fn cpu_model(self) -> &'static str {
+        match self {
+            Self::Kvm => "host",
+            Self::Tcg => "max",
+        }
+    }
+}
+
+impl Accelerator {
+    /// TCG, asked for.
+    #[must_use]
+    pub fn tcg() -> Self {
+        Self {
+            kind: AcceleratorKind::Tcg,
+            reason: "asked for".to_owned(),
+        }
+    }
+
+    /// Decides; KVM is tried with this kernel, once per boot of the host.
+    ///
+    /// # Errors
+    /// [`AcceleratorError::NoKvm`] if KVM was asked for and does not work.
+    pub fn decide(
+        choice: AcceleratorChoice,
+        qemu: &Qemu,
+        kernel: &Path,
+        cache: &Cache,
+    ) -> Result<Self, AcceleratorError> {
+        if choice == AcceleratorChoice::Tcg {
+            return Ok(Self::tcg());
+        }
+        let Answer { works, reason } = probed(qemu, kernel, cache)?;
+        let kind = match (works, choice) {
+            (true, _) => AcceleratorKind::Kvm,
+            (false, AcceleratorChoice::Kvm) => return Err(AcceleratorError::NoKvm { reason }),
+            (false, _) => AcceleratorKind::Tcg,
+        };
+        Ok(Self { kind, reason })
+    }
+}
+
+/// The answer of this boot of the host: kept, or found now.
+fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
+    if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
+        let reason = format!("{DEVICE}: {error}");
+        return Ok(Answer {
+            works: false,
+            reason,
+        });
+    }
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    let name = format!("kvm-{}-qemu-{}", boot.trim(), qemu.version);
+    let kept = fs::read(cache.path(EntryKind::Probe, &name).join(ANSWER)).unwrap_or_default();
+    if let Ok(answer) = serde_json::from_slice(&kept) {
+        return Ok(answer);
+    }
+    let answer = probe(qemu, kernel)?;
+    cache.make(EntryKind::Probe, &name, |directory| {
+        let path = directory.join(ANSWER);
+        let text = serde_json::to_vec(&answer).map_err(std::io::Error::from);
+        text.and_then(|text| fs::write(&path, text))
+            .map_err(|source| CacheError::Io { path, source })
+    })?;
+    Ok(answer)
+}
+
+/// Boots the kernel under KVM until it gives up for want of a root file system.
+fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
+    let mut command = qemu.command();
+    command.args([
+        "-nodefaults",
+        "-no-user-config",
+        "-no-reboot",
+        "-display",
+        "none",
+    ]);
+    command.args([
+        "-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256",
+    ]);
+    command.args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1"]);
+    command.arg("-kernel").arg(kernel);
+    match tool::finish(command, PROBE_LIMIT) {
+        Ok(finished) => Ok(judged(&finished)),
+        Err(ToolError::TooLong { .. }) => Ok(Answer {
+            works: false,
+            reason: format!("{DEVICE} opens, but a guest hung under it for {PROBE_LIMIT:?}"),
+        }),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn judged(finished: &Finished) -> Answer {
+    if finished.output.contains(GAVE_UP) {
+        return Answer {
+            works: true,
+            reason: "a guest ran under KVM".to_owned(),
+        };
+    }
+    let first = finished.errors.lines().find(|line| !line.trim().is_empty());
+    let said = first.unwrap_or("it said nothing");
+    Answer {
+        works: false,
+        reason: format!(
+            "{DEVICE} opens, but no guest runs under it ({}): {said}",
+            finished.status
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    fn finished(output: &str, errors: &str) -> Answer {
+        judged(&Finished {
+            status: ExitStatus::from_raw(0),
+            output: output.to_owned(),
+            errors: errors.to_owned(),
+        })
+    }
+
+    #[test]
+    fn kvm_works_only_if_the_kernel_came_to_its_end() {
+        assert!(finished("[ 0.9] Kernel panic - not syncing: VFS: Unable", "").works);
+        let aborted = finished("", "\nqemu: error: failed to set MSR 0x10a to 0x69\n");
+        assert!(!aborted.works);
+        assert!(
+            aborted.reason.ends_with("failed to set MSR 0x10a to 0x69"),
+            "{}",
+            aborted.reason
+        );
+        assert!(
+            !finished("Linux version 6.1", "").works,
+            "a start is not enough"
+        );
+    }
+}

@@ -1,0 +1,255 @@
+//! Finds a QEMU that can do what a guest needs.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::abilities::Abilities;
+use super::version::Version;
+use crate::cache::{Cache, CacheError, EntryKind};
+use crate::package::PackageError;
+use crate::tool::{self, ToolError};
+
+const PROGRAM: &str = "qemu-system-x86_64";
+/// The oldest that plain guests were proven with: Debian 12's.
+const OLDEST: Version = Version::new(7, 2, 0);
+
+/// What a guest needs of QEMU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QemuNeeds {
+    /// The oldest version that will do, if 7.2 is not enough.
+    pub least_version: Option<Version>,
+    /// Whether it must load plugins.
+    pub plugins: bool,
+}
+
+/// A QEMU that can be started.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Qemu {
+    /// The program.
+    pub program: PathBuf,
+    /// Its version.
+    pub version: Version,
+    /// What it can do.
+    pub abilities: Abilities,
+    /// For one that is unpacked in the cache: where its files are.
+    trees: Vec<PathBuf>,
+}
+
+/// Why there is no QEMU that will do.
+#[derive(Debug, thiserror::Error)]
+pub enum QemuError {
+    /// There is none at all.
+    #[error("no {PROGRAM} on this machine")]
+    Absent,
+    /// Those that are here cannot do what is needed.
+    #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
+    Unfit {
+        /// The best that is here.
+        program: PathBuf,
+        /// Its version.
+        version: Version,
+        /// Whether it loads plugins.
+        plugins: bool,
+        /// What is needed, in words.
+        needs: String,
+    },
+    /// The answer to `--version` is not understood.
+    #[error("{program}: --version gave {answer:?}, expected \"QEMU emulator version N.N.N\"")]
+    Version {
+        /// The program.
+        program: PathBuf,
+        /// Its answer.
+        answer: String,
+    },
+    /// It cannot be run.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The cache failed.
+    #[error(transparent)]
+    Cache(#[from] CacheError),
+    /// A newer one cannot be fetched.
+    #[error(transparent)]
+    Package(#[from] PackageError),
+}
+
+impl QemuError {
+    /// What would mend this machine, if it lacks something.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        match self {
+            Self::Absent => Some("apt-get install qemu-system-x86".to_owned()),
+            Self::Unfit { .. } => Some(
+                "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu \
+                 (unpacks the one of bookworm-backports into the cache, installs nothing)"
+                    .to_owned(),
+            ),
+            Self::Package(error) => error.remedy(),
+            _ => None,
+        }
+    }
+}
+
+impl QemuNeeds {
+    fn met_by(&self, qemu: &Qemu) -> bool {
+        qemu.version >= self.least_version.unwrap_or(OLDEST).max(OLDEST)
+            && (qemu.abilities.plugins || !self.plugins)
+    }
+
+    fn in_words(&self) -> String {
+        let version = self.least_version.unwrap_or(OLDEST);
+        let plugins = if self.plugins { " with -plugin" } else { "" };
+        format!("{version} or later{plugins}")
+    }
+}
+
+impl Qemu {
+    /// The first that will do: `$NUMALAB_QEMU`, the one on the `PATH`, those in
+    /// the cache.
+    ///
+    /// # Errors
+    /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
+    pub fn find(cache: &Cache, needs: &QemuNeeds) -> Result<Self, QemuError> {
+        if let Some(program) = std::env::var_os("NUMALAB_QEMU") {
+            return Self::at(PathBuf::from(program), Vec::new())?.checked(needs);
+        }
+        let installed = on_path(PROGRAM)
+            .map(|program| Self::at(program, Vec::new()))
+            .transpose()?;
+        if let Some(qemu) = installed.as_ref().filter(|qemu| needs.met_by(qemu)) {
+            return Ok(qemu.clone());
+        }
+        for qemu in Self::cached(cache)? {
+            if needs.met_by(&qemu) {
+                return Ok(qemu);
+            }
+        }
+        installed.ok_or(QemuError::Absent)?.checked(needs)
+    }
+
+    /// A command that starts it, with what an unpacked one needs to find its files.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        command(&self.program, &self.trees)
+    }
+
+    /// Asks the program what it is and can do.
+    pub(super) fn at(program: PathBuf, trees: Vec<PathBuf>) -> Result<Self, QemuError> {
+        let mut ask = command(&program, &trees);
+        ask.arg("--version");
+        let answer = tool::output_of(ask, Duration::from_secs(20))?;
+        let version = Version::of_output(&answer).ok_or_else(|| QemuError::Version {
+            program: program.clone(),
+            answer: answer.lines().next().unwrap_or_default().to_owned(),
+        })?;
+        let abilities = Abilities::ask(&|| command(&program, &trees))?;
+        Ok(Self {
+            program,
+            version,
+            abilities,
+            trees,
+        })
+    }
+
+    fn checked(self, needs: &QemuNeeds) -> Result<Self, QemuError> {
+        if needs.met_by(&self) {
+            return Ok(self);
+        }
+        Err(QemuError::Unfit {
+            program: self.program,
+            version: self.version,
+            plugins: self.abilities.plugins,
+            needs: needs.in_words(),
+        })
+    }
+
+    /// Those that were unpacked into the cache.
+    fn cached(cache: &Cache) -> Result<Vec<Self>, QemuError> {
+        let mut found = Vec::new();
+        for entry in cache.entries()?.into_iter().rev() {
+            if entry.kind == EntryKind::Qemu {
+                let tree = cache.path(EntryKind::Qemu, &entry.name);
+                found.push(Self::at(tree.join("usr/bin").join(PROGRAM), vec![tree])?);
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn command(program: &Path, trees: &[PathBuf]) -> Command {
+    let mut command = Command::new(program);
+    command.env("LC_ALL", "C");
+    let libraries = trees
+        .iter()
+        .map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
+    let libraries: Vec<PathBuf> = libraries.collect();
+    if let Some(first) = libraries.first() {
+        command.env("QEMU_MODULE_DIR", first.join("qemu"));
+        command.env("LD_LIBRARY_PATH", joined(&libraries));
+    }
+    for tree in trees {
+        for data in ["usr/share/qemu", "usr/share/seabios"] {
+            command.arg("-L").arg(tree.join(data));
+        }
+    }
+    command
+}
+
+fn joined(paths: &[PathBuf]) -> OsString {
+    // The cache's own paths hold no colon: package versions are escaped.
+    std::env::join_paths(paths).unwrap_or_default()
+}
+
+/// The program of this name on the `PATH`.
+pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
+    let paths = std::env::var_os("PATH")?;
+    let mut candidates = std::env::split_paths(&paths).map(|directory| directory.join(name));
+    candidates.find(|candidate| fs::metadata(candidate).is_ok_and(|file| file.is_file()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn qemu(version: Version, plugins: bool) -> Qemu {
+        Qemu {
+            program: PathBuf::from("/usr/bin/qemu"),
+            version,
+            abilities: Abilities {
+                plugins,
+                ..Abilities::default()
+            },
+            trees: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_qemu_is_chosen_by_what_it_can_do() {
+        let plain = QemuNeeds::default();
+        assert!(plain.met_by(&qemu(Version::new(7, 2, 0), false)));
+        assert!(!plain.met_by(&qemu(Version::new(6, 2, 0), true)));
+        let emulated = QemuNeeds {
+            least_version: Some(Version::new(10, 0, 0)),
+            plugins: true,
+        };
+        assert!(emulated.met_by(&qemu(Version::new(10, 0, 2), true)));
+        assert!(!emulated.met_by(&qemu(Version::new(10, 0, 2), false)));
+        assert!(!emulated.met_by(&qemu(Version::new(7, 2, 22), true)));
+    }
+
+    #[test]
+    fn an_unfit_qemu_is_named_with_what_is_needed_and_the_way_to_get_it() {
+        let needs = QemuNeeds {
+            least_version: Some(Version::new(10, 0, 0)),
+            plugins: true,
+        };
+        let error = qemu(Version::new(7, 2, 22), true)
+            .checked(&needs)
+            .unwrap_err();
+        let expected = "/usr/bin/qemu is 7.2.22: this guest needs 10.0.0 or later with -plugin";
+        assert_eq!(error.to_string(), expected);
+        assert!(error.remedy().unwrap().contains("--fetch-qemu"));
+    }
+}

@@ -1,0 +1,341 @@
+//! A client of the QEMU Machine Protocol (QEMU `docs/interop/qmp-spec.rst`).
+
+use std::fmt;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// An answer longer than this is refused, in bytes.
+const MAX_LINE_BYTES: u64 = 16 << 20;
+
+/// Where a QEMU listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum QmpAddress {
+    /// A socket file.
+    Socket(PathBuf),
+    /// A host and a port.
+    Tcp(String, u16),
+}
+
+/// Why a text names no place where a QEMU could listen.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{text:?}: expected the path of a socket (/run/vm.qmp), HOST:PORT, or a PORT of this machine"
+)]
+pub struct QmpAddressError {
+    text: String,
+}
+
+/// Why a QEMU did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+pub enum QmpError {
+    /// Nobody listens there.
+    #[error("{address}: {source}")]
+    Connect {
+        /// The place.
+        address: QmpAddress,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The connection failed, or no answer came in time.
+    #[error("QMP {command}: {source}")]
+    Io {
+        /// What was asked; `greeting` before anything was.
+        command: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// What came is not QMP.
+    #[error("QMP {command}: answer {answer:?} is not understood, expected {expected}")]
+    Answer {
+        /// What was asked.
+        command: String,
+        /// What came, its first 200 characters.
+        answer: String,
+        /// What should have come.
+        expected: &'static str,
+    },
+    /// QEMU refused.
+    #[error("QMP {command}: {class}: {description}")]
+    Refused {
+        /// What was asked.
+        command: String,
+        /// QEMU's class of error.
+        class: String,
+        /// QEMU's words.
+        description: String,
+    },
+}
+
+/// A connection on which commands can be given.
+pub struct QmpClient {
+    input: BufReader<Box<dyn Read + Send>>,
+    output: Box<dyn Write + Send>,
+}
+
+impl fmt::Debug for QmpClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("QmpClient")
+    }
+}
+
+impl fmt::Display for QmpAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Socket(path) => path.display().fmt(f),
+            Self::Tcp(host, port) => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+impl FromStr for QmpAddress {
+    type Err = QmpAddressError;
+
+    /// Reads `/path`, `unix:/path`, `host:port`, `tcp:host:port`, or a bare port.
+    fn from_str(text: &str) -> Result<Self, QmpAddressError> {
+        let wrong = || QmpAddressError {
+            text: text.to_owned(),
+        };
+        if let Some(path) = text.strip_prefix("unix:") {
+            return Ok(Self::Socket(PathBuf::from(path)));
+        }
+        if let Ok(port) = text.parse() {
+            return Ok(Self::Tcp("localhost".to_owned(), port));
+        }
+        if text.contains('/') {
+            return Ok(Self::Socket(PathBuf::from(text)));
+        }
+        let place = text.strip_prefix("tcp:").unwrap_or(text);
+        let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
+        let port = port.parse().map_err(|_| wrong())?;
+        let host = if host.is_empty() { "localhost" } else { host };
+        Ok(Self::Tcp(host.trim_matches(['[', ']']).to_owned(), port))
+    }
+}
+
+impl QmpClient {
+    /// Connects to a QEMU that listens, and is ready for commands; no answer
+    /// may take longer than `limit`.
+    ///
+    /// # Errors
+    /// [`QmpError`].
+    pub fn connect(address: &QmpAddress, limit: Duration) -> Result<Self, QmpError> {
+        let failed = |source| QmpError::Connect {
+            address: address.clone(),
+            source,
+        };
+        match address {
+            QmpAddress::Socket(path) => {
+                Self::over_socket(UnixStream::connect(path).map_err(failed)?, limit)
+            }
+            QmpAddress::Tcp(host, port) => {
+                let places = (host.as_str(), *port).to_socket_addrs().map_err(failed)?;
+                let stream = first_that_answers(places, limit).map_err(failed)?;
+                let setup = || {
+                    stream.set_read_timeout(Some(limit))?;
+                    stream.set_write_timeout(Some(limit))?;
+                    Ok((stream.try_clone()?, stream))
+                };
+                let (input, output) = setup().map_err(failed)?;
+                Self::greeted(Box::new(input), Box::new(output))
+            }
+        }
+    }
+
+    /// The same on a connection that is there already.
+    ///
+    /// # Errors
+    /// [`QmpError`].
+    pub fn over_socket(stream: UnixStream, limit: Duration) -> Result<Self, QmpError> {
+        let setup = || {
+            stream.set_read_timeout(Some(limit))?;
+            stream.set_write_timeout(Some(limit))?;
+            stream.try_clone()
+        };
+        let input = setup().map_err(|source| QmpError::Io {
+            command: "greeting".to_owned(),
+            source,
+        })?;
+        Self::greeted(Box::new(input), Box::new(stream))
+    }
+
+    /// Gives a command and returns its answer; events that come between are passed over.
+    ///
+    /// # Errors
+    /// [`QmpError`].
+    pub fn execute(&mut self, command: &str, arguments: &Value) -> Result<Value, QmpError> {
+        let mut request = json!({ "execute": command });
+        if !arguments.is_null() {
+            request["arguments"] = arguments.clone();
+        }
+        let line = format!("{request}\r\n");
+        self.output
+            .write_all(line.as_bytes())
+            .map_err(|source| QmpError::Io {
+                command: command.to_owned(),
+                source,
+            })?;
+        loop {
+            let mut answer = self.line(command)?;
+            if let Some(value) = answer.get_mut("return") {
+                return Ok(value.take());
+            }
+            if let Some(error) = answer.get("error") {
+                let text = |name: &str| error[name].as_str().unwrap_or_default().to_owned();
+                return Err(QmpError::Refused {
+                    command: command.to_owned(),
+                    class: text("class"),
+                    description: text("desc"),
+                });
+            }
+            if answer.get("event").is_none() {
+                return Err(not_understood(
+                    command,
+                    &answer.to_string(),
+                    "return, error or event",
+                ));
+            }
+        }
+    }
+
+    fn greeted(
+        input: Box<dyn Read + Send>,
+        output: Box<dyn Write + Send>,
+    ) -> Result<Self, QmpError> {
+        let mut client = Self {
+            input: BufReader::new(input),
+            output,
+        };
+        let greeting = client.line("greeting")?;
+        if greeting.get("QMP").is_none() {
+            return Err(not_understood(
+                "greeting",
+                &greeting.to_string(),
+                "{\"QMP\": ...}",
+            ));
+        }
+        client.execute("qmp_capabilities", &Value::Null)?;
+        Ok(client)
+    }
+
+    fn line(&mut self, command: &str) -> Result<Value, QmpError> {
+        let io = |source| QmpError::Io {
+            command: command.to_owned(),
+            source,
+        };
+        let mut line = String::new();
+        let mut limited = (&mut self.input).take(MAX_LINE_BYTES);
+        if limited.read_line(&mut line).map_err(io)? == 0 {
+            return Err(io(io::ErrorKind::UnexpectedEof.into()));
+        }
+        serde_json::from_str(&line)
+            .map_err(|_| not_understood(command, line.trim(), "one line of JSON"))
+    }
+}
+
+fn first_that_answers(
+    places: impl Iterator<Item = std::net::SocketAddr>,
+    limit: Duration,
+) -> io::Result<TcpStream> {
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    for place in places {
+        match TcpStream::connect_timeout(&place, limit) {
+            Ok(stream) => return Ok(stream),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+/// The error for an answer with other content than the command's.
+pub(super) fn not_understood(command: &str, answer: &str, expected: &'static str) -> QmpError {
+    QmpError::Answer {
+        command: command.to_owned(),
+        answer: answer.chars().take(200).collect(),
+        expected,
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use std::thread;
+
+    /// A QEMU that gives these lines, one per line it is sent after the greeting.
+    pub fn scripted(answers: Vec<String>) -> QmpClient {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        thread::spawn(move || {
+            let mut out = theirs.try_clone().unwrap();
+            out.write_all(b"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n")
+                .unwrap();
+            let mut input = BufReader::new(theirs);
+            let all = std::iter::once("{\"return\": {}}".to_owned()).chain(answers);
+            for answer in all {
+                let mut line = String::new();
+                if input.read_line(&mut line).unwrap_or(0) == 0 {
+                    return;
+                }
+                out.write_all(answer.as_bytes()).unwrap();
+                out.write_all(b"\r\n").unwrap();
+            }
+        });
+        QmpClient::over_socket(ours, Duration::from_secs(10)).unwrap()
+    }
+
+    #[test]
+    fn an_answer_is_found_behind_events() {
+        let event = "{\"event\": \"RESUME\", \"timestamp\": {}}\r\n{\"return\": {\"a\": 1}}";
+        let mut qemu = scripted(vec![event.to_owned()]);
+        let answer = qemu.execute("cont", &Value::Null).unwrap();
+        assert_eq!(answer, json!({ "a": 1 }));
+    }
+
+    #[test]
+    fn a_refusal_is_told_in_qemus_words() {
+        let refusal =
+            "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no such command\"}}";
+        let mut qemu = scripted(vec![refusal.to_owned()]);
+        let error = qemu.execute("nonsense", &Value::Null).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "QMP nonsense: CommandNotFound: no such command"
+        );
+    }
+
+    #[test]
+    fn a_closed_connection_and_other_protocols_are_errors() {
+        let mut qemu = scripted(Vec::new());
+        let error = qemu.execute("stop", &Value::Null).unwrap_err();
+        assert!(matches!(error, QmpError::Io { .. }), "{error}");
+
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        theirs.write_all(b"SSH-2.0-OpenSSH\r\n").unwrap();
+        let error = QmpClient::over_socket(ours, Duration::from_secs(5)).unwrap_err();
+        assert!(error.to_string().contains("SSH-2.0-OpenSSH"), "{error}");
+    }
+
+    #[test]
+    fn a_qemu_that_says_nothing_is_given_up() {
+        let (ours, _theirs) = UnixStream::pair().unwrap();
+        let error = QmpClient::over_socket(ours, Duration::from_millis(20)).unwrap_err();
+        assert!(matches!(error, QmpError::Io { .. }), "{error}");
+    }
+
+    #[test]
+    fn addresses_are_paths_or_hosts_with_ports() {
+        let tcp = |host: &str, port| QmpAddress::Tcp(host.to_owned(), port);
+        let socket = QmpAddress::Socket(PathBuf::from("/run/vm"));
+        assert_eq!("/run/vm".parse(), Ok(socket.clone()));
+        assert_eq!("unix:/run/vm".parse(), Ok(socket));
+        assert_eq!("9889".parse(), Ok(tcp("localhost", 9889)));
+        assert_eq!("node7:4444".parse(), Ok(tcp("node7", 4444)));
+        assert_eq!("[::1]:4444".parse(), Ok(tcp("::1", 4444)));
+        assert!("node7".parse::<QmpAddress>().is_err());
+        assert!("node7:port".parse::<QmpAddress>().is_err());
+    }
+}

@@ -1,0 +1,156 @@
+//! Where a guest's memory lies on the host: QEMU's own list of its memory, and
+//! the kernel's account of the pages behind it.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use numalab_topology::NodeId;
+
+use super::client::{QmpClient, QmpError};
+use super::ram_blocks::{RamBlock, ram_blocks};
+
+/// Where one piece of guest memory lies.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemoryProof {
+    /// The piece.
+    pub block: RamBlock,
+    /// The policies of its mappings, as the kernel shows them (`bind:0`, `default`).
+    pub policies: Vec<String>,
+    /// Bytes that are present, by host node.
+    pub bytes_by_node: BTreeMap<NodeId, u64>,
+    /// Bytes that are present, by the size of the pages in bytes.
+    pub bytes_by_page: BTreeMap<u64, u64>,
+}
+
+/// Reads where the guest memory of the QEMU with this process id lies: one
+/// answer per memory backend.
+///
+/// # Errors
+/// [`QmpError`], and its `Io` if the kernel's account cannot be read.
+pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProof>, QmpError> {
+    let directory = PathBuf::from(format!("/proc/{process}"));
+    let read = |name: &str| read_account(&directory.join(name));
+    let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
+    let before = mappings(&maps, &numa_maps);
+    let is_start = |address| before.iter().any(|mapping| mapping.start == address);
+    let blocks = ram_blocks(qemu, &is_start)?;
+    Ok(blocks
+        .into_iter()
+        .map(|block| proof(block, &before))
+        .collect())
+}
+
+fn read_account(path: &Path) -> Result<String, QmpError> {
+    fs::read_to_string(path).map_err(|source| QmpError::Io {
+        command: path.display().to_string(),
+        source: io::Error::new(
+            source.kind(),
+            format!("{source}; run as root or as QEMU's user"),
+        ),
+    })
+}
+
+/// One mapping of a process: where it is, and the kernel's words on its pages.
+#[derive(Debug, PartialEq, Eq)]
+struct Mapping {
+    start: u64,
+    end: u64,
+    policy: String,
+    pages: BTreeMap<NodeId, u64>,
+    page_bytes: u64,
+}
+
+/// Joins `maps`, which has the ends, with `numa_maps`, which has the nodes (proc(5)).
+fn mappings(maps: &str, numa_maps: &str) -> Vec<Mapping> {
+    let range = |line: &str| {
+        let (start, rest) = line.split_once('-')?;
+        let end = rest.split(' ').next()?;
+        let number = |text| u64::from_str_radix(text, 16).ok();
+        Some((number(start)?, number(end)?))
+    };
+    let ends: BTreeMap<u64, u64> = maps.lines().filter_map(range).collect();
+    let mapping = |line: &str| {
+        let mut words = line.split_ascii_whitespace();
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
+        let policy = words.next()?.to_owned();
+        let mut pages = BTreeMap::new();
+        let mut page_bytes = 4096;
+        for (name, value) in words.filter_map(|word| word.split_once('=')) {
+            let node = name.strip_prefix('N').and_then(|node| node.parse().ok());
+            match (node, value.parse::<u64>()) {
+                (Some(node), Ok(count)) => {
+                    pages.insert(NodeId(node), count);
+                }
+                (None, Ok(kib)) if name == "kernelpagesize_kB" => page_bytes = kib * 1024,
+                _ => {}
+            }
+        }
+        let end = *ends.get(&start)?;
+        Some(Mapping {
+            start,
+            end,
+            policy,
+            pages,
+            page_bytes,
+        })
+    };
+    numa_maps.lines().filter_map(mapping).collect()
+}
+
+fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
+    let end = block.address.saturating_add(block.size_bytes);
+    let mut policies = Vec::new();
+    let mut bytes_by_node = BTreeMap::new();
+    let mut bytes_by_page = BTreeMap::new();
+    for mapping in mappings
+        .iter()
+        .filter(|m| m.start < end && m.end > block.address)
+    {
+        if !policies.contains(&mapping.policy) {
+            policies.push(mapping.policy.clone());
+        }
+        for (node, pages) in &mapping.pages {
+            let bytes = pages.saturating_mul(mapping.page_bytes);
+            *bytes_by_node.entry(*node).or_default() += bytes;
+            *bytes_by_page.entry(mapping.page_bytes).or_default() += bytes;
+        }
+    }
+    MemoryProof {
+        block,
+        policies,
+        bytes_by_node,
+        bytes_by_page,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(name: &str, address: u64) -> RamBlock {
+        RamBlock {
+            name: name.to_owned(),
+            address,
+            size_bytes: 1 << 30,
+        }
+    }
+
+    #[test]
+    fn bytes_are_counted_by_node_and_page_size() {
+        let maps = "7f2d80000000-7f2dc0000000 rw-p 0 00:00 0\n\
+                    7f2dc0000000-7f2e00000000 rw-s 0 00:0f 1 /memfd:m0\n\
+                    7f2e14c00000-7f2e14c40000 r--p 0 00:00 0\n";
+        let numa_maps = "7f2d80000000 bind:1 anon=3 dirty=3 N0=1 N1=2 kernelpagesize_kB=4\n\
+                         7f2dc0000000 bind:0 file=/memfd:m0 huge dirty=2 N0=2 kernelpagesize_kB=2048\n\
+                         7f2e14c00000 default anon=64 N0=64 kernelpagesize_kB=4\n";
+        let mappings = mappings(maps, numa_maps);
+        let small = proof(block("m1", 0x7f2d_8000_0000), &mappings);
+        assert_eq!(small.policies, ["bind:1"]);
+        let expected = BTreeMap::from([(NodeId(0), 4096), (NodeId(1), 8192)]);
+        assert_eq!(small.bytes_by_node, expected);
+        let huge = proof(block("m0", 0x7f2d_c000_0000), &mappings);
+        assert_eq!(huge.bytes_by_page, BTreeMap::from([(2 << 20, 4 << 20)]));
+    }
+}

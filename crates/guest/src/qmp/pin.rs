@@ -1,0 +1,304 @@
+//! Keeps a QEMU's threads on host cpus, and reads back what came of it.
+
+use std::fs;
+
+use numalab_topology::{CpuId, CpuSet, Machine};
+use rustix::process::Pid;
+use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
+
+use super::client::{QmpClient, QmpError};
+use super::plan::{PinPlan, PlanError};
+use super::threads::{IoThread, Vcpu, io_threads, vcpus};
+
+/// What came of pinning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinReport {
+    /// The process id of the QEMU.
+    pub process: u32,
+    /// The virtual cpus that the plan spoke of.
+    pub vcpus: Vec<PinnedVcpu>,
+    /// The other threads of QEMU: its main loop, I/O, workers.
+    pub helpers: Vec<HelperThread>,
+}
+
+/// A virtual cpu and where it is, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PinnedVcpu {
+    /// The virtual cpu.
+    pub vcpu: Vcpu,
+    /// The host cpus that its thread may run on, as the kernel says.
+    pub affinity: CpuSet,
+    /// The host cpu that it ran on last.
+    pub runs_on: Option<CpuId>,
+}
+
+/// Another thread of QEMU, read back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HelperThread {
+    /// Its name, as the kernel shows it, or that of the I/O thread.
+    pub name: String,
+    /// The thread.
+    pub thread: u32,
+    /// The host cpus that it may run on, as the kernel says.
+    pub affinity: CpuSet,
+}
+
+/// Why threads could not be pinned.
+#[derive(Debug, thiserror::Error)]
+pub enum PinError {
+    /// QEMU did not answer.
+    #[error(transparent)]
+    Qmp(#[from] QmpError),
+    /// The plan does not fit the guest or the host.
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    /// The thread is not on this machine: the QEMU is elsewhere or in another
+    /// pid namespace.
+    #[error("vcpu {vcpu}: no thread {thread} on this machine; run this where the QEMU runs")]
+    NotHere {
+        /// The virtual cpu.
+        vcpu: u32,
+        /// The thread QEMU named.
+        thread: u32,
+    },
+    /// A cpu number is beyond what the system call takes.
+    #[error("cpu {cpu}: beyond the {most} cpus that can be named")]
+    CpuNumber {
+        /// The cpu.
+        cpu: CpuId,
+        /// The limit.
+        most: usize,
+    },
+    /// The kernel refused.
+    #[error("thread {thread} on cpus {cpus}: {source}")]
+    Refused {
+        /// The thread.
+        thread: u32,
+        /// The cpus asked for.
+        cpus: CpuSet,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// The kernel kept something else.
+    #[error("thread {thread}: wanted cpus {wanted}, kernel kept {kept}")]
+    NotKept {
+        /// The thread.
+        thread: u32,
+        /// What was asked for.
+        wanted: CpuSet,
+        /// What was read back.
+        kept: CpuSet,
+    },
+}
+
+/// Pins the virtual cpus by the plan, and every other thread of that QEMU to
+/// `helpers` if that is given. Each is read back.
+///
+/// # Errors
+/// [`PinError`].
+pub fn apply(
+    qemu: &mut QmpClient,
+    plan: &PinPlan,
+    helpers: Option<&CpuSet>,
+    host: &Machine,
+) -> Result<PinReport, PinError> {
+    let all = vcpus(qemu)?;
+    let placement = plan.placement(&all, host)?;
+    let process = process_of(&all)?;
+    let named = io_threads(qemu)?;
+    let mut pinned = Vec::new();
+    for (vcpu, cpus) in placement {
+        pinned.push(PinnedVcpu {
+            vcpu,
+            affinity: pin(vcpu.thread, &cpus)?,
+            runs_on: runs_on(process, vcpu.thread),
+        });
+    }
+    let helpers = pin_helpers(process, &all, &named, helpers)?;
+    Ok(PinReport {
+        process,
+        vcpus: pinned,
+        helpers,
+    })
+}
+
+impl PinReport {
+    /// The same threads, read again: where they are now.
+    ///
+    /// # Errors
+    /// [`PinError::Refused`] if a virtual cpu's thread is gone.
+    pub fn observed(mut self) -> Result<Self, PinError> {
+        for pinned in &mut self.vcpus {
+            pinned.affinity = affinity(pinned.vcpu.thread)?;
+            pinned.runs_on = runs_on(self.process, pinned.vcpu.thread);
+        }
+        Ok(self)
+    }
+}
+
+/// The process whose threads run the virtual cpus.
+fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
+    let Some(first) = vcpus.first() else {
+        return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
+    };
+    let status = fs::read_to_string(format!("/proc/{}/status", first.thread)).unwrap_or_default();
+    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
+    let process = group.and_then(|text| text.trim().parse().ok());
+    process.ok_or(PinError::NotHere {
+        vcpu: first.index,
+        thread: first.thread,
+    })
+}
+
+fn pin_helpers(
+    process: u32,
+    vcpus: &[Vcpu],
+    named: &[IoThread],
+    cpus: Option<&CpuSet>,
+) -> Result<Vec<HelperThread>, PinError> {
+    let mut helpers = Vec::new();
+    for thread in threads_of(process) {
+        if vcpus.iter().any(|vcpu| vcpu.thread == thread) {
+            continue;
+        }
+        let affinity = match cpus {
+            Some(cpus) => pin(thread, cpus),
+            None => affinity(thread),
+        };
+        let affinity = match affinity {
+            // Workers come and go.
+            Err(PinError::Refused { source, .. }) if is_gone(&source) => continue,
+            other => other?,
+        };
+        let named = named.iter().find(|io| io.thread == thread);
+        let name = named.map(|io| io.name.clone());
+        helpers.push(HelperThread {
+            name: name.unwrap_or_else(|| thread_name(process, thread)),
+            thread,
+            affinity,
+        });
+    }
+    Ok(helpers)
+}
+
+fn threads_of(process: u32) -> Vec<u32> {
+    let entries = fs::read_dir(format!("/proc/{process}/task"));
+    let entries = entries.into_iter().flatten().filter_map(Result::ok);
+    let mut threads: Vec<u32> = entries
+        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+        .collect();
+    threads.sort_unstable();
+    threads
+}
+
+fn thread_name(process: u32, thread: u32) -> String {
+    let name = fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
+    name.unwrap_or_default().trim().to_owned()
+}
+
+/// Field 39 of `/proc/PID/task/TID/stat` (proc(5)), counted behind the name,
+/// which can hold blanks and brackets.
+fn runs_on(process: u32, thread: u32) -> Option<CpuId> {
+    let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    last_cpu(&stat)
+}
+
+fn last_cpu(stat: &str) -> Option<CpuId> {
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields
+        .split_ascii_whitespace()
+        .nth(39 - 3)?
+        .parse()
+        .ok()
+        .map(CpuId)
+}
+
+fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
+    let mut mask = Mask::new();
+    for cpu in cpus.iter() {
+        let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
+        if number >= Mask::MAX_CPU {
+            return Err(PinError::CpuNumber {
+                cpu,
+                most: Mask::MAX_CPU,
+            });
+        }
+        mask.set(number);
+    }
+    sched_setaffinity(pid(thread), &mask).map_err(|error| PinError::Refused {
+        thread,
+        cpus: cpus.clone(),
+        source: error.into(),
+    })?;
+    let kept = affinity(thread)?;
+    if &kept == cpus {
+        return Ok(kept);
+    }
+    Err(PinError::NotKept {
+        thread,
+        wanted: cpus.clone(),
+        kept,
+    })
+}
+
+fn affinity(thread: u32) -> Result<CpuSet, PinError> {
+    let mask = sched_getaffinity(pid(thread)).map_err(|error| PinError::Refused {
+        thread,
+        cpus: CpuSet::new(),
+        source: error.into(),
+    })?;
+    let set = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu));
+    Ok(set
+        .filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId))
+        .collect())
+}
+
+fn pid(thread: u32) -> Option<Pid> {
+    i32::try_from(thread).ok().and_then(Pid::from_raw)
+}
+
+fn is_gone(error: &std::io::Error) -> bool {
+    error.raw_os_error() == Some(rustix::io::Errno::SRCH.raw_os_error())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_cpu_is_read_behind_any_name() {
+        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
+        let stat = format!("77 (CPU 0/TCG) x) {}", fields.join(" "));
+        assert_eq!(last_cpu(&stat), Some(CpuId(39)));
+        assert_eq!(last_cpu("77 (short) R 1"), None);
+    }
+
+    #[test]
+    fn this_thread_reads_its_own_affinity() {
+        let own = affinity(std::process::id()).unwrap();
+        assert!(!own.is_empty());
+    }
+
+    #[test]
+    fn cpus_that_cannot_be_named_are_refused() {
+        let cpus = CpuSet::from_iter([CpuId(5000)]);
+        let error = pin(std::process::id(), &cpus).unwrap_err();
+        assert!(matches!(error, PinError::CpuNumber { .. }), "{error}");
+    }
+
+    #[test]
+    fn a_thread_that_is_not_here_is_named_with_its_vcpu() {
+        let vcpu = Vcpu {
+            index: 3,
+            thread: 4_000_000_000,
+            node: None,
+        };
+        let error = process_of(&[vcpu]).unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .starts_with("vcpu 3: no thread 4000000000"),
+            "{error}"
+        );
+    }
+}
