@@ -41,7 +41,7 @@ pub(super) fn run(
     let Some(line) = lines.first_mut() else {
         return Err(MeasureError::Abandoned);
     };
-    let line = &*line.as_atomic();
+    let line = line.as_atomic();
     let exchange = Exchange {
         lab,
         experiment,
