@@ -14,7 +14,7 @@ use crate::failure::{Code, Failure};
 const MOST_FILE_BYTES: u64 = 64 << 20;
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
-/// Cpus of a guest where nothing says how many.
+/// The fewest cpus of a guest where nothing says how many.
 const GUEST_CPUS: u32 = 2;
 
 /// A machine, and what was odd about its source.
@@ -27,14 +27,42 @@ pub(crate) struct Described {
 
 /// The machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
-    let spec = match &args.emulate {
-        Some(nodes) => Some(
-            emulation::parse(nodes, args.distances.as_deref())
-                .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
-        ),
-        None => None,
+    build(args, emulated(args)?, args.cpus)
+}
+
+/// The machine of a guest: as [`describe`], but where nothing says what it is made of,
+/// it is uniform.
+pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
+    let spec = emulated(args)?;
+    let free = args.source.is_none() && args.topology.is_none();
+    let usual = free.then(|| guest_cpus(spec.as_ref()));
+    build(args, spec, args.cpus.or(usual))
+}
+
+/// A cpu for each node that says nothing of its cpus, and no fewer than [`GUEST_CPUS`].
+fn guest_cpus(spec: Option<&EmulationSpec>) -> u32 {
+    let cpus = match spec.map(|spec| &spec.nodes) {
+        None => 0,
+        Some(EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes)) => *nodes,
+        Some(EmulatedNodes::Listed(nodes)) => {
+            nodes.iter().fold(0, |sum: usize, node| sum.saturating_add(node.cpus.unwrap_or(1)))
+        }
     };
-    let (base, findings) = match (args.cpus, args.memory) {
+    u32::try_from(cpus).unwrap_or(u32::MAX).max(GUEST_CPUS)
+}
+
+fn emulated(args: &MachineArgs) -> Result<Option<EmulationSpec>, Failure> {
+    let Some(nodes) = &args.emulate else { return Ok(None) };
+    let spec = emulation::parse(nodes, args.distances.as_deref());
+    spec.map(Some).map_err(|error| Failure::bad_input(format!("--emulate: {error}")))
+}
+
+fn build(
+    args: &MachineArgs,
+    spec: Option<EmulationSpec>,
+    cpus: Option<u32>,
+) -> Result<Described, Failure> {
+    let (base, findings) = match (cpus, args.memory) {
         (Some(cpus), memory) => (uniform(spec.as_ref(), cpus, memory)?, Vec::new()),
         (None, Some(_)) => return Err(Failure::bad_input("--memory: expected --cpus beside it")),
         (None, None) => described(args)?,
@@ -46,16 +74,6 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
         None => base,
     };
     Ok(Described { machine, findings, emulated: spec })
-}
-
-/// The machine of a guest: as [`describe`], but where nothing says what it is made
-/// of, it has two cpus.
-pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
-    let mut args = args.clone();
-    if args.source.is_none() && args.topology.is_none() {
-        args.cpus.get_or_insert(GUEST_CPUS);
-    }
-    describe(&args)
 }
 
 /// A machine of one node with enough memory for what is to be emulated on it.

@@ -97,7 +97,7 @@ impl Lab {
     }
 
     fn nothing_is_left(&self) {
-        let entries = fs::read_dir(self.path("run/numalab")).expect("readable");
+        let Ok(entries) = fs::read_dir(self.path("run/numalab")) else { return };
         let names: Vec<_> = entries.map(|entry| entry.expect("readable").file_name()).collect();
         assert_eq!(names, ["lock"]);
     }
@@ -311,10 +311,53 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
 }
 
 #[test]
+fn a_command_that_takes_too_long_is_ended_and_what_it_printed_is_there() {
+    let lab = Lab::open();
+    let script = "numactl --hardware; exec sleep 1000";
+    let start = ["guest", "run", "--emulate", "2", "--with", "numactl", "--timeout", "10s"];
+    let end = ["--host-nodes", "0", "--", "sh", "-c", script];
+    let Some(output) = lab.boots(&[&start[..], &end].concat(), 1) else { return };
+    let text = stdout(&output);
+    assert!(text.contains("available: 2 nodes (0-1)\nnode 0 cpus: 0\n"), "{text}");
+    let errors = stderr(&output);
+    assert!(errors.contains("did not finish its command: nothing after 10s"), "{errors}");
+}
+
+#[test]
+fn a_reader_that_leaves_early_ends_the_guest_and_is_no_error() {
+    let lab = Lab::open();
+    if lab.boots(&["guest", "run", "-q", "--dry-run", "--accel", "tcg"], 0).is_none() {
+        return;
+    }
+    let script = "\"$0\" guest run -q -- yes | head -n 1";
+    let mut command = Command::new("bash");
+    command.args(["-o", "pipefail", "-c", script]).arg(lab.path("numalab"));
+    let output = command.env("XDG_RUNTIME_DIR", lab.path("run")).output().expect("bash starts");
+    assert_eq!((output.status.code(), stdout(&output).as_str()), (Some(0), "y\n"));
+    lab.nothing_is_left();
+}
+
+#[test]
+fn a_shell_has_the_persons_terminal_and_gives_its_exit_code() {
+    let lab = Lab::open();
+    if lab.boots(&["guest", "run", "-q", "--dry-run", "--accel", "tcg"], 0).is_none() {
+        return;
+    }
+    let inner = format!("{} guest shell -q -- sh -c 'tty; exit 3'", lab.text("numalab"));
+    let mut command = Command::new("script");
+    command.args(["-qec", &inner, "/dev/null"]).stdin(Stdio::null());
+    let output = command.env("XDG_RUNTIME_DIR", lab.path("run")).output();
+    let output = output.expect("script is part of util-linux");
+    assert_eq!(output.status.code(), Some(3), "{}", stdout(&output));
+    assert!(stdout(&output).contains("/dev/hvc0"), "{}", stdout(&output));
+    lab.nothing_is_left();
+}
+
+#[test]
 fn a_dry_run_prints_the_command_line_and_writes_nothing() {
     let lab = Lab::open();
-    let arguments =
-        ["guest", "run", "--emulate", "2", "--cpus", "4", "--accel", "tcg", "--dry-run"];
+    let machine = ["--emulate", "2", "--cpus", "4", "--memory", "64T"];
+    let arguments = [&["guest", "run"], &machine[..], &["--accel", "tcg", "--dry-run"]].concat();
     let output = lab.numalab(&arguments).env("NUMALAB_CACHE", lab.path("cache")).output();
     let output = output.expect("numalab starts");
     if output.status.code() == Some(3) {
@@ -322,7 +365,9 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
         return;
     }
     let text = stdout(&output);
-    for words in ["-smp 4,sockets=2", "-numa node,nodeid=1,memdev=ram1", "-initrd INITRAMFS"] {
+    for words in
+        ["-smp 4,sockets=2", "-numa node,nodeid=1,memdev=ram1", "-initrd INITRAMFS", ",reserve=off"]
+    {
         assert!(text.contains(words), "no `{words}` in {text}{}", stderr(&output));
     }
     let left = ["cache", "run"].map(|name| lab.path(name).exists());

@@ -22,7 +22,7 @@ pub(crate) struct MachineArgs {
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
-    /// A machine of so many cpus instead of the source (for guests: 2 where nothing else is said)
+    /// A machine of so many cpus instead of the source (guests: one for each node, at least 2)
     #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
     pub cpus: Option<u32>,
     /// With --cpus: its memory (default: what the nodes add up to, else 1G each)

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory, Image,
-    Kernel, KernelChoice, Launch, Limits, Pins, Qemu, QemuNeeds,
+    Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory,
+    HostPages, Image, Kernel, KernelChoice, Launch, Limits, Pins, Qemu, QemuNeeds,
 };
 use numalab_host::{Root, read_machine};
 use numalab_topology::Machine;
@@ -94,12 +94,18 @@ fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
         pages: args.pages,
         nodes: args.host_nodes(),
         prealloc: args.prealloc,
-        unreserved: false,
+        unreserved: exceeds_host(args, &described.machine)?,
     };
     let limits = Limits { run: timeout, ..Limits::default() };
     let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();
     let pins = pins(args)?;
     Ok(Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() })
+}
+
+/// Whether memory of which the guest may never touch most must not be set aside at once.
+fn exceeds_host(args: &BootArgs, guest: &Machine) -> Result<bool, Failure> {
+    let touched = args.prealloc || args.pages != HostPages::Normal;
+    Ok(!touched && guest.memory_bytes() > host()?.memory_bytes())
 }
 
 fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
