@@ -1,1 +1,49 @@
-//! SRAT, SLIT, HMAT, MADT and CEDT: bytes to typed entries and back, without allocation or panics.
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+#![deny(
+    clippy::arithmetic_side_effects,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unreachable,
+    clippy::unwrap_used
+)]
+
+#[macro_use]
+mod record;
+#[macro_use]
+mod flags;
+
+pub mod acpidump;
+mod builder;
+pub mod cedt;
+mod check;
+mod entry;
+mod finding;
+mod header;
+pub mod hmat;
+mod list;
+pub mod madt;
+mod problem;
+mod size;
+pub mod slit;
+pub mod srat;
+mod table;
+mod tables;
+
+pub use builder::{BuildError, Builder};
+pub use cedt::Cedt;
+pub use check::{Refusal, ScratchTooShort, Slot, check};
+pub use entry::{EntryHead, RawEntry};
+pub use finding::{Finding, Severity};
+pub use header::{Header, Signature, checksum};
+pub use hmat::Hmat;
+pub use list::{List, Scalar};
+pub use madt::Madt;
+pub use problem::Problem;
+pub use record::Record;
+pub use slit::Slit;
+pub use srat::Srat;
+pub use table::{Entries, Format, Located, Table};
+pub use tables::{AnyTable, Tables};

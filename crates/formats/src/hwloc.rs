@@ -4,7 +4,8 @@
 //! memory, distances between nodes, and what a process may use. It does not
 //! carry proximity domains, APIC ids, ranges, huge page pools, free memory, access
 //! attributes or tiers. Core and L3 group numbers are given anew, by
-//! smallest cpu; a node without cpus is attached to the whole machine.
+//! smallest cpu; a node without cpus is attached to the whole machine, so
+//! that a cpu of no node is read as one of it.
 
 mod bitmap;
 mod distances;

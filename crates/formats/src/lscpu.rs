@@ -32,15 +32,28 @@ pub(crate) fn read_with_l3_groups(
     let mut findings = Findings::default();
     let mut machine = place_cpus(&lines, &mut findings);
     let cores = number_cores(&lines, &mut machine, &mut findings);
-    number_packages(&lines, &cores, &mut machine, &mut findings);
-    number_l3_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
-    for line in &lines.caches {
-        add_caches(line, &cores, &mut machine, &mut findings);
+    // Without cores there is nothing to number; that they are unknown has been said.
+    if !cores.is_empty() {
+        number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
     }
     Ok(Reading {
         value: machine,
         findings: findings.0,
     })
+}
+
+fn number_groups(
+    lines: &Lines,
+    groups_per_node: Option<u32>,
+    cores: &[Vec<CpuId>],
+    machine: &mut Machine,
+    findings: &mut Findings,
+) {
+    number_packages(lines, cores, machine, findings);
+    number_l3_groups(lines, groups_per_node, cores, machine, findings);
+    for line in &lines.caches {
+        add_caches(line, cores, machine, findings);
+    }
 }
 
 fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {

@@ -15,10 +15,6 @@ use canvas::{Canvas, Size};
 use heat::HeatTable;
 use node_box::NodeBox;
 
-/// Packages wrap to the next row beyond this width.
-const WRAP_WIDTH: u32 = 1180;
-/// The table of distances goes below the machine beyond this width.
-const FULL_WIDTH: u32 = 1640;
 const MARGIN: u32 = 24;
 const GAP: u32 = 14;
 const TITLE_HEIGHT: u32 = 40;
@@ -28,34 +24,84 @@ const PACKAGE_HEADER: u32 = 26;
 #[must_use]
 pub fn write(machine: &Machine) -> String {
     let packages = packages(machine);
-    let width = packages
-        .iter()
-        .map(|package| package.size.width)
-        .max()
-        .unwrap_or_default();
-    let (places, area) = flow(&packages, WRAP_WIDTH.max(width));
     let heat = HeatTable::of(machine);
-    let beside = area.width + 2 * GAP + heat.size().width + 2 * MARGIN <= FULL_WIDTH;
-    let (heat_x, heat_y) = if beside {
-        (MARGIN + area.width + 2 * GAP, MARGIN + TITLE_HEIGHT)
-    } else {
-        (MARGIN, MARGIN + TITLE_HEIGHT + area.height + 2 * GAP)
-    };
     let title = summary(machine);
+    let layout = Layout::best(&packages, heat.size(), canvas::text_width(&title, 20));
     let mut canvas = Canvas::default();
     canvas.text("title", MARGIN, MARGIN + 18, &title);
-    for (package, (x, y)) in packages.iter().zip(places) {
-        package.draw(&mut canvas, MARGIN + x, MARGIN + TITLE_HEIGHT + y);
+    for (package, &(x, y)) in packages.iter().zip(&layout.packages) {
+        package.draw(&mut canvas, x, y);
     }
-    heat.draw(&mut canvas, heat_x, heat_y);
-    let bottom = (MARGIN + TITLE_HEIGHT + area.height).max(heat_y + heat.size().height);
-    let title_width = canvas::text_width(&title, 20);
-    let right = (MARGIN + area.width.max(title_width)).max(heat_x + heat.size().width);
-    let size = Size {
-        width: right + MARGIN,
-        height: bottom + MARGIN,
-    };
-    canvas.finish(size, &title)
+    let (x, y) = layout.heat;
+    heat.draw(&mut canvas, x, y);
+    canvas.finish(layout.size, &title)
+}
+
+/// Where everything goes.
+struct Layout {
+    packages: Vec<(u32, u32)>,
+    heat: (u32, u32),
+    size: Size,
+}
+
+impl Layout {
+    /// Of all numbers of rows, with the distances beside or below, the one whose
+    /// picture is most like a slide.
+    fn best(packages: &[PackageBox], heat: Size, title_width: u32) -> Self {
+        let rows = 1..=packages.len().max(1);
+        let all = rows.flat_map(|rows| {
+            let columns = packages.len().div_ceil(rows).max(1);
+            let ragged = !packages.len().is_multiple_of(columns);
+            [true, false].map(|beside| {
+                (
+                    ragged,
+                    Self::new(packages, columns, heat, beside, title_width),
+                )
+            })
+        });
+        // A row that is not full costs as much as sides a half too long.
+        let flaw =
+            |(ragged, layout): &(bool, Self)| layout.unlike_a_slide() + u64::from(*ragged) * 50;
+        let best = all.min_by_key(flaw).map(|(_, layout)| layout);
+        best.unwrap_or_else(|| Self::new(packages, 1, heat, true, title_width))
+    }
+
+    fn new(
+        packages: &[PackageBox],
+        columns: usize,
+        heat: Size,
+        beside: bool,
+        title_width: u32,
+    ) -> Self {
+        let (mut places, area) = in_rows(packages, columns);
+        for place in &mut places {
+            *place = (place.0 + MARGIN, place.1 + MARGIN + TITLE_HEIGHT);
+        }
+        let (right, bottom) = (MARGIN + area.width, MARGIN + TITLE_HEIGHT + area.height);
+        let heat_place = if heat == Size::default() {
+            (MARGIN, MARGIN)
+        } else if beside {
+            (right + 2 * GAP, MARGIN + TITLE_HEIGHT)
+        } else {
+            (MARGIN, bottom + 2 * GAP)
+        };
+        let right = right.max(MARGIN + title_width);
+        Self {
+            packages: places,
+            heat: heat_place,
+            size: Size {
+                width: right.max(heat_place.0 + heat.width) + MARGIN,
+                height: bottom.max(heat_place.1 + heat.height) + MARGIN,
+            },
+        }
+    }
+
+    /// How far the sides are from 16 to 9, as a ratio in percent.
+    fn unlike_a_slide(&self) -> u64 {
+        let wide = u64::from(self.size.width) * 9;
+        let high = u64::from(self.size.height) * 16;
+        wide.max(high) * 100 / wide.min(high).max(1)
+    }
 }
 
 /// What the machine has, in a line.
@@ -167,19 +213,11 @@ fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
         .then_some(first)
 }
 
-/// Places boxes in rows no wider than `wrap`, as even as they can be.
-fn flow(boxes: &[PackageBox], wrap: u32) -> (Vec<(u32, u32)>, Size) {
-    let widest = boxes
-        .iter()
-        .map(|one| one.size.width)
-        .max()
-        .unwrap_or_default();
-    let fit = ((wrap + GAP) / (widest + GAP)).max(1);
-    let rows = canvas::units(boxes.len()).div_ceil(fit).max(1);
-    let per_row = boxes.len().div_ceil(rows as usize).max(1);
+/// Places boxes in rows of so many.
+fn in_rows(boxes: &[PackageBox], columns: usize) -> (Vec<(u32, u32)>, Size) {
     let mut places = Vec::new();
     let mut area = Size::default();
-    for row in boxes.chunks(per_row) {
+    for row in boxes.chunks(columns) {
         let y = if area.height == 0 {
             0
         } else {

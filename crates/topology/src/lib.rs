@@ -16,6 +16,8 @@ mod id_set;
 mod machine;
 mod memory;
 mod node;
+#[cfg(feature = "acpi")]
+mod tables;
 mod uniform;
 mod validate;
 
@@ -31,4 +33,6 @@ pub use id_set::{CpuSet, IdListError, IdSet, MAX_ID, NodeSet};
 pub use machine::{Allowed, CpuGroup, Machine};
 pub use memory::{MemoryKind, MemoryRange};
 pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
+#[cfg(feature = "acpi")]
+pub use tables::{TableBytes, TableError};
 pub use uniform::{UniformError, UniformMachine};

@@ -89,6 +89,16 @@ impl Machine {
             .collect()
     }
 
+    /// One online cpu of every core: the first thread that is online, in order of package,
+    /// L3 group and core. A cpu of no known core is one itself.
+    #[must_use]
+    pub fn first_threads(&self) -> Vec<CpuId> {
+        let mut online: Vec<&Cpu> = self.cpus.iter().filter(|cpu| cpu.online).collect();
+        online.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
+        online.dedup_by(|next, first| next.core.is_some() && next.core == first.core);
+        online.into_iter().map(|cpu| cpu.id).collect()
+    }
+
     /// The nodes that are online and have memory.
     #[must_use]
     pub fn memory_nodes(&self) -> NodeSet {

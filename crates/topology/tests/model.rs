@@ -72,6 +72,24 @@ fn groups_are_by_number_and_keep_gaps() {
 }
 
 #[test]
+fn first_threads_are_the_first_online_ones_of_their_cores() {
+    let mut machine = machine(&[4], &[true], &[vec![10]]);
+    for (cpu, (core, thread)) in machine
+        .cpus
+        .iter_mut()
+        .zip([(0, 0), (1, 0), (0, 1), (1, 1)])
+    {
+        (cpu.core, cpu.thread) = (Some(core), thread);
+    }
+    assert_eq!(machine.first_threads(), [CpuId(0), CpuId(1)]);
+    machine.cpus[0].online = false;
+    assert_eq!(machine.first_threads(), [CpuId(2), CpuId(1)]);
+    machine.cpus[3].core = None;
+    machine.cpus[1].core = None;
+    assert_eq!(machine.first_threads(), [CpuId(1), CpuId(3), CpuId(2)]);
+}
+
+#[test]
 fn data_caches_come_nearest_first_without_instruction_caches() {
     let mut machine = machine(&[1], &[true], &[vec![10]]);
     let cache = |level, kind| Cache {

@@ -163,6 +163,10 @@ impl NodeBox {
             y + HEADER + 4,
             size.width - 2 * PADDING,
         );
+        if self.groups.is_empty() {
+            let below = y + HEADER + MEMORY_HEIGHT + LINE_HEIGHT;
+            canvas.text("small", x + PADDING, below, "no cpus");
+        }
         let group = self.group();
         let columns = self.columns();
         // Groups fill the width that the widest node needs.
@@ -210,7 +214,11 @@ impl Body {
             return Self::Cores(cores.iter().map(|core| core_lines(core)).collect());
         }
         let set: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
-        let mut lines = vec![format!("{} cores, cpus", cores.len())];
+        let known = cpus.iter().all(|cpu| cpu.core.is_some());
+        let mut lines = match known {
+            true => vec![format!("{} cores, {} cpus", cores.len(), cpus.len())],
+            false => vec![format!("{} cpus", cpus.len())],
+        };
         lines.extend(wrap(&set.to_string()));
         Self::List(lines)
     }
@@ -361,7 +369,7 @@ fn wrap(list: &str) -> Vec<String> {
     for item in list.split_inclusive(',') {
         match lines.last_mut() {
             Some(line) if line.is_empty() || line.len() + item.len() <= LIST_LETTERS => {
-                line.push_str(item)
+                line.push_str(item);
             }
             _ => lines.push(item.to_owned()),
         }

@@ -1,0 +1,59 @@
+//! CXL Early Discovery Table (CXL 3.1 §9.18.1): host bridges and fixed memory windows.
+
+mod entries;
+
+pub use entries::{
+    Entry, FixedMemoryWindow, HostBridge, WindowRestrictions, interleave_granularity_bytes,
+    interleave_ways,
+};
+
+pub(crate) use entries::expected_size;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::header::Signature;
+use crate::table::{Format, Located, Table};
+
+/// A CXL Early Discovery Table.
+pub type Cedt<'a> = Table<'a, Layout>;
+
+/// The CEDT's layout, for [`Builder`](crate::Builder).
+#[derive(Clone, Copy, Debug)]
+pub struct Layout;
+
+impl Format for Layout {
+    const SIGNATURE: Signature = Signature::CEDT;
+    const HEAD: EntryHead = EntryHead::Word;
+    const REVISIONS: (u8, u8) = (1, 2);
+    type Fixed = ();
+    type Entry<'a> = Entry<'a>;
+
+    #[inline]
+    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+        entries::decode(raw)
+    }
+
+    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+        entries::encode(entry, writer);
+    }
+}
+
+impl<'a> Table<'a, Layout> {
+    /// All host bridges.
+    pub fn host_bridges(&self) -> impl Iterator<Item = Located<HostBridge>> + use<'a> {
+        self.entries()
+            .filter_map(|Located { offset, entry }| match entry {
+                Entry::HostBridge(entry) => Some(Located { offset, entry }),
+                _ => None,
+            })
+    }
+
+    /// All fixed memory windows.
+    pub fn windows(&self) -> impl Iterator<Item = Located<FixedMemoryWindow<'a>>> + use<'a> {
+        self.entries()
+            .filter_map(|Located { offset, entry }| match entry {
+                Entry::Window(entry) => Some(Located { offset, entry }),
+                _ => None,
+            })
+    }
+}

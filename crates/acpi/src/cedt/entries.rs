@@ -1,0 +1,230 @@
+//! The entries of a CEDT that memory windows need.
+
+use core::fmt;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::list::List;
+use crate::record::Record;
+use crate::size::Size;
+
+flags! {
+    /// What a window may be used for (CXL 3.1 table 9-22).
+    pub struct WindowRestrictions(u16), none "unrestricted" {
+        /// Memory of CXL devices that keep coherence themselves (type 2, HDM-D or HDM-DB).
+        DEVICE_COHERENT = 1, "device coherent";
+        /// Memory of which the host keeps coherence (type 3, HDM-H).
+        HOST_COHERENT = 1 << 1, "host coherent";
+        /// Volatile memory.
+        VOLATILE = 1 << 2, "volatile";
+        /// Persistent memory.
+        PERSISTENT = 1 << 3, "persistent";
+        /// The configuration must stay as it is.
+        FIXED = 1 << 4, "fixed";
+    }
+}
+
+record! {
+    /// CXL Host Bridge Structure (CHBS), type 0 (CXL 3.1 §9.18.1.2).
+    pub struct HostBridge == 32, head 4 => {
+        /// UID of the host bridge in the ACPI namespace.
+        pub uid: u32,
+        /// 0 for CXL 1.1, 1 for CXL 2.0 and later.
+        pub version: u32,
+        /// Reserved.
+        pub reserved: u32,
+        /// Address of the registers.
+        pub base: u64,
+        /// Length of the registers.
+        pub length_bytes: u64,
+    }
+}
+
+record! {
+    /// The part of a [`FixedMemoryWindow`] before its targets.
+    pub struct WindowHead == 36, head 4 => {
+        /// Reserved.
+        pub reserved1: u32,
+        /// First host physical address.
+        pub base: u64,
+        /// Size.
+        pub size_bytes: u64,
+        /// See [`interleave_ways`].
+        pub encoded_ways: u8,
+        /// 0 for modulo, 1 for XOR.
+        pub arithmetic: u8,
+        /// Reserved.
+        pub reserved2: u16,
+        /// See [`interleave_granularity_bytes`].
+        pub encoded_granularity: u32,
+        /// What the window may be used for.
+        pub restrictions: WindowRestrictions,
+        /// QoS throttling group.
+        pub qos_group: u16,
+    }
+}
+
+/// CXL Fixed Memory Window Structure (CFMWS), type 1 (CXL 3.1 §9.18.1.3): host addresses that
+/// firmware has set aside for CXL memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct FixedMemoryWindow<'a> {
+    /// Reserved.
+    pub reserved1: u32,
+    /// First host physical address, a multiple of 256 MiB.
+    pub base: u64,
+    /// Size, a multiple of 256 MiB times the ways.
+    pub size_bytes: u64,
+    /// See [`interleave_ways`].
+    pub encoded_ways: u8,
+    /// 0 for modulo, 1 for XOR.
+    pub arithmetic: u8,
+    /// Reserved.
+    pub reserved2: u16,
+    /// See [`interleave_granularity_bytes`].
+    pub encoded_granularity: u32,
+    /// What the window may be used for.
+    pub restrictions: WindowRestrictions,
+    /// QoS throttling group.
+    pub qos_group: u16,
+    /// UIDs of the host bridges that the window is interleaved over.
+    pub targets: List<'a, u32>,
+}
+
+impl<'a> FixedMemoryWindow<'a> {
+    fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let head = WindowHead::read(&mut bytes)?;
+        let targets = usize::from(interleave_ways(head.encoded_ways)?).checked_mul(4)?;
+        Some(Self {
+            reserved1: head.reserved1,
+            base: head.base,
+            size_bytes: head.size_bytes,
+            encoded_ways: head.encoded_ways,
+            arithmetic: head.arithmetic,
+            reserved2: head.reserved2,
+            encoded_granularity: head.encoded_granularity,
+            restrictions: head.restrictions,
+            qos_group: head.qos_group,
+            targets: List::Bytes(bytes.get(..targets)?),
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        let head = WindowHead {
+            reserved1: self.reserved1,
+            base: self.base,
+            size_bytes: self.size_bytes,
+            encoded_ways: self.encoded_ways,
+            arithmetic: self.arithmetic,
+            reserved2: self.reserved2,
+            encoded_granularity: self.encoded_granularity,
+            restrictions: self.restrictions,
+            qos_group: self.qos_group,
+        };
+        let body = self.targets.size_bytes().saturating_add(WindowHead::SIZE);
+        writer.head(EntryHead::Word, 1, body);
+        head.write(writer);
+        self.targets.write(writer);
+    }
+}
+
+/// Number of host bridges a window is interleaved over, or `None` for a reserved encoding
+/// (CXL 3.1 table 9-22, "ENIW").
+#[must_use]
+pub fn interleave_ways(encoded: u8) -> Option<u8> {
+    Some(match encoded {
+        0..=4 => 1_u8.checked_shl(encoded.into())?,
+        8 => 3,
+        9 => 6,
+        10 => 12,
+        _ => return None,
+    })
+}
+
+/// Bytes that go to one host bridge before the next, or `None` for a reserved encoding
+/// (CXL 3.1 table 9-22, "HBIG").
+#[must_use]
+pub fn interleave_granularity_bytes(encoded: u32) -> Option<u32> {
+    if encoded > 6 {
+        None
+    } else {
+        256_u32.checked_shl(encoded)
+    }
+}
+
+/// An entry of a CEDT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Entry<'a> {
+    /// Type 0.
+    HostBridge(HostBridge),
+    /// Type 1.
+    Window(FixedMemoryWindow<'a>),
+    /// Another type, or too short for its type and ways.
+    Raw(RawEntry<'a>),
+}
+
+/// Bytes that an entry's type and ways call for, head included.
+pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
+    let mut body = raw.bytes.get(EntryHead::Word.size()..)?;
+    match raw.kind {
+        0 => Some(32),
+        1 => {
+            let head = WindowHead::read(&mut body);
+            let ways = head.map_or(Some(0), |head| interleave_ways(head.encoded_ways));
+            ways.map(|ways| usize::from(ways).saturating_mul(4).saturating_add(36))
+        }
+        _ => None,
+    }
+}
+
+#[inline]
+pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+    let typed = raw
+        .bytes
+        .get(EntryHead::Word.size()..)
+        .and_then(|mut body| {
+            Some(match raw.kind {
+                0 => Entry::HostBridge(Record::read(&mut body)?),
+                1 => Entry::Window(FixedMemoryWindow::read(body)?),
+                _ => return None,
+            })
+        });
+    typed.unwrap_or(Entry::Raw(raw))
+}
+
+pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+    match entry {
+        Entry::HostBridge(body) => writer.entry(EntryHead::Word, 0, body),
+        Entry::Window(body) => body.write(writer),
+        Entry::Raw(raw) => writer.bytes(raw.bytes),
+    }
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::HostBridge(bridge) => {
+                let (uid, base) = (bridge.uid, bridge.base);
+                write!(
+                    f,
+                    "CXL host bridge {uid:#x}: registers {base:#x} + {:#x}",
+                    bridge.length_bytes
+                )
+            }
+            Self::Window(window) => {
+                let size = Size(window.size_bytes);
+                write!(
+                    f,
+                    "CXL window {:#014x} ({size}): {}",
+                    window.base, window.restrictions
+                )?;
+                write!(f, ", targets")?;
+                window
+                    .targets
+                    .iter()
+                    .try_for_each(|uid| write!(f, " {uid:#x}"))
+            }
+            Self::Raw(raw) => raw.fmt(f),
+        }
+    }
+}

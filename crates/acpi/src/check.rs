@@ -1,0 +1,107 @@
+//! What is odd about tables: each by itself, and together.
+
+mod cedt;
+mod cross;
+mod hmat;
+mod layout;
+mod madt;
+mod rules;
+mod scratch;
+mod slit;
+mod srat;
+
+use thiserror::Error;
+
+pub use scratch::Slot;
+
+use crate::finding::{Finding, Severity};
+use crate::table::{Format, Table};
+use crate::tables::{AnyTable, Tables};
+
+/// The caller's scratch memory holds fewer slots than the tables need.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("scratch of {have} slots, expected at least {needed}")]
+pub struct ScratchTooShort {
+    /// What [`Tables::scratch_slots`] gives.
+    pub needed: usize,
+    /// Slots given.
+    pub have: usize,
+}
+
+/// Why a strict reader did not take a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Refusal {
+    /// The first finding of [`Severity::Warning`] or more.
+    #[error("{0}")]
+    Found(Finding),
+    /// The caller's scratch memory is too small to tell.
+    #[error(transparent)]
+    Scratch(#[from] ScratchTooShort),
+}
+
+/// Tells `visit` everything that is odd about `tables`, each by itself first, then together.
+///
+/// Covers what fwts checks for these tables and what Linux refuses of them. Works in the caller's
+/// `scratch`, of [`Tables::scratch_slots`] slots at least, and takes O(n log n) in the number of
+/// entries, O(n²) in the rows of a SLIT.
+///
+/// # Errors
+/// [`ScratchTooShort`], before any finding.
+pub fn check(
+    tables: &Tables<'_>,
+    scratch: &mut [Slot],
+    visit: &mut dyn FnMut(Finding),
+) -> Result<(), ScratchTooShort> {
+    let (needed, have) = (tables.scratch_slots(), scratch.len());
+    if have < needed {
+        return Err(ScratchTooShort { needed, have });
+    }
+    if let Some(table) = &tables.srat {
+        srat::check(table, scratch, visit);
+    }
+    if let Some(table) = &tables.slit {
+        slit::check(table, visit);
+    }
+    if let Some(table) = &tables.hmat {
+        hmat::check(table, visit);
+    }
+    if let Some(table) = &tables.madt {
+        madt::check(table, scratch, visit);
+    }
+    if let Some(table) = &tables.cedt {
+        cedt::check(table, scratch, visit);
+    }
+    cross::check(tables, scratch, visit);
+    Ok(())
+}
+
+impl Tables<'_> {
+    /// Slots of scratch memory that [`check`] needs for these tables.
+    #[must_use]
+    pub fn scratch_slots(&self) -> usize {
+        fn entries<F: Format>(table: Option<&Table<'_, F>>) -> usize {
+            table.map_or(0, |table| table.walk().count())
+        }
+        let srat = entries(self.srat.as_ref());
+        srat.max(entries(self.madt.as_ref()))
+            .max(entries(self.cedt.as_ref()))
+    }
+}
+
+impl<'a> AnyTable<'a> {
+    /// Reads a table and refuses any oddity of [`Severity::Warning`] or more.
+    ///
+    /// # Errors
+    /// [`Refusal::Found`] with the first such finding, [`Refusal::Scratch`] if `scratch` is
+    /// shorter than [`Tables::scratch_slots`] of this table.
+    pub fn read_strict(bytes: &'a [u8], scratch: &mut [Slot]) -> Result<Self, Refusal> {
+        let table = Self::read(bytes).map_err(Refusal::Found)?;
+        let mut first = None;
+        check(&table.into(), scratch, &mut |finding| {
+            if first.is_none() && finding.severity() >= Severity::Warning {
+                first = Some(finding);
+            }
+        })?;
+        first.map_or(Ok(table), |finding| Err(Refusal::Found(finding)))
+    }
+}

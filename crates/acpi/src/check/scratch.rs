@@ -1,0 +1,58 @@
+//! Sorting without a heap: the caller lends the memory.
+
+/// A slot of scratch memory for [`check`](crate::check()).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slot {
+    /// What slots are sorted by: a first address, an id, a domain.
+    pub(super) key: u64,
+    /// Offset of the entry, so that the earlier of two alike comes first.
+    pub(super) offset: u32,
+    /// Domain of a range or a processor; type of a MADT entry.
+    pub(super) group: u32,
+    /// Last address of a range.
+    pub(super) last: u64,
+}
+
+impl Slot {
+    /// A slot for a thing of `key` that an entry at `offset` gives.
+    pub(super) fn new(key: u64, offset: usize) -> Self {
+        // Tables are below 4 GiB: their length field has 32 bits.
+        let offset = u32::try_from(offset).unwrap_or(u32::MAX);
+        Self {
+            key,
+            offset,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn offset(&self) -> usize {
+        usize::try_from(self.offset).unwrap_or(usize::MAX)
+    }
+}
+
+/// Fills `scratch` from the front and sorts what was filled.
+pub(super) fn sorted(scratch: &mut [Slot], slots: impl Iterator<Item = Slot>) -> &[Slot] {
+    let mut used: usize = 0;
+    for (room, slot) in scratch.iter_mut().zip(slots) {
+        *room = slot;
+        used = used.saturating_add(1);
+    }
+    let filled = scratch.get_mut(..used).unwrap_or_default();
+    filled.sort_unstable();
+    filled
+}
+
+/// The first of `slots` that has `key`.
+pub(super) fn find(slots: &[Slot], key: u64) -> Option<&Slot> {
+    slots
+        .get(slots.partition_point(|slot| slot.key < key))
+        .filter(|slot| slot.key == key)
+}
+
+/// Pairs of neighbours with one key: the first that has it, and each later one.
+pub(super) fn repeats(slots: &[Slot]) -> impl Iterator<Item = (&Slot, &Slot)> {
+    slots
+        .chunk_by(|a, b| a.key == b.key)
+        .filter_map(<[Slot]>::split_first)
+        .flat_map(|(first, later)| later.iter().map(move |slot| (first, slot)))
+}

@@ -1,0 +1,122 @@
+//! The header that every system description table begins with (ACPI 6.5 §5.2.6).
+
+use core::fmt;
+
+/// The four characters that name a kind of table.
+#[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Signature(pub [u8; 4]);
+
+impl Signature {
+    /// System Resource Affinity Table.
+    pub const SRAT: Self = Self(*b"SRAT");
+    /// System Locality Information Table.
+    pub const SLIT: Self = Self(*b"SLIT");
+    /// Heterogeneous Memory Attribute Table.
+    pub const HMAT: Self = Self(*b"HMAT");
+    /// Multiple APIC Description Table, whose signature is not its name.
+    pub const MADT: Self = Self(*b"APIC");
+    /// CXL Early Discovery Table.
+    pub const CEDT: Self = Self(*b"CEDT");
+}
+
+impl fmt::Display for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.escape_ascii())
+    }
+}
+
+impl fmt::Debug for Signature {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{self}\"")
+    }
+}
+
+impl crate::record::Record for Signature {
+    const SIZE: usize = 4;
+
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        crate::record::Record::read(bytes).map(Self)
+    }
+
+    fn write(&self, writer: &mut crate::builder::Writer<'_>) {
+        crate::record::Record::write(&self.0, writer);
+    }
+}
+
+record! {
+    /// The 36 bytes that every table begins with (ACPI 6.5 §5.2.6, table 5.4).
+    ///
+    /// A [`Builder`](crate::Builder) takes identity and revision from it and fills in length and
+    /// checksum itself.
+    pub struct Header == 36, head 0 => {
+        /// Kind of table.
+        pub signature: Signature,
+        /// Length of the whole table in bytes, this header included.
+        pub length: u32,
+        /// Revision of the table's layout.
+        pub revision: u8,
+        /// The byte that makes the table sum to zero.
+        pub checksum: u8,
+        /// The maker, padded with spaces or NUL.
+        pub oem_id: [u8; 6],
+        /// The maker's name for this table.
+        pub oem_table_id: [u8; 8],
+        /// The maker's revision of this table.
+        pub oem_revision: u32,
+        /// The tool that made the table.
+        pub creator_id: [u8; 4],
+        /// That tool's revision.
+        pub creator_revision: u32,
+    }
+}
+
+impl Header {
+    /// Bytes of a header.
+    pub const LENGTH: usize = 36;
+    /// Offset of the checksum byte.
+    pub const CHECKSUM_OFFSET: usize = 9;
+
+    /// A header as this crate's writers sign it.
+    #[must_use]
+    pub const fn new(signature: Signature, revision: u8) -> Self {
+        Self {
+            signature,
+            length: 0,
+            revision,
+            checksum: 0,
+            oem_id: *b"NUMALB",
+            oem_table_id: *b"NUMALAB ",
+            oem_revision: 1,
+            creator_id: *b"NMLB",
+            creator_revision: 1,
+        }
+    }
+}
+
+impl fmt::Display for Header {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} revision {}, {} bytes, OEM \"{}\" \"{}\" revision {:#x}, creator \"{}\" revision {:#x}",
+            self.signature,
+            self.revision,
+            self.length,
+            self.oem_id.escape_ascii(),
+            self.oem_table_id.escape_ascii(),
+            self.oem_revision,
+            self.creator_id.escape_ascii(),
+            self.creator_revision,
+        )
+    }
+}
+
+/// The byte to store so that a table sums to zero, given all its other bytes.
+///
+/// Zero for a whole table whose checksum is right (ACPI 6.5 §5.2.6).
+#[must_use]
+pub fn checksum(bytes: &[u8]) -> u8 {
+    bytes
+        .iter()
+        .fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
+        .wrapping_neg()
+}

@@ -1,0 +1,133 @@
+//! Heterogeneous Memory Attribute Table (ACPI 6.5 §5.2.28): what memory costs each initiator.
+
+mod entries;
+mod reading;
+
+pub use entries::{
+    Associativity, Cache, CacheAttributes, Entry, Locality, LocalityFlags, ProximityAttributes,
+    ProximityFlags, WritePolicy,
+};
+pub use reading::{Access, DataType, Reading};
+
+pub(crate) use entries::expected_size;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::header::Signature;
+use crate::table::{Format, Located, Table};
+
+/// A Heterogeneous Memory Attribute Table.
+pub type Hmat<'a> = Table<'a, Layout>;
+
+/// The HMAT's layout, for [`Builder`](crate::Builder).
+#[derive(Clone, Copy, Debug)]
+pub struct Layout;
+
+record! {
+    /// Fields between header and entries (ACPI 6.5 §5.2.28, table 5.142).
+    pub struct Fixed == 4, head 0 => {
+        /// Reserved.
+        pub reserved: u32,
+    }
+}
+
+impl Format for Layout {
+    const SIGNATURE: Signature = Signature::HMAT;
+    const HEAD: EntryHead = EntryHead::Double;
+    const REVISIONS: (u8, u8) = (1, 2);
+    type Fixed = Fixed;
+    type Entry<'a> = Entry<'a>;
+
+    #[inline]
+    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+        entries::decode(raw)
+    }
+
+    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+        entries::encode(entry, writer);
+    }
+}
+
+impl<'a> Table<'a, Layout> {
+    /// All matrices of latencies or bandwidths.
+    pub fn localities(&self) -> impl Iterator<Item = Located<Locality<'a>>> + use<'a> {
+        self.entries()
+            .filter_map(|Located { offset, entry }| match entry {
+                Entry::Locality(entry) => Some(Located { offset, entry }),
+                _ => None,
+            })
+    }
+
+    /// All memory-side caches.
+    pub fn caches(&self) -> impl Iterator<Item = Located<Cache<'a>>> + use<'a> {
+        self.entries()
+            .filter_map(|Located { offset, entry }| match entry {
+                Entry::Cache(entry) => Some(Located { offset, entry }),
+                _ => None,
+            })
+    }
+
+    /// All links of a memory domain to the initiator next to it.
+    pub fn attributes(&self) -> impl Iterator<Item = Located<ProximityAttributes>> + use<'a> {
+        self.entries()
+            .filter_map(|Located { offset, entry }| match entry {
+                Entry::Proximity(entry) => Some(Located { offset, entry }),
+                _ => None,
+            })
+    }
+
+    /// Latency in picoseconds from an initiator's domain to the memory of a target's, caches left
+    /// out; `None` if no matrix has it.
+    #[must_use]
+    pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<Reading> {
+        self.memory_reading(
+            initiator,
+            target,
+            [access.latency(), DataType::AccessLatency],
+        )
+    }
+
+    /// Bandwidth in MB/s between an initiator's domain and the memory of a target's, caches left
+    /// out; `None` if no matrix has it.
+    #[must_use]
+    pub fn bandwidth_mb_per_s(
+        &self,
+        initiator: u32,
+        target: u32,
+        access: Access,
+    ) -> Option<Reading> {
+        self.memory_reading(
+            initiator,
+            target,
+            [access.bandwidth(), DataType::AccessBandwidth],
+        )
+    }
+
+    /// A matrix cell in picoseconds or MB/s, as the table's revision means it.
+    #[must_use]
+    pub fn reading(&self, locality: &Locality<'_>, value: u16) -> Reading {
+        Reading::new(
+            self.header().revision,
+            locality.data_type,
+            locality.base_unit,
+            value,
+        )
+    }
+
+    /// The reading of the first of `data_types` that a matrix of plain memory holds.
+    fn memory_reading(
+        &self,
+        initiator: u32,
+        target: u32,
+        data_types: [DataType; 2],
+    ) -> Option<Reading> {
+        data_types.iter().find_map(|data_type| {
+            let mut matrices = self.localities().filter(|Located { entry, .. }| {
+                entry.data_type == u8::from(*data_type) && entry.flags.is_memory()
+            });
+            matrices.find_map(|Located { entry, .. }| {
+                Some(self.reading(&entry, entry.value(initiator, target)?))
+            })
+        })
+    }
+}

@@ -1,0 +1,122 @@
+//! Multiple APIC Description Table (ACPI 6.5 §5.2.12): which processors there are.
+
+mod entries;
+
+pub use entries::{Entry, Gicc, GiccFlags, LocalApic, LocalApicFlags, LocalX2apic, Rintc};
+
+pub(crate) use entries::expected_size;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::header::Signature;
+use crate::srat::ProcessorId;
+use crate::table::{Format, Located, Table};
+
+/// A Multiple APIC Description Table; its signature is `APIC`.
+pub type Madt<'a> = Table<'a, Layout>;
+
+/// The MADT's layout, for [`Builder`](crate::Builder).
+#[derive(Clone, Copy, Debug)]
+pub struct Layout;
+
+flags! {
+    /// Flags of the table (ACPI 6.5 table 5.20).
+    pub struct MadtFlags(u32), none "no flags" {
+        /// The system also has two 8259 interrupt controllers.
+        PCAT_COMPAT = 1, "PC-AT compatible";
+    }
+}
+
+record! {
+    /// Fields between header and entries (ACPI 6.5 §5.2.12, table 5.19).
+    pub struct Fixed == 8, head 0 => {
+        /// Physical address of the local APICs.
+        pub local_apic_address: u32,
+        /// Flags.
+        pub flags: MadtFlags,
+    }
+}
+
+impl Format for Layout {
+    const SIGNATURE: Signature = Signature::MADT;
+    const HEAD: EntryHead = EntryHead::Byte;
+    const REVISIONS: (u8, u8) = (1, 7);
+    type Fixed = Fixed;
+    type Entry<'a> = Entry<'a>;
+
+    #[inline]
+    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+        entries::decode(raw)
+    }
+
+    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+        entries::encode(entry, writer);
+    }
+}
+
+/// What addresses a processor in hardware.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum HardwareId {
+    /// Local APIC or x2APIC id.
+    Apic(u32),
+    /// Arm MPIDR; `None` in entries as of ACPI 5.0.
+    Mpidr(Option<u64>),
+    /// RISC-V hart id.
+    Hart(u64),
+}
+
+/// A processor, whatever the type of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Its name, as in the SRAT.
+    pub id: ProcessorId,
+    /// What addresses it in hardware.
+    pub hardware: HardwareId,
+    /// ACPI processor UID.
+    pub uid: u32,
+    /// Whether it can be used at once.
+    pub enabled: bool,
+    /// Whether it can be brought online later (ACPI 6.3; earlier revisions reserve the bit).
+    pub online_capable: bool,
+    /// Where the entry is in the table.
+    pub offset: usize,
+}
+
+impl<'a> Table<'a, Layout> {
+    /// All processors, disabled ones too.
+    pub fn processors(&self) -> impl Iterator<Item = Processor> + use<'a> {
+        self.entries().filter_map(|located| processor(&located))
+    }
+}
+
+pub(crate) fn processor(located: &Located<Entry<'_>>) -> Option<Processor> {
+    let apic = |id: u32, uid: u32, flags: LocalApicFlags| Processor {
+        id: ProcessorId::Apic(id),
+        hardware: HardwareId::Apic(id),
+        uid,
+        enabled: flags.contains(LocalApicFlags::ENABLED),
+        online_capable: flags.contains(LocalApicFlags::ONLINE_CAPABLE),
+        offset: located.offset,
+    };
+    Some(match &located.entry {
+        Entry::LocalApic(cpu) => apic(cpu.apic_id.into(), cpu.processor_uid.into(), cpu.flags),
+        Entry::LocalX2apic(cpu) => apic(cpu.x2apic_id, cpu.processor_uid, cpu.flags),
+        Entry::Gicc(cpu) => Processor {
+            id: ProcessorId::Gicc(cpu.processor_uid),
+            hardware: HardwareId::Mpidr(cpu.mpidr()),
+            uid: cpu.processor_uid,
+            enabled: cpu.flags.contains(GiccFlags::ENABLED),
+            online_capable: cpu.flags.contains(GiccFlags::ONLINE_CAPABLE),
+            offset: located.offset,
+        },
+        Entry::Rintc(cpu) => Processor {
+            id: ProcessorId::Rintc(cpu.processor_uid),
+            hardware: HardwareId::Hart(cpu.hart_id),
+            uid: cpu.processor_uid,
+            enabled: cpu.flags.contains(LocalApicFlags::ENABLED),
+            online_capable: cpu.flags.contains(LocalApicFlags::ONLINE_CAPABLE),
+            offset: located.offset,
+        },
+        Entry::Raw(_) => return None,
+    })
+}

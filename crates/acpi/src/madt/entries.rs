@@ -1,0 +1,276 @@
+//! The processor entries of a MADT, one structure each; all others stay raw.
+
+use core::fmt;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::record::Record;
+
+flags! {
+    /// Flags of local APICs, x2APICs and RINTCs (ACPI 6.5 table 5.22).
+    pub struct LocalApicFlags(u32), none "disabled" {
+        /// The processor can be used at once.
+        ENABLED = 1, "enabled";
+        /// A disabled processor can be brought online later (revision 5).
+        ONLINE_CAPABLE = 1 << 1, "online capable";
+    }
+}
+
+flags! {
+    /// Flags of GIC CPU interfaces (ACPI 6.5 table 5.37).
+    pub struct GiccFlags(u32), none "disabled" {
+        /// The processor can be used at once.
+        ENABLED = 1, "enabled";
+        /// The performance interrupt is edge-triggered.
+        PERFORMANCE_EDGE = 1 << 1, "performance interrupt edge-triggered";
+        /// The VGIC maintenance interrupt is edge-triggered.
+        VGIC_EDGE = 1 << 2, "VGIC interrupt edge-triggered";
+        /// A disabled processor can be brought online later (ACPI 6.5).
+        ONLINE_CAPABLE = 1 << 3, "online capable";
+    }
+}
+
+record! {
+    /// Processor Local APIC, type 0 (ACPI 6.5 §5.2.12.2).
+    pub struct LocalApic == 8, head 2 => {
+        /// ACPI processor UID.
+        pub processor_uid: u8,
+        /// Local APIC id.
+        pub apic_id: u8,
+        /// Whether the processor can be used.
+        pub flags: LocalApicFlags,
+    }
+}
+
+record! {
+    /// Processor Local x2APIC, type 9 (ACPI 6.5 §5.2.12.12).
+    pub struct LocalX2apic == 16, head 2 => {
+        /// Reserved.
+        pub reserved: u16,
+        /// Local x2APIC id.
+        pub x2apic_id: u32,
+        /// Whether the processor can be used.
+        pub flags: LocalApicFlags,
+        /// ACPI processor UID.
+        pub processor_uid: u32,
+    }
+}
+
+record! {
+    /// The part of a [`Gicc`] that ACPI 5.0 defines.
+    pub struct GiccHead == 40, head 2 => {
+        /// Reserved.
+        pub reserved: u16,
+        /// GIC CPU interface number.
+        pub interface_number: u32,
+        /// ACPI processor UID.
+        pub processor_uid: u32,
+        /// Whether the processor can be used.
+        pub flags: GiccFlags,
+        /// Version of the parking protocol, 0 or 1.
+        pub parking_version: u32,
+        /// Global interrupt number of the performance monitor.
+        pub performance_interrupt: u32,
+        /// Address of the parking mailbox.
+        pub parked_address: u64,
+        /// Address of the CPU interface.
+        pub base: u64,
+    }
+}
+
+record! {
+    /// RISC-V INTC, type 24 (ACPI 6.6 §5.2.12.24, by an ECR to 6.5).
+    pub struct Rintc == 36, head 2 => {
+        /// Version of this structure.
+        pub version: u8,
+        /// Reserved.
+        pub reserved: u8,
+        /// Whether the processor can be used.
+        pub flags: LocalApicFlags,
+        /// Hart id.
+        pub hart_id: u64,
+        /// ACPI processor UID.
+        pub processor_uid: u32,
+        /// Id of the external interrupt controller.
+        pub external_controller: u32,
+        /// Address of the IMSIC.
+        pub imsic_base: u64,
+        /// Size of the IMSIC.
+        pub imsic_size_bytes: u32,
+    }
+}
+
+/// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14); of 40, 76, 80 or 82 bytes as ACPI grew.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Gicc<'a> {
+    /// Reserved.
+    pub reserved: u16,
+    /// GIC CPU interface number.
+    pub interface_number: u32,
+    /// ACPI processor UID.
+    pub processor_uid: u32,
+    /// Whether the processor can be used.
+    pub flags: GiccFlags,
+    /// Version of the parking protocol, 0 or 1.
+    pub parking_version: u32,
+    /// Global interrupt number of the performance monitor.
+    pub performance_interrupt: u32,
+    /// Address of the parking mailbox.
+    pub parked_address: u64,
+    /// Address of the CPU interface.
+    pub base: u64,
+    /// What later versions add, from the GICV address on.
+    pub extension: &'a [u8],
+}
+
+impl<'a> Gicc<'a> {
+    /// Lengths of this entry from ACPI 5.0 to 6.5.
+    pub(crate) const LENGTHS: [usize; 4] = [40, 76, 80, 82];
+    /// Where the MPIDR lies in the extension: at byte 68 of the entry.
+    const MPIDR: usize = 28;
+    /// Where the efficiency class lies in the extension: at byte 76 of the entry.
+    const EFFICIENCY_CLASS: usize = 36;
+
+    /// The processor's MPIDR, since ACPI 5.1.
+    #[must_use]
+    pub fn mpidr(&self) -> Option<u64> {
+        u64::read(&mut self.extension.get(Self::MPIDR..)?)
+    }
+
+    /// The processor's power efficiency class, since ACPI 6.0.
+    #[must_use]
+    pub fn efficiency_class(&self) -> Option<u8> {
+        self.extension.get(Self::EFFICIENCY_CLASS).copied()
+    }
+
+    fn read(mut bytes: &'a [u8]) -> Option<Self> {
+        let head = GiccHead::read(&mut bytes)?;
+        Some(Self {
+            reserved: head.reserved,
+            interface_number: head.interface_number,
+            processor_uid: head.processor_uid,
+            flags: head.flags,
+            parking_version: head.parking_version,
+            performance_interrupt: head.performance_interrupt,
+            parked_address: head.parked_address,
+            base: head.base,
+            extension: bytes,
+        })
+    }
+
+    fn write(&self, writer: &mut Writer<'_>) {
+        let head = GiccHead {
+            reserved: self.reserved,
+            interface_number: self.interface_number,
+            processor_uid: self.processor_uid,
+            flags: self.flags,
+            parking_version: self.parking_version,
+            performance_interrupt: self.performance_interrupt,
+            parked_address: self.parked_address,
+            base: self.base,
+        };
+        writer.head(
+            EntryHead::Byte,
+            11,
+            self.extension.len().saturating_add(GiccHead::SIZE),
+        );
+        head.write(writer);
+        writer.bytes(self.extension);
+    }
+}
+
+/// An entry of a MADT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Entry<'a> {
+    /// Type 0.
+    LocalApic(LocalApic),
+    /// Type 9.
+    LocalX2apic(LocalX2apic),
+    /// Type 11.
+    Gicc(Gicc<'a>),
+    /// Type 24.
+    Rintc(Rintc),
+    /// No processor, or too short for its type.
+    Raw(RawEntry<'a>),
+}
+
+/// Bytes of an entry of this type, head included; `None` for types of varying or unknown length.
+pub(crate) fn expected_size(kind: u16) -> Option<usize> {
+    Some(match kind {
+        0 | 3 => 8,
+        1 | 5 | 10 => 12,
+        2 => 10,
+        4 => 6,
+        6 | 8 | 9 | 14 | 16 | 25 => 16,
+        12 | 13 => 24,
+        15 => 20,
+        17 | 23 => 15,
+        18 => 23,
+        19 => 21,
+        20 => 13,
+        21 => 19,
+        22 => 17,
+        24 | 26 | 27 => 36,
+        _ => return None,
+    })
+}
+
+#[inline]
+pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+    let typed = raw
+        .bytes
+        .get(EntryHead::Byte.size()..)
+        .and_then(|mut body| {
+            Some(match raw.kind {
+                0 => Entry::LocalApic(Record::read(&mut body)?),
+                9 => Entry::LocalX2apic(Record::read(&mut body)?),
+                11 => Entry::Gicc(Gicc::read(body)?),
+                24 => Entry::Rintc(Record::read(&mut body)?),
+                _ => return None,
+            })
+        });
+    typed.unwrap_or(Entry::Raw(raw))
+}
+
+pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+    let head = EntryHead::Byte;
+    match entry {
+        Entry::LocalApic(body) => writer.entry(head, 0, body),
+        Entry::LocalX2apic(body) => writer.entry(head, 9, body),
+        Entry::Gicc(body) => body.write(writer),
+        Entry::Rintc(body) => writer.entry(head, 24, body),
+        Entry::Raw(raw) => writer.bytes(raw.bytes),
+    }
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LocalApic(cpu) => {
+                write!(
+                    f,
+                    "local APIC {} of UID {}: {}",
+                    cpu.apic_id, cpu.processor_uid, cpu.flags
+                )
+            }
+            Self::LocalX2apic(cpu) => {
+                let (id, uid) = (cpu.x2apic_id, cpu.processor_uid);
+                write!(f, "local x2APIC {id} of UID {uid}: {}", cpu.flags)
+            }
+            Self::Gicc(cpu) => {
+                let (number, uid) = (cpu.interface_number, cpu.processor_uid);
+                write!(f, "GIC CPU interface {number} of UID {uid}")?;
+                if let Some(mpidr) = cpu.mpidr() {
+                    write!(f, ", MPIDR {mpidr:#x}")?;
+                }
+                write!(f, ": {}", cpu.flags)
+            }
+            Self::Rintc(cpu) => {
+                let (hart, uid) = (cpu.hart_id, cpu.processor_uid);
+                write!(f, "RINTC of hart {hart}, UID {uid}: {}", cpu.flags)
+            }
+            Self::Raw(raw) => raw.fmt(f),
+        }
+    }
+}

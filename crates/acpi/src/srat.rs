@@ -1,0 +1,234 @@
+//! System Resource Affinity Table (ACPI 6.5 §5.2.16): which domain a processor, a memory range, a
+//! device is in.
+
+mod entries;
+
+use core::fmt;
+
+pub(crate) use entries::expected_size;
+pub use entries::{
+    AffinityFlags, DeviceAffinity, DeviceFlags, DeviceHandle, Entry, GicItsAffinity, GiccAffinity,
+    LocalApicAffinity, LocalX2apicAffinity, MemoryAffinity, MemoryFlags, RintcAffinity,
+};
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::header::Signature;
+use crate::table::{Format, Located, Table};
+
+/// A System Resource Affinity Table.
+pub type Srat<'a> = Table<'a, Layout>;
+
+/// The SRAT's layout, for [`Builder`](crate::Builder).
+#[derive(Clone, Copy, Debug)]
+pub struct Layout;
+
+record! {
+    /// Fields between header and entries (ACPI 6.5 §5.2.16, table 5.52).
+    pub struct Fixed == 12, head 0 => {
+        /// Reserved to be 1 for backward compatibility.
+        pub table_revision: u32,
+        /// Reserved.
+        pub reserved: u64,
+    }
+}
+
+impl Fixed {
+    /// The values that the specification asks for.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            table_revision: 1,
+            reserved: 0,
+        }
+    }
+}
+
+impl Format for Layout {
+    const SIGNATURE: Signature = Signature::SRAT;
+    const HEAD: EntryHead = EntryHead::Byte;
+    const REVISIONS: (u8, u8) = (1, 3);
+    type Fixed = Fixed;
+    type Entry<'a> = Entry<'a>;
+
+    #[inline]
+    fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+        entries::decode(raw)
+    }
+
+    fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+        entries::encode(entry, writer);
+    }
+}
+
+/// How SRAT and MADT name one processor alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ProcessorId {
+    /// Local APIC or x2APIC id.
+    Apic(u32),
+    /// ACPI processor UID, on Arm.
+    Gicc(u32),
+    /// ACPI processor UID, on RISC-V.
+    Rintc(u32),
+}
+
+impl ProcessorId {
+    /// One integer for one processor, to sort and search by.
+    pub(crate) fn key(self) -> u64 {
+        let (kind, id): (u64, u32) = match self {
+            Self::Apic(id) => (0, id),
+            Self::Gicc(uid) => (1, uid),
+            Self::Rintc(uid) => (2, uid),
+        };
+        kind << 32 | u64::from(id)
+    }
+
+    pub(crate) fn from_key(key: u64) -> Self {
+        let [a, b, c, d, kind, ..] = key.to_le_bytes();
+        let id = u32::from_le_bytes([a, b, c, d]);
+        match kind {
+            0 => Self::Apic(id),
+            1 => Self::Gicc(id),
+            _ => Self::Rintc(id),
+        }
+    }
+}
+
+impl fmt::Display for ProcessorId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Apic(id) => write!(f, "APIC id {id}"),
+            Self::Gicc(uid) => write!(f, "GICC processor UID {uid}"),
+            Self::Rintc(uid) => write!(f, "RINTC processor UID {uid}"),
+        }
+    }
+}
+
+/// A processor and its domain, whatever the type of its entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Processor {
+    /// Its name, as in the MADT.
+    pub id: ProcessorId,
+    /// Proximity domain; of 8 bits in a revision 1 table.
+    pub domain: u32,
+    /// Whether the entry is to be used.
+    pub enabled: bool,
+    /// Clock domain.
+    pub clock_domain: u32,
+    /// Where the entry is in the table.
+    pub offset: usize,
+}
+
+/// A range of memory and its domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Memory {
+    /// First address.
+    pub base: u64,
+    /// Length.
+    pub length_bytes: u64,
+    /// Proximity domain; of 8 bits in a revision 1 table.
+    pub domain: u32,
+    /// Enabled, hot-pluggable, non-volatile, specific-purpose.
+    pub flags: MemoryFlags,
+    /// Where the entry is in the table.
+    pub offset: usize,
+}
+
+impl Memory {
+    /// Last address, or `None` for an empty range and one that reaches past 2^64.
+    #[must_use]
+    pub fn last(&self) -> Option<u64> {
+        self.base.checked_add(self.length_bytes.checked_sub(1)?)
+    }
+
+    /// Whether the entry is to be used.
+    #[must_use]
+    pub fn is_enabled(&self) -> bool {
+        self.flags.contains(MemoryFlags::ENABLED)
+    }
+}
+
+impl<'a> Table<'a, Layout> {
+    /// All processors, disabled ones too.
+    pub fn processors(&self) -> impl Iterator<Item = Processor> + use<'a> {
+        let table = *self;
+        self.entries()
+            .filter_map(move |located| table.processor(&located))
+    }
+
+    /// All memory ranges, disabled ones too.
+    pub fn memory(&self) -> impl Iterator<Item = Memory> + use<'a> {
+        let table = *self;
+        self.entries()
+            .filter_map(move |Located { offset, entry }| match entry {
+                Entry::Memory(memory) => Some(Memory {
+                    base: memory.base,
+                    length_bytes: memory.length_bytes,
+                    domain: table.domain(memory.domain),
+                    flags: memory.flags,
+                    offset,
+                }),
+                _ => None,
+            })
+    }
+
+    /// The domain of an enabled entry, and where the entry is; a domain comes as often as entries
+    /// name it.
+    pub fn domains(&self) -> impl Iterator<Item = Located<u32>> + use<'a> {
+        let table = *self;
+        self.entries().filter_map(move |Located { offset, entry }| {
+            let domain = entry.enabled_domain()?;
+            Some(Located {
+                offset,
+                entry: table.domain(domain),
+            })
+        })
+    }
+
+    /// A domain as the table's revision means it: in revision 1, its low 8 bits.
+    #[must_use]
+    pub fn domain(&self, raw: u32) -> u32 {
+        if self.header().revision < 2 {
+            raw & 0xff
+        } else {
+            raw
+        }
+    }
+
+    fn processor(&self, located: &Located<Entry<'_>>) -> Option<Processor> {
+        let (id, domain, flags, clock_domain) = match located.entry {
+            Entry::LocalApic(cpu) => (
+                ProcessorId::Apic(cpu.apic_id.into()),
+                cpu.domain(),
+                cpu.flags,
+                cpu.clock_domain,
+            ),
+            Entry::LocalX2apic(cpu) => (
+                ProcessorId::Apic(cpu.x2apic_id),
+                cpu.domain,
+                cpu.flags,
+                cpu.clock_domain,
+            ),
+            Entry::Gicc(cpu) => (
+                ProcessorId::Gicc(cpu.processor_uid),
+                cpu.domain,
+                cpu.flags,
+                cpu.clock_domain,
+            ),
+            Entry::Rintc(cpu) => (
+                ProcessorId::Rintc(cpu.processor_uid),
+                cpu.domain,
+                cpu.flags,
+                cpu.clock_domain,
+            ),
+            _ => return None,
+        };
+        Some(Processor {
+            id,
+            domain: self.domain(domain),
+            enabled: flags.contains(AffinityFlags::ENABLED),
+            clock_domain,
+            offset: located.offset,
+        })
+    }
+}

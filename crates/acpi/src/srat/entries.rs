@@ -1,0 +1,401 @@
+//! The entries of a SRAT, one structure each.
+
+use core::fmt;
+
+use crate::builder::Writer;
+use crate::entry::{EntryHead, RawEntry};
+use crate::record::Record;
+use crate::size::Size;
+
+flags! {
+    /// Flags of processor entries (ACPI 6.5 tables 5.54, 5.58, 5.60).
+    pub struct AffinityFlags(u32), none "disabled" {
+        /// The entry is to be used.
+        ENABLED = 1, "enabled";
+    }
+}
+
+flags! {
+    /// Flags of memory entries (ACPI 6.5 table 5.56).
+    pub struct MemoryFlags(u32), none "disabled" {
+        /// The entry is to be used.
+        ENABLED = 1, "enabled";
+        /// Memory may come or go while the system runs.
+        HOT_PLUGGABLE = 1 << 1, "hot-pluggable";
+        /// Memory keeps its content without power.
+        NON_VOLATILE = 1 << 2, "non-volatile";
+        /// Memory meant for a specific purpose, not for general use (ACPI 6.6).
+        SPECIFIC_PURPOSE = 1 << 3, "specific-purpose";
+    }
+}
+
+flags! {
+    /// Flags of generic initiators and ports (ACPI 6.5 table 5.64).
+    pub struct DeviceFlags(u32), none "disabled" {
+        /// The entry is to be used.
+        ENABLED = 1, "enabled";
+        /// The device's transactions are architectural, as those of a processor are.
+        ARCHITECTURAL_TRANSACTIONS = 1 << 1, "architectural transactions";
+    }
+}
+
+record! {
+    /// Processor Local APIC/SAPIC Affinity, type 0 (ACPI 6.5 §5.2.16.1).
+    pub struct LocalApicAffinity == 16, head 2 => {
+        /// Bits 7:0 of the proximity domain.
+        pub domain_low: u8,
+        /// Local APIC id.
+        pub apic_id: u8,
+        /// Whether the entry is to be used.
+        pub flags: AffinityFlags,
+        /// Local SAPIC EID.
+        pub sapic_eid: u8,
+        /// Bits 31:8 of the proximity domain; reserved in a revision 1 table.
+        pub domain_high: [u8; 3],
+        /// Clock domain.
+        pub clock_domain: u32,
+    }
+}
+
+impl LocalApicAffinity {
+    /// All 32 bits of the proximity domain.
+    #[must_use]
+    pub fn domain(&self) -> u32 {
+        let [b, c, d] = self.domain_high;
+        u32::from_le_bytes([self.domain_low, b, c, d])
+    }
+
+    /// An enabled processor.
+    #[must_use]
+    pub fn new(apic_id: u8, domain: u32) -> Self {
+        let [domain_low, b, c, d] = domain.to_le_bytes();
+        let domain_high = [b, c, d];
+        let flags = AffinityFlags::ENABLED;
+        Self {
+            domain_low,
+            apic_id,
+            flags,
+            domain_high,
+            ..Self::default()
+        }
+    }
+}
+
+record! {
+    /// Memory Affinity, type 1 (ACPI 6.5 §5.2.16.2).
+    pub struct MemoryAffinity == 40, head 2 => {
+        /// Proximity domain.
+        pub domain: u32,
+        /// Reserved.
+        pub reserved1: u16,
+        /// First address.
+        pub base: u64,
+        /// Length of the range.
+        pub length_bytes: u64,
+        /// Reserved.
+        pub reserved2: u32,
+        /// Whether the entry is to be used, and what the memory is.
+        pub flags: MemoryFlags,
+        /// Reserved.
+        pub reserved3: u64,
+    }
+}
+
+record! {
+    /// Processor Local x2APIC Affinity, type 2 (ACPI 6.5 §5.2.16.3).
+    pub struct LocalX2apicAffinity == 24, head 2 => {
+        /// Reserved.
+        pub reserved1: u16,
+        /// Proximity domain.
+        pub domain: u32,
+        /// Local x2APIC id.
+        pub x2apic_id: u32,
+        /// Whether the entry is to be used.
+        pub flags: AffinityFlags,
+        /// Clock domain.
+        pub clock_domain: u32,
+        /// Reserved.
+        pub reserved2: u32,
+    }
+}
+
+record! {
+    /// GICC Affinity, type 3 (ACPI 6.5 §5.2.16.4).
+    pub struct GiccAffinity == 18, head 2 => {
+        /// Proximity domain.
+        pub domain: u32,
+        /// ACPI processor UID, as of the GICC in the MADT.
+        pub processor_uid: u32,
+        /// Whether the entry is to be used.
+        pub flags: AffinityFlags,
+        /// Clock domain.
+        pub clock_domain: u32,
+    }
+}
+
+record! {
+    /// GIC Interrupt Translation Service Affinity, type 4 (ACPI 6.5 §5.2.16.5).
+    pub struct GicItsAffinity == 12, head 2 => {
+        /// Proximity domain.
+        pub domain: u32,
+        /// Reserved.
+        pub reserved: u16,
+        /// ITS id, as in the MADT.
+        pub its_id: u32,
+    }
+}
+
+record! {
+    /// Generic Initiator Affinity, type 5 (ACPI 6.5 §5.2.16.6), and Generic Port Affinity, type 6
+    /// (§5.2.16.7), which share one layout.
+    pub struct DeviceAffinity == 32, head 2 => {
+        /// Reserved.
+        pub reserved1: u8,
+        /// 0 for an ACPI, 1 for a PCI handle.
+        pub handle_type: u8,
+        /// Proximity domain.
+        pub domain: u32,
+        /// The device; see [`handle`](Self::handle).
+        pub handle: [u8; 16],
+        /// Whether the entry is to be used.
+        pub flags: DeviceFlags,
+        /// Reserved.
+        pub reserved2: u32,
+    }
+}
+
+record! {
+    /// RINTC Affinity, type 7 (ACPI 6.6 §5.2.16.8, by an ECR to 6.5).
+    pub struct RintcAffinity == 20, head 2 => {
+        /// Reserved.
+        pub reserved: u16,
+        /// Proximity domain.
+        pub domain: u32,
+        /// ACPI processor UID, as of the RINTC in the MADT.
+        pub processor_uid: u32,
+        /// Whether the entry is to be used.
+        pub flags: AffinityFlags,
+        /// Clock domain.
+        pub clock_domain: u32,
+    }
+}
+
+/// Which device an initiator or port is (ACPI 6.5 tables 5.65 and 5.66).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DeviceHandle {
+    /// By its names in the ACPI namespace.
+    Acpi {
+        /// Hardware id.
+        hid: [u8; 8],
+        /// Unique id.
+        uid: [u8; 4],
+    },
+    /// By its place on PCI.
+    Pci {
+        /// Segment group.
+        segment: u16,
+        /// Bus in the high byte, device and function in the low one.
+        bdf: u16,
+    },
+    /// Of a type that the specification does not define.
+    Unknown,
+}
+
+impl DeviceAffinity {
+    /// The device's handle.
+    #[must_use]
+    pub fn handle(&self) -> DeviceHandle {
+        let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.handle;
+        match self.handle_type {
+            0 => DeviceHandle::Acpi {
+                hid: [a, b, c, d, e, f, g, h],
+                uid: [i, j, k, l],
+            },
+            1 => DeviceHandle::Pci {
+                segment: u16::from_le_bytes([a, b]),
+                bdf: u16::from_be_bytes([c, d]),
+            },
+            _ => DeviceHandle::Unknown,
+        }
+    }
+}
+
+/// An entry of a SRAT.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Entry<'a> {
+    /// Type 0.
+    LocalApic(LocalApicAffinity),
+    /// Type 1.
+    Memory(MemoryAffinity),
+    /// Type 2.
+    LocalX2apic(LocalX2apicAffinity),
+    /// Type 3.
+    Gicc(GiccAffinity),
+    /// Type 4.
+    GicIts(GicItsAffinity),
+    /// Type 5.
+    GenericInitiator(DeviceAffinity),
+    /// Type 6.
+    GenericPort(DeviceAffinity),
+    /// Type 7.
+    Rintc(RintcAffinity),
+    /// Of an unknown type, or too short for its type.
+    Raw(RawEntry<'a>),
+}
+
+impl Entry<'_> {
+    /// The 32-bit domain of an entry that is to be used; an ITS has no flags and always is.
+    #[must_use]
+    pub fn enabled_domain(&self) -> Option<u32> {
+        let (domain, enabled) = match self {
+            Self::LocalApic(cpu) => (cpu.domain(), cpu.flags.contains(AffinityFlags::ENABLED)),
+            Self::Memory(memory) => (memory.domain, memory.flags.contains(MemoryFlags::ENABLED)),
+            Self::LocalX2apic(cpu) => (cpu.domain, cpu.flags.contains(AffinityFlags::ENABLED)),
+            Self::Gicc(cpu) => (cpu.domain, cpu.flags.contains(AffinityFlags::ENABLED)),
+            Self::GicIts(its) => (its.domain, true),
+            Self::GenericInitiator(device) | Self::GenericPort(device) => {
+                (device.domain, device.flags.contains(DeviceFlags::ENABLED))
+            }
+            Self::Rintc(cpu) => (cpu.domain, cpu.flags.contains(AffinityFlags::ENABLED)),
+            Self::Raw(_) => return None,
+        };
+        enabled.then_some(domain)
+    }
+}
+
+/// Bytes of an entry of this type, head included.
+pub(crate) fn expected_size(kind: u16) -> Option<usize> {
+    Some(match kind {
+        0 => 16,
+        1 => 40,
+        2 => 24,
+        3 => 18,
+        4 => 12,
+        5 | 6 => 32,
+        7 => 20,
+        _ => return None,
+    })
+}
+
+#[inline]
+pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
+    let typed = raw
+        .bytes
+        .get(EntryHead::Byte.size()..)
+        .and_then(|mut body| {
+            let body = &mut body;
+            Some(match raw.kind {
+                0 => Entry::LocalApic(Record::read(body)?),
+                1 => Entry::Memory(Record::read(body)?),
+                2 => Entry::LocalX2apic(Record::read(body)?),
+                3 => Entry::Gicc(Record::read(body)?),
+                4 => Entry::GicIts(Record::read(body)?),
+                5 => Entry::GenericInitiator(Record::read(body)?),
+                6 => Entry::GenericPort(Record::read(body)?),
+                7 => Entry::Rintc(Record::read(body)?),
+                _ => return None,
+            })
+        });
+    typed.unwrap_or(Entry::Raw(raw))
+}
+
+pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
+    let head = EntryHead::Byte;
+    match entry {
+        Entry::LocalApic(body) => writer.entry(head, 0, body),
+        Entry::Memory(body) => writer.entry(head, 1, body),
+        Entry::LocalX2apic(body) => writer.entry(head, 2, body),
+        Entry::Gicc(body) => writer.entry(head, 3, body),
+        Entry::GicIts(body) => writer.entry(head, 4, body),
+        Entry::GenericInitiator(body) => writer.entry(head, 5, body),
+        Entry::GenericPort(body) => writer.entry(head, 6, body),
+        Entry::Rintc(body) => writer.entry(head, 7, body),
+        Entry::Raw(raw) => writer.bytes(raw.bytes),
+    }
+}
+
+impl fmt::Display for Entry<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::LocalApic(cpu) => {
+                let (id, domain) = (cpu.apic_id, cpu.domain());
+                write!(f, "local APIC {id}: domain {domain}, {}", cpu.flags)
+            }
+            Self::Memory(memory) => memory.fmt(f),
+            Self::LocalX2apic(cpu) => {
+                write!(
+                    f,
+                    "local x2APIC {}: domain {}, {}",
+                    cpu.x2apic_id, cpu.domain, cpu.flags
+                )
+            }
+            Self::Gicc(cpu) => {
+                write!(
+                    f,
+                    "GICC of UID {}: domain {}, {}",
+                    cpu.processor_uid, cpu.domain, cpu.flags
+                )
+            }
+            Self::GicIts(its) => write!(f, "GIC ITS {}: domain {}", its.its_id, its.domain),
+            Self::GenericInitiator(device) => write!(f, "generic initiator {device}"),
+            Self::GenericPort(device) => write!(f, "generic port {device}"),
+            Self::Rintc(cpu) => {
+                let (uid, domain) = (cpu.processor_uid, cpu.domain);
+                write!(f, "RINTC of UID {uid}: domain {domain}, {}", cpu.flags)
+            }
+            Self::Raw(raw) => raw.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for MemoryAffinity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "memory {:#014x} + {:#x} ({}): domain {}, {}",
+            self.base,
+            self.length_bytes,
+            Size(self.length_bytes),
+            self.domain,
+            self.flags,
+        )
+    }
+}
+
+impl fmt::Display for DeviceAffinity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: domain {}, {}",
+            self.handle(),
+            self.domain,
+            self.flags
+        )
+    }
+}
+
+impl fmt::Display for DeviceHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Acpi { hid, uid } => {
+                write!(
+                    f,
+                    "ACPI {} UID {:#x}",
+                    hid.escape_ascii(),
+                    u32::from_le_bytes(*uid)
+                )
+            }
+            Self::Pci { segment, bdf } => {
+                let [bus, slot] = bdf.to_be_bytes();
+                write!(
+                    f,
+                    "PCI {segment:04x}:{bus:02x}:{:02x}.{}",
+                    slot >> 3,
+                    slot & 7
+                )
+            }
+            Self::Unknown => f.write_str("unknown device"),
+        }
+    }
+}

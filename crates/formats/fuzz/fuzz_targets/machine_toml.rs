@@ -1,0 +1,23 @@
+//! Any text is a machine or an error; a machine survives being written, and every writer.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use numalab_formats::{HostPlacement, dot, libvirt, machine_toml, qemu, rankfile, slurm, xen};
+use numalab_topology::CpuLessNodes;
+
+fuzz_target!(|text: &str| {
+    let Ok(machine) = machine_toml::read(text) else {
+        return;
+    };
+    let written = machine_toml::write(&machine).expect("numbers that TOML held");
+    assert_eq!(machine_toml::read(&written).expect("our own TOML"), machine);
+    let _ = (machine.validate(), dot::write(&machine), slurm::node_line(&machine, "n"));
+    if machine.nodes.len() < 100 {
+        let _ = machine.fallback_orders(CpuLessNodes::Last);
+        let host = HostPlacement::in_turn(&machine, machine.nodes.len());
+        let _ = (qemu::write(&machine, &host), libvirt::write(&machine, &host), xen::write(&machine, &host));
+    }
+    if machine.cpus.len() < 100 {
+        let _ = rankfile::write(&machine, "n", &machine.first_threads());
+    }
+});

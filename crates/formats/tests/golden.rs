@@ -1,0 +1,139 @@
+//! What every writer writes for machines of our own. `INSTA_UPDATE=always cargo test` takes new
+//! output over; read the difference before you commit it.
+
+mod own_machines;
+
+use insta::assert_snapshot;
+use numalab_formats::{
+    HostNode, HostPlacement, WriteError, Written, dot, hwloc, libvirt, machine_toml, numactl, qemu,
+    rankfile, slurm, svg, xen,
+};
+use numalab_topology::{Finding, NodeId};
+
+fn all(writer: &str, write: impl Fn(&numalab_topology::Machine) -> String) {
+    for (name, machine) in own_machines::all() {
+        assert_snapshot!(format!("{writer}_{name}"), write(&machine));
+    }
+}
+
+/// The output with its losses, or the refusal.
+fn told(written: Result<Written, WriteError>) -> String {
+    match written {
+        Err(error) => format!("refused: {error}\n"),
+        Ok(Written { output, losses }) => {
+            let losses: String = losses
+                .iter()
+                .map(|loss: &Finding| format!("lost: {loss}\n"))
+                .collect();
+            format!("{output}\n{losses}")
+        }
+    }
+}
+
+/// Two host nodes of four cpus.
+fn host() -> HostPlacement {
+    let node = |node: u32, cpus: &str| HostNode {
+        node: NodeId(node),
+        cpus: cpus.parse().unwrap(),
+    };
+    HostPlacement {
+        nodes: [node(0, "0-3"), node(1, "4-7")]
+            .into_iter()
+            .cycle()
+            .take(4)
+            .collect(),
+        huge_page_bytes: Some(2 << 20),
+    }
+}
+
+#[test]
+fn toml() {
+    all("toml", |machine| machine_toml::write(machine).unwrap());
+}
+
+#[test]
+fn numactl_text() {
+    all("numactl", numactl::write);
+}
+
+#[test]
+fn lstopo_xml() {
+    use hwloc::XmlVersion::{V1, V2};
+    all("hwloc_v1", |machine| {
+        hwloc::write_xml(machine, V1).unwrap_or_else(|error| format!("refused: {error}"))
+    });
+    all("hwloc_v2", |machine| {
+        hwloc::write_xml(machine, V2).unwrap_or_else(|error| format!("refused: {error}"))
+    });
+}
+
+#[test]
+fn synthetic() {
+    all("synthetic", |machine| told(hwloc::write_synthetic(machine)));
+}
+
+fn lines(written: Written<Vec<String>>) -> Written {
+    let pairs: Vec<String> = written
+        .output
+        .chunks(2)
+        .map(|pair| pair.join(" "))
+        .collect();
+    Written {
+        output: pairs.join("\n"),
+        losses: written.losses,
+    }
+}
+
+#[test]
+fn qemu_arguments() {
+    all("qemu", |machine| {
+        told(qemu::write(machine, &HostPlacement::default()).map(lines))
+    });
+    all("qemu_on_host", |machine| {
+        told(qemu::write(machine, &host()).map(lines))
+    });
+}
+
+#[test]
+fn libvirt_domains() {
+    all("libvirt", |machine| {
+        told(libvirt::write(machine, &HostPlacement::default()))
+    });
+    all("libvirt_on_host", |machine| {
+        told(libvirt::write(machine, &host()))
+    });
+}
+
+#[test]
+fn xl_configurations() {
+    all("xen", |machine| {
+        told(xen::write(machine, &HostPlacement::default()))
+    });
+    all("xen_on_host", |machine| told(xen::write(machine, &host())));
+}
+
+#[test]
+fn slurm_lines() {
+    all("slurm", |machine| {
+        let line =
+            slurm::node_line(machine, "n[1-2]").unwrap_or_else(|error| format!("refused: {error}"));
+        format!("{line}\n{}\n", slurm::map_cpu(&machine.first_threads()))
+    });
+}
+
+#[test]
+fn rankfiles() {
+    all("rankfile", |machine| {
+        rankfile::write(machine, "n1", &machine.first_threads()).unwrap()
+    });
+}
+
+#[test]
+fn graphviz() {
+    all("dot", dot::write);
+}
+
+#[test]
+fn drawings() {
+    all("svg", svg::write);
+}

@@ -1,0 +1,352 @@
+//! What each reader makes of texts of our own.
+
+use numalab_formats::{ReadError, architecture, hwloc, lscpu, machine_toml, numactl};
+use numalab_topology::{CacheKind, CpuId, Machine, NodeId};
+
+const LUMI_C: &str = include_str!("fixtures/lumi-c.arch");
+const LUMI_G: &str = include_str!("fixtures/lumi-g.arch");
+
+fn lists(groups: Vec<numalab_topology::CpuGroup>) -> Vec<String> {
+    groups.iter().map(|group| group.cpus.to_string()).collect()
+}
+
+fn codes(findings: &[numalab_topology::Finding]) -> Vec<&str> {
+    findings
+        .iter()
+        .map(|finding| finding.code.as_str())
+        .collect()
+}
+
+#[test]
+fn an_architecture_file_gives_names_nodes_and_l3_groups() {
+    let reading = architecture::read(LUMI_C).unwrap();
+    assert_eq!(reading.findings, []);
+    let architecture = reading.value;
+    assert_eq!(
+        (
+            architecture.system.as_str(),
+            architecture.partition.as_str()
+        ),
+        ("LUMI", "PART-C")
+    );
+    assert_eq!(architecture.ccds_per_numa, 2);
+    assert!(architecture.skip_cores.is_empty());
+    let machine = architecture.machine;
+    assert_eq!(machine.nodes.len(), 8);
+    assert_eq!(machine.nodes[3].cpus.to_string(), "48-63,176-191");
+    assert_eq!(
+        lists(machine.l3_groups())[..2],
+        ["0-7,128-135", "8-15,136-143"]
+    );
+    assert_eq!(
+        lists(machine.packages()),
+        ["0-63,128-191", "64-127,192-255"]
+    );
+    assert_eq!(lists(machine.cores())[17], "17,145");
+    assert_eq!(machine.cpu(CpuId(145)).unwrap().thread, 1);
+    assert_eq!(
+        machine.validate().len(),
+        1,
+        "only the distances are not known"
+    );
+}
+
+#[test]
+fn cache_sizes_are_those_of_one_instance() {
+    let machine = architecture::read(LUMI_C).unwrap().value.machine;
+    let caches: Vec<(u8, CacheKind, Option<u64>)> = machine
+        .data_caches_of(CpuId(200))
+        .iter()
+        .map(|cache| (cache.level, cache.kind, cache.size_bytes))
+        .collect();
+    assert_eq!(
+        caches,
+        [
+            (1, CacheKind::Data, Some(32 << 10)),
+            (2, CacheKind::Unified, Some(512 << 10)),
+            (3, CacheKind::Unified, Some(32 << 20)),
+        ]
+    );
+}
+
+#[test]
+fn reserved_cores_and_the_newer_indented_layout_are_read() {
+    let architecture = architecture::read(LUMI_G).unwrap().value;
+    assert_eq!(architecture.skip_cores.to_string(), "0,8,16,24,32,40,48,56");
+    assert_eq!(architecture.partition, "PART-G");
+    assert_eq!(architecture.machine.l3_groups().len(), 8);
+    assert_eq!(architecture.machine.packages().len(), 1);
+}
+
+#[test]
+fn an_architecture_file_without_its_parts_is_refused() {
+    let without = |line: &str| {
+        let kept: Vec<&str> = LUMI_G
+            .lines()
+            .filter(|text| !text.trim_start().starts_with(line))
+            .collect();
+        architecture::read(&kept.join("\n"))
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        without("SYSTEM_NAME"),
+        "architecture file: there is no SYSTEM_NAME= line"
+    );
+    assert_eq!(
+        without("CCDS_PER_NUMA"),
+        "architecture file: there is no CCDS_PER_NUMA= line"
+    );
+    assert_eq!(
+        without("NUMA node"),
+        "architecture file: there is no `NUMA node0 CPU(s):` line"
+    );
+    let bad = LUMI_G.replace("0,8,16,24", "0,x");
+    assert_eq!(
+        architecture::read(&bad).unwrap_err().to_string(),
+        "architecture file, line 5: found `0,x,32,40,48,56`, expected a list of cpus such as 0,8,16"
+    );
+    let many = LUMI_G.replace("CCDS_PER_NUMA=2", "CCDS_PER_NUMA=many");
+    assert!(matches!(
+        architecture::read(&many),
+        Err(ReadError::Syntax { line: 4, .. })
+    ));
+}
+
+#[test]
+fn l3_groups_that_disagree_are_a_finding_and_the_told_ones_win() {
+    let reading =
+        architecture::read(&LUMI_G.replace("CCDS_PER_NUMA=2", "CCDS_PER_NUMA=4")).unwrap();
+    assert_eq!(codes(&reading.findings), ["l3-groups-differ"]);
+    assert_eq!(reading.value.machine.l3_groups().len(), 16);
+}
+
+#[test]
+fn lscpu_without_nodes_still_has_cpus() {
+    let text = "On-line CPU(s) list: 0,1\nOff-line CPU(s) list: 2\nSocket(s): 1\nL1d cache: 32K\n";
+    let reading = lscpu::read(text).unwrap();
+    assert_eq!(codes(&reading.findings), ["nodes-missing"]);
+    assert_eq!(reading.value.online_cpus().to_string(), "0,1");
+    assert_eq!(reading.value.cpus.len(), 3);
+    assert_eq!(reading.value.caches.len(), 2);
+    assert!(matches!(
+        lscpu::read("nothing"),
+        Err(ReadError::Absent { .. })
+    ));
+}
+
+#[test]
+fn lscpu_counts_that_do_not_divide_are_findings() {
+    let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 2\nNUMA node(s): 3\nL3 cache: 9 MiB (2 instances)\nSocket(s): 2\n";
+    let reading = lscpu::read(text).unwrap();
+    assert_eq!(
+        codes(&reading.findings),
+        ["nodes-announced", "cores-unknown"]
+    );
+    let text = "NUMA node0 CPU(s): 0-2\nL3 cache: 8 MiB (2 instances)\nSocket(s): 2\n";
+    let reading = lscpu::read(text).unwrap();
+    assert_eq!(
+        codes(&reading.findings),
+        ["packages-unknown", "l3-groups-unknown", "caches-unknown"]
+    );
+}
+
+#[test]
+fn numactl_output_is_read_with_gaps_and_without_distances() {
+    let text = "available: 2 nodes (0,8)\nnode 0 cpus: 0 1\nnode 0 size: 100 MB\nnode 0 free: 50 MB\n\
+                node 8 cpus:\nnode 8 size: 0 MB\nnode 8 free: 0 MB\n";
+    let machine = numactl::read(text).unwrap().value;
+    assert_eq!(machine.nodes[1].id, NodeId(8));
+    assert_eq!(machine.nodes[0].memory_bytes, 100 << 20);
+    assert_eq!(machine.nodes[0].free_bytes, Some(50 << 20));
+    assert!(machine.distances.is_empty());
+}
+
+#[test]
+fn numactl_oddities_are_findings() {
+    let text = "available: 3 nodes (0-2)\nnode 0 cpus: 0 1\nnode 1 cpus: 1 2\nhello\n\
+                node distances:\nnode   0   1\n  0:  10  20\n  1:  20\n";
+    let reading = numactl::read(text).unwrap();
+    assert_eq!(
+        codes(&reading.findings),
+        [
+            "cpu-twice",
+            "line-unread",
+            "distance-row-length",
+            "nodes-announced"
+        ]
+    );
+    assert_eq!(reading.value.cpu(CpuId(1)).unwrap().node, Some(NodeId(0)));
+    assert_eq!(reading.value.distances.get(1, 1), None);
+}
+
+#[test]
+fn damaged_numactl_lines_are_refused_with_their_number() {
+    let refuse = |text: &str| numactl::read(text).unwrap_err().to_string();
+    assert_eq!(
+        refuse("node 0 cpus: 0 x"),
+        "numactl --hardware, line 1: found `node 0 cpus: 0 x`, expected cpu numbers"
+    );
+    assert_eq!(
+        refuse("hello"),
+        "numactl --hardware: there is no node in the text"
+    );
+    assert!(refuse("node 0 size: 99999999999999999999 MB").contains("a size in MB"));
+    assert!(refuse("node 0 cpus:\nnode 0\n 0: 300").contains("distances from 0 to 255"));
+}
+
+/// What `lstopo` 2.9 says of two packages, shortened.
+const XML: &str = r#"<?xml version="1.0"?>
+<!DOCTYPE topology SYSTEM "hwloc2.dtd">
+<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0x0000000f" complete_cpuset="0x0000001f" allowed_cpuset="0x00000007" nodeset="0x3" complete_nodeset="0x7" allowed_nodeset="0x3">
+  <object type="NUMANode" os_index="2" cpuset="0xf" complete_cpuset="0x1f" local_memory="1024"/>
+  <object type="Package" os_index="7" cpuset="0x3">
+   <object type="MemCache" cache_size="4096" cache_associativity="1" cache_linesize="64">
+    <object type="NUMANode" os_index="0" cpuset="0x3" local_memory="4096"/>
+   </object>
+   <object type="L3Cache" cpuset="0x3" cache_size="100" cache_linesize="64" cache_associativity="-1" cache_type="0">
+    <object type="Core" os_index="0" cpuset="0x3">
+     <object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>
+    </object>
+   </object>
+  </object>
+  <object type="Package" os_index="9" cpuset="0xc">
+   <object type="NUMANode" os_index="1" cpuset="0xc" local_memory="8192"/>
+   <object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/>
+  </object>
+ </object>
+ <distances2 type="NUMANode" nbobjs="2" kind="5" name="NUMALatency" indexing="os">
+  <indexes length="4">1 0 </indexes><u64values length="12">10 21 22 10 </u64values>
+ </distances2>
+</topology>"#;
+
+fn xml(change: impl Fn(&str) -> String) -> Result<Machine, ReadError> {
+    hwloc::read_xml(&change(XML)).map(|reading| reading.value)
+}
+
+#[test]
+fn lstopo_xml_is_read() {
+    let reading = hwloc::read_xml(XML).unwrap();
+    assert_eq!(codes(&reading.findings), ["cpus-hidden"]);
+    let machine = reading.value;
+    let nodes: Vec<(u32, String, u64)> = machine
+        .nodes
+        .iter()
+        .map(|node| (node.id.0, node.cpus.to_string(), node.memory_bytes))
+        .collect();
+    assert_eq!(
+        nodes,
+        [
+            (0, "0,1".to_owned(), 4096),
+            (1, "2,3".to_owned(), 8192),
+            (2, String::new(), 1024)
+        ]
+    );
+    assert_eq!(machine.packages()[0].number, 7);
+    assert_eq!(lists(machine.cores()), ["0,1"]);
+    assert_eq!(lists(machine.l3_groups()), ["0,1"]);
+    assert_eq!(machine.cpu(CpuId(1)).unwrap().thread, 1);
+    assert_eq!(machine.distance(NodeId(1), NodeId(0)), Some(21));
+    assert_eq!(machine.distance(NodeId(0), NodeId(1)), Some(22));
+    assert_eq!(machine.distance(NodeId(0), NodeId(2)), None);
+    assert_eq!(machine.caches[0].ways, None);
+    assert_eq!(machine.nodes[0].memory_side_caches[0].ways, Some(1));
+    assert_eq!(machine.allowed.unwrap().cpus.to_string(), "0-2");
+    assert!(!machine.cpus[4].online);
+}
+
+#[test]
+fn damaged_xml_is_refused_with_its_line() {
+    let refuse = |change: &dyn Fn(&str) -> String| xml(change).unwrap_err().to_string();
+    assert_eq!(
+        refuse(&|text| text.replace("local_memory=\"8192\"", "local_memory=\"much\"")),
+        "lstopo XML, line 17: found `much`, expected a number for local_memory"
+    );
+    assert_eq!(
+        refuse(&|text| text.replace("type=\"PU\" os_index=\"3\"", "type=\"PU\"")),
+        "lstopo XML, line 18: found ``, expected an os_index"
+    );
+    assert!(refuse(&|text| text.replace("0xc", "0xf...f")).contains("a finite set for cpuset"));
+    assert!(refuse(&|text| text.replace("</topology>", "")).starts_with("lstopo XML: "));
+    assert_eq!(
+        refuse(&|_| "<a/>".to_owned()),
+        "lstopo XML: there is no `topology` element"
+    );
+    assert_eq!(
+        refuse(&|_| "<topology/>".to_owned()),
+        "lstopo XML: there is no `PU` object"
+    );
+}
+
+#[test]
+fn distances_that_do_not_fit_are_findings() {
+    let found = |from: &str, to: &str| {
+        let reading = hwloc::read_xml(&XML.replace(from, to)).unwrap();
+        reading.findings[0].code.clone()
+    };
+    assert_eq!(found("10 21 22 10", "10 21 22"), "distances-ignored");
+    assert_eq!(found("10 21 22 10", "10 2100 22 10"), "distance-too-large");
+    assert_eq!(
+        found("indexing=\"os\"", "indexing=\"gp\""),
+        "distances-ignored"
+    );
+}
+
+#[test]
+fn the_toml_example_is_read_with_every_key() {
+    let machine = machine_toml::read(machine_toml::EXAMPLE).unwrap();
+    assert_eq!(machine.nodes.len(), 4);
+    assert_eq!(machine.cpu(CpuId(11)).unwrap().thread, 1);
+    assert!(!machine.cpu(CpuId(11)).unwrap().online);
+    assert_eq!(machine.cpu(CpuId(8)).unwrap().apic_id, Some(64));
+    assert_eq!(machine.distance(NodeId(3), NodeId(0)), Some(17));
+    assert_eq!(machine.caches.len(), 9);
+    assert_eq!(machine.ranges[1].base, 0x20_0000_0000);
+    assert_eq!(machine.access[0].write_latency_ps, Some(260_000));
+    assert_eq!(machine.tiers.len(), 2);
+    assert_eq!(machine.validate(), []);
+}
+
+#[test]
+fn a_short_toml_is_enough() {
+    let machine =
+        machine_toml::read("[[node]]\nid = 0\ncpus = \"0-3\"\nmemory = \"4G\"\n").unwrap();
+    assert_eq!(machine.online_cpus().to_string(), "0-3");
+    assert_eq!(machine.memory_bytes(), 4 << 30);
+}
+
+#[test]
+fn bad_toml_is_refused_with_position_or_ids() {
+    let refuse = |text: &str| machine_toml::read(text).unwrap_err().to_string();
+    let unknown = refuse("[[node]]\nid = 0\nmemroy = \"4G\"\n");
+    assert!(
+        unknown.contains("line 3, column 1") && unknown.contains("`memroy`"),
+        "{unknown}"
+    );
+    let size = refuse("[[node]]\nid = 0\nmemory = \"4 giga\"\n");
+    assert!(
+        size.contains("line 3") && size.contains("`4 giga` is no size"),
+        "{size}"
+    );
+    let key = refuse("[packages]\nx = \"0\"\n");
+    assert!(key.contains("line 1") && key.contains("key `x`"), "{key}");
+    let twice = refuse("[[node]]\nid = 0\ncpus = \"0\"\n[[node]]\nid = 1\ncpus = \"0\"\n");
+    assert_eq!(twice, "machine TOML: cpu 0 is on node 0 and on node 1");
+    assert_eq!(
+        refuse("[[node]]\nid = 3\n[[node]]\nid = 3\n"),
+        "machine TOML: node 3 is there twice"
+    );
+    assert_eq!(
+        refuse("distances = [[10, 20]]"),
+        "machine TOML: row 0 of distances has 2 values, expected 1"
+    );
+    assert!(refuse("distances = [[300]]").contains("expected 0 to 255, or -1"));
+    assert!(refuse("[cores]\n0 = \"4\"\n").contains("names cpu 4"));
+    assert!(
+        refuse("[cpus]\nonline = \"0\"\noffline = \"0\"\n").contains("both online and offline")
+    );
+    assert!(
+        refuse("[cpus]\nonline = \"0\"\n[[node]]\nid = 0\ncpus = \"1\"").contains("neither in")
+    );
+}

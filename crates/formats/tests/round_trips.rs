@@ -1,0 +1,297 @@
+//! Machine to format to machine, for what each format carries.
+
+mod own_machines;
+
+use numalab_formats::hwloc::{XmlVersion, read_xml, write_xml};
+use numalab_formats::{machine_toml, numactl};
+use numalab_topology::{
+    AccessAttributes, AccessClass, Allowed, Cpu, CpuSet, Distances, EmulatedNodes, EmulationSpec,
+    HugePagePool, Machine, MemoryKind, MemorySideCache, MemoryTier, Node, NodeId, ProximityDomain,
+    UniformMachine,
+};
+use proptest::prelude::*;
+
+/// What numactl carries: online nodes and cpus, memory in whole MiB, distances.
+fn as_numactl(machine: &Machine) -> Machine {
+    let online = machine.online_cpus();
+    Machine {
+        nodes: machine
+            .nodes
+            .iter()
+            .map(|node| Node {
+                id: node.id,
+                online: true,
+                cpus: node.cpus.intersection(&online),
+                memory_bytes: node.memory_bytes >> 20 << 20,
+                free_bytes: node.free_bytes.map(|bytes| bytes >> 20 << 20),
+                ..Node::default()
+            })
+            .collect(),
+        cpus: machine
+            .cpus
+            .iter()
+            .filter(|cpu| cpu.online && cpu.node.is_some())
+            .map(|cpu| Cpu {
+                id: cpu.id,
+                online: true,
+                node: cpu.node,
+                ..Cpu::default()
+            })
+            .collect(),
+        distances: machine.distances.clone(),
+        ..Machine::default()
+    }
+}
+
+/// What lstopo XML carries: no domains, APIC ids, ranges, pools, free memory, attributes, tiers
+/// and memory-side caches; offline cpus without their place.
+fn as_xml(machine: &Machine) -> Machine {
+    let online = machine.online_cpus();
+    let mut carried = machine.clone();
+    for node in &mut carried.nodes {
+        *node = Node {
+            id: node.id,
+            online: true,
+            cpus: node.cpus.intersection(&online),
+            memory_bytes: node.memory_bytes,
+            ..Node::default()
+        };
+    }
+    for cpu in &mut carried.cpus {
+        cpu.apic_id = None;
+        if !cpu.online {
+            *cpu = Cpu {
+                id: cpu.id,
+                ..Cpu::default()
+            };
+        }
+    }
+    carried.ranges.clear();
+    carried.access.clear();
+    carried.tiers.clear();
+    carried
+}
+
+#[test]
+fn own_machines_survive_toml() {
+    for (name, machine) in own_machines::all() {
+        let text = machine_toml::write(&machine).unwrap();
+        assert_eq!(
+            machine_toml::read(&text).unwrap(),
+            machine,
+            "{name}\n{text}"
+        );
+    }
+}
+
+#[test]
+fn the_toml_example_survives_toml() {
+    let machine = machine_toml::read(machine_toml::EXAMPLE).unwrap();
+    let text = machine_toml::write(&machine).unwrap();
+    assert_eq!(machine_toml::read(&text).unwrap(), machine, "{text}");
+}
+
+#[test]
+fn own_machines_survive_numactl() {
+    for (name, machine) in own_machines::all() {
+        let text = numactl::write(&machine);
+        let reading = numactl::read(&text).unwrap();
+        assert_eq!(reading.value, as_numactl(&machine), "{name}\n{text}");
+        assert_eq!(reading.findings, [], "{name}");
+        assert_eq!(numactl::write(&reading.value), text, "{name}");
+    }
+}
+
+#[test]
+fn own_machines_survive_both_xml_versions() {
+    for (name, mut machine) in own_machines::all() {
+        // L3 groups of which no cache is known come back as caches of unknown size.
+        for group in machine.l3_groups() {
+            let known = machine.caches.iter().any(|cache| cache.level == 3);
+            let cpus = group.cpus.intersection(&machine.online_cpus());
+            if !known || name != "small_epyc" {
+                machine.caches.push(numalab_topology::Cache {
+                    level: 3,
+                    kind: numalab_topology::CacheKind::Unified,
+                    size_bytes: None,
+                    line_bytes: None,
+                    ways: None,
+                    cpus,
+                });
+            }
+        }
+        machine.caches.dedup();
+        if name == "uneven" {
+            // Its nodes cut through their L3 group, which no tree can show.
+            machine.caches.clear();
+            machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = None);
+        }
+        for version in [XmlVersion::V1, XmlVersion::V2] {
+            let text = write_xml(&machine, version).unwrap();
+            let mut read = read_xml(&text).unwrap().value;
+            read.nodes
+                .iter_mut()
+                .for_each(|node| node.memory_side_caches.clear());
+            assert_eq!(read, as_xml(&machine), "{name} {version:?}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn sets_that_cross_are_refused_by_xml_with_the_cpus() {
+    let mut machine = own_machines::two_nodes();
+    machine.cpus[4].l3_group = Some(0);
+    let error = write_xml(&machine, XmlVersion::V2).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "lstopo XML cannot express that cpus 4-7 belong together but lie partly in 0-7 and partly in 0-4"
+    );
+}
+
+#[test]
+fn endlessly_nested_caches_are_refused_by_xml() {
+    let mut machine = own_machines::small_epyc();
+    let one = machine.caches[0].clone();
+    machine.caches.extend(std::iter::repeat_n(one, 10_000));
+    assert!(
+        write_xml(&machine, XmlVersion::V2)
+            .unwrap_err()
+            .to_string()
+            .contains("more than 128")
+    );
+}
+
+#[test]
+fn what_toml_has_no_room_for_is_refused() {
+    let mut machine = own_machines::memory_only();
+    machine.access[0].read_latency_ps = Some(u64::MAX);
+    assert!(
+        machine_toml::write(&machine)
+            .unwrap_err()
+            .to_string()
+            .contains("18446744073709551615")
+    );
+    let mut machine = own_machines::two_nodes();
+    machine.nodes[0].cpus = CpuSet::new();
+    assert!(
+        machine_toml::write(&machine)
+            .unwrap_err()
+            .to_string()
+            .contains("node 0 lists cpus ``")
+    );
+}
+
+/// Machines of every regular shape with nodes of every kind and anything optional.
+fn any_machine() -> impl Strategy<Value = Machine> {
+    let shape = (1u32..4, 1u32..3, 1u32..3, 1u32..4, 1usize..6);
+    let rest = (
+        any::<u64>(),
+        any::<u8>(),
+        proptest::collection::vec(any::<u8>(), 36),
+        any::<u16>(),
+    );
+    (shape, rest).prop_map(
+        |((packages, l3, threads, cores, nodes), (seed, flags, distances, online))| {
+            let l3_groups = packages * l3;
+            let shape = UniformMachine {
+                cpus: l3_groups * cores * threads,
+                threads_per_core: threads,
+                packages,
+                l3_groups,
+                memory_bytes: seed >> 20,
+            };
+            let base = shape.build().unwrap();
+            let mut machine = EmulationSpec::new(EmulatedNodes::Equal(nodes))
+                .emulate(&base)
+                .unwrap();
+            decorate(&mut machine, seed, flags, &distances, online);
+            machine
+        },
+    )
+}
+
+fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], online: u16) {
+    let flag = |bit: u8| flags >> bit & 1 == 1;
+    let nodes = machine.nodes.len();
+    machine.distances = Distances::unknown(if flag(0) { nodes } else { 0 });
+    for (index, &distance) in distances.iter().take(nodes * nodes).enumerate() {
+        if distance > 20 {
+            machine
+                .distances
+                .set(index / nodes, index % nodes, distance);
+        }
+    }
+    for (cpu, bit) in machine.cpus.iter_mut().zip(0..16) {
+        cpu.online = online >> bit & 1 == 0;
+        cpu.apic_id = flag(1).then_some(cpu.id.0 * 2);
+    }
+    for (index, node) in machine.nodes.iter_mut().enumerate() {
+        node.proximity_domain = flag(2).then_some(ProximityDomain(7 * node.id.0));
+        node.free_bytes = flag(3).then_some(node.memory_bytes / 3);
+        node.online = !(flag(4) && index == 0);
+        if flag(5) {
+            node.huge_pages = vec![HugePagePool {
+                page_bytes: 2 << 20,
+                total: seed >> 1,
+                free: 3,
+            }];
+            node.memory_side_caches = vec![MemorySideCache {
+                level: 1,
+                size_bytes: seed,
+                line_bytes: flag(6).then_some(64),
+                ways: flag(7).then_some(1),
+            }];
+        }
+    }
+    if flag(6) {
+        add_attributes(machine, seed, flag(7), flag(1));
+    }
+    machine.allowed = flag(7).then(|| Allowed {
+        cpus: machine.online_cpus(),
+        memory_nodes: machine.memory_nodes(),
+    });
+}
+
+fn add_attributes(machine: &mut Machine, seed: u64, of_cpus: bool, hot_pluggable: bool) {
+    machine.access = vec![AccessAttributes {
+        initiator: NodeId(0),
+        target: NodeId(0),
+        class: if of_cpus {
+            AccessClass::Cpu
+        } else {
+            AccessClass::Any
+        },
+        read_latency_ps: Some(seed >> 1),
+        ..AccessAttributes::default()
+    }];
+    machine.tiers = vec![MemoryTier {
+        id: 4,
+        nodes: machine.memory_nodes(),
+    }];
+    machine
+        .ranges
+        .iter_mut()
+        .for_each(|range| range.hot_pluggable = hot_pluggable);
+    machine
+        .ranges
+        .iter_mut()
+        .for_each(|range| range.kind = MemoryKind::NonVolatile);
+}
+
+proptest! {
+    #[test]
+    fn any_machine_survives_toml(machine in any_machine()) {
+        let text = machine_toml::write(&machine).unwrap();
+        prop_assert_eq!(machine_toml::read(&text).unwrap(), machine, "{}", text);
+    }
+
+    #[test]
+    fn any_online_machine_survives_numactl(mut machine in any_machine()) {
+        machine.nodes.iter_mut().for_each(|node| node.online = true);
+        if !machine.distances.is_complete() {
+            machine.distances = Distances::default();
+        }
+        let text = numactl::write(&machine);
+        prop_assert_eq!(numactl::read(&text).unwrap().value, as_numactl(&machine), "{}", text);
+    }
+}

@@ -1,0 +1,267 @@
+//! The real tools take what the writers write. A tool that is not installed makes its test
+//! say so loudly, and fail with `NUMALAB_REQUIRE_TOOLS=1`.
+
+mod own_machines;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
+use numalab_formats::{HostPlacement, dot, libvirt, qemu, svg};
+use numalab_topology::Machine;
+
+/// Whether `tool` can be run here; `package` is where Debian has it.
+fn has(tool: &str, package: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    if std::env::split_paths(&path).any(|folder| folder.join(tool).is_file()) {
+        return true;
+    }
+    let message = format!("NOT RUN: {tool} is not there (apt-get install {package})");
+    assert!(
+        std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none_or(|value| value != "1"),
+        "{message}"
+    );
+    eprintln!("{message}");
+    false
+}
+
+/// Runs a tool that has to succeed, and gives its output.
+fn run(name: &str, command: &mut Command, input: &str) -> String {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "{name}: {command:?}\n{stderr}\n{input}"
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn lstopo(name: &str, input: &str) -> String {
+    let mut command = Command::new("lstopo-no-graphics");
+    command.args(["--of", "xml", "--input", input]);
+    run(name, &mut command, "")
+}
+
+/// Nodes with cpus and memory, L3 groups, cores and distances: what lstopo has to show again.
+fn essence(machine: &Machine) -> String {
+    let mut text = String::new();
+    for node in &machine.nodes {
+        let cpus = node.cpus.intersection(&machine.online_cpus());
+        text += &format!("node {} `{cpus}` {}\n", node.id, node.memory_bytes);
+    }
+    for group in machine
+        .packages()
+        .iter()
+        .chain(&machine.l3_groups())
+        .chain(&machine.cores())
+    {
+        let cpus = group.cpus.intersection(&machine.online_cpus());
+        if !cpus.is_empty() {
+            text += &format!("`{cpus}` ");
+        }
+    }
+    text += &format!("\n{:?}", machine.distances);
+    text
+}
+
+/// The machines that XML can show.
+fn nested() -> impl Iterator<Item = (&'static str, Machine)> {
+    own_machines::all().into_iter().map(|(name, mut machine)| {
+        if name == "uneven" {
+            machine.cpus.iter_mut().for_each(|cpu| cpu.l3_group = None);
+        }
+        (name, machine)
+    })
+}
+
+#[test]
+fn lstopo_shows_our_xml_as_we_meant_it() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, machine) in nested() {
+        for version in [XmlVersion::V1, XmlVersion::V2] {
+            let path = folder.path().join("machine.xml");
+            std::fs::write(&path, write_xml(&machine, version).unwrap()).unwrap();
+            let shown = lstopo(name, path.to_str().unwrap());
+            let read = read_xml(&shown).unwrap().value;
+            assert_eq!(
+                essence(&read),
+                essence(&machine),
+                "{name} {version:?}\n{shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, machine) in nested() {
+        if machine.nodes.iter().any(|node| node.cpus.is_empty()) {
+            // lstopo 2.9 loses nodes when it exports memory beside all cpus to version 1.
+            continue;
+        }
+        let path = folder.path().join("machine.xml");
+        std::fs::write(&path, write_xml(&machine, XmlVersion::V2).unwrap()).unwrap();
+        let mut command = Command::new("lstopo-no-graphics");
+        command
+            .args(["--of", "xml", "--export-xml-flags", "v1", "--input"])
+            .arg(&path);
+        let read = read_xml(&run(name, &mut command, "")).unwrap().value;
+        assert_eq!(essence(&read), essence(&machine), "{name}");
+    }
+}
+
+#[test]
+fn lstopo_builds_what_our_synthetic_descriptions_say() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    for (name, mut machine) in [
+        ("two_nodes", own_machines::two_nodes()),
+        ("small_epyc", own_machines::small_epyc()),
+    ] {
+        let description = write_synthetic(&machine).unwrap().output;
+        let mut read = read_xml(&lstopo(name, &description)).unwrap().value;
+        machine.distances = numalab_topology::Distances::default();
+        read.distances = numalab_topology::Distances::default();
+        assert_eq!(essence(&read), essence(&machine), "{name}: {description}");
+    }
+}
+
+#[test]
+fn qemu_takes_our_arguments_and_shows_the_nodes() {
+    if !has("qemu-system-x86_64", "qemu-system-x86") {
+        return;
+    }
+    for (name, machine) in own_machines::all() {
+        let arguments = qemu::write(&machine, &HostPlacement::default())
+            .unwrap()
+            .output;
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args([
+            "-machine",
+            "q35",
+            "-accel",
+            "tcg",
+            "-nodefaults",
+            "-display",
+            "none",
+            "-S",
+        ]);
+        command.args(["-monitor", "stdio"]).args(&arguments);
+        let shown = run(name, &mut command, "info numa\nquit\n");
+        let line = |text: String| {
+            assert!(
+                shown.contains(&text),
+                "{name}: no `{text}` in\n{shown}\n{arguments:?}"
+            );
+        };
+        let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();
+        line(format!("{} nodes", nodes.len()));
+        for (index, node) in nodes.iter().enumerate() {
+            line(format!("node {index} size: {} MB", node.memory_bytes >> 20));
+            let cpus = node.cpus.intersection(&machine.online_cpus());
+            let start = format!("node {index} cpus:");
+            let own = shown
+                .lines()
+                .find_map(|line| line.trim().strip_prefix(&start))
+                .unwrap();
+            assert_eq!(
+                own.split_whitespace().count(),
+                cpus.len(),
+                "{name}\n{shown}"
+            );
+        }
+    }
+}
+
+#[test]
+fn libvirt_schema_accepts_our_domains() {
+    if !has("virt-xml-validate", "libvirt-clients") || !has("xmllint", "libxml2-utils") {
+        return;
+    }
+    let schema = Path::new("/usr/share/libvirt/schemas/domain.rng");
+    if !schema.is_file() {
+        assert!(std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none_or(|value| value != "1"));
+        eprintln!(
+            "NOT RUN: {} is not there (apt-get install libvirt0)",
+            schema.display()
+        );
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, machine) in own_machines::all() {
+        let mut bound = HostPlacement::in_turn(&own_machines::two_nodes(), machine.nodes.len());
+        bound.huge_page_bytes = Some(1 << 30);
+        for host in [HostPlacement::default(), bound] {
+            let elements = libvirt::write(&machine, &host).unwrap().output;
+            let domain = format!(
+                "<domain type='qemu'><name>n</name>{elements}<os><type arch='x86_64' machine='q35'>hvm</type></os></domain>"
+            );
+            let path = folder.path().join("domain.xml");
+            std::fs::write(&path, domain).unwrap();
+            let mut command = Command::new("virt-xml-validate");
+            command.arg(&path).arg("domain");
+            run(name, &mut command, "");
+        }
+    }
+}
+
+#[test]
+fn dot_draws_our_graphs() {
+    if !has("dot", "graphviz") {
+        return;
+    }
+    for (name, machine) in own_machines::all() {
+        let drawn = run(
+            name,
+            Command::new("dot").arg("-Tsvg"),
+            &dot::write(&machine),
+        );
+        for node in &machine.nodes {
+            assert!(drawn.contains(&format!("node {}", node.id)), "{name}");
+        }
+    }
+}
+
+#[test]
+fn drawings_are_well_formed_and_can_be_rendered() {
+    if !has("xmllint", "libxml2-utils") || !has("rsvg-convert", "librsvg2-bin") {
+        return;
+    }
+    for (name, machine) in own_machines::all() {
+        let drawing = svg::write(&machine);
+        run(
+            name,
+            Command::new("xmllint").args(["--noout", "-"]),
+            &drawing,
+        );
+        let folder = tempfile::tempdir().unwrap();
+        let picture = folder.path().join("machine.png");
+        run(
+            name,
+            Command::new("rsvg-convert").arg("-o").arg(&picture),
+            &drawing,
+        );
+        assert!(std::fs::metadata(&picture).unwrap().len() > 5_000, "{name}");
+    }
+}

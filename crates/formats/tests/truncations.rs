@@ -1,0 +1,73 @@
+//! No beginning of a real text makes a reader panic.
+
+mod corpus;
+
+use corpus::{corpus, texts};
+use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl};
+
+/// Reads beginnings of `text`: all of them if it is short or `NUMALAB_LONG=1`, else as many as
+/// keep the test short, unevenly spaced so that they end in all kinds of places.
+fn cut<T>(text: &str, most: usize, read: impl Fn(&str) -> T) {
+    let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
+    let step = if long { 1 } else { (text.len() / most).max(1) };
+    for end in (0..text.len())
+        .step_by(step)
+        .filter(|&end| text.is_char_boundary(end))
+    {
+        let _ = read(&text[..end]);
+    }
+}
+
+#[test]
+fn own_texts_are_cut_everywhere() {
+    for text in [
+        include_str!("fixtures/lumi-c.arch"),
+        include_str!("fixtures/lumi-g.arch"),
+    ] {
+        cut(text, usize::MAX, architecture::read);
+        cut(text, usize::MAX, lscpu::read);
+    }
+    cut(machine_toml::EXAMPLE, usize::MAX, machine_toml::read);
+}
+
+#[test]
+fn own_texts_survive_any_changed_byte() {
+    let text = include_str!("fixtures/lumi-g.arch");
+    for place in 0..text.len() {
+        for byte in [b'9', b'-', b',', b'(', b'\n', b' '] {
+            let mut bytes = text.as_bytes().to_vec();
+            bytes[place] = byte;
+            let _ = architecture::read(&String::from_utf8(bytes).unwrap());
+        }
+    }
+}
+
+#[test]
+fn corpus_texts_are_cut() {
+    let Some(root) = corpus("corpus_texts_are_cut") else {
+        return;
+    };
+    for (_, text) in texts(&root.join("text"), ".txt") {
+        cut(&text, 2000, numactl::read);
+    }
+    for (_, text) in texts(&root.join("numa-mem-bench/architectures"), "") {
+        cut(&text, 2000, architecture::read);
+    }
+    for (name, text) in texts(&root.join("sysfs/expected"), "") {
+        if name.starts_with("lscpu-") {
+            cut(&text, 2000, lscpu::read);
+        }
+    }
+}
+
+#[test]
+fn corpus_xml_is_cut() {
+    let Some(root) = corpus("corpus_xml_is_cut") else {
+        return;
+    };
+    for folder in ["sysfs/xml", "sysfs/expected", "samples"] {
+        for (_, text) in texts(&root.join(folder), ".xml") {
+            cut(&text, 1_000_000 / text.len(), hwloc::read_xml);
+        }
+    }
+}

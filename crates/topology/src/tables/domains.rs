@@ -1,0 +1,57 @@
+//! Which node a proximity domain becomes.
+
+use alloc::collections::BTreeMap;
+
+use numalab_acpi::srat::Entry;
+use numalab_acpi::{Located, Srat};
+
+use crate::id::{Id, NodeId, ProximityDomain};
+
+/// Nodes numbered from 0 in the order in which Linux meets their domains
+/// (`acpi_numa_init` in `drivers/acpi/numa/srat.c`).
+#[derive(Debug, Default)]
+pub(super) struct Domains {
+    nodes: BTreeMap<u32, NodeId>,
+}
+
+impl Domains {
+    /// The domains of enabled entries: those of processors and generic initiators in
+    /// order of the table, then those of memory.
+    pub(super) fn of(srat: &Srat<'_>) -> Self {
+        let mut domains = Self::default();
+        let is_memory = |entry: &Entry<'_>| matches!(entry, Entry::Memory(_));
+        for memory in [false, true] {
+            for Located { entry, .. } in srat.entries() {
+                let maps = !matches!(entry, Entry::GenericPort(_) | Entry::GicIts(_));
+                let turn = maps && is_memory(&entry) == memory;
+                if let Some(domain) = entry.enabled_domain().filter(|_| turn) {
+                    domains.add(srat.domain(domain));
+                }
+            }
+        }
+        domains
+    }
+
+    /// The node of a domain, a new one if it was not met before.
+    pub(super) fn add(&mut self, domain: u32) -> NodeId {
+        let next = NodeId::from_number(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        *self.nodes.entry(domain).or_insert(next)
+    }
+
+    pub(super) fn node(&self, domain: u32) -> Option<NodeId> {
+        self.nodes.get(&domain).copied()
+    }
+
+    /// A domain beyond all that were met.
+    pub(super) fn unused(&self) -> Option<u32> {
+        self.nodes
+            .last_key_value()
+            .map_or(Some(0), |(domain, _)| domain.checked_add(1))
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (ProximityDomain, NodeId)> + '_ {
+        self.nodes
+            .iter()
+            .map(|(&domain, &node)| (ProximityDomain(domain), node))
+    }
+}

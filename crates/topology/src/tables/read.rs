@@ -1,0 +1,197 @@
+//! A machine from tables.
+
+use alloc::collections::BTreeMap;
+use alloc::collections::BTreeSet;
+use alloc::vec::Vec;
+
+use numalab_acpi::cedt::Entry as CedtEntry;
+use numalab_acpi::srat::{Memory, MemoryFlags, ProcessorId};
+use numalab_acpi::{Cedt, Madt, Slit, Srat, Tables};
+
+use super::domains::Domains;
+use super::hmat;
+use crate::cpu::Cpu;
+use crate::distance::Distances;
+use crate::id::{CpuId, NodeId};
+use crate::machine::Machine;
+use crate::memory::{MemoryKind, MemoryRange};
+use crate::node::Node;
+
+impl Machine {
+    /// The machine that tables describe, as Linux would number it: nodes from 0 in
+    /// order of appearance of their domains (processors before memory), cpus from 0
+    /// in order of the MADT, enabled ones before those that can come later, which are
+    /// offline. Without a MADT the SRAT's processors are the cpus.
+    ///
+    /// A node's memory is that of its ranges which are not hot-pluggable: whether there
+    /// is any in the others, tables do not tell. A CXL window that begins in no range
+    /// of the SRAT is a node of its own, offline, as in Linux. Packages, cores and caches
+    /// are not in tables. Without a SRAT there is no node. What is wrong with the
+    /// tables themselves, [`numalab_acpi::check`] finds; what is wrong with the
+    /// machine, [`Machine::validate`].
+    #[must_use]
+    pub fn from_tables(tables: &Tables<'_>) -> Self {
+        let mut domains = tables.srat.as_ref().map(Domains::of).unwrap_or_default();
+        let mut ranges = tables
+            .srat
+            .as_ref()
+            .map(|srat| ranges(srat, &domains))
+            .unwrap_or_default();
+        let windows = match (&tables.srat, &tables.cedt) {
+            (Some(_), Some(cedt)) => windows(cedt, &ranges, &mut domains),
+            _ => Vec::new(),
+        };
+        let cpus = cpus(tables.madt.as_ref(), tables.srat.as_ref(), &domains);
+        let mut nodes = nodes(&domains, &cpus, &ranges);
+        for window in &windows {
+            if let Some(node) = nodes.iter_mut().find(|node| node.id == window.node) {
+                node.online = false;
+            }
+        }
+        ranges.extend(windows);
+        ranges.sort_by_key(|range| range.base);
+        let mut machine = Self {
+            distances: tables
+                .slit
+                .as_ref()
+                .map(|slit| distances(slit, &domains))
+                .unwrap_or_default(),
+            nodes,
+            cpus,
+            ranges,
+            ..Self::default()
+        };
+        if let Some(table) = &tables.hmat {
+            hmat::read(table, &domains, &mut machine);
+        }
+        machine
+    }
+}
+
+/// The enabled, non-empty memory ranges.
+fn ranges(srat: &Srat<'_>, domains: &Domains) -> Vec<MemoryRange> {
+    let used = srat
+        .memory()
+        .filter(|memory| memory.is_enabled() && memory.length_bytes > 0);
+    let range = |memory: Memory| {
+        let has = |flag| memory.flags.contains(flag);
+        let kind = if has(MemoryFlags::NON_VOLATILE) {
+            MemoryKind::NonVolatile
+        } else if has(MemoryFlags::SPECIFIC_PURPOSE) {
+            MemoryKind::SpecialPurpose
+        } else {
+            MemoryKind::Ordinary
+        };
+        Some(MemoryRange {
+            base: memory.base,
+            length_bytes: memory.length_bytes,
+            node: domains.node(memory.domain)?,
+            hot_pluggable: has(MemoryFlags::HOT_PLUGGABLE),
+            kind,
+        })
+    };
+    used.filter_map(range).collect()
+}
+
+/// The CXL windows that the SRAT says nothing of, each with a node of its own.
+fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec<MemoryRange> {
+    let mut windows = Vec::new();
+    for located in cedt.entries() {
+        let CedtEntry::Window(window) = located.entry else {
+            continue;
+        };
+        let holds = |range: &MemoryRange| {
+            window
+                .base
+                .checked_sub(range.base)
+                .is_some_and(|offset| offset < range.length_bytes)
+        };
+        if window.size_bytes == 0 || known.iter().any(holds) {
+            continue;
+        }
+        let Some(domain) = domains.unused() else {
+            continue;
+        };
+        windows.push(MemoryRange {
+            base: window.base,
+            length_bytes: window.size_bytes,
+            node: domains.add(domain),
+            hot_pluggable: true,
+            kind: MemoryKind::SpecialPurpose,
+        });
+    }
+    windows
+}
+
+fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> Vec<Cpu> {
+    let mut node_of: BTreeMap<ProcessorId, NodeId> = BTreeMap::new();
+    let mut listed: Vec<(ProcessorId, bool)> = Vec::new();
+    for processor in srat
+        .into_iter()
+        .flat_map(Srat::processors)
+        .filter(|processor| processor.enabled)
+    {
+        if let Some(node) = domains.node(processor.domain) {
+            node_of.entry(processor.id).or_insert(node);
+        }
+        listed.push((processor.id, true));
+    }
+    if let Some(madt) = madt {
+        let usable = madt
+            .processors()
+            .filter(|processor| processor.enabled || processor.online_capable);
+        listed = usable
+            .map(|processor| (processor.id, processor.enabled))
+            .collect();
+    }
+    listed.sort_by_key(|(_, enabled)| !enabled);
+    let mut seen = BTreeSet::new();
+    listed.retain(|(id, _)| seen.insert(*id));
+    let cpu = |(number, (id, online)): (u32, (ProcessorId, bool))| Cpu {
+        id: CpuId(number),
+        online,
+        node: node_of.get(&id).copied(),
+        apic_id: match id {
+            ProcessorId::Apic(apic_id) => Some(apic_id),
+            ProcessorId::Gicc(_) | ProcessorId::Rintc(_) => None,
+        },
+        ..Cpu::default()
+    };
+    (0u32..).zip(listed).map(cpu).collect()
+}
+
+fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
+    let node = |(domain, id)| {
+        let present = ranges
+            .iter()
+            .filter(|range| range.node == id && !range.hot_pluggable);
+        Node {
+            id,
+            proximity_domain: Some(domain),
+            online: true,
+            cpus: cpus
+                .iter()
+                .filter(|cpu| cpu.node == Some(id))
+                .map(|cpu| cpu.id)
+                .collect(),
+            memory_bytes: present.fold(0, |sum: u64, range| sum.saturating_add(range.length_bytes)),
+            ..Node::default()
+        }
+    };
+    let mut nodes: Vec<Node> = domains.iter().map(node).collect();
+    nodes.sort_by_key(|node| node.id);
+    nodes
+}
+
+/// Rows and columns of the SLIT are domains; nodes beyond it have no distance.
+fn distances(slit: &Slit<'_>, domains: &Domains) -> Distances {
+    let mut distances = Distances::unknown(domains.iter().count());
+    for (from_domain, from) in domains.iter() {
+        for (to_domain, to) in domains.iter() {
+            if let Some(distance) = slit.distance(from_domain.0, to_domain.0) {
+                distances.set(from.0 as usize, to.0 as usize, distance);
+            }
+        }
+    }
+    distances
+}

@@ -1,0 +1,213 @@
+//! Tables of a machine.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use numalab_acpi::madt::{Entry as MadtEntry, LocalApic, LocalApicFlags, LocalX2apic};
+use numalab_acpi::srat::{
+    AffinityFlags, Entry as SratEntry, LocalApicAffinity, LocalX2apicAffinity, MemoryAffinity,
+    MemoryFlags,
+};
+use numalab_acpi::{BuildError, Builder, Header, Signature, hmat, madt, slit, srat};
+
+use super::hmat::Parts;
+use crate::cpu::Cpu;
+use crate::distance::LOCAL_DISTANCE;
+use crate::fallback::REMOTE_DISTANCE;
+use crate::machine::Machine;
+use crate::memory::{MemoryKind, MemoryRange};
+use crate::node::Node;
+
+/// Where a PC has its local APICs.
+const LOCAL_APIC_ADDRESS: u32 = 0xfee0_0000;
+/// The largest APIC id of the 8-bit entries; above it is the broadcast id.
+const LARGEST_APIC_ID: u32 = 254;
+/// More domains than this would make a SLIT larger than firmware is.
+const MOST_DOMAINS: u32 = 4096;
+
+/// The tables of one machine, complete with header and checksum.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableBytes {
+    /// Affinities.
+    pub srat: Vec<u8>,
+    /// Distances.
+    pub slit: Vec<u8>,
+    /// Latencies, bandwidths and memory-side caches, if the machine has any.
+    pub hmat: Option<Vec<u8>>,
+    /// Processors.
+    pub madt: Vec<u8>,
+}
+
+/// Why a machine has no tables.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TableError {
+    /// A proximity domain is too large for a distance table.
+    #[error("proximity domain {domain}: a SLIT of more than {MOST_DOMAINS} rows is not written")]
+    DomainTooLarge {
+        /// The domain.
+        domain: u32,
+    },
+    /// A table could not be put together.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+}
+
+impl Machine {
+    /// The tables that describe the machine to an x86 system: SRAT (revision 3), SLIT,
+    /// MADT and, if it has access attributes or memory-side caches, HMAT (revision 2).
+    ///
+    /// A node without a proximity domain has its id for one, a cpu without an APIC id its
+    /// own id. Distances that are not known are 10 and 20. [`Machine::from_tables`] gives
+    /// the same machine again where nodes are numbered in order of appearance and memory
+    /// is in ranges; packages, cores, caches and tiers are not carried.
+    ///
+    /// # Errors
+    /// [`TableError::DomainTooLarge`]; [`TableError::Build`] if a table gets too long.
+    pub fn to_tables(&self) -> Result<TableBytes, TableError> {
+        let parts = Parts::of(self);
+        let hmat =
+            parts.map(|parts| build::<hmat::Layout>(2, hmat::Fixed::default(), &parts.entries()));
+        let fixed = madt::Fixed {
+            local_apic_address: LOCAL_APIC_ADDRESS,
+            ..madt::Fixed::default()
+        };
+        Ok(TableBytes {
+            srat: build::<srat::Layout>(3, srat::Fixed::new(), &self.affinities())?,
+            slit: self.slit()?,
+            hmat: hmat.transpose()?,
+            madt: build::<madt::Layout>(
+                5,
+                fixed,
+                &self.cpus.iter().map(processor).collect::<Vec<_>>(),
+            )?,
+        })
+    }
+
+    fn affinities(&self) -> Vec<SratEntry<'static>> {
+        let mut entries = Vec::new();
+        for cpu in &self.cpus {
+            if let Some(node) = cpu.node.and_then(|id| self.node(id)) {
+                entries.push(affinity(apic_id(cpu), domain_of(node)));
+            }
+        }
+        for range in &self.ranges {
+            if let Some(node) = self.node(range.node) {
+                entries.push(memory(range, domain_of(node)));
+            }
+        }
+        entries
+    }
+
+    fn slit(&self) -> Result<Vec<u8>, TableError> {
+        let largest = self.nodes.iter().map(domain_of).max().unwrap_or_default();
+        if largest >= MOST_DOMAINS {
+            return Err(TableError::DomainTooLarge { domain: largest });
+        }
+        let rows = largest as usize + 1;
+        let mut cells: Vec<u8> = (0..rows * rows).map(|_| REMOTE_DISTANCE).collect();
+        for row in 0..rows {
+            cells[row * rows + row] = LOCAL_DISTANCE;
+        }
+        for from in &self.nodes {
+            for to in &self.nodes {
+                if let Some(distance) = self.distance(from.id, to.id) {
+                    cells[domain_of(from) as usize * rows + domain_of(to) as usize] = distance;
+                }
+            }
+        }
+        let mut buffer = vec![0; slit::size_bytes(rows).unwrap_or_default()];
+        let length = slit::build(&mut buffer, Header::new(Signature::SLIT, 1), rows, &cells)?.len();
+        buffer.truncate(length);
+        Ok(buffer)
+    }
+}
+
+/// The domain of a node: its own, or its id.
+pub(super) fn domain_of(node: &Node) -> u32 {
+    node.proximity_domain.map_or(node.id.0, |domain| domain.0)
+}
+
+fn apic_id(cpu: &Cpu) -> u32 {
+    cpu.apic_id.unwrap_or(cpu.id.0)
+}
+
+fn affinity(apic_id: u32, domain: u32) -> SratEntry<'static> {
+    match u8::try_from(apic_id) {
+        Ok(small) if apic_id <= LARGEST_APIC_ID => {
+            SratEntry::LocalApic(LocalApicAffinity::new(small, domain))
+        }
+        _ => SratEntry::LocalX2apic(LocalX2apicAffinity {
+            domain,
+            x2apic_id: apic_id,
+            flags: AffinityFlags::ENABLED,
+            ..LocalX2apicAffinity::default()
+        }),
+    }
+}
+
+fn memory(range: &MemoryRange, domain: u32) -> SratEntry<'static> {
+    let mut flags = MemoryFlags::ENABLED;
+    if range.hot_pluggable {
+        flags = flags.with(MemoryFlags::HOT_PLUGGABLE);
+    }
+    flags = match range.kind {
+        MemoryKind::Ordinary => flags,
+        MemoryKind::SpecialPurpose => flags.with(MemoryFlags::SPECIFIC_PURPOSE),
+        MemoryKind::NonVolatile => flags.with(MemoryFlags::NON_VOLATILE),
+    };
+    SratEntry::Memory(MemoryAffinity {
+        domain,
+        base: range.base,
+        length_bytes: range.length_bytes,
+        flags,
+        ..MemoryAffinity::default()
+    })
+}
+
+fn processor(cpu: &Cpu) -> MadtEntry<'static> {
+    let flags = if cpu.online {
+        LocalApicFlags::ENABLED
+    } else {
+        LocalApicFlags::ONLINE_CAPABLE
+    };
+    let apic_id = apic_id(cpu);
+    match (u8::try_from(apic_id), u8::try_from(cpu.id.0)) {
+        (Ok(small), Ok(processor_uid)) if apic_id <= LARGEST_APIC_ID => {
+            MadtEntry::LocalApic(LocalApic {
+                processor_uid,
+                apic_id: small,
+                flags,
+            })
+        }
+        _ => MadtEntry::LocalX2apic(LocalX2apic {
+            x2apic_id: apic_id,
+            flags,
+            processor_uid: cpu.id.0,
+            ..LocalX2apic::default()
+        }),
+    }
+}
+
+fn build<F: numalab_acpi::Format>(
+    revision: u8,
+    fixed: F::Fixed,
+    entries: &[F::Entry<'_>],
+) -> Result<Vec<u8>, BuildError>
+where
+    F::Fixed: Copy,
+{
+    let header = Header::new(F::SIGNATURE, revision);
+    let fill = |buffer: &mut [u8]| -> (usize, Option<BuildError>) {
+        let mut builder = Builder::<F>::new(buffer, header, fixed);
+        for entry in entries {
+            builder.push(entry);
+        }
+        (builder.size_bytes(), builder.finish().err())
+    };
+    let (size, _) = fill(&mut []);
+    let mut buffer = vec![0; size];
+    match fill(&mut buffer) {
+        (_, Some(error)) => Err(error),
+        (_, None) => Ok(buffer),
+    }
+}

@@ -1,0 +1,294 @@
+//! Machines from ACPI tables, and back.
+#![cfg(feature = "acpi")]
+
+mod any_machine;
+mod machines;
+mod ranges;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use any_machine::any_machine;
+use machines::machine;
+use numalab_acpi::{AnyTable, Tables, cedt};
+use numalab_topology::{
+    AccessAttributes, Distances, Machine, MemoryKind, MemorySideCache, NodeId, ProximityDomain,
+    TableBytes, TableError,
+};
+use proptest::prelude::*;
+use ranges::range;
+
+const MIB: u64 = 1 << 20;
+
+fn read(bytes: &TableBytes) -> Machine {
+    let mut tables = Tables::default();
+    let always = [&bytes.srat, &bytes.slit, &bytes.madt];
+    for table in always.into_iter().chain(&bytes.hmat) {
+        tables.insert(AnyTable::read(table).unwrap());
+    }
+    Machine::from_tables(&tables)
+}
+
+/// What tables carry of a machine whose nodes appear in order.
+fn as_tables(machine: &Machine) -> Machine {
+    let mut carried = machine.clone();
+    for node in &mut carried.nodes {
+        node.proximity_domain = node.proximity_domain.or(Some(ProximityDomain(node.id.0)));
+    }
+    for cpu in &mut carried.cpus {
+        cpu.apic_id = cpu.apic_id.or(Some(cpu.id.0));
+        (cpu.package, cpu.core, cpu.l3_group, cpu.thread) = (None, None, None, 0);
+    }
+    carried
+}
+
+/// Two nodes with cpus, one without, with ranges and attributes.
+fn with_attributes() -> Machine {
+    let rows = [vec![10, 20, 17], vec![20, 10, 28], vec![17, 28, 10]];
+    let mut machine = machine(&[2, 2, 0], &[true; 3], &rows);
+    machine.ranges = vec![
+        range(0, 1 << 30, 0),
+        range(4 << 30, 1 << 30, 1),
+        range(8 << 30, 1 << 30, 2),
+    ];
+    machine.ranges[2].kind = MemoryKind::SpecialPurpose;
+    for (initiator, target, ps) in [
+        (0, 0, 80_500),
+        (0, 2, 190_250),
+        (1, 1, 80_500),
+        (1, 2, 250_000),
+    ] {
+        machine.access.push(AccessAttributes {
+            initiator: NodeId(initiator),
+            target: NodeId(target),
+            read_latency_ps: Some(ps),
+            write_latency_ps: Some(ps * 2),
+            read_bandwidth_mb_per_s: Some(100_000),
+            ..AccessAttributes::default()
+        });
+    }
+    machine.nodes[2].memory_side_caches = vec![MemorySideCache {
+        level: 1,
+        size_bytes: 1 << 28,
+        line_bytes: Some(64),
+        ways: Some(1),
+    }];
+    machine
+}
+
+#[test]
+fn a_machine_survives_its_tables() {
+    let machine = with_attributes();
+    assert_eq!(read(&machine.to_tables().unwrap()), as_tables(&machine));
+}
+
+#[test]
+fn nodes_are_numbered_as_a_booted_kernel_does() {
+    // Linux 6.1 on domains 0 to 5 of 128 MiB each, cpus in 0, 2 and 5, showed its node 1
+    // where domain 2 lay, node 2 where 5 lay, and 3, 4, 5 for domains 1, 3, 4.
+    let rows: Vec<Vec<u8>> = (0..6)
+        .map(|from| (0..6).map(|to| if from == to { 10 } else { 20 }).collect())
+        .collect();
+    let mut machine = machine(&[1, 0, 1, 0, 0, 1], &[true; 6], &rows);
+    machine.ranges = (0..6u32)
+        .map(|node| range(u64::from(node) * 128 * MIB, 128 * MIB, node))
+        .collect();
+    let booted = read(&machine.to_tables().unwrap());
+    let domains: Vec<u32> = booted
+        .nodes
+        .iter()
+        .map(|node| node.proximity_domain.unwrap().0)
+        .collect();
+    assert_eq!(domains, [0, 2, 5, 1, 3, 4]);
+    let first = |node: u32| {
+        booted
+            .ranges
+            .iter()
+            .find(|range| range.node == NodeId(node))
+            .unwrap()
+            .base
+    };
+    assert_eq!(
+        [first(1), first(2), first(3)],
+        [0x1000_0000, 0x2800_0000, 0x0800_0000]
+    );
+}
+
+#[test]
+fn offline_cpus_and_large_apic_ids_survive_tables() {
+    let mut machine = machine(&[3], &[true], &[vec![10]]);
+    machine.ranges = vec![range(0, 1 << 30, 0)];
+    machine.cpus[2].online = false;
+    machine.cpus[1].apic_id = Some(1000);
+    let read = read(&machine.to_tables().unwrap());
+    assert_eq!(read, as_tables(&machine));
+    assert_eq!(read.online_cpus().to_string(), "0,1");
+}
+
+#[test]
+fn hot_pluggable_ranges_are_no_memory_yet() {
+    let mut machine = machine(&[1], &[true], &[vec![10]]);
+    machine.ranges = vec![range(0, 1 << 30, 0), range(4 << 30, 1 << 40, 0)];
+    machine.ranges[1].hot_pluggable = true;
+    let read = read(&machine.to_tables().unwrap());
+    assert_eq!(read.nodes[0].memory_bytes, 1 << 30);
+    assert_eq!(read.ranges, machine.ranges);
+}
+
+#[test]
+fn a_cxl_window_of_its_own_is_an_offline_node() {
+    let bytes = with_attributes().to_tables().unwrap();
+    let window = |base| {
+        cedt::Entry::Window(cedt::FixedMemoryWindow {
+            base,
+            size_bytes: 1 << 34,
+            targets: numalab_acpi::List::Values(&[7]),
+            ..cedt::FixedMemoryWindow::default()
+        })
+    };
+    let mut buffer = [0; 256];
+    let header = numalab_acpi::Header::new(numalab_acpi::Signature::CEDT, 1);
+    let mut builder = numalab_acpi::Builder::<cedt::Layout>::new(&mut buffer, header, ());
+    builder.push(&window(8 << 30)).push(&window(1 << 40));
+    let mut tables = Tables::default();
+    tables.insert(AnyTable::read(&bytes.srat).unwrap());
+    tables.insert(AnyTable::read(builder.finish().unwrap()).unwrap());
+    let machine = Machine::from_tables(&tables);
+    assert_eq!(
+        machine.nodes.len(),
+        4,
+        "the first window lies in the SRAT's third node"
+    );
+    assert!(!machine.nodes[3].online);
+    assert_eq!(machine.ranges[3].node, NodeId(3));
+    assert_eq!(machine.ranges[3].kind, MemoryKind::SpecialPurpose);
+}
+
+#[test]
+fn latencies_too_fine_for_16_bits_are_rounded() {
+    let mut machine = with_attributes();
+    machine.access[0].read_latency_ps = Some(80_501);
+    machine.access[1].read_latency_ps = Some(999_999_999);
+    let read = read(&machine.to_tables().unwrap());
+    let near = read.access[0].read_latency_ps.unwrap();
+    assert!(near.abs_diff(80_501) <= 15_260 / 2, "{near}");
+    let far = read.access[1].read_latency_ps.unwrap();
+    assert!(far.abs_diff(999_999_999) <= 15_260, "{far}");
+}
+
+#[test]
+fn a_domain_beyond_any_distance_table_is_refused() {
+    let mut machine = machine(&[1], &[true], &[vec![10]]);
+    machine.nodes[0].proximity_domain = Some(ProximityDomain(1 << 30));
+    assert_eq!(
+        machine.to_tables(),
+        Err(TableError::DomainTooLarge { domain: 1 << 30 })
+    );
+}
+
+#[test]
+fn no_tables_are_an_empty_machine() {
+    assert_eq!(Machine::from_tables(&Tables::default()), Machine::default());
+}
+
+fn corpus() -> Option<PathBuf> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
+    let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
+    let path = path.join("tables");
+    if path.is_dir() {
+        return Some(path);
+    }
+    eprintln!(
+        "NOT RUN: machines of real tables: there is no corpus at {}",
+        path.display()
+    );
+    None
+}
+
+/// The tables of every machine of the corpus, by its name.
+fn real_tables(folder: PathBuf) -> BTreeMap<String, Vec<Vec<u8>>> {
+    let mut machines: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
+    let mut paths: Vec<PathBuf> = folder
+        .read_dir()
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    paths.sort();
+    for path in paths
+        .iter()
+        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
+    {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let (machine, _) = name
+            .rsplit_once(".bin")
+            .unwrap()
+            .0
+            .rsplit_once('.')
+            .unwrap();
+        machines
+            .entry(machine.to_owned())
+            .or_default()
+            .push(std::fs::read(path).unwrap());
+    }
+    machines
+}
+
+#[test]
+fn real_tables_give_consistent_machines_that_survive_writing() {
+    let Some(folder) = corpus() else { return };
+    let (mut with_nodes, mut stable) = (0, 0);
+    for (name, files) in real_tables(folder) {
+        let mut tables = Tables::default();
+        for table in files.iter().filter_map(|bytes| AnyTable::read(bytes).ok()) {
+            tables.insert(table);
+        }
+        let machine = Machine::from_tables(&tables);
+        with_nodes += usize::from(!machine.nodes.is_empty());
+        let structural = [
+            "nodes-unordered",
+            "cpus-unordered",
+            "cpu-node-disagrees",
+            "range-node-unknown",
+        ];
+        for finding in machine.validate() {
+            assert!(
+                !structural.contains(&finding.code.as_str()),
+                "{name}: {finding}"
+            );
+        }
+        let Ok(bytes) = machine.to_tables() else {
+            continue;
+        };
+        let again = read(&bytes);
+        assert_eq!(again.ranges.len(), machine.ranges.len(), "{name}");
+        assert_eq!(again.cpus.len(), machine.cpus.len(), "{name}");
+        assert_eq!(again.memory_bytes(), machine.memory_bytes(), "{name}");
+        // What was written once is in order, and comes back whole.
+        assert_eq!(read(&again.to_tables().unwrap()), again, "{name}");
+        stable += 1;
+    }
+    assert!(
+        with_nodes >= 30 && stable >= 40,
+        "{with_nodes} with nodes, {stable} written"
+    );
+}
+
+proptest! {
+    #[test]
+    fn any_machine_that_appears_in_order_survives_tables(mut machine in any_machine()) {
+        machine.nodes.retain(|node| !node.cpus.is_empty());
+        let count = machine.nodes.len();
+        prop_assume!(count > 0);
+        let ids: Vec<NodeId> = machine.nodes.iter().map(|node| node.id).collect();
+        for (index, old) in (0u32..).zip(ids) {
+            let new = NodeId(index);
+            machine.nodes[index as usize].id = new;
+            machine.cpus.iter_mut().filter(|cpu| cpu.node == Some(old)).for_each(|cpu| cpu.node = Some(new));
+            if machine.nodes[index as usize].memory_bytes > 0 {
+                machine.ranges.push(range(u64::from(index) << 32, 1 << 30, index));
+            }
+        }
+        machine.distances = Distances::uniform(count, 21);
+        prop_assert_eq!(read(&machine.to_tables().unwrap()), as_tables(&machine));
+    }
+}
