@@ -57,9 +57,11 @@ impl Lab {
         let mut contents = Contents::new(init());
         contents.need_program("numactl")?;
         let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
+        // Socket paths are short: not wherever TMPDIR is.
+        let parent = std::env::var_os(PARENT).unwrap_or_else(|| "/tmp".into());
         let directory = tempfile::Builder::new()
             .prefix("nl")
-            .tempdir_in("/tmp")
+            .tempdir_in(parent)
             .unwrap();
         Ok(Self {
             qemu,
