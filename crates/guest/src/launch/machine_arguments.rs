@@ -62,9 +62,30 @@ pub fn arguments_with_tables(
         let file = table.to_string_lossy().replace(',', ",,");
         words.extend(["-acpitable".to_owned(), format!("file={file}")]);
     }
+    let losses = words.get(1).and_then(|smp| gaps_in_apic_ids(smp));
     Ok(MachineArguments {
         words,
-        losses: Vec::new(),
+        losses: losses.into_iter().collect(),
+    })
+}
+
+/// QEMU gives every level of the topology whole bits of the APIC id (`hw/i386/topology.h`),
+/// so that ids have gaps behind a level which is no power of two; tables rarely have them.
+fn gaps_in_apic_ids(smp: &str) -> Option<Finding> {
+    let of = |level: &str| {
+        let count = smp.split(',').find_map(|part| part.strip_prefix(level));
+        count.and_then(|count| count.parse().ok()).unwrap_or(1_u32)
+    };
+    let levels = ["sockets=", "dies=", "cores=", "threads="].map(of);
+    let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
+    let uneven = several.find(|count| !count.is_power_of_two())?;
+    Some(Finding {
+        severity: Severity::Warning,
+        code: "apic-id-gaps".to_owned(),
+        place: format!("-smp {smp}"),
+        message: format!(
+            "a level of {uneven} makes QEMU leave out APIC ids: the tables must name its ids"
+        ),
     })
 }
 
@@ -139,6 +160,23 @@ mod tests {
             "file=/a,,b/SRAT.bin",
         ];
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn apic_ids_have_gaps_behind_a_level_that_is_no_power_of_two() {
+        for whole in [
+            "6,sockets=1,cores=6,threads=1",
+            "6,sockets=3,cores=2,threads=1",
+            "24,sockets=3,dies=2,cores=2,threads=2",
+        ] {
+            assert_eq!(gaps_in_apic_ids(whole), None, "{whole}");
+        }
+        for uneven in [
+            "6,sockets=2,cores=3,threads=1",
+            "12,sockets=2,dies=3,cores=2,threads=1",
+        ] {
+            assert!(gaps_in_apic_ids(uneven).is_some(), "{uneven}");
+        }
     }
 
     #[test]
