@@ -22,7 +22,9 @@ pub(crate) struct Tags<'m> {
 #[cfg(not(feature = "checked"))]
 impl<'m> Tags<'m> {
     pub(crate) const fn new(_words: &'m [Word]) -> Self {
-        Self { none: core::marker::PhantomData }
+        Self {
+            none: core::marker::PhantomData,
+        }
     }
 
     #[inline(always)]
@@ -72,10 +74,18 @@ impl<'m> Tags<'m> {
             let (expected, here) = self.read(heap, at);
             // No tag: free, or not managed, and the maps say which.
             if here != 0 && here != left {
-                return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left: at - first });
+                return Err(FreeError::WrongSize {
+                    frame: Frame::new(first),
+                    frames,
+                    left: at - first,
+                });
             }
             if here != 0 && owner != expected {
-                return Err(FreeError::WrongOwner { frame: Frame::new(at), expected, found: owner });
+                return Err(FreeError::WrongOwner {
+                    frame: Frame::new(at),
+                    expected,
+                    found: owner,
+                });
             }
             left = here.saturating_sub(1);
         }
@@ -98,6 +108,7 @@ impl<'m> Tags<'m> {
 
     fn tag(&self, heap: &Heap<'_>, frame: u64) -> Option<&'m Word> {
         let region = heap.map.find(frame)?;
-        self.words.get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
+        self.words
+            .get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
     }
 }
