@@ -1,4 +1,5 @@
-//! The Linux command line: `numa=fake=`.
+//! The Linux command line: `numa=fake=`, with distances behind a colon, which its documentation
+//! leaves out but `numa_emulation.c` reads (tried on Linux 6.1).
 
 use numalab_topology::{EmulatedNodes, EmulationSpec};
 
@@ -8,8 +9,8 @@ use crate::size::format_bytes;
 const FORMAT: &str = "numa=fake=";
 
 /// Writes the option that makes Linux emulate these nodes (x86, a kernel with
-/// `CONFIG_NUMA_EMU`). Linux leaves the cpus where they are: one with no physical
-/// node of its own near shows on each of them.
+/// `CONFIG_NUMA_EMU`). A list of equal sizes becomes that size, of which Linux makes as many
+/// nodes as fit into the machine; which cpus are near each node it decides itself.
 ///
 /// # Errors
 /// [`WriteError::Inexpressible`] for nodes of different sizes, nodes without memory, or chosen

@@ -244,34 +244,38 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
         }
     }
     if flag(6) {
-        machine.access = vec![AccessAttributes {
-            initiator: NodeId(0),
-            target: NodeId(0),
-            class: if flag(7) {
-                AccessClass::Cpu
-            } else {
-                AccessClass::Any
-            },
-            read_latency_ps: Some(seed >> 1),
-            ..AccessAttributes::default()
-        }];
-        machine.tiers = vec![MemoryTier {
-            id: 4,
-            nodes: machine.memory_nodes(),
-        }];
-        machine
-            .ranges
-            .iter_mut()
-            .for_each(|range| range.hot_pluggable = flag(1));
-        machine
-            .ranges
-            .iter_mut()
-            .for_each(|range| range.kind = MemoryKind::NonVolatile);
+        add_attributes(machine, seed, flag(7), flag(1));
     }
     machine.allowed = flag(7).then(|| Allowed {
         cpus: machine.online_cpus(),
         memory_nodes: machine.memory_nodes(),
     });
+}
+
+fn add_attributes(machine: &mut Machine, seed: u64, of_cpus: bool, hot_pluggable: bool) {
+    machine.access = vec![AccessAttributes {
+        initiator: NodeId(0),
+        target: NodeId(0),
+        class: if of_cpus {
+            AccessClass::Cpu
+        } else {
+            AccessClass::Any
+        },
+        read_latency_ps: Some(seed >> 1),
+        ..AccessAttributes::default()
+    }];
+    machine.tiers = vec![MemoryTier {
+        id: 4,
+        nodes: machine.memory_nodes(),
+    }];
+    machine
+        .ranges
+        .iter_mut()
+        .for_each(|range| range.hot_pluggable = hot_pluggable);
+    machine
+        .ranges
+        .iter_mut()
+        .for_each(|range| range.kind = MemoryKind::NonVolatile);
 }
 
 proptest! {

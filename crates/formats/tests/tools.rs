@@ -173,7 +173,7 @@ fn qemu_takes_our_arguments_and_shows_the_nodes() {
             assert!(
                 shown.contains(&text),
                 "{name}: no `{text}` in\n{shown}\n{arguments:?}"
-            )
+            );
         };
         let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();
         line(format!("{} nodes", nodes.len()));

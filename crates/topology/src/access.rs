@@ -16,7 +16,7 @@ pub enum AccessClass {
 }
 
 /// Latency and bandwidth of an initiator's accesses to a target, as HMAT gives
-/// them (ACPI 6.5, section 5.2.27.4). An absent figure is `None`.
+/// them (ACPI 6.5, section 5.2.28.4). An absent figure is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct AccessAttributes {

@@ -39,7 +39,7 @@ pub struct HugePagePool {
     pub free: u64,
 }
 
-/// A memory-side cache (ACPI 6.5, section 5.2.27.5).
+/// A memory-side cache (ACPI 6.5, section 5.2.28.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct MemorySideCache {

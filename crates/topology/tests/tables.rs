@@ -22,15 +22,9 @@ const MIB: u64 = 1 << 20;
 
 fn read(bytes: &TableBytes) -> Machine {
     let mut tables = Tables::default();
-    for table in [
-        Some(&bytes.srat),
-        Some(&bytes.slit),
-        bytes.hmat.as_ref(),
-        Some(&bytes.madt),
-    ] {
-        if let Some(table) = table {
-            tables.insert(AnyTable::read(table).unwrap());
-        }
+    let always = [&bytes.srat, &bytes.slit, &bytes.madt];
+    for table in always.into_iter().chain(&bytes.hmat) {
+        tables.insert(AnyTable::read(table).unwrap());
     }
     Machine::from_tables(&tables)
 }
@@ -154,8 +148,7 @@ fn a_cxl_window_of_its_own_is_an_offline_node() {
     };
     let mut buffer = [0; 256];
     let header = numalab_acpi::Header::new(numalab_acpi::Signature::CEDT, 1);
-    let mut builder =
-        numalab_acpi::Builder::<cedt::Layout>::new(&mut buffer, header, Default::default());
+    let mut builder = numalab_acpi::Builder::<cedt::Layout>::new(&mut buffer, header, ());
     builder.push(&window(8 << 30)).push(&window(1 << 40));
     let mut tables = Tables::default();
     tables.insert(AnyTable::read(&bytes.srat).unwrap());
