@@ -11,6 +11,7 @@ use proptest::prelude::*;
 
 /// Frames of each node.
 const FRAMES: u64 = 5;
+const FRAMES_EACH: usize = 5;
 
 /// A distance table: `at(from, to)`.
 #[derive(Clone, Debug)]
@@ -77,7 +78,7 @@ fn check(distances: &Distances, from: usize) {
     let expected: Vec<usize> = distances
         .order(from)
         .into_iter()
-        .flat_map(|n| [n; FRAMES as usize])
+        .flat_map(|n| [n; FRAMES_EACH])
         .collect();
     assert_eq!(
         nodes_as_they_exhaust(distances, from),

@@ -46,7 +46,9 @@ pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.l
         let free_all = || {
             let cpu = u16::from(other);
             per_op_ns(BULK as u64, || {
-                frames.iter().for_each(|&frame| subject.free(cpu, frame, 0))
+                for &frame in &frames {
+                    subject.free(cpu, frame, 0);
+                }
             })
         };
         let free_ns = if other {
