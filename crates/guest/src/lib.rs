@@ -1,4 +1,4 @@
-//! NUMA guests on any machine: QEMU arguments, images, pinning, results.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 mod cache;

@@ -244,8 +244,21 @@ impl Builder {
                 let target = fs::read_link(entry.path()).map_err(io)?;
                 self.tree.link(&path, &target.to_string_lossy());
             } else {
-                self.add_program(&format!("/{path}"), &entry.path())?;
+                self.add_package_file(format!("/{path}"), entry.path())?;
             }
+        }
+        Ok(())
+    }
+
+    fn add_package_file(&mut self, path: String, file: PathBuf) -> Result<(), ImageError> {
+        self.tree
+            .host_file(&path, &file)
+            .map_err(|source| ImageError::Io {
+                path: file.clone(),
+                source,
+            })?;
+        if is_program(&file) {
+            self.programs.push((path, file));
         }
         Ok(())
     }
@@ -266,8 +279,7 @@ impl Builder {
     }
 
     fn add_libraries(&mut self) -> Result<(), ImageError> {
-        let elf_files = |(_, file): &(String, PathBuf)| starts_as_elf(file);
-        let programs: Vec<_> = self.programs.drain(..).filter(elf_files).collect();
+        let programs: Vec<_> = self.programs.drain(..).collect();
         let roots = Roots::before_host(self.trees.drain(..));
         for (path, file) in libraries::closure(&programs, &roots)? {
             self.tree
@@ -281,11 +293,12 @@ impl Builder {
     }
 }
 
-fn starts_as_elf(file: &Path) -> bool {
-    let mut start = [0; 4];
+/// Packages also hold programs for other processors, which are only data here.
+fn is_program(file: &Path) -> bool {
+    let mut start = [0; 6];
     let read =
         fs::File::open(file).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
-    read.is_ok() && elf::is_elf(&start)
+    read.is_ok() && elf::is_readable(&start)
 }
 
 /// Removes the images used longest ago until the rest is small enough; never `keep`.

@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-/// Programs that guests are often asked for, and the package that has each.
-const PACKAGE_OF: [(&str, &str); 12] = [
-    ("dbench", "dbench"),
-    ("hwloc-info", "hwloc-nox"),
-    ("lstopo-no-graphics", "hwloc-nox"),
-    ("migratepages", "numactl"),
-    ("numactl", "numactl"),
-    ("numastat", "numactl"),
-    ("perf", "linux-perf"),
-    ("redis-benchmark", "redis-tools"),
-    ("redis-cli", "redis-tools"),
-    ("redis-server", "redis-tools"),
-    ("stress-ng", "stress-ng"),
-    ("sysbench", "sysbench"),
+/// Programs that guests are often asked for, and the packages that have each.
+const PACKAGES_OF: [(&str, &[&str]); 12] = [
+    ("dbench", &["dbench"]),
+    ("hwloc-info", &["hwloc-nox"]),
+    ("lstopo-no-graphics", &["hwloc-nox"]),
+    ("migratepages", &["numactl"]),
+    ("numactl", &["numactl"]),
+    ("numastat", &["numactl"]),
+    ("perf", &["linux-perf"]),
+    ("redis-benchmark", &["redis-tools"]),
+    ("redis-cli", &["redis-tools"]),
+    // A link in one package to a program in the other.
+    ("redis-server", &["redis-server", "redis-tools"]),
+    ("stress-ng", &["stress-ng"]),
+    ("sysbench", &["sysbench"]),
 ];
 
 /// What is wanted in a guest's initramfs. A shell and the usual small tools
@@ -67,10 +68,10 @@ impl Contents {
         if program.contains('/') {
             return self.need_host_program(Path::new(program));
         }
-        if let Some(package) = package_of(program)
-            && !self.packages.iter().any(|name| name == package)
-        {
-            self.packages.push(package.to_owned());
+        for package in packages_of(program) {
+            if !self.packages.iter().any(|name| name == package) {
+                self.packages.push((*package).to_owned());
+            }
         }
         Ok(program.to_owned())
     }
@@ -88,9 +89,9 @@ impl Contents {
     }
 }
 
-fn package_of(program: &str) -> Option<&'static str> {
-    let found = PACKAGE_OF.iter().find(|(name, _)| *name == program);
-    found.map(|(_, package)| *package)
+fn packages_of(program: &str) -> &'static [&'static str] {
+    let found = PACKAGES_OF.iter().find(|(name, _)| *name == program);
+    found.map_or(&[], |(_, packages)| packages)
 }
 
 #[cfg(test)]

@@ -59,6 +59,12 @@ pub fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(b"\x7fELF")
 }
 
+/// Whether the bytes begin as an ELF file of the kind that is read here.
+#[must_use]
+pub fn is_readable(bytes: &[u8]) -> bool {
+    is_elf(bytes) && bytes.get(4..6) == Some(&[2, 1])
+}
+
 /// Reads what the program or library asks of the dynamic linker; a static
 /// program gives the empty answer.
 ///

@@ -89,7 +89,8 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::Exit(exit))?;
     let sum = lock(&out).checksum();
     send(&out, &Message::End(sum))?;
-    // The host's word, or the end of the channel: either way all is done.
+    // The host looks where everything is, then ends QEMU. If it only closes the
+    // channel, this end is as good.
     let _ = Message::receive(&mut input);
     Ok(())
 }

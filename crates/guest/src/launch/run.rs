@@ -8,9 +8,9 @@ use super::guest::Launch;
 use super::host_memory::HostMemory;
 use super::running::{Running, Sockets};
 use super::runtime::Runtime;
-use super::session::{Answer, Session, SessionError, Sink, Task, prepare_results};
+use super::session::{Session, SessionError, Sink, Task, prepare_results};
 use super::watch::{Asked, Phase, Watch};
-use crate::protocol::{Exit, Hello, Stream};
+use crate::protocol::{Exit, Stream};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
 
 /// The guest takes what it is sent within this time.
@@ -88,18 +88,69 @@ impl Launch {
         let mut monitor = running.monitor(&sockets, asked)?;
         let pins = running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
+        let mut conversation = Conversation {
+            launch: self,
+            task,
+            started,
+            asked,
+            monitor,
+            pins,
+        };
+        let outcome = conversation.hold(&running, &sockets, sink);
+        let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
+        running.quit(&mut conversation.monitor);
+        outcome.times.total = started.elapsed();
+        judged(&running, outcome)
+    }
+}
+
+/// What is said to a running guest, from its first word to its end marker.
+struct Conversation<'a> {
+    launch: &'a Launch,
+    task: &'a Task,
+    started: Instant,
+    asked: Asked<'a>,
+    monitor: QmpClient,
+    pins: Option<PinReport>,
+}
+
+/// What went wrong while talking to a guest.
+enum Trouble {
+    /// On the channel; QEMU's end and the console tell why.
+    Channel { error: SessionError, greeted: bool },
+    /// Elsewhere.
+    Other(GuestError),
+}
+
+impl Conversation<'_> {
+    fn hold(
+        &mut self,
+        running: &Running,
+        sockets: &Sockets,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, Trouble> {
+        let failed = |greeted| move |error| Trouble::Channel { error, greeted };
+        let limits = self.launch.guest.limits;
+        let watch = Watch::new(self.asked, &running.console, limits.boot);
+        let stream = running.channel(sockets, &watch).map_err(Trouble::Other)?;
+        let writer = stream.writer(SEND_LIMIT).map_err(GuestError::Start);
+        let mut session = Session::new(stream, writer.map_err(Trouble::Other)?);
+        let hello = session.hello().map_err(failed(false))?;
+        let boot = self.started.elapsed();
+        watch.begin(Phase::Run, limits.run);
+        session.begin(self.task).map_err(failed(true))?;
         let mut timed = Timed {
             sink,
-            started,
+            started: self.started,
             first: None,
         };
-        let (hello, boot, answer) =
-            self.converse(&mut running, &sockets, task, &mut timed, asked)?;
-        let pins = pins.map(|report| report.observed()).transpose()?;
-        let memory = self.proof(&running, &mut monitor)?;
-        running.quit(&mut monitor);
+        let answer = session
+            .follow(self.task, &mut timed)
+            .map_err(failed(true))?;
         let first_output = timed.first;
-        let outcome = Outcome {
+        // As long as the channel is open the guest waits, and can be looked at.
+        let (pins, memory) = self.placement(running).map_err(Trouble::Other)?;
+        Ok(Outcome {
             exit: answer.exit,
             complaints: answer.complaints,
             files: answer.files,
@@ -107,60 +158,47 @@ impl Launch {
             times: Times {
                 boot,
                 first_output,
-                total: started.elapsed(),
+                total: self.started.elapsed(),
             },
             pins,
             memory,
-        };
-        judged(&running, outcome)
+        })
     }
 
-    fn converse(
-        &self,
-        running: &mut Running,
-        sockets: &Sockets,
-        task: &Task,
-        sink: &mut Timed,
-        asked: Asked,
-    ) -> Result<(Hello, Duration, Answer), GuestError> {
-        let mut greeted = None;
-        let result = {
-            let watch = Watch::new(asked, &running.console, self.guest.limits.boot);
-            let stream = running.channel(sockets, &watch)?;
-            let writer = stream.writer(SEND_LIMIT).map_err(GuestError::Start)?;
-            let mut session = Session::new(stream, writer);
-            let mut all = || -> Result<Answer, SessionError> {
-                let hello = session.hello()?;
-                greeted = Some((hello, sink.started.elapsed()));
-                watch.begin(Phase::Run, self.guest.limits.run);
-                session.begin(task)?;
-                session.follow(task, sink)
-            };
-            all()
-        };
-        match (result, greeted) {
-            (Ok(answer), Some((hello, boot))) => Ok((hello, boot, answer)),
-            (Err(error), greeted) => Err(failure(running, error, greeted.is_some())),
-            (Ok(_), None) => Err(GuestError::Silent {
-                console: running.console.tail(),
-            }),
-        }
-    }
-
-    /// Where guest memory lies, if anybody wanted it somewhere.
-    fn proof(
-        &self,
+    /// Where the cpus and the memory are, if anybody wanted them somewhere.
+    fn placement(
+        &mut self,
         running: &Running,
-        monitor: &mut QmpClient,
-    ) -> Result<Option<Vec<MemoryProof>>, GuestError> {
-        if self.guest.pins.is_none() && self.guest.memory == HostMemory::default() {
-            return Ok(None);
+    ) -> Result<(Option<PinReport>, Option<Vec<MemoryProof>>), GuestError> {
+        let pins = self.pins.take().map(PinReport::observed).transpose()?;
+        if pins.is_none() && self.launch.guest.memory == HostMemory::default() {
+            return Ok((None, None));
         }
-        let proof = prove_memory(monitor, running.process.pid());
-        proof.map(Some).map_err(|error| GuestError::Monitor {
+        let memory = prove_memory(&mut self.monitor, running.process.pid());
+        let memory = memory.map_err(|error| GuestError::Monitor {
             error,
             errors: running.errors(),
-        })
+        })?;
+        Ok((pins, Some(memory)))
+    }
+}
+
+impl Trouble {
+    /// Finds out what happened to the guest.
+    fn explained(self, running: &mut Running) -> GuestError {
+        let (error, greeted) = match self {
+            Self::Other(error) => return error,
+            Self::Channel { error, greeted } => (error, greeted),
+        };
+        let status = running.ended(LAST_WORDS);
+        let errors = running.errors();
+        let evidence = Evidence {
+            console: &running.console,
+            status,
+            errors,
+            greeted,
+        };
+        diagnose(error, evidence)
     }
 }
 
@@ -178,17 +216,4 @@ fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError
     }
     let console = running.console.tail();
     Err(GuestError::OutOfMemory { line, console })
-}
-
-/// Finds out what happened to the guest.
-fn failure(running: &mut Running, error: SessionError, greeted: bool) -> GuestError {
-    let status = running.ended(LAST_WORDS);
-    let errors = running.errors();
-    let evidence = Evidence {
-        console: &running.console,
-        status,
-        errors,
-        greeted,
-    };
-    diagnose(error, evidence)
 }

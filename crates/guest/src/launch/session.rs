@@ -119,7 +119,7 @@ impl<R: Read, W: Write> Session<R, W> {
         Ok(())
     }
 
-    /// Follows the job to its end marker, and confirms it.
+    /// Follows the job to its end marker; the guest then waits to be ended.
     pub fn follow(&mut self, task: &Task, sink: &mut dyn Sink) -> Result<Answer, SessionError> {
         let mut complaints = Vec::new();
         let mut files = Vec::new();
@@ -147,8 +147,6 @@ impl<R: Read, W: Write> Session<R, W> {
             found: "the end marker".to_owned(),
             expected: "how the command ended",
         })?;
-        // A guest that has switched itself off meanwhile needs no answer.
-        let _ = Message::Received.send(&mut self.output);
         Ok(Answer {
             exit,
             complaints,
@@ -251,7 +249,7 @@ mod tests {
             .follow(&Task::default(), &mut |_, _: &[u8]| {})
             .unwrap_err();
         assert!(matches!(error, SessionError::Unexpected { .. }), "{error}");
-        let mut session = with_guest(&[Message::Received]);
+        let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
         assert!(matches!(
             session.hello(),
             Err(SessionError::Unexpected { .. })

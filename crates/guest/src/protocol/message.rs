@@ -56,8 +56,6 @@ pub enum Message {
     Exit(Exit),
     /// Guest: all is said; SHA-256 of every frame before.
     End([u8; 32]),
-    /// Host: all was received and the checksum agrees.
-    Received,
 }
 
 const HELLO: u8 = 1;
@@ -69,7 +67,6 @@ const ERR: u8 = 6;
 const COMPLAINT: u8 = 7;
 const EXIT: u8 = 8;
 const END: u8 = 9;
-const RECEIVED: u8 = 10;
 
 impl Message {
     /// Sends the message.
@@ -87,7 +84,6 @@ impl Message {
             Self::Complaint(text) => out.write(COMPLAINT, text.as_bytes()),
             Self::Exit(exit) => out.write(EXIT, &json(exit)?),
             Self::End(sum) => out.write(END, sum),
-            Self::Received => out.write(RECEIVED, &[]),
         }
     }
 
@@ -108,7 +104,6 @@ impl Message {
             COMPLAINT => Self::Complaint(String::from_utf8_lossy(&payload).into_owned()),
             EXIT => Self::Exit(parsed("exit", &payload)?),
             END => Self::End(checksum(&payload)?),
-            RECEIVED => Self::Received,
             other => return Err(invalid(format!("message of unknown kind {other}")).into()),
         };
         Ok(message)
@@ -162,7 +157,6 @@ mod tests {
             Message::Complaint("no file x".to_owned()),
             Message::Exit(Exit::Signal(9)),
             Message::End([7; 32]),
-            Message::Received,
         ]
     }
 

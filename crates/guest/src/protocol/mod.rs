@@ -2,9 +2,9 @@
 //!
 //! The guest begins with [`Message::Hello`]; the host answers with the job and
 //! its files; the guest streams output, then sends files, the exit and
-//! [`Message::End`], which carries the checksum of all that it sent; the host
-//! confirms. Anything else, and an end of the stream before the end marker, is
-//! an error.
+//! [`Message::End`], which carries the checksum of all that it sent, and waits
+//! for the host to end it. Anything else, and an end of the stream before the
+//! end marker, is an error.
 
 mod frame;
 mod job;

@@ -136,6 +136,7 @@ pub fn safe_relative(directory: &Path, path: &str) -> Result<PathBuf, TransferEr
 
 #[cfg(test)]
 mod tests {
+    use super::super::job::Exit;
     use super::*;
 
     #[test]
@@ -184,7 +185,7 @@ mod tests {
         let mut bytes = Vec::new();
         let mut writer = FrameWriter::new(&mut bytes);
         Message::Data(vec![0; 4]).send(&mut writer).unwrap();
-        Message::Received.send(&mut writer).unwrap();
+        Message::Exit(Exit::Code(0)).send(&mut writer).unwrap();
         let mut reader = FrameReader::new(bytes.as_slice());
         let error = receive_file(&mut reader, &header, &directory.path().join("x")).unwrap_err();
         assert_eq!(error.to_string(), "file x: 6 bytes missing");

@@ -143,6 +143,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
         return Ok(answer);
     }
     let answer = probe(qemu, kernel)?;
+    let _lock = cache.lock()?;
     cache.make(EntryKind::Probe, &name, |directory| {
         let path = directory.join(ANSWER);
         let text = serde_json::to_vec(&answer).map_err(std::io::Error::from);

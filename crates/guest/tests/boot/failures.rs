@@ -1,0 +1,171 @@
+//! Guests that fail, in every way, and what is left of them: nothing.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use numalab_guest::{Guest, GuestError, Limits, Phase, Runtime, Stream};
+
+use crate::lab::{Lab, PARENT, qemus_of, shell, small};
+
+#[test]
+fn a_panic_is_reported_with_the_end_of_the_console() {
+    let Some(lab) = Lab::open() else { return };
+    let error = lab.failing(small(), "echo c > /proc/sysrq-trigger");
+    let GuestError::Panicked { line, console } = &error else {
+        panic!("{error}");
+    };
+    assert!(line.contains("sysrq triggered crash"), "{line}");
+    assert!(
+        console
+            .0
+            .iter()
+            .any(|line| line.contains("sysrq_handle_crash")),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlines() {
+    let Some(lab) = Lab::open() else { return };
+    let run = Some(Duration::from_secs(1));
+    let limits = Limits {
+        run,
+        ..Limits::default()
+    };
+    let error = lab.failing(Guest { limits, ..small() }, "exec sleep 1000");
+    assert!(
+        matches!(
+            error,
+            GuestError::Hung {
+                phase: Phase::Run,
+                ..
+            }
+        ),
+        "{error}"
+    );
+
+    let boot = Duration::from_millis(200);
+    let limits = Limits {
+        boot,
+        ..Limits::default()
+    };
+    let error = lab.failing(Guest { limits, ..small() }, "true");
+    let shown = error.to_string();
+    assert!(
+        shown.starts_with("the guest hung while it booted: nothing after 200ms"),
+        "{shown}"
+    );
+}
+
+#[test]
+fn running_out_of_memory_is_told_from_other_ends() {
+    let Some(lab) = Lab::open() else { return };
+    let error = lab.failing(small(), "tail /dev/zero");
+    let GuestError::OutOfMemory { line, .. } = &error else {
+        panic!("{error}");
+    };
+    assert!(
+        line.contains("Killed process") && line.contains("(tail)"),
+        "{line}"
+    );
+}
+
+#[test]
+fn a_killed_qemu_and_a_wish_to_stop_end_the_wait() {
+    let Some(lab) = Lab::open() else { return };
+    let run = lab.directory.path().join("run");
+    let killer = || {
+        for process in qemus_of(&run) {
+            Command::new("kill")
+                .args(["-9", &process.to_string()])
+                .status()
+                .unwrap();
+        }
+    };
+    let launch = lab.launch(small());
+    let mut sink = |_: Stream, _: &[u8]| killer();
+    let task = shell("echo up; exec sleep 1000");
+    let error = launch
+        .run(&lab.runtime, &task, &mut sink, &|| false)
+        .unwrap_err();
+    assert!(matches!(error, GuestError::Died { .. }), "{error}");
+    lab.nothing_is_left();
+
+    let start = Instant::now();
+    let stop = || start.elapsed() > Duration::from_millis(300);
+    let error = launch
+        .run(&lab.runtime, &task, &mut sink, &stop)
+        .unwrap_err();
+    assert!(matches!(error, GuestError::Stopped), "{error}");
+    lab.nothing_is_left();
+}
+
+#[test]
+fn arguments_qemu_refuses_are_quoted() {
+    let Some(lab) = Lab::open() else { return };
+    let guest = Guest {
+        emulator_arguments: vec!["-no-such-option".to_owned()],
+        ..small()
+    };
+    let error = lab.failing(guest, "true");
+    assert!(matches!(error, GuestError::Refused { .. }), "{error}");
+    assert!(error.to_string().contains("no-such-option"), "{error}");
+}
+
+/// Not a test by itself: the process that the next test kills.
+#[test]
+fn child_that_owns_a_guest() {
+    let Some(parent) = std::env::var_os(PARENT).map(PathBuf::from) else {
+        return;
+    };
+    let Some(mut lab) = Lab::open() else { return };
+    lab.runtime = Runtime::at(parent.join("run")).unwrap();
+    let mut sink = |_: Stream, _: &[u8]| println!("the guest is up");
+    let task = shell("echo up; exec sleep 1000");
+    let ended = lab
+        .launch(small())
+        .run(&lab.runtime, &task, &mut sink, &|| false);
+    panic!("ended: {ended:?}");
+}
+
+#[test]
+fn nothing_outlives_a_killed_owner_but_files_which_the_next_start_removes() {
+    let Some(lab) = Lab::open() else { return };
+    let run = lab.directory.path().join("run");
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "failures::child_that_owns_a_guest",
+            "--nocapture",
+        ])
+        .env(PARENT, lab.directory.path())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let up = output
+        .lines()
+        .map_while(Result::ok)
+        .any(|line| line.contains("the guest is up"));
+    assert!(up, "the guest came up");
+    let guests = lab.runtime.guests().unwrap();
+    assert_eq!(guests.len(), 1, "{guests:?}");
+    assert_eq!(guests[0].record.owner, child.id());
+    let qemu = guests[0].qemu.unwrap();
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let start = Instant::now();
+    while qemus_of(&run).contains(&qemu) {
+        assert!(
+            start.elapsed() < Duration::from_secs(20),
+            "QEMU outlives its owner"
+        );
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(guests[0].directory.exists());
+    Runtime::at(&run).unwrap();
+    lab.nothing_is_left();
+}
