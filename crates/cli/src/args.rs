@@ -1,5 +1,7 @@
 //! The command line as typed.
 
+mod guest;
+mod guest_value;
 mod measuring;
 mod topology;
 mod value;
@@ -12,6 +14,9 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 use numalab_stats::Error as StatsError;
 
+pub(crate) use guest::{
+    Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
+};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
@@ -27,6 +32,8 @@ Start here:
   numalab topology                   what this machine is
   numalab latency --nodes 0,1        what memory of node 1 costs beside node 0's
   numalab compare results/A results/B   what changed, and whether it is beyond noise
+  numalab guest run --emulate 4 --cpus 8 -- numalab topology
+                                     a machine of four nodes, on this one
 
 Exit codes:
   0  done                            3  this machine lacks what is needed
@@ -55,6 +62,8 @@ pub(crate) enum Command {
     C2c(C2cArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
+    /// Boot machines of any shape as guests, and run commands in them
+    Guest(GuestArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

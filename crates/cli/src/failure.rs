@@ -3,6 +3,8 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use numalab_guest::qmp::PinError;
+use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
 use numalab_measure::{MeasureError, StoreError};
 
@@ -77,5 +79,26 @@ impl From<StoreError> for Failure {
 impl From<numalab_host::Error> for Failure {
     fn from(error: numalab_host::Error) -> Self {
         Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<GuestError> for Failure {
+    /// What can be mended on this machine says how.
+    fn from(error: GuestError) -> Self {
+        match error.remedy() {
+            Some(remedy) => Self::new(Code::Lacking, format!("{error}; {remedy}")),
+            None => Self::new(guest_code(&error), error),
+        }
+    }
+}
+
+fn guest_code(error: &GuestError) -> Code {
+    match error {
+        GuestError::Machine(_)
+        | GuestError::Contents(_)
+        | GuestError::HostMemory(HostMemoryError::NoNode { .. })
+        | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
+        GuestError::HostMemory(_) => Code::Lacking,
+        _ => Code::Failed,
     }
 }

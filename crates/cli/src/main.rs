@@ -16,6 +16,10 @@ use crate::args::{Cli, Command};
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
+    // In the guests that `numalab guest` boots, this program is process 1.
+    if numalab_guest::init::is_wanted() {
+        numalab_guest::init::main();
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(usage) => {
@@ -25,13 +29,15 @@ fn main() -> ExitCode {
         }
     };
     match run(cli.command) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => code,
         Err(failure) => failure.report(),
     }
 }
 
-fn run(command: Command) -> Result<(), Failure> {
-    match command {
+/// The exit code of a command that did what it should; a guest's is that of its own command.
+fn run(command: Command) -> Result<ExitCode, Failure> {
+    let done = match command {
+        Command::Guest(args) => return command::guest::run(&args.command),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
         Command::Acpi(args) => command::acpi::run(&args.command),
@@ -43,5 +49,6 @@ fn run(command: Command) -> Result<(), Failure> {
         Command::Report(args) => command::report::run(&args),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),
-    }
+    };
+    done.map(|()| ExitCode::SUCCESS)
 }

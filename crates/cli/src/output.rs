@@ -43,3 +43,37 @@ pub(crate) fn json_line(json: Result<String, serde_json::Error>) -> Result<Strin
     text.push('\n');
     Ok(text)
 }
+
+/// A command line for a shell, an option and its values a line.
+pub(crate) fn shell_lines(words: &[String]) -> String {
+    let mut text = String::new();
+    for word in words {
+        if !text.is_empty() {
+            text.push_str(if word.starts_with('-') { " \\\n  " } else { " " });
+        }
+        text.push_str(&shell_word(word));
+    }
+    text.push('\n');
+    text
+}
+
+/// The word, in quotes where a shell would not leave it alone.
+fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', "'\\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_line_is_ready_for_a_shell() {
+        let words = ["/usr/bin/qemu", "-m", "1G", "-append", "a b=it's", "-S"].map(str::to_owned);
+        let lines = "/usr/bin/qemu \\\n  -m 1G \\\n  -append 'a b=it'\\''s' \\\n  -S\n";
+        assert_eq!(shell_lines(&words), lines);
+    }
+}

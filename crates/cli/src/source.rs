@@ -14,6 +14,8 @@ use crate::failure::{Code, Failure};
 const MOST_FILE_BYTES: u64 = 64 << 20;
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
+/// Cpus of a guest where nothing says how many.
+const GUEST_CPUS: u32 = 2;
 
 /// A machine, and what was odd about its source.
 pub(crate) struct Described {
@@ -32,9 +34,10 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
         ),
         None => None,
     };
-    let (base, findings) = match (&spec, args.cpus) {
-        (Some(spec), Some(cpus)) => (uniform(spec, cpus, args.memory)?, Vec::new()),
-        _ => described(args)?,
+    let (base, findings) = match (args.cpus, args.memory) {
+        (Some(cpus), memory) => (uniform(spec.as_ref(), cpus, memory)?, Vec::new()),
+        (None, Some(_)) => return Err(Failure::bad_input("--memory: expected --cpus beside it")),
+        (None, None) => described(args)?,
     };
     let machine = match &spec {
         Some(spec) => spec
@@ -45,18 +48,48 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     Ok(Described { machine, findings, emulated: spec })
 }
 
+/// The machine of a guest: as [`describe`], but where nothing says what it is made
+/// of, it has two cpus.
+pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
+    let mut args = args.clone();
+    if args.source.is_none() && args.topology.is_none() {
+        args.cpus.get_or_insert(GUEST_CPUS);
+    }
+    describe(&args)
+}
+
 /// A machine of one node with enough memory for what is to be emulated on it.
-fn uniform(spec: &EmulationSpec, cpus: u32, memory_bytes: Option<u64>) -> Result<Machine, Failure> {
-    let of_nodes = match &spec.nodes {
-        EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => {
-            u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE)
+fn uniform(
+    spec: Option<&EmulationSpec>,
+    cpus: u32,
+    memory_bytes: Option<u64>,
+) -> Result<Machine, Failure> {
+    let (nodes, of_nodes) = match spec.map(|spec| &spec.nodes) {
+        None => (1, BYTES_PER_NODE),
+        Some(EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes)) => {
+            (*nodes, u64::try_from(*nodes).unwrap_or(u64::MAX).saturating_mul(BYTES_PER_NODE))
         }
-        EmulatedNodes::Listed(nodes) => nodes.iter().map(|node| node.memory_bytes).sum(),
+        Some(EmulatedNodes::Listed(nodes)) => {
+            (nodes.len(), nodes.iter().map(|node| node.memory_bytes).sum())
+        }
     };
     let memory_bytes = memory_bytes.unwrap_or(of_nodes);
+    let packages = packages_of(spec, nodes, cpus);
     let machine =
-        UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };
+        UniformMachine { cpus, threads_per_core: 1, packages, l3_groups: packages, memory_bytes };
     machine.build().map_err(|error| Failure::bad_input(format!("--cpus {cpus}: {error}")))
+}
+
+/// A package for each node where all get the same cpus, as in most real machines: an
+/// operating system doubts a package or a cache that spans nodes.
+fn packages_of(spec: Option<&EmulationSpec>, nodes: usize, cpus: u32) -> u32 {
+    let explicit = spec.is_some_and(|spec| match &spec.nodes {
+        EmulatedNodes::Listed(nodes) => nodes.iter().any(|node| node.cpus.is_some()),
+        EmulatedNodes::Equal(_) | EmulatedNodes::Split(_) => false,
+    });
+    let nodes = u32::try_from(nodes).unwrap_or(u32::MAX);
+    let even = !explicit && nodes > 0 && nodes <= cpus && cpus.is_multiple_of(nodes);
+    if even { nodes } else { 1 }
 }
 
 fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
@@ -64,9 +97,10 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
         let machine = machine_toml::read(&text(file)?).map_err(|error| in_file(file, &error))?;
         return Ok((machine, Vec::new()));
     }
-    let (kind, place) = match args.source.split_once(':') {
+    let source = args.source.as_deref().unwrap_or("sysfs");
+    let (kind, place) = match source.split_once(':') {
         Some((kind, place)) => (kind, Some(Path::new(place))),
-        None => (args.source.as_str(), None),
+        None => (source, None),
     };
     match (kind, place) {
         ("sysfs", None) => live(&Root::live()),
@@ -86,9 +120,8 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
             Ok((reading.value, reading.findings))
         }
         _ => Err(Failure::bad_input(format!(
-            "--source `{}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, lstopo:FILE \
-             or numactl:FILE",
-            args.source
+            "--source `{source}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, \
+             lstopo:FILE or numactl:FILE"
         ))),
     }
 }

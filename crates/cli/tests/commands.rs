@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 11] = [
+const COMMANDS: [&str; 12] = [
     "measure",
     "topology",
     "acpi",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 11] = [
     "loaded",
     "c2c",
     "compare",
+    "guest",
     "report",
     "completions",
     "man",
@@ -89,8 +90,12 @@ fn every_command_has_help_with_an_example() {
     for command in COMMANDS {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
-        let teaches = help.contains("Example") || command == "acpi";
+        let teaches = help.contains("Example") || ["acpi", "guest"].contains(&command);
         assert!(teaches, "{command} --help has no example");
+    }
+    for command in ["run", "shell", "list", "image", "pin"] {
+        let help = prints(&["guest", command, "--help"]);
+        assert!(help.contains("Example"), "guest {command} --help has no example");
     }
     assert!(help.contains("Exit codes"), "--help does not list the exit codes");
 }

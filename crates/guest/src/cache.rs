@@ -92,7 +92,7 @@ impl Cache {
     /// `~/.cache/numalab`.
     ///
     /// # Errors
-    /// [`CacheError`] if there is no such place or it cannot be made.
+    /// [`CacheError`] if there is no such place.
     pub fn open() -> Result<Self, CacheError> {
         let variable = |name| std::env::var_os(name).filter(|value| !value.is_empty());
         let root = variable("NUMALAB_CACHE")
@@ -102,14 +102,13 @@ impl Cache {
         Self::at(root.ok_or(CacheError::NoPlace)?)
     }
 
-    /// The cache in this directory, which is made if it is not there.
+    /// The cache in this directory, which is made when something is put there.
     ///
     /// # Errors
-    /// [`CacheError`] if it cannot be made.
+    /// [`CacheError`] if the path is empty.
     pub fn at(root: impl Into<PathBuf>) -> Result<Self, CacheError> {
         let root = root.into();
-        fs::create_dir_all(&root).map_err(|source| io_at(&root, source))?;
-        let root = root.canonicalize().map_err(|source| io_at(&root, source))?;
+        let root = std::path::absolute(&root).map_err(|source| io_at(&root, source))?;
         Ok(Self { root })
     }
 
@@ -130,6 +129,7 @@ impl Cache {
     /// # Errors
     /// [`CacheError::Io`].
     pub fn lock(&self) -> Result<CacheLock, CacheError> {
+        fs::create_dir_all(&self.root).map_err(|source| io_at(&self.root, source))?;
         let path = self.root.join("lock");
         let open = OpenOptions::new()
             .create(true)
@@ -214,6 +214,9 @@ impl Cache {
     /// # Errors
     /// [`CacheError::Io`].
     pub fn size_bytes(&self) -> Result<u64, CacheError> {
+        if !self.root.exists() {
+            return Ok(0);
+        }
         disk_bytes(&self.root)
     }
 
@@ -301,6 +304,16 @@ mod tests {
         assert!(entry.size_bytes >= 10_000);
         cache.clear().unwrap();
         assert_eq!(cache.entries().unwrap(), []);
+    }
+
+    #[test]
+    fn looking_at_a_cache_does_not_make_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().join("none");
+        let cache = Cache::at(&root).unwrap();
+        assert_eq!(cache.entries().unwrap(), []);
+        assert_eq!(cache.size_bytes().unwrap(), 0);
+        assert!(!root.exists());
     }
 
     #[test]

@@ -9,10 +9,10 @@ use super::value;
 /// Which machine: the live one, one described by a file, or an emulated one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// Where from: sysfs (this machine), sysfs:DIR, acpi, acpi:DIR, arch:FILE, lstopo:FILE,
-    /// numactl:FILE
-    #[arg(long, value_name = "SOURCE", default_value = "sysfs")]
-    pub source: String,
+    /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE,
+    /// lstopo:FILE, numactl:FILE
+    #[arg(long, value_name = "SOURCE")]
+    pub source: Option<String>,
     /// A machine described in numalab's own TOML
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub topology: Option<PathBuf>,
@@ -22,11 +22,11 @@ pub(crate) struct MachineArgs {
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
-    /// With --emulate: a machine of so many cpus instead of the source
-    #[arg(long, value_name = "N", requires = "emulate", conflicts_with_all = ["source", "topology"])]
+    /// A machine of so many cpus instead of the source (for guests: 2 where nothing else is said)
+    #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
     pub cpus: Option<u32>,
     /// With --cpus: its memory (default: what the nodes add up to, else 1G each)
-    #[arg(long, value_name = "SIZE", requires = "cpus", value_parser = value::size)]
+    #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
 }
 

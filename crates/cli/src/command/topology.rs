@@ -36,7 +36,7 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
         TopologyFormat::Toml => said(machine_toml::write(machine)),
         TopologyFormat::Qemu => {
             let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
-            Ok(one_a_line(&arguments))
+            Ok(output::shell_lines(&arguments))
         }
         TopologyFormat::Libvirt => Ok(with_losses(said(libvirt::write(machine, &nothing_bound))?)),
         TopologyFormat::Xen => Ok(with_losses(said(xen::write(machine, &nothing_bound))?)),
@@ -62,17 +62,6 @@ fn slurm_lines(machine: &Machine) -> Result<String, Failure> {
     let node = said(slurm::node_line(machine, "node0"))?;
     let cores = slurm::map_cpu(&machine.first_threads());
     Ok(format!("{}\n# srun, one rank a core:\n# --cpu-bind=map_cpu:{cores}\n", node.trim_end()))
-}
-
-/// QEMU arguments, an option and its value a line, ready for a shell script.
-fn one_a_line(arguments: &[String]) -> String {
-    let mut text = String::new();
-    for argument in arguments {
-        let separator = if argument.starts_with('-') && !text.is_empty() { " \\\n" } else { " " };
-        text.push_str(if text.is_empty() { "" } else { separator });
-        text.push_str(argument);
-    }
-    line(&text)
 }
 
 fn line(text: &str) -> String {

@@ -8,7 +8,7 @@ use numalab_topology::{CpuSet, Finding, Machine};
 use super::arguments::{self, Wiring};
 use super::failure::GuestError;
 use super::host_memory::HostMemory;
-use super::machine_arguments::machine_arguments;
+use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::image::BootFiles;
 use crate::qemu::{Accelerator, Qemu};
 use crate::qmp::PinPlan;
@@ -20,6 +20,9 @@ pub struct Guest {
     pub machine: Machine,
     /// What stands behind its memory on the host.
     pub memory: HostMemory,
+    /// ACPI tables (`-acpitable`) that tell it its nodes instead of QEMU's own; if there
+    /// are any, only cpus and the sum of memory are taken from the machine.
+    pub tables: Vec<PathBuf>,
     /// Where its virtual cpus run on the host.
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
@@ -85,7 +88,10 @@ impl Launch {
         guest
             .memory
             .check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
-        let written = machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?;
+        let written = match guest.tables[..] {
+            [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
+            _ => arguments_with_tables(&guest.machine, &guest.tables)?,
+        };
         Ok(Self {
             machine_words: written.words,
             losses: written.losses,

@@ -1,6 +1,8 @@
 //! A machine as QEMU's arguments: what `numalab-formats` writes, with the memory
 //! backends replaced by those that this host is to give.
 
+use std::path::PathBuf;
+
 use numalab_formats::{HostPlacement, WriteError, qemu};
 use numalab_topology::{Finding, Machine, Severity};
 
@@ -41,6 +43,29 @@ pub fn machine_arguments(
     let mut losses = written.losses;
     losses.extend(unusable_latencies(machine));
     Ok(MachineArguments { words, losses })
+}
+
+/// Writes the machine's cpus and the sum of its memory, with these tables: QEMU makes a
+/// SRAT, SLIT and HMAT of its own only if it is told of nodes.
+pub fn arguments_with_tables(
+    machine: &Machine,
+    tables: &[PathBuf],
+) -> Result<MachineArguments, WriteError> {
+    let written = qemu::write(machine, &HostPlacement::default())?.output;
+    let mut words = Vec::new();
+    for pair in written.chunks(2) {
+        if matches!(pair[0].as_str(), "-smp" | "-m") {
+            words.extend_from_slice(pair);
+        }
+    }
+    for table in tables {
+        let file = table.to_string_lossy().replace(',', ",,");
+        words.extend(["-acpitable".to_owned(), format!("file={file}")]);
+    }
+    Ok(MachineArguments {
+        words,
+        losses: Vec::new(),
+    })
 }
 
 /// QEMU's HMAT names every node as a target, and Linux gives the whole table up
@@ -99,6 +124,21 @@ mod tests {
             "{:?}",
             ours.words
         );
+    }
+
+    #[test]
+    fn tables_take_the_place_of_what_qemu_is_told_of_nodes() {
+        let tables = [PathBuf::from("/a,b/SRAT.bin")];
+        let words = arguments_with_tables(&machine(), &tables).unwrap().words;
+        let expected = [
+            "-smp",
+            "2,sockets=1,cores=2,threads=1",
+            "-m",
+            "2048M",
+            "-acpitable",
+            "file=/a,,b/SRAT.bin",
+        ];
+        assert_eq!(words, expected);
     }
 
     #[test]

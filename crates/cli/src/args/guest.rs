@@ -1,0 +1,204 @@
+//! Arguments of the commands about guests.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use numalab_guest::{AcceleratorChoice, HostPages, KernelChoice, PinPlan, QmpAddress};
+use numalab_topology::{CpuSet, NodeSet};
+
+use super::guest_value::NodeSets;
+use super::{MachineArgs, guest_value, value};
+
+#[derive(Debug, Args)]
+pub(crate) struct GuestArgs {
+    #[command(subcommand)]
+    pub command: GuestCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GuestCommand {
+    /// Boot a guest, run a command in it, and bring back its output and exit code
+    Run(RunArgs),
+    /// Boot a guest and open a shell in it; the guest ends with the shell
+    Shell(ShellArgs),
+    /// Show the guests of this user that run now
+    #[command(after_help = "Example:\n  numalab guest list")]
+    List,
+    /// Show, fill or empty the cache that guests boot from
+    Image(ImageArgs),
+    /// Keep the threads of a running QEMU on host cpus, and show where they are
+    Pin(PinArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab guest run -- uname -r              2 cpus, 1 GiB, one node
+  numalab guest run --emulate 4 --cpus 8 -- numalab topology
+  numalab guest run --emulate 2 --cpus 2 --memory 32G --distances '10,20;20,10' -- numactl -H
+  numalab guest run --topology machine.toml --dry-run
+  numalab guest run --emulate 2 --cpus 4 --with sysbench -- sysbench memory run
+  numalab guest run --emulate 2 --cpus 4 --pages 2m --host-nodes '0;1' --pin auto -- numactl -H
+  numalab guest run --topology machine.toml --tables built -- numalab topology
+
+The exit code is the command's; a guest that fails by itself is 1, or 3 where something
+is lacking. A guest has what its command's known package holds (sysbench, perf, dbench,
+numactl, redis, ...), a shell with the usual small tools, and numalab.")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub guest: BootArgs,
+    /// Bring this file or directory of the guest back (repeatable)
+    #[arg(long, value_name = "PATH", requires = "output")]
+    pub collect: Vec<String>,
+    /// Where to: collected files have their guest paths below DIR
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// End the guest if the command takes longer, such as 30s or 5m
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub timeout: Option<Duration>,
+    /// The command, with its arguments
+    #[arg(last = true, value_name = "COMMAND", required_unless_present = "dry_run")]
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab guest shell --emulate 4 --cpus 8
+  numalab guest shell --emulate 4 --cpus 8 --with numactl --with perf")]
+pub(crate) struct ShellArgs {
+    #[command(flatten)]
+    pub guest: BootArgs,
+    /// What runs instead of sh
+    #[arg(last = true, value_name = "COMMAND", default_value = "sh")]
+    pub command: Vec<String>,
+}
+
+/// What guest, and how it is started.
+#[derive(Debug, Args)]
+pub(crate) struct BootArgs {
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    /// What runs its instructions; auto is kvm where a guest really runs under it, else tcg
+    #[arg(long, value_enum, default_value_t = Accel::Auto)]
+    pub accel: Accel,
+    /// Host pages behind its memory: normal, 2m, 1g, memfd
+    #[arg(long, value_name = "PAGES", default_value = "normal", value_parser = guest_value::pages)]
+    pub pages: HostPages,
+    /// Host nodes of each guest node's memory, such as 0;1 (bound, not preferred)
+    #[arg(long, value_name = "NODES;...")]
+    pub host_nodes: Option<NodeSets>,
+    /// Touch all of its memory before it starts
+    #[arg(long)]
+    pub prealloc: bool,
+    /// Host cpus of its cpus: auto (by node), 0=4;1=5-6 (each), or 0-3;4-7 (dealt by node)
+    #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
+    pub pin: Option<PinPlan>,
+    /// Host cpus of QEMU's other threads
+    #[arg(long, value_name = "CPUS", requires = "pin")]
+    pub pin_helpers: Option<CpuSet>,
+    #[command(flatten)]
+    pub contents: ContentArgs,
+    /// ACPI tables that tell it its nodes instead of QEMU's own: a directory with SRAT.bin,
+    /// SLIT.bin and HMAT.bin as `acpi build` writes them; the machine gives cpus and memory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["pages", "host_nodes", "prealloc"])]
+    pub tables: Option<PathBuf>,
+    /// Say nothing of the preparations
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print QEMU's command line; start and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// What the guest boots.
+#[derive(Debug, Args)]
+pub(crate) struct ContentArgs {
+    /// The kernel: linux (the distribution's), backports (Debian's newer one), or a Linux
+    /// image file with virtio-console built in
+    #[arg(long, value_name = "KERNEL", default_value = "linux", value_parser = guest_value::kernel)]
+    pub kernel: KernelChoice,
+    /// Put this program into it: a known name (sysbench, perf, ...) or a file (repeatable)
+    #[arg(long, value_name = "PROGRAM")]
+    pub with: Vec<String>,
+}
+
+/// What runs a guest's instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Accel {
+    /// KVM if a guest runs under it, else TCG
+    Auto,
+    /// The processor
+    Kvm,
+    /// QEMU's translator
+    Tcg,
+}
+
+impl From<Accel> for AcceleratorChoice {
+    fn from(accel: Accel) -> Self {
+        match accel {
+            Accel::Auto => Self::Auto,
+            Accel::Kvm => Self::Kvm,
+            Accel::Tcg => Self::Tcg,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab guest image                        what is in the cache
+  numalab guest image --build --with perf    so that the next boot with perf builds nothing
+  numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
+  numalab guest image --clean                empty the cache")]
+pub(crate) struct ImageArgs {
+    /// Make the image that a guest with these arguments boots
+    #[arg(long)]
+    pub build: bool,
+    #[command(flatten)]
+    pub contents: ContentArgs,
+    /// Unpack the QEMU of Debian's backports into the cache
+    #[arg(long)]
+    pub fetch_qemu: bool,
+    /// Remove everything from the cache
+    #[arg(long, conflicts_with_all = ["build", "fetch_qemu"])]
+    pub clean: bool,
+    /// Say what would be done; do nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab guest pin --qmp /run/vm.qmp                       each guest node to a host node
+  numalab guest pin --qmp 4444 --vcpus 8 --node-cpus '0-3;16-19'
+  numalab guest pin --qmp localhost:4444 --map '0=4;1=5-6' --dry-run")]
+pub(crate) struct PinArgs {
+    /// QMP of the QEMU: a socket file, HOST:PORT, or a PORT of this machine
+    #[arg(long, value_name = "SOCKET|PORT")]
+    pub qmp: QmpAddress,
+    /// Only its first N cpus
+    #[arg(long, value_name = "N", requires = "node_cpus")]
+    pub vcpus: Option<u32>,
+    /// Host cpus of each node, such as 0-3;16-19: its cpus are dealt to them
+    #[arg(long, value_name = "CPUS;...", value_parser = guest_value::node_cpus, conflicts_with = "map")]
+    pub node_cpus: Option<PinPlan>,
+    /// Host cpus of each of its cpus, such as 0=4;1=5-6
+    #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
+    pub map: Option<PinPlan>,
+    /// Host cpus of its other threads
+    #[arg(long, value_name = "CPUS")]
+    pub helpers: Option<CpuSet>,
+    /// Show where its cpus would go; move nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl BootArgs {
+    /// The host nodes of each guest node; none if they are free.
+    pub fn host_nodes(&self) -> Vec<NodeSet> {
+        self.host_nodes.as_ref().map(|sets| sets.0.clone()).unwrap_or_default()
+    }
+}

@@ -1,0 +1,116 @@
+//! Values of guest commands on the command line.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use numalab_guest::{HostPages, KernelChoice, PinPlan};
+use numalab_topology::{CpuSet, NodeSet};
+
+/// Sets of nodes parted by `;`, one for each guest node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NodeSets(pub Vec<NodeSet>);
+
+impl FromStr for NodeSets {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let sets: Result<Vec<NodeSet>, _> =
+            text.split(';').map(|item| item.trim().parse::<NodeSet>()).collect();
+        match sets {
+            Ok(sets) if sets.iter().all(|set| !set.is_empty()) => Ok(Self(sets)),
+            Ok(_) => Err(format!("`{text}`: an empty list, expected nodes such as 0;1")),
+            Err(error) => Err(format!("`{text}`: {error}, expected nodes such as 0;1")),
+        }
+    }
+}
+
+/// `normal`, `2m`, `1g`, `memfd`.
+pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "normal" => Ok(HostPages::Normal),
+        "2m" => Ok(HostPages::Huge { page_bytes: 2 << 20 }),
+        "1g" => Ok(HostPages::Huge { page_bytes: 1 << 30 }),
+        "memfd" => Ok(HostPages::Shared),
+        _ => Err(format!("`{text}` are no host pages: expected normal, 2m, 1g or memfd")),
+    }
+}
+
+/// `linux`, `backports`, or a file.
+pub(crate) fn kernel(text: &str) -> Result<KernelChoice, String> {
+    let file = PathBuf::from(text);
+    match text {
+        "linux" => Ok(KernelChoice::Distribution),
+        "backports" => Ok(KernelChoice::Backports),
+        _ if file.is_file() => Ok(KernelChoice::File(file)),
+        _ => Err(format!("`{text}` is no kernel: expected linux, backports or an existing file")),
+    }
+}
+
+/// `auto`, `0=4;1=5-6`, or what [`node_cpus`] reads.
+pub(crate) fn pins(text: &str) -> Result<PinPlan, String> {
+    if text == "auto" {
+        return Ok(PinPlan::Automatic);
+    }
+    if !text.contains('=') {
+        return node_cpus(text);
+    }
+    text.split(';').map(pinned).collect::<Result<_, _>>().map(PinPlan::Map)
+}
+
+/// `0-3;4-7`: the host cpus of each node.
+pub(crate) fn node_cpus(text: &str) -> Result<PinPlan, String> {
+    let lists = text.split(';').map(cpus).collect::<Result<_, _>>()?;
+    Ok(PinPlan::NodeLists { vcpus: None, lists })
+}
+
+fn pinned(item: &str) -> Result<(u32, CpuSet), String> {
+    let malformed =
+        || format!("`{item}`: expected a guest cpu and host cpus, such as 0=4 or 1=5-6");
+    let (vcpu, list) = item.split_once('=').ok_or_else(malformed)?;
+    Ok((vcpu.trim().parse().map_err(|_| malformed())?, cpus(list)?))
+}
+
+fn cpus(text: &str) -> Result<CpuSet, String> {
+    match text.trim().parse::<CpuSet>() {
+        Ok(set) if !set.is_empty() => Ok(set),
+        Ok(_) => Err(format!("`{text}`: an empty list, expected host cpus such as 0-3,8")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(text: &str) -> CpuSet {
+        text.parse().expect(text)
+    }
+
+    #[test]
+    fn pins_are_automatic_a_map_or_lists_of_nodes() {
+        assert_eq!(pins("auto"), Ok(PinPlan::Automatic));
+        let map = PinPlan::Map(vec![(0, set("4")), (3, set("5-6,9"))]);
+        assert_eq!(pins("0=4; 3=5-6,9"), Ok(map));
+        let lists = vec![set("0-3"), set("16-19")];
+        assert_eq!(pins("0-3;16-19"), Ok(PinPlan::NodeLists { vcpus: None, lists }));
+    }
+
+    #[test]
+    fn nonsense_is_quoted_with_the_expected_form() {
+        for text in ["", "0=", "x=3", "0=1;2", "0-3;", "a;b"] {
+            let error = pins(text).expect_err(text);
+            assert!(error.contains("expected"), "{text}: {error}");
+        }
+        assert!(pages("4m").expect_err("no such").contains("`4m`"));
+        assert!(kernel("/no/such").expect_err("no such").contains("/no/such"));
+        assert!("0;".parse::<NodeSets>().expect_err("empty").contains("expected"));
+        assert!("x".parse::<NodeSets>().expect_err("no set").contains("expected"));
+    }
+
+    #[test]
+    fn host_nodes_are_given_for_each_guest_node() {
+        let sets: NodeSets = "0;1,3".parse().expect("two sets");
+        let expected = ["0", "1,3"].map(|text| text.parse().expect(text));
+        assert_eq!(sets.0, expected);
+    }
+}

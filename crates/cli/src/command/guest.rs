@@ -1,0 +1,26 @@
+//! `numalab guest`: guests booted, listed, pinned, and the cache they boot from.
+
+mod boot;
+mod image;
+mod list;
+mod pin;
+mod report;
+mod run;
+mod shell;
+
+use std::process::ExitCode;
+
+use crate::args::GuestCommand;
+use crate::failure::Failure;
+
+/// Runs the subcommand; the exit code is that of the guest's command where there is one.
+pub(crate) fn run(command: &GuestCommand) -> Result<ExitCode, Failure> {
+    let done = match command {
+        GuestCommand::Run(args) => return run::run(args),
+        GuestCommand::Shell(args) => return shell::run(args),
+        GuestCommand::List => list::run(),
+        GuestCommand::Image(args) => image::run(args),
+        GuestCommand::Pin(args) => pin::run(args),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}

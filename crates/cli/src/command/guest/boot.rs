@@ -1,0 +1,132 @@
+//! What `run` and `shell` share: from arguments to a guest that can be started.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use numalab_guest::{
+    Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory, Image,
+    Kernel, KernelChoice, Launch, Limits, Pins, Qemu, QemuNeeds,
+};
+use numalab_host::{Root, read_machine};
+use numalab_topology::Machine;
+
+use crate::args::{Accel, BootArgs, ContentArgs};
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::source::describe_guest;
+
+/// The tables which QEMU makes none of unless it is told of nodes. Its MADT is always there.
+const TABLES: [&str; 3] = ["SRAT.bin", "SLIT.bin", "HMAT.bin"];
+
+/// A guest that can be started; everything it boots is in the cache.
+pub(super) fn prepare(
+    args: &BootArgs,
+    command: &[String],
+    timeout: Option<Duration>,
+) -> Result<Launch, Failure> {
+    let guest = guest(args, timeout)?;
+    let cache = Cache::open().map_err(GuestError::from)?;
+    let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(GuestError::from)?;
+    let program = command.first().map(String::as_str);
+    let (kernel, image) = files(&cache, &args.contents, program, args.quiet)?;
+    let accelerator = Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache);
+    let accelerator = accelerator.map_err(GuestError::from)?;
+    if !args.quiet {
+        eprintln!("numalab: accelerator {}: {}", accelerator.kind.name(), accelerator.reason);
+    }
+    let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
+    say_losses(&launch);
+    Ok(launch)
+}
+
+/// Prints the command line that [`prepare`] would lead to; writes and starts nothing, so
+/// files that are still to be made have names in capitals, and KVM is not tried.
+pub(super) fn show(args: &BootArgs, timeout: Option<Duration>) -> Result<(), Failure> {
+    let guest = guest(args, timeout)?;
+    let cache = Cache::open().map_err(GuestError::from)?;
+    let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(GuestError::from)?;
+    let kind = match args.accel {
+        Accel::Kvm => AcceleratorKind::Kvm,
+        Accel::Tcg => AcceleratorKind::Tcg,
+        Accel::Auto => {
+            eprintln!("numalab: --accel auto: KVM is tried when a guest starts; tcg is shown");
+            AcceleratorKind::Tcg
+        }
+    };
+    let accelerator = Accelerator { kind, reason: "shown only".to_owned() };
+    let kernel = match &args.contents.kernel {
+        KernelChoice::File(file) => file.clone(),
+        KernelChoice::Distribution | KernelChoice::Backports => PathBuf::from("KERNEL"),
+    };
+    let files = BootFiles { kernel, initramfs: Some(PathBuf::from("INITRAMFS")) };
+    let launch = Launch::plan(guest, qemu, accelerator, &files)?;
+    say_losses(&launch);
+    output::print(&output::shell_lines(&launch.command_line()))
+}
+
+/// The kernel and the image out of the cache, or made now.
+pub(super) fn files(
+    cache: &Cache,
+    args: &ContentArgs,
+    program: Option<&str>,
+    quiet: bool,
+) -> Result<(Kernel, Image), Failure> {
+    let mut note = |text: &str| {
+        if !quiet {
+            eprintln!("numalab: {text}");
+        }
+    };
+    let init = std::env::current_exe()
+        .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
+    let mut contents = Contents::new(init);
+    for program in args.with.iter().map(String::as_str).chain(program) {
+        contents.need_program(program).map_err(GuestError::from)?;
+    }
+    let kernel = Kernel::ensure(cache, &args.kernel, &mut note).map_err(GuestError::from)?;
+    let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
+    Ok((kernel, image))
+}
+
+fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
+    let described = describe_guest(&args.machine)?;
+    described.findings.iter().for_each(|finding| eprintln!("numalab: {finding}"));
+    let memory = HostMemory {
+        pages: args.pages,
+        nodes: args.host_nodes(),
+        prealloc: args.prealloc,
+        unreserved: false,
+    };
+    let limits = Limits { run: timeout, ..Limits::default() };
+    let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();
+    let pins = pins(args)?;
+    Ok(Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() })
+}
+
+fn pins(args: &BootArgs) -> Result<Option<Pins>, Failure> {
+    let Some(plan) = &args.pin else { return Ok(None) };
+    let (plan, helpers) = (plan.clone(), args.pin_helpers.clone());
+    Ok(Some(Pins { plan, helpers, host: host()? }))
+}
+
+/// This machine, which automatic pinning looks at.
+pub(super) fn host() -> Result<Machine, Failure> {
+    let reading = read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
+    Ok(reading.machine)
+}
+
+fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let files = TABLES.map(|name| directory.join(name));
+    let files: Vec<PathBuf> = files.into_iter().filter(|file| file.is_file()).collect();
+    if files.first().is_some_and(|first| first.ends_with(TABLES[0])) {
+        return Ok(files);
+    }
+    let directory = directory.display();
+    Err(Failure::bad_input(format!(
+        "--tables {directory}: no SRAT.bin there, expected what `numalab acpi build -o {directory}` \
+         writes"
+    )))
+}
+
+fn say_losses(launch: &Launch) {
+    launch.losses().iter().for_each(|loss| eprintln!("numalab: {loss}"));
+}

@@ -1,0 +1,71 @@
+//! `numalab guest image`.
+
+use numalab_formats::size::format_rounded;
+use numalab_guest::{Cache, CacheEntry, EntryKind, GuestError, Qemu};
+
+use super::boot;
+use crate::args::ImageArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// Fills, empties or shows the cache.
+pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
+    let cache = Cache::open().map_err(GuestError::from)?;
+    if args.dry_run {
+        return output::print(&intention(args, &cache)?);
+    }
+    if args.clean {
+        cache.clear().map_err(GuestError::from)?;
+    }
+    if args.fetch_qemu {
+        let mut note = |text: &str| eprintln!("numalab: {text}");
+        let qemu = Qemu::fetch_backports(&cache, &mut note).map_err(GuestError::from)?;
+        output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
+    }
+    if args.build {
+        let (kernel, image) = boot::files(&cache, &args.contents, None, false)?;
+        let made = if image.cached { "was there" } else { "made" };
+        let release = kernel.release;
+        return output::print(&format!("image {}: {made}, for Linux {release}\n", image.hash));
+    }
+    if args.fetch_qemu {
+        return Ok(());
+    }
+    output::print(&listing(&cache)?)
+}
+
+/// What the arguments lead to, in words.
+fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
+    let root = cache.root().display();
+    let mut text = String::new();
+    if args.clean {
+        text.push_str(&format!("would empty {root}:\n{}", listing(cache)?));
+    }
+    if args.fetch_qemu {
+        text.push_str(&format!("would unpack the QEMU of Debian's backports into {root}\n"));
+    }
+    if args.build {
+        text.push_str(&format!("would make an image in {root}, if it is not there\n"));
+    }
+    Ok(text)
+}
+
+/// The entries, and what they take together.
+fn listing(cache: &Cache) -> Result<String, Failure> {
+    let entries = cache.entries().map_err(GuestError::from)?;
+    let mut text: String = entries.iter().map(line).collect();
+    let total = cache.size_bytes().map_err(GuestError::from)?;
+    text.push_str(&format!("{} in {}\n", format_rounded(total), cache.root().display()));
+    Ok(text)
+}
+
+fn line(entry: &CacheEntry) -> String {
+    let kind = match entry.kind {
+        EntryKind::Kernel => "kernel",
+        EntryKind::Image => "image",
+        EntryKind::Package => "package",
+        EntryKind::Qemu => "qemu",
+        EntryKind::Probe => "probe",
+    };
+    format!("{kind:<8} {:>9}  {}\n", format_rounded(entry.size_bytes), entry.name)
+}

@@ -1,0 +1,31 @@
+//! `numalab guest list`.
+
+use numalab_formats::size::format_rounded;
+use numalab_guest::{GuestError, RunningGuest, Runtime};
+
+use crate::failure::Failure;
+use crate::output;
+
+/// Prints the guests that run now.
+pub(super) fn run() -> Result<(), Failure> {
+    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let guests = runtime.guests().map_err(GuestError::from)?;
+    if guests.is_empty() {
+        return output::print("no guest runs\n");
+    }
+    output::print(&guests.iter().map(lines).collect::<String>())
+}
+
+/// A line on the guest, and where to reach it.
+fn lines(guest: &RunningGuest) -> String {
+    let record = &guest.record;
+    let qemu = guest.qemu.map_or("QEMU not started yet".to_owned(), |id| format!("QEMU {id}"));
+    format!(
+        "{qemu}: {} nodes, {} cpus, {}: {}\n  numalab guest pin --qmp {}/control.sock\n",
+        record.nodes,
+        record.cpus,
+        format_rounded(record.memory_bytes),
+        record.command.join(" "),
+        guest.directory.display()
+    )
+}

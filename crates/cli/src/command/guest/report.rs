@@ -1,0 +1,56 @@
+//! What is said when a guest has ended, and of pinned threads.
+
+use std::process::ExitCode;
+
+use numalab_formats::size::format_rounded;
+use numalab_guest::qmp::MemoryProof;
+use numalab_guest::{Outcome, PinReport};
+
+/// Says what the guest could not do and where it was, and gives its command's exit code.
+pub(super) fn conclude(outcome: &Outcome, quiet: bool) -> ExitCode {
+    outcome.complaints.iter().for_each(|complaint| eprintln!("numalab: guest: {complaint}"));
+    if !quiet {
+        if let Some(pins) = &outcome.pins {
+            eprint!("{}", pin_lines(pins));
+        }
+        for proof in outcome.memory.iter().flatten() {
+            eprintln!("{}", memory_line(proof));
+        }
+    }
+    ExitCode::from(outcome.exit.code())
+}
+
+/// Each thread with its cpus, as read back.
+pub(super) fn pin_lines(report: &PinReport) -> String {
+    let mut text = String::new();
+    for pinned in &report.vcpus {
+        let node = pinned.vcpu.node.map(|node| format!(" of node {node}")).unwrap_or_default();
+        let last = pinned.runs_on.map(|cpu| format!(", last on {cpu}")).unwrap_or_default();
+        let (index, thread) = (pinned.vcpu.index, pinned.vcpu.thread);
+        text.push_str(&format!(
+            "vcpu {index}{node}: thread {thread} on cpus {}{last}\n",
+            pinned.affinity
+        ));
+    }
+    for helper in &report.helpers {
+        text.push_str(&format!(
+            "{}: thread {} on cpus {}\n",
+            helper.name, helper.thread, helper.affinity
+        ));
+    }
+    text
+}
+
+fn memory_line(proof: &MemoryProof) -> String {
+    let by_node = proof.bytes_by_node.iter();
+    let present: Vec<String> =
+        by_node.map(|(node, bytes)| format!("{} on node {node}", format_rounded(*bytes))).collect();
+    let present =
+        if present.is_empty() { "nothing touched".to_owned() } else { present.join(", ") };
+    format!(
+        "memory {} of {}: {present} ({})",
+        proof.block.name,
+        format_rounded(proof.block.size_bytes),
+        proof.policies.join(", ")
+    )
+}

@@ -1,0 +1,48 @@
+//! `numalab guest run`.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use numalab_guest::{GuestError, Job, Runtime, Stream, Task};
+use numalab_host::Interrupt;
+
+use super::{boot, report};
+use crate::args::RunArgs;
+use crate::failure::Failure;
+
+/// Boots the guest and runs the command in it.
+pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    if args.guest.dry_run {
+        return boot::show(&args.guest, args.timeout).map(|()| ExitCode::SUCCESS);
+    }
+    let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;
+    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut job = Job::new(args.command.iter().cloned());
+    job.collect = args.collect.clone();
+    let task = Task { job, results: args.output.clone(), ..Task::default() };
+    let unread = Cell::new(false);
+    let mut sink = |stream: Stream, bytes: &[u8]| {
+        if pass_on(stream, bytes).is_err() {
+            unread.set(true);
+        }
+    };
+    let asked = || interrupt.requested() || unread.get();
+    match launch.run(&runtime, &task, &mut sink, &asked) {
+        // Whoever read the output has what they wanted.
+        Err(GuestError::Stopped) if unread.get() => Ok(ExitCode::SUCCESS),
+        outcome => Ok(report::conclude(&outcome?, args.guest.quiet)),
+    }
+}
+
+fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        Stream::Out => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        }
+        Stream::Err => io::stderr().lock().write_all(bytes),
+    }
+}

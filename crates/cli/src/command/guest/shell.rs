@@ -1,0 +1,23 @@
+//! `numalab guest shell`.
+
+use std::process::ExitCode;
+
+use numalab_guest::{GuestError, Job, Runtime, Task};
+use numalab_host::Interrupt;
+
+use super::{boot, report};
+use crate::args::ShellArgs;
+use crate::failure::Failure;
+
+/// Boots the guest and joins this terminal to its shell.
+pub(super) fn run(args: &ShellArgs) -> Result<ExitCode, Failure> {
+    if args.guest.dry_run {
+        return boot::show(&args.guest, None).map(|()| ExitCode::SUCCESS);
+    }
+    let launch = boot::prepare(&args.guest, &args.command, None)?;
+    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let task = Task { job: Job::new(args.command.iter().cloned()), ..Task::default() };
+    let outcome = launch.shell(&runtime, &task, &|| interrupt.requested())?;
+    Ok(report::conclude(&outcome, args.guest.quiet))
+}
