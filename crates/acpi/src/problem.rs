@@ -4,7 +4,6 @@ mod grading;
 mod window;
 
 use thiserror::Error;
-
 pub use window::WindowProblem;
 
 use crate::header::Signature;
