@@ -50,22 +50,12 @@ fn big_srat() -> Vec<u8> {
         let domain = x2apic_id / 100;
         if x2apic_id.is_multiple_of(100) {
             let (base, flags) = (u64::from(domain) << 34, MemoryFlags::ENABLED);
-            let range = MemoryAffinity {
-                domain,
-                base,
-                length_bytes: 1 << 34,
-                flags,
-                ..Default::default()
-            };
+            let range =
+                MemoryAffinity { domain, base, length_bytes: 1 << 34, flags, ..Default::default() };
             builder.push(&Entry::Memory(range));
         }
         let flags = AffinityFlags::ENABLED;
-        let cpu = LocalX2apicAffinity {
-            domain,
-            x2apic_id,
-            flags,
-            ..Default::default()
-        };
+        let cpu = LocalX2apicAffinity { domain, x2apic_id, flags, ..Default::default() };
         builder.push(&Entry::LocalX2apic(cpu));
     }
     builder.finish().expect("fits").to_vec()
@@ -92,21 +82,15 @@ fn main() {
     let srat = big_srat();
     let hmat = big_hmat();
     let mut slit = vec![0; slit::size_bytes(1024).expect("small")];
-    let cells: Vec<u8> = (0..1024 * 1024)
-        .map(|cell| if cell / 1024 == cell % 1024 { 10 } else { 20 })
-        .collect();
+    let cells: Vec<u8> =
+        (0..1024 * 1024).map(|cell| if cell / 1024 == cell % 1024 { 10 } else { 20 }).collect();
     slit::build(&mut slit, Header::new(Signature::SLIT, 1), 1024, &cells).expect("fits");
 
     println!("| reading | bytes | median µs | 5 % to 95 % | GB/s |\n|---|---|---|---|---|");
-    row("checksum of a 10,000-cpu SRAT", srat.len(), || {
-        checksum(&srat).into()
-    });
+    row("checksum of a 10,000-cpu SRAT", srat.len(), || checksum(&srat).into());
     row("all entries of a 10,000-cpu SRAT", srat.len(), || {
         let table = Srat::read(&srat).expect("a SRAT");
-        table
-            .entries()
-            .map(|at| u64::from(at.entry.enabled_domain().unwrap_or(0)))
-            .sum()
+        table.entries().map(|at| u64::from(at.entry.enabled_domain().unwrap_or(0))).sum()
     });
     row("processors, memory and domains of it", srat.len(), || {
         let table = Srat::read(&srat).expect("a SRAT");
@@ -118,19 +102,13 @@ fn main() {
         let Ok(AnyTable::Slit(table)) = AnyTable::read(&slit) else {
             return 0;
         };
-        table
-            .rows()
-            .flatten()
-            .map(|distance| u64::from(*distance))
-            .sum()
+        table.rows().flatten().map(|distance| u64::from(*distance)).sum()
     });
     row("cells of a 256-domain HMAT", hmat.len(), || {
         let table = Hmat::read(&hmat).expect("a HMAT");
         let cells = table.localities().flat_map(|at| {
             let entry = at.entry;
-            at.entry
-                .cells()
-                .map(move |cell| table.reading(&entry, cell.2))
+            at.entry.cells().map(move |cell| table.reading(&entry, cell.2))
         });
         cells.filter_map(hmat::Reading::value).sum()
     });

@@ -44,10 +44,7 @@ impl<'a> Dump<'a> {
     /// Starts at the beginning of a text, which need not be UTF-8.
     #[must_use]
     pub fn new(text: &'a [u8]) -> Self {
-        Self {
-            rest: text,
-            line: 1,
-        }
+        Self { rest: text, line: 1 }
     }
 
     fn take_line(&mut self) -> Option<&'a [u8]> {
@@ -76,11 +73,7 @@ impl<'a> Iterator for Dump<'a> {
             length = rows.len().saturating_sub(rest.len());
             self.take_line();
         }
-        Some(DumpedTable {
-            name,
-            rows: rows.get(..length).unwrap_or_default(),
-            line,
-        })
+        Some(DumpedTable { name, rows: rows.get(..length).unwrap_or_default(), line })
     }
 }
 
@@ -115,9 +108,7 @@ impl<'a> DumpedTable<'a> {
             }
         })?;
         let have = buffer.len();
-        buffer
-            .get(..needed)
-            .ok_or(DumpError::BufferTooSmall { needed, have })
+        buffer.get(..needed).ok_or(DumpError::BufferTooSmall { needed, have })
     }
 
     fn bytes_of_rows(&self, mut put: impl FnMut(usize, u8)) -> Result<usize, DumpError> {
@@ -126,11 +117,7 @@ impl<'a> DumpedTable<'a> {
             let malformed = DumpError::RowMalformed { line };
             let (found, bytes) = split_row(row).ok_or(malformed)?;
             if found != length {
-                return Err(DumpError::RowMissing {
-                    line,
-                    found,
-                    expected: length,
-                });
+                return Err(DumpError::RowMissing { line, found, expected: length });
             }
             for byte in row_bytes(bytes) {
                 put(length, byte);
@@ -151,10 +138,7 @@ fn split_line(text: &[u8]) -> Option<(&[u8], &[u8])> {
     if text.is_empty() {
         return None;
     }
-    let end = text
-        .iter()
-        .position(|byte| *byte == b'\n')
-        .unwrap_or(text.len());
+    let end = text.iter().position(|byte| *byte == b'\n').unwrap_or(text.len());
     let (line, rest) = text.split_at_checked(end)?;
     let rest = rest.strip_prefix(b"\n").unwrap_or(rest);
     Some((line.strip_suffix(b"\r").unwrap_or(line), rest))
@@ -190,7 +174,5 @@ fn row_bytes(text: &[u8]) -> impl Iterator<Item = u8> {
 }
 
 fn hex_digit(digit: u8) -> Option<u8> {
-    char::from(digit)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
+    char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }

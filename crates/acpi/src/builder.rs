@@ -58,11 +58,7 @@ pub struct Writer<'b> {
 
 impl<'b> Writer<'b> {
     pub(crate) fn new(buffer: &'b mut [u8]) -> Self {
-        Self {
-            buffer,
-            used: 0,
-            error: None,
-        }
+        Self { buffer, used: 0, error: None }
     }
 
     pub(crate) fn bytes(&mut self, bytes: &[u8]) {
@@ -81,11 +77,7 @@ impl<'b> Writer<'b> {
     pub(crate) fn head(&mut self, head: EntryHead, kind: u16, body: usize) {
         let length = head.size().saturating_add(body);
         let Ok(length) = u32::try_from(length) else {
-            return self.refuse(BuildError::EntryTooLong {
-                kind,
-                length,
-                maximum: u32::MAX,
-            });
+            return self.refuse(BuildError::EntryTooLong { kind, length, maximum: u32::MAX });
         };
         let [kind_low, kind_high] = kind.to_le_bytes();
         let [l0, l1, l2, l3] = length.to_le_bytes();
@@ -97,22 +89,14 @@ impl<'b> Writer<'b> {
         let maximum = head.max_length();
         if length > maximum {
             let length = usize::try_from(length).unwrap_or(usize::MAX);
-            self.refuse(BuildError::EntryTooLong {
-                kind,
-                length,
-                maximum,
-            });
+            self.refuse(BuildError::EntryTooLong { kind, length, maximum });
         }
     }
 
     /// A count field for `items`; refuses what it cannot hold.
     pub(crate) fn count<T: TryFrom<usize> + Default>(&mut self, items: usize) -> T {
         T::try_from(items).unwrap_or_else(|_| {
-            let expected = if size_of::<T>() == 2 {
-                usize::from(u16::MAX)
-            } else {
-                usize::MAX
-            };
+            let expected = if size_of::<T>() == 2 { usize::from(u16::MAX) } else { usize::MAX };
             self.refuse(BuildError::ListLength { items, expected });
             T::default()
         })
@@ -133,9 +117,7 @@ impl<'b> Writer<'b> {
         let length =
             u32::try_from(needed).map_err(|_| BuildError::TableTooLong { length: needed })?;
         let buffer: &'b mut [u8] = self.buffer;
-        let table = buffer
-            .get_mut(..needed)
-            .ok_or(BuildError::BufferTooSmall { needed, have })?;
+        let table = buffer.get_mut(..needed).ok_or(BuildError::BufferTooSmall { needed, have })?;
         if let Some(field) = table.get_mut(4..8) {
             field.copy_from_slice(&length.to_le_bytes());
         }
@@ -185,16 +167,9 @@ impl<'b, F: Format> Builder<'b, F> {
     #[must_use]
     pub fn new(buffer: &'b mut [u8], header: Header, fixed: F::Fixed) -> Self {
         let mut writer = Writer::new(buffer);
-        Header {
-            signature: F::SIGNATURE,
-            ..header
-        }
-        .write(&mut writer);
+        Header { signature: F::SIGNATURE, ..header }.write(&mut writer);
         fixed.write(&mut writer);
-        Self {
-            writer,
-            format: core::marker::PhantomData,
-        }
+        Self { writer, format: core::marker::PhantomData }
     }
 
     /// Appends an entry.

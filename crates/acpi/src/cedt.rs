@@ -41,19 +41,17 @@ impl Format for Layout {
 impl<'a> Table<'a, Layout> {
     /// All host bridges.
     pub fn host_bridges(&self) -> impl Iterator<Item = Located<HostBridge>> + use<'a> {
-        self.entries()
-            .filter_map(|Located { offset, entry }| match entry {
-                Entry::HostBridge(entry) => Some(Located { offset, entry }),
-                _ => None,
-            })
+        self.entries().filter_map(|Located { offset, entry }| match entry {
+            Entry::HostBridge(entry) => Some(Located { offset, entry }),
+            _ => None,
+        })
     }
 
     /// All fixed memory windows.
     pub fn windows(&self) -> impl Iterator<Item = Located<FixedMemoryWindow<'a>>> + use<'a> {
-        self.entries()
-            .filter_map(|Located { offset, entry }| match entry {
-                Entry::Window(entry) => Some(Located { offset, entry }),
-                _ => None,
-            })
+        self.entries().filter_map(|Located { offset, entry }| match entry {
+            Entry::Window(entry) => Some(Located { offset, entry }),
+            _ => None,
+        })
     }
 }

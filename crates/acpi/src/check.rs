@@ -83,8 +83,7 @@ impl Tables<'_> {
             table.map_or(0, |table| table.walk().count())
         }
         let srat = entries(self.srat.as_ref());
-        srat.max(entries(self.madt.as_ref()))
-            .max(entries(self.cedt.as_ref()))
+        srat.max(entries(self.madt.as_ref())).max(entries(self.cedt.as_ref()))
     }
 }
 

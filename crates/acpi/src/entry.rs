@@ -74,9 +74,7 @@ impl fmt::Debug for RawEntry<'_> {
 impl fmt::Display for RawEntry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "type {:#04x}, {} bytes:", self.kind, self.bytes.len())?;
-        self.bytes
-            .iter()
-            .try_for_each(|byte| write!(f, " {byte:02x}"))
+        self.bytes.iter().try_for_each(|byte| write!(f, " {byte:02x}"))
     }
 }
 
@@ -110,30 +108,17 @@ impl<'a> Walk<'a> {
         // Real firmware leaves a blank entry, or a blank tail (Dell Precision Tower 5810).
         let zeros = self.rest.iter().take_while(|byte| **byte == 0).count();
         if zeros == remaining || zeros >= Self::BLANK_ENTRY {
-            return Some(Problem::ZeroFill {
-                zeros,
-                unread: remaining,
-            });
+            return Some(Problem::ZeroFill { zeros, unread: remaining });
         }
         let Some((kind, length)) = self.head.read(self.rest) else {
             return Some(Problem::TrailingBytes { bytes: remaining });
         };
         let minimum = self.head.size();
-        Some(
-            if usize::try_from(length).is_ok_and(|length| length < minimum) {
-                Problem::EntryLengthInvalid {
-                    kind,
-                    length,
-                    minimum,
-                }
-            } else {
-                Problem::EntryOverruns {
-                    kind,
-                    length,
-                    remaining,
-                }
-            },
-        )
+        Some(if usize::try_from(length).is_ok_and(|length| length < minimum) {
+            Problem::EntryLengthInvalid { kind, length, minimum }
+        } else {
+            Problem::EntryOverruns { kind, length, remaining }
+        })
     }
 
     fn split(&self) -> Option<(u16, &'a [u8], &'a [u8])> {

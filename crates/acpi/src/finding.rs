@@ -53,14 +53,7 @@ impl Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} at {:#06x}: {} [{}]",
-            self.table,
-            self.offset,
-            self.problem,
-            self.code()
-        )
+        write!(f, "{} at {:#06x}: {} [{}]", self.table, self.offset, self.problem, self.code())
     }
 }
 

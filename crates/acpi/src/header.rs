@@ -115,8 +115,5 @@ impl fmt::Display for Header {
 /// Zero for a whole table whose checksum is right (ACPI 6.5 §5.2.6).
 #[must_use]
 pub fn checksum(bytes: &[u8]) -> u8 {
-    bytes
-        .iter()
-        .fold(0_u8, |sum, byte| sum.wrapping_add(*byte))
-        .wrapping_neg()
+    bytes.iter().fold(0_u8, |sum, byte| sum.wrapping_add(*byte)).wrapping_neg()
 }

@@ -52,40 +52,33 @@ impl Format for Layout {
 impl<'a> Table<'a, Layout> {
     /// All matrices of latencies or bandwidths.
     pub fn localities(&self) -> impl Iterator<Item = Located<Locality<'a>>> + use<'a> {
-        self.entries()
-            .filter_map(|Located { offset, entry }| match entry {
-                Entry::Locality(entry) => Some(Located { offset, entry }),
-                _ => None,
-            })
+        self.entries().filter_map(|Located { offset, entry }| match entry {
+            Entry::Locality(entry) => Some(Located { offset, entry }),
+            _ => None,
+        })
     }
 
     /// All memory-side caches.
     pub fn caches(&self) -> impl Iterator<Item = Located<Cache<'a>>> + use<'a> {
-        self.entries()
-            .filter_map(|Located { offset, entry }| match entry {
-                Entry::Cache(entry) => Some(Located { offset, entry }),
-                _ => None,
-            })
+        self.entries().filter_map(|Located { offset, entry }| match entry {
+            Entry::Cache(entry) => Some(Located { offset, entry }),
+            _ => None,
+        })
     }
 
     /// All links of a memory domain to the initiator next to it.
     pub fn attributes(&self) -> impl Iterator<Item = Located<ProximityAttributes>> + use<'a> {
-        self.entries()
-            .filter_map(|Located { offset, entry }| match entry {
-                Entry::Proximity(entry) => Some(Located { offset, entry }),
-                _ => None,
-            })
+        self.entries().filter_map(|Located { offset, entry }| match entry {
+            Entry::Proximity(entry) => Some(Located { offset, entry }),
+            _ => None,
+        })
     }
 
     /// Latency in picoseconds from an initiator's domain to the memory of a target's, caches left
     /// out; `None` if no matrix has it.
     #[must_use]
     pub fn latency_ps(&self, initiator: u32, target: u32, access: Access) -> Option<Reading> {
-        self.memory_reading(
-            initiator,
-            target,
-            [access.latency(), DataType::AccessLatency],
-        )
+        self.memory_reading(initiator, target, [access.latency(), DataType::AccessLatency])
     }
 
     /// Bandwidth in MB/s between an initiator's domain and the memory of a target's, caches left
@@ -97,22 +90,13 @@ impl<'a> Table<'a, Layout> {
         target: u32,
         access: Access,
     ) -> Option<Reading> {
-        self.memory_reading(
-            initiator,
-            target,
-            [access.bandwidth(), DataType::AccessBandwidth],
-        )
+        self.memory_reading(initiator, target, [access.bandwidth(), DataType::AccessBandwidth])
     }
 
     /// A matrix cell in picoseconds or MB/s, as the table's revision means it.
     #[must_use]
     pub fn reading(&self, locality: &Locality<'_>, value: u16) -> Reading {
-        Reading::new(
-            self.header().revision,
-            locality.data_type,
-            locality.base_unit,
-            value,
-        )
+        Reading::new(self.header().revision, locality.data_type, locality.base_unit, value)
     }
 
     /// The reading of the first of `data_types` that a matrix of plain memory holds.

@@ -41,7 +41,7 @@ pub use header::{Header, Signature, checksum};
 pub use hmat::Hmat;
 pub use list::{List, Scalar};
 pub use madt::Madt;
-pub use problem::Problem;
+pub use problem::{Problem, WindowProblem};
 pub use record::Record;
 pub use slit::Slit;
 pub use srat::Srat;

@@ -49,9 +49,7 @@ impl<'a, T: Scalar> List<'a, T> {
             Self::Bytes(bytes) => (bytes, &[]),
             Self::Values(values) => (&[], values),
         };
-        let read = bytes
-            .chunks_exact(T::SIZE)
-            .filter_map(|mut chunk| T::read(&mut chunk));
+        let read = bytes.chunks_exact(T::SIZE).filter_map(|mut chunk| T::read(&mut chunk));
         read.chain(values.iter().copied())
     }
 

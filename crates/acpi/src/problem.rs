@@ -1,8 +1,10 @@
 //! Everything that can be wrong with a table, with the facts.
 
 mod grading;
+mod window;
 
 use thiserror::Error;
+pub use window::WindowProblem;
 
 use crate::header::Signature;
 use crate::srat::ProcessorId;
@@ -358,30 +360,9 @@ pub enum Problem {
         /// Entry base unit.
         base_unit: u64,
     },
-    /// A window that is not aligned as CXL asks.
-    #[error("{field} {value:#x} is not a multiple of {alignment:#x}")]
-    WindowUnaligned {
-        /// The specification's name of the field.
-        field: &'static str,
-        /// What it holds.
-        value: u64,
-        /// What it should be a multiple of.
-        alignment: u64,
-    },
-    /// Two CXL windows over the same addresses.
-    #[error("window at {base:#x} overlaps that at {other:#06x}")]
-    WindowsOverlap {
-        /// First address.
-        base: u64,
-        /// Offset of the other entry.
-        other: usize,
-    },
-    /// A window that is interleaved over a host bridge which no CHBS describes.
-    #[error("interleave target {uid:#x} has no CXL host bridge entry")]
-    TargetUnknown {
-        /// Of the host bridge.
-        uid: u32,
-    },
+    /// A window for CXL memory.
+    #[error(transparent)]
+    Window(#[from] WindowProblem),
     /// A domain of the SRAT that the SLIT has no row for.
     #[error("domain {domain} has no row in the SLIT, which has {localities}")]
     DomainWithoutSlitRow {

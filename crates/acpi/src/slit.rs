@@ -38,33 +38,19 @@ impl<'a> Slit<'a> {
         let refuse = |problem| refusal(Signature::SLIT, Header::SIZE, problem);
         let length = bytes.len();
         let (_, mut rest) = bytes.split_at_checked(Header::SIZE).unwrap_or_default();
-        let localities = u64::read(&mut rest).ok_or_else(|| {
-            refuse(Problem::TooShort {
-                length,
-                minimum: Self::MATRIX_OFFSET,
-            })
-        })?;
+        let localities = u64::read(&mut rest)
+            .ok_or_else(|| refuse(Problem::TooShort { length, minimum: Self::MATRIX_OFFSET }))?;
         if localities == 0 {
             return Err(refuse(Problem::NoLocalities));
         }
         let overrun = || {
             let expected = table_size(localities);
-            refuse(Problem::MatrixOverruns {
-                localities,
-                expected,
-                length,
-            })
+            refuse(Problem::MatrixOverruns { localities, expected, length })
         };
         let rows = usize::try_from(localities).map_err(|_| overrun())?;
         let cells = rows.checked_mul(rows).ok_or_else(overrun)?;
         let matrix = rest.get(..cells).ok_or_else(overrun)?;
-        Ok(Self {
-            header,
-            bytes,
-            localities: rows,
-            matrix,
-            excess,
-        })
+        Ok(Self { header, bytes, localities: rows, matrix, excess })
     }
 
     /// The header.
@@ -123,26 +109,20 @@ impl fmt::Display for Slit<'_> {
                 writeln!(f)?;
             }
             write!(f, "domain {from:>3}:")?;
-            row.iter()
-                .try_for_each(|distance| write!(f, " {distance:>3}"))?;
+            row.iter().try_for_each(|distance| write!(f, " {distance:>3}"))?;
         }
         Ok(())
     }
 }
 
 fn table_size(localities: u64) -> u64 {
-    localities
-        .checked_mul(localities)
-        .and_then(|cells| cells.checked_add(44))
-        .unwrap_or(u64::MAX)
+    localities.checked_mul(localities).and_then(|cells| cells.checked_add(44)).unwrap_or(u64::MAX)
 }
 
 /// Bytes that a table of so many localities takes, or `None` if no table can be so long.
 #[must_use]
 pub fn size_bytes(localities: usize) -> Option<usize> {
-    localities
-        .checked_mul(localities)?
-        .checked_add(Slit::MATRIX_OFFSET)
+    localities.checked_mul(localities)?.checked_add(Slit::MATRIX_OFFSET)
 }
 
 /// Writes a table into `buffer` and gives its bytes; `distances` holds the matrix row by row.
@@ -159,19 +139,10 @@ pub fn build<'b>(
     let mut writer = Writer::new(buffer);
     let expected = localities.saturating_mul(localities);
     if distances.len() != expected {
-        writer.refuse(BuildError::ListLength {
-            items: distances.len(),
-            expected,
-        });
+        writer.refuse(BuildError::ListLength { items: distances.len(), expected });
     }
-    Header {
-        signature: Signature::SLIT,
-        ..header
-    }
-    .write(&mut writer);
-    u64::try_from(localities)
-        .unwrap_or(u64::MAX)
-        .write(&mut writer);
+    Header { signature: Signature::SLIT, ..header }.write(&mut writer);
+    u64::try_from(localities).unwrap_or(u64::MAX).write(&mut writer);
     writer.bytes(distances);
     writer.finish()
 }

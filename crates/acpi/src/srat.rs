@@ -39,10 +39,7 @@ impl Fixed {
     /// The values that the specification asks for.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            table_revision: 1,
-            reserved: 0,
-        }
+        Self { table_revision: 1, reserved: 0 }
     }
 }
 
@@ -154,24 +151,22 @@ impl<'a> Table<'a, Layout> {
     /// All processors, disabled ones too.
     pub fn processors(&self) -> impl Iterator<Item = Processor> + use<'a> {
         let table = *self;
-        self.entries()
-            .filter_map(move |located| table.processor(&located))
+        self.entries().filter_map(move |located| table.processor(&located))
     }
 
     /// All memory ranges, disabled ones too.
     pub fn memory(&self) -> impl Iterator<Item = Memory> + use<'a> {
         let table = *self;
-        self.entries()
-            .filter_map(move |Located { offset, entry }| match entry {
-                Entry::Memory(memory) => Some(Memory {
-                    base: memory.base,
-                    length_bytes: memory.length_bytes,
-                    domain: table.domain(memory.domain),
-                    flags: memory.flags,
-                    offset,
-                }),
-                _ => None,
-            })
+        self.entries().filter_map(move |Located { offset, entry }| match entry {
+            Entry::Memory(memory) => Some(Memory {
+                base: memory.base,
+                length_bytes: memory.length_bytes,
+                domain: table.domain(memory.domain),
+                flags: memory.flags,
+                offset,
+            }),
+            _ => None,
+        })
     }
 
     /// The domain of an enabled entry, and where the entry is; a domain comes as often as entries
@@ -180,49 +175,30 @@ impl<'a> Table<'a, Layout> {
         let table = *self;
         self.entries().filter_map(move |Located { offset, entry }| {
             let domain = entry.enabled_domain()?;
-            Some(Located {
-                offset,
-                entry: table.domain(domain),
-            })
+            Some(Located { offset, entry: table.domain(domain) })
         })
     }
 
     /// A domain as the table's revision means it: in revision 1, its low 8 bits.
     #[must_use]
     pub fn domain(&self, raw: u32) -> u32 {
-        if self.header().revision < 2 {
-            raw & 0xff
-        } else {
-            raw
-        }
+        if self.header().revision < 2 { raw & 0xff } else { raw }
     }
 
     fn processor(&self, located: &Located<Entry<'_>>) -> Option<Processor> {
         let (id, domain, flags, clock_domain) = match located.entry {
-            Entry::LocalApic(cpu) => (
-                ProcessorId::Apic(cpu.apic_id.into()),
-                cpu.domain(),
-                cpu.flags,
-                cpu.clock_domain,
-            ),
-            Entry::LocalX2apic(cpu) => (
-                ProcessorId::Apic(cpu.x2apic_id),
-                cpu.domain,
-                cpu.flags,
-                cpu.clock_domain,
-            ),
-            Entry::Gicc(cpu) => (
-                ProcessorId::Gicc(cpu.processor_uid),
-                cpu.domain,
-                cpu.flags,
-                cpu.clock_domain,
-            ),
-            Entry::Rintc(cpu) => (
-                ProcessorId::Rintc(cpu.processor_uid),
-                cpu.domain,
-                cpu.flags,
-                cpu.clock_domain,
-            ),
+            Entry::LocalApic(cpu) => {
+                (ProcessorId::Apic(cpu.apic_id.into()), cpu.domain(), cpu.flags, cpu.clock_domain)
+            }
+            Entry::LocalX2apic(cpu) => {
+                (ProcessorId::Apic(cpu.x2apic_id), cpu.domain, cpu.flags, cpu.clock_domain)
+            }
+            Entry::Gicc(cpu) => {
+                (ProcessorId::Gicc(cpu.processor_uid), cpu.domain, cpu.flags, cpu.clock_domain)
+            }
+            Entry::Rintc(cpu) => {
+                (ProcessorId::Rintc(cpu.processor_uid), cpu.domain, cpu.flags, cpu.clock_domain)
+            }
             _ => return None,
         };
         Some(Processor {

@@ -73,13 +73,7 @@ impl<'a, F: Format> Table<'a, F> {
         let refuse = || refusal(F::SIGNATURE, 0, short(bytes.len(), Self::ENTRIES_OFFSET));
         let mut rest = bytes.get(Header::SIZE..).ok_or_else(refuse)?;
         let fixed = F::Fixed::read(&mut rest).ok_or_else(refuse)?;
-        Ok(Self {
-            header,
-            fixed,
-            bytes,
-            entries: rest,
-            excess,
-        })
+        Ok(Self { header, fixed, bytes, entries: rest, excess })
     }
 
     /// The header.
@@ -103,10 +97,7 @@ impl<'a, F: Format> Table<'a, F> {
     /// All entries that can be reached, unknown ones raw.
     #[must_use]
     pub fn entries(&self) -> Entries<'a, F> {
-        Entries {
-            walk: self.walk(),
-            format: core::marker::PhantomData,
-        }
+        Entries { walk: self.walk(), format: core::marker::PhantomData }
     }
 
     /// Bytes given past the header's length.
@@ -125,10 +116,7 @@ impl<'a, F: Format> Iterator for Entries<'a, F> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, raw) = self.walk.next()?;
-        Some(Located {
-            offset,
-            entry: F::decode(raw),
-        })
+        Some(Located { offset, entry: F::decode(raw) })
     }
 }
 
@@ -142,31 +130,16 @@ pub(crate) fn read_header(
         .ok_or_else(|| refusal(expected, 0, short(bytes.len(), minimum)))?;
     let found = header.signature;
     if found != expected {
-        return Err(refusal(
-            expected,
-            0,
-            Problem::SignatureMismatch { found, expected },
-        ));
+        return Err(refusal(expected, 0, Problem::SignatureMismatch { found, expected }));
     }
     let length = header.length;
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     if wanted < minimum {
-        return Err(refusal(
-            expected,
-            4,
-            Problem::LengthInvalid { length, minimum },
-        ));
+        return Err(refusal(expected, 4, Problem::LengthInvalid { length, minimum }));
     }
-    let (table, excess) = bytes.split_at_checked(wanted).ok_or_else(|| {
-        refusal(
-            expected,
-            4,
-            Problem::Truncated {
-                length,
-                have: bytes.len(),
-            },
-        )
-    })?;
+    let (table, excess) = bytes
+        .split_at_checked(wanted)
+        .ok_or_else(|| refusal(expected, 4, Problem::Truncated { length, have: bytes.len() }))?;
     Ok((header, table, excess.len()))
 }
 
@@ -175,9 +148,5 @@ fn short(length: usize, minimum: usize) -> Problem {
 }
 
 pub(crate) fn refusal(table: Signature, offset: usize, problem: Problem) -> Finding {
-    Finding {
-        table,
-        offset,
-        problem,
-    }
+    Finding { table, offset, problem }
 }

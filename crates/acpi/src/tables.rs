@@ -36,10 +36,7 @@ impl<'a> AnyTable<'a> {
     /// table of this crate, or the table cannot be read.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Finding> {
         let signature = Signature::read(&mut &*bytes).ok_or_else(|| {
-            let problem = Problem::TooShort {
-                length: bytes.len(),
-                minimum: Header::SIZE,
-            };
+            let problem = Problem::TooShort { length: bytes.len(), minimum: Header::SIZE };
             refusal(Signature(*b"????"), 0, problem)
         })?;
         Ok(match signature {

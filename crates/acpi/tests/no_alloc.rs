@@ -46,20 +46,11 @@ fn build_srat(buffer: &mut [u8]) -> &[u8] {
     let header = Header::new(Signature::SRAT, 3);
     let mut builder = Builder::<srat::Layout>::new(buffer, header, srat::Fixed::new());
     for x2apic_id in 0..1000 {
-        let cpu = LocalX2apicAffinity {
-            x2apic_id,
-            domain: x2apic_id % 8,
-            ..Default::default()
-        };
+        let cpu = LocalX2apicAffinity { x2apic_id, domain: x2apic_id % 8, ..Default::default() };
         let flags = srat::AffinityFlags::ENABLED;
         builder.push(&Entry::LocalX2apic(LocalX2apicAffinity { flags, ..cpu }));
         let (base, flags) = (u64::from(x2apic_id) << 30, srat::MemoryFlags::ENABLED);
-        let range = MemoryAffinity {
-            base,
-            length_bytes: 2 << 30,
-            flags,
-            ..Default::default()
-        };
+        let range = MemoryAffinity { base, length_bytes: 2 << 30, flags, ..Default::default() };
         builder.push(&Entry::Memory(range));
     }
     builder.finish().expect("fits")
@@ -91,14 +82,9 @@ fn nothing_is_allocated() {
     let tables = [
         AnyTable::read(build_srat(&mut first)),
         AnyTable::read(build_hmat(&mut second)),
-        slit::build(
-            &mut third,
-            Header::new(Signature::SLIT, 1),
-            2,
-            &[10, 9, 20, 10],
-        )
-        .map_err(|error| panic!("{error}"))
-        .and_then(AnyTable::read),
+        slit::build(&mut third, Header::new(Signature::SLIT, 1), 2, &[10, 9, 20, 10])
+            .map_err(|error| panic!("{error}"))
+            .and_then(AnyTable::read),
     ];
     let mut all = Tables::default();
     for table in tables.into_iter().flatten() {
@@ -109,12 +95,8 @@ fn nothing_is_allocated() {
         findings += 1;
         printed = printed.and(write!(Nowhere, "{finding}"));
     });
-    let latency = all
-        .hmat
-        .and_then(|hmat| hmat.latency_ps(0, 1, Access::Read));
-    let dumped = Dump::new(TEXT)
-        .next()
-        .map(|table| table.decode(&mut third).map(<[u8]>::len));
+    let latency = all.hmat.and_then(|hmat| hmat.latency_ps(0, 1, Access::Read));
+    let dumped = Dump::new(TEXT).next().map(|table| table.decode(&mut third).map(<[u8]>::len));
     let after = ALLOCATIONS.load(Ordering::Relaxed);
 
     assert_eq!(after - before, 0, "allocations");
@@ -123,9 +105,5 @@ fn nothing_is_allocated() {
     assert_eq!(dumped, Some(Ok(10)));
     assert!(findings > 1000, "{findings} findings");
     drop(Box::new(0_u64));
-    assert_eq!(
-        ALLOCATIONS.load(Ordering::Relaxed) - after,
-        1,
-        "the counter counts"
-    );
+    assert_eq!(ALLOCATIONS.load(Ordering::Relaxed) - after, 1, "the counter counts");
 }

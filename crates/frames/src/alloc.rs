@@ -1,8 +1,8 @@
 //! Handing out: the cpu's cache, then the shared maps pool by pool, then everybody's caches.
 
 use crate::error::AllocError;
-use crate::frames::Frames;
 use crate::fences::Fences;
+use crate::frames::Frames;
 use crate::ids::{BLOCK_FRAMES, CpuIndex, Frame};
 use crate::policy::{Request, Walk};
 use crate::runs::Wanted;
@@ -31,9 +31,11 @@ impl<'m, F: Fences> Frames<'m, F> {
     ///
     /// # Errors
     /// As [`Frames::alloc`].
-    #[inline]
+    #[inline(always)]
     pub fn alloc_frame(&self, cpu: CpuIndex) -> Result<Frame, AllocError> {
-        let Some(slot) = self.slot(cpu) else { return Err(self.unknown_cpu(cpu)) };
+        let Some(slot) = self.slot(cpu) else {
+            return Err(self.unknown_cpu(cpu));
+        };
         if let Some(_busy) = self.enter(slot)
             && let Some(frame) = slot.pop_home(self.heap.rows)
         {
@@ -62,14 +64,19 @@ impl<'m, F: Fences> Frames<'m, F> {
         let attempt = Attempt {
             cpu,
             slot,
-            wanted: Wanted { frames: request.frames, align: request.align.frames() },
+            wanted: Wanted {
+                frames: request.frames,
+                align: request.align.frames(),
+            },
             below: request.below / crate::FRAME_BYTES,
             refills: request.refills(),
             walk: &walk,
         };
         let (pool, frame) = match self.attempt(&attempt) {
             Some(found) => found,
-            None => self.last_resort(&attempt).inspect_err(|_| slot.note_refused())?,
+            None => self
+                .last_resort(&attempt)
+                .inspect_err(|_| slot.note_refused())?,
         };
         let local = pool / self.machine.zone_limits.len() == home.at();
         slot.note_allocated(local, request.frames);
@@ -90,7 +97,9 @@ impl<'m, F: Fences> Frames<'m, F> {
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
         if request.frames != 1 {
-            return Err(AllocError::RunLength { frames: request.frames });
+            return Err(AllocError::RunLength {
+                frames: request.frames,
+            });
         }
         let length = out.len();
         for (done, place) in out.iter_mut().enumerate() {
@@ -132,19 +141,28 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Attempt { slot, wanted, .. } = *attempt;
         let moves = slot.moves();
         let found = match wanted {
-            Wanted { frames: 1, align: 1 } => {
+            Wanted {
+                frames: 1,
+                align: 1,
+            } => {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
                 return self.heap.take_one(pool, moves);
             }
-            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+            Wanted {
+                frames: BLOCK_FRAMES,
+                align: ..=BLOCK_FRAMES,
+            } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
                 self.heap.take_blocks(pool, wanted, moves)
             }
-            Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+            Wanted {
+                frames: ..BLOCK_FRAMES,
+                align: ..=BLOCK_FRAMES,
+            } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }
@@ -155,7 +173,9 @@ impl<'m, F: Fences> Frames<'m, F> {
         found.or_else(|| {
             // A run that may cross the blocks' ends: nearest first holds for it too.
             let crosses = wanted.may_cross_blocks();
-            crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
+            crosses
+                .then(|| self.take_below(attempt, pool, u64::MAX))
+                .flatten()
         })
     }
 
@@ -177,11 +197,14 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn take_below(&self, attempt: &Attempt<'_, 'm>, pool: usize, below: u64) -> Option<u64> {
-        self.heap.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
+        self.heap
+            .take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
     }
 
     fn reach(&self, attempt: &Attempt<'_, 'm>, zone: usize) -> Reach {
-        let start = zone.checked_sub(1).map_or(0, |lower| self.machine.zone_end(lower));
+        let start = zone
+            .checked_sub(1)
+            .map_or(0, |lower| self.machine.zone_end(lower));
         if attempt.below >= self.machine.zone_end(zone) {
             Reach::All
         } else if attempt.below <= start {
@@ -208,13 +231,17 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     #[cold]
     pub(crate) fn unknown_cpu(&self, cpu: CpuIndex) -> AllocError {
-        AllocError::UnknownCpu { cpu, cpus: self.slots.len() }
+        AllocError::UnknownCpu {
+            cpu,
+            cpus: self.slots.len(),
+        }
     }
 
     /// Notes whose frames these are (`checked` builds).
     #[inline(always)]
     fn tag(&self, frame: u64, request: &Request<'_>) {
-        self.tags.hand_out(&self.heap, frame, request.frames, request.owner);
+        self.tags
+            .hand_out(&self.heap, frame, request.frames, request.owner);
     }
 }
 
@@ -222,6 +249,10 @@ impl Attempt<'_, '_> {
     /// The error when nothing is left.
     pub(crate) const fn exhausted(&self, nested: bool) -> AllocError {
         let frames = self.wanted.frames;
-        if nested { AllocError::ExhaustedNested { frames } } else { AllocError::Exhausted { frames } }
+        if nested {
+            AllocError::ExhaustedNested { frames }
+        } else {
+            AllocError::Exhausted { frames }
+        }
     }
 }

@@ -11,7 +11,9 @@ use crate::sync::{Ordering, index};
 impl<'m, F: Fences> Frames<'m, F> {
     /// Fills the empty magazine from the reserved block.
     pub(crate) fn refill_from_reserved(&self, slot: Slot<'m>, pool: usize) -> bool {
-        let Some(block) = slot.block() else { return false };
+        let Some(block) = slot.block() else {
+            return false;
+        };
         if let Some(refill) = self.take_row(block) {
             self.unload(slot);
             slot.load(&refill);
@@ -44,7 +46,9 @@ impl<'m, F: Fences> Frames<'m, F> {
                 return None;
             }
             // Rule 1: bits are there, though another claim's bits may make this look again.
-            let Some(row) = (0..8).find(|&row| heap.row(block, row) != 0) else { continue };
+            let Some(row) = (0..8).find(|&row| heap.row(block, row) != 0) else {
+                continue;
+            };
             let free = u64::from(heap.row(block, row).count_ones());
             let claimed = heap.claim(block, 1, free);
             let mask = heap.take_bits(block, index(row), claimed);
@@ -57,7 +61,12 @@ impl<'m, F: Fences> Frames<'m, F> {
                 let base = word.first_frame() + row * 64;
                 let known = base + u64::from(mask.trailing_zeros());
                 let managed = heap.managed(block, index(row), word, known);
-                return Some(Refill { base, mask, managed, row: block * 8 + index(row) });
+                return Some(Refill {
+                    base,
+                    mask,
+                    managed,
+                    row: block * 8 + index(row),
+                });
             }
         }
     }
@@ -90,9 +99,13 @@ impl<'m, F: Fences> Frames<'m, F> {
     pub(crate) fn empty_whole(&self, slot: Slot<'m>) {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);
-        self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Mover));
+        self.replace_cached(block, |word| {
+            word.with_cached(false).with_token(Token::Mover)
+        });
         let first = self.heap.block(block).first_frame();
-        let Some(region) = self.heap.map.find(first) else { return };
+        let Some(region) = self.heap.map.find(first) else {
+            return;
+        };
         for row in &self.heap.rows[block] {
             row.store(!0, Ordering::Relaxed);
         }
@@ -107,8 +120,9 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let block = slot.whole()?;
         slot.set_whole(None);
-        let word =
-            self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Nobody));
+        let word = self.replace_cached(block, |word| {
+            word.with_cached(false).with_token(Token::Nobody)
+        });
         Some(word.first_frame())
     }
 
@@ -141,7 +155,8 @@ impl<'m, F: Fences> Frames<'m, F> {
             .then(|| slot.pop_run(self.heap.rows, wanted.frames, wanted.align))
             .flatten();
         from_magazine.or_else(|| {
-            self.heap.take_run_of(pool, slot.block()?, wanted, slot.moves())
+            self.heap
+                .take_run_of(pool, slot.block()?, wanted, slot.moves())
         })
     }
 

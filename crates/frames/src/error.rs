@@ -78,7 +78,9 @@ pub enum InitError {
         nodes: usize,
     },
     /// A range that starts below the end of the one before it.
-    #[error("range {index} at {start} overlaps or precedes the one before: expected them ascending")]
+    #[error(
+        "range {index} at {start} overlaps or precedes the one before: expected them ascending"
+    )]
     RangeOrder {
         /// The range.
         index: usize,
@@ -109,7 +111,9 @@ pub enum AllocError {
     },
     /// As `Exhausted`, but the call interrupted another call on its cpu and could not look into
     /// the caches.
-    #[error("no {frames} eligible frames in a row outside the caches, which an interrupted call holds")]
+    #[error(
+        "no {frames} eligible frames in a row outside the caches, which an interrupted call holds"
+    )]
     ExhaustedNested {
         /// Length of the run asked for.
         frames: u64,

@@ -119,7 +119,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Makes every online frame free.
     fn fill(&self) {
         for piece in self.machine.pieces() {
-            let Some(region) = self.heap.map.find(piece.start) else { continue };
+            let Some(region) = self.heap.map.find(piece.start) else {
+                continue;
+            };
             for part in Part::of(region, piece.start, piece.end) {
                 self.fill_block(&piece, region.first_frame(part.block), part);
             }
@@ -151,8 +153,17 @@ impl<'m, F: Fences> Frames<'m, F> {
 
 /// Writes the tables that never change, and empty lists.
 fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Heap<'m> {
-    let lists = Lists { groups: parts.groups, whole: parts.whole, summaries: parts.summaries };
-    let words = lists.groups.iter().flatten().chain(lists.whole).chain(lists.summaries);
+    let lists = Lists {
+        groups: parts.groups,
+        whole: parts.whole,
+        summaries: parts.summaries,
+    };
+    let words = lists
+        .groups
+        .iter()
+        .flatten()
+        .chain(lists.whole)
+        .chain(lists.summaries);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
     let mut pool = Pool::NONE;
     for (number, record) in parts.pools.iter().enumerate() {
@@ -169,5 +180,11 @@ fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> 
         Region::new(piece.start, piece.end, piece.pool, first)
     });
     let map = Map::write(parts.regions, parts.lookup, layout.lookup_shift, regions);
-    Heap { map, rows: parts.rows, blocks: parts.blocks, lists, pools: parts.pools }
+    Heap {
+        map,
+        rows: parts.rows,
+        blocks: parts.blocks,
+        lists,
+        pools: parts.pools,
+    }
 }

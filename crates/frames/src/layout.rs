@@ -1,7 +1,7 @@
 //! How the caller's metadata buffer is divided.
 
-use crate::error::InitError;
 use crate::block::List;
+use crate::error::InitError;
 use crate::ids::BLOCK_FRAMES;
 use crate::machine::Machine;
 use crate::sync::{Word, index};
@@ -96,7 +96,10 @@ impl Layout {
     /// Divides a buffer; what it holds is arbitrary.
     pub(crate) fn divide<'m>(&self, buffer: &'m [Word]) -> Result<Parts<'m>, InitError> {
         if buffer.len() < self.total() {
-            return Err(InitError::Metadata { words: buffer.len(), expected: self.total() });
+            return Err(InitError::Metadata {
+                words: buffer.len(),
+                expected: self.total(),
+            });
         }
         let line_bytes = LINES * size_of::<u64>();
         let misaligned = buffer.as_ptr().addr() % line_bytes / size_of::<u64>();
@@ -106,8 +109,19 @@ impl Layout {
             rest = after;
             part
         });
-        let [control, slots, pools, regions, lookup, rows, blocks, groups, whole, sums, tags] =
-            parts;
+        let [
+            control,
+            slots,
+            pools,
+            regions,
+            lookup,
+            rows,
+            blocks,
+            groups,
+            whole,
+            sums,
+            tags,
+        ] = parts;
         Ok(Parts {
             control,
             slots: &slots.as_chunks().0[..self.cpus],
@@ -126,8 +140,11 @@ impl Layout {
 
 /// Groups of 64 blocks in a pool.
 pub(crate) fn pool_groups(machine: &Machine<'_>, pool: usize) -> usize {
-    let blocks: u64 =
-        machine.pieces().filter(|piece| piece.pool == pool).map(|piece| piece.blocks()).sum();
+    let blocks: u64 = machine
+        .pieces()
+        .filter(|piece| piece.pool == pool)
+        .map(|piece| piece.blocks())
+        .sum();
     index(blocks).div_ceil(64)
 }
 

@@ -53,8 +53,8 @@ pub use ids::{
     NodeMask, Order, ZoneIndex,
 };
 pub use info::{Counters, MemoryInfo};
-pub use physinfo::{NodeInfo, PhysInfo};
 pub use machine::{Machine, MemoryRange, PC_ZONE_LIMITS, RangeState};
+pub use physinfo::{NodeInfo, PhysInfo};
 pub use policy::{Owner, Policy, Request, Yields};
 pub use sync::Word;
 pub use walk::BlockView;

@@ -28,7 +28,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let mine = u64::from(cpu.0) + 1;
         while let Err(holder) =
-            self.frozen.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
+            self.frozen
+                .compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
         {
             if holder == mine {
                 return None;
@@ -48,7 +49,10 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Serves a request from everything that is free, other cpus' caches included.
     #[cold]
-    pub(crate) fn last_resort(&self, attempt: &Attempt<'_, 'm>) -> Result<(usize, u64), AllocError> {
+    pub(crate) fn last_resort(
+        &self,
+        attempt: &Attempt<'_, 'm>,
+    ) -> Result<(usize, u64), AllocError> {
         let _freeze = self.freeze(attempt.cpu).ok_or(attempt.exhausted(true))?;
         self.drain();
         loop {

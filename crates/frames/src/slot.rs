@@ -17,7 +17,8 @@ const MANAGED: usize = 3;
 /// The row's place among all rows.
 const ROW: usize = 4;
 const POOL: usize = 5;
-const HOME: usize = 6;
+/// Whether the magazine's frames are of another pool than the cpu's home pool.
+const AWAY: usize = 6;
 /// Frames of the home pool handed out by the short ways, from the cache.
 const HITS: usize = 7;
 // The second line.
@@ -31,6 +32,7 @@ const TWICE: usize = 14;
 const REFUSED: usize = 15;
 /// The region of the frame that the cpu freed last: a hint.
 const REGION: usize = 16;
+const HOME: usize = 17;
 
 const NO_ROW: u64 = !0;
 const NO_POOL: u64 = !0;
@@ -108,7 +110,7 @@ impl<'m> Slot<'m> {
     /// Takes a frame of the home pool out of the magazine.
     #[inline(always)]
     pub(crate) fn pop_home(self, rows: &[[Word; 8]]) -> Option<u64> {
-        if self.get(POOL) != self.get(HOME) {
+        if self.get(AWAY) != 0 {
             return None;
         }
         let frame = self.pop(rows)?;
@@ -173,7 +175,8 @@ impl<'m> Slot<'m> {
     #[inline(always)]
     fn shared_bits(self, rows: &[[Word; 8]]) -> u64 {
         let row = index(self.get(ROW));
-        rows.get(row / 8).map_or(0, |block| block[row % 8].load(Relaxed))
+        rows.get(row / 8)
+            .map_or(0, |block| block[row % 8].load(Relaxed))
     }
 
     /// Puts frames of the magazine's row back into it.
@@ -182,7 +185,11 @@ impl<'m> Slot<'m> {
         let bits = crate::bits::span(first % 64, first % 64 + frames);
         let mask = self.get(MASK);
         if bits & (mask | self.shared_bits(rows) | !self.get(MANAGED)) != 0 {
-            return Err(if bits & mask == 0 { Push::Elsewhere } else { Push::InMagazine });
+            return Err(if bits & mask == 0 {
+                Push::Elsewhere
+            } else {
+                Push::InMagazine
+            });
         }
         self.set(MASK, mask | bits);
         Ok(())
@@ -213,6 +220,8 @@ impl<'m> Slot<'m> {
     pub(crate) fn set_block(self, block: Option<(usize, usize)>) {
         self.set(BLOCK, block.map_or(0, |(_, block)| block as u64 + 1));
         self.set(POOL, block.map_or(NO_POOL, |(pool, _)| pool as u64));
+        let away = block.is_some_and(|(pool, _)| pool != self.home());
+        self.set(AWAY, u64::from(away));
     }
 
     pub(crate) fn whole(self) -> Option<usize> {

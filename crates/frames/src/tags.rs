@@ -22,7 +22,9 @@ pub(crate) struct Tags<'m> {
 #[cfg(not(feature = "checked"))]
 impl<'m> Tags<'m> {
     pub(crate) const fn new(_words: &'m [Word]) -> Self {
-        Self { none: core::marker::PhantomData }
+        Self {
+            none: core::marker::PhantomData,
+        }
     }
 
     #[inline(always)]
@@ -46,7 +48,8 @@ impl<'m> Tags<'m> {
 
 #[cfg(feature = "checked")]
 impl<'m> Tags<'m> {
-    pub(crate) const fn new(words: &'m [Word]) -> Self {
+    pub(crate) fn new(words: &'m [Word]) -> Self {
+        words.iter().for_each(|tag| tag.store(0, Relaxed));
         Self { words }
     }
 
@@ -67,17 +70,32 @@ impl<'m> Tags<'m> {
         frames: u64,
         owner: Owner,
     ) -> Result<(), FreeError> {
-        let mut left = self.read(heap, first).1;
-        for at in first..first.saturating_add(frames) {
-            let (expected, here) = self.read(heap, at);
-            // No tag: free, or not managed, and the maps say which.
-            if here != 0 && here != left {
-                return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left: at - first });
+        let left = self.read(heap, first).1;
+        // No tag: free, or not managed, and the maps say which.
+        if left != 0 && frames > left {
+            return Err(FreeError::WrongSize {
+                frame: Frame::new(first),
+                frames,
+                left,
+            });
+        }
+        for at in 0..frames.min(left) {
+            let (expected, here) = self.read(heap, first + at);
+            let frame = Frame::new(first + at);
+            if here != 0 && here != left - at {
+                return Err(FreeError::WrongSize {
+                    frame: Frame::new(first),
+                    frames,
+                    left: at,
+                });
             }
             if here != 0 && owner != expected {
-                return Err(FreeError::WrongOwner { frame: Frame::new(at), expected, found: owner });
+                return Err(FreeError::WrongOwner {
+                    frame,
+                    expected,
+                    found: owner,
+                });
             }
-            left = here.saturating_sub(1);
         }
         Ok(())
     }
@@ -98,6 +116,7 @@ impl<'m> Tags<'m> {
 
     fn tag(&self, heap: &Heap<'_>, frame: u64) -> Option<&'m Word> {
         let region = heap.map.find(frame)?;
-        self.words.get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
+        self.words
+            .get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
     }
 }

@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use numalab_frames::{
-    CpuFences, CpuIndex, Frame, FreeError, Frames, Machine, MemoryRange, NodeIndex, Order,
+    CpuFences, CpuIndex, Frame, Frames, FreeError, Machine, MemoryRange, NodeIndex, Order,
     RangeState, Request, Word,
 };
 
@@ -60,7 +60,10 @@ fn both<A: 'static, B>(
 
 fn all_is_free(frames: &Frames<'_>) {
     let info = frames.node_info(NodeIndex(0));
-    assert_eq!((info.allocated(), info.free + info.cached), (0, info.managed));
+    assert_eq!(
+        (info.allocated(), info.free + info.cached),
+        (0, info.managed)
+    );
     assert_eq!(frames.counters(NodeIndex(0)).freed_twice, 0);
 }
 
@@ -106,8 +109,17 @@ fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
 fn two_frees_into_an_empty_block_leave_both_frames_to_be_had() {
     model(|| {
         let frames = machine(2);
-        let (a, b) = (frames.alloc_frame(CPU0).unwrap(), frames.alloc_frame(CPU1).unwrap());
-        both(&frames, move |f| f.free_frame(CPU1, a), |f| f.free_frame(CPU0, b)).0.unwrap();
+        let (a, b) = (
+            frames.alloc_frame(CPU0).unwrap(),
+            frames.alloc_frame(CPU1).unwrap(),
+        );
+        both(
+            &frames,
+            move |f| f.free_frame(CPU1, a),
+            |f| f.free_frame(CPU0, b),
+        )
+        .0
+        .unwrap();
         all_is_free(&frames);
         frames.alloc_frame(CPU0).unwrap();
         frames.alloc_frame(CPU0).unwrap();
@@ -177,10 +189,15 @@ fn one_of_two_frees_of_a_frame_is_refused() {
         let frames = machine(70);
         // The frame is not in the row of any magazine, and its block not reserved.
         let a = frames.alloc(CPU0, &Request::run(70)).unwrap();
-        let (one, two) = both(&frames, move |f| f.free_frame(CPU0, a), |f| f.free_frame(CPU1, a));
+        let (one, two) = both(
+            &frames,
+            move |f| f.free_frame(CPU0, a),
+            |f| f.free_frame(CPU1, a),
+        );
         assert!(matches!(
             (one, two),
-            (Ok(()), Err(FreeError::AlreadyFree { .. })) | (Err(FreeError::AlreadyFree { .. }), Ok(()))
+            (Ok(()), Err(FreeError::AlreadyFree { .. }))
+                | (Err(FreeError::AlreadyFree { .. }), Ok(()))
         ));
     });
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use common::{Bench, Tables, range, ring};
 use numalab_frames::{
-    AllocError, CpuIndex, Frame, FreeError, Frames, MemoryRange, NodeIndex, NodeMask, Order, Owner,
+    AllocError, CpuIndex, Frame, Frames, FreeError, MemoryRange, NodeIndex, NodeMask, Order, Owner,
     Policy, RangeState, Request, Yields, ZoneIndex,
 };
 use proptest::prelude::*;
@@ -55,11 +55,23 @@ struct Ask {
 enum Op {
     Alloc(Ask),
     /// Frees a piece of a run that is held: which run, from where, how much.
-    Free { cpu: u16, pick: prop::sample::Index, from: u64, frames: u64 },
+    Free {
+        cpu: u16,
+        pick: prop::sample::Index,
+        from: u64,
+        frames: u64,
+    },
     /// Frees a frame, held or not.
-    Wild { cpu: u16, frame: u64 },
-    Online { cpu: u16 },
-    Offline { cpu: u16 },
+    Wild {
+        cpu: u16,
+        frame: u64,
+    },
+    Online {
+        cpu: u16,
+    },
+    Offline {
+        cpu: u16,
+    },
     /// Allocates single frames until nothing is left for this policy.
     Exhaust(Ask),
 }
@@ -72,12 +84,38 @@ fn ask() -> impl Strategy<Value = Ask> {
     ];
     let zone = prop::option::weighted(0.3, 0_u8..3);
     let below = prop::option::weighted(0.2, 0_u64..(40 << 20));
-    (0..CPUS, frames, any::<bool>(), 0_u8..6, 0..NODES, 0_u8..8, zone, any::<bool>(), below)
-        .prop_map(|(cpu, frames, own, policy, node, mask, zone, node_yields, below)| {
-            let own_order = frames.is_power_of_two() && own;
-            let align = if own_order { frames.ilog2().to_le_bytes()[0] } else { 0 };
-            Ask { cpu, frames, align, policy, node, mask, zone, node_yields, below }
-        })
+    (
+        0..CPUS,
+        frames,
+        any::<bool>(),
+        0_u8..6,
+        0..NODES,
+        0_u8..8,
+        zone,
+        any::<bool>(),
+        below,
+    )
+        .prop_map(
+            |(cpu, frames, own, policy, node, mask, zone, node_yields, below)| {
+                let own_order = frames.is_power_of_two() && own;
+                let align = if own_order {
+                    frames.ilog2().to_le_bytes()[0]
+                } else {
+                    0
+                };
+                Ask {
+                    cpu,
+                    frames,
+                    align,
+                    policy,
+                    node,
+                    mask,
+                    zone,
+                    node_yields,
+                    below,
+                }
+            },
+        )
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -107,7 +145,14 @@ impl Model {
     fn new() -> Self {
         let bench = Bench::new(tables());
         let frames = bench.frames();
-        Self { tables: tables(), bench, frames, held: BTreeMap::new(), taken: vec![false; 10_000], online: false }
+        Self {
+            tables: tables(),
+            bench,
+            frames,
+            held: BTreeMap::new(),
+            taken: vec![false; 10_000],
+            online: false,
+        }
     }
 
     fn is_held(&self, frame: u64) -> bool {
@@ -126,8 +171,10 @@ impl Model {
         let mut pieces: Vec<(u64, u64)> = Vec::new();
         for r in &self.tables.ranges {
             let online = r.state == RangeState::Online || self.online;
-            let (from, to) =
-                (r.start.number().max(low), (r.start.number() + r.frames).min(limit(zone)));
+            let (from, to) = (
+                r.start.number().max(low),
+                (r.start.number() + r.frames).min(limit(zone)),
+            );
             if r.node.0 != node || !online || from >= to {
                 continue;
             }
@@ -154,9 +201,15 @@ impl Model {
         };
         let zones: Vec<usize> = (0..=ask.zone.map_or(2, usize::from)).rev().collect();
         if ask.node_yields && ask.zone.is_some() {
-            zones.iter().flat_map(|&z| nodes.iter().map(move |&n| (n, z))).collect()
+            zones
+                .iter()
+                .flat_map(|&z| nodes.iter().map(move |&n| (n, z)))
+                .collect()
         } else {
-            nodes.iter().flat_map(|&n| zones.iter().map(move |&z| (n, z))).collect()
+            nodes
+                .iter()
+                .flat_map(|&n| zones.iter().map(move |&z| (n, z)))
+                .collect()
         }
     }
 
@@ -164,27 +217,35 @@ impl Model {
     fn run_in(&self, ask: &Ask, pool: (u16, usize), free: impl Fn(u64) -> bool) -> Option<u64> {
         let align = 1_u64 << ask.align;
         let below = ask.below.map_or(u64::MAX, |bytes| bytes / 4096);
-        self.pieces(pool.0, pool.1).into_iter().find_map(|(from, to)| {
-            let to = to.min(below);
-            let mut length = 0;
-            (from..to).find_map(|frame| {
-                length = if free(frame) { length + 1 } else { 0 };
-                let start = (frame + 1).checked_sub(ask.frames)?;
-                // Within the free run, the first aligned start that leaves room.
-                (length >= ask.frames && start.is_multiple_of(align)).then_some(start)
+        self.pieces(pool.0, pool.1)
+            .into_iter()
+            .find_map(|(from, to)| {
+                let to = to.min(below);
+                let mut length = 0;
+                (from..to).find_map(|frame| {
+                    length = if free(frame) { length + 1 } else { 0 };
+                    let start = (frame + 1).checked_sub(ask.frames)?;
+                    // Within the free run, the first aligned start that leaves room.
+                    (length >= ask.frames && start.is_multiple_of(align)).then_some(start)
+                })
             })
-        })
     }
 
     /// Allocates, and checks the outcome; `nearest` also that nothing nearer would have served.
     fn alloc(&mut self, ask: &Ask, nearest: bool) -> Result<Frame, AllocError> {
-        let mask: NodeMask = (0..NODES).filter(|n| ask.mask >> n & 1 == 1).map(NodeIndex).collect();
+        let mask: NodeMask = (0..NODES)
+            .filter(|n| ask.mask >> n & 1 == 1)
+            .map(NodeIndex)
+            .collect();
         let policy = match ask.policy {
             0 => Policy::Local,
             1 => Policy::Preferred(NodeIndex(ask.node)),
             2 => Policy::Exact(NodeIndex(ask.node)),
             3 => Policy::Bind(&mask),
-            4 => Policy::Interleave { nodes: &mask, weights: &[1, 3, 2] },
+            4 => Policy::Interleave {
+                nodes: &mask,
+                weights: &[1, 3, 2],
+            },
             _ => Policy::Blind,
         };
         let mut request = Request::run(ask.frames)
@@ -192,7 +253,11 @@ impl Model {
             .policy(policy)
             .owner(Owner(7));
         if let Some(zone) = ask.zone {
-            let yields = if ask.node_yields { Yields::Node } else { Yields::Zone };
+            let yields = if ask.node_yields {
+                Yields::Node
+            } else {
+                Yields::Zone
+            };
             request = request.zone(ZoneIndex(zone), yields);
         }
         if let Some(below) = ask.below {
@@ -240,14 +305,19 @@ impl Model {
         assert!(end <= ask.below.map_or(u64::MAX, |bytes| bytes / 4096));
         let walk = self.walk(ask);
         let place = walk.iter().position(|&(node, zone)| {
-            self.pieces(node, zone).iter().any(|&(from, to)| from <= first && end <= to)
+            self.pieces(node, zone)
+                .iter()
+                .any(|&(from, to)| from <= first && end <= to)
         });
         let place = place.unwrap_or_else(|| panic!("frame {first} is not eligible for {ask:?}"));
         if let Some(shared) = shared.filter(|_| ask.policy != 4) {
             for &pool in &walk[..place] {
                 let free = |frame| shared[usize::try_from(frame).unwrap()];
                 let nearer = self.run_in(ask, pool, free);
-                assert_eq!(nearer, None, "{first} given for {ask:?} though {pool:?} is nearer");
+                assert_eq!(
+                    nearer, None,
+                    "{first} given for {ask:?} though {pool:?} is nearer"
+                );
             }
         }
     }
@@ -265,7 +335,8 @@ impl Model {
             self.held.insert(first, from);
         }
         if from + frames < length {
-            self.held.insert(first + from + frames, length - from - frames);
+            self.held
+                .insert(first + from + frames, length - from - frames);
         }
     }
 
@@ -274,9 +345,8 @@ impl Model {
             let (&first, _) = self.held.range(..=frame).next_back().unwrap();
             return self.free(cpu, first, frame - first, 1);
         }
-        let known = |r: &&MemoryRange| {
-            (r.start.number()..r.start.number() + r.frames).contains(&frame)
-        };
+        let known =
+            |r: &&MemoryRange| (r.start.number()..r.start.number() + r.frames).contains(&frame);
         let range = self.tables.ranges.iter().find(known);
         let error = self
             .frames
@@ -303,7 +373,11 @@ impl Model {
             self.frames.offline(cpu, Frame::new(start), length)
         };
         let in_use = (start..start + length).any(|frame| self.is_held(frame));
-        assert_eq!(result.is_ok(), self.online != online && !in_use, "{result:?}");
+        assert_eq!(
+            result.is_ok(),
+            self.online != online && !in_use,
+            "{result:?}"
+        );
         if result.is_ok() {
             self.online = online;
         }
@@ -319,7 +393,11 @@ impl Model {
                 let held = pieces.iter().flat_map(|&(from, to)| from..to);
                 let held = held.filter(|&frame| self.is_held(frame)).count() as u64;
                 let info = self.frames.zone_info(NodeIndex(node), ZoneIndex(zone));
-                assert_eq!((info.managed, info.allocated()), (managed, held), "{info:?}");
+                assert_eq!(
+                    (info.managed, info.allocated()),
+                    (managed, held),
+                    "{info:?}"
+                );
                 let by_order = info.blocks.iter().zip(0..).map(|(n, order)| n << order);
                 assert_eq!(by_order.sum::<u64>(), info.free);
                 sum = (sum.0 + managed, sum.1 + held);
@@ -339,7 +417,12 @@ impl Model {
     fn apply(&mut self, op: &Op) {
         match op {
             Op::Alloc(ask) => drop(self.alloc(ask, true)),
-            Op::Free { cpu, pick, from, frames } => {
+            Op::Free {
+                cpu,
+                pick,
+                from,
+                frames,
+            } => {
                 if !self.held.is_empty() {
                     let first = *self.held.keys().nth(pick.index(self.held.len())).unwrap();
                     self.free(*cpu, first, *from, *frames);

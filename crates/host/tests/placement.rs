@@ -7,10 +7,28 @@ use numalab_host::{
     AffinityError, ErrorClass, Mapping, MappingError, Pages, ProofError, ProofMethod, Root,
     bound_and_touched, current_affinity, current_place, pin, prove, prove_span, read_machine,
 };
-use numalab_topology::{CpuId, NodeId};
+use numalab_topology::{CpuId, NodeId, NodeSet};
 
 /// Huge page pools and free memory are the machine's: such tests take turns.
 static MACHINE: Mutex<()> = Mutex::new(());
+
+/// The node that this thread runs on if it has memory, else one that has.
+fn node_with_memory() -> NodeId {
+    let nodes = nodes_with_memory();
+    let here = current_place().node;
+    if nodes.contains(here) {
+        here
+    } else {
+        nodes.first().unwrap()
+    }
+}
+
+/// The nodes with memory which this process may use.
+fn nodes_with_memory() -> NodeSet {
+    let machine = read_machine(&Root::live()).unwrap().machine;
+    let allowed = machine.allowed.clone().unwrap_or_default().memory_nodes;
+    machine.memory_nodes().intersection(&allowed)
+}
 
 #[test]
 fn a_thread_is_pinned_read_back_and_given_its_affinity_back() {
@@ -64,7 +82,7 @@ fn a_pin_that_was_undone_behind_its_back_is_found_out() {
 #[test]
 fn touched_memory_on_its_node_is_proven() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let memory = bound_and_touched((8 << 20) - 100, Pages::Base, node).unwrap();
     assert_eq!(memory.bound_node(), Some(node));
     assert_eq!(memory.len_bytes(), (8 << 20) - 100);
@@ -93,7 +111,7 @@ fn touched_memory_on_its_node_is_proven() {
 #[test]
 fn what_was_written_is_read_back_while_the_span_is_proven() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let mut memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();
     let span = memory.span();
     let bytes = memory.as_bytes_mut();
@@ -107,7 +125,7 @@ fn what_was_written_is_read_back_while_the_span_is_proven() {
 #[test]
 fn memory_on_another_node_than_expected_is_an_error() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();
     match prove(&memory, NodeId(node.0 + 1)).unwrap_err() {
         ProofError::WrongNode { misplaced, .. } => {
@@ -120,7 +138,7 @@ fn memory_on_another_node_than_expected_is_an_error() {
 #[test]
 fn untouched_memory_is_not_proven() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let memory = Mapping::new(1 << 20, Pages::Base).unwrap();
     let error = prove(&memory, node).unwrap_err();
     assert!(
@@ -135,7 +153,7 @@ fn untouched_memory_is_not_proven() {
 #[test]
 fn the_span_of_memory_that_is_gone_is_an_error() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let span = bound_and_touched(64 << 20, Pages::Base, node)
         .unwrap()
         .span();
@@ -145,7 +163,7 @@ fn the_span_of_memory_that_is_gone_is_an_error() {
 #[test]
 fn transparent_huge_pages_are_proven_to_be_huge() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let memory = match bound_and_touched(16 << 20, Pages::Transparent, node) {
         Ok(memory) => memory,
         Err(error) => panic!("{error}"),
@@ -166,7 +184,7 @@ fn transparent_huge_pages_are_proven_to_be_huge() {
 #[test]
 fn base_pages_asked_for_are_not_huge_ones() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
+    let node = node_with_memory();
     let memory = bound_and_touched(16 << 20, Pages::Base, node).unwrap();
     if let Ok(proof) = prove(&memory, node) {
         let sizes: Vec<u64> = proof.bytes_per_page_size.into_keys().collect();
@@ -177,15 +195,18 @@ fn base_pages_asked_for_are_not_huge_ones() {
 #[test]
 fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
     let _turn = MACHINE.lock();
-    let node = current_place().node;
-    for pages in [Pages::Huge2M, Pages::Huge1G] {
+    let choices = [Pages::Huge2M, Pages::Huge1G];
+    let nodes = nodes_with_memory();
+    for (node, pages) in nodes
+        .iter()
+        .flat_map(|node| choices.map(|pages| (node, pages)))
+    {
         match bound_and_touched(1, pages, node) {
             Ok(memory) => {
                 let proof = prove(&memory, node).unwrap();
-                assert_eq!(
-                    proof.bytes_per_page_size[&pages.page_bytes()],
-                    pages.page_bytes()
-                );
+                let page_bytes = pages.page_bytes();
+                assert_eq!(proof.bytes_per_page_size[&page_bytes], page_bytes);
+                println!("{pages} proven on node {node}");
             }
             Err(MappingError::NoHugePages { command, .. }) => {
                 assert!(command.starts_with("echo "), "{command}");
@@ -227,7 +248,7 @@ fn populating_can_be_stopped_between_pieces() {
     });
     assert_eq!(done, Ok(false));
     assert_eq!(asked, 3);
-    let node = current_place().node;
+    let node = node_with_memory();
     match prove(&memory, node).unwrap_err() {
         ProofError::NotTouched { absent, .. } => {
             assert_eq!(absent, (32 << 20) / Pages::Base.page_bytes());
@@ -239,9 +260,7 @@ fn populating_can_be_stopped_between_pieces() {
 #[test]
 fn memory_is_proven_on_every_node_that_may_be_used_and_nowhere_else() {
     let _turn = MACHINE.lock();
-    let machine = read_machine(&Root::live()).unwrap().machine;
-    let allowed = machine.allowed.clone().unwrap_or_default().memory_nodes;
-    let nodes = machine.memory_nodes().intersection(&allowed);
+    let nodes = nodes_with_memory();
     for node in nodes.iter() {
         let mut memory = Mapping::new(4 << 20, Pages::Base).unwrap();
         // Touched by this thread first, wherever that is: binding moves the pages.

@@ -67,7 +67,7 @@ impl Keeper {
     /// Checks that the run was begun on the system that it goes on with.
     ///
     /// # Errors
-    /// [`StoreError::OtherPlan`] names the first fact that differs.
+    /// [`StoreError::OtherSystem`] names the first fact that differs.
     pub fn check_same_system(&self, now: &Environment) -> Result<(), StoreError> {
         let facts = |environment: &Environment, name: &str| {
             environment.facts.get(name).cloned().unwrap_or_default()

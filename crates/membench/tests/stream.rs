@@ -111,41 +111,34 @@ fn check_pass(kernel: Kernel, access: Access, isa: Isa, lines: u32) {
     );
 }
 
+/// Copies by advancing a new stream by each of `pieces`; returns what was counted.
+fn copy(access: Access, to: &mut [Line], from: &mut [Line], pieces: &[usize]) -> Vec<u64> {
+    let arrays = Arrays::Two { to, from };
+    let mut stream = Stream::new(Kernel::Copy, access, Isa::detect(), arrays).unwrap();
+    assert_eq!(stream.array_bytes(), 6400);
+    pieces.iter().map(|&lines| stream.advance(lines)).collect()
+}
+
 #[test]
 fn pieces_of_a_pass_are_the_pass_and_it_begins_again() {
     for access in ACCESSES {
-        let mut to = array(0, 100);
         let mut from = array(1, 100);
-        let arrays = Arrays::Two {
-            to: &mut to,
-            from: &mut from,
-        };
-        let mut stream = Stream::new(Kernel::Copy, access, Isa::detect(), arrays).unwrap();
-        assert_eq!(stream.array_bytes(), 6400);
-        assert_eq!(stream.advance(33), 33 * 128);
-        assert_eq!(stream.advance(0), 0);
-        assert_eq!(stream.advance(67), 67 * 128);
-        drop(stream);
+
+        let mut to = array(0, 100);
+        let counted = copy(access, &mut to, &mut from, &[33, 0, 67]);
+        assert_eq!(counted, [33 * 128, 0, 67 * 128]);
         assert_eq!(to, from, "{access}");
 
         to = array(0, 100);
-        let arrays = Arrays::Two {
-            to: &mut to,
-            from: &mut from,
-        };
-        let mut stream = Stream::new(Kernel::Copy, access, Isa::detect(), arrays).unwrap();
-        stream.advance(60);
-        drop(stream);
+        copy(access, &mut to, &mut from, &[45, 15]);
         let copied = to.iter().zip(&from).filter(|(to, from)| to == from).count();
         assert_eq!(copied, 60, "{access}");
 
-        let arrays = Arrays::Two {
-            to: &mut to,
-            from: &mut from,
-        };
-        let mut stream = Stream::new(Kernel::Copy, access, Isa::detect(), arrays).unwrap();
-        assert_eq!(stream.advance(250), 250 * 128);
-        drop(stream);
+        to = array(0, 100);
+        assert_eq!(
+            copy(access, &mut to, &mut from, &[90, 160]),
+            [90 * 128, 160 * 128]
+        );
         assert_eq!(to, from, "{access}");
     }
 }

@@ -197,14 +197,12 @@ fn a_cache_of_half_an_octave_between_two_steps_is_a_level() {
 
 #[test]
 fn a_pause_on_a_gentle_slope_is_no_level() {
-    let curve = [1.0, 1.0, 1.0, 1.0, 1.3, 1.5, 1.5, 1.9, 2.2, 2.6, 2.6, 2.6, 2.6, 2.6];
-    let points: Vec<SizePoint> = curve
-        .iter()
-        .enumerate()
-        .map(|(index, latency_ns)| SizePoint {
-            size_bytes: (4096.0 * (index as f64 / 2.0).exp2()) as u64,
-            latency_ns: *latency_ns,
-        })
+    let latencies = [1.0, 1.0, 1.0, 1.0, 1.3, 1.5, 1.5, 1.9, 2.2, 2.6, 2.6, 2.6, 2.6, 2.6];
+    let octave = |octave: u32| [4096_u64 << octave, 6144 << octave];
+    let sizes = (0..7).flat_map(octave);
+    let points: Vec<SizePoint> = sizes
+        .zip(latencies)
+        .map(|(size_bytes, latency_ns)| SizePoint { size_bytes, latency_ns })
         .collect();
     assert_eq!(plateaus(&points).expect("a curve").len(), 2);
 }

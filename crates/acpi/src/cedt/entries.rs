@@ -144,11 +144,7 @@ pub fn interleave_ways(encoded: u8) -> Option<u8> {
 /// (CXL 3.1 table 9-22, "HBIG").
 #[must_use]
 pub fn interleave_granularity_bytes(encoded: u32) -> Option<u32> {
-    if encoded > 6 {
-        None
-    } else {
-        256_u32.checked_shl(encoded)
-    }
+    if encoded > 6 { None } else { 256_u32.checked_shl(encoded) }
 }
 
 /// An entry of a CEDT.
@@ -179,16 +175,13 @@ pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
 
 #[inline]
 pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw
-        .bytes
-        .get(EntryHead::Word.size()..)
-        .and_then(|mut body| {
-            Some(match raw.kind {
-                0 => Entry::HostBridge(Record::read(&mut body)?),
-                1 => Entry::Window(FixedMemoryWindow::read(body)?),
-                _ => return None,
-            })
-        });
+    let typed = raw.bytes.get(EntryHead::Word.size()..).and_then(|mut body| {
+        Some(match raw.kind {
+            0 => Entry::HostBridge(Record::read(&mut body)?),
+            1 => Entry::Window(FixedMemoryWindow::read(body)?),
+            _ => return None,
+        })
+    });
     typed.unwrap_or(Entry::Raw(raw))
 }
 
@@ -213,16 +206,9 @@ impl fmt::Display for Entry<'_> {
             }
             Self::Window(window) => {
                 let size = Size(window.size_bytes);
-                write!(
-                    f,
-                    "CXL window {:#014x} ({size}): {}",
-                    window.base, window.restrictions
-                )?;
+                write!(f, "CXL window {:#014x} ({size}): {}", window.base, window.restrictions)?;
                 write!(f, ", targets")?;
-                window
-                    .targets
-                    .iter()
-                    .try_for_each(|uid| write!(f, " {uid:#x}"))
+                window.targets.iter().try_for_each(|uid| write!(f, " {uid:#x}"))
             }
             Self::Raw(raw) => raw.fmt(f),
         }

@@ -6,7 +6,7 @@ use super::scratch::{Slot, find, repeats, sorted};
 use crate::cedt::{Cedt, Entry, FixedMemoryWindow, expected_size, interleave_ways};
 use crate::finding::Finding;
 use crate::header::Signature;
-use crate::problem::Problem;
+use crate::problem::{Problem, WindowProblem};
 
 /// Demands on fields, as CXL 3.1 §9.18.1 makes them.
 const RULES: &[Rule] = &[
@@ -28,10 +28,7 @@ const WINDOW_ALIGNMENT: u64 = 256 << 20;
 const FIRST_UNKNOWN_KIND: u16 = 5;
 
 pub(super) fn check(table: &Cedt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::CEDT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::CEDT, visit };
     check_layout(table, expected_size, RULES, reporter);
     for located in table.entries() {
         match &located.entry {
@@ -40,11 +37,7 @@ pub(super) fn check(table: &Cedt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMu
                 let encoded = raw.bytes.get(24).copied().unwrap_or(0);
                 if interleave_ways(encoded).is_none() {
                     let (field, value) = ("Interleave Ways", encoded.into());
-                    let problem = Problem::FieldUndefined {
-                        field,
-                        value,
-                        maximum: 10,
-                    };
+                    let problem = Problem::FieldUndefined { field, value, maximum: 10 };
                     reporter.report(located.offset.saturating_add(24), problem);
                 }
             }
@@ -65,20 +58,10 @@ fn check_window(offset: usize, window: &FixedMemoryWindow<'_>, reporter: &mut Re
     }
     let ways = interleave_ways(window.encoded_ways).unwrap_or(1);
     let size_alignment = WINDOW_ALIGNMENT.saturating_mul(ways.into());
-    let fields = [
-        ("Base HPA", base, WINDOW_ALIGNMENT),
-        ("Window Size", length, size_alignment),
-    ];
+    let fields = [("Base HPA", base, WINDOW_ALIGNMENT), ("Window Size", length, size_alignment)];
     for (field, value, alignment) in fields {
         if !value.is_multiple_of(alignment) {
-            reporter.report(
-                offset,
-                Problem::WindowUnaligned {
-                    field,
-                    value,
-                    alignment,
-                },
-            );
+            reporter.report(offset, WindowProblem::Unaligned { field, value, alignment }.into());
         }
     }
 }
@@ -90,16 +73,13 @@ fn last(window: &FixedMemoryWindow<'_>) -> Option<u64> {
 fn check_overlaps(table: &Cedt<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
     let windows = table.windows().filter_map(|located| {
         let last = last(&located.entry)?;
-        Some(Slot {
-            last,
-            ..Slot::new(located.entry.base, located.offset)
-        })
+        Some(Slot { last, ..Slot::new(located.entry.base, located.offset) })
     });
     let mut furthest = None::<&Slot>;
     for window in sorted(scratch, windows) {
         if let Some(other) = furthest.filter(|other| other.last >= window.key) {
             let (base, other) = (window.key, other.offset());
-            reporter.report(window.offset(), Problem::WindowsOverlap { base, other });
+            reporter.report(window.offset(), WindowProblem::Overlap { base, other }.into());
         }
         if furthest.is_none_or(|other| window.last > other.last) {
             furthest = Some(window);
@@ -108,23 +88,17 @@ fn check_overlaps(table: &Cedt<'_>, scratch: &mut [Slot], reporter: &mut Reporte
 }
 
 fn check_targets(table: &Cedt<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
-    let slots = table
-        .host_bridges()
-        .map(|at| Slot::new(at.entry.uid.into(), at.offset));
+    let slots = table.host_bridges().map(|at| Slot::new(at.entry.uid.into(), at.offset));
     let bridges = sorted(scratch, slots);
     for (first, again) in repeats(bridges) {
         let id = u32::try_from(again.key).unwrap_or(u32::MAX);
-        let problem = Problem::IdRepeated {
-            kind: 0,
-            id,
-            first: first.offset(),
-        };
+        let problem = Problem::IdRepeated { kind: 0, id, first: first.offset() };
         reporter.report(again.offset(), problem);
     }
     for located in table.windows() {
         for uid in located.entry.targets.iter() {
             if find(bridges, uid.into()).is_none() {
-                reporter.report(located.offset, Problem::TargetUnknown { uid });
+                reporter.report(located.offset, WindowProblem::TargetUnknown { uid }.into());
             }
         }
     }

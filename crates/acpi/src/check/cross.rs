@@ -16,9 +16,7 @@ pub(super) fn check(tables: &Tables<'_>, scratch: &mut [Slot], visit: &mut dyn F
     if let Some(madt) = &tables.madt {
         check_processors(srat, madt, scratch, visit);
     }
-    let slots = srat
-        .domains()
-        .map(|at| Slot::new(at.entry.into(), at.offset));
+    let slots = srat.domains().map(|at| Slot::new(at.entry.into(), at.offset));
     let domains = sorted(scratch, slots);
     if let Some(slit) = &tables.slit {
         check_rows(slit, domains, visit);
@@ -36,46 +34,31 @@ fn check_processors(
 ) {
     let in_srat = srat.processors().filter(|processor| processor.enabled);
     let in_madt = madt.processors().filter(|processor| processor.enabled);
-    let reporter = &mut Reporter {
-        table: Signature::MADT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::MADT, visit };
     let slots = in_srat.map(|processor| Slot::new(processor.id.key(), processor.offset));
     let known = sorted(scratch, slots);
     for processor in in_madt {
         if find(known, processor.id.key()).is_none() {
-            let problem = Problem::ProcessorNotInSrat {
-                processor: processor.id,
-            };
+            let problem = Problem::ProcessorNotInSrat { processor: processor.id };
             reporter.report(processor.offset, problem);
         }
     }
     // A SRAT may name processors that the MADT has disabled.
     reporter.table = Signature::SRAT;
-    let slots = madt
-        .processors()
-        .map(|cpu| Slot::new(cpu.id.key(), cpu.offset));
+    let slots = madt.processors().map(|cpu| Slot::new(cpu.id.key(), cpu.offset));
     let known = sorted(scratch, slots);
     for processor in srat.processors().filter(|processor| processor.enabled) {
         if find(known, processor.id.key()).is_none() {
-            let problem = Problem::ProcessorNotInMadt {
-                processor: processor.id,
-            };
+            let problem = Problem::ProcessorNotInMadt { processor: processor.id };
             reporter.report(processor.offset, problem);
         }
     }
 }
 
 fn check_rows(slit: &Slit<'_>, domains: &[Slot], visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::SRAT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::SRAT, visit };
     let localities = slit.localities();
-    for first in domains
-        .chunk_by(|a, b| a.key == b.key)
-        .filter_map(<[Slot]>::first)
-    {
+    for first in domains.chunk_by(|a, b| a.key == b.key).filter_map(<[Slot]>::first) {
         let domain = u32::try_from(first.key).unwrap_or(u32::MAX);
         if usize::try_from(domain).is_ok_and(|row| row >= localities) {
             let problem = Problem::DomainWithoutSlitRow { domain, localities };
@@ -93,10 +76,7 @@ fn check_rows(slit: &Slit<'_>, domains: &[Slot], visit: &mut dyn FnMut(Finding))
 }
 
 fn check_hmat(hmat: &Hmat<'_>, domains: &[Slot], visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::HMAT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::HMAT, visit };
     let mut look_up = |offset: usize, role: &'static str, domain: u32| {
         if find(domains, domain.into()).is_none() {
             reporter.report(offset, Problem::HmatDomainNotInSrat { role, domain });
@@ -117,14 +97,8 @@ fn check_hmat(hmat: &Hmat<'_>, domains: &[Slot], visit: &mut dyn FnMut(Finding))
                 }
             }
             Entry::Locality(locality) => {
-                locality
-                    .initiators
-                    .iter()
-                    .for_each(|domain| look_up(offset, "initiator", domain));
-                locality
-                    .targets
-                    .iter()
-                    .for_each(|domain| look_up(offset, "target", domain));
+                locality.initiators.iter().for_each(|domain| look_up(offset, "initiator", domain));
+                locality.targets.iter().for_each(|domain| look_up(offset, "target", domain));
             }
             Entry::Cache(cache) => look_up(offset, "memory", cache.memory),
             Entry::Raw(_) => {}

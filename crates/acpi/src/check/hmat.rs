@@ -24,27 +24,15 @@ const RULES: &[Rule] = &[
 ];
 
 /// Fields that a revision 2 table reserves and a revision 1 table uses.
-const REVISION_2_RULES: &[Rule] = &[
-    Rule::flags(0, 8, 2, 0b1),
-    Rule::reserved(0, 24, 8),
-    Rule::reserved(0, 32, 8),
-];
+const REVISION_2_RULES: &[Rule] =
+    &[Rule::flags(0, 8, 2, 0b1), Rule::reserved(0, 24, 8), Rule::reserved(0, 32, 8)];
 
 pub(super) fn check(table: &Hmat<'_>, visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::HMAT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::HMAT, visit };
     check_layout(table, expected_size, RULES, reporter);
     if table.fixed().reserved != 0 {
         let value = table.fixed().reserved.into();
-        reporter.report(
-            Header::LENGTH,
-            Problem::ReservedNotZero {
-                field: "Reserved",
-                value,
-            },
-        );
+        reporter.report(Header::LENGTH, Problem::ReservedNotZero { field: "Reserved", value });
     }
     if table.header().revision >= 2 {
         for (offset, raw) in table.walk() {
@@ -81,11 +69,7 @@ fn check_cache(offset: usize, cache: &Cache<'_>, reporter: &mut Reporter<'_>) {
     let attributes = cache.attributes;
     let mut undefined = |field, value: u8, maximum: u64| {
         if u64::from(value) > maximum {
-            let problem = Problem::FieldUndefined {
-                field,
-                value: value.into(),
-                maximum,
-            };
+            let problem = Problem::FieldUndefined { field, value: value.into(), maximum };
             reporter.report(offset.saturating_add(24), problem);
         }
     };

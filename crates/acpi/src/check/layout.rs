@@ -15,11 +15,7 @@ pub(super) struct Reporter<'v> {
 
 impl Reporter<'_> {
     pub(super) fn report(&mut self, offset: usize, problem: Problem) {
-        (self.visit)(Finding {
-            table: self.table,
-            offset,
-            problem,
-        });
+        (self.visit)(Finding { table: self.table, offset, problem });
     }
 }
 
@@ -33,22 +29,12 @@ pub(super) fn check_header(
 ) {
     let revision = header.revision;
     if revision < oldest || revision > newest {
-        reporter.report(
-            8,
-            Problem::RevisionUnknown {
-                revision,
-                oldest,
-                newest,
-            },
-        );
+        reporter.report(8, Problem::RevisionUnknown { revision, oldest, newest });
     }
     let found = header.checksum;
     let expected = checksum(bytes).wrapping_add(found);
     if found != expected {
-        reporter.report(
-            Header::CHECKSUM_OFFSET,
-            Problem::ChecksumWrong { found, expected },
-        );
+        reporter.report(Header::CHECKSUM_OFFSET, Problem::ChecksumWrong { found, expected });
     }
     if excess > 0 {
         reporter.report(bytes.len(), Problem::BytesAfterTable { bytes: excess });
@@ -63,13 +49,7 @@ pub(super) fn check_layout<F: Format>(
     rules: &[Rule],
     reporter: &mut Reporter<'_>,
 ) {
-    check_header(
-        table.header(),
-        table.bytes(),
-        table.excess(),
-        F::REVISIONS,
-        reporter,
-    );
+    check_header(table.header(), table.bytes(), table.excess(), F::REVISIONS, reporter);
     let mut walk = table.walk();
     for (offset, raw) in walk.by_ref() {
         if let Some(expected) = expected_size(&raw) {
@@ -87,22 +67,8 @@ pub(super) fn check_layout<F: Format>(
 fn check_size(offset: usize, raw: &RawEntry<'_>, expected: usize, reporter: &mut Reporter<'_>) {
     let (kind, length) = (raw.kind, raw.bytes.len());
     if length < expected {
-        reporter.report(
-            offset,
-            Problem::EntryTooShort {
-                kind,
-                length,
-                expected,
-            },
-        );
+        reporter.report(offset, Problem::EntryTooShort { kind, length, expected });
     } else if length > expected {
-        reporter.report(
-            offset,
-            Problem::EntryTooLong {
-                kind,
-                length,
-                expected,
-            },
-        );
+        reporter.report(offset, Problem::EntryTooLong { kind, length, expected });
     }
 }

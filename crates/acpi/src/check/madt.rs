@@ -71,17 +71,11 @@ const UNIQUE: &[(u16, usize, usize)] = &[(1, 2, 1), (5, 0, 1), (6, 2, 1), (13, 4
 const RESERVED_KINDS: core::ops::RangeInclusive<u16> = 28..=0x7f;
 
 pub(super) fn check(table: &Madt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::MADT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::MADT, visit };
     check_layout(table, size_of_kind, RULES, reporter);
     let undefined = table.fixed().flags.0 & !MadtFlags::PCAT_COMPAT.0;
     if undefined != 0 {
-        let problem = Problem::FlagsUndefined {
-            field: "Flags",
-            undefined: undefined.into(),
-        };
+        let problem = Problem::FlagsUndefined { field: "Flags", undefined: undefined.into() };
         reporter.report(Header::LENGTH.saturating_add(4), problem);
     }
     for located in table.entries() {
@@ -110,19 +104,9 @@ fn size_of_kind(raw: &RawEntry<'_>) -> Option<usize> {
 
 fn check_gicc(offset: usize, gicc: &Gicc<'_>, reporter: &mut Reporter<'_>) {
     let length = gicc.extension.len().saturating_add(40);
-    let expected = Gicc::LENGTHS
-        .into_iter()
-        .rev()
-        .find(|defined| *defined <= length);
+    let expected = Gicc::LENGTHS.into_iter().rev().find(|defined| *defined <= length);
     if let Some(expected) = expected.filter(|expected| *expected != length) {
-        reporter.report(
-            offset,
-            Problem::EntryTooLong {
-                kind: 11,
-                length,
-                expected,
-            },
-        );
+        reporter.report(offset, Problem::EntryTooLong { kind: 11, length, expected });
     }
     let defined = match length {
         82.. => 0b1111,
@@ -131,17 +115,10 @@ fn check_gicc(offset: usize, gicc: &Gicc<'_>, reporter: &mut Reporter<'_>) {
     };
     let undefined = gicc.flags.0 & !defined;
     if undefined != 0 {
-        let problem = Problem::FlagsUndefined {
-            field: "Flags",
-            undefined: undefined.into(),
-        };
+        let problem = Problem::FlagsUndefined { field: "Flags", undefined: undefined.into() };
         reporter.report(offset.saturating_add(12), problem);
     }
-    if gicc
-        .flags
-        .contains(GiccFlags::ENABLED.with(GiccFlags::ONLINE_CAPABLE))
-        && length >= 82
-    {
+    if gicc.flags.contains(GiccFlags::ENABLED.with(GiccFlags::ONLINE_CAPABLE)) && length >= 82 {
         reporter.report(offset.saturating_add(12), Problem::EnabledAndOnlineCapable);
     }
 }
@@ -160,10 +137,7 @@ fn check_processor(revision: u8, cpu: &Processor, reporter: &mut Reporter<'_>) {
         reporter.report(cpu.offset, Problem::EnabledAndOnlineCapable);
     }
     if cpu.id == ProcessorId::Apic(u32::MAX) {
-        reporter.report(
-            cpu.offset,
-            Problem::ProcessorIdBroadcast { processor: cpu.id },
-        );
+        reporter.report(cpu.offset, Problem::ProcessorIdBroadcast { processor: cpu.id });
     }
 }
 
@@ -172,10 +146,7 @@ fn check_processor_ids(table: &Madt<'_>, scratch: &mut [Slot], reporter: &mut Re
     let slots = table.entries().filter_map(|located| {
         let cpu = processor(&located).filter(|processor| processor.enabled)?;
         let group = matches!(located.entry, Entry::LocalX2apic(_)).into();
-        Some(Slot {
-            group,
-            ..Slot::new(cpu.id.key(), cpu.offset)
-        })
+        Some(Slot { group, ..Slot::new(cpu.id.key(), cpu.offset) })
     });
     for (first, again) in repeats(sorted(scratch, slots)) {
         let (processor, other) = (ProcessorId::from_key(again.key), first.offset());
@@ -189,32 +160,19 @@ fn check_processor_ids(table: &Madt<'_>, scratch: &mut [Slot], reporter: &mut Re
 }
 
 fn check_controller_ids(table: &Madt<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
-    let raw = table
-        .entries()
-        .filter_map(|Located { offset, entry }| match entry {
-            Entry::Raw(raw) => Some((offset, raw)),
-            _ => None,
-        });
+    let raw = table.entries().filter_map(|Located { offset, entry }| match entry {
+        Entry::Raw(raw) => Some((offset, raw)),
+        _ => None,
+    });
     let slots = raw.filter_map(|(offset, raw)| {
         let (_, at, width) = UNIQUE.iter().find(|(kind, ..)| *kind == raw.kind)?;
-        let id = if raw.kind == 5 {
-            0
-        } else {
-            field(raw.bytes, *at, *width)?
-        };
+        let id = if raw.kind == 5 { 0 } else { field(raw.bytes, *at, *width)? };
         Some(Slot::new(u64::from(raw.kind) << 32 | id, offset))
     });
     for (first, again) in repeats(sorted(scratch, slots)) {
         let [a, b, c, d, low, high, ..] = again.key.to_le_bytes();
-        let (kind, id) = (
-            u16::from_le_bytes([low, high]),
-            u32::from_le_bytes([a, b, c, d]),
-        );
-        let problem = Problem::IdRepeated {
-            kind,
-            id,
-            first: first.offset(),
-        };
+        let (kind, id) = (u16::from_le_bytes([low, high]), u32::from_le_bytes([a, b, c, d]));
+        let problem = Problem::IdRepeated { kind, id, first: first.offset() };
         reporter.report(again.offset(), problem);
     }
 }

@@ -28,24 +28,12 @@ enum Demand {
 impl Rule {
     /// The whole field is reserved.
     pub(super) const fn reserved(kind: u16, offset: usize, width: usize) -> Self {
-        Self {
-            kind,
-            offset,
-            width,
-            demand: Demand::Reserved,
-            field: "Reserved",
-        }
+        Self { kind, offset, width, demand: Demand::Reserved, field: "Reserved" }
     }
 
     /// Only the bits of `mask` may be set.
     pub(super) const fn flags(kind: u16, offset: usize, width: usize, mask: u64) -> Self {
-        Self {
-            kind,
-            offset,
-            width,
-            demand: Demand::Flags(mask),
-            field: "Flags",
-        }
+        Self { kind, offset, width, demand: Demand::Flags(mask), field: "Flags" }
     }
 
     pub(super) const fn non_zero(
@@ -54,13 +42,7 @@ impl Rule {
         width: usize,
         field: &'static str,
     ) -> Self {
-        Self {
-            kind,
-            offset,
-            width,
-            demand: Demand::NonZero,
-            field,
-        }
+        Self { kind, offset, width, demand: Demand::NonZero, field }
     }
 
     pub(super) const fn at_most(
@@ -70,29 +52,20 @@ impl Rule {
         maximum: u64,
         field: &'static str,
     ) -> Self {
-        Self {
-            kind,
-            offset,
-            width,
-            demand: Demand::AtMost(maximum),
-            field,
-        }
+        Self { kind, offset, width, demand: Demand::AtMost(maximum), field }
     }
 
     fn judge(&self, value: u64) -> Option<Problem> {
         let field = self.field;
         match self.demand {
             Demand::Reserved if value != 0 => Some(Problem::ReservedNotZero { field, value }),
-            Demand::Flags(mask) if value & !mask != 0 => Some(Problem::FlagsUndefined {
-                field,
-                undefined: value & !mask,
-            }),
+            Demand::Flags(mask) if value & !mask != 0 => {
+                Some(Problem::FlagsUndefined { field, undefined: value & !mask })
+            }
             Demand::NonZero if value == 0 => Some(Problem::FieldZero { field }),
-            Demand::AtMost(maximum) if value > maximum => Some(Problem::FieldUndefined {
-                field,
-                value,
-                maximum,
-            }),
+            Demand::AtMost(maximum) if value > maximum => {
+                Some(Problem::FieldUndefined { field, value, maximum })
+            }
             _ => None,
         }
     }
@@ -104,22 +77,14 @@ pub(super) fn broken<'r>(
     raw: &RawEntry<'r>,
 ) -> impl Iterator<Item = (usize, Problem)> + use<'r> {
     let raw = *raw;
-    rules
-        .iter()
-        .filter(move |rule| rule.kind == raw.kind)
-        .filter_map(move |rule| {
-            let value = field(raw.bytes, rule.offset, rule.width)?;
-            rule.judge(value).map(|problem| (rule.offset, problem))
-        })
+    rules.iter().filter(move |rule| rule.kind == raw.kind).filter_map(move |rule| {
+        let value = field(raw.bytes, rule.offset, rule.width)?;
+        rule.judge(value).map(|problem| (rule.offset, problem))
+    })
 }
 
 /// A little-endian field of up to 8 bytes, or `None` where the entry ends before it does.
 pub(super) fn field(bytes: &[u8], offset: usize, width: usize) -> Option<u64> {
     let field = bytes.get(offset..offset.checked_add(width)?)?;
-    Some(
-        field
-            .iter()
-            .rev()
-            .fold(0, |value, byte| value << 8 | u64::from(*byte)),
-    )
+    Some(field.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }

@@ -18,11 +18,7 @@ impl Slot {
     pub(super) fn new(key: u64, offset: usize) -> Self {
         // Tables are below 4 GiB: their length field has 32 bits.
         let offset = u32::try_from(offset).unwrap_or(u32::MAX);
-        Self {
-            key,
-            offset,
-            ..Self::default()
-        }
+        Self { key, offset, ..Self::default() }
     }
 
     pub(super) fn offset(&self) -> usize {
@@ -44,9 +40,7 @@ pub(super) fn sorted(scratch: &mut [Slot], slots: impl Iterator<Item = Slot>) ->
 
 /// The first of `slots` that has `key`.
 pub(super) fn find(slots: &[Slot], key: u64) -> Option<&Slot> {
-    slots
-        .get(slots.partition_point(|slot| slot.key < key))
-        .filter(|slot| slot.key == key)
+    slots.get(slots.partition_point(|slot| slot.key < key)).filter(|slot| slot.key == key)
 }
 
 /// Pairs of neighbours with one key: the first that has it, and each later one.

@@ -7,25 +7,12 @@ use crate::problem::Problem;
 use crate::slit::{LOCAL_DISTANCE, Slit};
 
 pub(super) fn check(table: &Slit<'_>, visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::SLIT,
-        visit,
-    };
-    check_header(
-        table.header(),
-        table.bytes(),
-        table.excess(),
-        (1, 1),
-        reporter,
-    );
+    let reporter = &mut Reporter { table: Signature::SLIT, visit };
+    check_header(table.header(), table.bytes(), table.excess(), (1, 1), reporter);
     let (expected, length) = (table.expected_size(), table.bytes().len());
     if u64::try_from(length).is_ok_and(|length| length > expected) {
         let localities = u64::try_from(table.localities()).unwrap_or(u64::MAX);
-        let problem = Problem::MatrixTooLong {
-            localities,
-            expected,
-            length,
-        };
+        let problem = Problem::MatrixTooLong { localities, expected, length };
         reporter.report(Header::LENGTH, problem);
     }
     for (from, row) in table.rows().enumerate() {
@@ -43,10 +30,7 @@ pub(super) fn check(table: &Slit<'_>, visit: &mut dyn FnMut(Finding)) {
 fn judge(table: &Slit<'_>, from: usize, to: usize, distance: u8) -> Option<Problem> {
     if from == to {
         let wrong = distance != LOCAL_DISTANCE;
-        return wrong.then_some(Problem::LocalDistanceNotTen {
-            locality: from,
-            distance,
-        });
+        return wrong.then_some(Problem::LocalDistanceNotTen { locality: from, distance });
     }
     if distance < LOCAL_DISTANCE {
         return Some(Problem::DistanceReserved { from, to, distance });

@@ -39,10 +39,7 @@ const RULES: &[Rule] = &[
 const LINUX_DOMAINS: u32 = 1024;
 
 pub(super) fn check(table: &Srat<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
-    let reporter = &mut Reporter {
-        table: Signature::SRAT,
-        visit,
-    };
+    let reporter = &mut Reporter { table: Signature::SRAT, visit };
     check_layout(table, |raw| expected_size(raw.kind), RULES, reporter);
     let fixed = table.fixed();
     if fixed.table_revision != 1 {
@@ -59,10 +56,7 @@ pub(super) fn check(table: &Srat<'_>, scratch: &mut [Slot], visit: &mut dyn FnMu
     for located in table.entries() {
         check_entry(table, &located, reporter);
     }
-    if !table
-        .memory()
-        .any(|memory| memory.is_enabled() && memory.length_bytes > 0)
-    {
+    if !table.memory().any(|memory| memory.is_enabled() && memory.length_bytes > 0) {
         reporter.report(Srat::ENTRIES_OFFSET, Problem::NoMemory);
     }
     for memory in table.memory().filter(Memory::is_enabled) {
@@ -103,10 +97,7 @@ fn check_handle(offset: usize, device: &DeviceAffinity, reporter: &mut Reporter<
     let reserved = device.handle.get(start..).unwrap_or_default();
     if reserved.iter().any(|byte| *byte != 0) {
         let value = field(&device.handle, start, width).unwrap_or(0);
-        let problem = Problem::ReservedNotZero {
-            field: "Device Handle Reserved",
-            value,
-        };
+        let problem = Problem::ReservedNotZero { field: "Device Handle Reserved", value };
         // The handle is at byte 8 of the entry.
         reporter.report(offset.saturating_add(8).saturating_add(start), problem);
     }
@@ -133,11 +124,7 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
         scratch,
         enabled.filter_map(|memory| {
             let (last, group) = (memory.last()?, memory.domain);
-            Some(Slot {
-                last,
-                group,
-                ..Slot::new(memory.base, memory.offset)
-            })
+            Some(Slot { last, group, ..Slot::new(memory.base, memory.offset) })
         }),
     );
     let (mut furthest, mut furthest_other) = (None::<&Slot>, None::<&Slot>);
@@ -147,18 +134,11 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
             Some(slot) if slot.group != range.group => Some(slot),
             _ => furthest_other,
         };
-        if let Some(problem) = across
-            .filter(overlaps)
-            .map(|other| across_domains(range, other))
-        {
+        if let Some(problem) = across.filter(overlaps).map(|other| across_domains(range, other)) {
             reporter.report(range.offset(), problem);
         } else if let Some(other) = furthest.filter(overlaps) {
             let (base, domain, other) = (range.key, range.group, other.offset());
-            let problem = Problem::MemoryOverlapsWithinDomain {
-                base,
-                domain,
-                other,
-            };
+            let problem = Problem::MemoryOverlapsWithinDomain { base, domain, other };
             reporter.report(range.offset(), problem);
         }
         match furthest {
@@ -191,10 +171,7 @@ fn check_repeats(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter
         scratch,
         enabled.map(|processor| {
             let group = processor.domain;
-            Slot {
-                group,
-                ..Slot::new(processor.id.key(), processor.offset)
-            }
+            Slot { group, ..Slot::new(processor.id.key(), processor.offset) }
         }),
     );
     for (first, again) in repeats(processors) {
@@ -203,12 +180,7 @@ fn check_repeats(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter
         let problem = if domain == other_domain {
             Problem::ProcessorRepeated { processor, other }
         } else {
-            Problem::ProcessorInTwoDomains {
-                processor,
-                domain,
-                other_domain,
-                other,
-            }
+            Problem::ProcessorInTwoDomains { processor, domain, other_domain, other }
         };
         reporter.report(again.offset(), problem);
     }

@@ -67,10 +67,7 @@ impl<'a> Cache<'a> {
             address_mode: self.address_mode,
             smbios_handles: writer.count(self.smbios_handles.len()),
         };
-        let body = self
-            .smbios_handles
-            .size_bytes()
-            .saturating_add(CacheHead::SIZE);
+        let body = self.smbios_handles.size_bytes().saturating_add(CacheHead::SIZE);
         writer.head(EntryHead::Double, 2, body);
         head.write(writer);
         self.smbios_handles.write(writer);
@@ -130,9 +127,7 @@ impl CacheAttributes {
         let low = levels & 0xf | (level & 0xf) << 4;
         let high = how & 0xf | (when & 0xf) << 4;
         let [line_low, line_high] = line.to_le_bytes();
-        Self {
-            bits: u32::from_le_bytes([low, high, line_low, line_high]),
-        }
+        Self { bits: u32::from_le_bytes([low, high, line_low, line_high]) }
     }
 
     /// Bits 3:0, number of memory-side cache levels.
@@ -186,12 +181,7 @@ impl fmt::Display for Cache<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (size, attributes) = (Size(self.size_bytes), self.attributes);
         write!(f, "memory-side cache of domain {}: {size}", self.memory)?;
-        write!(
-            f,
-            ", level {} of {}",
-            attributes.level(),
-            attributes.levels()
-        )?;
+        write!(f, ", level {} of {}", attributes.level(), attributes.levels())?;
         write!(f, ", associativity {:?}", attributes.associativity())?;
         write!(f, ", write policy {:?}", attributes.write_policy())?;
         write!(f, ", lines of {} B", attributes.line_bytes())

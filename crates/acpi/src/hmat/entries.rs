@@ -64,14 +64,10 @@ pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
         0 => 40,
         1 => LocalityHead::read(&mut body).map_or(32, |head| {
             let lists = ListSizes::new(&head).and_then(|sizes| sizes.total());
-            lists
-                .and_then(|lists| lists.checked_add(32))
-                .unwrap_or(usize::MAX)
+            lists.and_then(|lists| lists.checked_add(32)).unwrap_or(usize::MAX)
         }),
         2 => CacheHead::read(&mut body).map_or(32, |head| {
-            usize::from(head.smbios_handles)
-                .saturating_mul(2)
-                .saturating_add(32)
+            usize::from(head.smbios_handles).saturating_mul(2).saturating_add(32)
         }),
         _ => return None,
     })
@@ -79,17 +75,14 @@ pub(crate) fn expected_size(raw: &RawEntry<'_>) -> Option<usize> {
 
 #[inline]
 pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw
-        .bytes
-        .get(EntryHead::Double.size()..)
-        .and_then(|mut body| {
-            Some(match raw.kind {
-                0 => Entry::Proximity(Record::read(&mut body)?),
-                1 => Entry::Locality(Locality::read(body)?),
-                2 => Entry::Cache(Cache::read(body)?),
-                _ => return None,
-            })
-        });
+    let typed = raw.bytes.get(EntryHead::Double.size()..).and_then(|mut body| {
+        Some(match raw.kind {
+            0 => Entry::Proximity(Record::read(&mut body)?),
+            1 => Entry::Locality(Locality::read(body)?),
+            2 => Entry::Cache(Cache::read(body)?),
+            _ => return None,
+        })
+    });
     typed.unwrap_or(Entry::Raw(raw))
 }
 
@@ -106,11 +99,7 @@ impl fmt::Display for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Proximity(link) => {
-                write!(
-                    f,
-                    "memory domain {}, initiator {}",
-                    link.memory, link.initiator
-                )?;
+                write!(f, "memory domain {}, initiator {}", link.memory, link.initiator)?;
                 write!(f, ", {}", link.flags)
             }
             Self::Locality(locality) => locality.fmt(f),

@@ -88,13 +88,9 @@ impl<'a> Locality<'a> {
     /// The cell of two domains, as stored.
     #[must_use]
     pub fn value(&self, initiator: u32, target: u32) -> Option<u16> {
-        let row = self
-            .initiators
-            .iter()
-            .position(|domain| domain == initiator)?;
+        let row = self.initiators.iter().position(|domain| domain == initiator)?;
         let column = self.targets.iter().position(|domain| domain == target)?;
-        self.values
-            .get(row.checked_mul(self.targets.len())?.checked_add(column)?)
+        self.values.get(row.checked_mul(self.targets.len())?.checked_add(column)?)
     }
 
     /// All cells row by row: initiator's domain, target's domain, value as stored.
@@ -104,9 +100,7 @@ impl<'a> Locality<'a> {
             .initiators
             .iter()
             .flat_map(move |initiator| targets.iter().map(move |target| (initiator, target)));
-        pairs
-            .zip(values.iter())
-            .map(|((initiator, target), value)| (initiator, target, value))
+        pairs.zip(values.iter()).map(|((initiator, target), value)| (initiator, target, value))
     }
 
     pub(super) fn read(mut bytes: &'a [u8]) -> Option<Self> {
@@ -131,10 +125,7 @@ impl<'a> Locality<'a> {
         let (rows, columns) = (self.initiators.len(), self.targets.len());
         let expected = rows.saturating_mul(columns);
         if self.values.len() != expected {
-            writer.refuse(BuildError::ListLength {
-                items: self.values.len(),
-                expected,
-            });
+            writer.refuse(BuildError::ListLength { items: self.values.len(), expected });
         }
         let head = LocalityHead {
             flags: self.flags,
@@ -146,16 +137,9 @@ impl<'a> Locality<'a> {
             reserved2: self.reserved2,
             base_unit: self.base_unit,
         };
-        let lists = self
-            .initiators
-            .size_bytes()
-            .saturating_add(self.targets.size_bytes());
+        let lists = self.initiators.size_bytes().saturating_add(self.targets.size_bytes());
         let body = lists.saturating_add(self.values.size_bytes());
-        writer.head(
-            EntryHead::Double,
-            1,
-            body.saturating_add(LocalityHead::SIZE),
-        );
+        writer.head(EntryHead::Double, 1, body.saturating_add(LocalityHead::SIZE));
         head.write(writer);
         self.initiators.write(writer);
         self.targets.write(writer);
@@ -182,9 +166,7 @@ impl ListSizes {
     }
 
     pub(super) fn total(&self) -> Option<usize> {
-        self.initiators
-            .checked_add(self.targets)?
-            .checked_add(self.values)
+        self.initiators.checked_add(self.targets)?.checked_add(self.values)
     }
 }
 
@@ -199,12 +181,7 @@ impl fmt::Display for Locality<'_> {
             level => write!(f, " of memory-side cache level {level}")?,
         }
         let (rows, columns) = (self.initiators.len(), self.targets.len());
-        write!(
-            f,
-            ", {rows} initiators, {columns} targets, base unit {}:",
-            self.base_unit
-        )?;
-        self.cells()
-            .try_for_each(|(from, to, value)| write!(f, " {from}->{to}={value}"))
+        write!(f, ", {rows} initiators, {columns} targets, base unit {}:", self.base_unit)?;
+        self.cells().try_for_each(|(from, to, value)| write!(f, " {from}->{to}={value}"))
     }
 }

@@ -37,10 +37,7 @@ impl DataType {
     /// Whether it is a latency, in picoseconds, not a bandwidth, in MB/s.
     #[must_use]
     pub fn is_latency(self) -> bool {
-        matches!(
-            self,
-            Self::AccessLatency | Self::ReadLatency | Self::WriteLatency
-        )
+        matches!(self, Self::AccessLatency | Self::ReadLatency | Self::WriteLatency)
     }
 }
 

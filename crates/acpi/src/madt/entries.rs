@@ -169,11 +169,7 @@ impl<'a> Gicc<'a> {
             parked_address: self.parked_address,
             base: self.base,
         };
-        writer.head(
-            EntryHead::Byte,
-            11,
-            self.extension.len().saturating_add(GiccHead::SIZE),
-        );
+        writer.head(EntryHead::Byte, 11, self.extension.len().saturating_add(GiccHead::SIZE));
         head.write(writer);
         writer.bytes(self.extension);
     }
@@ -218,18 +214,15 @@ pub(crate) fn expected_size(kind: u16) -> Option<usize> {
 
 #[inline]
 pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw
-        .bytes
-        .get(EntryHead::Byte.size()..)
-        .and_then(|mut body| {
-            Some(match raw.kind {
-                0 => Entry::LocalApic(Record::read(&mut body)?),
-                9 => Entry::LocalX2apic(Record::read(&mut body)?),
-                11 => Entry::Gicc(Gicc::read(body)?),
-                24 => Entry::Rintc(Record::read(&mut body)?),
-                _ => return None,
-            })
-        });
+    let typed = raw.bytes.get(EntryHead::Byte.size()..).and_then(|mut body| {
+        Some(match raw.kind {
+            0 => Entry::LocalApic(Record::read(&mut body)?),
+            9 => Entry::LocalX2apic(Record::read(&mut body)?),
+            11 => Entry::Gicc(Gicc::read(body)?),
+            24 => Entry::Rintc(Record::read(&mut body)?),
+            _ => return None,
+        })
+    });
     typed.unwrap_or(Entry::Raw(raw))
 }
 
@@ -248,11 +241,7 @@ impl fmt::Display for Entry<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LocalApic(cpu) => {
-                write!(
-                    f,
-                    "local APIC {} of UID {}: {}",
-                    cpu.apic_id, cpu.processor_uid, cpu.flags
-                )
+                write!(f, "local APIC {} of UID {}: {}", cpu.apic_id, cpu.processor_uid, cpu.flags)
             }
             Self::LocalX2apic(cpu) => {
                 let (id, uid) = (cpu.x2apic_id, cpu.processor_uid);

@@ -1,6 +1,6 @@
 //! How grave each problem is, and its stable name.
 
-use super::Problem;
+use super::{Problem, WindowProblem};
 use crate::finding::Severity;
 
 impl Problem {
@@ -37,8 +37,7 @@ impl Problem {
             | Self::EnabledAndOnlineCapable
             | Self::MatrixTooLong { .. }
             | Self::BaseUnitOverflow { .. }
-            | Self::WindowUnaligned { .. }
-            | Self::TargetUnknown { .. }
+            | Self::Window(WindowProblem::Unaligned { .. } | WindowProblem::TargetUnknown { .. })
             | Self::DomainWithoutSlitRow { .. }
             | Self::ProcessorNotInSrat { .. }
             | Self::HmatDomainNotInSrat { .. } => Severity::Warning,
@@ -93,9 +92,9 @@ impl Problem {
             Self::RemoteDistanceTen { .. } => "remote-distance-ten",
             Self::DistanceAsymmetric { .. } => "distance-asymmetric",
             Self::BaseUnitOverflow { .. } => "base-unit-overflow",
-            Self::WindowUnaligned { .. } => "window-unaligned",
-            Self::WindowsOverlap { .. } => "windows-overlap",
-            Self::TargetUnknown { .. } => "target-unknown",
+            Self::Window(WindowProblem::Unaligned { .. }) => "window-unaligned",
+            Self::Window(WindowProblem::Overlap { .. }) => "windows-overlap",
+            Self::Window(WindowProblem::TargetUnknown { .. }) => "target-unknown",
             Self::DomainWithoutSlitRow { .. } => "domain-without-slit-row",
             Self::SlitRowWithoutDomain { .. } => "slit-row-without-domain",
             Self::ProcessorNotInSrat { .. } => "processor-not-in-srat",

@@ -58,10 +58,7 @@ impl DeviceAffinity {
     pub fn handle(&self) -> DeviceHandle {
         let [a, b, c, d, e, f, g, h, i, j, k, l, ..] = self.handle;
         match self.handle_type {
-            0 => DeviceHandle::Acpi {
-                hid: [a, b, c, d, e, f, g, h],
-                uid: [i, j, k, l],
-            },
+            0 => DeviceHandle::Acpi { hid: [a, b, c, d, e, f, g, h], uid: [i, j, k, l] },
             1 => DeviceHandle::Pci {
                 segment: u16::from_le_bytes([a, b]),
                 bdf: u16::from_be_bytes([c, d]),
@@ -73,13 +70,7 @@ impl DeviceAffinity {
 
 impl fmt::Display for DeviceAffinity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: domain {}, {}",
-            self.handle(),
-            self.domain,
-            self.flags
-        )
+        write!(f, "{}: domain {}, {}", self.handle(), self.domain, self.flags)
     }
 }
 
@@ -87,21 +78,11 @@ impl fmt::Display for DeviceHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Acpi { hid, uid } => {
-                write!(
-                    f,
-                    "ACPI {} UID {:#x}",
-                    hid.escape_ascii(),
-                    u32::from_le_bytes(*uid)
-                )
+                write!(f, "ACPI {} UID {:#x}", hid.escape_ascii(), u32::from_le_bytes(*uid))
             }
             Self::Pci { segment, bdf } => {
                 let [bus, slot] = bdf.to_be_bytes();
-                write!(
-                    f,
-                    "PCI {segment:04x}:{bus:02x}:{:02x}.{}",
-                    slot >> 3,
-                    slot & 7
-                )
+                write!(f, "PCI {segment:04x}:{bus:02x}:{:02x}.{}", slot >> 3, slot & 7)
             }
             Self::Unknown => f.write_str("unknown device"),
         }

@@ -62,13 +62,7 @@ impl LocalApicAffinity {
         let [domain_low, b, c, d] = domain.to_le_bytes();
         let domain_high = [b, c, d];
         let flags = AffinityFlags::ENABLED;
-        Self {
-            domain_low,
-            apic_id,
-            flags,
-            domain_high,
-            ..Self::default()
-        }
+        Self { domain_low, apic_id, flags, domain_high, ..Self::default() }
     }
 }
 
@@ -212,23 +206,20 @@ pub(crate) fn expected_size(kind: u16) -> Option<usize> {
 
 #[inline]
 pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
-    let typed = raw
-        .bytes
-        .get(EntryHead::Byte.size()..)
-        .and_then(|mut body| {
-            let body = &mut body;
-            Some(match raw.kind {
-                0 => Entry::LocalApic(Record::read(body)?),
-                1 => Entry::Memory(Record::read(body)?),
-                2 => Entry::LocalX2apic(Record::read(body)?),
-                3 => Entry::Gicc(Record::read(body)?),
-                4 => Entry::GicIts(Record::read(body)?),
-                5 => Entry::GenericInitiator(Record::read(body)?),
-                6 => Entry::GenericPort(Record::read(body)?),
-                7 => Entry::Rintc(Record::read(body)?),
-                _ => return None,
-            })
-        });
+    let typed = raw.bytes.get(EntryHead::Byte.size()..).and_then(|mut body| {
+        let body = &mut body;
+        Some(match raw.kind {
+            0 => Entry::LocalApic(Record::read(body)?),
+            1 => Entry::Memory(Record::read(body)?),
+            2 => Entry::LocalX2apic(Record::read(body)?),
+            3 => Entry::Gicc(Record::read(body)?),
+            4 => Entry::GicIts(Record::read(body)?),
+            5 => Entry::GenericInitiator(Record::read(body)?),
+            6 => Entry::GenericPort(Record::read(body)?),
+            7 => Entry::Rintc(Record::read(body)?),
+            _ => return None,
+        })
+    });
     typed.unwrap_or(Entry::Raw(raw))
 }
 
@@ -256,18 +247,10 @@ impl fmt::Display for Entry<'_> {
             }
             Self::Memory(memory) => memory.fmt(f),
             Self::LocalX2apic(cpu) => {
-                write!(
-                    f,
-                    "local x2APIC {}: domain {}, {}",
-                    cpu.x2apic_id, cpu.domain, cpu.flags
-                )
+                write!(f, "local x2APIC {}: domain {}, {}", cpu.x2apic_id, cpu.domain, cpu.flags)
             }
             Self::Gicc(cpu) => {
-                write!(
-                    f,
-                    "GICC of UID {}: domain {}, {}",
-                    cpu.processor_uid, cpu.domain, cpu.flags
-                )
+                write!(f, "GICC of UID {}: domain {}, {}", cpu.processor_uid, cpu.domain, cpu.flags)
             }
             Self::GicIts(its) => write!(f, "GIC ITS {}: domain {}", its.its_id, its.domain),
             Self::GenericInitiator(device) => write!(f, "generic initiator {device}"),

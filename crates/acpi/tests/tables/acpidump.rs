@@ -38,10 +38,8 @@ fn decoded(text: &str) -> Vec<(String, Vec<u8>)> {
 #[test]
 fn several_tables_in_one_text_are_decoded_as_they_were() {
     let samples = samples();
-    let text: String = samples
-        .iter()
-        .map(|sample| dumped(&sample.signature, &sample.bytes))
-        .collect();
+    let text: String =
+        samples.iter().map(|sample| dumped(&sample.signature, &sample.bytes)).collect();
     for text in [text.replace('\n', "\r\n"), text] {
         let tables = decoded(&text);
         assert_eq!(tables.len(), samples.len());
@@ -56,18 +54,12 @@ fn several_tables_in_one_text_are_decoded_as_they_were() {
 fn characters_that_look_like_bytes_are_not_taken_for_them() {
     // The characters of the last row begin with " 41 42", as bytes would.
     let bytes = b"0123456789abcdef 41 42";
-    assert_eq!(
-        decoded(&dumped("SRAT", bytes)),
-        [("SRAT".to_owned(), bytes.to_vec())]
-    );
+    assert_eq!(decoded(&dumped("SRAT", bytes)), [("SRAT".to_owned(), bytes.to_vec())]);
 }
 
 #[test]
 fn text_around_tables_is_skipped() {
-    let text = format!(
-        "Firmware dump\n\n{}\nend\n",
-        dumped("SLIT", b"SLIT\x30\0\0\0")
-    );
+    let text = format!("Firmware dump\n\n{}\nend\n", dumped("SLIT", b"SLIT\x30\0\0\0"));
     assert_eq!(decoded(&text).len(), 1);
 }
 
@@ -79,34 +71,11 @@ fn damaged_rows_are_refused_with_their_line() {
         let table = Dump::new(text.as_bytes()).next().expect("a table");
         table.decode(&mut [0; 64]).map(<[u8]>::to_vec)
     };
-    let missing = DumpError::RowMissing {
-        line: 3,
-        found: 0x20,
-        expected: 0x10,
-    };
+    let missing = DumpError::RowMissing { line: 3, found: 0x20, expected: 0x10 };
     assert_eq!(table("  0020: 00\n"), Err(missing));
-    assert_eq!(
-        table("  0010: \n"),
-        Err(DumpError::RowMalformed { line: 3 })
-    );
-    assert_eq!(
-        table("  0010 00\n"),
-        Err(DumpError::RowMalformed { line: 3 })
-    );
-    assert_eq!(
-        table("  00zz: 00\n"),
-        Err(DumpError::RowMalformed { line: 3 })
-    );
-    let short = Dump::new(text.as_bytes())
-        .next()
-        .expect("a table")
-        .decode(&mut [0; 8])
-        .map(|_| ());
-    assert_eq!(
-        short,
-        Err(DumpError::BufferTooSmall {
-            needed: 16,
-            have: 8
-        })
-    );
+    assert_eq!(table("  0010: \n"), Err(DumpError::RowMalformed { line: 3 }));
+    assert_eq!(table("  0010 00\n"), Err(DumpError::RowMalformed { line: 3 }));
+    assert_eq!(table("  00zz: 00\n"), Err(DumpError::RowMalformed { line: 3 }));
+    let short = Dump::new(text.as_bytes()).next().expect("a table").decode(&mut [0; 8]).map(|_| ());
+    assert_eq!(short, Err(DumpError::BufferTooSmall { needed: 16, have: 8 }));
 }

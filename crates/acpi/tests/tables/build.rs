@@ -19,11 +19,7 @@ fn memory(domain: u32, base: u64, length_bytes: u64) -> srat::Entry<'static> {
 
 #[test]
 fn a_builder_fills_in_signature_length_and_checksum() {
-    let wrong = Header {
-        length: 7,
-        checksum: 7,
-        ..Header::new(Signature(*b"XXXX"), 3)
-    };
+    let wrong = Header { length: 7, checksum: 7, ..Header::new(Signature(*b"XXXX"), 3) };
     let bytes = built::<srat::Layout>(wrong, srat::Fixed::new(), &[memory(0, 0, 1 << 30)]);
     let table = Srat::read(&bytes).expect("a SRAT");
     assert_eq!(table.header().length, 88);
@@ -38,10 +34,7 @@ fn too_small_a_buffer_is_refused_with_the_length_needed() {
         let header = Header::new(Signature::SRAT, 3);
         let mut builder = Builder::<srat::Layout>::new(&mut buffer, header, srat::Fixed::new());
         builder.push(&memory(0, 0, 1 << 30));
-        assert_eq!(
-            builder.finish(),
-            Err(BuildError::BufferTooSmall { needed: 88, have })
-        );
+        assert_eq!(builder.finish(), Err(BuildError::BufferTooSmall { needed: 88, have }));
     }
 }
 
@@ -58,45 +51,21 @@ fn a_matrix_that_is_not_rows_times_columns_is_refused() {
     let header = Header::new(Signature::HMAT, 2);
     let mut builder = Builder::<hmat::Layout>::new(&mut buffer, header, hmat::Fixed::default());
     builder.push(&locality);
-    assert_eq!(
-        builder.finish(),
-        Err(BuildError::ListLength {
-            items: 3,
-            expected: 6
-        })
-    );
+    assert_eq!(builder.finish(), Err(BuildError::ListLength { items: 3, expected: 6 }));
 
-    let refused = slit::build(
-        &mut buffer,
-        Header::new(Signature::SLIT, 1),
-        2,
-        &[10, 20, 20],
-    );
-    assert_eq!(
-        refused,
-        Err(BuildError::ListLength {
-            items: 3,
-            expected: 4
-        })
-    );
+    let refused = slit::build(&mut buffer, Header::new(Signature::SLIT, 1), 2, &[10, 20, 20]);
+    assert_eq!(refused, Err(BuildError::ListLength { items: 3, expected: 4 }));
 }
 
 #[test]
 fn an_entry_longer_than_its_length_field_holds_is_refused() {
     let extension = [0; 216];
-    let gicc = madt::Entry::Gicc(madt::Gicc {
-        extension: &extension,
-        ..Default::default()
-    });
+    let gicc = madt::Entry::Gicc(madt::Gicc { extension: &extension, ..Default::default() });
     let mut buffer = [0; 512];
     let header = Header::new(Signature::MADT, 6);
     let mut builder = Builder::<madt::Layout>::new(&mut buffer, header, madt::Fixed::default());
     builder.push(&gicc);
-    let refused = BuildError::EntryTooLong {
-        kind: 11,
-        length: 256,
-        maximum: 255,
-    };
+    let refused = BuildError::EntryTooLong { kind: 11, length: 256, maximum: 255 };
     assert_eq!(builder.finish(), Err(refused));
 }
 
@@ -106,9 +75,7 @@ fn a_built_slit_is_read_back() {
     let header = Header::new(Signature::SLIT, 1);
     let bytes = slit::build(&mut buffer, header, 2, &[10, 20, 21, 10]).expect("fits");
     assert_eq!(Some(bytes.len()), slit::size_bytes(2));
-    let Ok(AnyTable::Slit(table)) = AnyTable::read(bytes) else {
-        panic!("not a SLIT")
-    };
+    let Ok(AnyTable::Slit(table)) = AnyTable::read(bytes) else { panic!("not a SLIT") };
     assert_eq!(table.distance(0, 1), Some(20));
     assert_eq!(table.distance(1, 0), Some(21));
     assert_eq!(table.distance(0, 2), None);

@@ -22,13 +22,7 @@ const GIB: u64 = 1 << 30;
 
 fn memory(domain: u32, base: u64, length_bytes: u64) -> srat::Entry<'static> {
     let flags = MemoryFlags::ENABLED;
-    let range = MemoryAffinity {
-        domain,
-        base,
-        length_bytes,
-        flags,
-        ..Default::default()
-    };
+    let range = MemoryAffinity { domain, base, length_bytes, flags, ..Default::default() };
     srat::Entry::Memory(range)
 }
 
@@ -38,12 +32,7 @@ fn cpu(apic_id: u8, domain: u32) -> srat::Entry<'static> {
 
 fn x2apic(x2apic_id: u32, domain: u32) -> srat::Entry<'static> {
     let flags = AffinityFlags::ENABLED;
-    let cpu = LocalX2apicAffinity {
-        domain,
-        x2apic_id,
-        flags,
-        ..Default::default()
-    };
+    let cpu = LocalX2apicAffinity { domain, x2apic_id, flags, ..Default::default() };
     srat::Entry::LocalX2apic(cpu)
 }
 
@@ -52,28 +41,16 @@ fn srat(entries: &[srat::Entry<'_>]) -> Vec<u8> {
 }
 
 fn madt(revision: u8, entries: &[madt::Entry<'_>]) -> Vec<u8> {
-    built::<madt::Layout>(
-        Header::new(Signature::MADT, revision),
-        madt::Fixed::default(),
-        entries,
-    )
+    built::<madt::Layout>(Header::new(Signature::MADT, revision), madt::Fixed::default(), entries)
 }
 
 fn apic(apic_id: u8) -> madt::Entry<'static> {
     let flags = LocalApicFlags::ENABLED;
-    madt::Entry::LocalApic(LocalApic {
-        processor_uid: apic_id,
-        apic_id,
-        flags,
-    })
+    madt::Entry::LocalApic(LocalApic { processor_uid: apic_id, apic_id, flags })
 }
 
 fn hmat(revision: u8, entries: &[hmat::Entry<'_>]) -> Vec<u8> {
-    built::<hmat::Layout>(
-        Header::new(Signature::HMAT, revision),
-        hmat::Fixed::default(),
-        entries,
-    )
+    built::<hmat::Layout>(Header::new(Signature::HMAT, revision), hmat::Fixed::default(), entries)
 }
 
 fn cedt(entries: &[cedt::Entry<'_>]) -> Vec<u8> {
@@ -83,9 +60,7 @@ fn cedt(entries: &[cedt::Entry<'_>]) -> Vec<u8> {
 fn slit(rows: usize, cells: &[u8]) -> Vec<u8> {
     let mut buffer = vec![0; slit::size_bytes(rows).expect("small")];
     let header = Header::new(Signature::SLIT, 1);
-    slit::build(&mut buffer, header, rows, cells)
-        .expect("fits")
-        .to_vec()
+    slit::build(&mut buffer, header, rows, cells).expect("fits").to_vec()
 }
 
 fn together(tables: &[Vec<u8>]) -> Vec<Finding> {
@@ -142,13 +117,8 @@ fn too_short_tables_are_refused() {
     assert_eq!(codes(&bytes[..3]), ["too-short"]);
     assert_eq!(codes(&bytes[..35]), ["too-short"]);
     assert_eq!(codes(&bytes[..40]), ["truncated"]);
-    assert_eq!(
-        codes(b"DSDTaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"),
-        ["signature-unknown"]
-    );
-    let other = numalab_acpi::Slit::read(&bytes)
-        .map(|_| ())
-        .expect_err("a SRAT");
+    assert_eq!(codes(b"DSDTaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), ["signature-unknown"]);
+    let other = numalab_acpi::Slit::read(&bytes).map(|_| ()).expect_err("a SRAT");
     assert_eq!(other.code(), "signature-mismatch");
 }
 
@@ -161,14 +131,8 @@ fn an_entry_of_the_wrong_length_is_found_and_the_next_is_read() {
     };
     let (short, long) = (memory_of(39), memory_of(44));
     let bytes = srat(&[
-        srat::Entry::Raw(RawEntry {
-            kind: 1,
-            bytes: &short,
-        }),
-        srat::Entry::Raw(RawEntry {
-            kind: 1,
-            bytes: &long,
-        }),
+        srat::Entry::Raw(RawEntry { kind: 1, bytes: &short }),
+        srat::Entry::Raw(RawEntry { kind: 1, bytes: &long }),
         memory(0, 0, GIB),
     ]);
     let found = table_findings(&bytes);
@@ -176,16 +140,8 @@ fn an_entry_of_the_wrong_length_is_found_and_the_next_is_read() {
     assert_eq!(
         problems,
         [
-            Problem::EntryTooShort {
-                kind: 1,
-                length: 39,
-                expected: 40
-            },
-            Problem::EntryTooLong {
-                kind: 1,
-                length: 44,
-                expected: 40
-            },
+            Problem::EntryTooShort { kind: 1, length: 39, expected: 40 },
+            Problem::EntryTooLong { kind: 1, length: 44, expected: 40 },
         ]
     );
     let table = numalab_acpi::Srat::read(&bytes).expect("readable");
@@ -197,102 +153,41 @@ fn a_blank_entry_stops_the_reader_with_a_warning_and_a_wrong_length_with_an_erro
     let blank = [0; 16];
     let mut bytes = srat(&[
         memory(0, 0, GIB),
-        srat::Entry::Raw(RawEntry {
-            kind: 0,
-            bytes: &blank,
-        }),
+        srat::Entry::Raw(RawEntry { kind: 0, bytes: &blank }),
         memory(0, GIB, GIB),
     ]);
     let found = table_findings(&bytes);
-    assert_eq!(
-        found[0].problem,
-        Problem::ZeroFill {
-            zeros: 16,
-            unread: 56
-        }
-    );
-    assert_eq!(
-        (found[0].offset, found[0].severity()),
-        (88, Severity::Warning)
-    );
+    assert_eq!(found[0].problem, Problem::ZeroFill { zeros: 16, unread: 56 });
+    assert_eq!((found[0].offset, found[0].severity()), (88, Severity::Warning));
     bytes[91] = 1;
     sum_again(&mut bytes);
     let found = table_findings(&bytes);
-    let expected = Problem::EntryLengthInvalid {
-        kind: 0,
-        length: 0,
-        minimum: 2,
-    };
+    let expected = Problem::EntryLengthInvalid { kind: 0, length: 0, minimum: 2 };
+    assert_eq!((found[0].problem, found[0].severity()), (expected, Severity::Error));
     assert_eq!(
-        (found[0].problem, found[0].severity()),
-        (expected, Severity::Error)
-    );
-    assert_eq!(
-        codes(&srat(&[
-            memory(0, 0, GIB),
-            srat::Entry::Raw(RawEntry {
-                kind: 9,
-                bytes: &[9]
-            })
-        ])),
+        codes(&srat(&[memory(0, 0, GIB), srat::Entry::Raw(RawEntry { kind: 9, bytes: &[9] })])),
         ["trailing-bytes"]
     );
 }
 
 #[test]
 fn tables_that_disagree_are_found() {
-    let links = [hmat::Entry::Cache(Cache {
-        memory: 9,
-        ..Default::default()
-    })];
+    let links = [hmat::Entry::Cache(Cache { memory: 9, ..Default::default() })];
     let found = together(&[
         srat(&[memory(0, 0, GIB), memory(2, GIB, GIB), cpu(0, 0), cpu(1, 0)]),
         slit(2, &[10, 20, 20, 10]),
         madt(5, &[apic(0), apic(5)]),
         hmat(2, &links),
     ]);
-    let problems: Vec<_> = found
-        .iter()
-        .map(|f| (f.table, f.offset, f.problem))
-        .collect();
+    let problems: Vec<_> = found.iter().map(|f| (f.table, f.offset, f.problem)).collect();
     assert_eq!(
         problems,
         [
-            (
-                Signature::MADT,
-                52,
-                Problem::ProcessorNotInSrat {
-                    processor: ProcessorId::Apic(5)
-                }
-            ),
-            (
-                Signature::SRAT,
-                144,
-                Problem::ProcessorNotInMadt {
-                    processor: ProcessorId::Apic(1)
-                }
-            ),
-            (
-                Signature::SRAT,
-                88,
-                Problem::DomainWithoutSlitRow {
-                    domain: 2,
-                    localities: 2
-                }
-            ),
-            (
-                Signature::SLIT,
-                46,
-                Problem::SlitRowWithoutDomain { locality: 1 }
-            ),
-            (
-                Signature::HMAT,
-                40,
-                Problem::HmatDomainNotInSrat {
-                    role: "memory",
-                    domain: 9
-                }
-            ),
+            (Signature::MADT, 52, Problem::ProcessorNotInSrat { processor: ProcessorId::Apic(5) }),
+            (Signature::SRAT, 144, Problem::ProcessorNotInMadt { processor: ProcessorId::Apic(1) }),
+            (Signature::SRAT, 88, Problem::DomainWithoutSlitRow { domain: 2, localities: 2 }),
+            (Signature::SLIT, 46, Problem::SlitRowWithoutDomain { locality: 1 }),
+            (Signature::HMAT, 40, Problem::HmatDomainNotInSrat { role: "memory", domain: 9 }),
         ]
     );
 }

@@ -54,10 +54,7 @@ fn every_table_of_the_corpus_is_judged_as_its_manifest_says() {
             Verdict::Refused => 3,
         }] += 1;
         if !as_expected(&sample.valid, verdict) {
-            wrong.push(format!(
-                "{}: {}, judged {verdict:?}",
-                sample.file, sample.valid
-            ));
+            wrong.push(format!("{}: {}, judged {verdict:?}", sample.file, sample.valid));
         }
     }
     println!("| manifest | good | warned | errors | refused |\n|---|---|---|---|---|");
@@ -123,12 +120,7 @@ fn entries_of_every_valid_table_give_back_its_bytes() {
                     .map(<[u8]>::to_vec)
             }
         };
-        assert_eq!(
-            again.as_deref(),
-            Ok(sample.bytes.as_slice()),
-            "{}",
-            sample.file
-        );
+        assert_eq!(again.as_deref(), Ok(sample.bytes.as_slice()), "{}", sample.file);
         tables += 1;
     }
     println!("{tables} tables written again, byte for byte");
@@ -140,10 +132,7 @@ fn every_finding_of_fwts_on_its_odd_table_is_found() {
         return;
     };
     let table = AnyTable::read(&sample.bytes).expect("readable");
-    let found: Vec<String> = findings(&table.into())
-        .iter()
-        .map(ToString::to_string)
-        .collect();
+    let found: Vec<String> = findings(&table.into()).iter().map(ToString::to_string).collect();
     // The eight FAILED of expected/fwts-srat-0002.log, in its order, at the fields they are of.
     for expected in [
         "0x0024: reserved table revision 7",
@@ -155,10 +144,7 @@ fn every_finding_of_fwts_on_its_odd_table_is_found() {
         "0x0104: Reserved is 0xff000000",
         "0x0114: Flags has undefined bits 0x2 ",
     ] {
-        let hits = found
-            .iter()
-            .filter(|finding| finding.contains(expected))
-            .count();
+        let hits = found.iter().filter(|finding| finding.contains(expected)).count();
         assert_eq!(hits, 1, "{expected} in {found:#?}");
     }
 }

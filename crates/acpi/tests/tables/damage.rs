@@ -11,25 +11,12 @@ const WHOLE_BYTES: usize = 100;
 
 /// Values that a byte is changed to, of those that bounds, flags and lengths turn on.
 fn telling_values(original: u8) -> impl Iterator<Item = u8> {
-    let values = [
-        0,
-        1,
-        2,
-        0x7f,
-        0x80,
-        0xff,
-        original.wrapping_add(1),
-        original ^ 0x10,
-    ];
+    let values = [0, 1, 2, 0x7f, 0x80, 0xff, original.wrapping_add(1), original ^ 0x10];
     values.into_iter().filter(move |value| *value != original)
 }
 
 fn stride(sample: &Sample) -> usize {
-    if long() {
-        1
-    } else {
-        sample.bytes.len().div_ceil(WHOLE_BYTES)
-    }
+    if long() { 1 } else { sample.bytes.len().div_ceil(WHOLE_BYTES) }
 }
 
 #[test]
@@ -55,11 +42,7 @@ fn every_truncation_of_every_table_is_survived() {
         // Only a header that gives less than there is may be taken from fewer bytes.
         let given = u32::from_le_bytes(sample.bytes[4..8].try_into().expect("four bytes"));
         let given = usize::try_from(given).expect("small");
-        assert!(
-            refused >= given.min(sample.bytes.len()),
-            "{}: {refused}",
-            sample.file
-        );
+        assert!(refused >= given.min(sample.bytes.len()), "{}: {refused}", sample.file);
     }
     println!("{reads} truncated tables read in {:?}", started.elapsed());
 }

@@ -34,13 +34,9 @@ fn disassembled(directory: &Path, sample: &Sample) -> Vec<Structure> {
 fn structures(text: &str) -> Vec<Structure> {
     let mut all = vec![Structure::new()];
     for line in text.lines() {
-        let line =
-            line.split_once(']').map_or(
-                line,
-                |(place, rest)| {
-                    if place.starts_with('[') { rest } else { line }
-                },
-            );
+        let line = line
+            .split_once(']')
+            .map_or(line, |(place, rest)| if place.starts_with('[') { rest } else { line });
         let Some((name, value)) = line.split_once(" : ") else {
             continue;
         };
@@ -48,12 +44,7 @@ fn structures(text: &str) -> Vec<Structure> {
         if name == "Subtable Type" || name == "Structure Type" {
             all.push(Structure::new());
         }
-        let value = value
-            .split('[')
-            .next()
-            .unwrap_or_default()
-            .trim()
-            .to_owned();
+        let value = value.split('[').next().unwrap_or_default().trim().to_owned();
         all.last_mut().expect("one at least").push((name, value));
     }
     all
@@ -72,18 +63,11 @@ fn kind(structure: &Structure) -> u64 {
 }
 
 fn iasl_is_there() -> bool {
-    let there = Command::new("iasl")
-        .arg("-v")
-        .stdout(Stdio::null())
-        .status()
-        .is_ok();
+    let there = Command::new("iasl").arg("-v").stdout(Stdio::null()).status().is_ok();
     if !there {
         eprintln!("NOT RUN: no iasl: apt-get install -y acpica-tools");
         let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value == "1");
-        assert!(
-            !required,
-            "NUMALAB_REQUIRE_TOOLS=1 and no iasl: apt-get install acpica-tools"
-        );
+        assert!(!required, "NUMALAB_REQUIRE_TOOLS=1 and no iasl: apt-get install acpica-tools");
     }
     there
 }
@@ -98,36 +82,14 @@ fn srat_of_iasl(structures: &[Structure]) -> Vec<(u64, u64, u64, u64, bool)> {
         }
         1 => {
             let range = (hex(s, "Base Address"), hex(s, "Address Length"));
-            (
-                1,
-                hex(s, "Proximity Domain"),
-                range.0,
-                range.1,
-                hex(s, "Enabled") == 1,
-            )
+            (1, hex(s, "Proximity Domain"), range.0, range.1, hex(s, "Enabled") == 1)
         }
-        2 => (
-            2,
-            hex(s, "Proximity Domain"),
-            hex(s, "Apic ID"),
-            0,
-            hex(s, "Enabled") == 1,
-        ),
-        3 => (
-            3,
-            hex(s, "Proximity Domain"),
-            hex(s, "Acpi Processor UID"),
-            0,
-            hex(s, "Enabled") == 1,
-        ),
+        2 => (2, hex(s, "Proximity Domain"), hex(s, "Apic ID"), 0, hex(s, "Enabled") == 1),
+        3 => {
+            (3, hex(s, "Proximity Domain"), hex(s, "Acpi Processor UID"), 0, hex(s, "Enabled") == 1)
+        }
         4 => (4, hex(s, "Proximity Domain"), hex(s, "ITS ID"), 0, true),
-        kind => (
-            kind,
-            hex(s, "Proximity Domain"),
-            0,
-            0,
-            hex(s, "Enabled") == 1,
-        ),
+        kind => (kind, hex(s, "Proximity Domain"), 0, 0, hex(s, "Enabled") == 1),
     };
     structures[1..].iter().map(entry).collect()
 }
@@ -177,23 +139,13 @@ fn compare_madt(table: &Madt<'_>, structures: &[Structure], file: &str) {
 
 fn compare_slit(table: &Slit<'_>, structures: &[Structure], file: &str) {
     let fields = &structures[0];
-    assert_eq!(
-        hex(fields, "Localities"),
-        u64::try_from(table.localities()).expect("small")
-    );
+    assert_eq!(hex(fields, "Localities"), u64::try_from(table.localities()).expect("small"));
     // Long rows go on in lines without a name.
-    let starts = fields
-        .iter()
-        .filter(|(name, _)| name.starts_with("Locality "));
+    let starts = fields.iter().filter(|(name, _)| name.starts_with("Locality "));
     for (row, (_, cells)) in table.rows().zip(starts) {
-        let cells: Vec<u8> = cells
-            .split_whitespace()
-            .map_while(|cell| u8::from_str_radix(cell, 16).ok())
-            .collect();
-        assert!(
-            row.starts_with(&cells) && !cells.is_empty(),
-            "{file}: {row:?} {cells:?}"
-        );
+        let cells: Vec<u8> =
+            cells.split_whitespace().map_while(|cell| u8::from_str_radix(cell, 16).ok()).collect();
+        assert!(row.starts_with(&cells) && !cells.is_empty(), "{file}: {row:?} {cells:?}");
     }
 }
 

@@ -28,33 +28,17 @@ fn revision_2_values_times_the_base_unit_are_picoseconds_and_megabytes() {
         2,
         &[
             locality(DataType::AccessLatency, 1000, &[80, 120, 350, 120, 80, 0]),
-            locality(
-                DataType::AccessBandwidth,
-                100,
-                &[1024, 512, 0xffff, 512, 1024, 99],
-            ),
+            locality(DataType::AccessBandwidth, 100, &[1024, 512, 0xffff, 512, 1024, 99]),
             locality(DataType::WriteLatency, 1000, &[90, 130, 400, 130, 90, 400]),
         ],
     );
     let table = Hmat::read(&bytes).expect("a HMAT");
-    assert_eq!(
-        table.latency_ps(0, 9, Access::Read),
-        Some(Reading::Value(350_000))
-    );
-    assert_eq!(
-        table.latency_ps(0, 9, Access::Write),
-        Some(Reading::Value(400_000))
-    );
+    assert_eq!(table.latency_ps(0, 9, Access::Read), Some(Reading::Value(350_000)));
+    assert_eq!(table.latency_ps(0, 9, Access::Write), Some(Reading::Value(400_000)));
     assert_eq!(table.latency_ps(4, 9, Access::Read), Some(Reading::Unknown));
     assert_eq!(table.latency_ps(9, 0, Access::Read), None);
-    assert_eq!(
-        table.bandwidth_mb_per_s(4, 4, Access::Read),
-        Some(Reading::Value(102_400))
-    );
-    assert_eq!(
-        table.bandwidth_mb_per_s(0, 9, Access::Read),
-        Some(Reading::Unreachable)
-    );
+    assert_eq!(table.bandwidth_mb_per_s(4, 4, Access::Read), Some(Reading::Value(102_400)));
+    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(Reading::Unreachable));
 }
 
 #[test]
@@ -68,15 +52,9 @@ fn revision_1_values_are_tenths_of_a_nanosecond_and_of_a_megabyte() {
     );
     let table = Hmat::read(&bytes).expect("a HMAT");
     // 80 * 10 tenths of a nanosecond.
-    assert_eq!(
-        table.latency_ps(0, 0, Access::Read),
-        Some(Reading::Value(80_000))
-    );
+    assert_eq!(table.latency_ps(0, 0, Access::Read), Some(Reading::Value(80_000)));
     // 11 tenths of a MB/s, rounded up.
-    assert_eq!(
-        table.bandwidth_mb_per_s(0, 9, Access::Read),
-        Some(Reading::Value(2))
-    );
+    assert_eq!(table.bandwidth_mb_per_s(0, 9, Access::Read), Some(Reading::Value(2)));
 }
 
 #[test]
@@ -93,14 +71,7 @@ fn cells_name_both_domains() {
     let bytes = hmat(2, &[locality(DataType::AccessLatency, 1, &values)]);
     let table = Hmat::read(&bytes).expect("a HMAT");
     let cells: Vec<_> = table.localities().flat_map(|at| at.entry.cells()).collect();
-    let expected = [
-        (0, 0, 1),
-        (0, 4, 2),
-        (0, 9, 3),
-        (4, 0, 4),
-        (4, 4, 5),
-        (4, 9, 6),
-    ];
+    let expected = [(0, 0, 1), (0, 4, 2), (0, 9, 3), (4, 0, 4), (4, 4, 5), (4, 9, 6)];
     assert_eq!(cells, expected);
 }
 
@@ -118,10 +89,7 @@ fn a_revision_1_srat_has_domains_of_8_bits() {
         let bytes = built::<srat::Layout>(header, srat::Fixed::new(), &[cpu, memory]);
         let table = Srat::read(&bytes).expect("a SRAT");
         let processor = table.processors().next().expect("a processor");
-        assert_eq!(
-            (processor.id, processor.domain),
-            (ProcessorId::Apic(7), domain)
-        );
+        assert_eq!((processor.id, processor.domain), (ProcessorId::Apic(7), domain));
         assert_eq!(table.memory().next().expect("memory").domain, domain);
         assert!(table.domains().all(|at| at.entry == domain));
     }
@@ -132,11 +100,9 @@ fn a_gicc_has_an_mpidr_since_acpi_5_1() {
     let mut extension = [0; 42];
     extension[28..36].copy_from_slice(&0x8000_0001_u64.to_le_bytes());
     extension[36] = 3;
-    for (length, mpidr, class) in [
-        (0, None, None),
-        (36, Some(0x8000_0001), None),
-        (42, Some(0x8000_0001), Some(3)),
-    ] {
+    for (length, mpidr, class) in
+        [(0, None, None), (36, Some(0x8000_0001), None), (42, Some(0x8000_0001), Some(3))]
+    {
         let gicc = madt::Gicc {
             processor_uid: 5,
             flags: madt::GiccFlags::ENABLED,
@@ -164,20 +130,11 @@ fn a_qemu_cedt_gives_its_windows_and_bridges() {
     assert_eq!(bridges, [222, 12]);
     let windows: Vec<_> = table
         .windows()
-        .map(|at| {
-            (
-                at.entry.base,
-                at.entry.size_bytes,
-                at.entry.targets.iter().collect::<Vec<_>>(),
-            )
-        })
+        .map(|at| (at.entry.base, at.entry.size_bytes, at.entry.targets.iter().collect::<Vec<_>>()))
         .collect();
     assert_eq!(
         windows,
-        [
-            (0x1_1000_0000, 4 << 30, vec![12]),
-            (0x2_1000_0000, 4 << 30, vec![12, 222]),
-        ]
+        [(0x1_1000_0000, 4 << 30, vec![12]), (0x2_1000_0000, 4 << 30, vec![12, 222]),]
     );
 }
 
@@ -188,12 +145,7 @@ fn a_table_prints_a_line_per_entry() {
     };
     let table = AnyTable::read(&sample.bytes).expect("a SRAT");
     let text = table.to_string();
-    let AnyTable::Srat(srat) = table else {
-        panic!("not a SRAT")
-    };
+    let AnyTable::Srat(srat) = table else { panic!("not a SRAT") };
     assert_eq!(text.lines().count(), 1 + srat.entries().count());
-    assert!(
-        text.contains("\n0x0030 local APIC 0: domain 0, enabled\n"),
-        "{text}"
-    );
+    assert!(text.contains("\n0x0030 local APIC 0: domain 0, enabled\n"), "{text}");
 }

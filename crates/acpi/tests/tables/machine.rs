@@ -10,10 +10,7 @@ use crate::support::{Sample, findings, samples};
 fn tables_of_one_real_machine_agree_but_for_known_oddities() {
     let samples = samples();
     let mut machines: BTreeMap<&str, Vec<&Sample>> = BTreeMap::new();
-    for sample in samples
-        .iter()
-        .filter(|sample| ["valid", "quirk"].contains(&&*sample.valid))
-    {
+    for sample in samples.iter().filter(|sample| ["valid", "quirk"].contains(&&*sample.valid)) {
         machines.entry(sample.machine()).or_default().push(sample);
     }
     for (machine, parts) in machines.iter().filter(|(_, parts)| parts.len() > 1) {

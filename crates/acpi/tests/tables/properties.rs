@@ -23,12 +23,7 @@ macro_rules! survives {
         let header = Header::new(<$layout>::SIGNATURE, $revision);
         let bytes = built::<$layout>(header, $fixed, &$entries);
         let table = Table::<$layout>::read(&bytes).expect("what was built");
-        prop_assert!(
-            table
-                .entries()
-                .map(|at| at.entry)
-                .eq($entries.iter().copied())
-        );
+        prop_assert!(table.entries().map(|at| at.entry).eq($entries.iter().copied()));
         prop_assert_eq!(rewrite(&table), Ok(bytes.clone()));
         read_all(&bytes);
     };
@@ -40,39 +35,20 @@ fn srat_processor() -> impl Strategy<Value = srat::Entry<'static>> {
         any::<(u8, u32, u32, u8)>().prop_map(|(id, domain, flags, sapic_eid)| {
             let flags = AffinityFlags(flags);
             let cpu = LocalApicAffinity::new(id, domain);
-            srat::Entry::LocalApic(LocalApicAffinity {
-                flags,
-                sapic_eid,
-                ..cpu
-            })
+            srat::Entry::LocalApic(LocalApicAffinity { flags, sapic_eid, ..cpu })
         }),
         words.prop_map(|[domain, x2apic_id, flags]| {
             let flags = AffinityFlags(flags);
-            let cpu = LocalX2apicAffinity {
-                domain,
-                x2apic_id,
-                flags,
-                ..Default::default()
-            };
+            let cpu = LocalX2apicAffinity { domain, x2apic_id, flags, ..Default::default() };
             srat::Entry::LocalX2apic(cpu)
         }),
         words.prop_map(|[domain, processor_uid, flags]| {
             let flags = AffinityFlags(flags);
-            srat::Entry::Gicc(GiccAffinity {
-                domain,
-                processor_uid,
-                flags,
-                clock_domain: 3,
-            })
+            srat::Entry::Gicc(GiccAffinity { domain, processor_uid, flags, clock_domain: 3 })
         }),
         words.prop_map(|[domain, processor_uid, flags]| {
             let flags = AffinityFlags(flags);
-            srat::Entry::Rintc(RintcAffinity {
-                domain,
-                processor_uid,
-                flags,
-                ..Default::default()
-            })
+            srat::Entry::Rintc(RintcAffinity { domain, processor_uid, flags, ..Default::default() })
         }),
     ]
 }
@@ -95,24 +71,14 @@ fn srat_other() -> impl Strategy<Value = srat::Entry<'static>> {
             }
         ),
         words.prop_map(|[domain, its_id, _]| {
-            srat::Entry::GicIts(GicItsAffinity {
-                domain,
-                reserved: 0,
-                its_id,
-            })
+            srat::Entry::GicIts(GicItsAffinity { domain, reserved: 0, its_id })
         }),
         (any::<bool>(), any::<u8>(), any::<[u8; 16]>(), words).prop_map(
             |(port, handle_type, handle, [domain, flags, reserved2])| {
                 let flags = DeviceFlags(flags);
                 let reserved1 = 1;
-                let device = DeviceAffinity {
-                    reserved1,
-                    handle_type,
-                    domain,
-                    handle,
-                    flags,
-                    reserved2,
-                };
+                let device =
+                    DeviceAffinity { reserved1, handle_type, domain, handle, flags, reserved2 };
                 if port {
                     srat::Entry::GenericPort(device)
                 } else {
@@ -120,10 +86,7 @@ fn srat_other() -> impl Strategy<Value = srat::Entry<'static>> {
                 }
             }
         ),
-        Just(srat::Entry::Raw(RawEntry {
-            kind: 0x80,
-            bytes: &[0x80, 5, 1, 2, 3]
-        })),
+        Just(srat::Entry::Raw(RawEntry { kind: 0x80, bytes: &[0x80, 5, 1, 2, 3] })),
     ]
 }
 
@@ -132,44 +95,22 @@ fn madt_entry<'a>(extension: &'a [u8]) -> impl Strategy<Value = madt::Entry<'a>>
     prop_oneof![
         any::<(u8, u8, u32)>().prop_map(|(processor_uid, apic_id, flags)| {
             let flags = LocalApicFlags(flags);
-            madt::Entry::LocalApic(LocalApic {
-                processor_uid,
-                apic_id,
-                flags,
-            })
+            madt::Entry::LocalApic(LocalApic { processor_uid, apic_id, flags })
         }),
         words.prop_map(|[x2apic_id, flags, processor_uid]| {
             let flags = LocalApicFlags(flags);
-            madt::Entry::LocalX2apic(LocalX2apic {
-                reserved: 0,
-                x2apic_id,
-                flags,
-                processor_uid,
-            })
+            madt::Entry::LocalX2apic(LocalX2apic { reserved: 0, x2apic_id, flags, processor_uid })
         }),
         words.prop_map(move |[processor_uid, flags, interface_number]| {
             let flags = madt::GiccFlags(flags);
-            let gicc = Gicc {
-                processor_uid,
-                flags,
-                interface_number,
-                ..Default::default()
-            };
+            let gicc = Gicc { processor_uid, flags, interface_number, ..Default::default() };
             madt::Entry::Gicc(Gicc { extension, ..gicc })
         }),
         words.prop_map(|[hart, flags, processor_uid]| {
             let (hart_id, flags) = (hart.into(), LocalApicFlags(flags));
-            madt::Entry::Rintc(Rintc {
-                hart_id,
-                flags,
-                processor_uid,
-                ..Default::default()
-            })
+            madt::Entry::Rintc(Rintc { hart_id, flags, processor_uid, ..Default::default() })
         }),
-        Just(madt::Entry::Raw(RawEntry {
-            kind: 4,
-            bytes: &[4, 6, 0xff, 0, 0, 1]
-        })),
+        Just(madt::Entry::Raw(RawEntry { kind: 4, bytes: &[4, 6, 0xff, 0, 0, 1] })),
     ]
 }
 

@@ -17,11 +17,7 @@ pub struct Sample {
 impl Sample {
     /// The part of the file name that tables of one machine share.
     pub fn machine(&self) -> &str {
-        self.file
-            .trim_end_matches(".bin")
-            .rsplit_once('.')
-            .expect("NAME.SIGNATURE.bin")
-            .0
+        self.file.trim_end_matches(".bin").rsplit_once('.').expect("NAME.SIGNATURE.bin").0
     }
 }
 
@@ -35,17 +31,10 @@ fn directory() -> PathBuf {
 pub fn samples() -> Vec<Sample> {
     let directory = directory();
     let Ok(manifest) = std::fs::read_to_string(directory.join("MANIFEST.tsv")) else {
-        eprintln!(
-            "NOT RUN: no corpus at {}: set NUMALAB_CORPUS",
-            directory.display()
-        );
+        eprintln!("NOT RUN: no corpus at {}: set NUMALAB_CORPUS", directory.display());
         return Vec::new();
     };
-    manifest
-        .lines()
-        .skip(1)
-        .map(|line| sample(&directory, line))
-        .collect()
+    manifest.lines().skip(1).map(|line| sample(&directory, line)).collect()
 }
 
 /// One table of the corpus.
@@ -97,11 +86,7 @@ pub fn read_all(bytes: &[u8]) -> usize {
         return 0;
     };
     let found = findings(&table.into());
-    table.to_string().len()
-        + found
-            .iter()
-            .map(|finding| finding.to_string().len())
-            .sum::<usize>()
+    table.to_string().len() + found.iter().map(|finding| finding.to_string().len()).sum::<usize>()
 }
 
 /// A table's entries, written again.

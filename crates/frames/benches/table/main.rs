@@ -24,12 +24,16 @@ fn main() {
     let quick = std::env::args().any(|arg| arg == "--quick");
     membarrier(MembarrierCommand::RegisterPrivateExpedited).expect("Linux 4.14 or later");
     println!("# numalab-frames: frame allocators side by side\n");
-    println!("- {}; quartiles in parentheses{}", machine_line(), if quick { "; quick" } else { "" });
+    println!(
+        "- {}; quartiles in parentheses{}",
+        machine_line(),
+        if quick { "; quick" } else { "" }
+    );
     if cfg!(feature = "checked") {
         println!("- numalab-frames in its checked build");
     }
     println!();
-    side_by_side(if quick { 5 } else { 15 });
+    side_by_side(if quick { 5 } else { 11 });
     initialisation();
     fragmentation(if quick { 2_000_000 } else { 8_000_000 });
     giant::run();
@@ -39,7 +43,9 @@ fn machine_line() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         let line = info.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split(": ").nth(1)).unwrap_or("?").to_owned()
+        line.and_then(|line| line.split(": ").nth(1))
+            .unwrap_or("?")
+            .to_owned()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let (name, family, model) = (field("model name"), field("cpu family"), field("model\t"));
@@ -64,8 +70,14 @@ fn side_by_side(repetitions: usize) {
         repeat(&buddy, 40, f);
     }
     let head = [
-        "", "array stack", "ours, NUMA on", "ours, NUMA off", "ours, full fences",
-        "frame-alloc 0.1 (depot)", "bitmap-allocator 0.4", "buddy_system_allocator 0.13",
+        "",
+        "array stack",
+        "ours, NUMA on",
+        "ours, NUMA off",
+        "ours, full fences",
+        "frame-alloc 0.1 (depot)",
+        "bitmap-allocator 0.4",
+        "buddy_system_allocator 0.13",
     ];
     let rows: Vec<Vec<String>> = ROWS
         .iter()
@@ -83,10 +95,14 @@ fn initialisation() {
     let machine = subjects::machine(2, gib << 17, vec![numalab_frames::NodeIndex(0)]);
     let words = machine.metadata_words().expect("the machine is sound");
     let mut figures = Samples::default();
-    let metadata = &*(0..words).map(|_| numalab_frames::Word::new(0)).collect::<Vec<_>>().leak();
+    let metadata = &*(0..words)
+        .map(|_| numalab_frames::Word::new(0))
+        .collect::<Vec<_>>()
+        .leak();
     for _ in 0..21 {
         let start = Instant::now();
-        drop(Frames::new(machine, metadata, CpuFences).expect("the metadata suffices"));
+        let made = Frames::new(machine, metadata, CpuFences);
+        std::hint::black_box(made.expect("the metadata suffices"));
         figures.add(start.elapsed().as_secs_f64() * 1e6 / gib as f64);
     }
     let kib = words as f64 * 8.0 / 1024.0 / gib as f64;
@@ -97,14 +113,28 @@ fn initialisation() {
 fn fragmentation(replacements: u64) {
     let gib = 4 << 18;
     let row = |name: &str, packing: Packing, ideal: &str| {
-        let Packing { free_blocks, allocatable, refill_ns } = packing;
-        let cells = [free_blocks.to_string(), allocatable.to_string(), ideal.to_owned()];
+        let Packing {
+            free_blocks,
+            allocatable,
+            refill_ns,
+        } = packing;
+        let cells = [
+            free_blocks.to_string(),
+            allocatable.to_string(),
+            ideal.to_owned(),
+        ];
         let name = std::iter::once(name.to_owned());
-        name.chain(cells).chain([format!("{refill_ns:.1}")]).collect::<Vec<_>>()
+        name.chain(cells)
+            .chain([format!("{refill_ns:.1}")])
+            .collect::<Vec<_>>()
     };
     let fresh = || -> Frames<'static, RemoteFences> { ours(1, gib, RemoteFences(heavy)) };
     let rows = [
-        row("F1: half freed at random, 47 rounds of a tenth", workloads::churn_half(&fresh()), "-"),
+        row(
+            "F1: half freed at random, 47 rounds of a tenth",
+            workloads::churn_half(&fresh()),
+            "-",
+        ),
         row(
             "F2: half in use, random replacements",
             workloads::replace_half(&fresh(), replacements),
@@ -112,7 +142,10 @@ fn fragmentation(replacements: u64) {
         ),
     ];
     let head = [
-        "4 GiB, 2,048 blocks of 2 MiB", "wholly free", "of these allocatable", "ideal",
+        "4 GiB, 2,048 blocks of 2 MiB",
+        "wholly free",
+        "of these allocatable",
+        "ideal",
         "ns per replacement",
     ];
     print_table(&head, &rows);

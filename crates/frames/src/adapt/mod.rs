@@ -8,6 +8,6 @@ mod rmm;
 mod x86_64;
 
 pub use ostd::OstdFrames;
+pub use rmm::{RmmFrames, RmmUsage};
 #[cfg(feature = "x86_64")]
 pub use x86_64::X86Frames;
-pub use rmm::{RmmFrames, RmmUsage};

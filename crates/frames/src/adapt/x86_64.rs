@@ -19,7 +19,11 @@ pub struct X86Frames<'f, 'm, F> {
 impl<'f, 'm, F: Fences> X86Frames<'f, 'm, F> {
     /// The allocator for callers on the cpu that `cpu` tells.
     pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
-        Self { frames, cpu, refused: None }
+        Self {
+            frames,
+            cpu,
+            refused: None,
+        }
     }
 
     /// The last free that was refused: the trait has no room to say so.
@@ -36,7 +40,10 @@ fn order_of<S: PageSize>() -> Option<Order> {
 // SAFETY: `alloc` hands a frame out to one caller only, until that caller frees it.
 unsafe impl<S: PageSize, F: Fences> FrameAllocator<S> for X86Frames<'_, '_, F> {
     fn allocate_frame(&mut self) -> Option<PhysFrame<S>> {
-        let frame = self.frames.alloc((self.cpu)(), &Request::order(order_of::<S>()?)).ok()?;
+        let frame = self
+            .frames
+            .alloc((self.cpu)(), &Request::order(order_of::<S>()?))
+            .ok()?;
         PhysFrame::from_start_address(PhysAddr::new(frame.addr())).ok()
     }
 }
@@ -44,8 +51,8 @@ unsafe impl<S: PageSize, F: Fences> FrameAllocator<S> for X86Frames<'_, '_, F> {
 impl<S: PageSize, F: Fences> FrameDeallocator<S> for X86Frames<'_, '_, F> {
     unsafe fn deallocate_frame(&mut self, frame: PhysFrame<S>) {
         let number = frame.start_address().as_u64() / FRAME_BYTES;
-        let freed = order_of::<S>()
-            .map(|order| self.frames.free((self.cpu)(), Frame::new(number), order));
+        let freed =
+            order_of::<S>().map(|order| self.frames.free((self.cpu)(), Frame::new(number), order));
         if let Some(Err(error)) = freed {
             self.refused = Some(error);
         }

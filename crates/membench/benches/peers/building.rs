@@ -1,60 +1,53 @@
 //! How long it takes to build a cycle, beside two other ways.
 
-use crate::machine;
+use crate::machine::{self, Pages};
 use crate::reference::Reference;
-use crate::sample::{Paired, Summary};
+use crate::sample::Paired;
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
+use std::ffi::c_int;
 use std::time::Instant;
+
+const LINE_BYTES: usize = 64;
+/// multichase's default group: 64 pages of 4 KiB.
+const GROUP_LINES: usize = 64 * 4096 / LINE_BYTES;
 
 pub fn compare(reference: &Reference) {
     let long = std::env::var_os("NUMALAB_LONG").is_some();
     let gibibytes = if long { 4 } else { 1 };
-    let memory = machine::memory(gibibytes << 30);
-    // SAFETY of the two calls below: `memory` has as many lines as they are told.
-    let (start, lines) = (memory.as_mut_ptr().cast::<u8>(), memory.len());
     let pairs = if long { 3 } else { 5 };
+    let memory = machine::memory(gibibytes << 30, Pages::Huge);
+    let (start, lines) = (memory.as_mut_ptr().cast::<u8>(), memory.len());
+    // SAFETY: `memory` has as many lines, and no one uses it meanwhile.
+    let sattolo = || unsafe { (reference.build_sattolo)(start, lines, LINE_BYTES) };
+    // SAFETY: as above.
+    let groups = |group| unsafe { (reference.build_groups)(start, lines, LINE_BYTES, group) };
+    let local = Pattern::PageLocal {
+        block_bytes: GROUP_LINES * LINE_BYTES,
+    };
 
     println!("## Building a cycle: s for {gibibytes} GiB of touched memory, one thread\n");
-    println!("| pattern | way | s | s/GiB | times as long as ours |");
-    println!("|---|---|---|---|---|");
-    let scale = (gibibytes) as f64;
-    let random = |memory: &mut [Line]| seconds(|| build(Pattern::Random, memory));
-    let sattolo = Paired::take(
-        pairs,
-        || seconds(|| assert_eq!(unsafe { (reference.build_sattolo)(start, lines, 64) }, 1)),
-        || random(memory),
-    );
-    row("random", "ours", &sattolo.theirs(3), scale, "1");
-    row(
-        "random",
-        "Sattolo",
-        &sattolo.ours(3),
-        scale,
-        &sattolo.ratio().to_string(),
-    );
-    let page_local = Pattern::PageLocal {
-        block_bytes: 64 * 4096,
+    println!("| order | their way | theirs | ours | ours per GiB | ratio |");
+    println!("|---|---|---|---|---|---|");
+    let mut row = |order: &str, way: &str, pattern: Pattern, theirs: &dyn Fn() -> c_int| {
+        let paired = Paired::take(
+            pairs,
+            || seconds(|| assert_eq!(theirs(), 1, "memory for their tables")),
+            || seconds(|| build(pattern, memory)),
+        );
+        let (theirs, ours, ratio) = (paired.ours(3), paired.theirs(3), paired.ratio());
+        let per_gibibyte = ours.median / gibibytes as f64;
+        println!("| {order} | {way} | {theirs} | {ours} | {per_gibibyte:.3} | {ratio} |");
     };
-    let groups = Paired::take(
-        pairs,
-        || {
-            seconds(|| {
-                assert_eq!(
-                    unsafe { (reference.build_groups)(start, lines, 64, 4096) },
-                    1
-                )
-            })
-        },
-        || seconds(|| build(page_local, memory)),
-    );
-    row("256 KiB blocks", "ours", &groups.theirs(3), scale, "1");
+    row("all lines", "Sattolo's", Pattern::Random, &sattolo);
     row(
-        "256 KiB blocks",
-        "multichase's",
-        &groups.ours(3),
-        scale,
-        &groups.ratio().to_string(),
+        "all lines",
+        "multichase's, one group",
+        Pattern::Random,
+        &|| groups(lines),
     );
+    row("256 KiB groups", "multichase's", local, &|| {
+        groups(GROUP_LINES)
+    });
     println!();
 }
 
@@ -68,11 +61,4 @@ fn seconds(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
-}
-
-fn row(pattern: &str, way: &str, taken: &Summary, gibibytes: f64, times: &str) {
-    println!(
-        "| {pattern} | {way} | {taken} | {:.3} | {times} |",
-        taken.median / gibibytes
-    );
 }

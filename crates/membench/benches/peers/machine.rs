@@ -38,19 +38,32 @@ pub fn clock() -> Clock {
     Clock::calibrate(now_ns, 50_000_000).expect("a clock that runs evenly")
 }
 
-/// Touched memory on transparent huge pages, for the rest of the process's life.
-pub fn memory(size_bytes: usize) -> &'static mut [Line] {
+/// The pages that memory is asked to lie on.
+#[derive(Clone, Copy)]
+pub enum Pages {
+    Small,
+    Huge,
+}
+
+/// Touched memory, for the rest of the process's life.
+pub fn memory(size_bytes: usize, pages: Pages) -> &'static mut [Line] {
     const HUGE: usize = 2 << 20;
-    let mapped = size_bytes.next_multiple_of(HUGE) + HUGE;
+    let mapped = size_bytes + HUGE;
     let access = ProtFlags::READ | ProtFlags::WRITE;
+    let advice = match pages {
+        Pages::Small => Advice::LinuxNoHugepage,
+        Pages::Huge => Advice::LinuxHugepage,
+    };
     // SAFETY: a new mapping, which nothing else knows of and which is never unmapped; the
-    // aligned part taken of it lies inside.
+    // part taken of it begins less than a huge page in, and so ends inside.
     let lines = unsafe {
         let start = mmap_anonymous(std::ptr::null_mut(), mapped, access, MapFlags::PRIVATE)
-            .expect("memory for the bench");
-        let start = start.cast::<u8>();
+            .expect("memory for the bench")
+            .cast::<u8>();
         let start = start.add(start.align_offset(HUGE));
-        let _ = madvise(start.cast(), size_bytes, Advice::LinuxHugepage);
+        if let Err(error) = madvise(start.cast(), size_bytes, advice) {
+            println!("pages are the kernel's choice: {error}");
+        }
         Line::slice_from_raw(start, size_bytes).expect("whole lines")
     };
     lines.fill(Line::ZERO);

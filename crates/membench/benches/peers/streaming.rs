@@ -1,17 +1,17 @@
 //! The bandwidth kernels beside the same loops in C.
 
-use crate::machine;
+use crate::machine::{self, Pages};
 use crate::reference::Reference;
 use crate::sample::Paired;
 use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
 
 /// Small enough that a pair is over before the machine changes, past every cache.
-const ARRAY_BYTES: usize = 128 << 20;
-const PAIRS: usize = 40;
+pub const ARRAY_BYTES: usize = 128 << 20;
+const PAIRS: usize = 160;
 
 pub fn compare(reference: &Reference) {
     let clock = machine::clock();
-    let memory = machine::memory(3 * ARRAY_BYTES);
+    let memory = machine::memory(3 * ARRAY_BYTES, Pages::Huge);
     println!(
         "## Bandwidth, one thread: GB/s as STREAM counts, arrays of {} MiB\n",
         ARRAY_BYTES >> 20
@@ -35,8 +35,8 @@ pub fn compare(reference: &Reference) {
             );
         }
     }
-    println!("\n| kernel | access | GB/s | times sequential |");
-    println!("|---|---|---|---|");
+    println!("\n| kernel | access | GB/s | sequential | ratio |");
+    println!("|---|---|---|---|---|");
     for access in [
         Access::Strided {
             stride_bytes: 4096 + 64,
@@ -44,39 +44,28 @@ pub fn compare(reference: &Reference) {
         Access::Random { seed: 1 },
     ] {
         for kernel in Kernel::ALL {
-            let isa = Isa::detect();
-            let paired = {
-                let (to, rest) = memory.split_at_mut(0);
-                drop(to);
-                let mut one = stream(kernel, access, isa, rest);
-                let scattered: Vec<f64> = (0..8).map(|_| rate(&clock, || one.pass())).collect();
-                drop(one);
-                let mut other = stream(kernel, Access::Sequential, isa, rest);
-                let mut next = scattered.into_iter();
-                Paired::take(
-                    8,
-                    || next.next().expect("eight"),
-                    || rate(&clock, || other.pass()),
-                )
+            let memory = std::cell::RefCell::new(&mut *memory);
+            let pass = |access| {
+                let mut memory = memory.borrow_mut();
+                let mut stream = stream(kernel, access, Isa::detect(), &mut memory);
+                rate(&clock, || stream.pass())
             };
-            println!(
-                "| {kernel} | {access} | {} | {} |",
-                paired.ours(2),
-                paired.ratio()
-            );
+            let paired = Paired::take(8, || pass(access), || pass(Access::Sequential));
+            let (ours, sequential, ratio) = (paired.ours(2), paired.theirs(2), paired.ratio());
+            println!("| {kernel} | {access} | {ours} | {sequential} | {ratio} |");
         }
     }
     println!();
 }
 
-fn stream(kernel: Kernel, access: Access, isa: Isa, memory: &mut [Line]) -> Stream<'_> {
+pub fn stream(kernel: Kernel, access: Access, isa: Isa, memory: &mut [Line]) -> Stream<'_> {
     let used = ARRAY_BYTES / Line::SIZE_BYTES * kernel.arrays();
     let arrays = Arrays::split(kernel, &mut memory[..used]).expect("enough memory");
     Stream::new(kernel, access, isa, arrays).expect("an available set")
 }
 
-/// Counted bytes per ns.
-fn rate(clock: &Clock, pass: impl FnOnce() -> u64) -> f64 {
+/// Counted bytes per ns, which is GB/s.
+pub fn rate(clock: &Clock, pass: impl FnOnce() -> u64) -> f64 {
     let start = Stamp::now();
     let counted = pass();
     counted as f64 / clock.ns(Stamp::now().since(start).expect("a steady clock"))

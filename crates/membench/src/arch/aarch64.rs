@@ -10,6 +10,7 @@ use core::arch::asm;
 ///
 /// # Safety
 /// Every one of the `loads` pointers reached from `start` must be readable and 8-byte aligned.
+#[inline(never)]
 pub unsafe fn follow(start: usize, loads: u64) -> usize {
     let mut at = start;
     // SAFETY: only reads, and only through pointers which the caller vouches for.
@@ -31,6 +32,7 @@ pub unsafe fn follow(start: usize, loads: u64) -> usize {
 }
 
 /// Executes a chain of `adds` dependent additions of a register.
+#[inline(never)]
 pub fn dependent_adds(adds: u64) {
     // SAFETY: touches nothing but its own registers.
     unsafe {

@@ -11,6 +11,7 @@ use core::arch::x86_64::{__cpuid, CpuidResult};
 ///
 /// # Safety
 /// Every one of the `loads` pointers reached from `start` must be readable and 8-byte aligned.
+#[inline(never)]
 pub unsafe fn follow(start: usize, loads: u64) -> usize {
     let mut at = start;
     // SAFETY: only reads, and only through pointers which the caller vouches for.
@@ -33,6 +34,7 @@ pub unsafe fn follow(start: usize, loads: u64) -> usize {
 }
 
 /// Executes a chain of `adds` dependent additions of a register.
+#[inline(never)]
 pub fn dependent_adds(adds: u64) {
     // SAFETY: touches nothing but its own registers.
     unsafe {

@@ -106,24 +106,10 @@ impl<'a> Part<'a> {
     /// else was in those lines is lost.
     #[must_use]
     pub fn build(self) -> BuiltPart<'a> {
-        #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-        if crate::isa::Isa::Avx2.is_available() {
-            // SAFETY: the cpu has AVX2, as was just found.
-            unsafe { self.write_with_avx2() };
-            return BuiltPart(self);
-        }
         self.write();
         BuiltPart(self)
     }
 
-    /// The same as [`Part::write`], compiled to vectors twice as wide.
-    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
-    #[target_feature(enable = "avx2")]
-    fn write_with_avx2(&self) {
-        self.write();
-    }
-
-    #[inline(always)]
     fn write(&self) {
         let mut nodes = [0; BATCH];
         let mut node = self.first;

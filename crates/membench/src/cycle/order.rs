@@ -30,7 +30,6 @@ impl Order {
 
     /// The successors of node `first` and of those after it: into `nodes`, as many as
     /// returned.
-    #[inline(always)]
     pub fn successors(&self, first: u64, nodes: &mut [u64; BATCH]) -> usize {
         match self {
             Order::Random(permutation) => permutation.successors(first, nodes),
@@ -84,7 +83,6 @@ impl Blocks {
         self.first_of_rest() + self.rest.map_or(0, |rest| rest.size())
     }
 
-    #[inline(always)]
     fn successors(&self, first: u64, nodes: &mut [u64; BATCH]) -> usize {
         let in_rest = first >= self.first_of_rest();
         let block = first / self.inside.size();
@@ -132,7 +130,6 @@ impl Blocks {
         self.blocks.map_or(0, |blocks| blocks.size()) * self.inside.size()
     }
 
-    #[inline(always)]
     fn inside_of(&self, block: u64) -> Permutation {
         self.inside.with_seed(mix(self.seed ^ mix(block)))
     }

@@ -20,6 +20,9 @@ pub struct Permutation {
     rows: u32,
     columns: u32,
     keys: [u32; ROUNDS],
+    /// Looked up once: CPUID is slow in a virtual machine.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    has_avx2: bool,
 }
 
 /// Cells of the table, by row and column: apart, so that vectors hold many of one kind.
@@ -49,6 +52,8 @@ impl Permutation {
             rows,
             columns,
             keys: keys(seed),
+            #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+            has_avx2: crate::isa::Isa::Avx2.is_available(),
         }
     }
 
@@ -100,8 +105,42 @@ impl Permutation {
 
     /// The elements at `first` and the positions after it: into `elements`, as many as
     /// returned.
-    #[inline(always)]
     pub fn forwards(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+        if self.has_avx2 {
+            // SAFETY: the cpu has AVX2, as `new` found.
+            return unsafe { self.forwards_with_avx2(first, elements) };
+        }
+        self.forwards_in_vectors(first, elements)
+    }
+
+    /// The successors of `first` and of the elements after it: into `elements`, as many as
+    /// returned.
+    pub fn successors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+        if self.has_avx2 {
+            // SAFETY: the cpu has AVX2, as `new` found.
+            return unsafe { self.successors_with_avx2(first, elements) };
+        }
+        self.successors_in_vectors(first, elements)
+    }
+
+    /// The same as `forwards_in_vectors`, compiled to AVX2: SSE2 lacks half of what it needs.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    #[target_feature(enable = "avx2")]
+    fn forwards_with_avx2(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        self.forwards_in_vectors(first, elements)
+    }
+
+    /// The same as `successors_in_vectors`, compiled to AVX2.
+    #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
+    #[target_feature(enable = "avx2")]
+    fn successors_with_avx2(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+        self.successors_in_vectors(first, elements)
+    }
+
+    #[inline(always)]
+    fn forwards_in_vectors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
         let mut cells = Cells::default();
         let count = self.split_batch(first, &mut cells);
         self.encrypt(&mut cells);
@@ -110,10 +149,8 @@ impl Permutation {
         count
     }
 
-    /// The successors of `first` and of the elements after it: into `elements`, as many as
-    /// returned.
     #[inline(always)]
-    pub fn successors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
+    fn successors_in_vectors(&self, first: u64, elements: &mut [u64; BATCH]) -> usize {
         let mut cells = Cells::default();
         let count = self.split_batch(first, &mut cells);
         self.decrypt(&mut cells);

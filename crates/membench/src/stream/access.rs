@@ -32,9 +32,6 @@ impl fmt::Display for Access {
     }
 }
 
-/// The byte offsets of lines, in the order in which they are accessed.
-pub type Offsets = [u64; BATCH];
-
 /// An order over `lines` lines that is not that of their addresses.
 #[derive(Clone, Copy, Debug)]
 pub enum Scatter {
@@ -61,24 +58,28 @@ impl Scatter {
         }
     }
 
-    /// The offsets of the lines at `position` and after it: into `offsets`, as many as
-    /// returned.
-    #[inline(always)]
-    pub fn offsets(&self, position: u64, offsets: &mut Offsets) -> usize {
-        let count = match self {
-            Scatter::Columns { lines, stride } => columns(position, *lines, *stride, offsets),
-            Scatter::Random(permutation) => permutation.forwards(position, offsets),
-        };
-        for offset in offsets.iter_mut() {
-            *offset = offset.wrapping_mul(Line::SIZE_BYTES as u64);
+    /// Puts into `offsets` those of the lines at `position` and after it, in bytes. There must
+    /// be as many lines left in the pass.
+    pub fn offsets(&self, position: u64, offsets: &mut [u64]) {
+        let mut batch = [0; BATCH];
+        let mut done = 0;
+        while done < offsets.len() {
+            let first = position + done as u64;
+            let count = match self {
+                Scatter::Columns { lines, stride } => columns(first, *lines, *stride, &mut batch),
+                Scatter::Random(permutation) => permutation.forwards(first, &mut batch),
+            };
+            for (offset, line) in offsets[done..].iter_mut().zip(&batch[..count]) {
+                *offset = line * Line::SIZE_BYTES as u64;
+            }
+            done += count;
         }
-        count
     }
 }
 
 /// The lines at `position` and after it, column after column. The first `lines % stride`
 /// columns are one line longer than the others.
-fn columns(position: u64, lines: u64, stride: u64, out: &mut Offsets) -> usize {
+fn columns(position: u64, lines: u64, stride: u64, out: &mut [u64; BATCH]) -> usize {
     let (height, longer) = (lines / stride, lines % stride);
     let in_longer = longer * (height + 1);
     let (column, row) = if position < in_longer {
@@ -106,17 +107,30 @@ fn columns(position: u64, lines: u64, stride: u64, out: &mut Offsets) -> usize {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::vec::Vec;
+    use std::{vec, vec::Vec};
 
     fn order(scatter: &Scatter, lines: u64) -> Vec<u64> {
-        let mut order = Vec::new();
-        let mut offsets = [0; BATCH];
-        while (order.len() as u64) < lines {
-            let count = scatter.offsets(order.len() as u64, &mut offsets);
-            assert!(count > 0);
-            order.extend(offsets[..count].iter().map(|offset| offset / 64));
+        let mut offsets = vec![0; usize::try_from(lines).unwrap()];
+        scatter.offsets(0, &mut offsets);
+        offsets.into_iter().map(|offset| offset / 64).collect()
+    }
+
+    #[test]
+    fn an_order_taken_up_midway_goes_on_as_it_would_have() {
+        for access in [
+            Access::Strided { stride_bytes: 448 },
+            Access::Random { seed: 5 },
+        ] {
+            let scatter = Scatter::new(access, 1000).unwrap().unwrap();
+            let whole = order(&scatter, 1000);
+            let mut rest = vec![0; 617];
+            scatter.offsets(383, &mut rest);
+            assert!(
+                rest.into_iter()
+                    .map(|offset| offset / 64)
+                    .eq(whole[383..].iter().copied())
+            );
         }
-        order
     }
 
     proptest! {

@@ -9,7 +9,6 @@ mod loops;
 pub use access::Access;
 pub use kernel::Kernel;
 
-use crate::cycle::BATCH;
 use crate::isa::Isa;
 use crate::line::Line;
 use access::Scatter;
@@ -184,17 +183,21 @@ impl<'a> Stream<'a> {
             unsafe { self.loops.sequential(arrays, count) };
             return;
         };
-        let mut offsets = [0; BATCH];
+        let mut offsets = [0; OFFSETS];
         let mut done = 0;
         while done < count {
-            let batch = scatter.offsets((self.position + done) as u64, &mut offsets);
-            let batch = batch.min(count - done);
+            let wanted = OFFSETS.min(count - done);
+            scatter.offsets((self.position + done) as u64, &mut offsets[..wanted]);
             // SAFETY: the offsets are those of lines below `lines`, the length of every array.
-            unsafe { self.loops.scattered(self.pointers, &offsets[..batch]) };
-            done += batch;
+            unsafe { self.loops.scattered(self.pointers, &offsets[..wanted]) };
+            done += wanted;
         }
     }
 }
+
+/// How many lines' offsets are computed ahead: so many that computing them in between leaves
+/// few gaps in the accesses, so few that they stay in the first cache.
+const OFFSETS: usize = 512;
 
 /// The first lines of a kernel's arrays. Those it has no use for point to the first array.
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@
 use super::kernel::SCALAR;
 use super::{Kernel, Pointers};
 use crate::isa::Isa;
+use crate::line::Line;
 use core::arch::asm;
 
 /// The instructions of a kernel for one vector: number `$n` of the registers named `$reg`,
@@ -127,6 +128,27 @@ macro_rules! leave {
     };
 }
 
+/// The second line of a round: only reading has one. More, or two of a store, gain nothing in
+/// memory, where prefetchers that go by an instruction's address follow few of them better.
+macro_rules! second_line {
+    (read $isa:ident) => {
+        line!(read $isa "{to}+{at}+64", "{left}+{at}+64", "{right}+{at}+64")
+    };
+    ($other:ident $isa:ident) => {
+        ""
+    };
+}
+
+/// How many lines a round has.
+macro_rules! lines_per_round {
+    (read) => {
+        2
+    };
+    ($other:ident) => {
+        1
+    };
+}
+
 /// The two loops of one kernel in one instruction set.
 ///
 /// All vector registers used are declared as clobbered by their lowest 16 bytes, which
@@ -136,45 +158,36 @@ macro_rules! kernel_loops {
         /// # Safety
         /// As `Loops::sequential`; the machine must have the instruction set.
         unsafe fn sequential(arrays: Pointers, lines: usize) {
-            // SAFETY: the caller vouches for the arrays and the instruction set.
+            // SAFETY: the caller says that the arrays have that many lines.
+            let end = unsafe { arrays.at(lines) };
+            // SAFETY: the caller vouches for the arrays and the instruction set. `at` counts up
+            // to 0 at the arrays' end, a line at a time until what is left makes whole rounds.
             unsafe {
                 asm!(
                     "movq xmm15, {scalar}",
                     fill!($isa),
-                    "shr {blocks}, 3",
+                    "test {at}, {at}",
+                    "jz 3f",
+                    "test {at}, {odd_bytes}",
+                    "jz 2f",
+                    line!($kernel $isa "{to}+{at}", "{left}+{at}", "{right}+{at}"),
+                    "add {at}, 64",
                     "jz 3f",
                     ".p2align 5",
                     "2:",
-                    line!($kernel $isa "{to}", "{left}", "{right}"),
-                    line!($kernel $isa "{to}+64", "{left}+64", "{right}+64"),
-                    line!($kernel $isa "{to}+128", "{left}+128", "{right}+128"),
-                    line!($kernel $isa "{to}+192", "{left}+192", "{right}+192"),
-                    line!($kernel $isa "{to}+256", "{left}+256", "{right}+256"),
-                    line!($kernel $isa "{to}+320", "{left}+320", "{right}+320"),
-                    line!($kernel $isa "{to}+384", "{left}+384", "{right}+384"),
-                    line!($kernel $isa "{to}+448", "{left}+448", "{right}+448"),
-                    "add {to}, 512",
-                    "add {left}, 512",
-                    "add {right}, 512",
-                    "dec {blocks}",
+                    line!($kernel $isa "{to}+{at}", "{left}+{at}", "{right}+{at}"),
+                    second_line!($kernel $isa),
+                    "add {at}, {round_bytes}",
                     "jnz 2b",
                     "3:",
-                    "and {rest:e}, 7",
-                    "jz 5f",
-                    "4:",
-                    line!($kernel $isa "{to}", "{left}", "{right}"),
-                    "add {to}, 64",
-                    "add {left}, 64",
-                    "add {right}, 64",
-                    "dec {rest:e}",
-                    "jnz 4b",
-                    "5:",
                     leave!($isa),
-                    to = inout(reg) arrays.to => _,
-                    left = inout(reg) arrays.left => _,
-                    right = inout(reg) arrays.right => _,
-                    blocks = inout(reg) lines => _,
-                    rest = inout(reg) lines => _,
+                    "/* {to} {left} {right} */",
+                    to = in(reg) end.to,
+                    left = in(reg) end.left,
+                    right = in(reg) end.right,
+                    at = inout(reg) (lines * Line::SIZE_BYTES).wrapping_neg() => _,
+                    round_bytes = const lines_per_round!($kernel) * Line::SIZE_BYTES,
+                    odd_bytes = const (lines_per_round!($kernel) - 1) * Line::SIZE_BYTES,
                     scalar = in(reg) SCALAR.to_bits(),
                     out("xmm0") _, out("xmm1") _, out("xmm2") _, out("xmm3") _,
                     out("xmm15") _,

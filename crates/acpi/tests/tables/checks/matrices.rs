@@ -8,15 +8,9 @@ fn distances_that_linux_refuses_are_errors() {
     assert_eq!(codes(&cell(9)), ["distance-reserved"]);
     assert_eq!(codes(&cell(10)), ["remote-distance-ten"]);
     assert_eq!(codes(&cell(21)), ["distance-asymmetric"]);
-    assert_eq!(
-        codes(&slit(2, &[0, 20, 20, 10])),
-        ["local-distance-not-ten"]
-    );
+    assert_eq!(codes(&slit(2, &[0, 20, 20, 10])), ["local-distance-not-ten"]);
     let found = table_findings(&slit(2, &[10, 20, 20, 255]));
-    let expected = Problem::LocalDistanceNotTen {
-        locality: 1,
-        distance: 255,
-    };
+    let expected = Problem::LocalDistanceNotTen { locality: 1, distance: 255 };
     assert_eq!((found[0].problem, found[0].offset), (expected, 47));
 }
 
@@ -42,52 +36,16 @@ fn odd_hmat_fields_are_found() {
     };
     let of = |locality: Locality<'_>| codes(&hmat(2, &[hmat::Entry::Locality(locality)]));
     assert_eq!(of(good), [""; 0]);
-    assert_eq!(
-        of(Locality {
-            data_type: 6,
-            ..good
-        }),
-        ["field-undefined"]
-    );
-    assert_eq!(
-        of(Locality {
-            base_unit: 0,
-            ..good
-        }),
-        ["field-zero"]
-    );
-    assert_eq!(
-        of(Locality {
-            base_unit: 1 << 28,
-            ..good
-        }),
-        ["base-unit-overflow"]
-    );
-    assert_eq!(
-        of(Locality {
-            base_unit: u64::MAX,
-            ..good
-        }),
-        ["base-unit-overflow"]
-    );
-    assert_eq!(
-        of(Locality {
-            reserved2: 1,
-            ..good
-        }),
-        ["reserved-not-zero"]
-    );
+    assert_eq!(of(Locality { data_type: 6, ..good }), ["field-undefined"]);
+    assert_eq!(of(Locality { base_unit: 0, ..good }), ["field-zero"]);
+    assert_eq!(of(Locality { base_unit: 1 << 28, ..good }), ["base-unit-overflow"]);
+    assert_eq!(of(Locality { base_unit: u64::MAX, ..good }), ["base-unit-overflow"]);
+    assert_eq!(of(Locality { reserved2: 1, ..good }), ["reserved-not-zero"]);
     let bits = 0x3321;
-    let cache = Cache {
-        attributes: CacheAttributes { bits },
-        ..Default::default()
-    };
+    let cache = Cache { attributes: CacheAttributes { bits }, ..Default::default() };
     let found = codes(&hmat(2, &[hmat::Entry::Cache(cache)]));
     assert_eq!(found, ["field-undefined", "field-undefined"]);
-    let link = hmat::Entry::Proximity(ProximityAttributes {
-        base: GIB,
-        ..Default::default()
-    });
+    let link = hmat::Entry::Proximity(ProximityAttributes { base: GIB, ..Default::default() });
     assert_eq!(codes(&hmat(1, &[link])), [""; 0]);
     assert_eq!(codes(&hmat(2, &[link])), ["reserved-not-zero"]);
     assert_eq!(codes(&hmat(3, &[])), ["revision-unknown"]);
@@ -107,20 +65,11 @@ fn a_matrix_longer_than_its_entry_is_found_and_kept_raw() {
     bytes[52] = 2;
     sum_again(&mut bytes);
     let found = table_findings(&bytes);
-    assert_eq!(
-        found[0].problem,
-        Problem::EntryTooShort {
-            kind: 1,
-            length: 42,
-            expected: 48
-        }
-    );
+    assert_eq!(found[0].problem, Problem::EntryTooShort { kind: 1, length: 42, expected: 48 });
     bytes[52..60].fill(0xff);
     sum_again(&mut bytes);
     assert_eq!(codes(&bytes), ["entry-too-short"]);
-    let AnyTable::Hmat(table) = AnyTable::read(&bytes).expect("readable") else {
-        panic!()
-    };
+    let AnyTable::Hmat(table) = AnyTable::read(&bytes).expect("readable") else { panic!() };
     assert_eq!(table.localities().count(), 0);
     assert_eq!(table.entries().count(), 1);
 }

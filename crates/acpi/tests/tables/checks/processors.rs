@@ -5,48 +5,20 @@ use super::*;
 #[test]
 fn odd_processors_of_a_madt_are_found() {
     let both = LocalApicFlags::ENABLED.with(LocalApicFlags::ONLINE_CAPABLE);
-    let cpu = |flags| {
-        madt::Entry::LocalApic(LocalApic {
-            processor_uid: 0,
-            apic_id: 0,
-            flags,
-        })
-    };
-    assert_eq!(
-        codes(&madt(5, &[cpu(both)])),
-        ["enabled-and-online-capable"]
-    );
+    let cpu = |flags| madt::Entry::LocalApic(LocalApic { processor_uid: 0, apic_id: 0, flags });
+    assert_eq!(codes(&madt(5, &[cpu(both)])), ["enabled-and-online-capable"]);
     assert_eq!(codes(&madt(4, &[cpu(both)])), [""; 0]);
-    assert_eq!(
-        codes(&madt(5, &[cpu(LocalApicFlags::ONLINE_CAPABLE)])),
-        [""; 0]
-    );
-    assert_eq!(
-        codes(&madt(5, &[apic(1), apic(1)])),
-        ["processor-id-shared"]
-    );
+    assert_eq!(codes(&madt(5, &[cpu(LocalApicFlags::ONLINE_CAPABLE)])), [""; 0]);
+    assert_eq!(codes(&madt(5, &[apic(1), apic(1)])), ["processor-id-shared"]);
     assert_eq!(codes(&madt(5, &[cpu(LocalApicFlags(0)), apic(0)])), [""; 0]);
     let x2apic = |x2apic_id| {
         let flags = LocalApicFlags::ENABLED;
-        madt::Entry::LocalX2apic(LocalX2apic {
-            x2apic_id,
-            flags,
-            ..Default::default()
-        })
+        madt::Entry::LocalX2apic(LocalX2apic { x2apic_id, flags, ..Default::default() })
     };
-    assert_eq!(
-        codes(&madt(5, &[apic(1), x2apic(1)])),
-        ["processor-repeated"]
-    );
-    assert_eq!(
-        codes(&madt(5, &[x2apic(1), x2apic(1)])),
-        ["processor-id-shared"]
-    );
-    let everyone = LocalX2apic {
-        x2apic_id: u32::MAX,
-        flags: LocalApicFlags::ENABLED,
-        ..Default::default()
-    };
+    assert_eq!(codes(&madt(5, &[apic(1), x2apic(1)])), ["processor-repeated"]);
+    assert_eq!(codes(&madt(5, &[x2apic(1), x2apic(1)])), ["processor-id-shared"]);
+    let everyone =
+        LocalX2apic { x2apic_id: u32::MAX, flags: LocalApicFlags::ENABLED, ..Default::default() };
     let found = codes(&madt(5, &[madt::Entry::LocalX2apic(everyone)]));
     assert_eq!(found, ["processor-id-broadcast"]);
 }
@@ -63,19 +35,10 @@ fn a_gicc_is_judged_by_the_version_its_length_tells() {
         codes(&madt(6, &[madt::Entry::Gicc(gicc)]))
     };
     for length in [40, 76] {
-        assert_eq!(
-            (of(length, 0b11), of(length, 0b100)),
-            (vec![], vec!["flags-undefined"])
-        );
+        assert_eq!((of(length, 0b11), of(length, 0b100)), (vec![], vec!["flags-undefined"]));
     }
-    assert_eq!(
-        (of(80, 0b111), of(80, 0b1000)),
-        (vec![], vec!["flags-undefined"])
-    );
-    assert_eq!(
-        (of(82, 0b1110), of(82, 0b1001)),
-        (vec![], vec!["enabled-and-online-capable"])
-    );
+    assert_eq!((of(80, 0b111), of(80, 0b1000)), (vec![], vec!["flags-undefined"]));
+    assert_eq!((of(82, 0b1110), of(82, 0b1001)), (vec![], vec!["enabled-and-online-capable"]));
     assert_eq!(of(90, 0), ["entry-too-long"]);
 }
 
@@ -85,11 +48,7 @@ fn interrupt_controllers_that_repeat_an_id_are_found() {
     let (first, second) = (io_apic(2), io_apic(2));
     let raw = |bytes| madt::Entry::Raw(RawEntry { kind: 1, bytes });
     let found = table_findings(&madt(3, &[raw(&first), raw(&second)]));
-    let expected = Problem::IdRepeated {
-        kind: 1,
-        id: 2,
-        first: 44,
-    };
+    let expected = Problem::IdRepeated { kind: 1, id: 2, first: 44 };
     assert_eq!((found[0].problem, found[0].offset), (expected, 56));
     let other = io_apic(3);
     assert_eq!(codes(&madt(3, &[raw(&first), raw(&other)])), [""; 0]);
@@ -97,12 +56,7 @@ fn interrupt_controllers_that_repeat_an_id_are_found() {
 
 #[test]
 fn entries_of_reserved_and_of_makers_types_are_told_apart() {
-    let raw = |bytes: &'static [u8]| {
-        madt::Entry::Raw(RawEntry {
-            kind: bytes[0].into(),
-            bytes,
-        })
-    };
+    let raw = |bytes: &'static [u8]| madt::Entry::Raw(RawEntry { kind: bytes[0].into(), bytes });
     assert_eq!(codes(&madt(5, &[raw(&[0x7f, 2])])), ["entry-reserved"]);
     assert_eq!(codes(&madt(5, &[raw(&[0x80, 2])])), ["entry-unknown"]);
     assert_eq!(codes(&madt(5, &[raw(&[4, 6, 0xff, 0, 0, 1])])), [""; 0]);

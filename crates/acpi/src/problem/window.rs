@@ -1,0 +1,33 @@
+//! What can be wrong with the windows of a CEDT.
+
+use thiserror::Error;
+
+/// One kind of problem with a CXL fixed memory window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum WindowProblem {
+    /// A window that is not aligned as CXL asks.
+    #[error("{field} {value:#x} is not a multiple of {alignment:#x}")]
+    Unaligned {
+        /// The specification's name of the field.
+        field: &'static str,
+        /// What it holds.
+        value: u64,
+        /// What it should be a multiple of.
+        alignment: u64,
+    },
+    /// Two CXL windows over the same addresses.
+    #[error("window at {base:#x} overlaps that at {other:#06x}")]
+    Overlap {
+        /// First address.
+        base: u64,
+        /// Offset of the other entry.
+        other: usize,
+    },
+    /// A window that is interleaved over a host bridge which no CHBS describes.
+    #[error("interleave target {uid:#x} has no CXL host bridge entry")]
+    TargetUnknown {
+        /// Of the host bridge.
+        uid: u32,
+    },
+}
