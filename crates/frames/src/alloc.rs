@@ -64,19 +64,14 @@ impl<'m, F: Fences> Frames<'m, F> {
         let attempt = Attempt {
             cpu,
             slot,
-            wanted: Wanted {
-                frames: request.frames,
-                align: request.align.frames(),
-            },
+            wanted: Wanted { frames: request.frames, align: request.align.frames() },
             below: request.below / crate::FRAME_BYTES,
             refills: request.refills(),
             walk: &walk,
         };
         let (pool, frame) = match self.attempt(&attempt) {
             Some(found) => found,
-            None => self
-                .last_resort(&attempt)
-                .inspect_err(|_| slot.note_refused())?,
+            None => self.last_resort(&attempt).inspect_err(|_| slot.note_refused())?,
         };
         let local = pool / self.machine.zone_limits.len() == home.at();
         slot.note_allocated(local, request.frames);
@@ -97,9 +92,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
         if request.frames != 1 {
-            return Err(AllocError::RunLength {
-                frames: request.frames,
-            });
+            return Err(AllocError::RunLength { frames: request.frames });
         }
         let length = out.len();
         for (done, place) in out.iter_mut().enumerate() {
@@ -141,28 +134,19 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Attempt { slot, wanted, .. } = *attempt;
         let moves = slot.moves();
         let found = match wanted {
-            Wanted {
-                frames: 1,
-                align: 1,
-            } => {
+            Wanted { frames: 1, align: 1 } => {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
                 return self.heap.take_one(pool, moves);
             }
-            Wanted {
-                frames: BLOCK_FRAMES,
-                align: ..=BLOCK_FRAMES,
-            } => {
+            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
                 self.heap.take_blocks(pool, wanted, moves)
             }
-            Wanted {
-                frames: ..BLOCK_FRAMES,
-                align: ..=BLOCK_FRAMES,
-            } => {
+            Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }
@@ -173,9 +157,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         found.or_else(|| {
             // A run that may cross the blocks' ends: nearest first holds for it too.
             let crosses = wanted.may_cross_blocks();
-            crosses
-                .then(|| self.take_below(attempt, pool, u64::MAX))
-                .flatten()
+            crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
         })
     }
 
@@ -197,14 +179,11 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn take_below(&self, attempt: &Attempt<'_, 'm>, pool: usize, below: u64) -> Option<u64> {
-        self.heap
-            .take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
+        self.heap.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
     }
 
     fn reach(&self, attempt: &Attempt<'_, 'm>, zone: usize) -> Reach {
-        let start = zone
-            .checked_sub(1)
-            .map_or(0, |lower| self.machine.zone_end(lower));
+        let start = zone.checked_sub(1).map_or(0, |lower| self.machine.zone_end(lower));
         if attempt.below >= self.machine.zone_end(zone) {
             Reach::All
         } else if attempt.below <= start {
@@ -231,17 +210,13 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     #[cold]
     pub(crate) fn unknown_cpu(&self, cpu: CpuIndex) -> AllocError {
-        AllocError::UnknownCpu {
-            cpu,
-            cpus: self.slots.len(),
-        }
+        AllocError::UnknownCpu { cpu, cpus: self.slots.len() }
     }
 
     /// Notes whose frames these are (`checked` builds).
     #[inline(always)]
     fn tag(&self, frame: u64, request: &Request<'_>) {
-        self.tags
-            .hand_out(&self.heap, frame, request.frames, request.owner);
+        self.tags.hand_out(&self.heap, frame, request.frames, request.owner);
     }
 }
 

@@ -64,11 +64,7 @@ impl Heap<'_> {
     pub(crate) fn take_bits(&self, block: usize, row: usize, most: u64) -> u64 {
         let row = &self.rows[block][row];
         let wanted = lowest(row.load(Ordering::Relaxed), most);
-        if wanted == 0 {
-            0
-        } else {
-            row.fetch_and(!wanted, Ordering::AcqRel) & wanted
-        }
+        if wanted == 0 { 0 } else { row.fetch_and(!wanted, Ordering::AcqRel) & wanted }
     }
 
     /// Takes one bit for a claim that was made, and gives its frame. Rule 1 promises a bit.
@@ -210,9 +206,7 @@ impl Heap<'_> {
 
     /// As [`Heap::take_one`], but over every leaf: misses no block that is not on the move.
     pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
-        self.lists
-            .every(self.pool(pool))
-            .find_map(|block| self.take_one_of(pool, block, moves))
+        self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
     }
 
     fn take_one_of(&self, pool: usize, block: usize, moves: Moves<'_>) -> Option<u64> {
@@ -228,10 +222,7 @@ impl Heap<'_> {
     pub(crate) fn take_whole(&self, pool: usize, block: usize) -> bool {
         let word = self.block(block);
         let free = word.token() == Token::Nobody && word.listed() == Some(List::WHOLE);
-        let mine = word
-            .with_count(0)
-            .with_listed(None)
-            .with_token(Token::Mover);
+        let mine = word.with_count(0).with_listed(None).with_token(Token::Mover);
         if !free || word.count() != FULL || !self.replace(block, word, mine) {
             return false;
         }
@@ -267,10 +258,7 @@ impl Heap<'_> {
 
     /// Whether no bit of a block is set.
     pub(crate) fn is_wholly_taken(&self, block: usize) -> bool {
-        self.rows[block]
-            .iter()
-            .fold(0, |bits, row| bits | row.load(Ordering::Acquire))
-            == 0
+        self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0
     }
 
     /// The bits of a row that are managed.
@@ -284,10 +272,7 @@ impl Heap<'_> {
             region.managed(first)
         });
         let row_start = row as u64 * 64;
-        span(
-            from.saturating_sub(row_start).min(64),
-            to.saturating_sub(row_start).min(64),
-        )
+        span(from.saturating_sub(row_start).min(64), to.saturating_sub(row_start).min(64))
     }
 
     /// The rows of a block as they are now.

@@ -59,10 +59,7 @@ impl Part {
     pub(crate) fn rows(self) -> impl Iterator<Item = (usize, u64)> {
         (self.from / 64..self.to.div_ceil(64)).map(move |row| {
             let start = row * 64;
-            (
-                index(row),
-                span(self.from.saturating_sub(start), (self.to - start).min(64)),
-            )
+            (index(row), span(self.from.saturating_sub(start), (self.to - start).min(64)))
         })
     }
 }
@@ -90,11 +87,7 @@ impl Heap<'_> {
                 return None;
             }
             let from = self.run_in_block(block, wanted)?;
-            let part = Part {
-                block,
-                from,
-                to: from + wanted.frames,
-            };
+            let part = Part { block, from, to: from + wanted.frames };
             if self.take_part(pool, part, moves) {
                 return Some(self.block(block).first_frame() + from);
             }
@@ -168,9 +161,7 @@ impl Heap<'_> {
 
     /// A run of whole blocks' length or more, from wholly free blocks.
     pub(crate) fn take_blocks(&self, pool: usize, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
-        self.map
-            .of_pool(pool)
-            .find_map(|region| self.take_blocks_of(region, wanted, moves))
+        self.map.of_pool(pool).find_map(|region| self.take_blocks_of(region, wanted, moves))
     }
 
     fn take_blocks_of(&self, region: Region, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
@@ -188,19 +179,11 @@ impl Heap<'_> {
             // The bits from `row * 64 - lead` on, counted from the region's first block.
             let at = (row * 64 + offset).wrapping_sub(lead);
             let read = |group: u64| {
-                if group < limit {
-                    self.lists.whole_word(&pool, group)
-                } else {
-                    0
-                }
+                if group < limit { self.lists.whole_word(&pool, group) } else { 0 }
             };
             let (group, shift) = ((at.cast_signed() >> 6).cast_unsigned(), at % 64);
             let low = read(group) >> shift;
-            if shift == 0 {
-                low
-            } else {
-                low | read(group.wrapping_add(1)) << (64 - shift)
-            }
+            if shift == 0 { low } else { low | read(group.wrapping_add(1)) << (64 - shift) }
         };
         let mut from = lead;
         let to = lead + (end - first) as u64;

@@ -19,12 +19,8 @@ const CPU1: CpuIndex = CpuIndex(1);
 
 /// One node with two cpus; the metadata of one execution is leaked.
 fn machine(frames: u64) -> Shared {
-    let range = MemoryRange {
-        start: Frame::new(0),
-        frames,
-        node: NodeIndex(0),
-        state: RangeState::Online,
-    };
+    let range =
+        MemoryRange { start: Frame::new(0), frames, node: NodeIndex(0), state: RangeState::Online };
     let order: &'static [NodeIndex] = &[NodeIndex(0)];
     let machine = Machine {
         ranges: vec![range].leak(),
@@ -60,10 +56,7 @@ fn both<A: 'static, B>(
 
 fn all_is_free(frames: &Frames<'_>) {
     let info = frames.node_info(NodeIndex(0));
-    assert_eq!(
-        (info.allocated(), info.free + info.cached),
-        (0, info.managed)
-    );
+    assert_eq!((info.allocated(), info.free + info.cached), (0, info.managed));
     assert_eq!(frames.counters(NodeIndex(0)).freed_twice, 0);
 }
 
@@ -109,17 +102,8 @@ fn a_magazine_is_taken_back_while_its_cpu_uses_it() {
 fn two_frees_into_an_empty_block_leave_both_frames_to_be_had() {
     model(|| {
         let frames = machine(2);
-        let (a, b) = (
-            frames.alloc_frame(CPU0).unwrap(),
-            frames.alloc_frame(CPU1).unwrap(),
-        );
-        both(
-            &frames,
-            move |f| f.free_frame(CPU1, a),
-            |f| f.free_frame(CPU0, b),
-        )
-        .0
-        .unwrap();
+        let (a, b) = (frames.alloc_frame(CPU0).unwrap(), frames.alloc_frame(CPU1).unwrap());
+        both(&frames, move |f| f.free_frame(CPU1, a), |f| f.free_frame(CPU0, b)).0.unwrap();
         all_is_free(&frames);
         frames.alloc_frame(CPU0).unwrap();
         frames.alloc_frame(CPU0).unwrap();
@@ -133,11 +117,7 @@ fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
     model(|| {
         let frames = machine(2);
         let a = frames.alloc_frame(CPU0).unwrap();
-        both(
-            &frames,
-            move |f| f.free_frame(CPU1, a).unwrap(),
-            |f| f.alloc_frame(CPU0).unwrap(),
-        );
+        both(&frames, move |f| f.free_frame(CPU1, a).unwrap(), |f| f.alloc_frame(CPU0).unwrap());
         // One frame is free, and it must be found.
         frames.alloc_frame(CPU1).unwrap();
     });
@@ -189,11 +169,7 @@ fn one_of_two_frees_of_a_frame_is_refused() {
         let frames = machine(70);
         // The frame is not in the row of any magazine, and its block not reserved.
         let a = frames.alloc(CPU0, &Request::run(70)).unwrap();
-        let (one, two) = both(
-            &frames,
-            move |f| f.free_frame(CPU0, a),
-            |f| f.free_frame(CPU1, a),
-        );
+        let (one, two) = both(&frames, move |f| f.free_frame(CPU0, a), |f| f.free_frame(CPU1, a));
         assert!(matches!(
             (one, two),
             (Ok(()), Err(FreeError::AlreadyFree { .. }))
