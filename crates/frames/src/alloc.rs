@@ -94,15 +94,37 @@ impl<'m, F: Fences> Frames<'m, F> {
         if request.frames != 1 {
             return Err(AllocError::RunLength { frames: request.frames });
         }
-        let length = out.len();
-        for (done, place) in out.iter_mut().enumerate() {
+        let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
+        let mut done = 0;
+        while done < out.len() {
+            done += self.take_magazine(slot, request, &mut out[done..]);
+            let Some(place) = out.get_mut(done) else {
+                break;
+            };
             match self.alloc(cpu, request) {
                 Ok(frame) => *place = frame,
                 Err(error) if done == 0 => return Err(error),
-                Err(_) => return Ok(done),
+                Err(_) => break,
             }
+            done += 1;
         }
-        Ok(length)
+        Ok(done)
+    }
+
+    /// Frames from the cpu's magazine at one visit, for a request for its nearest memory.
+    fn take_magazine(&self, slot: Slot<'m>, request: &Request<'_>, out: &mut [Frame]) -> usize {
+        if !request.is_nearest() {
+            return 0;
+        }
+        let Some(_busy) = self.enter(slot) else {
+            return 0;
+        };
+        let frames = core::iter::from_fn(|| slot.pop_home(self.heap.rows));
+        let taken = out.iter_mut().zip(frames).map(|(place, frame)| {
+            self.tag(frame, request);
+            *place = Frame::new(frame);
+        });
+        taken.count()
     }
 
     /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.
@@ -175,6 +197,29 @@ impl<'m, F: Fences> Frames<'m, F> {
                     .or_else(|| self.take_below(attempt, pool, u64::MAX)),
             };
             found.map(|frame| (pool, frame))
+        })
+    }
+
+    /// As [`Frames::take_of_everything`], past the lists; see [`crate::heap::Heap::take_one_patiently`].
+    pub(crate) fn take_patiently(
+        &self,
+        attempt: &Attempt<'_, 'm>,
+        moves_seen: &impl Fn() -> u64,
+    ) -> Option<(usize, u64)> {
+        let (wanted, moves) = (attempt.wanted, attempt.slot.moves());
+        attempt.walk.clone().find_map(|(pool, zone)| {
+            let below = match self.reach(attempt, zone) {
+                Reach::None => return None,
+                Reach::All if wanted.frames == 1 && wanted.align == 1 => {
+                    let found = self.heap.take_one_patiently(pool, moves, moves_seen);
+                    return found.map(|frame| (pool, frame));
+                }
+                Reach::All => u64::MAX,
+                Reach::Below(below) => below,
+            };
+            self.heap
+                .take_patiently(pool, below, wanted, moves, moves_seen)
+                .map(|frame| (pool, frame))
         })
     }
 

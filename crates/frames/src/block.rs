@@ -120,6 +120,12 @@ impl BlockWord {
         self.0 & (TOKEN_BITS | OFFLINE | CACHED) != 0
     }
 
+    /// Whether the block is on no list, and nobody holds the token and so will see to it.
+    #[inline(always)]
+    pub(crate) const fn is_left_alone(self) -> bool {
+        self.0 & (LISTED_BITS | TOKEN_BITS) == 0
+    }
+
     /// Whether some of the 512 frames are not managed here.
     pub(crate) const fn is_partial(self) -> bool {
         self.0 & PARTIAL != 0

@@ -233,7 +233,9 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Frees a part that was verified.
     fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
-        if part.frames() == BLOCK_FRAMES && self.heap.put_whole(region.pool, part.block) {
+        if part.frames() == BLOCK_FRAMES
+            && self.heap.put_whole(region.pool, part.block, slot.moves())
+        {
             return Ok(());
         }
         let first = self.heap.block(part.block).first_frame();

@@ -120,9 +120,12 @@ impl<'p> Request<'p> {
     pub(crate) const fn is_plain_block(&self) -> bool {
         self.frames == crate::BLOCK_FRAMES
             && self.align.exponent() <= Order::BLOCK.exponent()
-            && matches!(self.policy, Policy::Local)
-            && self.zone.is_none()
-            && self.below == u64::MAX
+            && self.is_nearest()
+    }
+
+    /// Whether it goes to the cpu's nearest memory, and takes whatever is free there.
+    pub(crate) const fn is_nearest(&self) -> bool {
+        matches!(self.policy, Policy::Local) && self.zone.is_none() && self.below == u64::MAX
     }
 
     pub(crate) fn check(&self, machine: &Machine<'_>) -> Result<(), AllocError> {

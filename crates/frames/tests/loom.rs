@@ -8,7 +8,7 @@ use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 use loom::thread;
 use numalab_frames::{
-    CpuFences, CpuIndex, Frame, Frames, FreeError, Machine, MemoryRange, NodeIndex, Order,
+    CpuFences, CpuIndex, Frame, Frames, FreeError, Machine, MemoryRange, NodeIndex, Order, Policy,
     RangeState, Request, Word,
 };
 
@@ -120,6 +120,47 @@ fn a_frame_freed_while_its_block_leaves_the_lists_is_found() {
         both(&frames, move |f| f.free_frame(CPU1, a).unwrap(), |f| f.alloc_frame(CPU0).unwrap());
         // One frame is free, and it must be found.
         frames.alloc_frame(CPU1).unwrap();
+    });
+}
+
+/// Two frees into a block that is on no list: the one that raises its count from 0 has not moved
+/// the block yet when the other has returned. Nothing is cached, as the requests name the node.
+#[test]
+fn a_freed_frame_is_found_before_the_free_that_lists_its_block_goes_on() {
+    model(|| {
+        let frames = machine(2);
+        let exact = Request::FRAME.policy(Policy::Exact(NodeIndex(0)));
+        let a = frames.alloc(CPU0, &exact).unwrap();
+        let b = frames.alloc(CPU0, &exact).unwrap();
+        both(
+            &frames,
+            move |f| f.free_frame(CPU1, b).unwrap(),
+            move |f| {
+                f.free_frame(CPU0, a).unwrap();
+                f.alloc(CPU0, &exact).expect("its own frame is free");
+            },
+        );
+    });
+}
+
+/// A run is claimed whose frames turn out to be taken: the claim, which is given back, must not
+/// hide the frames beside it. Of frames 0 to 2, the run can only be 0 and 1.
+#[test]
+fn a_claim_that_is_given_back_hides_no_frame() {
+    model(|| {
+        let frames = machine(3);
+        let exact = Policy::Exact(NodeIndex(0));
+        let run = Request::order(Order::new(1).unwrap()).policy(exact);
+        let (run, second) = both(
+            &frames,
+            move |f| f.alloc(CPU1, &run),
+            move |f| {
+                let frame = Request::FRAME.policy(exact);
+                f.alloc(CPU0, &frame).unwrap();
+                f.alloc(CPU0, &frame)
+            },
+        );
+        assert!(run.is_ok() || second.is_ok(), "two frames are free");
     });
 }
 

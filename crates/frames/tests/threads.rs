@@ -242,6 +242,15 @@ fn threads_that_exhaust_memory_together_get_every_frame() {
     }
 }
 
+/// Tells the other threads to stop when its own ends, be it by a panic.
+struct StopAtEnd<'a>(&'a AtomicU8);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(2, Ordering::Release);
+    }
+}
+
 /// A frame that stays free must be found although blocks move between lists all the time.
 #[test]
 fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
@@ -251,24 +260,25 @@ fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
     let stop = AtomicU8::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _stop = StopAtEnd(&stop);
             // Node 1 is left with two frames; this takes and frees one of them on and on.
             let all: Vec<Frame> =
                 (0..511).map(|_| frames.alloc(CpuIndex(1), &exact).unwrap()).collect();
             frames.free_frame(CpuIndex(1), all[100]).unwrap();
             stop.store(1, Ordering::Release);
             while stop.load(Ordering::Acquire) == 1 {
-                let frame = frames.alloc(CpuIndex(1), &exact).unwrap();
+                let frame = frames.alloc(CpuIndex(1), &exact).expect("one of two frames is free");
                 frames.free_frame(CpuIndex(1), frame).unwrap();
             }
         });
+        let _stop = StopAtEnd(&stop);
         while stop.load(Ordering::Acquire) == 0 {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
         for _ in 0..20_000 {
             let frame = frames.alloc(CpuIndex(0), &exact).expect("one of two frames is free");
             frames.free_frame(CpuIndex(0), frame).unwrap();
         }
-        stop.store(2, Ordering::Release);
     });
     assert_eq!(frames.counters(NodeIndex(1)).freed_twice, 0);
     assert!(matches!(
