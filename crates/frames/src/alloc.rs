@@ -80,7 +80,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     /// Fills `out` with single frames as requested, each found as [`Frames::alloc`] finds it, and
-    /// gives how many there were.
+    /// gives how many there were. Frames of the nearest memory come a magazine at a time.
     ///
     /// # Errors
     /// As [`Frames::alloc`], when there was not even one, or when the request is not for one

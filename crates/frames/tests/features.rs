@@ -58,6 +58,39 @@ fn an_added_range_is_handed_out_and_leaves_only_when_it_is_free() {
     assert_eq!(none, Err(RangeError::NotManaged { frame: Frame::new(9000) }));
 }
 
+/// A batch takes what is in the magazine at one visit, and refills as single frames do.
+#[test]
+fn a_batch_is_filled_from_the_magazine_and_beyond_until_memory_is_out() {
+    let bench = Bench::new(two_nodes(700));
+    let frames = bench.frames();
+    let mut out = [Frame::new(u64::MAX); 150];
+    let mut all = Vec::new();
+    frames.alloc_frame(CPU0).map(|frame| all.push(frame)).unwrap();
+    let exact = Request::FRAME.policy(Policy::Exact(NODE1));
+    for request in [Request::FRAME, exact] {
+        assert_eq!(frames.alloc_batch(CPU0, &request, &mut out), Ok(150));
+        all.extend(out);
+    }
+    assert!(all[1..151].iter().all(|&frame| frames.node_of(frame) == Some(NODE0)));
+    assert!(all[151..].iter().all(|&frame| frames.node_of(frame) == Some(NODE1)));
+    assert_eq!(frames.alloc_batch(CPU0, &Request::FRAME, &mut []), Ok(0));
+    let mut rest = vec![Frame::new(u64::MAX); 1400];
+    assert_eq!(frames.alloc_batch(CPU1, &Request::FRAME, &mut rest), Ok(1400 - all.len()));
+    all.extend_from_slice(&rest[..1400 - all.len()]);
+    let refused = AllocError::Exhausted { frames: 1 };
+    assert_eq!(frames.alloc_batch(CPU0, &Request::FRAME, &mut out), Err(refused));
+    let two = Err(AllocError::RunLength { frames: 2 });
+    assert_eq!(frames.alloc_batch(CPU0, &Request::run(2), &mut out), two);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 1400);
+    let counters = [NODE0, NODE1].map(|node| frames.counters(node));
+    assert_eq!(counters.map(|node| node.local + node.remote).iter().sum::<u64>(), 1400);
+    assert_eq!(frames.free_batch(CPU0, &all), Ok(()));
+    assert_eq!(frames.free_batch(CPU0, &all[..1]).map_err(|(place, _)| place), Err(0));
+    assert_eq!([NODE0, NODE1].map(|node| frames.node_info(node).allocated()), [0, 0]);
+}
+
 #[test]
 fn a_domain_is_populated_on_its_node_and_its_accounts_follow() {
     let bench = Bench::new(two_nodes(2048));
