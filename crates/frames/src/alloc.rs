@@ -64,19 +64,14 @@ impl<'m, F: Fences> Frames<'m, F> {
         let attempt = Attempt {
             cpu,
             slot,
-            wanted: Wanted {
-                frames: request.frames,
-                align: request.align.frames(),
-            },
+            wanted: Wanted { frames: request.frames, align: request.align.frames() },
             below: request.below / crate::FRAME_BYTES,
             refills: request.refills(),
             walk: &walk,
         };
         let (pool, frame) = match self.attempt(&attempt) {
             Some(found) => found,
-            None => self
-                .last_resort(&attempt)
-                .inspect_err(|_| slot.note_refused())?,
+            None => self.last_resort(&attempt).inspect_err(|_| slot.note_refused())?,
         };
         let local = pool / self.machine.zone_limits.len() == home.at();
         slot.note_allocated(local, request.frames);
@@ -85,7 +80,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     /// Fills `out` with single frames as requested, each found as [`Frames::alloc`] finds it, and
-    /// gives how many there were.
+    /// gives how many there were. Frames of the nearest memory come a magazine at a time.
     ///
     /// # Errors
     /// As [`Frames::alloc`], when there was not even one, or when the request is not for one
@@ -97,19 +92,39 @@ impl<'m, F: Fences> Frames<'m, F> {
         out: &mut [Frame],
     ) -> Result<usize, AllocError> {
         if request.frames != 1 {
-            return Err(AllocError::RunLength {
-                frames: request.frames,
-            });
+            return Err(AllocError::RunLength { frames: request.frames });
         }
-        let length = out.len();
-        for (done, place) in out.iter_mut().enumerate() {
+        let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
+        let mut done = 0;
+        while done < out.len() {
+            done += self.take_magazine(slot, request, &mut out[done..]);
+            let Some(place) = out.get_mut(done) else {
+                break;
+            };
             match self.alloc(cpu, request) {
                 Ok(frame) => *place = frame,
                 Err(error) if done == 0 => return Err(error),
-                Err(_) => return Ok(done),
+                Err(_) => break,
             }
+            done += 1;
         }
-        Ok(length)
+        Ok(done)
+    }
+
+    /// Frames from the cpu's magazine at one visit, for a request for its nearest memory.
+    fn take_magazine(&self, slot: Slot<'m>, request: &Request<'_>, out: &mut [Frame]) -> usize {
+        if !request.is_nearest() {
+            return 0;
+        }
+        let Some(_busy) = self.enter(slot) else {
+            return 0;
+        };
+        let frames = core::iter::from_fn(|| slot.pop_home(self.heap.rows));
+        let taken = out.iter_mut().zip(frames).map(|(place, frame)| {
+            self.tag(frame, request);
+            *place = Frame::new(frame);
+        });
+        taken.count()
     }
 
     /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.
@@ -141,28 +156,19 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Attempt { slot, wanted, .. } = *attempt;
         let moves = slot.moves();
         let found = match wanted {
-            Wanted {
-                frames: 1,
-                align: 1,
-            } => {
+            Wanted { frames: 1, align: 1 } => {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
                 return self.heap.take_one(pool, moves);
             }
-            Wanted {
-                frames: BLOCK_FRAMES,
-                align: ..=BLOCK_FRAMES,
-            } => {
+            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
                 self.heap.take_blocks(pool, wanted, moves)
             }
-            Wanted {
-                frames: ..BLOCK_FRAMES,
-                align: ..=BLOCK_FRAMES,
-            } => {
+            Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }
@@ -173,9 +179,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         found.or_else(|| {
             // A run that may cross the blocks' ends: nearest first holds for it too.
             let crosses = wanted.may_cross_blocks();
-            crosses
-                .then(|| self.take_below(attempt, pool, u64::MAX))
-                .flatten()
+            crosses.then(|| self.take_below(attempt, pool, u64::MAX)).flatten()
         })
     }
 
@@ -196,15 +200,35 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
+    /// As [`Frames::take_of_everything`], past the lists; see [`crate::heap::Heap::take_one_patiently`].
+    pub(crate) fn take_patiently(
+        &self,
+        attempt: &Attempt<'_, 'm>,
+        moves_seen: &impl Fn() -> u64,
+    ) -> Option<(usize, u64)> {
+        let (wanted, moves) = (attempt.wanted, attempt.slot.moves());
+        attempt.walk.clone().find_map(|(pool, zone)| {
+            let below = match self.reach(attempt, zone) {
+                Reach::None => return None,
+                Reach::All if wanted.frames == 1 && wanted.align == 1 => {
+                    let found = self.heap.take_one_patiently(pool, moves, moves_seen);
+                    return found.map(|frame| (pool, frame));
+                }
+                Reach::All => u64::MAX,
+                Reach::Below(below) => below,
+            };
+            self.heap
+                .take_patiently(pool, below, wanted, moves, moves_seen)
+                .map(|frame| (pool, frame))
+        })
+    }
+
     fn take_below(&self, attempt: &Attempt<'_, 'm>, pool: usize, below: u64) -> Option<u64> {
-        self.heap
-            .take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
+        self.heap.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
     }
 
     fn reach(&self, attempt: &Attempt<'_, 'm>, zone: usize) -> Reach {
-        let start = zone
-            .checked_sub(1)
-            .map_or(0, |lower| self.machine.zone_end(lower));
+        let start = zone.checked_sub(1).map_or(0, |lower| self.machine.zone_end(lower));
         if attempt.below >= self.machine.zone_end(zone) {
             Reach::All
         } else if attempt.below <= start {
@@ -231,17 +255,13 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     #[cold]
     pub(crate) fn unknown_cpu(&self, cpu: CpuIndex) -> AllocError {
-        AllocError::UnknownCpu {
-            cpu,
-            cpus: self.slots.len(),
-        }
+        AllocError::UnknownCpu { cpu, cpus: self.slots.len() }
     }
 
     /// Notes whose frames these are (`checked` builds).
     #[inline(always)]
     fn tag(&self, frame: u64, request: &Request<'_>) {
-        self.tags
-            .hand_out(&self.heap, frame, request.frames, request.owner);
+        self.tags.hand_out(&self.heap, frame, request.frames, request.owner);
     }
 }
 

@@ -25,20 +25,12 @@ pub(crate) const fn run_in_word(word: u64, frames: u64, align: u64) -> Option<u6
     let mut starts = word;
     let mut have = 1;
     while have < frames {
-        let step = if have < frames - have {
-            have
-        } else {
-            frames - have
-        };
+        let step = if have < frames - have { have } else { frames - have };
         starts &= starts >> step;
         have += step;
     }
     starts &= aligned_bits(align);
-    if starts == 0 {
-        None
-    } else {
-        Some(starts.trailing_zeros() as u64)
-    }
+    if starts == 0 { None } else { Some(starts.trailing_zeros() as u64) }
 }
 
 /// The bits at multiples of `align`, a power of two.

@@ -30,11 +30,7 @@ impl List {
     /// The list for a count of free frames, none for 0.
     pub(crate) const fn of(count: u64) -> Option<Self> {
         // count <= 512, so the quotient is at most 8.
-        if count == 0 {
-            None
-        } else {
-            Some(Self((count >> 6).to_le_bytes()[0]))
-        }
+        if count == 0 { None } else { Some(Self((count >> 6).to_le_bytes()[0])) }
     }
 
     /// Every list, fullest blocks first.
@@ -124,6 +120,12 @@ impl BlockWord {
         self.0 & (TOKEN_BITS | OFFLINE | CACHED) != 0
     }
 
+    /// Whether the block is on no list, and nobody holds the token and so will see to it.
+    #[inline(always)]
+    pub(crate) const fn is_left_alone(self) -> bool {
+        self.0 & (LISTED_BITS | TOKEN_BITS) == 0
+    }
+
     /// Whether some of the 512 frames are not managed here.
     pub(crate) const fn is_partial(self) -> bool {
         self.0 & PARTIAL != 0
@@ -170,14 +172,8 @@ mod tests {
         assert_eq!(word.token(), Token::Cpu(CpuIndex(65_533)));
         assert!(word.is_partial() && word.is_offline() && word.is_cached());
         assert_eq!(word.first_frame(), 0x7fff_ffff << 9);
-        let bare = word
-            .with_count(0)
-            .with_listed(None)
-            .with_token(Token::Nobody);
-        assert_eq!(
-            (bare.count(), bare.listed(), bare.token()),
-            (0, None, Token::Nobody)
-        );
+        let bare = word.with_count(0).with_listed(None).with_token(Token::Nobody);
+        assert_eq!((bare.count(), bare.listed(), bare.token()), (0, None, Token::Nobody));
         assert_eq!(bare.with_token(Token::Mover).token(), Token::Mover);
     }
 

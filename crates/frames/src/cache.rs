@@ -61,12 +61,7 @@ impl<'m, F: Fences> Frames<'m, F> {
                 let base = word.first_frame() + row * 64;
                 let known = base + u64::from(mask.trailing_zeros());
                 let managed = heap.managed(block, index(row), word, known);
-                return Some(Refill {
-                    base,
-                    mask,
-                    managed,
-                    row: block * 8 + index(row),
-                });
+                return Some(Refill { base, mask, managed, row: block * 8 + index(row) });
             }
         }
     }
@@ -99,9 +94,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     pub(crate) fn empty_whole(&self, slot: Slot<'m>) {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);
-        self.replace_cached(block, |word| {
-            word.with_cached(false).with_token(Token::Mover)
-        });
+        self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Mover));
         let first = self.heap.block(block).first_frame();
         let Some(region) = self.heap.map.find(first) else {
             return;
@@ -120,9 +113,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let block = slot.whole()?;
         slot.set_whole(None);
-        let word = self.replace_cached(block, |word| {
-            word.with_cached(false).with_token(Token::Nobody)
-        });
+        let word =
+            self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Nobody));
         Some(word.first_frame())
     }
 
@@ -154,10 +146,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let from_magazine = (wanted.frames <= 64)
             .then(|| slot.pop_run(self.heap.rows, wanted.frames, wanted.align))
             .flatten();
-        from_magazine.or_else(|| {
-            self.heap
-                .take_run_of(pool, slot.block()?, wanted, slot.moves())
-        })
+        from_magazine.or_else(|| self.heap.take_run_of(pool, slot.block()?, wanted, slot.moves()))
     }
 
     /// Changes the word of a block that this cpu caches; only a second free can interfere.

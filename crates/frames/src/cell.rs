@@ -27,15 +27,9 @@ unsafe impl<F: Send + Sync> Sync for FramesCell<F> {}
 
 impl<F: Fences> FramesCell<F> {
     /// A cell with no allocator in it.
-    #[expect(
-        clippy::new_without_default,
-        reason = "a const constructor is what statics need"
-    )]
+    #[expect(clippy::new_without_default, reason = "a const constructor is what statics need")]
     pub const fn new() -> Self {
-        Self {
-            state: AtomicU8::new(EMPTY),
-            frames: UnsafeCell::new(MaybeUninit::uninit()),
-        }
+        Self { state: AtomicU8::new(EMPTY), frames: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     /// Makes the allocator, once.

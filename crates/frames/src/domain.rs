@@ -79,9 +79,7 @@ impl<'d> Domain<'d> {
 
     /// Frames that the domain holds on a node.
     pub fn held(&self, node: NodeIndex) -> u64 {
-        self.held
-            .get(node.at())
-            .map_or(0, |held| held.load(Ordering::Relaxed))
+        self.held.get(node.at()).map_or(0, |held| held.load(Ordering::Relaxed))
     }
 
     /// Fills `extents` with blocks of an order.
@@ -99,10 +97,7 @@ impl<'d> Domain<'d> {
     ) -> Result<(), DomainError> {
         let nodes = frames.machine().nodes();
         if self.held.len() < nodes {
-            return Err(DomainError::Accounts {
-                accounts: self.held.len(),
-                nodes,
-            });
+            return Err(DomainError::Accounts { accounts: self.held.len(), nodes });
         }
         let policy = match affinity {
             Affinity::Exact(node) => Policy::Exact(node),
@@ -110,11 +105,9 @@ impl<'d> Domain<'d> {
         };
         let request = Request::order(order).policy(policy).owner(self.owner);
         for (done, extent) in extents.iter_mut().enumerate() {
-            *extent = frames
-                .alloc(cpu, &request)
-                .map_err(|error| DomainError::Alloc { done, error })?;
-            self.account(frames, *extent)
-                .fetch_add(order.frames(), Ordering::Relaxed);
+            *extent =
+                frames.alloc(cpu, &request).map_err(|error| DomainError::Alloc { done, error })?;
+            self.account(frames, *extent).fetch_add(order.frames(), Ordering::Relaxed);
         }
         Ok(())
     }
@@ -155,10 +148,7 @@ impl<'d> Domain<'d> {
         let size = |order: Order, extents: usize| order.frames() * extents as u64;
         let sizes = (size(given_order, given.len()), size(order, wanted.len()));
         if sizes.0 != sizes.1 {
-            return Err(DomainError::Unequal {
-                given: sizes.0,
-                wanted: sizes.1,
-            });
+            return Err(DomainError::Unequal { given: sizes.0, wanted: sizes.1 });
         }
         if let Err(error) = self.populate(frames, cpu, order, affinity, wanted) {
             if let DomainError::Alloc { done, .. } = error {
@@ -185,24 +175,15 @@ impl<'d> Domain<'d> {
         let less = |held: u64| held.checked_sub(order.frames());
         account
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
-            .map_err(|held| DomainError::NotHeld {
-                place,
-                frame: extent,
-                held,
-            })?;
+            .map_err(|held| DomainError::NotHeld { place, frame: extent, held })?;
         if !extent.number().is_multiple_of(order.frames()) {
             account.fetch_add(order.frames(), Ordering::Relaxed);
-            return Err(free(FreeError::Misaligned {
-                frame: extent,
-                order,
-            }));
+            return Err(free(FreeError::Misaligned { frame: extent, order }));
         }
-        frames
-            .free_owned(cpu, extent, order.frames(), self.owner)
-            .map_err(|error| {
-                account.fetch_add(order.frames(), Ordering::Relaxed);
-                free(error)
-            })
+        frames.free_owned(cpu, extent, order.frames(), self.owner).map_err(|error| {
+            account.fetch_add(order.frames(), Ordering::Relaxed);
+            free(error)
+        })
     }
 
     /// The account of the node of a managed frame; `populate` saw that there is one.

@@ -153,17 +153,8 @@ impl<'m, F: Fences> Frames<'m, F> {
 
 /// Writes the tables that never change, and empty lists.
 fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Heap<'m> {
-    let lists = Lists {
-        groups: parts.groups,
-        whole: parts.whole,
-        summaries: parts.summaries,
-    };
-    let words = lists
-        .groups
-        .iter()
-        .flatten()
-        .chain(lists.whole)
-        .chain(lists.summaries);
+    let lists = Lists { groups: parts.groups, whole: parts.whole, summaries: parts.summaries };
+    let words = lists.groups.iter().flatten().chain(lists.whole).chain(lists.summaries);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
     let mut pool = Pool::NONE;
     for (number, record) in parts.pools.iter().enumerate() {
@@ -180,11 +171,5 @@ fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> 
         Region::new(piece.start, piece.end, piece.pool, first)
     });
     let map = Map::write(parts.regions, parts.lookup, layout.lookup_shift, regions);
-    Heap {
-        map,
-        rows: parts.rows,
-        blocks: parts.blocks,
-        lists,
-        pools: parts.pools,
-    }
+    Heap { map, rows: parts.rows, blocks: parts.blocks, lists, pools: parts.pools }
 }

@@ -109,10 +109,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             match slot.push(self.heap.rows, frame.number(), 1) {
                 Ok(()) => return Ok(()),
                 Err(Push::InMagazine) => {
-                    return Err(FreeError::AlreadyFree {
-                        frame,
-                        place: FreePlace::Cache(cpu),
-                    });
+                    return Err(FreeError::AlreadyFree { frame, place: FreePlace::Cache(cpu) });
                 }
                 // Free in the shared maps, or the part of the row that another region has.
                 Err(Push::Elsewhere) => {}
@@ -131,15 +128,8 @@ impl<'m, F: Fences> Frames<'m, F> {
         if self.heap.block(block).needs_care() {
             self.verify_frame(cpu, number, block)?;
         }
-        if self
-            .heap
-            .put_bits(block, index(number / 64 % 8), 1 << (number % 64))
-            .is_err()
-        {
-            return Err(FreeError::AlreadyFree {
-                frame,
-                place: FreePlace::Shared,
-            });
+        if self.heap.put_bits(block, index(number / 64 % 8), 1 << (number % 64)).is_err() {
+            return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
         }
         self.heap.count_one(region.pool, block, slot.moves());
         Ok(())
@@ -149,14 +139,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     #[inline(never)]
     fn verify_frame(&self, cpu: CpuIndex, number: u64, block: usize) -> Result<(), FreeError> {
         let from = number % BLOCK_FRAMES;
-        self.verify(
-            cpu,
-            Part {
-                block,
-                from,
-                to: from + 1,
-            },
-        )
+        self.verify(cpu, Part { block, from, to: from + 1 })
     }
 
     /// Takes a run back into the cpu's cache: into the magazine's row, or as its whole block. What
@@ -197,9 +180,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     ) -> Result<(), FreeError> {
         let mut at = first;
         while at < end {
-            let not_managed = FreeError::NotManaged {
-                frame: Frame::new(at),
-            };
+            let not_managed = FreeError::NotManaged { frame: Frame::new(at) };
             let region = self.heap.map.find(at).ok_or(not_managed)?;
             let to = end.min(region.end);
             Part::of(region, at, to).try_for_each(|part| each(region, part))?;
@@ -213,26 +194,19 @@ impl<'m, F: Fences> Frames<'m, F> {
         let word = self.heap.block(part.block);
         let frame = |bit: u64| Frame::new(word.first_frame() + bit);
         if word.is_offline() {
-            return Err(FreeError::Offline {
-                frame: frame(part.from),
-            });
+            return Err(FreeError::Offline { frame: frame(part.from) });
         }
         for (row, mask) in part.rows() {
             let free = self.heap.row(part.block, row as u64) & mask;
             if free != 0 {
                 let frame = frame(row as u64 * 64 + u64::from(free.trailing_zeros()));
-                return Err(FreeError::AlreadyFree {
-                    frame,
-                    place: FreePlace::Shared,
-                });
+                return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
             }
         }
         let Token::Cpu(holder) = word.token() else {
             return Ok(());
         };
-        let cached = (part.from..part.to)
-            .map(frame)
-            .find(|&f| self.caches(holder, f, part.block));
+        let cached = (part.from..part.to).map(frame).find(|&f| self.caches(holder, f, part.block));
         match cached {
             Some(frame) if self.confirm(cpu, holder, frame, part.block) => {
                 let place = FreePlace::Cache(holder);
@@ -245,9 +219,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Whether a cpu seems to have a frame in its cache.
     fn caches(&self, holder: CpuIndex, frame: Frame, block: usize) -> bool {
         self.heap.block(block).is_cached()
-            || self
-                .slot(holder)
-                .is_some_and(|slot| slot.seems_to_hold(frame.number()))
+            || self.slot(holder).is_some_and(|slot| slot.seems_to_hold(frame.number()))
     }
 
     /// Looks again while no cpu is at its cache; a nested call keeps to what it saw.
@@ -261,7 +233,9 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Frees a part that was verified.
     fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
-        if part.frames() == BLOCK_FRAMES && self.heap.put_whole(region.pool, part.block) {
+        if part.frames() == BLOCK_FRAMES
+            && self.heap.put_whole(region.pool, part.block, slot.moves())
+        {
             return Ok(());
         }
         let first = self.heap.block(part.block).first_frame();
@@ -271,26 +245,19 @@ impl<'m, F: Fences> Frames<'m, F> {
             if let Err(twice) = self.heap.put_bits(part.block, row, mask) {
                 let bit = row as u64 * 64 + u64::from(twice.trailing_zeros());
                 let frame = Frame::new(first + bit);
-                refused = Err(FreeError::AlreadyFree {
-                    frame,
-                    place: FreePlace::Shared,
-                });
+                refused = Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
                 break;
             }
             frames += u64::from(mask.count_ones());
         }
         if frames > 0 {
-            self.heap
-                .count(region.pool, part.block, frames, slot.moves());
+            self.heap.count(region.pool, part.block, frames, slot.moves());
         }
         refused
     }
 
     #[cold]
     fn no_such_cpu(&self, cpu: CpuIndex) -> FreeError {
-        FreeError::UnknownCpu {
-            cpu,
-            cpus: self.slots.len(),
-        }
+        FreeError::UnknownCpu { cpu, cpus: self.slots.len() }
     }
 }

@@ -64,11 +64,7 @@ impl Heap<'_> {
     pub(crate) fn take_bits(&self, block: usize, row: usize, most: u64) -> u64 {
         let row = &self.rows[block][row];
         let wanted = lowest(row.load(Ordering::Relaxed), most);
-        if wanted == 0 {
-            0
-        } else {
-            row.fetch_and(!wanted, Ordering::AcqRel) & wanted
-        }
+        if wanted == 0 { 0 } else { row.fetch_and(!wanted, Ordering::AcqRel) & wanted }
     }
 
     /// Takes one bit for a claim that was made, and gives its frame. Rule 1 promises a bit.
@@ -128,10 +124,14 @@ impl Heap<'_> {
     }
 
     /// As [`Heap::count`] for one frame: only one count in 64 leads to another list.
+    ///
+    /// A block that is on no list is not left to the cpu which raised its count from 0, as that
+    /// cpu may not have begun the move yet: a frame whose free has returned is on a list, or its
+    /// block is in the hands of someone whom `Frames::last_resort` waits for.
     #[inline(always)]
     pub(crate) fn count_one(&self, pool: usize, block: usize, moves: Moves<'_>) {
-        let before = BlockWord(self.blocks[block].fetch_add(1, Ordering::AcqRel)).count();
-        if before == 0 || before % 64 == 63 {
+        let before = BlockWord(self.blocks[block].fetch_add(1, Ordering::AcqRel));
+        if before.is_left_alone() || before.count() % 64 == 63 {
             self.relist(pool, block, moves);
         }
     }
@@ -210,9 +210,35 @@ impl Heap<'_> {
 
     /// As [`Heap::take_one`], but over every leaf: misses no block that is not on the move.
     pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
-        self.lists
-            .every(self.pool(pool))
-            .find_map(|block| self.take_one_of(pool, block, moves))
+        self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
+    }
+
+    /// As [`Heap::take_one`], but over every block, listed or not, and its bits too: where bits
+    /// are set that are not counted, it asks again for as long as `moves_seen` changes, since a
+    /// claim that is given back belongs to a move.
+    pub(crate) fn take_one_patiently(
+        &self,
+        pool: usize,
+        moves: Moves<'_>,
+        moves_seen: &impl Fn() -> u64,
+    ) -> Option<u64> {
+        let Pool { first_block, blocks, .. } = self.pool(pool);
+        (first_block..first_block + blocks).find_map(|block| {
+            let mut before = None;
+            loop {
+                if let Some(frame) = self.take_one_of(pool, block, moves) {
+                    return Some(frame);
+                }
+                if self.is_wholly_taken(block) {
+                    return None;
+                }
+                let now = Some(moves_seen());
+                if now == before {
+                    return None;
+                }
+                before = now;
+            }
+        })
     }
 
     fn take_one_of(&self, pool: usize, block: usize, moves: Moves<'_>) -> Option<u64> {
@@ -228,10 +254,7 @@ impl Heap<'_> {
     pub(crate) fn take_whole(&self, pool: usize, block: usize) -> bool {
         let word = self.block(block);
         let free = word.token() == Token::Nobody && word.listed() == Some(List::WHOLE);
-        let mine = word
-            .with_count(0)
-            .with_listed(None)
-            .with_token(Token::Mover);
+        let mine = word.with_count(0).with_listed(None).with_token(Token::Mover);
         if !free || word.count() != FULL || !self.replace(block, word, mine) {
             return false;
         }
@@ -249,15 +272,15 @@ impl Heap<'_> {
     /// The rows are stored, not exchanged: all frames are the caller's, so only a second free of
     /// them can meet this. That free then changes the count, `replace` fails, the bits stay
     /// uncounted (rule 1 holds) and both callers are told.
-    pub(crate) fn put_whole(&self, pool: usize, block: usize) -> bool {
+    pub(crate) fn put_whole(&self, pool: usize, block: usize, moves: Moves<'_>) -> bool {
         let word = self.block(block);
-        let idle = word.token() == Token::Nobody && word.listed().is_none();
-        if !idle || word.count() != 0 || !self.is_wholly_taken(block) {
+        if !word.is_left_alone() || word.count() != 0 || !self.is_wholly_taken(block) {
             return false;
         }
         for row in &self.rows[block] {
             row.store(!0, Ordering::Relaxed);
         }
+        let _moving = moves.begin();
         let put = self.replace(block, word, word.with_count(FULL).with_token(Token::Mover));
         if put {
             self.settle(pool, block, None);
@@ -267,10 +290,7 @@ impl Heap<'_> {
 
     /// Whether no bit of a block is set.
     pub(crate) fn is_wholly_taken(&self, block: usize) -> bool {
-        self.rows[block]
-            .iter()
-            .fold(0, |bits, row| bits | row.load(Ordering::Acquire))
-            == 0
+        self.rows[block].iter().fold(0, |bits, row| bits | row.load(Ordering::Acquire)) == 0
     }
 
     /// The bits of a row that are managed.
@@ -284,10 +304,7 @@ impl Heap<'_> {
             region.managed(first)
         });
         let row_start = row as u64 * 64;
-        span(
-            from.saturating_sub(row_start).min(64),
-            to.saturating_sub(row_start).min(64),
-        )
+        span(from.saturating_sub(row_start).min(64), to.saturating_sub(row_start).min(64))
     }
 
     /// The rows of a block as they are now.

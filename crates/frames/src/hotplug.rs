@@ -45,9 +45,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             for (region, part) in self.range_parts(from, first + part.from) {
                 self.heap.put_part(region.pool, part, slot.moves());
             }
-            return Err(RangeError::InUse {
-                frame: Frame::new(frame),
-            });
+            return Err(RangeError::InUse { frame: Frame::new(frame) });
         }
         for (_, part) in self.range_parts(from, to) {
             self.change_block(part.block, |word| word.with_offline(true));
@@ -57,14 +55,12 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// The parts, block by block, of frames that are all declared.
     fn range_parts(&self, from: u64, to: u64) -> impl Iterator<Item = (Region, Part)> {
-        self.heap
-            .map
-            .all()
-            .filter(move |region| region.start < to && from < region.end)
-            .flat_map(move |region| {
+        self.heap.map.all().filter(move |region| region.start < to && from < region.end).flat_map(
+            move |region| {
                 let (from, to) = (from.max(region.start), to.min(region.end));
                 Part::of(region, from, to).map(move |part| (region, part))
-            })
+            },
+        )
     }
 
     fn check_range(
@@ -79,9 +75,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let (from, to) = (start.number(), start.number().saturating_add(frames));
         let mut at = from;
         while at < to {
-            let not_managed = RangeError::NotManaged {
-                frame: Frame::new(at),
-            };
+            let not_managed = RangeError::NotManaged { frame: Frame::new(at) };
             at = self.heap.map.find(at).ok_or(not_managed)?.end;
         }
         let is_end = |frame: u64| {
@@ -89,9 +83,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             frame.is_multiple_of(BLOCK_FRAMES) || self.heap.map.all().any(ends)
         };
         if let Some(end) = [from, to].into_iter().find(|&end| !is_end(end)) {
-            return Err(RangeError::Misaligned {
-                frame: Frame::new(end),
-            });
+            return Err(RangeError::Misaligned { frame: Frame::new(end) });
         }
         for (_, part) in self.range_parts(from, to) {
             let word = self.heap.block(part.block);

@@ -30,11 +30,7 @@ impl Frame {
     /// The frame that starts at a physical address in bytes; `None` when the address is not a
     /// multiple of [`FRAME_BYTES`].
     pub const fn from_addr(addr: u64) -> Option<Self> {
-        if addr.is_multiple_of(FRAME_BYTES) {
-            Some(Self(addr / FRAME_BYTES))
-        } else {
-            None
-        }
+        if addr.is_multiple_of(FRAME_BYTES) { Some(Self(addr / FRAME_BYTES)) } else { None }
     }
 
     /// The frame number.
@@ -70,11 +66,7 @@ impl Order {
 
     /// The order of this exponent; `None` above 18.
     pub const fn new(exponent: u8) -> Option<Self> {
-        if exponent <= Self::MAX.0 {
-            Some(Self(exponent))
-        } else {
-            None
-        }
+        if exponent <= Self::MAX.0 { Some(Self(exponent)) } else { None }
     }
 
     /// The exponent, 0 to 18.

@@ -85,10 +85,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             return MemoryInfo::default();
         }
         let pool = self.machine.pool(node, zone.0.into());
-        let mut info = MemoryInfo {
-            cached: self.cached(pool),
-            ..MemoryInfo::default()
-        };
+        let mut info = MemoryInfo { cached: self.cached(pool), ..MemoryInfo::default() };
         for region in self.heap.map.of_pool(pool) {
             let mut whole = WholeRun::default();
             for view in self.walk_region(region) {
@@ -104,35 +101,24 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// The memory of a node.
     pub fn node_info(&self, node: NodeIndex) -> MemoryInfo {
-        let zones = (0..=u8::MAX)
-            .take(self.machine.zone_limits.len())
-            .map(ZoneIndex);
-        zones
-            .map(|zone| self.zone_info(node, zone))
-            .fold(MemoryInfo::default(), |sum, zone| {
-                let mut blocks = sum.blocks;
-                blocks
-                    .iter_mut()
-                    .zip(zone.blocks)
-                    .for_each(|(sum, here)| *sum += here);
-                MemoryInfo {
-                    managed: sum.managed + zone.managed,
-                    offline: sum.offline + zone.offline,
-                    free: sum.free + zone.free,
-                    cached: sum.cached + zone.cached,
-                    blocks,
-                }
-            })
+        let zones = (0..=u8::MAX).take(self.machine.zone_limits.len()).map(ZoneIndex);
+        zones.map(|zone| self.zone_info(node, zone)).fold(MemoryInfo::default(), |sum, zone| {
+            let mut blocks = sum.blocks;
+            blocks.iter_mut().zip(zone.blocks).for_each(|(sum, here)| *sum += here);
+            MemoryInfo {
+                managed: sum.managed + zone.managed,
+                offline: sum.offline + zone.offline,
+                free: sum.free + zone.free,
+                cached: sum.cached + zone.cached,
+                blocks,
+            }
+        })
     }
 
     /// What the cpus of a node got since the start.
     pub fn counters(&self, node: NodeIndex) -> Counters {
         let zones = self.machine.zone_limits.len();
-        let cpus = self
-            .slots
-            .iter()
-            .zip(self.machine.cpus)
-            .filter(|&(_, &home)| home == node);
+        let cpus = self.slots.iter().zip(self.machine.cpus).filter(|&(_, &home)| home == node);
         cpus.fold(Counters::default(), |sum, (slot, _)| {
             let slot = Slot(slot);
             let [hits, local, remote, twice, refused] = slot.counters();
@@ -152,11 +138,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             .iter()
             .map(|slot| {
                 let slot = Slot(slot);
-                let frames = if slot.pool() == Some(pool) {
-                    slot.cached()
-                } else {
-                    0
-                };
+                let frames = if slot.pool() == Some(pool) { slot.cached() } else { 0 };
                 let whole = slot.home() == pool && slot.whole().is_some();
                 frames + if whole { 512 } else { 0 }
             })
@@ -210,9 +192,7 @@ fn count_pairs(bits: u64, levels: u32, blocks: &mut [u64]) -> bool {
     for (level, count) in (0..levels).zip(blocks) {
         let stride = 1 << level;
         // Every second block of this level.
-        let first = (0..64)
-            .step_by(2 * stride)
-            .fold(0, |mask: u64, bit| mask | 1 << bit);
+        let first = (0..64).step_by(2 * stride).fold(0, |mask: u64, bit| mask | 1 << bit);
         let pairs = bits & (bits >> stride) & first;
         *count += u64::from(bits.count_ones() - 2 * pairs.count_ones());
         bits = pairs;

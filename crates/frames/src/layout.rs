@@ -96,10 +96,7 @@ impl Layout {
     /// Divides a buffer; what it holds is arbitrary.
     pub(crate) fn divide<'m>(&self, buffer: &'m [Word]) -> Result<Parts<'m>, InitError> {
         if buffer.len() < self.total() {
-            return Err(InitError::Metadata {
-                words: buffer.len(),
-                expected: self.total(),
-            });
+            return Err(InitError::Metadata { words: buffer.len(), expected: self.total() });
         }
         let line_bytes = LINES * size_of::<u64>();
         let misaligned = buffer.as_ptr().addr() % line_bytes / size_of::<u64>();
@@ -109,19 +106,8 @@ impl Layout {
             rest = after;
             part
         });
-        let [
-            control,
-            slots,
-            pools,
-            regions,
-            lookup,
-            rows,
-            blocks,
-            groups,
-            whole,
-            sums,
-            tags,
-        ] = parts;
+        let [control, slots, pools, regions, lookup, rows, blocks, groups, whole, sums, tags] =
+            parts;
         Ok(Parts {
             control,
             slots: &slots.as_chunks().0[..self.cpus],
@@ -140,11 +126,8 @@ impl Layout {
 
 /// Groups of 64 blocks in a pool.
 pub(crate) fn pool_groups(machine: &Machine<'_>, pool: usize) -> usize {
-    let blocks: u64 = machine
-        .pieces()
-        .filter(|piece| piece.pool == pool)
-        .map(|piece| piece.blocks())
-        .sum();
+    let blocks: u64 =
+        machine.pieces().filter(|piece| piece.pool == pool).map(|piece| piece.blocks()).sum();
     index(blocks).div_ceil(64)
 }
 

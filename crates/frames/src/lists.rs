@@ -37,13 +37,8 @@ impl Pool {
     }
 
     /// Before the first pool.
-    pub(crate) const NONE: Self = Self {
-        first_block: 0,
-        blocks: 0,
-        first_group: 0,
-        summary: 0,
-        summary_words: 0,
-    };
+    pub(crate) const NONE: Self =
+        Self { first_block: 0, blocks: 0, first_group: 0, summary: 0, summary_words: 0 };
 
     pub(crate) fn write(&self, record: &[Word; 8]) {
         let fields = [

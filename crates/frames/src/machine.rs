@@ -97,19 +97,10 @@ impl<'m> Machine<'m> {
             let zone = machine.zone_of(start)?;
             let cut = end.min(machine.zone_end(zone));
             if cut < end {
-                current = Some(MemoryRange {
-                    start: Frame::new(cut),
-                    frames: end - cut,
-                    ..range
-                });
+                current = Some(MemoryRange { start: Frame::new(cut), frames: end - cut, ..range });
             }
             let pool = machine.pool(range.node, zone);
-            Some(Piece {
-                start,
-                end: cut,
-                pool,
-                online: range.state == RangeState::Online,
-            })
+            Some(Piece { start, end: cut, pool, online: range.state == RangeState::Online })
         })
     }
 
@@ -138,22 +129,14 @@ impl<'m> Machine<'m> {
             return Err(InitError::NodeCount { nodes });
         }
         if self.cpus.is_empty() || self.cpus.len() > MAX_CPUS {
-            return Err(InitError::CpuCount {
-                cpus: self.cpus.len(),
-            });
+            return Err(InitError::CpuCount { cpus: self.cpus.len() });
         }
         if let Some(cpu) = self.cpus.iter().position(|node| node.at() >= nodes) {
-            return Err(InitError::CpuNode {
-                cpu,
-                node: self.cpus[cpu],
-                nodes,
-            });
+            return Err(InitError::CpuNode { cpu, node: self.cpus[cpu], nodes });
         }
         for (node, order) in self.fallback.iter().enumerate() {
             let seen: NodeMask = order.iter().copied().collect();
-            let complete = (0..=u16::MAX)
-                .take(nodes)
-                .all(|n| seen.contains(NodeIndex(n)));
+            let complete = (0..=u16::MAX).take(nodes).all(|n| seen.contains(NodeIndex(n)));
             let own_first = order.first().is_some_and(|first| first.at() == node);
             if !complete || !own_first || order.len() != nodes {
                 return Err(InitError::Fallback { node, nodes });
@@ -161,10 +144,7 @@ impl<'m> Machine<'m> {
         }
         let expected = nodes * nodes;
         if !self.distances.is_empty() && self.distances.len() != expected {
-            return Err(InitError::Distances {
-                entries: self.distances.len(),
-                expected,
-            });
+            return Err(InitError::Distances { entries: self.distances.len(), expected });
         }
         Ok(())
     }
@@ -173,9 +153,7 @@ impl<'m> Machine<'m> {
         let block_bytes = BLOCK_FRAMES * FRAME_BYTES;
         let limits = self.zone_limits;
         if limits.is_empty() || limits.len() > 8 {
-            return Err(InitError::ZoneCount {
-                zones: limits.len(),
-            });
+            return Err(InitError::ZoneCount { zones: limits.len() });
         }
         for (index, &limit) in limits.iter().enumerate() {
             let ascends = index == 0 || limits[index - 1] < limit;
@@ -189,26 +167,14 @@ impl<'m> Machine<'m> {
     fn check_range(&self, index: usize, range: &MemoryRange) -> Result<(), InitError> {
         let start = range.start;
         let Some(end) = start.number().checked_add(range.frames) else {
-            return Err(InitError::RangeEnd {
-                index,
-                start,
-                frames: range.frames,
-            });
+            return Err(InitError::RangeEnd { index, start, frames: range.frames });
         };
         let zones_end = self.zone_end(self.zone_limits.len() - 1);
         if range.frames == 0 || end > FRAMES_END || end > zones_end {
-            return Err(InitError::RangeEnd {
-                index,
-                start,
-                frames: range.frames,
-            });
+            return Err(InitError::RangeEnd { index, start, frames: range.frames });
         }
         if range.node.at() >= self.nodes() {
-            return Err(InitError::RangeNode {
-                index,
-                node: range.node,
-                nodes: self.nodes(),
-            });
+            return Err(InitError::RangeNode { index, node: range.node, nodes: self.nodes() });
         }
         let below = index.checked_sub(1).map(|previous| &self.ranges[previous]);
         if below.is_some_and(|below| below.start.number() + below.frames > start.number()) {

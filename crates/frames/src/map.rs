@@ -21,12 +21,7 @@ pub(crate) struct Region {
 
 impl Region {
     pub(crate) const fn new(start: u64, end: u64, pool: usize, first_block: u64) -> Self {
-        Self {
-            start,
-            end,
-            pool,
-            bias: first_block.wrapping_sub(start / BLOCK_FRAMES),
-        }
+        Self { start, end, pool, bias: first_block.wrapping_sub(start / BLOCK_FRAMES) }
     }
 
     /// The place of the block that holds `frame`.
@@ -70,11 +65,7 @@ impl<'m> Map<'m> {
             entry[BIAS].store(region.bias, Relaxed);
             entry[POOL].store(region.pool as u64, Relaxed);
         }
-        let map = Self {
-            regions: table,
-            lookup,
-            shift,
-        };
+        let map = Self { regions: table, lookup, shift };
         let mut first = 0;
         for (slot, entry) in lookup.iter().enumerate() {
             let frame = (slot as u64) << shift;

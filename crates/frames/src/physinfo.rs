@@ -39,19 +39,14 @@ impl PhysInfo<'_> {
 
     /// Free frames, those in caches included.
     pub fn free(&self) -> u64 {
-        self.nodes
-            .iter()
-            .map(|node| node.memory.free + node.memory.cached)
-            .sum()
+        self.nodes.iter().map(|node| node.memory.free + node.memory.cached).sum()
     }
 
     /// The distance between two nodes, when it is known.
     pub fn distance(&self, from: NodeIndex, to: NodeIndex) -> Option<u8> {
         let nodes = self.nodes.len();
         let known = from.at() < nodes && to.at() < nodes;
-        known
-            .then(|| self.distances.get(from.at() * nodes + to.at()).copied())
-            .flatten()
+        known.then(|| self.distances.get(from.at() * nodes + to.at()).copied()).flatten()
     }
 }
 
@@ -68,12 +63,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             *info = NodeInfo {
                 memory: self.node_info(node),
                 counters: self.counters(node),
-                cpus: self
-                    .machine
-                    .cpus
-                    .iter()
-                    .filter(|&&home| home == node)
-                    .count(),
+                cpus: self.machine.cpus.iter().filter(|&&home| home == node).count(),
             };
         }
         let machine = &self.machine;
@@ -88,8 +78,6 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// The node that a frame belongs to, if it is in the memory map.
     pub fn node_of(&self, frame: Frame) -> Option<NodeIndex> {
         let region = self.heap.map.find(frame.number())?;
-        Some(NodeIndex(low_u16(
-            region.pool / self.machine.zone_limits.len(),
-        )))
+        Some(NodeIndex(low_u16(region.pool / self.machine.zone_limits.len())))
     }
 }

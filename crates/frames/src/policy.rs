@@ -58,10 +58,7 @@ impl<'p> Request<'p> {
 
     /// A block of an order, aligned to its size.
     pub const fn order(order: Order) -> Self {
-        Self {
-            align: order,
-            ..Self::run(order.frames())
-        }
+        Self { align: order, ..Self::run(order.frames()) }
     }
 
     /// Consecutive frames, 1 to [`MAX_RUN_FRAMES`]; of any alignment, unless
@@ -123,16 +120,17 @@ impl<'p> Request<'p> {
     pub(crate) const fn is_plain_block(&self) -> bool {
         self.frames == crate::BLOCK_FRAMES
             && self.align.exponent() <= Order::BLOCK.exponent()
-            && matches!(self.policy, Policy::Local)
-            && self.zone.is_none()
-            && self.below == u64::MAX
+            && self.is_nearest()
+    }
+
+    /// Whether it goes to the cpu's nearest memory, and takes whatever is free there.
+    pub(crate) const fn is_nearest(&self) -> bool {
+        matches!(self.policy, Policy::Local) && self.zone.is_none() && self.below == u64::MAX
     }
 
     pub(crate) fn check(&self, machine: &Machine<'_>) -> Result<(), AllocError> {
         if self.frames == 0 || self.frames > MAX_RUN_FRAMES {
-            return Err(AllocError::RunLength {
-                frames: self.frames,
-            });
+            return Err(AllocError::RunLength { frames: self.frames });
         }
         let zones = machine.zone_limits.len();
         if let Some(zone) = self.zone
@@ -171,18 +169,8 @@ impl<'p> Request<'p> {
             }
             Policy::Blind => (None, None, all),
         };
-        let zones = self
-            .zone
-            .map_or(machine.zone_limits.len(), |zone| usize::from(zone.0) + 1);
-        Ok(Walk {
-            machine: *machine,
-            nodes,
-            mask,
-            take,
-            zones,
-            yields: self.yields,
-            step: 0,
-        })
+        let zones = self.zone.map_or(machine.zone_limits.len(), |zone| usize::from(zone.0) + 1);
+        Ok(Walk { machine: *machine, nodes, mask, take, zones, yields: self.yields, step: 0 })
     }
 }
 
@@ -198,12 +186,7 @@ fn chosen(
             .take(nodes)
             .map(NodeIndex)
             .filter(|&node| mask.contains(node))
-            .map(|node| {
-                (
-                    node,
-                    u64::from(weights.get(node.at()).copied().unwrap_or(1)),
-                )
-            })
+            .map(|node| (node, u64::from(weights.get(node.at()).copied().unwrap_or(1))))
     };
     let round: u64 = members().map(|(_, weight)| weight).sum();
     let mut place = turn().checked_rem(round)?;

@@ -28,8 +28,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let mine = u64::from(cpu.0) + 1;
         while let Err(holder) =
-            self.frozen
-                .compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
+            self.frozen.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
         {
             if holder == mine {
                 return None;
@@ -55,16 +54,22 @@ impl<'m, F: Fences> Frames<'m, F> {
     ) -> Result<(usize, u64), AllocError> {
         let _freeze = self.freeze(attempt.cpu).ok_or(attempt.exhausted(true))?;
         self.drain();
-        loop {
-            let before = self.moves_seen();
-            if let Some(found) = self.take_of_everything(attempt) {
-                return Ok(found);
-            }
-            // Nothing moved between two lists while they were read: nothing was overlooked.
-            if self.moves_seen() == before {
-                return Err(attempt.exhausted(false));
-            }
+        let before = self.moves_seen(self.slots);
+        if let Some(found) = self.take_of_everything(attempt) {
+            return Ok(found);
         }
+        // Nothing moved between two lists while they were read: nothing was overlooked.
+        if self.moves_seen(self.slots) == before {
+            return Err(attempt.exhausted(false));
+        }
+        // On a busy machine that may never be so. One pass past the lists decides: it looks at the
+        // blocks themselves, and waits only for the moves that hide frames of the block at hand.
+        let (earlier, later) = self.slots.split_at(attempt.cpu.at());
+        let others = || {
+            let earlier = self.moves_seen(earlier);
+            earlier.wrapping_add(self.moves_seen(&later[1..]))
+        };
+        self.take_patiently(attempt, &others).ok_or(attempt.exhausted(false))
     }
 
     /// Gives all caches back to the shared maps; the caller holds the freeze.
@@ -75,9 +80,9 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
     }
 
-    /// All moves of blocks between lists so far, once none is on.
-    fn moves_seen(&self) -> u64 {
-        self.slots.iter().fold(0, |sum, slot| {
+    /// All moves of some cpus so far, each cpu's once none is on.
+    fn moves_seen(&self, slots: &[[Word; 32]]) -> u64 {
+        slots.iter().fold(0, |sum, slot| {
             let seen = loop {
                 match Slot(slot).moves().seen() {
                     Some(moves) => break moves,

@@ -59,10 +59,7 @@ impl Part {
     pub(crate) fn rows(self) -> impl Iterator<Item = (usize, u64)> {
         (self.from / 64..self.to.div_ceil(64)).map(move |row| {
             let start = row * 64;
-            (
-                index(row),
-                span(self.from.saturating_sub(start), (self.to - start).min(64)),
-            )
+            (index(row), span(self.from.saturating_sub(start), (self.to - start).min(64)))
         })
     }
 }
@@ -90,11 +87,8 @@ impl Heap<'_> {
                 return None;
             }
             let from = self.run_in_block(block, wanted)?;
-            let part = Part {
-                block,
-                from,
-                to: from + wanted.frames,
-            };
+            let _moving = moves.begin();
+            let part = Part { block, from, to: from + wanted.frames };
             if self.take_part(pool, part, moves) {
                 return Some(self.block(block).first_frame() + from);
             }
@@ -114,7 +108,8 @@ impl Heap<'_> {
         run_in_rows(|row| self.row(block, row), 0, BLOCK_FRAMES, frames, align)
     }
 
-    /// Takes exactly these frames of a block, or none.
+    /// Takes exactly these frames of a block, or none. A claim that it gives back hides frames
+    /// from others for a moment: the caller has told of it as a move, or holds the freeze.
     pub(crate) fn take_part(&self, pool: usize, part: Part, moves: Moves<'_>) -> bool {
         let frames = part.frames();
         if frames == FULL && self.take_whole(pool, part.block) {
@@ -143,6 +138,7 @@ impl Heap<'_> {
 
     /// Takes exactly the frames from `from` to `to` of a region, or none.
     pub(crate) fn take_range(&self, region: Region, from: u64, to: u64, moves: Moves<'_>) -> bool {
+        let _moving = moves.begin();
         for part in Part::of(region, from, to) {
             if !self.take_part(region.pool, part, moves) {
                 let first = self.block(part.block).first_frame() + part.from;
@@ -157,7 +153,7 @@ impl Heap<'_> {
 
     /// Frees frames that the caller took itself, or that were offline.
     pub(crate) fn put_part(&self, pool: usize, part: Part, moves: Moves<'_>) {
-        if part.frames() == FULL && self.put_whole(pool, part.block) {
+        if part.frames() == FULL && self.put_whole(pool, part.block, moves) {
             return;
         }
         for (row, mask) in part.rows() {
@@ -168,9 +164,7 @@ impl Heap<'_> {
 
     /// A run of whole blocks' length or more, from wholly free blocks.
     pub(crate) fn take_blocks(&self, pool: usize, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
-        self.map
-            .of_pool(pool)
-            .find_map(|region| self.take_blocks_of(region, wanted, moves))
+        self.map.of_pool(pool).find_map(|region| self.take_blocks_of(region, wanted, moves))
     }
 
     fn take_blocks_of(&self, region: Region, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
@@ -188,19 +182,11 @@ impl Heap<'_> {
             // The bits from `row * 64 - lead` on, counted from the region's first block.
             let at = (row * 64 + offset).wrapping_sub(lead);
             let read = |group: u64| {
-                if group < limit {
-                    self.lists.whole_word(&pool, group)
-                } else {
-                    0
-                }
+                if group < limit { self.lists.whole_word(&pool, group) } else { 0 }
             };
             let (group, shift) = ((at.cast_signed() >> 6).cast_unsigned(), at % 64);
             let low = read(group) >> shift;
-            if shift == 0 {
-                low
-            } else {
-                low | read(group.wrapping_add(1)) << (64 - shift)
-            }
+            if shift == 0 { low } else { low | read(group.wrapping_add(1)) << (64 - shift) }
         };
         let mut from = lead;
         let to = lead + (end - first) as u64;
@@ -214,13 +200,26 @@ impl Heap<'_> {
         }
     }
 
-    /// The first such run between two frames of a pool, wherever it lies: reads every row.
+    /// The first such run of a pool below a frame, wherever it lies: reads every row.
     pub(crate) fn take_anywhere(
         &self,
         pool: usize,
         below: u64,
         wanted: Wanted,
         moves: Moves<'_>,
+    ) -> Option<u64> {
+        self.take_patiently(pool, below, wanted, moves, &|| 0)
+    }
+
+    /// As [`Heap::take_anywhere`]; asks again for a run whose bits are set but not all counted,
+    /// for as long as `moves_seen` changes: a claim that is given back belongs to a move.
+    pub(crate) fn take_patiently(
+        &self,
+        pool: usize,
+        below: u64,
+        wanted: Wanted,
+        moves: Moves<'_>,
+        moves_seen: &impl Fn() -> u64,
     ) -> Option<u64> {
         self.map.of_pool(pool).find_map(|region| {
             let end = region.end.min(below);
@@ -233,6 +232,7 @@ impl Heap<'_> {
                 self.row(region.block_of(frame.max(region.start)), frame / 64 % 8)
             };
             let mut from = region.start - base;
+            let mut refused = None;
             loop {
                 let to = end.checked_sub(base)?;
                 let start = run_in_rows(row, from, to, wanted.frames, wanted.align)?;
@@ -240,7 +240,9 @@ impl Heap<'_> {
                 if self.take_range(region, frame, frame + wanted.frames, moves) {
                     return Some(frame);
                 }
-                from = start + 1;
+                let now = Some((start, moves_seen()));
+                from = if refused == now { start + 1 } else { start };
+                refused = now;
             }
         })
     }

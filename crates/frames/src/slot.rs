@@ -175,8 +175,7 @@ impl<'m> Slot<'m> {
     #[inline(always)]
     fn shared_bits(self, rows: &[[Word; 8]]) -> u64 {
         let row = index(self.get(ROW));
-        rows.get(row / 8)
-            .map_or(0, |block| block[row % 8].load(Relaxed))
+        rows.get(row / 8).map_or(0, |block| block[row % 8].load(Relaxed))
     }
 
     /// Puts frames of the magazine's row back into it.
@@ -185,11 +184,7 @@ impl<'m> Slot<'m> {
         let bits = crate::bits::span(first % 64, first % 64 + frames);
         let mask = self.get(MASK);
         if bits & (mask | self.shared_bits(rows) | !self.get(MANAGED)) != 0 {
-            return Err(if bits & mask == 0 {
-                Push::Elsewhere
-            } else {
-                Push::InMagazine
-            });
+            return Err(if bits & mask == 0 { Push::Elsewhere } else { Push::InMagazine });
         }
         self.set(MASK, mask | bits);
         Ok(())

@@ -14,20 +14,14 @@ pub(crate) use loom::thread::yield_now as spin_loop;
 pub type Word = AtomicU64;
 
 /// An index into the metadata from a number that metadata holds.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "lib.rs refuses targets below 64 bits"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "lib.rs refuses targets below 64 bits")]
 #[inline(always)]
 pub(crate) const fn index(number: u64) -> usize {
     number as usize
 }
 
 /// A node or cpu number from a place in a table that `Machine::check` has bounded.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "MAX_NODES and MAX_CPUS are below 2^16"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "MAX_NODES and MAX_CPUS are below 2^16")]
 pub(crate) const fn low_u16(place: usize) -> u16 {
     place as u16
 }

@@ -22,9 +22,7 @@ pub(crate) struct Tags<'m> {
 #[cfg(not(feature = "checked"))]
 impl<'m> Tags<'m> {
     pub(crate) const fn new(_words: &'m [Word]) -> Self {
-        Self {
-            none: core::marker::PhantomData,
-        }
+        Self { none: core::marker::PhantomData }
     }
 
     #[inline(always)]
@@ -73,28 +71,16 @@ impl<'m> Tags<'m> {
         let left = self.read(heap, first).1;
         // No tag: free, or not managed, and the maps say which.
         if left != 0 && frames > left {
-            return Err(FreeError::WrongSize {
-                frame: Frame::new(first),
-                frames,
-                left,
-            });
+            return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left });
         }
         for at in 0..frames.min(left) {
             let (expected, here) = self.read(heap, first + at);
             let frame = Frame::new(first + at);
             if here != 0 && here != left - at {
-                return Err(FreeError::WrongSize {
-                    frame: Frame::new(first),
-                    frames,
-                    left: at,
-                });
+                return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left: at });
             }
             if here != 0 && owner != expected {
-                return Err(FreeError::WrongOwner {
-                    frame,
-                    expected,
-                    found: owner,
-                });
+                return Err(FreeError::WrongOwner { frame, expected, found: owner });
             }
         }
         Ok(())
@@ -116,7 +102,6 @@ impl<'m> Tags<'m> {
 
     fn tag(&self, heap: &Heap<'_>, frame: u64) -> Option<&'m Word> {
         let region = heap.map.find(frame)?;
-        self.words
-            .get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
+        self.words.get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
     }
 }

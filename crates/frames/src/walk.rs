@@ -38,10 +38,7 @@ impl BlockView {
 
     /// Frames that are free in the shared maps.
     pub fn free_frames(&self) -> u64 {
-        self.free
-            .iter()
-            .map(|row| u64::from(row.count_ones()))
-            .sum()
+        self.free.iter().map(|row| u64::from(row.count_ones())).sum()
     }
 }
 
@@ -49,10 +46,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// All blocks by address; two ranges that meet within a block give it twice, each with its
     /// own frames. Other cpus may be at work: every block is seen at its own moment.
     pub fn walk(&self) -> impl Iterator<Item = BlockView> {
-        self.heap
-            .map
-            .all()
-            .flat_map(move |region| self.walk_region(region))
+        self.heap.map.all().flat_map(move |region| self.walk_region(region))
     }
 
     pub(crate) fn walk_region(&self, region: Region) -> impl Iterator<Item = BlockView> {

@@ -28,23 +28,15 @@ fn every_frame_is_handed_out_once_and_then_memory_is_out() {
     for _ in 0..2000 {
         assert!(seen.insert(frames.alloc_frame(CPU0).unwrap()));
     }
-    assert_eq!(
-        frames.alloc_frame(CPU0),
-        Err(AllocError::Exhausted { frames: 1 })
-    );
-    assert_eq!(
-        frames.alloc_frame(CPU1),
-        Err(AllocError::Exhausted { frames: 1 })
-    );
+    assert_eq!(frames.alloc_frame(CPU0), Err(AllocError::Exhausted { frames: 1 }));
+    assert_eq!(frames.alloc_frame(CPU1), Err(AllocError::Exhausted { frames: 1 }));
 }
 
 #[test]
 fn a_frame_freed_into_another_cpus_reach_is_found_before_memory_is_out() {
     let bench = Bench::new(two_nodes(64));
     let frames = bench.frames();
-    let all: Vec<Frame> = (0..128)
-        .map(|_| frames.alloc_frame(CPU0).unwrap())
-        .collect();
+    let all: Vec<Frame> = (0..128).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
     // The last row is still cpu 0's magazine: this frame goes back into it.
     frames.free_frame(CPU0, *all.last().unwrap()).unwrap();
     let found = frames.alloc(CPU1, &Request::FRAME).unwrap();
@@ -60,30 +52,18 @@ fn a_double_free_is_told_with_its_place() {
     frames.free_frame(CPU0, a).unwrap();
     for cpu in [CPU0, CPU1] {
         let place = FreePlace::Cache(CPU0);
-        assert_eq!(
-            frames.free_frame(cpu, a),
-            Err(FreeError::AlreadyFree { frame: a, place })
-        );
+        assert_eq!(frames.free_frame(cpu, a), Err(FreeError::AlreadyFree { frame: a, place }));
     }
     frames.free(CPU0, b, Order::BLOCK).unwrap();
     let place = FreePlace::Cache(CPU0);
-    assert_eq!(
-        frames.free_frame(CPU1, b),
-        Err(FreeError::AlreadyFree { frame: b, place })
-    );
+    assert_eq!(frames.free_frame(CPU1, b), Err(FreeError::AlreadyFree { frame: b, place }));
     let shared = Frame::new(4095);
     let place = FreePlace::Shared;
-    let error = FreeError::AlreadyFree {
-        frame: shared,
-        place,
-    };
+    let error = FreeError::AlreadyFree { frame: shared, place };
     assert_eq!(frames.free_frame(CPU0, shared), Err(error));
     assert_eq!(
         frames.free_run(CPU0, Frame::new(4090), 6),
-        Err(FreeError::AlreadyFree {
-            frame: Frame::new(4090),
-            place
-        })
+        Err(FreeError::AlreadyFree { frame: Frame::new(4090), place })
     );
 }
 
@@ -96,10 +76,7 @@ fn exact_and_bind_stay_on_their_nodes() {
         let frame = frames.alloc(CPU0, &exact).unwrap();
         assert!(frame.number() >= 512);
     }
-    assert_eq!(
-        frames.alloc(CPU0, &exact),
-        Err(AllocError::Exhausted { frames: 1 })
-    );
+    assert_eq!(frames.alloc(CPU0, &exact), Err(AllocError::Exhausted { frames: 1 }));
     assert!(frames.alloc_frame(CPU1).unwrap().number() < 512);
 }
 

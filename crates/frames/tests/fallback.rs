@@ -44,9 +44,7 @@ impl Distances {
     /// The distance table of an ACPI SLIT (ACPI 6.5, 5.2.17), however long the table is.
     fn from_slit(bytes: &[u8]) -> Option<Self> {
         let count = u64::from_le_bytes(bytes.get(36..44)?.try_into().ok()?);
-        let nodes = usize::try_from(count)
-            .ok()
-            .filter(|n| (1..=1024).contains(n))?;
+        let nodes = usize::try_from(count).ok().filter(|n| (1..=1024).contains(n))?;
         let entries = bytes.get(44..44 + nodes * nodes)?.to_vec();
         Some(Self { nodes, entries })
     }
@@ -57,9 +55,7 @@ fn nodes_as_they_exhaust(distances: &Distances, from: usize) -> Vec<usize> {
     let node = |n: usize| NodeIndex(u16::try_from(n).unwrap());
     let orders = (0..distances.nodes).map(|n| distances.order(n).into_iter().map(node).collect());
     let bench = Bench::new(Tables {
-        ranges: (0..distances.nodes)
-            .map(|n| range(n as u64 * FRAMES, FRAMES, node(n).0))
-            .collect(),
+        ranges: (0..distances.nodes).map(|n| range(n as u64 * FRAMES, FRAMES, node(n).0)).collect(),
         zone_limits: vec![u64::MAX],
         cpus: vec![node(from)],
         fallback: orders.collect(),
@@ -75,26 +71,14 @@ fn nodes_as_they_exhaust(distances: &Distances, from: usize) -> Vec<usize> {
 }
 
 fn check(distances: &Distances, from: usize) {
-    let expected: Vec<usize> = distances
-        .order(from)
-        .into_iter()
-        .flat_map(|n| [n; FRAMES_EACH])
-        .collect();
-    assert_eq!(
-        nodes_as_they_exhaust(distances, from),
-        expected,
-        "{distances:?} from {from}"
-    );
+    let expected: Vec<usize> =
+        distances.order(from).into_iter().flat_map(|n| [n; FRAMES_EACH]).collect();
+    assert_eq!(nodes_as_they_exhaust(distances, from), expected, "{distances:?} from {from}");
 }
 
 fn corpus() -> PathBuf {
     std::env::var_os("NUMALAB_CORPUS").map_or_else(
-        || {
-            PathBuf::from(concat!(
-                env!("CARGO_MANIFEST_DIR"),
-                "/../../../shared/corpus"
-            ))
-        },
+        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus")),
         PathBuf::from,
     )
 }
@@ -102,10 +86,7 @@ fn corpus() -> PathBuf {
 #[test]
 fn frames_come_in_the_order_of_every_distance_table_of_the_corpus() {
     let Ok(entries) = std::fs::read_dir(corpus().join("tables")) else {
-        eprintln!(
-            "NOT RUN: no corpus at {}: set NUMALAB_CORPUS",
-            corpus().display()
-        );
+        eprintln!("NOT RUN: no corpus at {}: set NUMALAB_CORPUS", corpus().display());
         return;
     };
     let mut machines = 0;
@@ -118,15 +99,10 @@ fn frames_come_in_the_order_of_every_distance_table_of_the_corpus() {
         };
         // All nodes of a small machine, some of a large one: a run takes n^2 steps of n each.
         let step = distances.nodes.div_ceil(16);
-        (0..distances.nodes)
-            .step_by(step)
-            .for_each(|from| check(&distances, from));
+        (0..distances.nodes).step_by(step).for_each(|from| check(&distances, from));
         machines += 1;
     }
-    assert!(
-        machines >= 10,
-        "only {machines} distance tables were usable"
-    );
+    assert!(machines >= 10, "only {machines} distance tables were usable");
 }
 
 proptest! {

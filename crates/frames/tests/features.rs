@@ -24,10 +24,7 @@ fn cpu0() -> CpuIndex {
 
 /// Two nodes; node 1 has a range that may be added.
 fn with_hotplug() -> Tables {
-    let later = MemoryRange {
-        state: RangeState::Offline,
-        ..range(4096, 1024, 1)
-    };
+    let later = MemoryRange { state: RangeState::Offline, ..range(4096, 1024, 1) };
     let mut tables = two_nodes(1024);
     tables.ranges.push(later);
     tables
@@ -39,18 +36,12 @@ fn an_added_range_is_handed_out_and_leaves_only_when_it_is_free() {
     let frames = bench.frames();
     let added = Frame::new(4096);
     assert_eq!(frames.node_info(NODE1).managed, 1024);
-    assert_eq!(
-        frames.free_frame(CPU0, added),
-        Err(FreeError::Offline { frame: added })
-    );
+    assert_eq!(frames.free_frame(CPU0, added), Err(FreeError::Offline { frame: added }));
     frames.online(CPU0, added, 1024).unwrap();
     let again = frames.online(CPU0, added, 1024);
     assert_eq!(again, Err(RangeError::StateAlready { frame: added }));
     let exact = Request::run(1024).policy(Policy::Exact(NODE1));
-    let (a, b) = (
-        frames.alloc(CPU0, &exact).unwrap(),
-        frames.alloc(CPU0, &exact).unwrap(),
-    );
+    let (a, b) = (frames.alloc(CPU0, &exact).unwrap(), frames.alloc(CPU0, &exact).unwrap());
     assert_eq!(a.number().max(b.number()), 4096);
     let in_use = frames.offline(CPU0, added, 1024);
     assert_eq!(in_use, Err(RangeError::InUse { frame: added }));
@@ -62,19 +53,42 @@ fn an_added_range_is_handed_out_and_leaves_only_when_it_is_free() {
     frames.offline(CPU0, added, 1024).unwrap();
     assert_eq!(frames.node_info(NODE1).offline, 1024);
     let half = frames.online(CPU0, Frame::new(4100), 512);
-    assert_eq!(
-        half,
-        Err(RangeError::Misaligned {
-            frame: Frame::new(4100)
-        })
-    );
+    assert_eq!(half, Err(RangeError::Misaligned { frame: Frame::new(4100) }));
     let none = frames.online(CPU0, Frame::new(9000), 512);
-    assert_eq!(
-        none,
-        Err(RangeError::NotManaged {
-            frame: Frame::new(9000)
-        })
-    );
+    assert_eq!(none, Err(RangeError::NotManaged { frame: Frame::new(9000) }));
+}
+
+/// A batch takes what is in the magazine at one visit, and refills as single frames do.
+#[test]
+fn a_batch_is_filled_from_the_magazine_and_beyond_until_memory_is_out() {
+    let bench = Bench::new(two_nodes(700));
+    let frames = bench.frames();
+    let mut out = [Frame::new(u64::MAX); 150];
+    let mut all = Vec::new();
+    frames.alloc_frame(CPU0).map(|frame| all.push(frame)).unwrap();
+    let exact = Request::FRAME.policy(Policy::Exact(NODE1));
+    for request in [Request::FRAME, exact] {
+        assert_eq!(frames.alloc_batch(CPU0, &request, &mut out), Ok(150));
+        all.extend(out);
+    }
+    assert!(all[1..151].iter().all(|&frame| frames.node_of(frame) == Some(NODE0)));
+    assert!(all[151..].iter().all(|&frame| frames.node_of(frame) == Some(NODE1)));
+    assert_eq!(frames.alloc_batch(CPU0, &Request::FRAME, &mut []), Ok(0));
+    let mut rest = vec![Frame::new(u64::MAX); 1400];
+    assert_eq!(frames.alloc_batch(CPU1, &Request::FRAME, &mut rest), Ok(1400 - all.len()));
+    all.extend_from_slice(&rest[..1400 - all.len()]);
+    let refused = AllocError::Exhausted { frames: 1 };
+    assert_eq!(frames.alloc_batch(CPU0, &Request::FRAME, &mut out), Err(refused));
+    let two = Err(AllocError::RunLength { frames: 2 });
+    assert_eq!(frames.alloc_batch(CPU0, &Request::run(2), &mut out), two);
+    all.sort_unstable();
+    all.dedup();
+    assert_eq!(all.len(), 1400);
+    let counters = [NODE0, NODE1].map(|node| frames.counters(node));
+    assert_eq!(counters.map(|node| node.local + node.remote).iter().sum::<u64>(), 1400);
+    assert_eq!(frames.free_batch(CPU0, &all), Ok(()));
+    assert_eq!(frames.free_batch(CPU0, &all[..1]).map_err(|(place, _)| place), Err(0));
+    assert_eq!([NODE0, NODE1].map(|node| frames.node_info(node).allocated()), [0, 0]);
 }
 
 #[test]
@@ -85,33 +99,20 @@ fn a_domain_is_populated_on_its_node_and_its_accounts_follow() {
     let domain = Domain::new(Owner(3), &held);
     let mut extents = [Frame::new(0); 4];
     let exact = Affinity::Exact(NODE1);
-    domain
-        .populate(&frames, CPU0, Order::BLOCK, exact, &mut extents)
-        .unwrap();
+    domain.populate(&frames, CPU0, Order::BLOCK, exact, &mut extents).unwrap();
     assert_eq!((domain.held(NODE0), domain.held(NODE1)), (0, 2048));
     let mut more = [Frame::new(0)];
     assert_eq!(
         domain.populate(&frames, CPU0, Order::FRAME, exact, &mut more),
-        Err(DomainError::Alloc {
-            done: 0,
-            error: AllocError::Exhausted { frames: 1 }
-        })
+        Err(DomainError::Alloc { done: 0, error: AllocError::Exhausted { frames: 1 } })
     );
     let preferred = Affinity::Preferred(NODE1);
-    domain
-        .populate(&frames, CPU0, Order::FRAME, preferred, &mut more)
-        .unwrap();
+    domain.populate(&frames, CPU0, Order::FRAME, preferred, &mut more).unwrap();
     assert_eq!(domain.held(NODE0), 1);
     let given_up = domain.decrease(&frames, CPU0, Order::BLOCK, &extents);
     assert_eq!((given_up, domain.held(NODE1)), (Ok(()), 0));
-    let other = frames
-        .alloc(CPU0, &Request::FRAME.policy(Policy::Exact(NODE1)))
-        .unwrap();
-    let not_held = DomainError::NotHeld {
-        place: 0,
-        frame: other,
-        held: 0,
-    };
+    let other = frames.alloc(CPU0, &Request::FRAME.policy(Policy::Exact(NODE1))).unwrap();
+    let not_held = DomainError::NotHeld { place: 0, frame: other, held: 0 };
     let refused = domain.decrease(&frames, CPU0, Order::FRAME, &[other]);
     assert_eq!(refused, Err(not_held));
 }
@@ -124,31 +125,17 @@ fn a_domain_exchanges_extents_for_as_much_in_another_order() {
     let domain = Domain::new(Owner(3), &held);
     let mut extents = [Frame::new(0); 4];
     let affinity = Affinity::Preferred(NODE1);
-    domain
-        .populate(&frames, CPU0, Order::BLOCK, affinity, &mut extents)
-        .unwrap();
+    domain.populate(&frames, CPU0, Order::BLOCK, affinity, &mut extents).unwrap();
     // One block for as many single frames, which only node 0 has.
     let mut singles = [Frame::new(0); 512];
     let given = (Order::BLOCK, &extents[..1]);
-    domain
-        .exchange(&frames, CPU0, given, (Order::FRAME, &mut singles), affinity)
-        .unwrap();
+    domain.exchange(&frames, CPU0, given, (Order::FRAME, &mut singles), affinity).unwrap();
     assert_eq!((domain.held(NODE0), domain.held(NODE1)), (512, 1536));
     let few = (Order::FRAME, &mut singles[..3]);
     let unequal = domain.exchange(&frames, CPU0, given, few, affinity);
-    assert_eq!(
-        unequal,
-        Err(DomainError::Unequal {
-            given: 512,
-            wanted: 3
-        })
-    );
-    domain
-        .decrease(&frames, CPU0, Order::FRAME, &singles)
-        .unwrap();
-    domain
-        .decrease(&frames, CPU0, Order::BLOCK, &extents[1..])
-        .unwrap();
+    assert_eq!(unequal, Err(DomainError::Unequal { given: 512, wanted: 3 }));
+    domain.decrease(&frames, CPU0, Order::FRAME, &singles).unwrap();
+    domain.decrease(&frames, CPU0, Order::BLOCK, &extents[1..]).unwrap();
     assert_eq!((domain.held(NODE0), domain.held(NODE1)), (0, 0));
 }
 
@@ -158,24 +145,13 @@ fn phys_info_tells_nodes_cpus_distances_and_what_is_free() {
     bench.machine.distances = &[10, 21, 21, 10];
     let frames = bench.frames();
     let near = frames.alloc_frame(CPU0).unwrap();
-    frames
-        .alloc(CPU0, &Request::FRAME.policy(Policy::Exact(NODE1)))
-        .unwrap();
+    frames.alloc(CPU0, &Request::FRAME.policy(Policy::Exact(NODE1))).unwrap();
     let mut nodes = [NodeInfo::default(); 2];
     let info = frames.phys_info(&mut nodes).unwrap();
     assert_eq!((info.managed(), info.free()), (2048, 2046));
-    assert_eq!(
-        (
-            info.distance(NODE0, NODE1),
-            info.distance(NODE1, NodeIndex(2))
-        ),
-        (Some(21), None)
-    );
+    assert_eq!((info.distance(NODE0, NODE1), info.distance(NODE1, NodeIndex(2))), (Some(21), None));
     let counters = info.nodes[0].counters;
-    assert_eq!(
-        (counters.local, counters.remote, info.nodes[0].cpus),
-        (1, 1, 1)
-    );
+    assert_eq!((counters.local, counters.remote, info.nodes[0].cpus), (1, 1, 1));
     assert_eq!(frames.node_of(near), Some(NODE0));
     assert!(frames.phys_info(&mut nodes[..1]).is_none());
 }
@@ -184,9 +160,7 @@ fn phys_info_tells_nodes_cpus_distances_and_what_is_free() {
 fn fragmentation_is_told_by_order() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();
-    let mut all: Vec<Frame> = (0..1024)
-        .map(|_| frames.alloc_frame(CPU0).unwrap())
-        .collect();
+    let mut all: Vec<Frame> = (0..1024).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
     all.sort_unstable();
     for frame in all.iter().step_by(2) {
         frames.free_frame(CPU1, *frame).unwrap();
@@ -214,23 +188,12 @@ fn a_zone_or_a_node_yields_as_the_request_says() {
         by_node.push(next(Yields::Node));
     }
     assert!(by_node.iter().all(|frame| (4096..4608).contains(frame)));
-    assert!(
-        next(Yields::Node) >= 8192,
-        "the zone on the other node comes first"
-    );
-    assert!(
-        next(Yields::Zone) < 4096,
-        "the lower zone of the own node comes first"
-    );
+    assert!(next(Yields::Node) >= 8192, "the zone on the other node comes first");
+    assert!(next(Yields::Zone) < 4096, "the lower zone of the own node comes first");
     let low = Request::run(16).below(1 << 20);
     assert!(frames.alloc(CPU0, &low).unwrap().number() + 16 <= 256);
-    let isa = Request::FRAME
-        .zone(ZoneIndex(0), Yields::Zone)
-        .policy(Policy::Exact(NODE1));
-    assert_eq!(
-        frames.alloc(CPU0, &isa),
-        Err(AllocError::Exhausted { frames: 1 })
-    );
+    let isa = Request::FRAME.zone(ZoneIndex(0), Yields::Zone).policy(Policy::Exact(NODE1));
+    assert_eq!(frames.alloc(CPU0, &isa), Err(AllocError::Exhausted { frames: 1 }));
 }
 
 #[test]
@@ -238,13 +201,9 @@ fn interleaving_follows_the_weights() {
     let bench = Bench::new(two_nodes(4096));
     let frames = bench.frames();
     let nodes: NodeMask = [NODE0, NODE1].into_iter().collect();
-    let request = Request::FRAME.policy(Policy::Interleave {
-        nodes: &nodes,
-        weights: &[3, 1],
-    });
-    let got: Vec<bool> = (0..40)
-        .map(|_| frames.alloc(CPU0, &request).unwrap().number() < 4096)
-        .collect();
+    let request = Request::FRAME.policy(Policy::Interleave { nodes: &nodes, weights: &[3, 1] });
+    let got: Vec<bool> =
+        (0..40).map(|_| frames.alloc(CPU0, &request).unwrap().number() < 4096).collect();
     assert_eq!(got.iter().filter(|&&near| near).count(), 30);
     assert_eq!(got[..4], [true, true, true, false]);
 }
@@ -254,14 +213,8 @@ fn requests_that_make_no_sense_are_refused_with_their_facts() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();
     let refusal = |request: Request<'_>| frames.alloc(CPU0, &request).unwrap_err();
-    assert_eq!(
-        refusal(Request::run(0)),
-        AllocError::RunLength { frames: 0 }
-    );
-    assert_eq!(
-        refusal(Request::run(1 << 19)),
-        AllocError::RunLength { frames: 1 << 19 }
-    );
+    assert_eq!(refusal(Request::run(0)), AllocError::RunLength { frames: 0 });
+    assert_eq!(refusal(Request::run(1 << 19)), AllocError::RunLength { frames: 1 << 19 });
     let node = NodeIndex(2);
     let unknown = AllocError::UnknownNode { node, nodes: 2 };
     assert_eq!(refusal(Request::FRAME.policy(Policy::Exact(node))), unknown);
@@ -269,26 +222,14 @@ fn requests_that_make_no_sense_are_refused_with_their_facts() {
     let unknown = AllocError::UnknownZone { zone, zones: 1 };
     assert_eq!(refusal(Request::FRAME.zone(zone, Yields::Zone)), unknown);
     let cpu = CpuIndex(2);
-    assert_eq!(
-        frames.alloc_frame(cpu),
-        Err(AllocError::UnknownCpu { cpu, cpus: 2 })
-    );
-    let nobody = Policy::Interleave {
-        nodes: &NodeMask::EMPTY,
-        weights: &[],
-    };
+    assert_eq!(frames.alloc_frame(cpu), Err(AllocError::UnknownCpu { cpu, cpus: 2 }));
+    let nobody = Policy::Interleave { nodes: &NodeMask::EMPTY, weights: &[] };
     assert_eq!(refusal(Request::FRAME.policy(nobody)), AllocError::NoWeight);
     let frame = Frame::new(3);
     let order = Order::new(2).unwrap();
-    assert_eq!(
-        frames.free(CPU0, frame, order),
-        Err(FreeError::Misaligned { frame, order })
-    );
+    assert_eq!(frames.free(CPU0, frame, order), Err(FreeError::Misaligned { frame, order }));
     let frame = Frame::new(5000);
-    assert_eq!(
-        frames.free_frame(CPU0, frame),
-        Err(FreeError::NotManaged { frame })
-    );
+    assert_eq!(frames.free_frame(CPU0, frame), Err(FreeError::NotManaged { frame }));
 }
 
 #[test]
@@ -307,32 +248,19 @@ fn machines_that_cannot_be_are_refused() {
         };
         machine.metadata_words().unwrap_err()
     };
-    assert_eq!(
-        refusal(|t| t.fallback[1].reverse()),
-        InitError::Fallback { node: 1, nodes: 2 }
-    );
+    assert_eq!(refusal(|t| t.fallback[1].reverse()), InitError::Fallback { node: 1, nodes: 2 });
     assert_eq!(refusal(|t| t.cpus.clear()), InitError::CpuCount { cpus: 0 });
     assert_eq!(
         refusal(|t| t.ranges.swap(0, 1)),
-        InitError::RangeOrder {
-            index: 1,
-            start: Frame::new(0)
-        }
+        InitError::RangeOrder { index: 1, start: Frame::new(0) }
     );
     assert_eq!(
         refusal(|t| t.zone_limits = vec![4096, u64::MAX]),
-        InitError::ZoneLimit {
-            index: 0,
-            limit: 4096
-        }
+        InitError::ZoneLimit { index: 0, limit: 4096 }
     );
     assert_eq!(
         refusal(|t| t.ranges[1].node = NodeIndex(9)),
-        InitError::RangeNode {
-            index: 1,
-            node: NodeIndex(9),
-            nodes: 2
-        }
+        InitError::RangeNode { index: 1, node: NodeIndex(9), nodes: 2 }
     );
 }
 
@@ -372,12 +300,8 @@ fn handler() {
         }
     };
     assert_eq!(refusal, AllocError::ExhaustedNested { frames: 1 });
-    assert_eq!(
-        frames.offline(CPU0, Frame::new(0), 512),
-        Err(RangeError::Nested)
-    );
-    got.into_iter()
-        .for_each(|frame| frames.free_frame(CPU0, frame).unwrap());
+    assert_eq!(frames.offline(CPU0, Frame::new(0), 512), Err(RangeError::Nested));
+    got.into_iter().for_each(|frame| frames.free_frame(CPU0, frame).unwrap());
 }
 
 #[test]
@@ -387,10 +311,7 @@ fn a_call_from_an_interrupt_of_a_call_neither_waits_nor_breaks_anything() {
     let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
     let metadata = &*metadata.leak();
     let frames = NESTED.init(bench.machine, metadata, Interrupted).unwrap();
-    assert!(matches!(
-        NESTED.init(bench.machine, metadata, Interrupted),
-        Err(InitError::Again)
-    ));
+    assert!(matches!(NESTED.init(bench.machine, metadata, Interrupted), Err(InitError::Again)));
     let mut held = std::collections::HashSet::new();
     // At a cache, at an empty one, and (from frame 1200 on) while the caches are taken back.
     for n in 0..1201 {
@@ -403,12 +324,8 @@ fn a_call_from_an_interrupt_of_a_call_neither_waits_nor_breaks_anything() {
         }
     }
     INTERRUPT.set(None);
-    held.into_iter()
-        .for_each(|frame| frames.free_frame(CPU1, frame).unwrap());
-    assert_eq!(
-        frames.node_info(NODE0).allocated() + frames.node_info(NODE1).allocated(),
-        0
-    );
+    held.into_iter().for_each(|frame| frames.free_frame(CPU1, frame).unwrap());
+    assert_eq!(frames.node_info(NODE0).allocated() + frames.node_info(NODE1).allocated(), 0);
 }
 
 #[test]
@@ -422,14 +339,8 @@ fn ostd_takes_odd_sizes_and_gives_pieces_back_in_any_order() {
     for piece in [7, 0, 10, 3, 1, 2, 9, 8, 4, 6, 5] {
         ostd.dealloc(addr + piece * 4096, 4096).unwrap();
     }
-    assert!(matches!(
-        ostd.dealloc(addr, 4096),
-        Err(FreeError::AlreadyFree { .. })
-    ));
-    assert!(matches!(
-        ostd.dealloc(addr + 1, 4096),
-        Err(FreeError::Misaligned { .. })
-    ));
+    assert!(matches!(ostd.dealloc(addr, 4096), Err(FreeError::AlreadyFree { .. })));
+    assert!(matches!(ostd.dealloc(addr + 1, 4096), Err(FreeError::Misaligned { .. })));
     ostd.add_free_memory(4096 * 4096, 1024 * 4096).unwrap();
     assert_eq!(frames.node_info(NODE1).managed, 2048);
 }
@@ -442,10 +353,7 @@ fn rmm_counts_frames_and_usage() {
     let address = rmm.allocate(5).unwrap();
     assert_eq!((rmm.usage().used, rmm.usage().total), (5, 2048));
     rmm.free(address, 5).unwrap();
-    assert!(matches!(
-        rmm.free(address + 12, 1),
-        Err(FreeError::Misaligned { .. })
-    ));
+    assert!(matches!(rmm.free(address + 12, 1), Err(FreeError::Misaligned { .. })));
     assert_eq!(rmm.usage().used, 0);
 }
 
@@ -480,18 +388,10 @@ fn a_checked_build_verifies_size_and_owner() {
     let frames = bench.frames();
     let request = Request::run(10).owner(Owner(4));
     let first = frames.alloc(CPU0, &request).unwrap();
-    let wrong = FreeError::WrongOwner {
-        frame: first,
-        expected: Owner(4),
-        found: Owner(0),
-    };
+    let wrong = FreeError::WrongOwner { frame: first, expected: Owner(4), found: Owner(0) };
     assert_eq!(frames.free_run(CPU0, first, 10), Err(wrong));
     frames.alloc(CPU0, &request).unwrap();
-    let size = FreeError::WrongSize {
-        frame: first,
-        frames: 12,
-        left: 10,
-    };
+    let size = FreeError::WrongSize { frame: first, frames: 12, left: 10 };
     assert_eq!(frames.free_owned(CPU0, first, 12, Owner(4)), Err(size));
     let rest = Frame::new(first.number() + 4);
     frames.free_owned(CPU0, rest, 6, Owner(4)).unwrap();
@@ -500,12 +400,8 @@ fn a_checked_build_verifies_size_and_owner() {
 
 fn dump_of(bench: &Bench) -> Vec<u8> {
     let frames = bench.frames();
-    let all: Vec<Frame> = (0..700)
-        .map(|_| frames.alloc_frame(CPU0).unwrap())
-        .collect();
-    all.iter()
-        .step_by(3)
-        .for_each(|&frame| frames.free_frame(CPU0, frame).unwrap());
+    let all: Vec<Frame> = (0..700).map(|_| frames.alloc_frame(CPU0).unwrap()).collect();
+    all.iter().step_by(3).for_each(|&frame| frames.free_frame(CPU0, frame).unwrap());
     let block = frames.alloc(CPU1, &Request::order(Order::BLOCK)).unwrap();
     frames.free(CPU1, block, Order::BLOCK).unwrap();
     let mut bytes = Vec::new();
@@ -516,17 +412,11 @@ fn dump_of(bench: &Bench) -> Vec<u8> {
     written.unwrap();
     let dump = Dump::parse(&bytes).unwrap();
     let shared: u64 = dump.blocks().map(|block| block.free_frames()).sum();
-    let cached: u64 = dump
-        .magazines()
-        .map(|(_, mask)| u64::from(mask.count_ones()))
-        .sum();
+    let cached: u64 = dump.magazines().map(|(_, mask)| u64::from(mask.count_ones())).sum();
     assert_eq!(dump.whole_blocks().flatten().next(), Some(block));
     let info = [NODE0, NODE1].map(|node| frames.node_info(node));
     assert_eq!(shared, info.iter().map(|node| node.free).sum::<u64>());
-    assert_eq!(
-        cached + 512,
-        info.iter().map(|node| node.cached).sum::<u64>()
-    );
+    assert_eq!(cached + 512, info.iter().map(|node| node.cached).sum::<u64>());
     bytes
 }
 
@@ -536,10 +426,7 @@ fn a_dump_says_what_the_heap_said_and_reads_well() {
     let text = Dump::parse(&dump_of(&bench)).unwrap().to_string();
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "heap: 2 nodes, 2 cpus; a character is 2 MiB");
-    assert!(
-        lines[2].starts_with("node 0 zone 0: 0x0 - 0x400000, 1024 frames, "),
-        "{text}"
-    );
+    assert!(lines[2].starts_with("node 0 zone 0: 0x0 - 0x400000, 1024 frames, "), "{text}");
     assert!(text.contains("0x1000000 --\n"), "{text}");
     assert!(text.contains("cpu 1 on node 1 caches block 0x"), "{text}");
 }
@@ -548,17 +435,10 @@ fn a_dump_says_what_the_heap_said_and_reads_well() {
 fn every_truncation_of_a_dump_is_refused() {
     let bytes = dump_of(&Bench::new(with_hotplug()));
     for length in 0..bytes.len() {
-        assert!(
-            Dump::parse(&bytes[..length]).is_err(),
-            "{length} of {}",
-            bytes.len()
-        );
+        assert!(Dump::parse(&bytes[..length]).is_err(), "{length} of {}", bytes.len());
     }
     let longer = [&bytes[..], &[0]].concat();
-    assert_eq!(
-        Dump::parse(&longer).unwrap_err(),
-        DumpError::Trailing { bytes: 1 }
-    );
+    assert_eq!(Dump::parse(&longer).unwrap_err(), DumpError::Trailing { bytes: 1 });
 }
 
 proptest! {

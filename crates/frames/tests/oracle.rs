@@ -18,10 +18,7 @@ const OFFLINE: (u64, u64) = (8192, 1024);
 /// Three nodes with holes, ends within blocks and rows, two nodes in one block, a zone limit in
 /// the middle, and a range that may come and go.
 fn tables() -> Tables {
-    let offline = MemoryRange {
-        state: RangeState::Offline,
-        ..range(OFFLINE.0, OFFLINE.1, 1)
-    };
+    let offline = MemoryRange { state: RangeState::Offline, ..range(OFFLINE.0, OFFLINE.1, 1) };
     Tables {
         ranges: vec![
             range(3, 1197, 0),
@@ -84,38 +81,12 @@ fn ask() -> impl Strategy<Value = Ask> {
     ];
     let zone = prop::option::weighted(0.3, 0_u8..3);
     let below = prop::option::weighted(0.2, 0_u64..(40 << 20));
-    (
-        0..CPUS,
-        frames,
-        any::<bool>(),
-        0_u8..6,
-        0..NODES,
-        0_u8..8,
-        zone,
-        any::<bool>(),
-        below,
-    )
-        .prop_map(
-            |(cpu, frames, own, policy, node, mask, zone, node_yields, below)| {
-                let own_order = frames.is_power_of_two() && own;
-                let align = if own_order {
-                    frames.ilog2().to_le_bytes()[0]
-                } else {
-                    0
-                };
-                Ask {
-                    cpu,
-                    frames,
-                    align,
-                    policy,
-                    node,
-                    mask,
-                    zone,
-                    node_yields,
-                    below,
-                }
-            },
-        )
+    (0..CPUS, frames, any::<bool>(), 0_u8..6, 0..NODES, 0_u8..8, zone, any::<bool>(), below)
+        .prop_map(|(cpu, frames, own, policy, node, mask, zone, node_yields, below)| {
+            let own_order = frames.is_power_of_two() && own;
+            let align = if own_order { frames.ilog2().to_le_bytes()[0] } else { 0 };
+            Ask { cpu, frames, align, policy, node, mask, zone, node_yields, below }
+        })
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -171,10 +142,8 @@ impl Model {
         let mut pieces: Vec<(u64, u64)> = Vec::new();
         for r in &self.tables.ranges {
             let online = r.state == RangeState::Online || self.online;
-            let (from, to) = (
-                r.start.number().max(low),
-                (r.start.number() + r.frames).min(limit(zone)),
-            );
+            let (from, to) =
+                (r.start.number().max(low), (r.start.number() + r.frames).min(limit(zone)));
             if r.node.0 != node || !online || from >= to {
                 continue;
             }
@@ -201,15 +170,9 @@ impl Model {
         };
         let zones: Vec<usize> = (0..=ask.zone.map_or(2, usize::from)).rev().collect();
         if ask.node_yields && ask.zone.is_some() {
-            zones
-                .iter()
-                .flat_map(|&z| nodes.iter().map(move |&n| (n, z)))
-                .collect()
+            zones.iter().flat_map(|&z| nodes.iter().map(move |&n| (n, z))).collect()
         } else {
-            nodes
-                .iter()
-                .flat_map(|&n| zones.iter().map(move |&z| (n, z)))
-                .collect()
+            nodes.iter().flat_map(|&n| zones.iter().map(move |&z| (n, z))).collect()
         }
     }
 
@@ -217,35 +180,27 @@ impl Model {
     fn run_in(&self, ask: &Ask, pool: (u16, usize), free: impl Fn(u64) -> bool) -> Option<u64> {
         let align = 1_u64 << ask.align;
         let below = ask.below.map_or(u64::MAX, |bytes| bytes / 4096);
-        self.pieces(pool.0, pool.1)
-            .into_iter()
-            .find_map(|(from, to)| {
-                let to = to.min(below);
-                let mut length = 0;
-                (from..to).find_map(|frame| {
-                    length = if free(frame) { length + 1 } else { 0 };
-                    let start = (frame + 1).checked_sub(ask.frames)?;
-                    // Within the free run, the first aligned start that leaves room.
-                    (length >= ask.frames && start.is_multiple_of(align)).then_some(start)
-                })
+        self.pieces(pool.0, pool.1).into_iter().find_map(|(from, to)| {
+            let to = to.min(below);
+            let mut length = 0;
+            (from..to).find_map(|frame| {
+                length = if free(frame) { length + 1 } else { 0 };
+                let start = (frame + 1).checked_sub(ask.frames)?;
+                // Within the free run, the first aligned start that leaves room.
+                (length >= ask.frames && start.is_multiple_of(align)).then_some(start)
             })
+        })
     }
 
     /// Allocates, and checks the outcome; `nearest` also that nothing nearer would have served.
     fn alloc(&mut self, ask: &Ask, nearest: bool) -> Result<Frame, AllocError> {
-        let mask: NodeMask = (0..NODES)
-            .filter(|n| ask.mask >> n & 1 == 1)
-            .map(NodeIndex)
-            .collect();
+        let mask: NodeMask = (0..NODES).filter(|n| ask.mask >> n & 1 == 1).map(NodeIndex).collect();
         let policy = match ask.policy {
             0 => Policy::Local,
             1 => Policy::Preferred(NodeIndex(ask.node)),
             2 => Policy::Exact(NodeIndex(ask.node)),
             3 => Policy::Bind(&mask),
-            4 => Policy::Interleave {
-                nodes: &mask,
-                weights: &[1, 3, 2],
-            },
+            4 => Policy::Interleave { nodes: &mask, weights: &[1, 3, 2] },
             _ => Policy::Blind,
         };
         let mut request = Request::run(ask.frames)
@@ -253,11 +208,7 @@ impl Model {
             .policy(policy)
             .owner(Owner(7));
         if let Some(zone) = ask.zone {
-            let yields = if ask.node_yields {
-                Yields::Node
-            } else {
-                Yields::Zone
-            };
+            let yields = if ask.node_yields { Yields::Node } else { Yields::Zone };
             request = request.zone(ZoneIndex(zone), yields);
         }
         if let Some(below) = ask.below {
@@ -305,19 +256,14 @@ impl Model {
         assert!(end <= ask.below.map_or(u64::MAX, |bytes| bytes / 4096));
         let walk = self.walk(ask);
         let place = walk.iter().position(|&(node, zone)| {
-            self.pieces(node, zone)
-                .iter()
-                .any(|&(from, to)| from <= first && end <= to)
+            self.pieces(node, zone).iter().any(|&(from, to)| from <= first && end <= to)
         });
         let place = place.unwrap_or_else(|| panic!("frame {first} is not eligible for {ask:?}"));
         if let Some(shared) = shared.filter(|_| ask.policy != 4) {
             for &pool in &walk[..place] {
                 let free = |frame| shared[usize::try_from(frame).unwrap()];
                 let nearer = self.run_in(ask, pool, free);
-                assert_eq!(
-                    nearer, None,
-                    "{first} given for {ask:?} though {pool:?} is nearer"
-                );
+                assert_eq!(nearer, None, "{first} given for {ask:?} though {pool:?} is nearer");
             }
         }
     }
@@ -326,17 +272,14 @@ impl Model {
         let length = self.held[&first];
         let from = from % length;
         let frames = frames.min(length - from);
-        self.frames
-            .free_owned(CpuIndex(cpu), Frame::new(first + from), frames, Owner(7))
-            .unwrap();
+        self.frames.free_owned(CpuIndex(cpu), Frame::new(first + from), frames, Owner(7)).unwrap();
         self.mark(first + from, frames, false);
         self.held.remove(&first);
         if from > 0 {
             self.held.insert(first, from);
         }
         if from + frames < length {
-            self.held
-                .insert(first + from + frames, length - from - frames);
+            self.held.insert(first + from + frames, length - from - frames);
         }
     }
 
@@ -373,11 +316,7 @@ impl Model {
             self.frames.offline(cpu, Frame::new(start), length)
         };
         let in_use = (start..start + length).any(|frame| self.is_held(frame));
-        assert_eq!(
-            result.is_ok(),
-            self.online != online && !in_use,
-            "{result:?}"
-        );
+        assert_eq!(result.is_ok(), self.online != online && !in_use, "{result:?}");
         if result.is_ok() {
             self.online = online;
         }
@@ -393,11 +332,7 @@ impl Model {
                 let held = pieces.iter().flat_map(|&(from, to)| from..to);
                 let held = held.filter(|&frame| self.is_held(frame)).count() as u64;
                 let info = self.frames.zone_info(NodeIndex(node), ZoneIndex(zone));
-                assert_eq!(
-                    (info.managed, info.allocated()),
-                    (managed, held),
-                    "{info:?}"
-                );
+                assert_eq!((info.managed, info.allocated()), (managed, held), "{info:?}");
                 let by_order = info.blocks.iter().zip(0..).map(|(n, order)| n << order);
                 assert_eq!(by_order.sum::<u64>(), info.free);
                 sum = (sum.0 + managed, sum.1 + held);
@@ -417,12 +352,7 @@ impl Model {
     fn apply(&mut self, op: &Op) {
         match op {
             Op::Alloc(ask) => drop(self.alloc(ask, true)),
-            Op::Free {
-                cpu,
-                pick,
-                from,
-                frames,
-            } => {
+            Op::Free { cpu, pick, from, frames } => {
                 if !self.held.is_empty() {
                     let first = *self.held.keys().nth(pick.index(self.held.len())).unwrap();
                     self.free(*cpu, first, *from, *frames);

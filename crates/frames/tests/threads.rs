@@ -17,9 +17,7 @@ fn heavy() {
 
 /// Fences by Linux's `membarrier`, where there is one.
 fn remote() -> Option<RemoteFences> {
-    membarrier(MembarrierCommand::RegisterPrivateExpedited)
-        .ok()
-        .map(|()| RemoteFences(heavy))
+    membarrier(MembarrierCommand::RegisterPrivateExpedited).ok().map(|()| RemoteFences(heavy))
 }
 
 fn long() -> bool {
@@ -50,10 +48,7 @@ impl Shadow {
         for frame in frame.number()..frame.number() + frames {
             let owner = &self.0[usize::try_from(frame).unwrap()];
             let before = owner.swap(thread, Ordering::Relaxed);
-            assert_eq!(
-                before, 0,
-                "frame {frame} was handed to {thread} while {before} had it"
-            );
+            assert_eq!(before, 0, "frame {frame} was handed to {thread} while {before} had it");
         }
     }
 
@@ -88,11 +83,8 @@ fn soak<F: Fences>(
                     _ => 1,
                 };
                 let request = Request::run(length);
-                let found = if length == 1 {
-                    frames.alloc_frame(cpu)
-                } else {
-                    frames.alloc(cpu, &request)
-                };
+                let found =
+                    if length == 1 { frames.alloc_frame(cpu) } else { frames.alloc(cpu, &request) };
                 if let Ok(frame) = found {
                     shadow.take(frame, length, thread);
                     held.push((frame, length));
@@ -115,11 +107,7 @@ fn soak<F: Fences>(
                 let at = usize::try_from(random.below(held.len() as u64)).unwrap();
                 let (frame, length) = held.swap_remove(at);
                 // Part of a run, at times.
-                let freed = if random.below(4) == 0 {
-                    1 + random.below(length)
-                } else {
-                    length
-                };
+                let freed = if random.below(4) == 0 { 1 + random.below(length) } else { length };
                 shadow.give(frame, freed, thread);
                 frames.free_run(cpu, frame, freed).unwrap();
                 if freed < length {
@@ -148,14 +136,8 @@ fn soak_two_threads<F: Fences + Sync>(fences: F, operations: u64, seed: u64) {
             scope.spawn(move || soak(frames, shadow, cpu, seed, operations / 2, pass));
         }
     });
-    for left in pass
-        .iter()
-        .map(|slot| slot.load(Ordering::Relaxed))
-        .filter(|&left| left != 0)
-    {
-        frames
-            .free_frame(CpuIndex(0), Frame::new(left - 1))
-            .unwrap();
+    for left in pass.iter().map(|slot| slot.load(Ordering::Relaxed)).filter(|&left| left != 0) {
+        frames.free_frame(CpuIndex(0), Frame::new(left - 1)).unwrap();
     }
     for node in [NodeIndex(0), NodeIndex(1)] {
         let info = frames.node_info(node);
@@ -167,9 +149,7 @@ fn soak_two_threads<F: Fences + Sync>(fences: F, operations: u64, seed: u64) {
 /// 10^7 operations; 10^9 with NUMALAB_LONG, in parts of 10^8 by `NUMALAB_SOAK_PART` if set.
 #[test]
 fn random_operations_on_two_threads_hand_nothing_out_twice() {
-    let part = std::env::var("NUMALAB_SOAK_PART")
-        .ok()
-        .and_then(|part| part.parse().ok());
+    let part = std::env::var("NUMALAB_SOAK_PART").ok().and_then(|part| part.parse().ok());
     let parts: Vec<u64> = match (long(), part) {
         (false, _) => vec![0],
         (true, Some(part)) => vec![part],
@@ -199,20 +179,12 @@ fn no_policy_fails_while_an_eligible_frame_lies_in_any_cache() {
         (Policy::Preferred(NodeIndex(2)), vec![0, 1, 2]),
         (Policy::Exact(NodeIndex(1)), vec![1]),
         (Policy::Bind(&mask), vec![0, 2]),
-        (
-            Policy::Interleave {
-                nodes: &mask,
-                weights: &[2, 0, 5],
-            },
-            vec![0, 2],
-        ),
+        (Policy::Interleave { nodes: &mask, weights: &[2, 0, 5] }, vec![0, 2]),
         (Policy::Blind, vec![0, 1, 2]),
     ];
     for (policy, eligible) in policies {
         let bench = Bench::new(Tables {
-            ranges: (0..nodes)
-                .map(|n| range(u64::from(n) * 2048, 2048, n))
-                .collect(),
+            ranges: (0..nodes).map(|n| range(u64::from(n) * 2048, 2048, n)).collect(),
             zone_limits: vec![u64::MAX],
             cpus: (0..cpus).map(|cpu| NodeIndex(cpu % nodes)).collect(),
             fallback: ring(nodes),
@@ -232,9 +204,7 @@ fn no_policy_fails_while_an_eligible_frame_lies_in_any_cache() {
             .map(|info| info.free + info.cached)
             .sum();
         let request = Request::FRAME.policy(policy);
-        let got = (0..)
-            .take_while(|_| frames.alloc(CpuIndex(5), &request).is_ok())
-            .count();
+        let got = (0..).take_while(|_| frames.alloc(CpuIndex(5), &request).is_ok()).count();
         assert_eq!(got as u64, free, "{policy:?}");
     }
 }
@@ -267,10 +237,17 @@ fn threads_that_exhaust_memory_together_get_every_frame() {
         assert_eq!(got.into_inner(), total);
         for frame in (0..total).map(Frame::new) {
             shadow.give(frame, 1, 1);
-            frames
-                .free_frame(CpuIndex((frame.number() % 4).try_into().unwrap()), frame)
-                .unwrap();
+            frames.free_frame(CpuIndex((frame.number() % 4).try_into().unwrap()), frame).unwrap();
         }
+    }
+}
+
+/// Tells the other threads to stop when its own ends, be it by a panic.
+struct StopAtEnd<'a>(&'a AtomicU8);
+
+impl Drop for StopAtEnd<'_> {
+    fn drop(&mut self) {
+        self.0.store(2, Ordering::Release);
     }
 }
 
@@ -283,34 +260,30 @@ fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
     let stop = AtomicU8::new(0);
     std::thread::scope(|scope| {
         scope.spawn(|| {
+            let _stop = StopAtEnd(&stop);
             // Node 1 is left with two frames; this takes and frees one of them on and on.
-            let all: Vec<Frame> = (0..511)
-                .map(|_| frames.alloc(CpuIndex(1), &exact).unwrap())
-                .collect();
+            let all: Vec<Frame> =
+                (0..511).map(|_| frames.alloc(CpuIndex(1), &exact).unwrap()).collect();
             frames.free_frame(CpuIndex(1), all[100]).unwrap();
             stop.store(1, Ordering::Release);
             while stop.load(Ordering::Acquire) == 1 {
-                let frame = frames.alloc(CpuIndex(1), &exact).unwrap();
+                let frame = frames.alloc(CpuIndex(1), &exact).expect("one of two frames is free");
                 frames.free_frame(CpuIndex(1), frame).unwrap();
             }
         });
+        let _stop = StopAtEnd(&stop);
         while stop.load(Ordering::Acquire) == 0 {
-            std::hint::spin_loop();
+            std::thread::yield_now();
         }
         for _ in 0..20_000 {
-            let frame = frames
-                .alloc(CpuIndex(0), &exact)
-                .expect("one of two frames is free");
+            let frame = frames.alloc(CpuIndex(0), &exact).expect("one of two frames is free");
             frames.free_frame(CpuIndex(0), frame).unwrap();
         }
-        stop.store(2, Ordering::Release);
     });
     assert_eq!(frames.counters(NodeIndex(1)).freed_twice, 0);
     assert!(matches!(
-        frames.alloc(
-            CpuIndex(0),
-            &Request::order(Order::BLOCK).policy(Policy::Exact(NodeIndex(1)))
-        ),
+        frames
+            .alloc(CpuIndex(0), &Request::order(Order::BLOCK).policy(Policy::Exact(NodeIndex(1)))),
         Err(AllocError::Exhausted { frames: 512 })
     ));
 }

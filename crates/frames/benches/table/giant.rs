@@ -13,14 +13,10 @@ const PER_NODE: u64 = 1 << 28;
 
 /// Sets it up and lets every cpu work; prints figures.
 pub fn run() {
-    let cpus = (0..CPUS)
-        .map(|cpu| NodeIndex(cpu / (CPUS / NODES)))
-        .collect();
+    let cpus = (0..CPUS).map(|cpu| NodeIndex(cpu / (CPUS / NODES))).collect();
     let machine = machine(NODES, PER_NODE, cpus);
     let words = machine.metadata_words().expect("the machine is sound");
-    let metadata: Vec<Word> = std::iter::repeat_with(|| Word::new(0))
-        .take(words)
-        .collect();
+    let metadata: Vec<Word> = std::iter::repeat_with(|| Word::new(0)).take(words).collect();
     let start = Instant::now();
     let frames = Frames::new(machine, metadata.leak(), CpuFences).expect("it suffices");
     let init = start.elapsed();
@@ -39,10 +35,7 @@ pub fn run() {
         for cpu in (0..CPUS).map(CpuIndex) {
             for _ in 0..64 {
                 let frame = frames.alloc_frame(cpu).expect("memory is free");
-                assert_eq!(
-                    frames.node_of(frame),
-                    Some(NodeIndex(cpu.0 / (CPUS / NODES)))
-                );
+                assert_eq!(frames.node_of(frame), Some(NodeIndex(cpu.0 / (CPUS / NODES))));
                 frames.free_frame(cpu, frame).expect("it was handed out");
             }
         }
@@ -57,11 +50,8 @@ pub fn run() {
     });
     println!("- a first block of order 9 on each cpu: {first_ns:.0} ns");
     let start = Instant::now();
-    let giants = (0..).take_while(|_| {
-        frames
-            .alloc(CpuIndex(0), &Request::order(Order::MAX))
-            .is_ok()
-    });
+    let giants =
+        (0..).take_while(|_| frames.alloc(CpuIndex(0), &Request::order(Order::MAX)).is_ok());
     let giants = giants.count();
     let took = start.elapsed();
     println!(

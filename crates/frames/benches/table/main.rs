@@ -43,9 +43,7 @@ fn machine_line() -> String {
     let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let field = |name: &str| {
         let line = info.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split(": ").nth(1))
-            .unwrap_or("?")
-            .to_owned()
+        line.and_then(|line| line.split(": ").nth(1)).unwrap_or("?").to_owned()
     };
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let (name, family, model) = (field("model name"), field("cpu family"), field("model\t"));
@@ -95,10 +93,7 @@ fn initialisation() {
     let machine = subjects::machine(2, gib << 17, vec![numalab_frames::NodeIndex(0)]);
     let words = machine.metadata_words().expect("the machine is sound");
     let mut figures = Samples::default();
-    let metadata = &*(0..words)
-        .map(|_| numalab_frames::Word::new(0))
-        .collect::<Vec<_>>()
-        .leak();
+    let metadata = &*(0..words).map(|_| numalab_frames::Word::new(0)).collect::<Vec<_>>().leak();
     for _ in 0..21 {
         let start = Instant::now();
         let made = Frames::new(machine, metadata, CpuFences);
@@ -113,28 +108,14 @@ fn initialisation() {
 fn fragmentation(replacements: u64) {
     let gib = 4 << 18;
     let row = |name: &str, packing: Packing, ideal: &str| {
-        let Packing {
-            free_blocks,
-            allocatable,
-            refill_ns,
-        } = packing;
-        let cells = [
-            free_blocks.to_string(),
-            allocatable.to_string(),
-            ideal.to_owned(),
-        ];
+        let Packing { free_blocks, allocatable, refill_ns } = packing;
+        let cells = [free_blocks.to_string(), allocatable.to_string(), ideal.to_owned()];
         let name = std::iter::once(name.to_owned());
-        name.chain(cells)
-            .chain([format!("{refill_ns:.1}")])
-            .collect::<Vec<_>>()
+        name.chain(cells).chain([format!("{refill_ns:.1}")]).collect::<Vec<_>>()
     };
     let fresh = || -> Frames<'static, RemoteFences> { ours(1, gib, RemoteFences(heavy)) };
     let rows = [
-        row(
-            "F1: half freed at random, 47 rounds of a tenth",
-            workloads::churn_half(&fresh()),
-            "-",
-        ),
+        row("F1: half freed at random, 47 rounds of a tenth", workloads::churn_half(&fresh()), "-"),
         row(
             "F2: half in use, random replacements",
             workloads::replace_half(&fresh(), replacements),

@@ -44,10 +44,7 @@ pub fn machine(nodes: u16, per_node: u64, cpus: Vec<NodeIndex>) -> Machine<'stat
         })
         .collect();
     let order = |node: u16| -> &'static [NodeIndex] {
-        (0..nodes)
-            .map(|k| NodeIndex((node + k) % nodes))
-            .collect::<Vec<_>>()
-            .leak()
+        (0..nodes).map(|k| NodeIndex((node + k) % nodes)).collect::<Vec<_>>().leak()
     };
     Machine {
         ranges: ranges.leak(),
@@ -115,11 +112,7 @@ impl Buddy {
 
 impl Subject for Buddy {
     fn alloc(&self, _cpu: u16, order: u8) -> Option<u64> {
-        self.0
-            .lock()
-            .ok()?
-            .alloc(1 << order)
-            .map(|frame| frame as u64)
+        self.0.lock().ok()?.alloc(1 << order).map(|frame| frame as u64)
     }
 
     fn free(&self, _cpu: u16, frame: u64, order: u8) {

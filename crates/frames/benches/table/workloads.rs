@@ -86,19 +86,11 @@ pub struct Packing {
 }
 
 fn packing<F: Fences>(frames: &Frames<'static, F>, refill_ns: f64) -> Packing {
-    let free_blocks = frames
-        .walk()
-        .filter(|view| view.free_frames() == 512 || view.cached.is_some())
-        .count();
+    let free_blocks =
+        frames.walk().filter(|view| view.free_frames() == 512 || view.cached.is_some()).count();
     let block = Request::order(Order::BLOCK);
-    let allocatable = (0..)
-        .take_while(|_| frames.alloc(CpuIndex(0), &block).is_ok())
-        .count();
-    Packing {
-        free_blocks: free_blocks as u64,
-        allocatable: allocatable as u64,
-        refill_ns,
-    }
+    let allocatable = (0..).take_while(|_| frames.alloc(CpuIndex(0), &block).is_ok()).count();
+    Packing { free_blocks: free_blocks as u64, allocatable: allocatable as u64, refill_ns }
 }
 
 /// F1 of NOTES.md: everything in 4 KiB, a random half freed, then 47 rounds in which a random
@@ -109,17 +101,14 @@ pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
     let mut random = Random(0xf1);
     random.shuffle(&mut held);
     let half = held.split_off(held.len() / 2);
-    half.iter()
-        .for_each(|&frame| frames.free_frame(cpu, frame).expect("it was handed out"));
+    half.iter().for_each(|&frame| frames.free_frame(cpu, frame).expect("it was handed out"));
     let tenth = held.len() / 10;
     let ns = per_op_ns(47 * tenth as u64, || {
         for _ in 0..47 {
             for _ in 0..tenth {
                 let last = held.len() - 1;
                 held.swap(random.below(last + 1), last);
-                frames
-                    .free_frame(cpu, held.pop().expect("not empty"))
-                    .expect("handed out");
+                frames.free_frame(cpu, held.pop().expect("not empty")).expect("handed out");
             }
             held.extend((0..tenth).map_while(|_| frames.alloc_frame(cpu).ok()));
         }
@@ -131,9 +120,7 @@ pub fn churn_half<F: Fences>(frames: &Frames<'static, F>) -> Packing {
 pub fn replace_half<F: Fences>(frames: &Frames<'static, F>, replacements: u64) -> Packing {
     let cpu = CpuIndex(0);
     let half = frames.node_info(NodeIndex(0)).managed / 2;
-    let mut held: Vec<Frame> = (0..half)
-        .map_while(|_| frames.alloc_frame(cpu).ok())
-        .collect();
+    let mut held: Vec<Frame> = (0..half).map_while(|_| frames.alloc_frame(cpu).ok()).collect();
     let mut random = Random(0xf2);
     let ns = per_op_ns(replacements, || {
         for _ in 0..replacements {

@@ -42,13 +42,9 @@ impl<'f, 'm, F: Fences> OstdFrames<'f, 'm, F> {
         let (addr, size) = (addr as u64, size as u64);
         let frame = Frame::new(addr / FRAME_BYTES);
         if !(addr | size).is_multiple_of(FRAME_BYTES) {
-            return Err(FreeError::Misaligned {
-                frame,
-                order: Order::FRAME,
-            });
+            return Err(FreeError::Misaligned { frame, order: Order::FRAME });
         }
-        self.frames
-            .free_run((self.cpu)(), frame, size / FRAME_BYTES)
+        self.frames.free_run((self.cpu)(), frame, size / FRAME_BYTES)
     }
 
     /// Brings declared memory online.

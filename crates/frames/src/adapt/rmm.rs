@@ -32,10 +32,7 @@ impl<'f, 'm, F: Fences> RmmFrames<'f, 'm, F> {
 
     /// The physical address of `count` frames.
     pub fn allocate(&mut self, count: usize) -> Option<usize> {
-        let frame = self
-            .frames
-            .alloc((self.cpu)(), &Request::run(count as u64))
-            .ok()?;
+        let frame = self.frames.alloc((self.cpu)(), &Request::run(count as u64)).ok()?;
         frame.addr().try_into().ok()
     }
 
@@ -45,10 +42,8 @@ impl<'f, 'm, F: Fences> RmmFrames<'f, 'm, F> {
     /// As [`Frames::free_run`]; [`FreeError::Misaligned`] for an address within a frame.
     pub fn free(&mut self, address: usize, count: usize) -> Result<(), FreeError> {
         let address = address as u64;
-        let misaligned = FreeError::Misaligned {
-            frame: Frame::new(address / FRAME_BYTES),
-            order: Order::FRAME,
-        };
+        let misaligned =
+            FreeError::Misaligned { frame: Frame::new(address / FRAME_BYTES), order: Order::FRAME };
         let frame = Frame::from_addr(address).ok_or(misaligned)?;
         self.frames.free_run((self.cpu)(), frame, count as u64)
     }

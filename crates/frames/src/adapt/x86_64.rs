@@ -19,11 +19,7 @@ pub struct X86Frames<'f, 'm, F> {
 impl<'f, 'm, F: Fences> X86Frames<'f, 'm, F> {
     /// The allocator for callers on the cpu that `cpu` tells.
     pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
-        Self {
-            frames,
-            cpu,
-            refused: None,
-        }
+        Self { frames, cpu, refused: None }
     }
 
     /// The last free that was refused: the trait has no room to say so.
@@ -40,10 +36,7 @@ fn order_of<S: PageSize>() -> Option<Order> {
 // SAFETY: `alloc` hands a frame out to one caller only, until that caller frees it.
 unsafe impl<S: PageSize, F: Fences> FrameAllocator<S> for X86Frames<'_, '_, F> {
     fn allocate_frame(&mut self) -> Option<PhysFrame<S>> {
-        let frame = self
-            .frames
-            .alloc((self.cpu)(), &Request::order(order_of::<S>()?))
-            .ok()?;
+        let frame = self.frames.alloc((self.cpu)(), &Request::order(order_of::<S>()?)).ok()?;
         PhysFrame::from_start_address(PhysAddr::new(frame.addr())).ok()
     }
 }

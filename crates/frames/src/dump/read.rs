@@ -92,10 +92,7 @@ pub struct DumpBlock {
 impl DumpBlock {
     /// Frames free in the shared maps.
     pub fn free_frames(&self) -> u64 {
-        self.free
-            .iter()
-            .map(|row| u64::from(row.count_ones()))
-            .sum()
+        self.free.iter().map(|row| u64::from(row.count_ones())).sum()
     }
 }
 
@@ -107,9 +104,7 @@ struct Reader<'b> {
 
 impl<'b> Reader<'b> {
     fn take(&mut self, length: usize) -> Result<&'b [u8], DumpError> {
-        let truncated = DumpError::Truncated {
-            offset: self.offset,
-        };
+        let truncated = DumpError::Truncated { offset: self.offset };
         let (taken, rest) = self.bytes.split_at_checked(length).ok_or(truncated)?;
         self.bytes = rest;
         self.offset += length;
@@ -117,13 +112,8 @@ impl<'b> Reader<'b> {
     }
 
     fn table<const N: usize>(&mut self, records: usize) -> Result<&'b [[u8; N]], DumpError> {
-        let truncated = DumpError::Truncated {
-            offset: self.offset,
-        };
-        Ok(self
-            .take(records.checked_mul(N).ok_or(truncated)?)?
-            .as_chunks()
-            .0)
+        let truncated = DumpError::Truncated { offset: self.offset };
+        Ok(self.take(records.checked_mul(N).ok_or(truncated)?)?.as_chunks().0)
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], DumpError> {
@@ -153,11 +143,7 @@ impl<'b> Reader<'b> {
         }
         let bits: u32 = rows.iter().map(|row| row.count_ones()).sum();
         let agree = bits == u32::from(count);
-        if agree {
-            Ok((head, rows))
-        } else {
-            Err(DumpError::Block { offset })
-        }
+        if agree { Ok((head, rows)) } else { Err(DumpError::Block { offset }) }
     }
 }
 
@@ -207,16 +193,12 @@ impl<'b> Dump<'b> {
 
     /// The exclusive upper address of each zone, in bytes.
     pub fn zone_limits(&self) -> impl Iterator<Item = u64> + use<'b> {
-        self.zone_limits
-            .iter()
-            .map(|limit| u64::from_le_bytes(*limit))
+        self.zone_limits.iter().map(|limit| u64::from_le_bytes(*limit))
     }
 
     /// The node of each cpu.
     pub fn cpus(&self) -> impl Iterator<Item = NodeIndex> + use<'b> {
-        self.cpus
-            .iter()
-            .map(|node| NodeIndex(u16::from_le_bytes(*node)))
+        self.cpus.iter().map(|node| NodeIndex(u16::from_le_bytes(*node)))
     }
 
     /// The regions, by address.
@@ -236,10 +218,7 @@ impl<'b> Dump<'b> {
 
     /// The blocks, region by region.
     pub fn blocks(&self) -> impl Iterator<Item = DumpBlock> + use<'b> {
-        let mut reader = Reader {
-            bytes: self.blocks,
-            offset: 0,
-        };
+        let mut reader = Reader { bytes: self.blocks, offset: 0 };
         let places = self.pools().enumerate().flat_map(|(region, pool)| {
             (0..blocks_of(&pool)).map(move |block| (region, pool, block))
         });
@@ -248,13 +227,7 @@ impl<'b> Dump<'b> {
             let first = (pool.start.number() / BLOCK_FRAMES + block) * BLOCK_FRAMES;
             let end = pool.end.number().min(first + BLOCK_FRAMES);
             let managed = end - pool.start.number().max(first);
-            Some(DumpBlock {
-                region,
-                first: Frame::new(first),
-                managed,
-                free,
-                state: state(head),
-            })
+            Some(DumpBlock { region, first: Frame::new(first), managed, free, state: state(head) })
         })
     }
 
@@ -262,10 +235,7 @@ impl<'b> Dump<'b> {
     pub fn magazines(&self) -> impl Iterator<Item = (Frame, u64)> + use<'b> {
         self.caches.iter().map(|record| {
             let words = record.as_chunks::<8>().0;
-            (
-                Frame::new(u64::from_le_bytes(words[0])),
-                u64::from_le_bytes(words[1]),
-            )
+            (Frame::new(u64::from_le_bytes(words[0])), u64::from_le_bytes(words[1]))
         })
     }
 

@@ -41,11 +41,7 @@ impl Display for Dump<'_> {
 
 impl Dump<'_> {
     fn write_caches(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let caches = self
-            .cpus()
-            .zip(self.magazines())
-            .zip(self.whole_blocks())
-            .enumerate();
+        let caches = self.cpus().zip(self.magazines()).zip(self.whole_blocks()).enumerate();
         for (cpu, ((node, (base, mask)), whole)) in caches {
             if mask == 0 && whole.is_none() {
                 continue;
@@ -88,11 +84,7 @@ struct Address(Frame);
 
 impl Display for Address {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{:#x}",
-            u128::from(self.0.number()) * u128::from(FRAME_BYTES)
-        )
+        write!(f, "{:#x}", u128::from(self.0.number()) * u128::from(FRAME_BYTES))
     }
 }
 

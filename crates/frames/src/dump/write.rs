@@ -16,12 +16,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let machine = &self.machine;
         sink(&MAGIC)?;
         let regions = self.heap.map.all().count();
-        let counts = [
-            machine.nodes(),
-            machine.zone_limits.len(),
-            machine.cpus.len(),
-            regions,
-        ];
+        let counts = [machine.nodes(), machine.zone_limits.len(), machine.cpus.len(), regions];
         for count in counts {
             sink(&(count as u64).to_le_bytes()[..4])?;
         }
@@ -42,9 +37,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         for slot in self.slots {
             let slot = Slot(slot);
             let (base, mask) = slot.magazine();
-            let whole = slot
-                .whole()
-                .map_or(0, |block| self.heap.block(block).first_frame() + 1);
+            let whole = slot.whole().map_or(0, |block| self.heap.block(block).first_frame() + 1);
             for word in [base, mask, whole] {
                 sink(&word.to_le_bytes())?;
             }

@@ -1,9 +1,5 @@
 //! Machines for tests, with their metadata.
-#![allow(
-    dead_code,
-    clippy::allow_attributes,
-    reason = "each test file uses its own part"
-)]
+#![allow(dead_code, clippy::allow_attributes, reason = "each test file uses its own part")]
 
 use numalab_frames::{
     CpuFences, Fences, Frame, Frames, Machine, MemoryRange, NodeIndex, RangeState, Word,
@@ -25,11 +21,8 @@ pub struct Bench {
 
 impl Bench {
     pub fn new(tables: Tables) -> Self {
-        let fallback: Vec<&'static [NodeIndex]> = tables
-            .fallback
-            .into_iter()
-            .map(|order| &*order.leak())
-            .collect();
+        let fallback: Vec<&'static [NodeIndex]> =
+            tables.fallback.into_iter().map(|order| &*order.leak()).collect();
         let machine = Machine {
             ranges: tables.ranges.leak(),
             zone_limits: tables.zone_limits.leak(),
@@ -39,10 +32,7 @@ impl Bench {
         };
         let words = machine.metadata_words().unwrap();
         let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
-        Self {
-            machine,
-            metadata: metadata.leak(),
-        }
+        Self { machine, metadata: metadata.leak() }
     }
 
     pub fn frames(&self) -> Frames<'static> {
@@ -65,9 +55,7 @@ pub fn range(start: u64, frames: u64, node: u16) -> MemoryRange {
 
 /// Nodes in a ring: from each, the next ones by number.
 pub fn ring(nodes: u16) -> Vec<Vec<NodeIndex>> {
-    (0..nodes)
-        .map(|n| (0..nodes).map(|k| NodeIndex((n + k) % nodes)).collect())
-        .collect()
+    (0..nodes).map(|n| (0..nodes).map(|k| NodeIndex((n + k) % nodes)).collect()).collect()
 }
 
 /// Two nodes with so many frames each, from frame 0 on, and a cpu each.
