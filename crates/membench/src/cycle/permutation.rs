@@ -1,17 +1,23 @@
 //! A keyed bijection on `0..size`: a Feistel network in mixed radix, with cycle walking.
 //!
 //! An element is a row and a column of a table of `rows` x `columns` cells, which has hardly
-//! more cells than there are elements. Three rounds add to one half a keyed hash of the
-//! other: as many as it takes for a permutation that looks random (Luby and Rackoff, "How to
-//! construct pseudorandom permutations", 1988). Where that leads to one of the few cells
-//! beyond the last element, it is applied again until it leads back (Black and Rogaway,
-//! "Ciphers with arbitrary finite domains", 2002).
+//! more cells than there are elements. Each round adds to one half a keyed hash of the other.
+//! Four rounds look random to whoever may ask for any element (Luby and Rackoff, "How to
+//! construct pseudorandom permutations", 1988), but only with halves of many values: in a
+//! table of 8 x 8, some steps come twice as often as others, and it takes six. Where a round
+//! leads to one of the few cells beyond the last element, all is applied again until it leads
+//! back (Black and Rogaway, "Ciphers with arbitrary finite domains", 2002).
 
 /// How many elements a batch has: enough for the compiler to use whole vectors.
 pub const BATCH: usize = 64;
 
-/// Rounds of the network: an even number, see the module's documentation.
-const ROUNDS: usize = 6;
+/// The keys of two rounds: one of the rows and one of the columns.
+type RoundPair = [u32; 2];
+/// Pairs of rounds that are enough for a table of any size.
+const PAIRS: usize = 3;
+/// Pairs of rounds that are enough for [`LARGE`] elements and more.
+const PAIRS_IF_LARGE: usize = 2;
+const LARGE: u64 = 1 << 16;
 
 /// A permutation of `0..size` which a seed chooses.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +25,7 @@ pub struct Permutation {
     size: u64,
     rows: u32,
     columns: u32,
-    keys: [u32; ROUNDS],
+    keys: [RoundPair; PAIRS],
     /// Looked up once: CPUID is slow in a virtual machine.
     #[cfg(all(target_arch = "x86_64", target_feature = "sse2"))]
     has_avx2: bool,
@@ -220,8 +226,17 @@ impl Permutation {
     }
 
     #[inline(always)]
+    fn rounds(&self) -> &[RoundPair] {
+        if self.size < LARGE {
+            &self.keys
+        } else {
+            &self.keys[..PAIRS_IF_LARGE]
+        }
+    }
+
+    #[inline(always)]
     fn encrypt<const N: usize>(&self, cells: &mut Cells<N>) {
-        for keys in self.keys.as_chunks::<2>().0 {
+        for keys in self.rounds() {
             add_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
             add_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
         }
@@ -229,7 +244,7 @@ impl Permutation {
 
     #[inline(always)]
     fn decrypt<const N: usize>(&self, cells: &mut Cells<N>) {
-        for keys in self.keys.as_chunks::<2>().0.iter().rev() {
+        for keys in self.rounds().iter().rev() {
             subtract_hash(&mut cells.columns, &cells.rows, keys[1], self.columns);
             subtract_hash(&mut cells.rows, &cells.columns, keys[0], self.rows);
         }
@@ -280,10 +295,13 @@ fn table(size: u64) -> (u32, u32) {
 
 #[expect(
     clippy::cast_possible_truncation,
-    reason = "32 bits of each draw are wanted"
+    reason = "both halves of each draw are wanted"
 )]
-fn keys(seed: u64) -> [u32; ROUNDS] {
-    core::array::from_fn(|round| mix(seed.wrapping_add(round as u64)) as u32)
+fn keys(seed: u64) -> [RoundPair; PAIRS] {
+    [1, 2, 3].map(|pair| {
+        let drawn = mix(seed.wrapping_add(pair));
+        [drawn as u32, (drawn >> 32) as u32]
+    })
 }
 
 /// Spreads every bit of `value` over the result (`SplitMix64`'s finaliser: Steele, Lea and
