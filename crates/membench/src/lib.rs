@@ -7,6 +7,20 @@
 //! A latency in brief: plan a [`Cycle`], build it into [`Line`]s as a [`Chase`], and take
 //! [`Window`]s of its [`Walk`]. A bandwidth: choose a [`Kernel`], an [`Access`] and an
 //! [`Isa`], and let a [`Stream`] make passes.
+//!
+//! ```
+//! use numalab_membench::{Chase, Clock, Cycle, Line, LineSize, Pattern};
+//!
+//! let epoch = std::time::Instant::now();
+//! let clock = Clock::calibrate(|| epoch.elapsed().as_nanos() as u64, 20_000_000)?;
+//! let mut memory = vec![Line::ZERO; 1024];
+//! let cycle = Cycle::new(Pattern::Random, 64 * 1024, LineSize::Bytes64, 1)?;
+//! let chase = Chase::build(cycle, &mut memory)?;
+//! let mut walk = chase.walk();
+//! walk.window(20_000)?; // the first one warms up
+//! println!("{:.2} ns", walk.window(20_000)?.ns_per_load(&clock));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![no_std]
 #[cfg(test)]
 extern crate std;

@@ -1,6 +1,6 @@
 //! How long it takes to build a cycle, beside two other ways.
 
-use crate::machine::{self, Pages};
+use crate::machine::{Memory, Pages};
 use crate::reference::Reference;
 use crate::sample::Paired;
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
@@ -15,7 +15,8 @@ pub fn compare(reference: &Reference) {
     let long = std::env::var_os("NUMALAB_LONG").is_some();
     let gibibytes = if long { 4 } else { 1 };
     let pairs = if long { 3 } else { 5 };
-    let memory = machine::memory(gibibytes << 30, Pages::Huge);
+    let mut memory = Memory::new(gibibytes << 30, Pages::Huge);
+    let memory = memory.lines();
     let (start, lines) = (memory.as_mut_ptr().cast::<u8>(), memory.len());
     // SAFETY: `memory` has as many lines, and no one uses it meanwhile.
     let sattolo = || unsafe { (reference.build_sattolo)(start, lines, LINE_BYTES) };

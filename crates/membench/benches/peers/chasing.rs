@@ -1,6 +1,6 @@
 //! The chase beside one in C, and L1 load-to-use as a multiple of an addition.
 
-use crate::machine::{self, Pages};
+use crate::machine::{self, Memory, Pages};
 use crate::reference::Reference;
 use crate::sample::{Paired, Summary};
 use numalab_membench::{Adds, Chase, Cycle, LineSize, Pattern, Stamp};
@@ -9,7 +9,8 @@ use numalab_membench::{Adds, Chase, Cycle, LineSize, Pattern, Stamp};
 pub fn compare_with_c(reference: &Reference) {
     const LOADS: u64 = 20_000;
     let clock = machine::clock();
-    let memory = machine::memory(256 << 20, Pages::Huge);
+    let mut memory = Memory::new(256 << 20, Pages::Huge);
+    let memory = memory.lines();
     let first = memory.as_mut_ptr();
     println!("## Chase: ns per load, windows of {LOADS} loads in turn with a chase in C\n");
     println!("| size KiB | pattern | ours | C -O3 | ratio |");
@@ -60,7 +61,8 @@ pub fn compare_with_c(reference: &Reference) {
 pub fn load_to_use() {
     const STEPS: u64 = 20_000;
     let clock = machine::clock();
-    let memory = machine::memory(2 << 20, Pages::Huge);
+    let mut memory = Memory::new(2 << 20, Pages::Huge);
+    let memory = memory.lines();
     println!("## L1 load-to-use in core cycles: windows of {STEPS} loads and additions in turn\n");
     println!("| size KiB | pattern | cycles per load | core GHz |");
     println!("|---|---|---|---|");

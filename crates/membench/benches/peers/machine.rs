@@ -1,9 +1,11 @@
 //! The machine the bench runs on: its name, one of its cpus, and its memory.
 
 use numalab_membench::{Clock, Line};
-use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use rustix::thread::{CpuSet, sched_setaffinity};
+use std::ffi::c_void;
 use std::fs;
+use std::ptr::{NonNull, null_mut};
 use std::time::Instant;
 
 /// One line that says which machine the figures are of.
@@ -45,27 +47,53 @@ pub enum Pages {
     Huge,
 }
 
-/// Touched memory, for the rest of the process's life.
-pub fn memory(size_bytes: usize, pages: Pages) -> &'static mut [Line] {
-    const HUGE: usize = 2 << 20;
-    let mapped = size_bytes + HUGE;
-    let access = ProtFlags::READ | ProtFlags::WRITE;
-    let advice = match pages {
-        Pages::Small => Advice::LinuxNoHugepage,
-        Pages::Huge => Advice::LinuxHugepage,
-    };
-    // SAFETY: a new mapping, which nothing else knows of and which is never unmapped; the
-    // part taken of it begins less than a huge page in, and so ends inside.
-    let lines = unsafe {
-        let start = mmap_anonymous(std::ptr::null_mut(), mapped, access, MapFlags::PRIVATE)
-            .expect("memory for the bench")
-            .cast::<u8>();
-        let start = start.add(start.align_offset(HUGE));
-        if let Err(error) = madvise(start.cast(), size_bytes, advice) {
+/// Touched memory of its own mapping.
+pub struct Memory {
+    mapping: *mut c_void,
+    mapped_bytes: usize,
+    lines: NonNull<[Line]>,
+}
+
+impl Memory {
+    pub fn new(size_bytes: usize, pages: Pages) -> Memory {
+        const HUGE: usize = 2 << 20;
+        let mapped_bytes = size_bytes + HUGE;
+        let access = ProtFlags::READ | ProtFlags::WRITE;
+        let advice = match pages {
+            Pages::Small => Advice::LinuxNoHugepage,
+            Pages::Huge => Advice::LinuxHugepage,
+        };
+        // SAFETY: a new mapping at an address of the kernel's choice.
+        let mapping =
+            unsafe { mmap_anonymous(null_mut(), mapped_bytes, access, MapFlags::PRIVATE) };
+        let mapping = mapping.expect("memory for the bench");
+        // SAFETY: less than a huge page into the mapping.
+        let start = unsafe { mapping.cast::<u8>().add(mapping.align_offset(HUGE)) };
+        // SAFETY: `size_bytes` from `start` on lie in the mapping; the advice changes no content.
+        if let Err(error) = unsafe { madvise(start.cast(), size_bytes, advice) } {
             println!("pages are the kernel's choice: {error}");
         }
-        Line::slice_from_raw(start, size_bytes).expect("whole lines")
-    };
-    lines.fill(Line::ZERO);
-    lines
+        // SAFETY: that memory is mapped and zero, and no one else's until it is unmapped.
+        let lines = unsafe { Line::slice_from_raw(start, size_bytes) }.expect("whole lines");
+        lines.fill(Line::ZERO);
+        Memory {
+            mapping,
+            mapped_bytes,
+            lines: NonNull::from(lines),
+        }
+    }
+
+    pub fn lines(&mut self) -> &mut [Line] {
+        // SAFETY: in our mapping, which `self` is borrowed for.
+        unsafe { self.lines.as_mut() }
+    }
+}
+
+impl Drop for Memory {
+    fn drop(&mut self) {
+        // SAFETY: our mapping, which no one can borrow from any more.
+        if let Err(error) = unsafe { munmap(self.mapping, self.mapped_bytes) } {
+            println!("memory not given back: {error}");
+        }
+    }
 }

@@ -13,7 +13,18 @@ mod streaming;
 
 use reference::Reference;
 
-const SECTIONS: [&str; 5] = ["build", "chase", "load-to-use", "stream", "programs"];
+type Section = fn(&Reference);
+
+/// The sections, of at most a minute each.
+const SECTIONS: [(&str, Section); 7] = [
+    ("build", building::compare),
+    ("chase", chasing::compare_with_c),
+    ("load-to-use", |_| chasing::load_to_use()),
+    ("stream", streaming::compare),
+    ("likwid", |_| programs::compare_with_likwid()),
+    ("sysbench", |_| programs::compare_with_sysbench()),
+    ("mbw", |_| programs::compare_with_mbw()),
+];
 
 fn main() {
     // Cargo passes `--bench`; anything else names a section.
@@ -21,33 +32,23 @@ fn main() {
         .skip(1)
         .filter(|arg| !arg.starts_with('-'))
         .collect();
-    if let Some(unknown) = asked.iter().find(|arg| !SECTIONS.contains(&arg.as_str())) {
-        eprintln!("no section {unknown:?}; expected some of {SECTIONS:?}");
+    let names = SECTIONS.map(|(name, _)| name);
+    if let Some(unknown) = asked.iter().find(|arg| !names.contains(&arg.as_str())) {
+        eprintln!("no section {unknown:?}; expected some of {names:?}");
         std::process::exit(2);
     }
-    let wanted = |section: &str| asked.is_empty() || asked.iter().any(|arg| arg == section);
     println!("{}\n", machine::describe());
     machine::stay_on_first_cpu();
     let reference = match Reference::load() {
         Ok(reference) => reference,
         Err(reason) => {
-            println!("nothing compared with C: {reason}");
-            return;
+            eprintln!("no C to compare with: {reason}");
+            std::process::exit(3);
         }
     };
-    if wanted("build") {
-        building::compare(&reference);
-    }
-    if wanted("chase") {
-        chasing::compare_with_c(&reference);
-    }
-    if wanted("load-to-use") {
-        chasing::load_to_use();
-    }
-    if wanted("stream") {
-        streaming::compare(&reference);
-    }
-    if wanted("programs") {
-        programs::compare();
+    for (name, section) in SECTIONS {
+        if asked.is_empty() || asked.iter().any(|arg| arg == name) {
+            section(&reference);
+        }
     }
 }

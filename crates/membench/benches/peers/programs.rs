@@ -1,19 +1,25 @@
 //! The bandwidth kernels beside other programs, in turn with runs of them.
 //!
-//! They use 4 KiB pages, so here ours do too.
+//! They use 4 KiB pages and get new ones for every run, so here ours do too: where the pages
+//! happen to lie makes more of a difference than the loops do.
 
-use crate::machine::{self, Pages};
+use crate::machine::{self, Memory, Pages};
 use crate::sample::Paired;
-use crate::streaming;
-use numalab_membench::{Access, Clock, Isa, Kernel, Line};
+use crate::streaming::{self, ARRAY_BYTES};
+use numalab_membench::{Access, Clock, Isa, Kernel};
 use std::process::Command;
 
-const PAIRS: usize = 5;
+const PAIRS: usize = 9;
+/// Passes of a run, theirs and ours.
+const PASSES: usize = 20;
+const MEBIBYTE: f64 = 1_048_576.0;
 
 /// A program's run, and which kernel of ours does the same.
 struct Peer {
     program: &'static str,
-    arguments: &'static str,
+    /// What tells this run from others of the program.
+    variant: String,
+    arguments: String,
     kernel: Kernel,
     /// What comes before the rate in its output.
     label: &'static str,
@@ -21,144 +27,125 @@ struct Peer {
     unit_bytes: f64,
 }
 
-const fn likwid(arguments: &'static str, kernel: Kernel) -> Peer {
-    Peer {
-        program: "likwid-bench",
-        arguments,
-        kernel,
-        label: "MByte/s:",
-        unit_bytes: 1e6,
-    }
+/// likwid-bench's loops for the widest instruction set that it and this machine have.
+pub fn compare_with_likwid() {
+    let suffix = match Isa::detect() {
+        Isa::Avx512 => "_avx512",
+        Isa::Avx2 => "_avx",
+        Isa::Sse2 => "_sse",
+        Isa::Neon | Isa::Sve => "",
+    };
+    let loops = [
+        ("load", Kernel::Read),
+        ("store", Kernel::Write),
+        ("store_mem", Kernel::NtWrite),
+        ("copy", Kernel::Copy),
+        ("copy_mem", Kernel::NtCopy),
+        ("stream", Kernel::Triad),
+    ];
+    compare(&loops.map(|(name, kernel)| {
+        let variant = format!("{name}{suffix}");
+        let bytes = ARRAY_BYTES * kernel.arrays();
+        Peer {
+            program: "likwid-bench",
+            arguments: format!("-t {variant} -w S0:{bytes}B:1 -i {PASSES}"),
+            variant,
+            kernel,
+            label: "MByte/s:",
+            unit_bytes: 1e6,
+        }
+    }));
 }
 
-const MEBIBYTE: f64 = 1_048_576.0;
-
-/// The fastest of likwid's variants on a machine with AVX-512 and on one without; `sysbench`
-/// and `mbw` as they come. `mbw` counts a copied byte once.
-const PEERS: [Peer; 16] = [
-    likwid("-t load_avx512 -w S0:256MB:1 -i 40", Kernel::Read),
-    likwid("-t load_avx -w S0:256MB:1 -i 40", Kernel::Read),
-    likwid("-t store_avx512 -w S0:256MB:1 -i 40", Kernel::Write),
-    likwid("-t store_avx -w S0:256MB:1 -i 40", Kernel::Write),
-    likwid("-t store_mem_avx512 -w S0:256MB:1 -i 40", Kernel::NtWrite),
-    likwid("-t store_mem_avx -w S0:256MB:1 -i 40", Kernel::NtWrite),
-    likwid("-t copy_avx512 -w S0:256MB:1 -i 40", Kernel::Copy),
-    likwid("-t copy_avx -w S0:256MB:1 -i 40", Kernel::Copy),
-    likwid("-t copy_mem_avx512 -w S0:256MB:1 -i 40", Kernel::NtCopy),
-    likwid("-t copy_mem_avx -w S0:256MB:1 -i 40", Kernel::NtCopy),
-    likwid("-t stream_avx512 -w S0:384MB:1 -i 40", Kernel::Triad),
-    likwid("-t stream_avx -w S0:384MB:1 -i 40", Kernel::Triad),
-    Peer {
+/// sysbench's memory test, on one block of an array's size.
+pub fn compare_with_sysbench() {
+    let operations = [("read", Kernel::Read), ("write", Kernel::Write)];
+    compare(&operations.map(|(operation, kernel)| Peer {
         program: "sysbench",
-        arguments: "memory --memory-block-size=128M --memory-total-size=8G \
-                    --memory-oper=read --threads=1 run",
-        kernel: Kernel::Read,
+        variant: operation.to_owned(),
+        arguments: format!(
+            "memory --threads=1 --memory-block-size={ARRAY_BYTES} --memory-total-size={} \
+             --memory-oper={operation} run",
+            ARRAY_BYTES * PASSES
+        ),
+        kernel,
         label: "transferred (",
         unit_bytes: MEBIBYTE,
-    },
-    Peer {
-        program: "sysbench",
-        arguments: "memory --memory-block-size=128M --memory-total-size=8G \
-                    --memory-oper=write --threads=1 run",
-        kernel: Kernel::Write,
-        label: "transferred (",
-        unit_bytes: MEBIBYTE,
-    },
-    Peer {
-        program: "mbw",
-        arguments: "-q -t1 -n 20 128",
-        kernel: Kernel::Copy,
-        label: "AVG Method: DUMB Copy:",
-        unit_bytes: 2.0 * MEBIBYTE,
-    },
-    Peer {
-        program: "mbw",
-        arguments: "-q -t0 -n 20 128",
-        kernel: Kernel::NtCopy,
-        label: "AVG Method: MEMCPY Copy:",
-        unit_bytes: 2.0 * MEBIBYTE,
-    },
-];
+    }));
+}
 
-pub fn compare() {
+/// mbw's two copies: a loop of its own, and glibc's memcpy. It counts a copied byte once.
+pub fn compare_with_mbw() {
+    let copies = [
+        ("-t1", "AVG Method: DUMB", Kernel::Copy),
+        ("-t0", "AVG Method: MEMCPY", Kernel::NtCopy),
+    ];
+    compare(&copies.map(|(test, label, kernel)| Peer {
+        program: "mbw",
+        variant: label.rsplit(' ').next().unwrap_or_default().to_owned(),
+        arguments: format!("-q {test} -n {PASSES} {}", ARRAY_BYTES >> 20),
+        kernel,
+        label,
+        unit_bytes: 2.0 * MEBIBYTE,
+    }));
+}
+
+fn compare(peers: &[Peer]) {
     let clock = machine::clock();
-    let memory = machine::memory(3 * streaming::ARRAY_BYTES, Pages::Small);
-    println!(
-        "## Bandwidth beside other programs, one thread, 4 KiB pages: GB/s as STREAM counts\n"
-    );
-    println!("| kernel | program | ours | theirs | ratio |");
+    let program = peers[0].program;
+    println!("## Bandwidth beside {program}, one thread, 4 KiB pages: GB/s as STREAM counts\n");
+    println!("| kernel | theirs is | ours | theirs | ratio |");
     println!("|---|---|---|---|---|");
-    for peer in &PEERS {
-        if let Err(reason) = peer.run() {
-            println!(
-                "| {} | {} {} | not compared: {reason} | | |",
-                peer.kernel,
-                peer.program,
-                peer.name()
-            );
-            continue;
-        }
+    for Peer {
+        kernel, variant, ..
+    } in peers.iter().filter(|peer| peer.is_missing())
+    {
+        println!("| {kernel} | {variant} | not compared: {program} is missing or failed | | |");
+    }
+    for peer in peers.iter().filter(|peer| !peer.is_missing()) {
+        let Peer {
+            kernel, variant, ..
+        } = peer;
         let paired = Paired::take(
             PAIRS,
-            || ours(peer.kernel, &clock, memory),
+            || ours(*kernel, &clock),
             || peer.run().unwrap_or(f64::NAN),
         );
         let (ours, theirs, ratio) = (paired.ours(2), paired.theirs(2), paired.ratio());
-        println!(
-            "| {} | {} {} | {ours} | {theirs} | {ratio} |",
-            peer.kernel,
-            peer.program,
-            peer.name()
-        );
+        println!("| {kernel} | {variant} | {ours} | {theirs} | {ratio} |");
     }
     println!();
 }
 
-/// About as long a run as theirs.
-fn ours(kernel: Kernel, clock: &Clock, memory: &mut [Line]) -> f64 {
-    let mut stream = streaming::stream(kernel, Access::Sequential, Isa::detect(), memory);
-    streaming::rate(clock, || (0..40).map(|_| stream.pass()).sum())
+/// A run like theirs.
+fn ours(kernel: Kernel, clock: &Clock) -> f64 {
+    let mut memory = Memory::new(kernel.arrays() * ARRAY_BYTES, Pages::Small);
+    let mut stream = streaming::stream(kernel, Access::Sequential, Isa::detect(), memory.lines());
+    streaming::rate(clock, || (0..PASSES).map(|_| stream.pass()).sum())
 }
 
 impl Peer {
-    /// Its variant: the argument that tells runs of one program apart.
-    fn name(&self) -> &str {
-        let mut words = self.arguments.split_whitespace();
-        match self.program {
-            "sysbench" => words.find(|word| word.contains("oper")).unwrap_or_default(),
-            _ => words.nth(1).unwrap_or_default(),
-        }
+    fn is_missing(&self) -> bool {
+        self.run().is_none()
     }
 
-    /// Runs it once and reads the rate, in GB/s.
-    fn run(&self) -> Result<f64, String> {
-        let output = Command::new(self.program)
-            .args(self.arguments.split_whitespace())
-            .output()
-            .map_err(|error| format!("{} is missing ({error})", self.program))?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let line = text
-            .lines()
-            .rev()
-            .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
-        line.filter_map(|line| self.rate_in(&line))
-            .next()
+    /// Runs it once and reads the rate, in GB/s; `None` if it does not run or print one.
+    fn run(&self) -> Option<f64> {
+        let words = self.arguments.split_whitespace();
+        let output = Command::new(self.program).args(words).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.lines()
+            .find_map(|line| self.rate_in(line))
             .map(|rate| rate * self.unit_bytes / 1e9)
-            .ok_or_else(|| format!("no {:?} in its output", self.label))
     }
 
-    /// The number after the label, whose words may stand apart.
+    /// The last number of a line that has the label, whatever the spaces between its words.
     fn rate_in(&self, line: &str) -> Option<f64> {
-        let (start, end) = self.label.rsplit_once(' ').unwrap_or(("", self.label));
-        let rest = line
-            .strip_prefix(start)
-            .or_else(|| line.find(start).map(|at| &line[at..]))?;
-        let number = &rest[rest.find(end)? + end.len()..];
-        number
-            .trim_start()
-            .split(|c: char| c != '.' && !c.is_ascii_digit())
-            .next()?
-            .parse()
-            .ok()
+        let words: Vec<&str> = line.split_whitespace().collect();
+        words.join(" ").contains(self.label).then_some(())?;
+        words
+            .iter()
+            .rev()
+            .find_map(|word| word.trim_matches(['(', ')']).parse().ok())
     }
 }

@@ -1,6 +1,6 @@
 //! The bandwidth kernels beside the same loops in C.
 
-use crate::machine::{self, Pages};
+use crate::machine::{self, Memory, Pages};
 use crate::reference::Reference;
 use crate::sample::Paired;
 use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
@@ -11,7 +11,8 @@ const PAIRS: usize = 160;
 
 pub fn compare(reference: &Reference) {
     let clock = machine::clock();
-    let memory = machine::memory(3 * ARRAY_BYTES, Pages::Huge);
+    let mut memory = Memory::new(3 * ARRAY_BYTES, Pages::Huge);
+    let memory = memory.lines();
     println!(
         "## Bandwidth, one thread: GB/s as STREAM counts, arrays of {} MiB\n",
         ARRAY_BYTES >> 20

@@ -8,6 +8,7 @@
 mod build;
 mod order;
 mod permutation;
+mod round;
 
 pub use build::{BuiltPart, Part, Parts};
 pub use permutation::{BATCH, Permutation};

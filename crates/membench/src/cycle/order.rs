@@ -1,6 +1,7 @@
 //! In which order a cycle visits its nodes: the successor of each, by pattern.
 
-use super::permutation::{BATCH, Permutation, mix};
+use super::permutation::{BATCH, Permutation};
+use super::round::mix;
 
 /// The order of a cycle over nodes `0..nodes`, as a successor function without tables.
 #[derive(Clone, Copy, Debug)]
