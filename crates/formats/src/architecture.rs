@@ -40,26 +40,21 @@ pub struct Architecture {
 pub fn read(text: &str) -> Result<Reading<Architecture>, ReadError> {
     let system = required(text, "SYSTEM_NAME", "SYSTEM_NAME= line")?;
     let partition = required(text, "PARTITION", "PARTITION= line")?;
-    let (line, value) = assignment(text, "CCDS_PER_NUMA").ok_or(ReadError::Absent {
-        format: FORMAT,
-        what: "CCDS_PER_NUMA= line",
-    })?;
+    let (line, value) = assignment(text, "CCDS_PER_NUMA")
+        .ok_or(ReadError::Absent { format: FORMAT, what: "CCDS_PER_NUMA= line" })?;
     let ccds = value.parse().ok().filter(|ccds| (1..=1024).contains(ccds));
     let ccds_per_numa: u32 =
         ccds.ok_or_else(|| malformed(line, value, "a number from 1 to 1024"))?;
     let skip_cores = match assignment(text, "SKIP_CORES") {
         None => CpuSet::new(),
-        Some((line, value)) => value
-            .parse()
-            .map_err(|_| malformed(line, value, "a list of cpus such as 0,8,16"))?,
+        Some((line, value)) => {
+            value.parse().map_err(|_| malformed(line, value, "a list of cpus such as 0,8,16"))?
+        }
     };
     let reading = read_with_l3_groups(text, Some(ccds_per_numa))?;
     if reading.value.nodes.is_empty() {
         let what = "`NUMA node0 CPU(s):` line";
-        return Err(ReadError::Absent {
-            format: FORMAT,
-            what,
-        });
+        return Err(ReadError::Absent { format: FORMAT, what });
     }
     Ok(Reading {
         value: Architecture {
@@ -76,10 +71,7 @@ pub fn read(text: &str) -> Result<Reading<Architecture>, ReadError> {
 fn required(text: &str, name: &str, what: &'static str) -> Result<String, ReadError> {
     match assignment(text, name) {
         Some((_, value)) if !value.is_empty() => Ok(value.to_owned()),
-        _ => Err(ReadError::Absent {
-            format: FORMAT,
-            what,
-        }),
+        _ => Err(ReadError::Absent { format: FORMAT, what }),
     }
 }
 

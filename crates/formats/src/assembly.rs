@@ -16,20 +16,12 @@ pub(crate) struct Assembly {
 impl Assembly {
     /// The node with this id, made online and empty if it is new.
     pub(crate) fn node(&mut self, id: NodeId) -> &mut Node {
-        self.nodes.entry(id).or_insert_with(|| Node {
-            id,
-            online: true,
-            ..Node::default()
-        })
+        self.nodes.entry(id).or_insert_with(|| Node { id, online: true, ..Node::default() })
     }
 
     /// The cpu with this id, made online and unplaced if it is new.
     pub(crate) fn cpu(&mut self, id: CpuId) -> &mut Cpu {
-        self.cpus.entry(id).or_insert_with(|| Cpu {
-            id,
-            online: true,
-            ..Cpu::default()
-        })
+        self.cpus.entry(id).or_insert_with(|| Cpu { id, online: true, ..Cpu::default() })
     }
 
     /// Whether a cpu with this id was seen.

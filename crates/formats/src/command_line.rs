@@ -16,19 +16,14 @@ const FORMAT: &str = "numa=fake=";
 /// [`WriteError::Inexpressible`] for nodes of different sizes, nodes without memory, or chosen
 /// numbers of cpus.
 pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
-    let inexpressible = |what: &str| WriteError::Inexpressible {
-        format: FORMAT,
-        what: what.to_owned(),
-    };
+    let inexpressible =
+        |what: &str| WriteError::Inexpressible { format: FORMAT, what: what.to_owned() };
     let nodes = match &spec.nodes {
         EmulatedNodes::Equal(count) => count.to_string(),
         EmulatedNodes::Split(ways) => format!("{ways}U"),
         EmulatedNodes::Listed(nodes) => {
             let first = nodes.first().ok_or_else(|| inexpressible("no nodes"))?;
-            if nodes
-                .iter()
-                .any(|node| node.memory_bytes != first.memory_bytes)
-            {
+            if nodes.iter().any(|node| node.memory_bytes != first.memory_bytes) {
                 return Err(inexpressible("nodes of different sizes"));
             }
             if first.memory_bytes == 0 || first.memory_bytes % (1 << 20) != 0 {
@@ -45,9 +40,8 @@ pub fn numa_fake(spec: &EmulationSpec) -> Result<String, WriteError> {
     };
     let count = distances.len();
     let values = (0..count).flat_map(|from| (0..count).map(move |to| distances.get(from, to)));
-    let values: Option<Vec<String>> = values
-        .map(|value| value.map(|value| value.to_string()))
-        .collect();
+    let values: Option<Vec<String>> =
+        values.map(|value| value.map(|value| value.to_string())).collect();
     let values = values.ok_or_else(|| inexpressible("a distance that is not known"))?;
     Ok(format!("numa=fake={nodes}:{}", values.join(",")))
 }

@@ -17,10 +17,7 @@ pub fn write(machine: &Machine) -> String {
     text.push_str("  edge [fontname=\"sans-serif\"];\n");
     let mut packages: BTreeMap<Option<u32>, Vec<&Node>> = BTreeMap::new();
     for node in &machine.nodes {
-        packages
-            .entry(package_of(machine, node))
-            .or_default()
-            .push(node);
+        packages.entry(package_of(machine, node)).or_default().push(node);
     }
     for (package, nodes) in packages {
         let indent = match package {
@@ -47,14 +44,9 @@ pub fn write(machine: &Machine) -> String {
 
 /// The package that all cpus of a node are in.
 fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
-    let mut packages = node
-        .cpus
-        .iter()
-        .map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
+    let mut packages = node.cpus.iter().map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
     let first = packages.next()??;
-    packages
-        .all(|package| package == Some(first))
-        .then_some(first)
+    packages.all(|package| package == Some(first)).then_some(first)
 }
 
 fn label(node: &Node) -> String {
@@ -91,10 +83,8 @@ fn edges(machine: &Machine, text: &mut String) {
             let weight = u32::from(u8::MAX)
                 / u32::from(there.or(back).unwrap_or(u8::MAX).max(LOCAL_DISTANCE));
             let (from, to) = (machine.nodes[from].id, machine.nodes[to].id);
-            let _ = writeln!(
-                text,
-                "  node{from} -- node{to} [label=\"{label}\", weight={weight}];"
-            );
+            let _ =
+                writeln!(text, "  node{from} -- node{to} [label=\"{label}\", weight={weight}];");
         }
     }
 }

@@ -56,10 +56,8 @@ pub fn parse_nodes(text: &str) -> Result<EmulatedNodes, EmulationTextError> {
     if let Some(Ok(ways)) = trimmed.strip_suffix(['U', 'u']).map(str::parse) {
         return Ok(EmulatedNodes::Split(ways));
     }
-    let nodes: Result<_, _> = trimmed
-        .split(',')
-        .map(|item| parse_node(item.trim(), text))
-        .collect();
+    let nodes: Result<_, _> =
+        trimmed.split(',').map(|item| parse_node(item.trim(), text)).collect();
     Ok(EmulatedNodes::Listed(nodes?))
 }
 
@@ -69,10 +67,8 @@ pub fn parse_nodes(text: &str) -> Result<EmulatedNodes, EmulationTextError> {
 /// [`EmulationTextError::Distance`] and [`EmulationTextError::Table`].
 pub fn parse_distances(text: &str) -> Result<Distances, EmulationTextError> {
     let value = |item: &str| {
-        let malformed = || EmulationTextError::Distance {
-            text: text.to_owned(),
-            item: item.to_owned(),
-        };
+        let malformed =
+            || EmulationTextError::Distance { text: text.to_owned(), item: item.to_owned() };
         let value = item.parse::<u8>().map_err(|_| malformed())?;
         if value < numalab_topology::LOCAL_DISTANCE {
             return Err(malformed());
@@ -81,9 +77,7 @@ pub fn parse_distances(text: &str) -> Result<Distances, EmulationTextError> {
     };
     let mut rows = Vec::new();
     for row in text.trim().trim_end_matches(';').split(';') {
-        let items = row
-            .split([',', ' ', '\t', '\n'])
-            .filter(|item| !item.is_empty());
+        let items = row.split([',', ' ', '\t', '\n']).filter(|item| !item.is_empty());
         rows.push(items.map(value).collect::<Result<Vec<u8>, _>>()?);
     }
     Ok(Distances::from_rows(&rows)?)
@@ -126,10 +120,7 @@ pub fn format_nodes(nodes: &EmulatedNodes) -> String {
 }
 
 fn parse_node(item: &str, text: &str) -> Result<EmulatedNode, EmulationTextError> {
-    let malformed = || EmulationTextError::Node {
-        text: text.to_owned(),
-        item: item.to_owned(),
-    };
+    let malformed = || EmulationTextError::Node { text: text.to_owned(), item: item.to_owned() };
     let (size, cpus) = match item.split_once(':') {
         Some((size, cpus)) => (size, Some(cpus.parse().map_err(|_| malformed())?)),
         None => (item, None),

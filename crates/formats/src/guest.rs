@@ -41,10 +41,7 @@ impl HostPlacement {
             .nodes
             .iter()
             .filter(|node| memory.contains(node.id))
-            .map(|node| HostNode {
-                node: node.id,
-                cpus: node.cpus.intersection(&online),
-            })
+            .map(|node| HostNode { node: node.id, cpus: node.cpus.intersection(&online) })
             .filter(|node| !node.cpus.is_empty())
             .collect();
         Self {
@@ -92,10 +89,7 @@ impl Guest {
     ) -> Result<Self, WriteError> {
         let online = machine.nodes.iter().filter(|node| node.online);
         let ids: Vec<NodeId> = online.map(|node| node.id).collect();
-        let unknown = |what: &str| WriteError::Unknown {
-            format,
-            what: what.to_owned(),
-        };
+        let unknown = |what: &str| WriteError::Unknown { format, what: what.to_owned() };
         if ids.is_empty() {
             return Err(unknown("at least one node"));
         }
@@ -111,12 +105,7 @@ impl Guest {
         note_numbering(&ids, &order, findings);
         let cpus = cpus(machine, shape, &order, &ids, findings);
         let nodes = nodes(machine, &ids, &cpus, findings);
-        Ok(Self {
-            shape,
-            nodes,
-            access: access(machine, &ids, &cpus),
-            cpus,
-        })
+        Ok(Self { shape, nodes, access: access(machine, &ids, &cpus), cpus })
     }
 
     /// Memory of all nodes in MiB.
@@ -142,12 +131,7 @@ fn shape(ordered: &Ordered, findings: &mut Findings) -> Shape {
         None => {
             let cores = ordered.ids().len();
             let (packages, l3_groups, threads) = (1, 1, 1);
-            let flat = Shape {
-                packages,
-                l3_groups,
-                cores,
-                threads,
-            };
+            let flat = Shape { packages, l3_groups, cores, threads };
             (flat, "packages, L3 groups and SMT siblings")
         }
     };
@@ -212,11 +196,7 @@ fn nodes(
         }
         let own = (0u32..).zip(cpus).filter(|(_, cpu)| cpu.node == index);
         let distance = |&to: &NodeId| {
-            let assumed = if id == to {
-                numalab_topology::LOCAL_DISTANCE
-            } else {
-                REMOTE_DISTANCE
-            };
+            let assumed = if id == to { numalab_topology::LOCAL_DISTANCE } else { REMOTE_DISTANCE };
             machine.distance(id, to).unwrap_or(assumed)
         };
         nodes.push(GuestNode {

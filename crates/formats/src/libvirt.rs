@@ -31,24 +31,16 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
         numa_tuning(&guest, host, &mut xml);
     }
     cpu(&guest, &mut xml);
-    Ok(Written {
-        output: xml.finish(),
-        losses: findings.0,
-    })
+    Ok(Written { output: xml.finish(), losses: findings.0 })
 }
 
 fn huge_pages(guest: &Guest, bytes: u64, xml: &mut XmlText) {
-    let with_memory = (0u32..)
-        .zip(&guest.nodes)
-        .filter(|(_, node)| node.memory_mib > 0);
+    let with_memory = (0u32..).zip(&guest.nodes).filter(|(_, node)| node.memory_mib > 0);
     let nodes: NodeSet = with_memory.map(|(index, _)| NodeId(index)).collect();
     xml.open("memoryBacking", &[]);
     xml.open("hugepages", &[]);
     let size = bytes / 1024;
-    xml.empty(
-        "page",
-        &[("size", &size), ("unit", &"KiB"), ("nodeset", &nodes)],
-    );
+    xml.empty("page", &[("size", &size), ("unit", &"KiB"), ("nodeset", &nodes)]);
     xml.close();
     xml.close();
 }
@@ -59,16 +51,8 @@ fn vcpus(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
         xml.text("vcpu", &[("placement", &"static")], &count);
         return;
     }
-    let all: CpuSet = host
-        .nodes
-        .iter()
-        .flat_map(|node| node.cpus.iter())
-        .collect();
-    xml.text(
-        "vcpu",
-        &[("placement", &"static"), ("cpuset", &all)],
-        &count,
-    );
+    let all: CpuSet = host.nodes.iter().flat_map(|node| node.cpus.iter()).collect();
+    xml.text("vcpu", &[("placement", &"static"), ("cpuset", &all)], &count);
     xml.open("cputune", &[]);
     for (number, cpu) in guest.cpus.iter().enumerate() {
         if let Some(node) = host.nodes.get(cpu.node) {
@@ -83,11 +67,8 @@ fn numa_tuning(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
     xml.open("numatune", &[]);
     xml.empty("memory", &[("mode", &"strict"), ("nodeset", &all)]);
     for (cell, (_, host)) in guest.nodes.iter().zip(&host.nodes).enumerate() {
-        let attributes: [(&str, &dyn Display); 3] = [
-            ("cellid", &cell),
-            ("mode", &"strict"),
-            ("nodeset", &host.node),
-        ];
+        let attributes: [(&str, &dyn Display); 3] =
+            [("cellid", &cell), ("mode", &"strict"), ("nodeset", &host.node)];
         xml.empty("memnode", &attributes);
     }
     xml.close();
@@ -132,29 +113,17 @@ fn cpu(guest: &Guest, xml: &mut XmlText) {
 fn interconnects(guest: &Guest, xml: &mut XmlText) {
     xml.open("interconnects", &[]);
     for ((initiator, target), access) in &guest.access {
-        let latencies = [
-            ("read", access.read_latency_ps),
-            ("write", access.write_latency_ps),
-        ];
+        let latencies = [("read", access.read_latency_ps), ("write", access.write_latency_ps)];
         for (kind, ps) in latencies {
-            let Some(ns) = ps
-                .map(|ps| ps.saturating_add(500) / 1000)
-                .filter(|&ns| ns > 0)
-            else {
+            let Some(ns) = ps.map(|ps| ps.saturating_add(500) / 1000).filter(|&ns| ns > 0) else {
                 continue;
             };
-            let pair: [(&str, &dyn Display); 4] = [
-                ("initiator", initiator),
-                ("target", target),
-                ("type", &kind),
-                ("value", &ns),
-            ];
+            let pair: [(&str, &dyn Display); 4] =
+                [("initiator", initiator), ("target", target), ("type", &kind), ("value", &ns)];
             xml.empty("latency", &pair);
         }
-        let bandwidths = [
-            ("read", access.read_bandwidth_mb_per_s),
-            ("write", access.write_bandwidth_mb_per_s),
-        ];
+        let bandwidths =
+            [("read", access.read_bandwidth_mb_per_s), ("write", access.write_bandwidth_mb_per_s)];
         for (kind, mb) in bandwidths {
             let Some(kib) = mb.filter(|&mb| mb > 0).map(|mb| mb.saturating_mul(1024)) else {
                 continue;

@@ -36,10 +36,7 @@ pub(crate) fn read_with_l3_groups(
     if !cores.is_empty() {
         number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
     }
-    Ok(Reading {
-        value: machine,
-        findings: findings.0,
-    })
+    Ok(Reading { value: machine, findings: findings.0 })
 }
 
 fn number_groups(
@@ -75,14 +72,8 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {
         findings.warning("nodes-missing", "lscpu".to_owned(), message);
     }
     let machine = assembly.finish();
-    if let Some(announced) = lines
-        .node_count
-        .filter(|&count| count != machine.nodes.len())
-    {
-        let message = format!(
-            "{announced} nodes are announced, {} listed",
-            machine.nodes.len()
-        );
+    if let Some(announced) = lines.node_count.filter(|&count| count != machine.nodes.len()) {
+        let message = format!("{announced} nodes are announced, {} listed", machine.nodes.len());
         findings.warning("nodes-announced", "NUMA node(s)".to_owned(), message);
     }
     machine
@@ -92,11 +83,8 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {
 fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -> Vec<Vec<CpuId>> {
     let threads = lines.threads_per_core.unwrap_or(1).max(1);
     let online = machine.online_cpus();
-    let mut sets: Vec<CpuSet> = machine
-        .nodes
-        .iter()
-        .map(|node| node.cpus.intersection(&online))
-        .collect();
+    let mut sets: Vec<CpuSet> =
+        machine.nodes.iter().map(|node| node.cpus.intersection(&online)).collect();
     if sets.is_empty() {
         sets.push(online);
     }
@@ -104,10 +92,7 @@ fn number_cores(lines: &Lines, machine: &mut Machine, findings: &mut Findings) -
     for set in sets {
         let cpus: Vec<CpuId> = set.iter().collect();
         if !cpus.len().is_multiple_of(threads) {
-            let message = format!(
-                "{} cpus are no whole cores of {threads} threads",
-                cpus.len()
-            );
+            let message = format!("{} cpus are no whole cores of {threads} threads", cpus.len());
             findings.warning("cores-unknown", format!("cpus {set}"), message);
             continue;
         }
@@ -139,10 +124,8 @@ fn number_packages(
     let nodes = machine.nodes.len().max(1);
     let whole = nodes.is_multiple_of(packages) || packages.is_multiple_of(nodes);
     if !whole || !cores.len().is_multiple_of(packages) {
-        let message = format!(
-            "{packages} packages do not divide {nodes} nodes and {} cores",
-            cores.len()
-        );
+        let message =
+            format!("{packages} packages do not divide {nodes} nodes and {} cores", cores.len());
         findings.warning("packages-unknown", "Socket(s)".to_owned(), message);
         return;
     }
@@ -160,17 +143,11 @@ fn number_l3_groups(
     machine: &mut Machine,
     findings: &mut Findings,
 ) {
-    let reported = lines
-        .caches
-        .iter()
-        .find(|cache| cache.level == 3)
-        .and_then(|cache| cache.instances);
+    let reported =
+        lines.caches.iter().find(|cache| cache.level == 3).and_then(|cache| cache.instances);
     let told =
         per_node.map(|per_node| usize::try_from(per_node).unwrap_or(0) * machine.nodes.len());
-    if let Some((told, reported)) = told
-        .zip(reported)
-        .filter(|(told, reported)| told != reported)
-    {
+    if let Some((told, reported)) = told.zip(reported).filter(|(told, reported)| told != reported) {
         let message =
             format!("{told} L3 groups are told, lscpu reports {reported}; told ones used");
         findings.warning("l3-groups-differ", "L3".to_owned(), message);
@@ -208,11 +185,7 @@ fn add_caches(
         findings.warning("caches-unknown", line.name.clone(), message);
         return;
     }
-    let divisor = if line.instances.is_some() {
-        instances
-    } else {
-        1
-    };
+    let divisor = if line.instances.is_some() { instances } else { 1 };
     let size_bytes = line.size_bytes / u64::try_from(divisor).unwrap_or(1);
     for part in cores.chunks(cores.len() / instances) {
         machine.caches.push(Cache {
@@ -229,9 +202,7 @@ fn add_caches(
 /// Cores dealt evenly to `parts` numbered parts, in order.
 fn numbered(cores: &[Vec<CpuId>], parts: usize) -> impl Iterator<Item = (u32, &Vec<CpuId>)> {
     let chunks = cores.chunks((cores.len() / parts).max(1));
-    (0u32..)
-        .zip(chunks)
-        .flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
+    (0u32..).zip(chunks).flat_map(|(number, chunk)| chunk.iter().map(move |core| (number, core)))
 }
 
 /// Changes the cpu with this id.

@@ -49,11 +49,7 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
             cpu.apic_id = Some(apic_id);
         })?;
     }
-    let mut nodes: Vec<Node> = document
-        .node
-        .into_iter()
-        .map(NodeTable::into_node)
-        .collect();
+    let mut nodes: Vec<Node> = document.node.into_iter().map(NodeTable::into_node).collect();
     nodes.sort_by_key(|node| node.id);
     if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(refuse(format!("node {} is there twice", pair[0].id)));
@@ -67,46 +63,22 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
             .into_iter()
             .flat_map(document::CacheTable::into_caches)
             .collect::<Vec<Cache>>(),
-        ranges: document
-            .range
-            .into_iter()
-            .map(document::RangeTable::into_range)
-            .collect(),
-        access: document
-            .access
-            .into_iter()
-            .map(document::AccessTable::into_access)
-            .collect(),
-        tiers: document
-            .tier
-            .into_iter()
-            .map(document::TierTable::into_tier)
-            .collect(),
+        ranges: document.range.into_iter().map(document::RangeTable::into_range).collect(),
+        access: document.access.into_iter().map(document::AccessTable::into_access).collect(),
+        tiers: document.tier.into_iter().map(document::TierTable::into_tier).collect(),
         allowed: document.allowed.map(document::AllowedTable::into_allowed),
     })
 }
 
 fn refuse(message: String) -> ReadError {
-    ReadError::Markup {
-        format: FORMAT,
-        message: message.trim_end().to_owned(),
-    }
+    ReadError::Markup { format: FORMAT, message: message.trim_end().to_owned() }
 }
 
 /// The cpus with their nodes: all that nodes list are online if `[cpus]` is not there.
 fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     let mut cpus = BTreeMap::new();
     let mut add = |set: &CpuSet, online: bool| {
-        cpus.extend(set.iter().map(|id| {
-            (
-                id,
-                Cpu {
-                    id,
-                    online,
-                    ..Cpu::default()
-                },
-            )
-        }));
+        cpus.extend(set.iter().map(|id| (id, Cpu { id, online, ..Cpu::default() })));
     };
     match &document.cpus {
         None => document.node.iter().for_each(|node| add(&node.cpus, true)),
@@ -129,10 +101,7 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
                 return Err(refuse(message));
             };
             if let Some(other) = cpu.node.replace(node.id) {
-                return Err(refuse(format!(
-                    "cpu {id} is on node {other} and on node {}",
-                    node.id
-                )));
+                return Err(refuse(format!("cpu {id} is on node {other} and on node {}", node.id)));
             }
         }
     }

@@ -46,15 +46,8 @@ pub fn write(machine: &Machine) -> String {
             let _ = writeln!(text, "node {id} free: {} MB", free / MIB);
         }
     }
-    let known = |from, to| {
-        machine
-            .distance(from, to)
-            .map(|distance| distance.to_string())
-    };
-    if ids
-        .iter()
-        .any(|from| ids.iter().any(|to| known(from, to).is_none()))
-    {
+    let known = |from, to| machine.distance(from, to).map(|distance| distance.to_string());
+    if ids.iter().any(|from| ids.iter().any(|to| known(from, to).is_none())) {
         text.push_str("No distance information available.\n");
         return text;
     }
@@ -90,9 +83,7 @@ impl Reader {
             [] | ["node", "distances:"] | ["No", "distance", ..] => {}
             ["available:", _, "nodes" | "node", list] => {
                 let list = list.trim_matches(['(', ')']);
-                let set = list
-                    .parse()
-                    .map_err(|_| malformed(number, line, "a list of nodes"))?;
+                let set = list.parse().map_err(|_| malformed(number, line, "a list of nodes"))?;
                 self.available = Some(set);
             }
             ["node", id, "cpus:", cpus @ ..] => self.cpus(number, line, id, cpus)?,
@@ -135,8 +126,7 @@ impl Reader {
         self.assembly.node(node);
         for cpu in cpus {
             let cpu = CpuId(small_number(number, line, cpu, "cpu numbers")?);
-            self.assembly
-                .place(cpu, node, &place(number), &mut self.findings);
+            self.assembly.place(cpu, node, &place(number), &mut self.findings);
         }
         Ok(())
     }
@@ -157,8 +147,7 @@ impl Reader {
                 values.len(),
                 self.columns.len()
             );
-            self.findings
-                .warning("distance-row-length", place(number), message);
+            self.findings.warning("distance-row-length", place(number), message);
         }
         self.rows.insert(id, values);
         Ok(())
@@ -168,15 +157,11 @@ impl Reader {
         let ids: NodeSet = self.assembly.node_ids().into_iter().collect();
         if ids.is_empty() {
             let what = "node in the text";
-            return Err(ReadError::Absent {
-                format: FORMAT,
-                what,
-            });
+            return Err(ReadError::Absent { format: FORMAT, what });
         }
         if let Some(available) = self.available.take_if(|available| *available != ids) {
             let message = format!("nodes {available} are announced, but {ids} are described");
-            self.findings
-                .warning("nodes-announced", "line available".to_owned(), message);
+            self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
         let mut machine = self.assembly.finish();
         if !self.rows.is_empty() {
@@ -191,10 +176,7 @@ impl Reader {
             }
         }
         let findings = self.findings.0;
-        Ok(Reading {
-            value: machine,
-            findings,
-        })
+        Ok(Reading { value: machine, findings })
     }
 }
 
@@ -203,8 +185,7 @@ fn place(line: usize) -> String {
 }
 
 fn is_row(word: &str) -> bool {
-    word.strip_suffix(':')
-        .is_some_and(|id| id.parse::<u32>().is_ok())
+    word.strip_suffix(':').is_some_and(|id| id.parse::<u32>().is_ok())
 }
 
 fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
@@ -217,10 +198,7 @@ fn malformed(line: usize, found: &str, expected: &str) -> ReadError {
 }
 
 fn small_number(line: usize, found: &str, word: &str, expected: &str) -> Result<u32, ReadError> {
-    let number = word
-        .parse()
-        .ok()
-        .filter(|&number| number <= numalab_topology::MAX_ID);
+    let number = word.parse().ok().filter(|&number| number <= numalab_topology::MAX_ID);
     number.ok_or_else(|| malformed(line, found, expected))
 }
 
@@ -229,9 +207,6 @@ fn node_id(line: usize, found: &str, word: &str) -> Result<NodeId, ReadError> {
 }
 
 fn mebibytes(line: usize, found: &str, word: &str) -> Result<u64, ReadError> {
-    let bytes = word
-        .parse::<u64>()
-        .ok()
-        .and_then(|size| size.checked_mul(MIB));
+    let bytes = word.parse::<u64>().ok().and_then(|size| size.checked_mul(MIB));
     bytes.ok_or_else(|| malformed(line, found, "a size in MB"))
 }

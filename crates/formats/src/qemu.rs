@@ -27,10 +27,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<Stri
     if !guest.access.is_empty() {
         heterogeneous_memory(machine, &guest, &mut arguments, &mut findings);
     }
-    Ok(Written {
-        output: arguments,
-        losses: findings.0,
-    })
+    Ok(Written { output: arguments, losses: findings.0 })
 }
 
 fn add(arguments: &mut Vec<String>, option: &str, value: String) {
@@ -91,17 +88,8 @@ fn cpus(guest: &Guest, arguments: &mut Vec<String>) {
 
 fn distances(guest: &Guest, arguments: &mut Vec<String>) {
     for (from, node) in guest.nodes.iter().enumerate() {
-        for (to, distance) in node
-            .distances
-            .iter()
-            .enumerate()
-            .filter(|&(to, _)| to != from)
-        {
-            add(
-                arguments,
-                "-numa",
-                format!("dist,src={from},dst={to},val={distance}"),
-            );
+        for (to, distance) in node.distances.iter().enumerate().filter(|&(to, _)| to != from) {
+            add(arguments, "-numa", format!("dist,src={from},dst={to},val={distance}"));
         }
     }
 }
@@ -116,11 +104,7 @@ fn heterogeneous_memory(
     for (&(initiator, target), access) in &guest.access {
         for (kind, value) in attributes(access, findings) {
             let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
-            add(
-                arguments,
-                "-numa",
-                format!("{pair},data-type={kind}{value}"),
-            );
+            add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));
         }
     }
     let online = machine.nodes.iter().filter(|node| node.online);
@@ -143,18 +127,10 @@ fn attributes(access: &AccessAttributes, findings: &mut Findings) -> Vec<(String
         let rounded = ps.saturating_add(500) / 1000;
         (rounded > 0).then(|| format!(",latency={rounded}"))
     };
-    let megabytes = |mb: Option<u64>| {
-        mb.filter(|&mb| mb > 0)
-            .map(|mb| format!(",bandwidth={mb}M"))
-    };
-    let latency = (
-        nanoseconds(access.read_latency_ps),
-        nanoseconds(access.write_latency_ps),
-    );
-    let bandwidth = (
-        megabytes(access.read_bandwidth_mb_per_s),
-        megabytes(access.write_bandwidth_mb_per_s),
-    );
+    let megabytes = |mb: Option<u64>| mb.filter(|&mb| mb > 0).map(|mb| format!(",bandwidth={mb}M"));
+    let latency = (nanoseconds(access.read_latency_ps), nanoseconds(access.write_latency_ps));
+    let bandwidth =
+        (megabytes(access.read_bandwidth_mb_per_s), megabytes(access.write_bandwidth_mb_per_s));
     let mut attributes = Vec::new();
     for ((read, write), name) in [(latency, "latency"), (bandwidth, "bandwidth")] {
         if read == write {

@@ -35,11 +35,6 @@ impl Findings {
 
     fn add(&mut self, severity: Severity, code: &str, place: String, message: String) {
         let code = code.to_owned();
-        self.0.push(Finding {
-            severity,
-            code,
-            place,
-            message,
-        });
+        self.0.push(Finding { severity, code, place, message });
     }
 }

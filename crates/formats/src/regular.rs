@@ -19,12 +19,7 @@ pub(crate) struct Ordered {
 
 impl Ordered {
     pub(crate) fn of(machine: &Machine) -> Self {
-        let mut cpus: Vec<Cpu> = machine
-            .cpus
-            .iter()
-            .filter(|cpu| cpu.online)
-            .cloned()
-            .collect();
+        let mut cpus: Vec<Cpu> = machine.cpus.iter().filter(|cpu| cpu.online).cloned().collect();
         cpus.sort_by_key(|cpu| (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id));
         Self { cpus }
     }
@@ -47,9 +42,8 @@ impl Ordered {
     /// with its like, and as a core of its own.
     fn shape(&self, l3_group: impl Fn(&Cpu) -> Option<u32>) -> Option<Shape> {
         let packages = parts(&self.cpus, |a, b| a.package == b.package);
-        let l3_groups = parts(&self.cpus, |a, b| {
-            a.package == b.package && l3_group(a) == l3_group(b)
-        });
+        let l3_groups =
+            parts(&self.cpus, |a, b| a.package == b.package && l3_group(a) == l3_group(b));
         let cores = parts(&self.cpus, |a, b| {
             a.core.is_some() && a.core == b.core && a.package == b.package
         });

@@ -26,12 +26,7 @@ pub enum SizeError {
 }
 
 /// The units, largest first.
-const UNITS: [(char, u64); 4] = [
-    ('T', 1 << 40),
-    ('G', 1 << 30),
-    ('M', 1 << 20),
-    ('K', 1 << 10),
-];
+const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
 /// Reads one size in bytes: a whole number, then `K`, `M`, `G` or `T` for powers
 /// of 1024, alone or as `KiB` and so on, in either case; no unit means bytes.
@@ -95,12 +90,8 @@ pub fn format_rounded(bytes: u64) -> String {
 
 fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
     let trimmed = text.trim();
-    let malformed = || SizeError::Form {
-        text: text.to_owned(),
-    };
-    let too_large = || SizeError::TooLarge {
-        text: text.to_owned(),
-    };
+    let malformed = || SizeError::Form { text: text.to_owned() };
+    let too_large = || SizeError::TooLarge { text: text.to_owned() };
     let end = trimmed.find(|letter: char| !letter.is_ascii_digit());
     let (digits, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
     let unit = unit.trim_start();
@@ -109,9 +100,8 @@ fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
         "B" => 1,
         unit => {
             let letter = unit.strip_suffix("IB").unwrap_or(unit);
-            let known = UNITS
-                .iter()
-                .find(|(name, _)| letter.len() == 1 && letter.starts_with(*name));
+            let known =
+                UNITS.iter().find(|(name, _)| letter.len() == 1 && letter.starts_with(*name));
             known.ok_or_else(malformed)?.1
         }
     };

@@ -18,17 +18,12 @@ pub fn node_line(machine: &Machine, name: &str) -> Result<String, WriteError> {
     let cpus = ordered.ids().len();
     if cpus == 0 {
         let what = "at least one cpu".to_owned();
-        return Err(WriteError::Unknown {
-            format: FORMAT,
-            what,
-        });
+        return Err(WriteError::Unknown { format: FORMAT, what });
     }
-    let shape = ordered
-        .shape_without_l3_groups()
-        .ok_or_else(|| WriteError::Inexpressible {
-            format: FORMAT,
-            what: "packages or cores of unequal size".to_owned(),
-        })?;
+    let shape = ordered.shape_without_l3_groups().ok_or_else(|| WriteError::Inexpressible {
+        format: FORMAT,
+        what: "packages or cores of unequal size".to_owned(),
+    })?;
     let mut line = format!(
         "NodeName={name} CPUs={cpus} Boards=1 SocketsPerBoard={} CoresPerSocket={} ThreadsPerCore={}",
         shape.packages,

@@ -52,12 +52,8 @@ impl Layout {
         let all = rows.flat_map(|rows| {
             let columns = packages.len().div_ceil(rows).max(1);
             let ragged = !packages.len().is_multiple_of(columns);
-            [true, false].map(|beside| {
-                (
-                    ragged,
-                    Self::new(packages, columns, heat, beside, title_width),
-                )
-            })
+            [true, false]
+                .map(|beside| (ragged, Self::new(packages, columns, heat, beside, title_width)))
         });
         // A row that is not full costs as much as sides a half too long.
         let flaw =
@@ -179,10 +175,7 @@ fn packages(machine: &Machine) -> Vec<PackageBox> {
     for node in &machine.nodes {
         let package = package_of(machine, node);
         let drawn = NodeBox::of(machine, node, style);
-        groups
-            .entry((package.is_none(), package))
-            .or_default()
-            .push(drawn);
+        groups.entry((package.is_none(), package)).or_default().push(drawn);
     }
     let sizes = || groups.values().flatten().map(NodeBox::size);
     let node = Size {
@@ -203,14 +196,9 @@ fn packages(machine: &Machine) -> Vec<PackageBox> {
 
 /// The package that all cpus of a node are in.
 fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
-    let mut packages = node
-        .cpus
-        .iter()
-        .map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
+    let mut packages = node.cpus.iter().map(|cpu| machine.cpu(cpu).and_then(|cpu| cpu.package));
     let first = packages.next()??;
-    packages
-        .all(|package| package == Some(first))
-        .then_some(first)
+    packages.all(|package| package == Some(first)).then_some(first)
 }
 
 /// Places boxes in rows of so many.
@@ -218,11 +206,7 @@ fn in_rows(boxes: &[PackageBox], columns: usize) -> (Vec<(u32, u32)>, Size) {
     let mut places = Vec::new();
     let mut area = Size::default();
     for row in boxes.chunks(columns) {
-        let y = if area.height == 0 {
-            0
-        } else {
-            area.height + GAP
-        };
+        let y = if area.height == 0 { 0 } else { area.height + GAP };
         let mut x = 0;
         for one in row {
             places.push((x, y));

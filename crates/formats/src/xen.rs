@@ -24,20 +24,13 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
     let guest = Guest::of(FORMAT, machine, &mut findings)?;
     if let Some(index) = guest.nodes.iter().position(|node| node.memory_mib == 0) {
         let what = format!("guest node {index}, which has no memory");
-        return Err(WriteError::Inexpressible {
-            format: FORMAT,
-            what,
-        });
+        return Err(WriteError::Inexpressible { format: FORMAT, what });
     }
     if host.huge_page_bytes.is_some() {
         let message = "xl has no choice of page size; it takes large pages where it can".to_owned();
         findings.note("huge-pages-ignored", "memory".to_owned(), message);
     }
-    let mut text = format!(
-        "vcpus = {}\nmemory = {}\n",
-        guest.cpus.len(),
-        guest.memory_mib()
-    );
+    let mut text = format!("vcpus = {}\nmemory = {}\n", guest.cpus.len(), guest.memory_mib());
     if !host.nodes.is_empty() {
         let pinned = guest.cpus.iter().filter_map(|cpu| host.nodes.get(cpu.node));
         let pinned: Vec<String> = pinned.map(|host| format!("\"{}\"", host.cpus)).collect();
@@ -48,10 +41,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
         let _ = writeln!(text, "  [{}],", virtual_node(node, index, host));
     }
     text.push_str("]\n");
-    Ok(Written {
-        output: text,
-        losses: findings.0,
-    })
+    Ok(Written { output: text, losses: findings.0 })
 }
 
 fn virtual_node(node: &GuestNode, index: usize, host: &HostPlacement) -> String {

@@ -74,11 +74,8 @@ fn numactl_texts_come_back_to_the_letter() {
         let body = text.split("\n\n").next().unwrap().trim_end();
         let written = numactl::write(&numactl::read(&text).unwrap().value);
         let written = written.trim_end_matches("No distance information available.\n");
-        let lines = |text: &str| {
-            text.lines()
-                .map(|line| line.trim_end().to_owned())
-                .collect::<Vec<_>>()
-        };
+        let lines =
+            |text: &str| text.lines().map(|line| line.trim_end().to_owned()).collect::<Vec<_>>();
         assert_eq!(lines(written), lines(body), "{name}");
     }
 }
@@ -106,10 +103,7 @@ fn known_machines_are_what_they_are_known_to_be() {
     };
     let machines = machines(&root);
     let uv = machine(&machines, "192em64t-24n8c2t.xml");
-    assert_eq!(
-        (uv.nodes.len(), uv.packages().len(), uv.cpus.len()),
-        (24, 24, 384)
-    );
+    assert_eq!((uv.nodes.len(), uv.packages().len(), uv.cpus.len()), (24, 24, 384));
     assert_eq!(uv.distances.values(), [10, 50, 65, 79]);
     let epyc = machine(&machines, "AMD-19h-Zen3-2xEpyc-7763.xml");
     assert_eq!((epyc.packages().len(), epyc.l3_groups().len()), (2, 16));
@@ -119,10 +113,7 @@ fn known_machines_are_what_they_are_known_to_be() {
     let power = machine(&machines, "numactl-H-power9-gpu-holes.txt");
     assert_eq!(power.distance(NodeId(8), NodeId(255)), Some(80));
     let lumi = machine(&machines, "lumi_partc");
-    assert_eq!(
-        (lumi.nodes.len(), lumi.l3_groups().len(), lumi.cores().len()),
-        (8, 16, 128)
-    );
+    assert_eq!((lumi.nodes.len(), lumi.l3_groups().len(), lumi.cores().len()), (8, 16, 128));
     let sample = machine(&machines, "lstopo-synthetic-2s-16ccd-128c.xml");
     assert_eq!((sample.nodes.len(), sample.l3_groups().len()), (2, 16));
     let hidden = machine(&machines, "32amd64-4s2n4c-cgroup2.xml");
@@ -159,10 +150,8 @@ fn fallback_orders_of_real_machines_go_outwards() {
             assert_eq!(sorted, memory, "{name}");
             // The penalty of one for smaller ids can only swap neighbours.
             let distance = |to: &NodeId| machine.distance(entry.node, *to).unwrap_or(20);
-            let outwards = entry
-                .order
-                .windows(2)
-                .all(|pair| distance(&pair[0]) <= distance(&pair[1]) + 1);
+            let outwards =
+                entry.order.windows(2).all(|pair| distance(&pair[0]) <= distance(&pair[1]) + 1);
             assert!(outwards, "{name}: {entry:?}");
         }
     }

@@ -21,10 +21,8 @@ fn told(written: Result<Written, WriteError>) -> String {
     match written {
         Err(error) => format!("refused: {error}\n"),
         Ok(Written { output, losses }) => {
-            let losses: String = losses
-                .iter()
-                .map(|loss: &Finding| format!("lost: {loss}\n"))
-                .collect();
+            let losses: String =
+                losses.iter().map(|loss: &Finding| format!("lost: {loss}\n")).collect();
             format!("{output}\n{losses}")
         }
     }
@@ -32,16 +30,9 @@ fn told(written: Result<Written, WriteError>) -> String {
 
 /// Two host nodes of four cpus.
 fn host() -> HostPlacement {
-    let node = |node: u32, cpus: &str| HostNode {
-        node: NodeId(node),
-        cpus: cpus.parse().unwrap(),
-    };
+    let node = |node: u32, cpus: &str| HostNode { node: NodeId(node), cpus: cpus.parse().unwrap() };
     HostPlacement {
-        nodes: [node(0, "0-3"), node(1, "4-7")]
-            .into_iter()
-            .cycle()
-            .take(4)
-            .collect(),
+        nodes: [node(0, "0-3"), node(1, "4-7")].into_iter().cycle().take(4).collect(),
         huge_page_bytes: Some(2 << 20),
     }
 }
@@ -73,42 +64,25 @@ fn synthetic() {
 }
 
 fn lines(written: Written<Vec<String>>) -> Written {
-    let pairs: Vec<String> = written
-        .output
-        .chunks(2)
-        .map(|pair| pair.join(" "))
-        .collect();
-    Written {
-        output: pairs.join("\n"),
-        losses: written.losses,
-    }
+    let pairs: Vec<String> = written.output.chunks(2).map(|pair| pair.join(" ")).collect();
+    Written { output: pairs.join("\n"), losses: written.losses }
 }
 
 #[test]
 fn qemu_arguments() {
-    all("qemu", |machine| {
-        told(qemu::write(machine, &HostPlacement::default()).map(lines))
-    });
-    all("qemu_on_host", |machine| {
-        told(qemu::write(machine, &host()).map(lines))
-    });
+    all("qemu", |machine| told(qemu::write(machine, &HostPlacement::default()).map(lines)));
+    all("qemu_on_host", |machine| told(qemu::write(machine, &host()).map(lines)));
 }
 
 #[test]
 fn libvirt_domains() {
-    all("libvirt", |machine| {
-        told(libvirt::write(machine, &HostPlacement::default()))
-    });
-    all("libvirt_on_host", |machine| {
-        told(libvirt::write(machine, &host()))
-    });
+    all("libvirt", |machine| told(libvirt::write(machine, &HostPlacement::default())));
+    all("libvirt_on_host", |machine| told(libvirt::write(machine, &host())));
 }
 
 #[test]
 fn xl_configurations() {
-    all("xen", |machine| {
-        told(xen::write(machine, &HostPlacement::default()))
-    });
+    all("xen", |machine| told(xen::write(machine, &HostPlacement::default())));
     all("xen_on_host", |machine| told(xen::write(machine, &host())));
 }
 
@@ -123,9 +97,7 @@ fn slurm_lines() {
 
 #[test]
 fn rankfiles() {
-    all("rankfile", |machine| {
-        rankfile::write(machine, "n1", &machine.first_threads()).unwrap()
-    });
+    all("rankfile", |machine| rankfile::write(machine, "n1", &machine.first_threads()).unwrap());
 }
 
 #[test]

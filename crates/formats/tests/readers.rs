@@ -11,10 +11,7 @@ fn lists(groups: Vec<numalab_topology::CpuGroup>) -> Vec<String> {
 }
 
 fn codes(findings: &[numalab_topology::Finding]) -> Vec<&str> {
-    findings
-        .iter()
-        .map(|finding| finding.code.as_str())
-        .collect()
+    findings.iter().map(|finding| finding.code.as_str()).collect()
 }
 
 #[test]
@@ -22,33 +19,17 @@ fn an_architecture_file_gives_names_nodes_and_l3_groups() {
     let reading = architecture::read(LUMI_C).unwrap();
     assert_eq!(reading.findings, []);
     let architecture = reading.value;
-    assert_eq!(
-        (
-            architecture.system.as_str(),
-            architecture.partition.as_str()
-        ),
-        ("LUMI", "PART-C")
-    );
+    assert_eq!((architecture.system.as_str(), architecture.partition.as_str()), ("LUMI", "PART-C"));
     assert_eq!(architecture.ccds_per_numa, 2);
     assert!(architecture.skip_cores.is_empty());
     let machine = architecture.machine;
     assert_eq!(machine.nodes.len(), 8);
     assert_eq!(machine.nodes[3].cpus.to_string(), "48-63,176-191");
-    assert_eq!(
-        lists(machine.l3_groups())[..2],
-        ["0-7,128-135", "8-15,136-143"]
-    );
-    assert_eq!(
-        lists(machine.packages()),
-        ["0-63,128-191", "64-127,192-255"]
-    );
+    assert_eq!(lists(machine.l3_groups())[..2], ["0-7,128-135", "8-15,136-143"]);
+    assert_eq!(lists(machine.packages()), ["0-63,128-191", "64-127,192-255"]);
     assert_eq!(lists(machine.cores())[17], "17,145");
     assert_eq!(machine.cpu(CpuId(145)).unwrap().thread, 1);
-    assert_eq!(
-        machine.validate().len(),
-        1,
-        "only the distances are not known"
-    );
+    assert_eq!(machine.validate().len(), 1, "only the distances are not known");
 }
 
 #[test]
@@ -81,36 +62,20 @@ fn reserved_cores_and_the_newer_indented_layout_are_read() {
 #[test]
 fn an_architecture_file_without_its_parts_is_refused() {
     let without = |line: &str| {
-        let kept: Vec<&str> = LUMI_G
-            .lines()
-            .filter(|text| !text.trim_start().starts_with(line))
-            .collect();
-        architecture::read(&kept.join("\n"))
-            .unwrap_err()
-            .to_string()
+        let kept: Vec<&str> =
+            LUMI_G.lines().filter(|text| !text.trim_start().starts_with(line)).collect();
+        architecture::read(&kept.join("\n")).unwrap_err().to_string()
     };
-    assert_eq!(
-        without("SYSTEM_NAME"),
-        "architecture file: there is no SYSTEM_NAME= line"
-    );
-    assert_eq!(
-        without("CCDS_PER_NUMA"),
-        "architecture file: there is no CCDS_PER_NUMA= line"
-    );
-    assert_eq!(
-        without("NUMA node"),
-        "architecture file: there is no `NUMA node0 CPU(s):` line"
-    );
+    assert_eq!(without("SYSTEM_NAME"), "architecture file: there is no SYSTEM_NAME= line");
+    assert_eq!(without("CCDS_PER_NUMA"), "architecture file: there is no CCDS_PER_NUMA= line");
+    assert_eq!(without("NUMA node"), "architecture file: there is no `NUMA node0 CPU(s):` line");
     let bad = LUMI_G.replace("0,8,16,24", "0,x");
     assert_eq!(
         architecture::read(&bad).unwrap_err().to_string(),
         "architecture file, line 5: found `0,x,32,40,48,56`, expected a list of cpus such as 0,8,16"
     );
     let many = LUMI_G.replace("CCDS_PER_NUMA=2", "CCDS_PER_NUMA=many");
-    assert!(matches!(
-        architecture::read(&many),
-        Err(ReadError::Syntax { line: 4, .. })
-    ));
+    assert!(matches!(architecture::read(&many), Err(ReadError::Syntax { line: 4, .. })));
 }
 
 #[test]
@@ -129,20 +94,14 @@ fn lscpu_without_nodes_still_has_cpus() {
     assert_eq!(reading.value.online_cpus().to_string(), "0,1");
     assert_eq!(reading.value.cpus.len(), 3);
     assert_eq!(reading.value.caches.len(), 2);
-    assert!(matches!(
-        lscpu::read("nothing"),
-        Err(ReadError::Absent { .. })
-    ));
+    assert!(matches!(lscpu::read("nothing"), Err(ReadError::Absent { .. })));
 }
 
 #[test]
 fn lscpu_counts_that_do_not_divide_are_findings() {
     let text = "NUMA node0 CPU(s): 0-2\nThread(s) per core: 2\nNUMA node(s): 3\nL3 cache: 9 MiB (2 instances)\nSocket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
-    assert_eq!(
-        codes(&reading.findings),
-        ["nodes-announced", "cores-unknown"]
-    );
+    assert_eq!(codes(&reading.findings), ["nodes-announced", "cores-unknown"]);
     let text = "NUMA node0 CPU(s): 0-2\nL3 cache: 8 MiB (2 instances)\nSocket(s): 2\n";
     let reading = lscpu::read(text).unwrap();
     assert_eq!(
@@ -169,12 +128,7 @@ fn numactl_oddities_are_findings() {
     let reading = numactl::read(text).unwrap();
     assert_eq!(
         codes(&reading.findings),
-        [
-            "cpu-twice",
-            "line-unread",
-            "distance-row-length",
-            "nodes-announced"
-        ]
+        ["cpu-twice", "line-unread", "distance-row-length", "nodes-announced"]
     );
     assert_eq!(reading.value.cpu(CpuId(1)).unwrap().node, Some(NodeId(0)));
     assert_eq!(reading.value.distances.get(1, 1), None);
@@ -187,10 +141,7 @@ fn damaged_numactl_lines_are_refused_with_their_number() {
         refuse("node 0 cpus: 0 x"),
         "numactl --hardware, line 1: found `node 0 cpus: 0 x`, expected cpu numbers"
     );
-    assert_eq!(
-        refuse("hello"),
-        "numactl --hardware: there is no node in the text"
-    );
+    assert_eq!(refuse("hello"), "numactl --hardware: there is no node in the text");
     assert!(refuse("node 0 size: 99999999999999999999 MB").contains("a size in MB"));
     assert!(refuse("node 0 cpus:\nnode 0\n 0: 300").contains("distances from 0 to 255"));
 }
@@ -237,11 +188,7 @@ fn lstopo_xml_is_read() {
         .collect();
     assert_eq!(
         nodes,
-        [
-            (0, "0,1".to_owned(), 4096),
-            (1, "2,3".to_owned(), 8192),
-            (2, String::new(), 1024)
-        ]
+        [(0, "0,1".to_owned(), 4096), (1, "2,3".to_owned(), 8192), (2, String::new(), 1024)]
     );
     assert_eq!(machine.packages()[0].number, 7);
     assert_eq!(lists(machine.cores()), ["0,1"]);
@@ -269,14 +216,8 @@ fn damaged_xml_is_refused_with_its_line() {
     );
     assert!(refuse(&|text| text.replace("0xc", "0xf...f")).contains("a finite set for cpuset"));
     assert!(refuse(&|text| text.replace("</topology>", "")).starts_with("lstopo XML: "));
-    assert_eq!(
-        refuse(&|_| "<a/>".to_owned()),
-        "lstopo XML: there is no `topology` element"
-    );
-    assert_eq!(
-        refuse(&|_| "<topology/>".to_owned()),
-        "lstopo XML: there is no `PU` object"
-    );
+    assert_eq!(refuse(&|_| "<a/>".to_owned()), "lstopo XML: there is no `topology` element");
+    assert_eq!(refuse(&|_| "<topology/>".to_owned()), "lstopo XML: there is no `PU` object");
 }
 
 #[test]
@@ -287,10 +228,7 @@ fn distances_that_do_not_fit_are_findings() {
     };
     assert_eq!(found("10 21 22 10", "10 21 22"), "distances-ignored");
     assert_eq!(found("10 21 22 10", "10 2100 22 10"), "distance-too-large");
-    assert_eq!(
-        found("indexing=\"os\"", "indexing=\"gp\""),
-        "distances-ignored"
-    );
+    assert_eq!(found("indexing=\"os\"", "indexing=\"gp\""), "distances-ignored");
 }
 
 #[test]
@@ -320,15 +258,9 @@ fn a_short_toml_is_enough() {
 fn bad_toml_is_refused_with_position_or_ids() {
     let refuse = |text: &str| machine_toml::read(text).unwrap_err().to_string();
     let unknown = refuse("[[node]]\nid = 0\nmemroy = \"4G\"\n");
-    assert!(
-        unknown.contains("line 3, column 1") && unknown.contains("`memroy`"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("line 3, column 1") && unknown.contains("`memroy`"), "{unknown}");
     let size = refuse("[[node]]\nid = 0\nmemory = \"4 giga\"\n");
-    assert!(
-        size.contains("line 3") && size.contains("`4 giga` is no size"),
-        "{size}"
-    );
+    assert!(size.contains("line 3") && size.contains("`4 giga` is no size"), "{size}");
     let key = refuse("[packages]\nx = \"0\"\n");
     assert!(key.contains("line 1") && key.contains("key `x`"), "{key}");
     let twice = refuse("[[node]]\nid = 0\ncpus = \"0\"\n[[node]]\nid = 1\ncpus = \"0\"\n");

@@ -31,12 +31,7 @@ fn as_numactl(machine: &Machine) -> Machine {
             .cpus
             .iter()
             .filter(|cpu| cpu.online && cpu.node.is_some())
-            .map(|cpu| Cpu {
-                id: cpu.id,
-                online: true,
-                node: cpu.node,
-                ..Cpu::default()
-            })
+            .map(|cpu| Cpu { id: cpu.id, online: true, node: cpu.node, ..Cpu::default() })
             .collect(),
         distances: machine.distances.clone(),
         ..Machine::default()
@@ -60,10 +55,7 @@ fn as_xml(machine: &Machine) -> Machine {
     for cpu in &mut carried.cpus {
         cpu.apic_id = None;
         if !cpu.online {
-            *cpu = Cpu {
-                id: cpu.id,
-                ..Cpu::default()
-            };
+            *cpu = Cpu { id: cpu.id, ..Cpu::default() };
         }
     }
     carried.ranges.clear();
@@ -76,11 +68,7 @@ fn as_xml(machine: &Machine) -> Machine {
 fn own_machines_survive_toml() {
     for (name, machine) in own_machines::all() {
         let text = machine_toml::write(&machine).unwrap();
-        assert_eq!(
-            machine_toml::read(&text).unwrap(),
-            machine,
-            "{name}\n{text}"
-        );
+        assert_eq!(machine_toml::read(&text).unwrap(), machine, "{name}\n{text}");
     }
 }
 
@@ -129,9 +117,7 @@ fn own_machines_survive_both_xml_versions() {
         for version in [XmlVersion::V1, XmlVersion::V2] {
             let text = write_xml(&machine, version).unwrap();
             let mut read = read_xml(&text).unwrap().value;
-            read.nodes
-                .iter_mut()
-                .for_each(|node| node.memory_side_caches.clear());
+            read.nodes.iter_mut().for_each(|node| node.memory_side_caches.clear());
             assert_eq!(read, as_xml(&machine), "{name} {version:?}\n{text}");
         }
     }
@@ -153,12 +139,7 @@ fn endlessly_nested_caches_are_refused_by_xml() {
     let mut machine = own_machines::small_epyc();
     let one = machine.caches[0].clone();
     machine.caches.extend(std::iter::repeat_n(one, 10_000));
-    assert!(
-        write_xml(&machine, XmlVersion::V2)
-            .unwrap_err()
-            .to_string()
-            .contains("more than 128")
-    );
+    assert!(write_xml(&machine, XmlVersion::V2).unwrap_err().to_string().contains("more than 128"));
 }
 
 #[test]
@@ -166,30 +147,20 @@ fn what_toml_has_no_room_for_is_refused() {
     let mut machine = own_machines::memory_only();
     machine.access[0].read_latency_ps = Some(u64::MAX);
     assert!(
-        machine_toml::write(&machine)
-            .unwrap_err()
-            .to_string()
-            .contains("18446744073709551615")
+        machine_toml::write(&machine).unwrap_err().to_string().contains("18446744073709551615")
     );
     let mut machine = own_machines::two_nodes();
     machine.nodes[0].cpus = CpuSet::new();
     assert!(
-        machine_toml::write(&machine)
-            .unwrap_err()
-            .to_string()
-            .contains("node 0 lists cpus ``")
+        machine_toml::write(&machine).unwrap_err().to_string().contains("node 0 lists cpus ``")
     );
 }
 
 /// Machines of every regular shape with nodes of every kind and anything optional.
 fn any_machine() -> impl Strategy<Value = Machine> {
     let shape = (1u32..4, 1u32..3, 1u32..3, 1u32..4, 1usize..6);
-    let rest = (
-        any::<u64>(),
-        any::<u8>(),
-        proptest::collection::vec(any::<u8>(), 36),
-        any::<u16>(),
-    );
+    let rest =
+        (any::<u64>(), any::<u8>(), proptest::collection::vec(any::<u8>(), 36), any::<u16>());
     (shape, rest).prop_map(
         |((packages, l3, threads, cores, nodes), (seed, flags, distances, online))| {
             let l3_groups = packages * l3;
@@ -201,9 +172,8 @@ fn any_machine() -> impl Strategy<Value = Machine> {
                 memory_bytes: seed >> 20,
             };
             let base = shape.build().unwrap();
-            let mut machine = EmulationSpec::new(EmulatedNodes::Equal(nodes))
-                .emulate(&base)
-                .unwrap();
+            let mut machine =
+                EmulationSpec::new(EmulatedNodes::Equal(nodes)).emulate(&base).unwrap();
             decorate(&mut machine, seed, flags, &distances, online);
             machine
         },
@@ -216,9 +186,7 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
     machine.distances = Distances::unknown(if flag(0) { nodes } else { 0 });
     for (index, &distance) in distances.iter().take(nodes * nodes).enumerate() {
         if distance > 20 {
-            machine
-                .distances
-                .set(index / nodes, index % nodes, distance);
+            machine.distances.set(index / nodes, index % nodes, distance);
         }
     }
     for (cpu, bit) in machine.cpus.iter_mut().zip(0..16) {
@@ -230,11 +198,7 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
         node.free_bytes = flag(3).then_some(node.memory_bytes / 3);
         node.online = !(flag(4) && index == 0);
         if flag(5) {
-            node.huge_pages = vec![HugePagePool {
-                page_bytes: 2 << 20,
-                total: seed >> 1,
-                free: 3,
-            }];
+            node.huge_pages = vec![HugePagePool { page_bytes: 2 << 20, total: seed >> 1, free: 3 }];
             node.memory_side_caches = vec![MemorySideCache {
                 level: 1,
                 size_bytes: seed,
@@ -246,36 +210,21 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
     if flag(6) {
         add_attributes(machine, seed, flag(7), flag(1));
     }
-    machine.allowed = flag(7).then(|| Allowed {
-        cpus: machine.online_cpus(),
-        memory_nodes: machine.memory_nodes(),
-    });
+    machine.allowed = flag(7)
+        .then(|| Allowed { cpus: machine.online_cpus(), memory_nodes: machine.memory_nodes() });
 }
 
 fn add_attributes(machine: &mut Machine, seed: u64, of_cpus: bool, hot_pluggable: bool) {
     machine.access = vec![AccessAttributes {
         initiator: NodeId(0),
         target: NodeId(0),
-        class: if of_cpus {
-            AccessClass::Cpu
-        } else {
-            AccessClass::Any
-        },
+        class: if of_cpus { AccessClass::Cpu } else { AccessClass::Any },
         read_latency_ps: Some(seed >> 1),
         ..AccessAttributes::default()
     }];
-    machine.tiers = vec![MemoryTier {
-        id: 4,
-        nodes: machine.memory_nodes(),
-    }];
-    machine
-        .ranges
-        .iter_mut()
-        .for_each(|range| range.hot_pluggable = hot_pluggable);
-    machine
-        .ranges
-        .iter_mut()
-        .for_each(|range| range.kind = MemoryKind::NonVolatile);
+    machine.tiers = vec![MemoryTier { id: 4, nodes: machine.memory_nodes() }];
+    machine.ranges.iter_mut().for_each(|range| range.hot_pluggable = hot_pluggable);
+    machine.ranges.iter_mut().for_each(|range| range.kind = MemoryKind::NonVolatile);
 }
 
 proptest! {

@@ -26,41 +26,22 @@ fn bad_sizes_are_refused_quoting_them() {
         "`1.5G` is no size: expected a whole number and K, M, G or T, such as 512M"
     );
     assert!(refuse("G").contains("is no size"));
-    assert!(
-        refuse("1GB").contains("is no size"),
-        "GB is 10^9 to some and 2^30 to others"
-    );
+    assert!(refuse("1GB").contains("is no size"), "GB is 10^9 to some and 2^30 to others");
     assert!(refuse("").contains("is no size"));
     assert!(refuse("-1").contains("is no size"));
-    assert_eq!(
-        refuse("99999999999T"),
-        "`99999999999T` is beyond 64 bits of bytes"
-    );
+    assert_eq!(refuse("99999999999T"), "`99999999999T` is beyond 64 bits of bytes");
 }
 
 #[test]
 fn lists_of_sizes_mean_mebibytes_and_double() {
-    let mib = |text| -> Vec<u64> {
-        parse_list(text)
-            .unwrap()
-            .iter()
-            .map(|size| size / MIB)
-            .collect()
-    };
+    let mib =
+        |text| -> Vec<u64> { parse_list(text).unwrap().iter().map(|size| size / MIB).collect() };
     assert_eq!(mib("8"), [8]);
     assert_eq!(mib("1-16"), [1, 2, 4, 8, 16]);
     assert_eq!(mib("3-20,64M"), [3, 6, 12, 20, 64]);
     assert_eq!(mib("1-16384").len(), 15);
-    assert_eq!(
-        parse_list("16K-64K").unwrap(),
-        [16 << 10, 32 << 10, 64 << 10]
-    );
-    assert!(
-        parse_list("8-4")
-            .unwrap_err()
-            .to_string()
-            .contains("is no range of sizes")
-    );
+    assert_eq!(parse_list("16K-64K").unwrap(), [16 << 10, 32 << 10, 64 << 10]);
+    assert!(parse_list("8-4").unwrap_err().to_string().contains("is no range of sizes"));
     assert!(parse_list("0-4").is_err());
     assert!(parse_list("1,,2").is_err());
 }
@@ -80,18 +61,11 @@ fn emulated_nodes_are_read_in_every_form() {
     assert_eq!(parse_nodes("2U"), Ok(EmulatedNodes::Split(2)));
     assert_eq!(
         parse_nodes("1G,512M,0"),
-        Ok(EmulatedNodes::Listed(vec![
-            node(1 << 30, None),
-            node(512 * MIB, None),
-            node(0, None)
-        ]))
+        Ok(EmulatedNodes::Listed(vec![node(1 << 30, None), node(512 * MIB, None), node(0, None)]))
     );
     assert_eq!(
         parse_nodes("1G:4,2G:0"),
-        Ok(EmulatedNodes::Listed(vec![
-            node(1 << 30, Some(4)),
-            node(2 << 30, Some(0))
-        ]))
+        Ok(EmulatedNodes::Listed(vec![node(1 << 30, Some(4)), node(2 << 30, Some(0))]))
     );
 }
 
@@ -124,23 +98,11 @@ fn linux_is_asked_for_what_it_can_emulate() {
     assert_eq!(fake("4", None).unwrap(), "numa=fake=4");
     assert_eq!(fake("2U", None).unwrap(), "numa=fake=2U");
     assert_eq!(fake("1G,1G", None).unwrap(), "numa=fake=1G");
-    assert_eq!(
-        fake("2", Some("10,20;20,10")).unwrap(),
-        "numa=fake=2:10,20,20,10"
-    );
+    assert_eq!(fake("2", Some("10,20;20,10")).unwrap(), "numa=fake=2:10,20,20,10");
     let refuse = |nodes| fake(nodes, None).unwrap_err().to_string();
-    assert_eq!(
-        refuse("1G,2G"),
-        "numa=fake= cannot express nodes of different sizes"
-    );
-    assert_eq!(
-        refuse("0,0"),
-        "numa=fake= cannot express a node that is not of whole MiB"
-    );
-    assert_eq!(
-        refuse("1G:1,1G:3"),
-        "numa=fake= cannot express which cpus a node has"
-    );
+    assert_eq!(refuse("1G,2G"), "numa=fake= cannot express nodes of different sizes");
+    assert_eq!(refuse("0,0"), "numa=fake= cannot express a node that is not of whole MiB");
+    assert_eq!(refuse("1G:1,1G:3"), "numa=fake= cannot express which cpus a node has");
 }
 
 proptest! {

@@ -34,18 +34,10 @@ fn run(name: &str, command: &mut Command, input: &str) -> String {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "{name}: {command:?}\n{stderr}\n{input}"
-    );
+    assert!(output.status.success(), "{name}: {command:?}\n{stderr}\n{input}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -62,12 +54,7 @@ fn essence(machine: &Machine) -> String {
         let cpus = node.cpus.intersection(&machine.online_cpus());
         text += &format!("node {} `{cpus}` {}\n", node.id, node.memory_bytes);
     }
-    for group in machine
-        .packages()
-        .iter()
-        .chain(&machine.l3_groups())
-        .chain(&machine.cores())
-    {
+    for group in machine.packages().iter().chain(&machine.l3_groups()).chain(&machine.cores()) {
         let cpus = group.cpus.intersection(&machine.online_cpus());
         if !cpus.is_empty() {
             text += &format!("`{cpus}` ");
@@ -99,11 +86,7 @@ fn lstopo_shows_our_xml_as_we_meant_it() {
             std::fs::write(&path, write_xml(&machine, version).unwrap()).unwrap();
             let shown = lstopo(name, path.to_str().unwrap());
             let read = read_xml(&shown).unwrap().value;
-            assert_eq!(
-                essence(&read),
-                essence(&machine),
-                "{name} {version:?}\n{shown}"
-            );
+            assert_eq!(essence(&read), essence(&machine), "{name} {version:?}\n{shown}");
         }
     }
 }
@@ -122,9 +105,7 @@ fn our_reader_agrees_with_version_1_as_lstopo_exports_it() {
         let path = folder.path().join("machine.xml");
         std::fs::write(&path, write_xml(&machine, XmlVersion::V2).unwrap()).unwrap();
         let mut command = Command::new("lstopo-no-graphics");
-        command
-            .args(["--of", "xml", "--export-xml-flags", "v1", "--input"])
-            .arg(&path);
+        command.args(["--of", "xml", "--export-xml-flags", "v1", "--input"]).arg(&path);
         let read = read_xml(&run(name, &mut command, "")).unwrap().value;
         assert_eq!(essence(&read), essence(&machine), "{name}");
     }
@@ -135,10 +116,9 @@ fn lstopo_builds_what_our_synthetic_descriptions_say() {
     if !has("lstopo-no-graphics", "hwloc-nox") {
         return;
     }
-    for (name, mut machine) in [
-        ("two_nodes", own_machines::two_nodes()),
-        ("small_epyc", own_machines::small_epyc()),
-    ] {
+    for (name, mut machine) in
+        [("two_nodes", own_machines::two_nodes()), ("small_epyc", own_machines::small_epyc())]
+    {
         let description = write_synthetic(&machine).unwrap().output;
         let mut read = read_xml(&lstopo(name, &description)).unwrap().value;
         machine.distances = numalab_topology::Distances::default();
@@ -153,27 +133,13 @@ fn qemu_takes_our_arguments_and_shows_the_nodes() {
         return;
     }
     for (name, machine) in own_machines::all() {
-        let arguments = qemu::write(&machine, &HostPlacement::default())
-            .unwrap()
-            .output;
+        let arguments = qemu::write(&machine, &HostPlacement::default()).unwrap().output;
         let mut command = Command::new("qemu-system-x86_64");
-        command.args([
-            "-machine",
-            "q35",
-            "-accel",
-            "tcg",
-            "-nodefaults",
-            "-display",
-            "none",
-            "-S",
-        ]);
+        command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none", "-S"]);
         command.args(["-monitor", "stdio"]).args(&arguments);
         let shown = run(name, &mut command, "info numa\nquit\n");
         let line = |text: String| {
-            assert!(
-                shown.contains(&text),
-                "{name}: no `{text}` in\n{shown}\n{arguments:?}"
-            );
+            assert!(shown.contains(&text), "{name}: no `{text}` in\n{shown}\n{arguments:?}");
         };
         let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();
         line(format!("{} nodes", nodes.len()));
@@ -181,15 +147,8 @@ fn qemu_takes_our_arguments_and_shows_the_nodes() {
             line(format!("node {index} size: {} MB", node.memory_bytes >> 20));
             let cpus = node.cpus.intersection(&machine.online_cpus());
             let start = format!("node {index} cpus:");
-            let own = shown
-                .lines()
-                .find_map(|line| line.trim().strip_prefix(&start))
-                .unwrap();
-            assert_eq!(
-                own.split_whitespace().count(),
-                cpus.len(),
-                "{name}\n{shown}"
-            );
+            let own = shown.lines().find_map(|line| line.trim().strip_prefix(&start)).unwrap();
+            assert_eq!(own.split_whitespace().count(), cpus.len(), "{name}\n{shown}");
         }
     }
 }
@@ -202,10 +161,7 @@ fn libvirt_schema_accepts_our_domains() {
     let schema = Path::new("/usr/share/libvirt/schemas/domain.rng");
     if !schema.is_file() {
         assert!(std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none_or(|value| value != "1"));
-        eprintln!(
-            "NOT RUN: {} is not there (apt-get install libvirt0)",
-            schema.display()
-        );
+        eprintln!("NOT RUN: {} is not there (apt-get install libvirt0)", schema.display());
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -232,11 +188,7 @@ fn dot_draws_our_graphs() {
         return;
     }
     for (name, machine) in own_machines::all() {
-        let drawn = run(
-            name,
-            Command::new("dot").arg("-Tsvg"),
-            &dot::write(&machine),
-        );
+        let drawn = run(name, Command::new("dot").arg("-Tsvg"), &dot::write(&machine));
         for node in &machine.nodes {
             assert!(drawn.contains(&format!("node {}", node.id)), "{name}");
         }
@@ -250,18 +202,10 @@ fn drawings_are_well_formed_and_can_be_rendered() {
     }
     for (name, machine) in own_machines::all() {
         let drawing = svg::write(&machine);
-        run(
-            name,
-            Command::new("xmllint").args(["--noout", "-"]),
-            &drawing,
-        );
+        run(name, Command::new("xmllint").args(["--noout", "-"]), &drawing);
         let folder = tempfile::tempdir().unwrap();
         let picture = folder.path().join("machine.png");
-        run(
-            name,
-            Command::new("rsvg-convert").arg("-o").arg(&picture),
-            &drawing,
-        );
+        run(name, Command::new("rsvg-convert").arg("-o").arg(&picture), &drawing);
         assert!(std::fs::metadata(&picture).unwrap().len() > 5_000, "{name}");
     }
 }

@@ -10,20 +10,14 @@ use numalab_formats::{architecture, hwloc, lscpu, machine_toml, numactl};
 fn cut<T>(text: &str, most: usize, read: impl Fn(&str) -> T) {
     let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
     let step = if long { 1 } else { (text.len() / most).max(1) };
-    for end in (0..text.len())
-        .step_by(step)
-        .filter(|&end| text.is_char_boundary(end))
-    {
+    for end in (0..text.len()).step_by(step).filter(|&end| text.is_char_boundary(end)) {
         let _ = read(&text[..end]);
     }
 }
 
 #[test]
 fn own_texts_are_cut_everywhere() {
-    for text in [
-        include_str!("fixtures/lumi-c.arch"),
-        include_str!("fixtures/lumi-g.arch"),
-    ] {
+    for text in [include_str!("fixtures/lumi-c.arch"), include_str!("fixtures/lumi-g.arch")] {
         cut(text, usize::MAX, architecture::read);
         cut(text, usize::MAX, lscpu::read);
     }

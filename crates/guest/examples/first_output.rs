@@ -35,16 +35,11 @@ fn one_boot(cache: &Cache, init: &str, boot: u32) -> Result<(), GuestError> {
     let image = Image::ensure(cache, &kernel, &Contents::new(init), &mut note)?;
     let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, cache)?;
     let ready = started.elapsed();
-    let guest = Guest {
-        machine: machine(),
-        ..Guest::default()
-    };
+    let guest = Guest { machine: machine(), ..Guest::default() };
     let (kind, reason) = (accelerator.kind, accelerator.reason.clone());
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
-    let task = Task {
-        job: Job::new(["cat", "/sys/devices/system/node/online"]),
-        ..Task::default()
-    };
+    let task =
+        Task { job: Job::new(["cat", "/sys/devices/system/node/online"]), ..Task::default() };
     let mut first = None;
     let mut sink = |_: Stream, _: &[u8]| {
         first.get_or_insert_with(|| started.elapsed());

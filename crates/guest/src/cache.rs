@@ -68,13 +68,7 @@ pub struct CacheLock {
 }
 
 impl EntryKind {
-    const ALL: [Self; 5] = [
-        Self::Kernel,
-        Self::Image,
-        Self::Package,
-        Self::Qemu,
-        Self::Probe,
-    ];
+    const ALL: [Self; 5] = [Self::Kernel, Self::Image, Self::Package, Self::Qemu, Self::Probe];
 
     fn directory(self) -> &'static str {
         match self {
@@ -131,11 +125,7 @@ impl Cache {
     pub fn lock(&self) -> Result<CacheLock, CacheError> {
         fs::create_dir_all(&self.root).map_err(|source| io_at(&self.root, source))?;
         let path = self.root.join("lock");
-        let open = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(&path);
+        let open = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = open.map_err(|source| io_at(&path, source))?;
         flock(&file, FlockOperation::LockExclusive)
             .map_err(|source| io_at(&path, source.into()))?;
@@ -154,11 +144,7 @@ impl Cache {
         fill: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<PathBuf, E> {
         let done = self.path(kind, name);
-        let working = self.root.join(format!(
-            "making-{}-{}",
-            std::process::id(),
-            kind.directory()
-        ));
+        let working = self.root.join(format!("making-{}-{}", std::process::id(), kind.directory()));
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| E::from(io_at(path, source)))
         };
@@ -246,10 +232,7 @@ impl Cache {
 }
 
 fn io_at(path: &Path, source: io::Error) -> CacheError {
-    CacheError::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+    CacheError::Io { path: path.to_path_buf(), source }
 }
 
 fn children(directory: &Path) -> Result<Vec<fs::DirEntry>, CacheError> {
@@ -257,9 +240,7 @@ fn children(directory: &Path) -> Result<Vec<fs::DirEntry>, CacheError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries.map_err(|source| io_at(directory, source))?,
     };
-    entries
-        .collect::<Result<_, _>>()
-        .map_err(|source| io_at(directory, source))
+    entries.collect::<Result<_, _>>().map_err(|source| io_at(directory, source))
 }
 
 /// What a file or tree takes on disk; links are not followed.

@@ -80,9 +80,7 @@ pub fn finish(mut command: Command, limit: Duration) -> Result<Finished, ToolErr
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     // A group of its own, so that what the program started ends with it.
     command.process_group(0);
-    let mut child = command
-        .spawn()
-        .map_err(|source| not_started(&command, source))?;
+    let mut child = command.spawn().map_err(|source| not_started(&command, source))?;
     let output = collect(child.stdout.take());
     let errors = collect(child.stderr.take());
     let status = wait(&mut child, limit).map_err(|source| not_started(&command, source))?;
@@ -163,11 +161,7 @@ fn not_started(command: &Command, source: io::Error) -> ToolError {
 
 fn name(command: &Command) -> String {
     let program = Path::new(command.get_program());
-    program
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned()
+    program.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn arguments(command: &Command) -> String {
@@ -187,10 +181,7 @@ mod tests {
     fn output_and_errors_are_kept_apart() {
         let finished =
             finish(shell("echo a; echo b >&2; exit 3"), Duration::from_secs(10)).unwrap();
-        assert_eq!(
-            (finished.output.as_str(), finished.errors.as_str()),
-            ("a\n", "b\n")
-        );
+        assert_eq!((finished.output.as_str(), finished.errors.as_str()), ("a\n", "b\n"));
         assert_eq!(finished.status.code(), Some(3));
     }
 

@@ -29,30 +29,10 @@ impl Foreign {
             }
         };
         // The port is free a moment before QEMU takes it.
-        let port = TcpListener::bind("127.0.0.1:0")
-            .unwrap()
-            .local_addr()
-            .unwrap()
-            .port();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let mut command = qemu.command();
-        command.args([
-            "-nodefaults",
-            "-display",
-            "none",
-            "-S",
-            "-accel",
-            "tcg",
-            "-machine",
-            "q35",
-        ]);
-        command.args([
-            "-smp",
-            "4,sockets=2,cores=2",
-            "-m",
-            "64M",
-            "-object",
-            "iothread,id=disks",
-        ]);
+        command.args(["-nodefaults", "-display", "none", "-S", "-accel", "tcg", "-machine", "q35"]);
+        command.args(["-smp", "4,sockets=2,cores=2", "-m", "64M", "-object", "iothread,id=disks"]);
         for node in 0..2 {
             let (first, last) = (2 * node, 2 * node + 1);
             let memory = format!(
@@ -102,34 +82,15 @@ fn a_qemu_that_we_did_not_start_is_pinned_and_its_memory_proven() {
     assert_eq!(io_threads(&mut qmp).unwrap()[0].name, "disks");
 
     let last = CpuSet::from_iter(allowed().iter().last());
-    let plan = PinPlan::NodeLists {
-        vcpus: Some(3),
-        lists: vec![set("0"), last.clone()],
-    };
+    let plan = PinPlan::NodeLists { vcpus: Some(3), lists: vec![set("0"), last.clone()] };
     let report = apply(&mut qmp, &plan, Some(&last), &Machine::default()).unwrap();
     assert_eq!(report.process, foreign.process.id());
-    let affinities: Vec<String> = report
-        .vcpus
-        .iter()
-        .map(|v| v.affinity.to_string())
-        .collect();
-    assert_eq!(
-        affinities,
-        ["0".to_owned(), "0".to_owned(), last.to_string()]
-    );
-    let disks = report
-        .helpers
-        .iter()
-        .find(|helper| helper.name == "disks")
-        .unwrap();
+    let affinities: Vec<String> = report.vcpus.iter().map(|v| v.affinity.to_string()).collect();
+    assert_eq!(affinities, ["0".to_owned(), "0".to_owned(), last.to_string()]);
+    let disks = report.helpers.iter().find(|helper| helper.name == "disks").unwrap();
     assert_eq!(disks.affinity, last);
     let untouched = found[3].thread;
-    assert!(
-        report
-            .helpers
-            .iter()
-            .all(|helper| helper.thread != untouched)
-    );
+    assert!(report.helpers.iter().all(|helper| helper.thread != untouched));
     let again = report.clone().observed().unwrap();
     assert_eq!(again.vcpus[2].affinity, last);
 
@@ -137,11 +98,7 @@ fn a_qemu_that_we_did_not_start_is_pinned_and_its_memory_proven() {
     assert_eq!(memory.len(), 2, "{memory:?}");
     for proof in &memory {
         assert_eq!(proof.policies, ["bind:0"]);
-        assert_eq!(
-            proof.bytes_by_node[&NodeId(0)],
-            32 << 20,
-            "all of it was touched"
-        );
+        assert_eq!(proof.bytes_by_node[&NodeId(0)], 32 << 20, "all of it was touched");
     }
 }
 
@@ -154,21 +111,14 @@ fn cpus_that_this_machine_lacks_are_refused_with_the_thread() {
     let plan = PinPlan::Map(vec![(1, set("1000"))]);
     let error = apply(&mut qmp, &plan, None, &Machine::default()).unwrap_err();
     let thread = vcpus(&mut qmp).unwrap()[1].thread;
-    assert!(
-        matches!(&error, PinError::Refused { thread: t, .. } if *t == thread),
-        "{error}"
-    );
-    let error = qmp
-        .execute("no-such-command", &serde_json::Value::Null)
-        .unwrap_err();
+    assert!(matches!(&error, PinError::Refused { thread: t, .. } if *t == thread), "{error}");
+    let error = qmp.execute("no-such-command", &serde_json::Value::Null).unwrap_err();
     assert!(error.to_string().contains("CommandNotFound"), "{error}");
 }
 
 /// The host cpus that this process may run on.
 fn allowed() -> CpuSet {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
     set(line.unwrap().trim())
 }

@@ -20,12 +20,7 @@ fn cost(name: &str, repetitions: usize, calls: u32, mut work: impl FnMut()) {
         .collect();
     micros.sort_by(f64::total_cmp);
     let at = |percent: usize| micros[(micros.len() - 1) * percent / 100];
-    println!(
-        "{name:<44} {:>12.3} us  (5 % {:.3}, 95 % {:.3})",
-        at(50),
-        at(5),
-        at(95)
-    );
+    println!("{name:<44} {:>12.3} us  (5 % {:.3}, 95 % {:.3})", at(50), at(5), at(95));
 }
 
 fn main() {
@@ -44,11 +39,9 @@ fn main() {
         drop(black_box(read_machine(&Root::live())));
     });
     let node = current_place().node;
-    for (size_bytes, pages) in [
-        (64 << 20, Pages::Base),
-        (1 << 30, Pages::Base),
-        (1 << 30, Pages::Transparent),
-    ] {
+    for (size_bytes, pages) in
+        [(64 << 20, Pages::Base), (1 << 30, Pages::Base), (1 << 30, Pages::Transparent)]
+    {
         let mebibytes = size_bytes >> 20;
         let started = Instant::now();
         match bound_and_touched(size_bytes, pages, node) {

@@ -115,12 +115,8 @@ pub fn pin(cpu: CpuId) -> Result<Pinned, AffinityError> {
         }
         Err(errno) => return Err(AffinityError::Refused { cpu, errno }),
     }
-    let mut pinned = Pinned {
-        place: current_place(),
-        affinity: CpuSet::new(),
-        former,
-        own_thread: PhantomData,
-    };
+    let mut pinned =
+        Pinned { place: current_place(), affinity: CpuSet::new(), former, own_thread: PhantomData };
     pinned.affinity = current_affinity()?;
     check(cpu, &pinned.affinity, pinned.place.cpu)?;
     Ok(pinned)
@@ -131,11 +127,7 @@ fn check(cpu: CpuId, affinity: &CpuSet, current: CpuId) -> Result<(), AffinityEr
         return Ok(());
     }
     let affinity = affinity.clone();
-    Err(AffinityError::NotApplied {
-        cpu,
-        affinity,
-        current,
-    })
+    Err(AffinityError::NotApplied { cpu, affinity, current })
 }
 
 impl Pinned {

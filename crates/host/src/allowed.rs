@@ -13,9 +13,7 @@ use crate::root::Root;
 /// # Errors
 /// [`AffinityError::Unreadable`] if the affinity cannot be read.
 pub fn allowed_now() -> Result<Allowed, AffinityError> {
-    let status = Root::live()
-        .document("proc/self/status")
-        .unwrap_or_default();
+    let status = Root::live().document("proc/self/status").unwrap_or_default();
     Ok(Allowed {
         cpus: current_affinity()?,
         memory_nodes: memory_nodes(&status).unwrap_or_default(),
@@ -23,9 +21,7 @@ pub fn allowed_now() -> Result<Allowed, AffinityError> {
 }
 
 fn memory_nodes(status: &str) -> Option<NodeSet> {
-    let list = status
-        .lines()
-        .find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?;
     list.parse().ok()
 }
 

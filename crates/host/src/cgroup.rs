@@ -52,10 +52,7 @@ fn path_v1(groups: &str) -> Option<&str> {
     groups.lines().find_map(|line| {
         let (_, rest) = line.split_once(':')?;
         let (controllers, path) = rest.split_once(':')?;
-        controllers
-            .split(',')
-            .any(|name| name == "memory")
-            .then_some(path)
+        controllers.split(',').any(|name| name == "memory").then_some(path)
     })
 }
 
@@ -117,17 +114,10 @@ fn limit(root: &Root, directory: &str, version: &Version) -> Option<GroupLimit> 
         return None;
     }
     let used = root.value(&format!("{directory}/{}", version.used)).ok()?;
-    let stat = root
-        .document(&format!("{directory}/memory.stat"))
-        .unwrap_or_default();
+    let stat = root.document(&format!("{directory}/memory.stat")).unwrap_or_default();
     let reclaimable_bytes: u64 = stat
         .lines()
-        .find_map(|line| {
-            line.strip_prefix(version.inactive_files)?
-                .trim()
-                .parse()
-                .ok()
-        })
+        .find_map(|line| line.strip_prefix(version.inactive_files)?.trim().parse().ok())
         .unwrap_or(0);
     let kept_bytes = used.parse::<u64>().ok()?.saturating_sub(reclaimable_bytes);
     Some(GroupLimit {
@@ -159,11 +149,7 @@ mod tests {
         write(&top, &format!("{slice}/job/step/memory.max"), "max\n");
         write(&top, &format!("{slice}/job/memory.max"), "1000000\n");
         write(&top, &format!("{slice}/job/memory.current"), "300000\n");
-        write(
-            &top,
-            &format!("{slice}/job/memory.stat"),
-            "anon 5\ninactive_file 100000\n",
-        );
+        write(&top, &format!("{slice}/job/memory.stat"), "anon 5\ninactive_file 100000\n");
         write(&top, &format!("{slice}/memory.max"), "900000000\n");
         write(&top, &format!("{slice}/memory.current"), "0\n");
         let limit = tightest(&Root::at(top.path())).unwrap();
@@ -174,11 +160,7 @@ mod tests {
     #[test]
     fn a_v1_group_within_a_container_is_found_below_its_mount() {
         let top = tempfile::tempdir().unwrap();
-        write(
-            &top,
-            "proc/self/cgroup",
-            "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n",
-        );
+        write(&top, "proc/self/cgroup", "5:cpu,cpuacct:/x\n4:memory:/docker/abc\n0::/\n");
         write(
             &top,
             "proc/self/mountinfo",

@@ -26,9 +26,7 @@ pub(crate) fn process_cpu_ns() -> u64 {
 fn nanoseconds(time: Timespec) -> u64 {
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     let nanoseconds = u64::try_from(time.tv_nsec).unwrap_or(0);
-    seconds
-        .saturating_mul(1_000_000_000)
-        .saturating_add(nanoseconds)
+    seconds.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }
 
 /// A moment of the wall clock, for names and reports; never for durations.
@@ -43,19 +41,14 @@ impl UtcTime {
     #[must_use]
     pub fn now() -> Self {
         let since_epoch = SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default();
-        Self {
-            unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX),
-        }
+        Self { unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX) }
     }
 
     /// A form for file names: `20261121T024500Z`.
     #[must_use]
     pub fn compact(&self) -> String {
         let Civil { date, time } = self.civil();
-        format!(
-            "{:04}{:02}{:02}T{:02}{:02}{:02}Z",
-            date.0, date.1, date.2, time.0, time.1, time.2
-        )
+        format!("{:04}{:02}{:02}T{:02}{:02}{:02}Z", date.0, date.1, date.2, time.0, time.1, time.2)
     }
 
     fn civil(self) -> Civil {
@@ -63,11 +56,7 @@ impl UtcTime {
         let second_of_day = seconds % 86_400;
         Civil {
             date: date_of_day(seconds / 86_400),
-            time: (
-                second_of_day / 3600,
-                second_of_day / 60 % 60,
-                second_of_day % 60,
-            ),
+            time: (second_of_day / 3600, second_of_day / 60 % 60, second_of_day % 60),
         }
     }
 }
@@ -78,10 +67,7 @@ impl fmt::Display for UtcTime {
         let Civil { date, time } = self.civil();
         let (year, month, day) = date;
         let (hour, minute, second) = time;
-        write!(
-            f,
-            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z"
-        )
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
     }
 }
 
@@ -104,11 +90,7 @@ fn date_of_day(day: u64) -> (u64, u64, u64) {
     // Five months from March have 153 days, over and over.
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day_of_month = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     (year, month, day_of_month)
 }
@@ -135,9 +117,7 @@ mod tests {
 
     #[test]
     fn the_compact_form_has_no_separators() {
-        let time = UtcTime {
-            unix_ms: 951_782_399_999,
-        };
+        let time = UtcTime { unix_ms: 951_782_399_999 };
         assert_eq!(time.compact(), "20000228T235959Z");
     }
 

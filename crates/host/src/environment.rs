@@ -39,21 +39,12 @@ const WHOLE_FILES: [(&str, &str); 16] = [
     ("zone_reclaim_mode", "proc/sys/vm/zone_reclaim_mode"),
     ("swappiness", "proc/sys/vm/swappiness"),
     ("overcommit_memory", "proc/sys/vm/overcommit_memory"),
-    (
-        "governor",
-        "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
-    ),
-    (
-        "frequency_driver",
-        "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver",
-    ),
+    ("governor", "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    ("frequency_driver", "sys/devices/system/cpu/cpu0/cpufreq/scaling_driver"),
     ("boost", "sys/devices/system/cpu/cpufreq/boost"),
     ("smt", "sys/devices/system/cpu/smt/control"),
     ("isolated_cpus", "sys/devices/system/cpu/isolated"),
-    (
-        "clocksource",
-        "sys/devices/system/clocksource/clocksource0/current_clocksource",
-    ),
+    ("clocksource", "sys/devices/system/clocksource/clocksource0/current_clocksource"),
     ("hypervisor", "sys/hypervisor/type"),
     ("load_average", "proc/loadavg"),
     ("machine", "sys/class/dmi/id/product_name"),
@@ -67,10 +58,7 @@ const CHOSEN_WORDS: [(&str, &str); 2] = [
 
 /// Facts that are lines of `/proc/cpuinfo`, by the names that architectures give them.
 const CPUINFO_LINES: [(&str, &[&str]); 3] = [
-    (
-        "cpu_model",
-        &["model name", "cpu model", "cpu", "Model Name"],
-    ),
+    ("cpu_model", &["model name", "cpu model", "cpu", "Model Name"]),
     ("cpu_vendor", &["vendor_id", "CPU implementer"]),
     ("microcode", &["microcode"]),
 ];
@@ -107,10 +95,7 @@ impl Environment {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         for (name, key) in MEMINFO_LINES {
             let value = line_value(&meminfo, key);
-            add(
-                name,
-                value.map(|text| text.trim_end_matches(" kB").to_owned()),
-            );
+            add(name, value.map(|text| text.trim_end_matches(" kB").to_owned()));
         }
         for (name, value) in huge_pages(root) {
             add(&name, Some(value));
@@ -137,20 +122,14 @@ impl Environment {
     /// Only Xen names itself in sysfs. Others are known by the vendor in the firmware's
     /// tables; the cpu flag `hypervisor` tells a guest of an unknown one.
     fn complete_hypervisor(&mut self, root: &Root, cpuinfo: &str) {
-        let vendor = root
-            .value("sys/class/dmi/id/sys_vendor")
-            .unwrap_or_default();
+        let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
         if let Some(machine) = self.facts.get_mut("machine") {
             *machine = format!("{vendor} {machine}").trim().to_owned();
         }
         let flags = line_value(cpuinfo, "flags").unwrap_or_default();
         let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
         if is_guest && !self.facts.contains_key("hypervisor") {
-            let name = if vendor.is_empty() {
-                "unknown"
-            } else {
-                &vendor
-            };
+            let name = if vendor.is_empty() { "unknown" } else { &vendor };
             self.facts.insert("hypervisor".to_owned(), name.to_owned());
         }
     }
@@ -178,28 +157,17 @@ fn huge_pages(root: &Root) -> Vec<(String, String)> {
         .iter()
         .filter_map(|name| {
             let kilobytes = pool_kilobytes(name)?;
-            let total = root
-                .value(&format!("{directory}/{name}/nr_hugepages"))
-                .ok()?;
-            let free = root
-                .value(&format!("{directory}/{name}/free_hugepages"))
-                .ok()?;
-            Some((
-                format!("huge_pages_{kilobytes}kb"),
-                format!("{total} ({free} free)"),
-            ))
+            let total = root.value(&format!("{directory}/{name}/nr_hugepages")).ok()?;
+            let free = root.value(&format!("{directory}/{name}/free_hugepages")).ok()?;
+            Some((format!("huge_pages_{kilobytes}kb"), format!("{total} ({free} free)")))
         })
         .collect()
 }
 
 fn distribution(root: &Root) -> Option<String> {
-    let text = root
-        .document("etc/os-release")
-        .or_else(|_| root.document("usr/lib/os-release"))
-        .ok()?;
-    let name = text
-        .lines()
-        .find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
+    let text =
+        root.document("etc/os-release").or_else(|_| root.document("usr/lib/os-release")).ok()?;
+    let name = text.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     Some(name.trim_matches('"').to_owned())
 }
 
@@ -239,10 +207,7 @@ mod tests {
     fn facts_are_read_by_name_and_absent_ones_left_out() {
         let top = tree(&[
             ("proc/sys/kernel/osrelease", "6.1.0\n"),
-            (
-                "sys/kernel/mm/transparent_hugepage/enabled",
-                "always [madvise] never\n",
-            ),
+            ("sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             (
                 "proc/cpuinfo",
                 "processor : 0\nmodel name\t: Some CPU @ 2GHz: x\nflags\t: fpu hypervisor\n",
@@ -250,22 +215,10 @@ mod tests {
             ("proc/meminfo", "MemTotal:  100 kB\nSwapTotal:   0 kB\n"),
             ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
             ("sys/class/dmi/id/product_name", "Standard PC\n"),
-            (
-                "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
-                "7\n",
-            ),
-            (
-                "sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages",
-                "3\n",
-            ),
-            (
-                "sys/devices/system/cpu/vulnerabilities/meltdown",
-                "Mitigation: PTI\n",
-            ),
-            (
-                "sys/devices/system/cpu/vulnerabilities/mds",
-                "Not affected\n",
-            ),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "7\n"),
+            ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
+            ("sys/devices/system/cpu/vulnerabilities/meltdown", "Mitigation: PTI\n"),
+            ("sys/devices/system/cpu/vulnerabilities/mds", "Not affected\n"),
             ("etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian 12\"\n"),
         ]);
         let environment = Environment::read(&Root::at(top.path()));
@@ -291,10 +244,7 @@ mod tests {
     fn it_serialises_in_a_stable_order_and_back() {
         let environment = Environment::read(&Root::live());
         let json = serde_json::to_string(&environment).unwrap();
-        assert_eq!(
-            serde_json::from_str::<Environment>(&json).unwrap(),
-            environment
-        );
+        assert_eq!(serde_json::from_str::<Environment>(&json).unwrap(), environment);
         let kernel = json.find("\"kernel\"").unwrap();
         assert!(json.find("\"architecture\"").unwrap() < kernel);
     }
@@ -303,9 +253,6 @@ mod tests {
     fn the_live_system_tells_its_kernel_and_cpu_architecture() {
         let environment = Environment::read(&Root::live());
         assert!(environment.fact("kernel").is_some());
-        assert_eq!(
-            environment.fact("architecture"),
-            Some(std::env::consts::ARCH)
-        );
+        assert_eq!(environment.fact("architecture"), Some(std::env::consts::ARCH));
     }
 }

@@ -16,10 +16,7 @@ struct Pool {
 /// The command which makes a pool large enough for `needed` more pages than are used.
 fn command(directory: &str, pool: Pool, needed: u64) -> String {
     let used = pool.total.saturating_sub(pool.free);
-    format!(
-        "echo {} > /{directory}/nr_hugepages",
-        used.saturating_add(needed)
-    )
+    format!("echo {} > /{directory}/nr_hugepages", used.saturating_add(needed))
 }
 
 /// The directory of the pool of such pages, of one node or of the whole machine.
@@ -81,9 +78,7 @@ mod tests {
 
     fn tree(free: &str) -> tempfile::TempDir {
         let top = tempfile::tempdir().unwrap();
-        let pool = top
-            .path()
-            .join("sys/devices/system/node/node3/hugepages/hugepages-2048kB");
+        let pool = top.path().join("sys/devices/system/node/node3/hugepages/hugepages-2048kB");
         std::fs::create_dir_all(&pool).unwrap();
         std::fs::write(pool.join("nr_hugepages"), "10\n").unwrap();
         std::fs::write(pool.join("free_hugepages"), free).unwrap();
@@ -107,10 +102,7 @@ mod tests {
         let top = tree("5\n");
         let root = Root::at(top.path());
         assert_eq!(require(&root, Pages::Huge2M, Some(NodeId(3)), 5), Ok(()));
-        assert_eq!(
-            require(&root, Pages::Base, Some(NodeId(3)), 1 << 40),
-            Ok(())
-        );
+        assert_eq!(require(&root, Pages::Base, Some(NodeId(3)), 1 << 40), Ok(()));
     }
 
     #[test]
@@ -118,11 +110,6 @@ mod tests {
         let top = tree("5\n");
         let root = Root::at(top.path());
         let error = require(&root, Pages::Huge1G, Some(NodeId(3)), 1).unwrap_err();
-        assert_eq!(
-            error,
-            MappingError::HugePagesUnsupported {
-                pages: Pages::Huge1G
-            }
-        );
+        assert_eq!(error, MappingError::HugePagesUnsupported { pages: Pages::Huge1G });
     }
 }

@@ -185,21 +185,18 @@ impl Mapping {
     fn check_policy(&self, node: NodeId) -> Result<(), MappingError> {
         match syscall::policy_at(self.start.addr().get()) {
             Ok(policy) if policy.mode == libc::MPOL_BIND && policy.nodes == [node] => Ok(()),
-            Ok(policy) => Err(MappingError::BindNotApplied {
-                node,
-                mode: policy.mode,
-                nodes: policy.nodes,
-            }),
+            Ok(policy) => {
+                Err(MappingError::BindNotApplied { node, mode: policy.mode, nodes: policy.nodes })
+            }
             Err(errno) => Err(self.bind_error(node, errno)),
         }
     }
 
     fn bind_error(&self, node: NodeId, errno: Errno) -> MappingError {
         match errno {
-            Errno::INVAL | Errno::NODEV => MappingError::NodeNotAllowed {
-                node,
-                allowed: allowed_nodes(),
-            },
+            Errno::INVAL | Errno::NODEV => {
+                MappingError::NodeNotAllowed { node, allowed: allowed_nodes() }
+            }
             Errno::PERM | Errno::NOSYS | Errno::ACCESS => {
                 MappingError::BindForbidden { node, errno }
             }
@@ -259,21 +256,14 @@ impl Mapping {
     }
 
     fn out_of_memory(&self) -> MappingError {
-        MappingError::OutOfMemory {
-            size_bytes: self.len_bytes,
-            node: self.node,
-        }
+        MappingError::OutOfMemory { size_bytes: self.len_bytes, node: self.node }
     }
 
     fn kernel_error(&self, call: &'static str, errno: Errno) -> MappingError {
         let size_bytes = self.mapped_bytes;
         match errno {
             Errno::NOMEM => self.out_of_memory(),
-            errno => MappingError::Kernel {
-                call,
-                size_bytes,
-                errno,
-            },
+            errno => MappingError::Kernel { call, size_bytes, errno },
         }
     }
 
@@ -347,20 +337,10 @@ fn map(length: usize, access: ProtFlags, flags: MapFlags) -> Result<NonNull<c_vo
     // SAFETY: without an address the kernel chooses one where nothing is mapped.
     let mapped = unsafe { mm::mmap_anonymous(std::ptr::null_mut(), length, access, flags) };
     let address = mapped.map_err(|errno| match errno {
-        Errno::NOMEM => MappingError::OutOfMemory {
-            size_bytes: length,
-            node: None,
-        },
-        errno => MappingError::Kernel {
-            call: "mmap",
-            size_bytes: length,
-            errno,
-        },
+        Errno::NOMEM => MappingError::OutOfMemory { size_bytes: length, node: None },
+        errno => MappingError::Kernel { call: "mmap", size_bytes: length, errno },
     })?;
-    NonNull::new(address).ok_or(MappingError::OutOfMemory {
-        size_bytes: length,
-        node: None,
-    })
+    NonNull::new(address).ok_or(MappingError::OutOfMemory { size_bytes: length, node: None })
 }
 
 /// The size of a page of the choice as a length.
@@ -370,10 +350,7 @@ fn granule(pages: Pages, size_bytes: usize) -> Result<usize, MappingError> {
 
 /// Whether the machine has no other node than this.
 pub(crate) fn is_only_node(node: NodeId) -> bool {
-    match Root::live()
-        .numbered("sys/devices/system/node", "node")
-        .as_slice()
-    {
+    match Root::live().numbered("sys/devices/system/node", "node").as_slice() {
         [] => node == NodeId(0),
         [only] => *only == node.0,
         _ => false,

@@ -92,9 +92,8 @@ impl MemoryLimit {
     pub fn read(root: &Root) -> Result<Self, MemoryError> {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         let field = |name| kilobytes(&meminfo, name).and_then(Result::ok);
-        let machine_bytes = field("MemAvailable:")
-            .or_else(|| field("MemFree:"))
-            .ok_or(MemoryError::Unknown)?;
+        let machine_bytes =
+            field("MemAvailable:").or_else(|| field("MemFree:")).ok_or(MemoryError::Unknown)?;
         let (available_bytes, source) = match cgroup::tightest(root) {
             Some(group) if group.left_bytes < machine_bytes => {
                 (group.left_bytes, LimitSource::ControlGroup(group.file))
@@ -102,18 +101,14 @@ impl MemoryLimit {
             _ => (machine_bytes, LimitSource::Machine),
         };
         let nodes = read_nodes(root);
-        let total_of_nodes = nodes
-            .values()
-            .fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes));
+        let total_of_nodes =
+            nodes.values().fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes));
         let total = field("MemTotal:").unwrap_or(0);
         Ok(Self {
             available_bytes,
             source,
             node_figures_agree: !figures_disagree(total_of_nodes, total),
-            nodes: nodes
-                .into_iter()
-                .map(|(node, memory)| (node, memory.available_bytes))
-                .collect(),
+            nodes: nodes.into_iter().map(|(node, memory)| (node, memory.available_bytes)).collect(),
         })
     }
 
@@ -145,11 +140,7 @@ impl MemoryLimit {
         };
         match self.nodes.get(&node).copied().map(usable) {
             Some(usable_bytes) if wanted_bytes > usable_bytes => {
-                Err(MemoryError::TooLargeForNode {
-                    node,
-                    wanted_bytes,
-                    usable_bytes,
-                })
+                Err(MemoryError::TooLargeForNode { node, wanted_bytes, usable_bytes })
             }
             _ => Ok(()),
         }
@@ -226,16 +217,7 @@ mod tests {
         let limit = MemoryLimit::read(&Root::at(top.path())).unwrap();
         assert_eq!(limit.check(3 << 30, Some(NodeId(1))), Ok(()));
         let error = limit.check(5 << 30, Some(NodeId(1))).unwrap_err();
-        assert!(
-            matches!(
-                error,
-                MemoryError::TooLargeForNode {
-                    node: NodeId(1),
-                    ..
-                }
-            ),
-            "{error}"
-        );
+        assert!(matches!(error, MemoryError::TooLargeForNode { node: NodeId(1), .. }), "{error}");
         assert_eq!(error.class(), ErrorClass::BadInput);
     }
 

@@ -10,9 +10,7 @@ pub(crate) fn pages_per_node(numa_maps: &str, address: u64, length: u64) -> BTre
     let mut pages = BTreeMap::new();
     for line in numa_maps.lines() {
         let mut words = line.split_ascii_whitespace();
-        let begin = words
-            .next()
-            .and_then(|word| u64::from_str_radix(word, 16).ok());
+        let begin = words.next().and_then(|word| u64::from_str_radix(word, 16).ok());
         if !begin.is_some_and(|begin| begin >= address && begin - address < length) {
             continue;
         }

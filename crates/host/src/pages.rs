@@ -73,12 +73,7 @@ impl FromStr for Pages {
 
     fn from_str(text: &str) -> Result<Self, UnknownPages> {
         let named = |pages: &Self| pages.name().eq_ignore_ascii_case(text);
-        Self::ALL
-            .into_iter()
-            .find(named)
-            .ok_or_else(|| UnknownPages {
-                text: text.to_owned(),
-            })
+        Self::ALL.into_iter().find(named).ok_or_else(|| UnknownPages { text: text.to_owned() })
     }
 }
 

@@ -122,10 +122,8 @@ impl ProofError {
 }
 
 fn list(pages_per_node: &BTreeMap<NodeId, u64>) -> String {
-    let items: Vec<String> = pages_per_node
-        .iter()
-        .map(|(node, pages)| format!("{pages} on node {node}"))
-        .collect();
+    let items: Vec<String> =
+        pages_per_node.iter().map(|(node, pages)| format!("{pages} on node {node}")).collect();
     items.join(", ")
 }
 
@@ -179,9 +177,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
     let mapped_bytes = span.mapped_bytes as u64;
     let text = Root::live()
         .document("proc/self/smaps")
-        .map_err(|error| ProofError::NoSmaps {
-            reason: error.to_string(),
-        })?;
+        .map_err(|error| ProofError::NoSmaps { reason: error.to_string() })?;
     let huge_bytes = Pages::Transparent.page_bytes();
     let sizes = smaps::page_sizes(&text, span.address as u64, mapped_bytes, huge_bytes)
         .ok_or_else(|| ProofError::NoSmaps {
@@ -218,10 +214,7 @@ struct Found {
 impl Found {
     fn check(&self, expected: NodeId) -> Result<(), ProofError> {
         if self.absent > 0 {
-            return Err(ProofError::NotTouched {
-                absent: self.absent,
-                checked: self.checked,
-            });
+            return Err(ProofError::NotTouched { absent: self.absent, checked: self.checked });
         }
         let elsewhere = self.per_node.iter().filter(|(node, _)| **node != expected);
         let misplaced: u64 = elsewhere.map(|(_, pages)| pages).sum();
@@ -240,12 +233,8 @@ impl Found {
 /// Asks the kernel for the node of all pages, or of a sample of a large mapping.
 fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found, Errno> {
     let checked = pages_total.min(MOST_PAGES);
-    let mut found = Found {
-        method: ProofMethod::MovePages,
-        checked,
-        absent: 0,
-        per_node: BTreeMap::new(),
-    };
+    let mut found =
+        Found { method: ProofMethod::MovePages, checked, absent: 0, per_node: BTreeMap::new() };
     let mut addresses = Vec::with_capacity(BATCH_PAGES);
     let mut status = [0_i32; BATCH_PAGES];
     for index in 0..checked {
@@ -287,9 +276,7 @@ fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
 
 /// The ways that are left where `move_pages` is forbidden.
 fn without_move_pages(span: Span, expected: NodeId, errno: Errno) -> Result<Found, ProofError> {
-    let text = Root::live()
-        .document("proc/self/numa_maps")
-        .unwrap_or_default();
+    let text = Root::live().document("proc/self/numa_maps").unwrap_or_default();
     let (address, length) = (span.address as u64, span.mapped_bytes as u64);
     let per_node = numa_maps::pages_per_node(&text, address, length);
     if !per_node.is_empty() {
@@ -334,17 +321,13 @@ mod tests {
 
     #[test]
     fn a_full_sample_is_every_page() {
-        let pages: Vec<u64> = (0..100)
-            .map(|index| sampled_page(index, 100, 100))
-            .collect();
+        let pages: Vec<u64> = (0..100).map(|index| sampled_page(index, 100, 100)).collect();
         assert_eq!(pages, (0..100).collect::<Vec<u64>>());
     }
 
     #[test]
     fn memory_interleaved_in_step_with_the_parts_is_found_out() {
-        let on_odd = (0..1000)
-            .filter(|&index| sampled_page(index, 1000, 8000) % 2 == 1)
-            .count();
+        let on_odd = (0..1000).filter(|&index| sampled_page(index, 1000, 8000) % 2 == 1).count();
         assert!((300..700).contains(&on_odd), "{on_odd} of 1000");
     }
 

@@ -24,19 +24,13 @@ impl Root {
     /// The running system.
     #[must_use]
     pub fn live() -> Self {
-        Self {
-            directory: PathBuf::from("/"),
-            live: true,
-        }
+        Self { directory: PathBuf::from("/"), live: true }
     }
 
     /// A copied tree.
     #[must_use]
     pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self {
-            directory: directory.into(),
-            live: false,
-        }
+        Self { directory: directory.into(), live: false }
     }
 
     /// Whether this is the running system, so that it may be asked more than
@@ -62,9 +56,7 @@ impl Root {
     pub(crate) fn value(&self, relative: &str) -> io::Result<String> {
         let bytes = read_bounded(&self.path(relative), VALUE_LIMIT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
-        Ok(text
-            .trim_matches(|c: char| c == '\0' || c.is_whitespace())
-            .to_owned())
+        Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
     }
 
     /// The text of a longer file; bytes that are no UTF-8 are replaced.
@@ -91,9 +83,8 @@ impl Root {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
             return Vec::new();
         };
-        let mut names: Vec<String> = entries
-            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .collect();
+        let mut names: Vec<String> =
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
         names.sort_unstable();
         names
     }
@@ -106,8 +97,6 @@ fn read_bounded(path: &Path, limit_bytes: u64) -> io::Result<Vec<u8>> {
         return Err(io::Error::other("not a regular file"));
     }
     let mut bytes = Vec::new();
-    File::open(path)?
-        .take(limit_bytes)
-        .read_to_end(&mut bytes)?;
+    File::open(path)?.take(limit_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
 }

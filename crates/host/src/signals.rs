@@ -51,10 +51,7 @@ impl Interrupt {
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             interrupt
                 .heed(signal)
-                .map_err(|error| SignalError::NotInstalled {
-                    signal,
-                    reason: error.to_string(),
-                })?;
+                .map_err(|error| SignalError::NotInstalled { signal, reason: error.to_string() })?;
         }
         Ok(interrupt)
     }
@@ -62,10 +59,7 @@ impl Interrupt {
     /// One that is never requested, for work which nobody can interrupt.
     #[must_use]
     pub fn never() -> Self {
-        Self {
-            requested: Arc::new(AtomicBool::new(false)),
-            signal: Arc::new(AtomicUsize::new(0)),
-        }
+        Self { requested: Arc::new(AtomicBool::new(false)), signal: Arc::new(AtomicUsize::new(0)) }
     }
 
     fn heed(&self, signal: i32) -> io::Result<()> {

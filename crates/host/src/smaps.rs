@@ -66,11 +66,9 @@ fn add(sizes: &mut BytesPerPageSize, area: Option<Area>, huge_bytes: u64) {
     };
     // Reserved huge pages are not in Rss.
     let base = area.resident.saturating_sub(area.transparent_huge);
-    for (page, bytes) in [
-        (area.page, base),
-        (area.page, area.reserved_huge),
-        (huge_bytes, area.transparent_huge),
-    ] {
+    for (page, bytes) in
+        [(area.page, base), (area.page, area.reserved_huge), (huge_bytes, area.transparent_huge)]
+    {
         if bytes > 0 {
             let sum = sizes.entry(page).or_default();
             *sum = sum.saturating_add(bytes);

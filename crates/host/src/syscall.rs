@@ -35,9 +35,7 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
         return Ok(result);
     }
     // SAFETY: `__errno_location` always returns the calling thread's valid errno.
-    Err(Errno::from_raw_os_error(unsafe {
-        *libc::__errno_location()
-    }))
+    Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
 }
 
 /// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
@@ -128,12 +126,7 @@ pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Errno> {
     }
     // SAFETY: the kernel only reads `mask`, whose length in bytes is given.
     check(unsafe {
-        libc::syscall(
-            libc::SYS_sched_setaffinity,
-            0,
-            size_of_val(mask.as_slice()),
-            mask.as_ptr(),
-        )
+        libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask.as_slice()), mask.as_ptr())
     })
     .map(drop)
 }
@@ -143,12 +136,7 @@ pub(crate) fn cpu_and_node() -> (CpuId, NodeId) {
     let (mut cpu, mut node) = (0_u32, 0_u32);
     // SAFETY: the kernel writes one unsigned int to each; the third argument is unused.
     let result = check(unsafe {
-        libc::syscall(
-            libc::SYS_getcpu,
-            &raw mut cpu,
-            &raw mut node,
-            std::ptr::null::<u8>(),
-        )
+        libc::syscall(libc::SYS_getcpu, &raw mut cpu, &raw mut node, std::ptr::null::<u8>())
     });
     debug_assert_eq!(result, Ok(0), "getcpu only fails for bad pointers");
     (CpuId(cpu), NodeId(node))

@@ -23,10 +23,8 @@ pub fn transparent_huge_page_bytes(root: &Root) -> Option<u64> {
 #[must_use]
 pub fn huge_page_sizes(root: &Root) -> Vec<u64> {
     let names = root.names("sys/kernel/mm/hugepages");
-    let mut sizes: Vec<u64> = names
-        .iter()
-        .filter_map(|name| pool_kilobytes(name)?.checked_mul(1 << 10))
-        .collect();
+    let mut sizes: Vec<u64> =
+        names.iter().filter_map(|name| pool_kilobytes(name)?.checked_mul(1 << 10)).collect();
     sizes.sort_unstable();
     sizes
 }
@@ -45,12 +43,7 @@ mod tests {
     fn huge_page_sizes_are_read_from_the_names_of_the_pools() {
         let directory = tempfile::tempdir().unwrap();
         let pools = directory.path().join("sys/kernel/mm/hugepages");
-        for name in [
-            "hugepages-1048576kB",
-            "hugepages-2048kB",
-            "hugepages-xkB",
-            "other",
-        ] {
+        for name in ["hugepages-1048576kB", "hugepages-2048kB", "hugepages-xkB", "other"] {
             std::fs::create_dir_all(pools.join(name)).unwrap();
         }
         let sizes = huge_page_sizes(&Root::at(directory.path()));

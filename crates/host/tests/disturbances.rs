@@ -66,10 +66,7 @@ fn a_thread_on_the_same_cpu_is_seen_as_a_switch_or_time_off_the_cpu() {
             let before = ThreadSnapshot::take();
             work_for(Duration::from_millis(10));
             let reason = ThreadSnapshot::take().disturbance_since(&before);
-            matches!(
-                reason,
-                Some(Reason::Switched { .. } | Reason::OffCpu { .. })
-            )
+            matches!(reason, Some(Reason::Switched { .. } | Reason::OffCpu { .. }))
         });
         end.store(true, Ordering::Relaxed);
         assert!(seen);
@@ -82,10 +79,8 @@ fn another_process_on_a_watched_cpu_is_foreign() {
     let pinned = pin(cpu).unwrap();
     let mut watch = SystemWatch::new(&[cpu].into_iter().collect());
     // The child inherits the affinity and spins until it is killed.
-    let mut child = std::process::Command::new("sh")
-        .args(["-c", "while :; do :; done"])
-        .spawn()
-        .unwrap();
+    let mut child =
+        std::process::Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
     let before = watch.snapshot();
     thread::sleep(Duration::from_millis(600));
     let reason = watch.snapshot().disturbance_since(&before);

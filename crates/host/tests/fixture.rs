@@ -29,11 +29,7 @@ fn a_guest_with_a_cpuless_and_a_memoryless_node_is_read_as_it_was_booted() {
     assert_eq!(machine.distances.values(), [10, 17, 21, 28, 31]);
     assert_eq!(machine.distance(NodeId(0), NodeId(3)), Some(17));
     assert!(machine.distances.is_complete());
-    let pool = HugePagePool {
-        page_bytes: 2 << 20,
-        total: 8,
-        free: 8,
-    };
+    let pool = HugePagePool { page_bytes: 2 << 20, total: 8, free: 8 };
     assert_eq!(machine.node(NodeId(1)).unwrap().huge_pages[0], pool);
     assert_eq!(machine.tiers[0].nodes.to_string(), "0,1,3");
 

@@ -33,14 +33,8 @@ fn machine_files() -> Vec<(String, Vec<u8>)> {
         (format!("{NODE}/online"), b"0-1\n".to_vec()),
         (format!("{NODE}/node0/distance"), b"10 21\n".to_vec()),
         (format!("{NODE}/node1/distance"), b"21 10\n".to_vec()),
-        (
-            "sys/devices/system/memory/block_size_bytes".to_owned(),
-            b"8000000\n".to_vec(),
-        ),
-        (
-            "proc/meminfo".to_owned(),
-            b"MemTotal: 2048 kB\nMemAvailable: 1024 kB\n".to_vec(),
-        ),
+        ("sys/devices/system/memory/block_size_bytes".to_owned(), b"8000000\n".to_vec()),
+        ("proc/meminfo".to_owned(), b"MemTotal: 2048 kB\nMemAvailable: 1024 kB\n".to_vec()),
     ];
     for node in 0..2 {
         let first = 2 * node;
@@ -49,10 +43,7 @@ fn machine_files() -> Vec<(String, Vec<u8>)> {
         files.push((format!("{directory}/cpulist"), pair.clone().into()));
         let meminfo = format!("Node {node} MemTotal: 1024 kB\nNode {node} MemFree: 512 kB\n");
         files.push((format!("{directory}/meminfo"), meminfo.into()));
-        files.push((
-            format!("{directory}/memory{node}/state"),
-            b"online\n".to_vec(),
-        ));
+        files.push((format!("{directory}/memory{node}/state"), b"online\n".to_vec()));
         let pool = format!("{directory}/hugepages/hugepages-2048kB");
         files.push((format!("{pool}/nr_hugepages"), b"4\n".to_vec()));
         files.push((format!("{pool}/free_hugepages"), b"3\n".to_vec()));
@@ -99,10 +90,7 @@ fn a_sound_tree_is_read_without_findings() {
     assert_eq!(machine.ranges.len(), 2);
     assert_eq!(machine.distance(NodeId(0), NodeId(1)), Some(21));
     let node = machine.node(NodeId(1)).unwrap();
-    assert_eq!(
-        (node.memory_bytes, node.free_bytes),
-        (1 << 20, Some(1 << 19))
-    );
+    assert_eq!((node.memory_bytes, node.free_bytes), (1 << 20, Some(1 << 19)));
     assert_eq!((node.huge_pages[0].total, node.huge_pages[0].free), (4, 3));
     assert_eq!(machine.allowed, None);
 }
@@ -112,11 +100,7 @@ fn a_directory_that_is_no_machine_is_bad_input() {
     let top = tree(&[("something", b"else")]);
     let error = read_machine(&Root::at(top.path())).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
-    assert!(
-        error
-            .to_string()
-            .contains("expected a directory that holds sys/ and proc/")
-    );
+    assert!(error.to_string().contains("expected a directory that holds sys/ and proc/"));
 }
 
 #[test]
@@ -124,11 +108,7 @@ fn nonsense_is_reported_with_file_and_value() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node1/cpulist"), b"2-x\n");
     write(top.path(), &format!("{NODE}/node0/distance"), b"10 0\n");
-    write(
-        top.path(),
-        &format!("{CPU}/cpu0/cache/index2/size"),
-        b"huge\n",
-    );
+    write(top.path(), &format!("{CPU}/cpu0/cache/index2/size"), b"huge\n");
     let reading = read(&top);
     let texts: Vec<String> = reading.findings.iter().map(ToString::to_string).collect();
     for expected in [
@@ -165,11 +145,7 @@ fn a_short_row_stands_for_the_online_nodes() {
 fn rows_too_short_or_too_long_are_findings() {
     for row in ["10", "21 10 30"] {
         let top = machine_tree();
-        write(
-            top.path(),
-            &format!("{NODE}/node1/distance"),
-            row.as_bytes(),
-        );
+        write(top.path(), &format!("{NODE}/node1/distance"), row.as_bytes());
         assert!(codes(&read(&top)).contains(&"distance-row-length"), "{row}");
     }
 }
@@ -260,16 +236,8 @@ fn files_that_are_no_files_are_findings_and_block_nobody() {
 fn endless_files_are_read_to_a_bound() {
     let top = machine_tree();
     let digits = "1,".repeat(8 << 20);
-    write(
-        top.path(),
-        &format!("{NODE}/node1/cpulist"),
-        digits.as_bytes(),
-    );
-    write(
-        top.path(),
-        &format!("{NODE}/node0/distance"),
-        digits.as_bytes(),
-    );
+    write(top.path(), &format!("{NODE}/node1/cpulist"), digits.as_bytes());
+    write(top.path(), &format!("{NODE}/node0/distance"), digits.as_bytes());
     let reading = read(&top);
     assert!(!reading.findings.is_empty());
     assert!(reading.findings.iter().all(|f| f.message.len() < 300));

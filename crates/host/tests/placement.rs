@@ -16,11 +16,7 @@ static MACHINE: Mutex<()> = Mutex::new(());
 fn node_with_memory() -> NodeId {
     let nodes = nodes_with_memory();
     let here = current_place().node;
-    if nodes.contains(here) {
-        here
-    } else {
-        nodes.first().unwrap()
-    }
+    if nodes.contains(here) { here } else { nodes.first().unwrap() }
 }
 
 /// The nodes with memory which this process may use.
@@ -48,9 +44,7 @@ fn a_thread_is_pinned_read_back_and_given_its_affinity_back() {
 fn a_pinned_thread_leaves_others_alone() {
     let before = current_affinity().unwrap();
     let cpu = before.first().unwrap();
-    thread::spawn(move || pin(cpu).map(drop).unwrap())
-        .join()
-        .unwrap();
+    thread::spawn(move || pin(cpu).map(drop).unwrap()).join().unwrap();
     assert_eq!(current_affinity().unwrap(), before);
 }
 
@@ -141,22 +135,14 @@ fn untouched_memory_is_not_proven() {
     let node = node_with_memory();
     let memory = Mapping::new(1 << 20, Pages::Base).unwrap();
     let error = prove(&memory, node).unwrap_err();
-    assert!(
-        matches!(
-            error,
-            ProofError::NotTouched { .. } | ProofError::NoSmaps { .. }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, ProofError::NotTouched { .. } | ProofError::NoSmaps { .. }), "{error}");
 }
 
 #[test]
 fn the_span_of_memory_that_is_gone_is_an_error() {
     let _turn = MACHINE.lock();
     let node = node_with_memory();
-    let span = bound_and_touched(64 << 20, Pages::Base, node)
-        .unwrap()
-        .span();
+    let span = bound_and_touched(64 << 20, Pages::Base, node).unwrap().span();
     assert!(prove_span(span, node).is_err());
 }
 
@@ -197,10 +183,7 @@ fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
     let _turn = MACHINE.lock();
     let choices = [Pages::Huge2M, Pages::Huge1G];
     let nodes = nodes_with_memory();
-    for (node, pages) in nodes
-        .iter()
-        .flat_map(|node| choices.map(|pages| (node, pages)))
-    {
+    for (node, pages) in nodes.iter().flat_map(|node| choices.map(|pages| (node, pages))) {
         match bound_and_touched(1, pages, node) {
             Ok(memory) => {
                 let proof = prove(&memory, node).unwrap();
@@ -292,9 +275,6 @@ fn a_node_without_memory_is_refused() {
         return;
     };
     let error = bound_and_touched(4096, Pages::Base, node.id).unwrap_err();
-    assert!(
-        matches!(error, MappingError::NodeNotAllowed { .. }),
-        "{error}"
-    );
+    assert!(matches!(error, MappingError::NodeNotAllowed { .. }), "{error}");
     println!("{error}");
 }

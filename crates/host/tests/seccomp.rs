@@ -34,11 +34,7 @@ fn forbid(calls: &[libc::c_long]) -> bool {
     // calling thread only.
     unsafe {
         libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0
-            && libc::prctl(
-                libc::PR_SET_SECCOMP,
-                libc::SECCOMP_MODE_FILTER,
-                &raw const filter,
-            ) == 0
+            && libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const filter) == 0
     }
 }
 
@@ -69,10 +65,7 @@ fn where_move_pages_is_forbidden_numa_maps_proves_the_node() {
                 assert_eq!(proof.pages_checked, proof.pages_total);
             }
             Err(error) => {
-                assert!(
-                    matches!(error, ProofError::CannotBeProven { .. }),
-                    "{error}"
-                );
+                assert!(matches!(error, ProofError::CannotBeProven { .. }), "{error}");
                 assert_eq!(error.class(), ErrorClass::Lacking);
             }
         }
@@ -91,10 +84,7 @@ fn where_mbind_is_forbidden_only_the_only_node_can_be_had() {
             return;
         }
         let error = bound.unwrap_err();
-        assert!(
-            matches!(error, MappingError::BindForbidden { .. }),
-            "{error}"
-        );
+        assert!(matches!(error, MappingError::BindForbidden { .. }), "{error}");
         assert_eq!(error.class(), ErrorClass::Lacking);
         assert!(error.to_string().contains("--cap-add SYS_NICE"));
     });

@@ -54,9 +54,7 @@ fn the_first_signal_is_noted_and_the_second_ends_the_process_at_once() {
 }
 
 fn own_binary_runs() -> bool {
-    let list = Command::new(std::env::current_exe().unwrap())
-        .arg("--list")
-        .output();
+    let list = Command::new(std::env::current_exe().unwrap()).arg("--list").output();
     list.is_ok_and(|output| output.status.success())
 }
 

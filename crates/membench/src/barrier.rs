@@ -51,11 +51,7 @@ impl Barrier {
             }
             spin_loop();
         }
-        if self.is_aborted() {
-            Err(Aborted)
-        } else {
-            Ok(())
-        }
+        if self.is_aborted() { Err(Aborted) } else { Ok(()) }
     }
 
     /// Lets all who wait, or ever will, go with [`Aborted`].

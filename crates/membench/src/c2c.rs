@@ -23,13 +23,7 @@ impl<'a> Ping<'a> {
     /// The starting half on `line`, which must hold 0 before both halves start.
     #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Ping<'a> {
-        Ping {
-            side: Side {
-                line,
-                abort,
-                rounds_done: 0,
-            },
-        }
+        Ping { side: Side { line, abort, rounds_done: 0 } }
     }
 
     /// Plays and times `rounds` rounds; the other half must play as many.
@@ -61,13 +55,7 @@ impl<'a> Pong<'a> {
     /// The answering half on `line`, which must hold 0 before both halves start.
     #[must_use]
     pub fn new(line: &'a AtomicU64, abort: &'a AtomicBool) -> Pong<'a> {
-        Pong {
-            side: Side {
-                line,
-                abort,
-                rounds_done: 0,
-            },
-        }
+        Pong { side: Side { line, abort, rounds_done: 0 } }
     }
 
     /// Answers `rounds` rounds.
@@ -102,9 +90,7 @@ impl Side<'_> {
             if spins == SPINS_PER_ABORT_CHECK {
                 spins = 0;
                 if self.abort.load(Ordering::Relaxed) {
-                    return Err(C2cError::Aborted {
-                        rounds_done: self.rounds_done,
-                    });
+                    return Err(C2cError::Aborted { rounds_done: self.rounds_done });
                 }
                 // Only here: a pause in every spin would be measured as latency.
                 spin_loop();
@@ -126,10 +112,7 @@ pub struct RoundTrips {
 impl RoundTrips {
     /// The mean time of one round trip: two hand-overs.
     #[must_use]
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "a count of rounds is far below 2^53"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "a count of rounds is far below 2^53")]
     pub fn round_trip_ns(&self, clock: &Clock) -> f64 {
         clock.ns(self.ticks) / self.rounds as f64
     }

@@ -31,11 +31,7 @@ impl<'a> Chase<'a> {
     /// # Errors
     /// As [`Cycle::parts`].
     pub fn build(cycle: Cycle, lines: &'a mut [Line]) -> Result<Chase<'a>, CycleError> {
-        Chase::join(
-            cycle
-                .parts(lines, NonZeroUsize::MIN)?
-                .map(crate::cycle::Part::build),
-        )
+        Chase::join(cycle.parts(lines, NonZeroUsize::MIN)?.map(crate::cycle::Part::build))
     }
 
     /// Makes a chase of the parts of a cycle, built by several threads and given in address
@@ -45,11 +41,7 @@ impl<'a> Chase<'a> {
     /// [`CycleError::PartsDoNotJoin`] unless they are all parts of one division, in order.
     pub fn join(parts: impl IntoIterator<Item = BuiltPart<'a>>) -> Result<Chase<'a>, CycleError> {
         let (cycle, memory) = BuiltPart::join(parts)?;
-        Ok(Chase {
-            cycle,
-            memory,
-            lines: PhantomData,
-        })
+        Ok(Chase { cycle, memory, lines: PhantomData })
     }
 
     /// The plan which was built.
@@ -61,11 +53,7 @@ impl<'a> Chase<'a> {
     /// A walk from the first node.
     #[must_use]
     pub fn walk(&self) -> Walk<'_> {
-        Walk {
-            start: self.memory,
-            at: self.memory.addr().get(),
-            chase: PhantomData,
-        }
+        Walk { start: self.memory, at: self.memory.addr().get(), chase: PhantomData }
     }
 
     /// Walks once around and proves that the lines in memory are one cycle over exactly
@@ -85,11 +73,7 @@ impl<'a> Chase<'a> {
             offset_bytes = next.wrapping_sub(self.memory.addr().get());
             let is_back = offset_bytes == 0;
             if !self.cycle.has_node_at(offset_bytes) || is_back != (loads == nodes) {
-                return Err(CycleError::NotOneCycle {
-                    loads,
-                    offset_bytes,
-                    nodes,
-                });
+                return Err(CycleError::NotOneCycle { loads, offset_bytes, nodes });
             }
         }
         Ok(())
@@ -130,12 +114,7 @@ impl Walk<'_> {
         let start = Stamp::now();
         self.loads(loads);
         let ticks = Stamp::now().since(start)?;
-        Ok(Window {
-            start,
-            ticks,
-            loads,
-            end_offset_bytes: self.offset_bytes(),
-        })
+        Ok(Window { start, ticks, loads, end_offset_bytes: self.offset_bytes() })
     }
 }
 
@@ -158,12 +137,7 @@ mod tests {
             let word = unsafe { chase.memory.add(node).cast::<usize>().as_mut() };
             let right = core::mem::replace(word, wrong);
             let found = chase.verify().unwrap_err();
-            let CycleError::NotOneCycle {
-                offset_bytes,
-                nodes: 64,
-                ..
-            } = found
-            else {
+            let CycleError::NotOneCycle { offset_bytes, nodes: 64, .. } = found else {
                 panic!("{found}");
             };
             assert_eq!(offset_bytes, wrong.wrapping_sub(base));

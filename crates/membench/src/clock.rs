@@ -21,14 +21,11 @@ impl Stamp {
     /// # Errors
     /// [`ClockError::SteppedBack`] if `earlier` is later.
     pub fn since(self, earlier: Stamp) -> Result<Ticks, ClockError> {
-        self.0
-            .checked_sub(earlier.0)
-            .map(Ticks)
-            .ok_or(ClockError::SteppedBack {
-                unit: "ticks",
-                from: earlier.0,
-                to: self.0,
-            })
+        self.0.checked_sub(earlier.0).map(Ticks).ok_or(ClockError::SteppedBack {
+            unit: "ticks",
+            from: earlier.0,
+            to: self.0,
+        })
     }
 }
 
@@ -60,11 +57,7 @@ impl Clock {
     /// halves (one of them stepped, or does not run evenly), and [`ClockError::Stopped`] if
     /// one does not advance.
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
-        let ticks_per_ns = Pair {
-            stamp: Stamp::now,
-            now_ns,
-        }
-        .ticks_per_ns(for_ns)?;
+        let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.ticks_per_ns(for_ns)?;
         Ok(Clock {
             ticks_per_ns,
             overhead: least_overhead()?,
@@ -158,10 +151,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         let first_ticks_per_ns = rate(start, middle)?;
         let second_ticks_per_ns = rate(middle, end)?;
         if (first_ticks_per_ns / second_ticks_per_ns - 1.0).abs() > RATE_TOLERANCE {
-            return Err(ClockError::Inconsistent {
-                first_ticks_per_ns,
-                second_ticks_per_ns,
-            });
+            return Err(ClockError::Inconsistent { first_ticks_per_ns, second_ticks_per_ns });
         }
         rate(start, end)
     }
@@ -173,19 +163,11 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         while last <= ns {
             let now = (self.now_ns)();
             if now < last {
-                return Err(ClockError::SteppedBack {
-                    unit: "ns",
-                    from: last,
-                    to: now,
-                });
+                return Err(ClockError::SteppedBack { unit: "ns", from: last, to: now });
             }
             readings = if now == last { readings + 1 } else { 0 };
             if readings == READINGS_UNTIL_STOPPED {
-                return Err(ClockError::Stopped {
-                    unit: "ns",
-                    at: now,
-                    readings,
-                });
+                return Err(ClockError::Stopped { unit: "ns", at: now, readings });
             }
             last = now;
         }
@@ -199,11 +181,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         for _ in 1..ATTEMPTS {
             let next = self.attempt()?;
             if next.ns < last.ns {
-                return Err(ClockError::SteppedBack {
-                    unit: "ns",
-                    from: last.ns,
-                    to: next.ns,
-                });
+                return Err(ClockError::SteppedBack { unit: "ns", from: last.ns, to: next.ns });
             }
             last = next;
             if next.width < best.width {
@@ -217,11 +195,7 @@ impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
         let before = (self.stamp)();
         let ns = (self.now_ns)();
         let width = (self.stamp)().since(before)?;
-        Ok(Reading {
-            stamp: Stamp(before.0 + width.0 / 2),
-            ns,
-            width,
-        })
+        Ok(Reading { stamp: Stamp(before.0 + width.0 / 2), ns, width })
     }
 }
 
@@ -242,18 +216,10 @@ fn rate(from: Reading, to: Reading) -> Result<f64, ClockError> {
         to: to.ns,
     })?;
     if ticks.0 == 0 {
-        return Err(ClockError::Stopped {
-            unit: "ticks",
-            at: to.stamp.0,
-            readings: 2,
-        });
+        return Err(ClockError::Stopped { unit: "ticks", at: to.stamp.0, readings: 2 });
     }
     if ns == 0 {
-        return Err(ClockError::Stopped {
-            unit: "ns",
-            at: to.ns,
-            readings: 2,
-        });
+        return Err(ClockError::Stopped { unit: "ns", at: to.ns, readings: 2 });
     }
     Ok(ticks.0 as f64 / ns as f64)
 }

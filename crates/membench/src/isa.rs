@@ -92,11 +92,7 @@ mod arch {
     /// XCR0: the register state which the operating system saves; 0 without XSAVE
     /// (Intel SDM volume 1, 14.3: OSXSAVE is CPUID.1:ECX bit 27).
     fn vector_state() -> u64 {
-        if cpuid(1).ecx & (1 << 27) == 0 {
-            0
-        } else {
-            extended_control_register()
-        }
+        if cpuid(1).ecx & (1 << 27) == 0 { 0 } else { extended_control_register() }
     }
 
     /// AVX2 is CPUID.7:EBX bit 5; XCR0 bits 1 and 2 are the XMM and YMM state.
@@ -121,11 +117,7 @@ mod arch {
     use super::Isa;
 
     pub fn detect() -> Isa {
-        if is_available(Isa::Sve) {
-            Isa::Sve
-        } else {
-            Isa::Neon
-        }
+        if is_available(Isa::Sve) { Isa::Sve } else { Isa::Neon }
     }
 
     pub fn is_available(isa: Isa) -> bool {
@@ -149,24 +141,14 @@ mod tests {
     fn the_detected_set_is_available_and_no_wider_one_is() {
         let detected = Isa::detect();
         assert!(detected.is_available());
-        assert!(
-            Isa::ALL
-                .iter()
-                .all(|&isa| isa <= detected || !isa.is_available())
-        );
+        assert!(Isa::ALL.iter().all(|&isa| isa <= detected || !isa.is_available()));
     }
 
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn detection_agrees_with_the_standard_library() {
-        assert_eq!(
-            Isa::Avx2.is_available(),
-            std::is_x86_feature_detected!("avx2")
-        );
-        assert_eq!(
-            Isa::Avx512.is_available(),
-            std::is_x86_feature_detected!("avx512f")
-        );
+        assert_eq!(Isa::Avx2.is_available(), std::is_x86_feature_detected!("avx2"));
+        assert_eq!(Isa::Avx512.is_available(), std::is_x86_feature_detected!("avx512f"));
         assert!(!Isa::Neon.is_available());
     }
 

@@ -42,9 +42,7 @@ impl Line {
             return Err(MemoryError::Null);
         }
         if !start.addr().is_multiple_of(Line::SIZE_BYTES) {
-            return Err(MemoryError::Misaligned {
-                address: start.addr(),
-            });
+            return Err(MemoryError::Misaligned { address: start.addr() });
         }
         if !size_bytes.is_multiple_of(Line::SIZE_BYTES) {
             return Err(MemoryError::NotWholeLines { size_bytes });

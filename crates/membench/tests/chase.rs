@@ -6,9 +6,7 @@ use std::time::Instant;
 /// Line numbers by following the pointers in `lines` as plain data.
 fn model(lines: &[Line], loads: u64) -> usize {
     let start = lines.as_ptr().addr() as u64;
-    (0..loads).fold(0, |at, _| {
-        usize::try_from((lines[at].words()[0] - start) / 64).unwrap()
-    })
+    (0..loads).fold(0, |at, _| usize::try_from((lines[at].words()[0] - start) / 64).unwrap())
 }
 
 #[test]
@@ -61,9 +59,7 @@ fn a_window_and_a_chain_of_additions_take_time_on_a_calibrated_clock() {
     let epoch = Instant::now();
     let now_ns = || u64::try_from(epoch.elapsed().as_nanos()).unwrap();
     // Under emulation or on a loaded machine one calibration may fail honestly.
-    let clock = (0..10)
-        .find_map(|_| Clock::calibrate(now_ns, 20_000_000).ok())
-        .unwrap();
+    let clock = (0..10).find_map(|_| Clock::calibrate(now_ns, 20_000_000).ok()).unwrap();
     let adds = Adds::window(1_000_003).unwrap();
     assert_eq!(adds.adds, 1_000_003);
     assert!(clock.ns(adds.ticks) > 0.0);

@@ -26,9 +26,7 @@ fn patterns() -> [Pattern; 7] {
         Pattern::PageLocal { block_bytes: 4096 },
         Pattern::OneLinePerPage { page_bytes: 1024 },
         Pattern::Stride { stride_bytes: 384 },
-        Pattern::Stride {
-            stride_bytes: 1 << 20,
-        },
+        Pattern::Stride { stride_bytes: 1 << 20 },
         Pattern::Sequential,
     ]
 }
@@ -65,10 +63,7 @@ fn every_small_size_is_one_cycle_in_every_pattern_and_line_size() {
                 let Some(cycle) = plan(pattern, count * 64, line_size, 7) else {
                     continue;
                 };
-                Chase::build(cycle, lines(&mut memory))
-                    .unwrap()
-                    .verify()
-                    .unwrap();
+                Chase::build(cycle, lines(&mut memory)).unwrap().verify().unwrap();
             }
         }
     }
@@ -141,30 +136,19 @@ fn page_local_finishes_a_block_before_the_next_one_and_the_rest_last() {
     let (block, full_blocks, rest) = (64, 20, 17);
     let count = block * full_blocks + rest;
     let mut memory = memory(count);
-    let pattern = Pattern::PageLocal {
-        block_bytes: block * 64,
-    };
+    let pattern = Pattern::PageLocal { block_bytes: block * 64 };
     let cycle = plan(pattern, count * 64, LineSize::Bytes64, 3).unwrap();
     let order = walked(&Chase::build(cycle, lines(&mut memory)).unwrap());
 
     // The walk starts at line 0, somewhere inside its block: turn to where a block begins.
     let start = (0..count).find(|&at| order[at] / block != order[(at + 1) % count] / block);
-    let turned: Vec<usize> = order
-        .iter()
-        .cycle()
-        .skip(start.unwrap() + 1)
-        .take(count)
-        .copied()
-        .collect();
+    let turned: Vec<usize> =
+        order.iter().cycle().skip(start.unwrap() + 1).take(count).copied().collect();
     let mut visited: Vec<usize> = turned.iter().map(|line| line / block).collect();
     visited.dedup();
     assert_eq!(visited.len(), full_blocks + 1, "each block in one go");
     assert!(!visited.is_sorted(), "blocks in random order");
-    let inside: Vec<usize> = turned
-        .iter()
-        .filter(|&&line| line / block == 5)
-        .copied()
-        .collect();
+    let inside: Vec<usize> = turned.iter().filter(|&&line| line / block == 5).copied().collect();
     assert!(!inside.is_sorted(), "lines of a block in random order");
 }
 
@@ -188,13 +172,7 @@ fn one_line_per_page_visits_each_page_once_on_lines_that_spread_over_the_sets() 
 #[test]
 fn stride_and_sequential_go_as_they_say() {
     let mut memory = memory(10);
-    let stride = plan(
-        Pattern::Stride { stride_bytes: 256 },
-        640,
-        LineSize::Bytes64,
-        0,
-    )
-    .unwrap();
+    let stride = plan(Pattern::Stride { stride_bytes: 256 }, 640, LineSize::Bytes64, 0).unwrap();
     let order = walked(&Chase::build(stride, lines(&mut memory)).unwrap());
     assert_eq!(order, [0, 4, 8, 1, 5, 9, 2, 6, 3, 7]);
     let sequential = plan(Pattern::Sequential, 640, LineSize::Bytes64, 0).unwrap();
@@ -206,10 +184,7 @@ fn stride_and_sequential_go_as_they_say() {
 fn excess_of_chi_square(counts: &[u64]) -> f64 {
     let classes = counts.len() as f64;
     let share = counts.iter().sum::<u64>() as f64 / classes;
-    let chi: f64 = counts
-        .iter()
-        .map(|&count| (count as f64 - share).powi(2) / share)
-        .sum();
+    let chi: f64 = counts.iter().map(|&count| (count as f64 - share).powi(2) / share).sum();
     (chi - (classes - 1.0)) / (2.0 * (classes - 1.0)).sqrt()
 }
 
@@ -229,21 +204,13 @@ fn a_prefetcher_finds_no_stride_to_follow() {
                 classes[step(at, by) * 128 / count] += 1;
             }
             let excess = excess_of_chi_square(&classes);
-            assert!(
-                excess < 5.0,
-                "{count} lines, {by} on: classes of steps off by {excess}"
-            );
+            assert!(excess < 5.0, "{count} lines, {by} on: classes of steps off by {excess}");
             // Counts of one step are Poisson with mean 1: 13 of them happen once in 10^10.
             let most = exact.iter().max().unwrap();
             assert!(*most < 13, "{count} lines, {by} on: one step {most} times");
         }
-        let repeated = (0..count)
-            .filter(|&at| step(at, 1) == step((at + 1) % count, 1))
-            .count();
-        assert!(
-            repeated < 13,
-            "{count} lines: the same step twice running {repeated} times"
-        );
+        let repeated = (0..count).filter(|&at| step(at, 1) == step((at + 1) % count, 1)).count();
+        assert!(repeated < 13, "{count} lines: the same step twice running {repeated} times");
     }
 }
 
@@ -252,23 +219,15 @@ fn steps_inside_a_page_are_uniform_over_many_pages() {
     let (page, pages) = (64, 2048);
     let count = page * pages;
     let mut memory = memory(count);
-    let pattern = Pattern::PageLocal {
-        block_bytes: page * 64,
-    };
+    let pattern = Pattern::PageLocal { block_bytes: page * 64 };
     let cycle = plan(pattern, count * 64, LineSize::Bytes64, 13).unwrap();
     let order = walked(&Chase::build(cycle, lines(&mut memory)).unwrap());
     let mut steps = [0_u64; 63];
-    for pair in order
-        .windows(2)
-        .filter(|pair| pair[0] / page == pair[1] / page)
-    {
+    for pair in order.windows(2).filter(|pair| pair[0] / page == pair[1] / page) {
         steps[(pair[1] + page - pair[0]) % page - 1] += 1;
     }
     let excess = excess_of_chi_square(&steps);
-    assert!(
-        excess < 5.0,
-        "steps off by {excess} standard deviations: {steps:?}"
-    );
+    assert!(excess < 5.0, "steps off by {excess} standard deviations: {steps:?}");
 }
 
 #[test]
@@ -277,20 +236,12 @@ fn impossible_plans_are_refused_with_what_was_asked() {
     let pattern = Pattern::Random;
     assert_eq!(
         new(pattern, 63),
-        Err(CycleError::TooSmall {
-            pattern,
-            size_bytes: 63,
-            needed_bytes: 64
-        })
+        Err(CycleError::TooSmall { pattern, size_bytes: 63, needed_bytes: 64 })
     );
     let pattern = Pattern::OneLinePerPage { page_bytes: 4096 };
     assert_eq!(
         new(pattern, 4095),
-        Err(CycleError::TooSmall {
-            pattern,
-            size_bytes: 4095,
-            needed_bytes: 4096
-        })
+        Err(CycleError::TooSmall { pattern, size_bytes: 4095, needed_bytes: 4096 })
     );
     for pattern in [
         Pattern::PageLocal { block_bytes: 192 },
@@ -299,13 +250,7 @@ fn impossible_plans_are_refused_with_what_was_asked() {
         Pattern::Stride { stride_bytes: 0 },
         Pattern::Stride { stride_bytes: 100 },
     ] {
-        assert_eq!(
-            new(pattern, 1 << 20),
-            Err(CycleError::BadDistance {
-                pattern,
-                line_bytes: 64
-            })
-        );
+        assert_eq!(new(pattern, 1 << 20), Err(CycleError::BadDistance { pattern, line_bytes: 64 }));
     }
 }
 
@@ -315,20 +260,14 @@ fn memory_too_small_or_off_its_lines_is_refused() {
     let cycle = plan(Pattern::Random, 320, LineSize::Bytes64, 0).unwrap();
     assert_eq!(
         Chase::build(cycle, lines(&mut memory)).err(),
-        Some(CycleError::MemoryTooSmall {
-            memory_bytes: 256,
-            cycle_bytes: 320
-        })
+        Some(CycleError::MemoryTooSmall { memory_bytes: 256, cycle_bytes: 320 })
     );
     let cycle = plan(Pattern::Random, 128, LineSize::Bytes128, 0).unwrap();
     let off = &mut lines(&mut memory)[1..];
     let address = off.as_ptr().addr();
     assert_eq!(
         Chase::build(cycle, off).err(),
-        Some(CycleError::Misaligned {
-            address,
-            line_bytes: 128
-        })
+        Some(CycleError::Misaligned { address, line_bytes: 128 })
     );
 }
 
@@ -337,20 +276,12 @@ fn parts_that_are_missing_or_in_disorder_do_not_join() {
     let cycle = plan(Pattern::Random, 640, LineSize::Bytes64, 0).unwrap();
     let built = |memory: &mut Vec<Pair>, wanted: &[usize]| {
         let two = NonZeroUsize::new(2).unwrap();
-        let mut parts: Vec<_> = cycle
-            .parts(lines(memory), two)
-            .unwrap()
-            .map(|part| Some(part.build()))
-            .collect();
+        let mut parts: Vec<_> =
+            cycle.parts(lines(memory), two).unwrap().map(|part| Some(part.build())).collect();
         Chase::join(wanted.iter().filter_map(|&index| parts[index].take())).err()
     };
     let mut memory = memory(10);
-    let refused = |joined_nodes, nodes| {
-        Some(CycleError::PartsDoNotJoin {
-            joined_nodes,
-            nodes,
-        })
-    };
+    let refused = |joined_nodes, nodes| Some(CycleError::PartsDoNotJoin { joined_nodes, nodes });
     assert_eq!(built(&mut memory, &[0, 1]), None);
     assert_eq!(built(&mut memory, &[0]), refused(5, 10));
     assert_eq!(built(&mut memory, &[1, 0]), refused(0, 10));
@@ -362,22 +293,11 @@ fn parts_of_two_memories_do_not_join() {
     let cycle = plan(Pattern::Random, 640, LineSize::Bytes64, 0).unwrap();
     let two = NonZeroUsize::new(2).unwrap();
     let (mut one, mut other) = (memory(10), memory(10));
-    let first = cycle
-        .parts(lines(&mut one), two)
-        .unwrap()
-        .map(Part::build)
-        .next();
-    let second = cycle
-        .parts(lines(&mut other), two)
-        .unwrap()
-        .map(Part::build)
-        .nth(1);
+    let first = cycle.parts(lines(&mut one), two).unwrap().map(Part::build).next();
+    let second = cycle.parts(lines(&mut other), two).unwrap().map(Part::build).nth(1);
     assert_eq!(
         Chase::join(first.into_iter().chain(second)).err(),
-        Some(CycleError::PartsDoNotJoin {
-            joined_nodes: 5,
-            nodes: 10
-        })
+        Some(CycleError::PartsDoNotJoin { joined_nodes: 5, nodes: 10 })
     );
 }
 
@@ -387,9 +307,6 @@ fn memory_beyond_the_cycle_is_left_alone() {
     lines(&mut memory).fill(Line::ZERO);
     lines(&mut memory)[5].words_mut()[0] = 99;
     let cycle = plan(Pattern::Random, 5 * 64, LineSize::Bytes64, 0).unwrap();
-    Chase::build(cycle, lines(&mut memory))
-        .unwrap()
-        .verify()
-        .unwrap();
+    Chase::build(cycle, lines(&mut memory)).unwrap().verify().unwrap();
     assert_eq!(lines(&mut memory)[5].words()[0], 99);
 }

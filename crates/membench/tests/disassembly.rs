@@ -9,54 +9,33 @@ use std::process::Command;
 fn instructions(name: &str) -> Option<Vec<String>> {
     let program = std::env::current_exe().unwrap();
     let listing = Command::new("objdump")
-        .args([
-            "--disassemble",
-            "--demangle",
-            "--no-show-raw-insn",
-            "--section=.text",
-        ])
+        .args(["--disassemble", "--demangle", "--no-show-raw-insn", "--section=.text"])
         .args(["-M", "intel"])
         .arg(program)
         .output()
         .ok()?;
     let listing = String::from_utf8_lossy(&listing.stdout).into_owned();
-    let start = listing
-        .lines()
-        .position(|line| line.ends_with(">:") && line.contains(name));
+    let start = listing.lines().position(|line| line.ends_with(">:") && line.contains(name));
     let start = start.unwrap_or_else(|| panic!("no function {name} in this program"));
-    let body = listing
-        .lines()
-        .skip(start + 1)
-        .take_while(|line| !line.is_empty());
-    Some(
-        body.filter_map(|line| Some(line.split_once(":\t")?.1.trim().to_owned()))
-            .collect(),
-    )
+    let body = listing.lines().skip(start + 1).take_while(|line| !line.is_empty());
+    Some(body.filter_map(|line| Some(line.split_once(":\t")?.1.trim().to_owned())).collect())
 }
 
 /// From the first instruction that is `wanted` to the jump that closes its loop.
 fn hot_loop(body: &[String], wanted: impl Fn(&str) -> bool) -> &[String] {
     let start = body.iter().position(|line| wanted(line)).unwrap();
-    let end = body[start..]
-        .iter()
-        .position(|line| line.starts_with("jne"))
-        .unwrap();
+    let end = body[start..].iter().position(|line| line.starts_with("jne")).unwrap();
     &body[start..=start + end]
 }
 
 /// Whether it loads a register from the address in that very register.
 fn follows_a_pointer(instruction: &str) -> bool {
-    let operands = instruction
-        .strip_prefix("mov")
-        .and_then(|rest| rest.trim().split_once(','));
+    let operands = instruction.strip_prefix("mov").and_then(|rest| rest.trim().split_once(','));
     operands.is_some_and(|(to, from)| from == format!("QWORD PTR [{to}]"))
 }
 
 fn mnemonics(instructions: &[String]) -> Vec<&str> {
-    instructions
-        .iter()
-        .filter_map(|line| line.split_whitespace().next())
-        .collect()
+    instructions.iter().filter_map(|line| line.split_whitespace().next()).collect()
 }
 
 #[test]
@@ -72,10 +51,7 @@ fn the_chase_is_one_load_a_count_and_a_jump() {
     };
     let hot = hot_loop(&body, follows_a_pointer);
     assert_eq!(mnemonics(hot), ["mov", "dec", "jne"], "{hot:?}");
-    assert!(
-        !hot[1].contains('['),
-        "the count lies in a register: {hot:?}"
-    );
+    assert!(!hot[1].contains('['), "the count lies in a register: {hot:?}");
 }
 
 #[test]
@@ -87,11 +63,6 @@ fn the_chain_is_nothing_but_additions_of_registers() {
     };
     let hot = hot_loop(&body, |line| line.starts_with("add"));
     assert_eq!(hot.len(), 34, "{hot:?}");
-    assert!(
-        hot[..32]
-            .iter()
-            .all(|line| line == &hot[0] && !line.contains('[')),
-        "{hot:?}"
-    );
+    assert!(hot[..32].iter().all(|line| line == &hot[0] && !line.contains('[')), "{hot:?}");
     assert_eq!(mnemonics(&hot[32..]), ["dec", "jne"]);
 }

@@ -52,12 +52,8 @@ fn arrays<'a>(
 
 const ACCESSES: [Access; 4] = [
     Access::Sequential,
-    Access::Strided {
-        stride_bytes: 64 * 5,
-    },
-    Access::Strided {
-        stride_bytes: 1 << 30,
-    },
+    Access::Strided { stride_bytes: 64 * 5 },
+    Access::Strided { stride_bytes: 1 << 30 },
     Access::Random { seed: 9 },
 ];
 
@@ -80,35 +76,19 @@ fn check_pass(kernel: Kernel, access: Access, isa: Isa, lines: u32) {
     let mut to = array(0, lines + 2);
     let (mut left, mut right) = (array(1, lines + 2), array(2, lines + 2));
     let inside = 1..=length;
-    let chosen = arrays(
-        kernel,
-        &mut to[inside.clone()],
-        &mut left[inside.clone()],
-        &mut right[inside],
-    );
+    let chosen =
+        arrays(kernel, &mut to[inside.clone()], &mut left[inside.clone()], &mut right[inside]);
     let mut stream = Stream::new(kernel, access, isa, chosen).unwrap();
     let counted = stream.pass();
     let what = format!("{kernel} {access} {isa} {lines} lines");
-    assert_eq!(
-        counted,
-        kernel.counted_bytes(64 * u64::from(lines)),
-        "{what}"
-    );
+    assert_eq!(counted, kernel.counted_bytes(64 * u64::from(lines)), "{what}");
     for line in 1..=lines {
-        assert_eq!(
-            to[line as usize],
-            expected(kernel, line),
-            "{what}, line {line}"
-        );
+        assert_eq!(to[line as usize], expected(kernel, line), "{what}, line {line}");
     }
     for outside in [0, lines + 1] {
         assert_eq!(to[outside as usize], initial(0, outside), "{what}, outside");
     }
-    assert_eq!(
-        (left, right),
-        (array(1, lines + 2), array(2, lines + 2)),
-        "{what}"
-    );
+    assert_eq!((left, right), (array(1, lines + 2), array(2, lines + 2)), "{what}");
 }
 
 /// Copies by advancing a new stream by each of `pieces`; returns what was counted.
@@ -135,23 +115,15 @@ fn pieces_of_a_pass_are_the_pass_and_it_begins_again() {
         assert_eq!(copied, 60, "{access}");
 
         to = array(0, 100);
-        assert_eq!(
-            copy(access, &mut to, &mut from, &[90, 160]),
-            [90 * 128, 160 * 128]
-        );
+        assert_eq!(copy(access, &mut to, &mut from, &[90, 160]), [90 * 128, 160 * 128]);
         assert_eq!(to, from, "{access}");
     }
 }
 
 #[test]
 fn bytes_are_counted_as_stream_does_and_with_write_allocate() {
-    let table = Kernel::ALL.map(|kernel| {
-        (
-            kernel.to_string(),
-            kernel.counted_bytes(10),
-            kernel.moved_bytes(10),
-        )
-    });
+    let table = Kernel::ALL
+        .map(|kernel| (kernel.to_string(), kernel.counted_bytes(10), kernel.moved_bytes(10)));
     let expected = [
         ("read", 10, 10),
         ("write", 10, 20),
@@ -160,10 +132,7 @@ fn bytes_are_counted_as_stream_does_and_with_write_allocate() {
         ("nt-copy", 20, 20),
         ("triad", 30, 40),
     ];
-    assert_eq!(
-        table,
-        expected.map(|(name, counted, moved)| (name.to_owned(), counted, moved))
-    );
+    assert_eq!(table, expected.map(|(name, counted, moved)| (name.to_owned(), counted, moved)));
 }
 
 #[test]
@@ -176,12 +145,7 @@ fn one_memory_is_split_into_equal_arrays() {
         assert_eq!(stream.kernel(), kernel);
     }
     let refused = Arrays::split(Kernel::Triad, &mut lines[..2]);
-    assert_eq!(
-        refused.err(),
-        Some(StreamError::Empty {
-            kernel: Kernel::Triad
-        })
-    );
+    assert_eq!(refused.err(), Some(StreamError::Empty { kernel: Kernel::Triad }));
 }
 
 #[test]
@@ -205,15 +169,7 @@ fn what_cannot_be_streamed_is_refused_with_the_reason() {
     );
     let kernel = Kernel::Copy;
     assert_eq!(
-        refused(
-            kernel,
-            sequential,
-            isa,
-            Arrays::Two {
-                to: &mut a,
-                from: &mut b
-            }
-        ),
+        refused(kernel, sequential, isa, Arrays::Two { to: &mut a, from: &mut b }),
         Some(StreamError::WrongArrays { kernel, given: 2 })
     );
     let kernel = Kernel::Read;
@@ -223,20 +179,11 @@ fn what_cannot_be_streamed_is_refused_with_the_reason() {
     );
     for stride_bytes in [0, 65] {
         assert_eq!(
-            refused(
-                kernel,
-                Access::Strided { stride_bytes },
-                isa,
-                Arrays::One(&mut a)
-            ),
+            refused(kernel, Access::Strided { stride_bytes }, isa, Arrays::One(&mut a)),
             Some(StreamError::BadStride { stride_bytes })
         );
     }
-    let foreign = if cfg!(target_arch = "x86_64") {
-        Isa::Neon
-    } else {
-        Isa::Avx2
-    };
+    let foreign = if cfg!(target_arch = "x86_64") { Isa::Neon } else { Isa::Avx2 };
     assert_eq!(
         refused(kernel, sequential, foreign, Arrays::One(&mut a)),
         Some(StreamError::UnavailableIsa { isa: foreign })

@@ -87,10 +87,7 @@ fn a_half_without_a_partner_ends_on_abort() {
 fn a_generator_runs_until_stopped_and_counts_what_it_did() {
     let mut lines = vec![Line::ZERO; 64];
     let (stop, counted) = (AtomicBool::new(false), AtomicU64::new(0));
-    let throttle = Throttle {
-        chunk_bytes: 10 * 64 - 1,
-        delay_spins: 3,
-    };
+    let throttle = Throttle { chunk_bytes: 10 * 64 - 1, delay_spins: 3 };
     thread::scope(|scope| {
         let lines = &mut lines;
         let (stop, counted) = (&stop, &counted);
@@ -107,11 +104,7 @@ fn a_generator_runs_until_stopped_and_counts_what_it_did() {
     });
     let total = counted.into_inner();
     assert_eq!(total % 640, 0, "whole chunks, rounded up to lines");
-    assert!(
-        lines
-            .iter()
-            .all(|line| line.words().iter().all(|&word| word == 3.0_f64.to_bits()))
-    );
+    assert!(lines.iter().all(|line| line.words().iter().all(|&word| word == 3.0_f64.to_bits())));
 }
 
 #[test]
@@ -120,10 +113,7 @@ fn a_generator_stopped_beforehand_does_nothing() {
     let arrays = Arrays::One(&mut lines);
     let mut stream = Stream::new(Kernel::Write, Access::Sequential, Isa::detect(), arrays).unwrap();
     let counted = AtomicU64::new(0);
-    let throttle = Throttle {
-        chunk_bytes: 0,
-        delay_spins: 0,
-    };
+    let throttle = Throttle { chunk_bytes: 0, delay_spins: 0 };
     generate(&mut stream, throttle, &AtomicBool::new(true), &counted);
     assert_eq!(counted.into_inner(), 0);
     assert_eq!(lines, [Line::ZERO; 4]);

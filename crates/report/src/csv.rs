@@ -81,12 +81,9 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
             let chaser = core::iter::once(cell.chaser);
             chaser.chain(cell.load.iter().copied()).collect()
         }
-        Experiment::C2c(cell) => [cell.from, cell.to]
-            .map(|cpu| WorkerPlan {
-                cpu,
-                node: cell.home,
-            })
-            .to_vec(),
+        Experiment::C2c(cell) => {
+            [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
+        }
         Experiment::Core { .. } => Vec::new(),
     }
 }
@@ -95,11 +92,7 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
 /// for a formula is begun with an apostrophe.
 fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@']);
-    let text = if formula {
-        format!("'{text}")
-    } else {
-        text.to_owned()
-    };
+    let text = if formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))
     } else {

@@ -29,12 +29,7 @@ pub(crate) fn worker(worker: WorkerPlan) -> String {
 
 /// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
 pub(crate) fn chase(cell: &LatencyCell) -> String {
-    format!(
-        "{} over {}, {} pages",
-        pattern(cell.pattern),
-        size(cell.size_bytes),
-        cell.pages.name()
-    )
+    format!("{} over {}, {} pages", pattern(cell.pattern), size(cell.size_bytes), cell.pages.name())
 }
 
 /// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
@@ -55,12 +50,9 @@ pub(crate) fn workers(workers: &[WorkerPlan]) -> String {
 /// What a cell does, in one line.
 pub(crate) fn experiment(experiment: &Experiment) -> String {
     match experiment {
-        Experiment::Latency(cell) => format!(
-            "{}, {}, {}",
-            worker(cell.worker),
-            chase(cell),
-            team(cell.team)
-        ),
+        Experiment::Latency(cell) => {
+            format!("{}, {}, {}", worker(cell.worker), chase(cell), team(cell.team))
+        }
         Experiment::Bandwidth(cell) => format!(
             "{} {}, {}, {} each, {} pages, {}",
             cell.kernel.name(),
@@ -77,10 +69,9 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
             cell.kernel.name(),
             delay(cell.delay)
         ),
-        Experiment::C2c(cell) => format!(
-            "cpu {} ↔ cpu {}, line on node {}",
-            cell.from, cell.to, cell.home
-        ),
+        Experiment::C2c(cell) => {
+            format!("cpu {} ↔ cpu {}, line on node {}", cell.from, cell.to, cell.home)
+        }
         Experiment::Core { cpu } => format!("core of cpu {cpu}"),
     }
 }

@@ -8,10 +8,7 @@ use crate::table::{Align, Table, one_line};
 /// The report as Markdown: the three sentences, then every table.
 #[must_use]
 pub fn markdown(summary: &Summary<'_>) -> String {
-    let mut out = format!(
-        "# Memory placement on {}\n\n",
-        escape(summary.machine_name())
-    );
+    let mut out = format!("# Memory placement on {}\n\n", escape(summary.machine_name()));
     let label = summary.run.label.as_deref();
     let label = label.map_or_else(String::new, |label| format!(", {}", escape(label)));
     out.push_str(&format!(
@@ -52,14 +49,8 @@ pub(crate) fn table(table: &Table) -> String {
         Align::Right => "--:".to_owned(),
     };
     let mut out = format!("\n{}\n\n", escape(&table.caption));
-    out.push_str(&row(&mut table
-        .columns
-        .iter()
-        .map(|column| escape(&column.name))));
-    out.push_str(&row(&mut table
-        .columns
-        .iter()
-        .map(|column| rule(column.align))));
+    out.push_str(&row(&mut table.columns.iter().map(|column| escape(&column.name))));
+    out.push_str(&row(&mut table.columns.iter().map(|column| rule(column.align))));
     for cells in &table.rows {
         out.push_str(&row(&mut cells.iter().map(|cell| escape(cell))));
     }

@@ -29,24 +29,13 @@ pub(crate) fn share(part: usize, whole: usize) -> String {
         return "0 %".to_owned();
     }
     let percent = ratio_of(part, whole) * 100.0;
-    if percent < 0.1 {
-        "under 0.1 %".to_owned()
-    } else {
-        format!("{percent:.1} %")
-    }
+    if percent < 0.1 { "under 0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
 /// `part / whole`; 0 of nothing is 0.
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "counts of windows and cells stay far below 2^52"
-)]
+#[expect(clippy::cast_precision_loss, reason = "counts of windows and cells stay far below 2^52")]
 pub(crate) fn ratio_of(part: usize, whole: usize) -> f64 {
-    if whole == 0 {
-        0.0
-    } else {
-        part as f64 / whole as f64
-    }
+    if whole == 0 { 0.0 } else { part as f64 / whole as f64 }
 }
 
 /// A change in percent with its sign: `+3.1 %`.
@@ -68,19 +57,12 @@ pub(crate) fn trimmed(value: f64) -> String {
 
 /// A count with its noun: `1 cell`, `3 cells`.
 pub(crate) fn count(number: usize, noun: &str) -> String {
-    if number == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{number} {noun}s")
-    }
+    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// A number of bytes in binary units: `48K`, `1.5M`, `1G`.
 pub(crate) fn size(bytes: u64) -> String {
-    #[expect(
-        clippy::cast_precision_loss,
-        reason = "shown with three significant digits"
-    )]
+    #[expect(clippy::cast_precision_loss, reason = "shown with three significant digits")]
     approximate_size(bytes as f64)
 }
 
@@ -116,11 +98,7 @@ pub(crate) fn utc(unix_ms: u64) -> String {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let month_from_march = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 {
-        month_from_march + 3
-    } else {
-        month_from_march - 9
-    };
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
     let year = year_of_era + era * 400 + u64::from(month <= 2);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
@@ -141,26 +119,13 @@ mod tests {
     #[test]
     fn figures_have_about_three_significant_digits() {
         let shown = [0.0, 0.981, 1.239, 86.649, 99.96, 173.2, 1.0e12, f64::NAN].map(figure);
-        let expected = [
-            "0.00", "0.981", "1.24", "86.6", "100", "173", "1.00e12", "–",
-        ];
+        let expected = ["0.00", "0.981", "1.24", "86.6", "100", "173", "1.00e12", "–"];
         assert_eq!(shown, expected);
     }
 
     #[test]
     fn sizes_use_binary_units_and_no_false_digits() {
-        let shown = [
-            0,
-            512,
-            4096,
-            5793,
-            49_152,
-            1 << 20,
-            3 << 19,
-            1 << 30,
-            u64::MAX,
-        ]
-        .map(size);
+        let shown = [0, 512, 4096, 5793, 49_152, 1 << 20, 3 << 19, 1 << 30, u64::MAX].map(size);
         let expected = ["0", "512", "4K", "5.7K", "48K", "1M", "1.5M", "1G", "16E"];
         assert_eq!(shown, expected);
     }

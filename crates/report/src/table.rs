@@ -32,27 +32,18 @@ pub(crate) struct Table {
 impl Table {
     /// A table without columns.
     pub(crate) fn new(caption: impl Into<String>) -> Self {
-        Self {
-            caption: caption.into(),
-            ..Self::default()
-        }
+        Self { caption: caption.into(), ..Self::default() }
     }
 
     /// With one more column of words.
     pub(crate) fn words(mut self, name: impl Into<String>) -> Self {
-        self.columns.push(Column {
-            name: name.into(),
-            align: Align::Left,
-        });
+        self.columns.push(Column { name: name.into(), align: Align::Left });
         self
     }
 
     /// With one more column of figures.
     pub(crate) fn figures(mut self, name: impl Into<String>) -> Self {
-        self.columns.push(Column {
-            name: name.into(),
-            align: Align::Right,
-        });
+        self.columns.push(Column { name: name.into(), align: Align::Right });
         self
     }
 
@@ -66,7 +57,5 @@ impl Table {
 /// `text` with every control character replaced, so that a name out of a file can
 /// neither break a line nor steer a terminal.
 pub(crate) fn one_line(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { '·' } else { c })
-        .collect()
+    text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
 }

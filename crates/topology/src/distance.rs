@@ -34,11 +34,7 @@ impl Distances {
     /// A matrix for `nodes` nodes in which nothing is known.
     #[must_use]
     pub fn unknown(nodes: usize) -> Self {
-        Self {
-            rows: (0..nodes)
-                .map(|_| (0..nodes).map(|_| None).collect())
-                .collect(),
-        }
+        Self { rows: (0..nodes).map(|_| (0..nodes).map(|_| None).collect()).collect() }
     }
 
     /// A matrix in which every node is [`LOCAL_DISTANCE`] from itself and
@@ -46,13 +42,9 @@ impl Distances {
     #[must_use]
     pub fn uniform(nodes: usize, remote: u8) -> Self {
         let row = |from| {
-            (0..nodes)
-                .map(|to| Some(if from == to { LOCAL_DISTANCE } else { remote }))
-                .collect()
+            (0..nodes).map(|to| Some(if from == to { LOCAL_DISTANCE } else { remote })).collect()
         };
-        Self {
-            rows: (0..nodes).map(row).collect(),
-        }
+        Self { rows: (0..nodes).map(row).collect() }
     }
 
     /// The matrix with these rows: `rows[from][to]`.
@@ -63,19 +55,10 @@ impl Distances {
         let expected = rows.len();
         for (row, values) in rows.iter().enumerate() {
             if values.len() != expected {
-                return Err(DistanceError::NotSquare {
-                    row,
-                    found: values.len(),
-                    expected,
-                });
+                return Err(DistanceError::NotSquare { row, found: values.len(), expected });
             }
         }
-        Ok(Self {
-            rows: rows
-                .iter()
-                .map(|row| row.iter().copied().map(Some).collect())
-                .collect(),
-        })
+        Ok(Self { rows: rows.iter().map(|row| row.iter().copied().map(Some).collect()).collect() })
     }
 
     /// The number of nodes.

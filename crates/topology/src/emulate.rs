@@ -126,11 +126,7 @@ impl EmulationSpec {
             EmulatedNodes::Split(ways) => split(base, *ways)?,
             EmulatedNodes::Listed(nodes) => listed(base, nodes)?,
         };
-        if let Some(table) = self
-            .distances
-            .as_ref()
-            .filter(|table| table.len() != parts.len())
-        {
+        if let Some(table) = self.distances.as_ref().filter(|table| table.len() != parts.len()) {
             let (rows, nodes) = (table.len(), parts.len());
             return Err(EmulationError::DistanceTable { rows, nodes });
         }
@@ -214,10 +210,7 @@ fn assemble(base: &Machine, parts: Vec<Part>, distances: Option<Distances>) -> M
     for (index, part) in parts.into_iter().enumerate() {
         let id = node_id(index);
         let dealt = part.cpus.iter().filter_map(|&cpu| base.cpu(cpu)).cloned();
-        cpus.extend(dealt.map(|cpu| Cpu {
-            node: Some(id),
-            ..cpu
-        }));
+        cpus.extend(dealt.map(|cpu| Cpu { node: Some(id), ..cpu }));
         ranges.extend(part.memory.ranges(id));
         nodes.push(Node {
             id,
@@ -244,10 +237,10 @@ fn assemble(base: &Machine, parts: Vec<Part>, distances: Option<Distances>) -> M
 /// The caches of the base, without the cpus that were left out.
 fn caches_of(base: &Machine, cpus: &[Cpu]) -> Vec<Cache> {
     let kept: CpuSet = cpus.iter().map(|cpu| cpu.id).collect();
-    let caches = base.caches.iter().map(|cache| Cache {
-        cpus: cache.cpus.intersection(&kept),
-        ..cache.clone()
-    });
+    let caches = base
+        .caches
+        .iter()
+        .map(|cache| Cache { cpus: cache.cpus.intersection(&kept), ..cache.clone() });
     caches.filter(|cache| !cache.cpus.is_empty()).collect()
 }
 
@@ -269,11 +262,7 @@ fn physical_distances(base: &Machine, homes: &[Option<usize>]) -> Distances {
                 continue;
             };
             let known = base.distances.get(from_home, to_home);
-            let distance = if from_home == to_home {
-                Some(LOCAL_DISTANCE)
-            } else {
-                known
-            };
+            let distance = if from_home == to_home { Some(LOCAL_DISTANCE) } else { known };
             if let Some(distance) = distance.filter(|_| from != to) {
                 distances.set(from, to, distance);
             }

@@ -49,16 +49,9 @@ impl Machine {
     #[must_use]
     pub fn fallback_orders(&self, cpu_less: CpuLessNodes) -> Vec<FallbackOrder> {
         let mut builder = Builder::new(self, cpu_less);
-        let online = self
-            .nodes
-            .iter()
-            .enumerate()
-            .filter(|(_, node)| node.online);
+        let online = self.nodes.iter().enumerate().filter(|(_, node)| node.online);
         online
-            .map(|(index, node)| FallbackOrder {
-                node: node.id,
-                order: builder.order(index),
-            })
+            .map(|(index, node)| FallbackOrder { node: node.id, order: builder.order(index) })
             .collect()
     }
 }
@@ -88,9 +81,8 @@ impl<'m> Builder<'m> {
 
     /// The order of the node with this dense index.
     fn order(&mut self, local: usize) -> Vec<NodeId> {
-        let mut left: Vec<usize> = (0..self.load.len())
-            .filter(|&node| self.has_memory[node])
-            .collect();
+        let mut left: Vec<usize> =
+            (0..self.load.len()).filter(|&node| self.has_memory[node]).collect();
         let mut order = Vec::new();
         let mut previous = local;
         while let Some(place) = self.cheapest(local, &left) {
@@ -110,12 +102,7 @@ impl<'m> Builder<'m> {
     fn cheapest(&self, local: usize, left: &[usize]) -> Option<usize> {
         let key = |node: usize| {
             let behind = self.cpu_less == CpuLessNodes::Last && !self.has_cpus[node];
-            (
-                node != local,
-                behind,
-                self.cost(local, node),
-                self.load[node],
-            )
+            (node != local, behind, self.cost(local, node), self.load[node])
         };
         (0..left.len()).min_by_key(|&place| key(left[place]))
     }
@@ -126,11 +113,7 @@ impl<'m> Builder<'m> {
     }
 
     fn distance(&self, from: usize, to: usize) -> u8 {
-        let assumed = if from == to {
-            LOCAL_DISTANCE
-        } else {
-            REMOTE_DISTANCE
-        };
+        let assumed = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
         self.machine.distances.get(from, to).unwrap_or(assumed)
     }
 }

@@ -42,10 +42,6 @@ pub struct Finding {
 
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{}: {}: {} [{}]",
-            self.severity, self.place, self.message, self.code
-        )
+        write!(f, "{}: {}: {} [{}]", self.severity, self.place, self.message, self.code)
     }
 }

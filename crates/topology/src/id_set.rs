@@ -30,10 +30,7 @@ impl<I: Id> IdSet<I> {
     /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self {
-            numbers: BTreeSet::new(),
-            kind: PhantomData,
-        }
+        Self { numbers: BTreeSet::new(), kind: PhantomData }
     }
 
     /// Adds `id`; true if it was not there yet.
@@ -194,11 +191,8 @@ impl<I: Id> FromStr for IdSet<I> {
 
 /// Reads `7`, `0-7` or `0-7:2` (every second) as first, last and stride.
 fn parse_item<I: Id>(item: &str, list: &str) -> Result<(u32, u32, u32), IdListError> {
-    let malformed = || IdListError::Item {
-        what: I::WHAT,
-        list: list.to_owned(),
-        item: item.to_owned(),
-    };
+    let malformed =
+        || IdListError::Item { what: I::WHAT, list: list.to_owned(), item: item.to_owned() };
     let number = |text: &str| text.parse::<u32>().map_err(|_| malformed());
     let (range, stride) = match item.split_once(':') {
         Some((range, stride)) => (range, number(stride)?),
@@ -213,18 +207,10 @@ fn parse_item<I: Id>(item: &str, list: &str) -> Result<(u32, u32, u32), IdListEr
     }
     if last < first {
         let (list, item) = (list.to_owned(), item.to_owned());
-        return Err(IdListError::Reversed {
-            what: I::WHAT,
-            list,
-            item,
-        });
+        return Err(IdListError::Reversed { what: I::WHAT, list, item });
     }
     if last > MAX_ID {
-        return Err(IdListError::TooLarge {
-            what: I::WHAT,
-            list: list.to_owned(),
-            number: last,
-        });
+        return Err(IdListError::TooLarge { what: I::WHAT, list: list.to_owned(), number: last });
     }
     Ok((first, last, stride))
 }

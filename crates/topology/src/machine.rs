@@ -75,18 +75,13 @@ impl Machine {
     /// The distance from one node to another, if known.
     #[must_use]
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {
-        self.distances
-            .get(self.node_index(from)?, self.node_index(to)?)
+        self.distances.get(self.node_index(from)?, self.node_index(to)?)
     }
 
     /// The cpus that are online.
     #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
-        self.cpus
-            .iter()
-            .filter(|cpu| cpu.online)
-            .map(|cpu| cpu.id)
-            .collect()
+        self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
     }
 
     /// One online cpu of every core: the first thread that is online, in order of package,
@@ -103,29 +98,19 @@ impl Machine {
     #[must_use]
     pub fn memory_nodes(&self) -> NodeSet {
         let has_memory = |node: &&Node| node.online && node.memory_bytes > 0;
-        self.nodes
-            .iter()
-            .filter(has_memory)
-            .map(|node| node.id)
-            .collect()
+        self.nodes.iter().filter(has_memory).map(|node| node.id).collect()
     }
 
     /// The nodes that have at least one online cpu.
     #[must_use]
     pub fn cpu_nodes(&self) -> NodeSet {
-        self.cpus
-            .iter()
-            .filter(|cpu| cpu.online)
-            .filter_map(|cpu| cpu.node)
-            .collect()
+        self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
     }
 
     /// Memory of all nodes in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
-        self.nodes
-            .iter()
-            .fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
+        self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.memory_bytes))
     }
 
     /// The packages (sockets) by their number.

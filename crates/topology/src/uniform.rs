@@ -123,11 +123,7 @@ impl UniformMachine {
     }
 
     fn ranges(&self) -> Vec<MemoryRange> {
-        let low = if self.memory_bytes >= LOW_LIMIT {
-            LOW_BYTES
-        } else {
-            self.memory_bytes
-        };
+        let low = if self.memory_bytes >= LOW_LIMIT { LOW_BYTES } else { self.memory_bytes };
         let range = |(base, length_bytes)| MemoryRange {
             base,
             length_bytes,
@@ -136,10 +132,6 @@ impl UniformMachine {
             kind: MemoryKind::Ordinary,
         };
         let spans = [(0, low), (HIGH_BASE, self.memory_bytes - low)];
-        spans
-            .into_iter()
-            .filter(|&(_, length)| length > 0)
-            .map(range)
-            .collect()
+        spans.into_iter().filter(|&(_, length)| length > 0).map(range).collect()
     }
 }

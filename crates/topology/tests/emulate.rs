@@ -15,13 +15,7 @@ const GIB: u64 = 1 << 30;
 
 fn uniform(cpus: u32, threads_per_core: u32, packages: u32, l3_groups: u32) -> Machine {
     let memory_bytes = 8 * GIB;
-    let shape = UniformMachine {
-        cpus,
-        threads_per_core,
-        packages,
-        l3_groups,
-        memory_bytes,
-    };
+    let shape = UniformMachine { cpus, threads_per_core, packages, l3_groups, memory_bytes };
     shape.build().unwrap()
 }
 
@@ -35,11 +29,7 @@ fn listed(nodes: &[(u64, Option<usize>)]) -> EmulatedNodes {
 }
 
 fn cpu_lists(machine: &Machine) -> Vec<String> {
-    machine
-        .nodes
-        .iter()
-        .map(|node| node.cpus.to_string())
-        .collect()
+    machine.nodes.iter().map(|node| node.cpus.to_string()).collect()
 }
 
 fn sizes(machine: &Machine) -> Vec<u64> {
@@ -69,15 +59,8 @@ fn holes_are_cut_out_by_usable_bytes_not_by_address() {
 
 #[test]
 fn a_node_can_lie_on_both_sides_of_a_hole() {
-    let machine = emulate(
-        &uniform(2, 1, 1, 1),
-        listed(&[(3 * GIB, None), (5 * GIB, None)]),
-    );
-    let expected = [
-        range(0, 2 * GIB, 0),
-        range(4 * GIB, GIB, 0),
-        range(5 * GIB, 5 * GIB, 1),
-    ];
+    let machine = emulate(&uniform(2, 1, 1, 1), listed(&[(3 * GIB, None), (5 * GIB, None)]));
+    let expected = [range(0, 2 * GIB, 0), range(4 * GIB, GIB, 0), range(5 * GIB, 5 * GIB, 1)];
     assert_eq!(machine.ranges, expected);
     assert_eq!(sizes(&machine), [3 * GIB, 5 * GIB]);
 }
@@ -108,17 +91,10 @@ fn listed_nodes_may_have_no_memory_or_no_cpus() {
 
 #[test]
 fn cpus_and_memory_that_nobody_takes_are_left_out() {
-    let machine = emulate(
-        &uniform(4, 1, 1, 1),
-        listed(&[(GIB, Some(1)), (GIB, Some(2))]),
-    );
+    let machine = emulate(&uniform(4, 1, 1, 1), listed(&[(GIB, Some(1)), (GIB, Some(2))]));
     assert_eq!(machine.online_cpus().to_string(), "0-2");
     assert_eq!(machine.memory_bytes(), 2 * GIB);
-    let codes: Vec<String> = machine
-        .validate()
-        .into_iter()
-        .map(|finding| finding.code)
-        .collect();
+    let codes: Vec<String> = machine.validate().into_iter().map(|finding| finding.code).collect();
     assert_eq!(codes, ["l3-group-spans-nodes"]);
 }
 
@@ -130,12 +106,8 @@ fn every_physical_node_is_split_with_its_own_cpus_and_memory() {
     assert_eq!(cpu_lists(&machine), ["0", "1", "2", "3"]);
     let bases: Vec<u64> = machine.ranges.iter().map(|range| range.base).collect();
     assert_eq!(bases, [0, GIB / 2, 8 * GIB, 8 * GIB + GIB / 2]);
-    let rows = [
-        vec![10, 10, 21, 21],
-        vec![10, 10, 21, 21],
-        vec![21, 21, 10, 10],
-        vec![21, 21, 10, 10],
-    ];
+    let rows =
+        [vec![10, 10, 21, 21], vec![10, 10, 21, 21], vec![21, 21, 10, 10], vec![21, 21, 10, 10]];
     assert_eq!(machine.distances, Distances::from_rows(&rows).unwrap());
 }
 
@@ -164,11 +136,8 @@ fn attributes_and_tiers_follow_the_physical_node() {
     let nodes = [NodeId(1)].into_iter().collect();
     base.tiers = vec![MemoryTier { id: 4, nodes }];
     let machine = emulate(&base, EmulatedNodes::Split(2));
-    let pairs: Vec<(u32, u32)> = machine
-        .access
-        .iter()
-        .map(|access| (access.initiator.0, access.target.0))
-        .collect();
+    let pairs: Vec<(u32, u32)> =
+        machine.access.iter().map(|access| (access.initiator.0, access.target.0)).collect();
     assert_eq!(pairs, [(0, 2), (0, 3), (1, 2), (1, 3)]);
     assert_eq!(machine.tiers[0].nodes.to_string(), "2,3");
 }
@@ -195,32 +164,14 @@ fn a_base_without_memory_gives_what_is_asked_for() {
 fn what_does_not_fit_is_refused_with_the_numbers() {
     let base = uniform(2, 1, 1, 1);
     let refuse = |nodes| EmulationSpec::new(nodes).emulate(&base).unwrap_err();
-    assert_eq!(
-        refuse(EmulatedNodes::Equal(0)),
-        EmulationError::NodeCount { nodes: 0 }
-    );
+    assert_eq!(refuse(EmulatedNodes::Equal(0)), EmulationError::NodeCount { nodes: 0 });
     assert_eq!(
         refuse(listed(&[(9 * GIB, None)])),
-        EmulationError::Memory {
-            asked_bytes: 9 * GIB,
-            present_bytes: 8 * GIB
-        }
+        EmulationError::Memory { asked_bytes: 9 * GIB, present_bytes: 8 * GIB }
     );
-    assert_eq!(
-        refuse(listed(&[(GIB, Some(3))])),
-        EmulationError::Cpus {
-            asked: 3,
-            present: 2
-        }
-    );
+    assert_eq!(refuse(listed(&[(GIB, Some(3))])), EmulationError::Cpus { asked: 3, present: 2 });
     let overflow = listed(&[(u64::MAX, None), (2, None)]);
-    assert!(matches!(
-        refuse(overflow),
-        EmulationError::Memory {
-            asked_bytes: u64::MAX,
-            ..
-        }
-    ));
+    assert!(matches!(refuse(overflow), EmulationError::Memory { asked_bytes: u64::MAX, .. }));
     let nothing = EmulationSpec::new(EmulatedNodes::Split(2)).emulate(&Machine::default());
     assert_eq!(nothing, Err(EmulationError::NothingToSplit));
 }
@@ -229,9 +180,7 @@ fn what_does_not_fit_is_refused_with_the_numbers() {
 fn a_machine_can_be_emulated_like_another() {
     let rows = [vec![10, 21], vec![21, 10]];
     let model = machine(&[1, 3], &[true, false], &rows);
-    let machine = EmulationSpec::like(&model)
-        .emulate(&uniform(8, 1, 1, 1))
-        .unwrap();
+    let machine = EmulationSpec::like(&model).emulate(&uniform(8, 1, 1, 1)).unwrap();
     assert_eq!(cpu_lists(&machine), ["0", "1-3"]);
     assert_eq!(sizes(&machine), [GIB, 0]);
     assert_eq!(machine.distances, model.distances);
@@ -246,16 +195,8 @@ fn shapes_without_whole_cores_or_nested_groups_are_refused() {
         l3_groups,
         memory_bytes: 0,
     };
-    for bad in [
-        shape(3, 2, 1, 1),
-        shape(4, 0, 1, 1),
-        shape(4, 1, 2, 1),
-        shape(4, 2, 1, 3),
-    ] {
-        assert!(
-            matches!(bad.build(), Err(UniformError::Shape { .. })),
-            "{bad:?}"
-        );
+    for bad in [shape(3, 2, 1, 1), shape(4, 0, 1, 1), shape(4, 1, 2, 1), shape(4, 2, 1, 3)] {
+        assert!(matches!(bad.build(), Err(UniformError::Shape { .. })), "{bad:?}");
     }
     let many = shape(70_000, 1, 1, 1).build();
     assert_eq!(many, Err(UniformError::TooManyCpus { cpus: 70_000 }));
@@ -264,11 +205,8 @@ fn shapes_without_whole_cores_or_nested_groups_are_refused() {
 #[test]
 fn a_uniform_machine_nests_cores_in_l3_groups_in_packages() {
     let machine = uniform(16, 2, 2, 4);
-    let groups: Vec<String> = machine
-        .l3_groups()
-        .iter()
-        .map(|group| group.cpus.to_string())
-        .collect();
+    let groups: Vec<String> =
+        machine.l3_groups().iter().map(|group| group.cpus.to_string()).collect();
     assert_eq!(groups, ["0-3", "4-7", "8-11", "12-15"]);
     let threads: Vec<u32> = machine.cpus.iter().map(|cpu: &Cpu| cpu.thread).collect();
     assert_eq!(threads[..4], [0, 1, 0, 1]);

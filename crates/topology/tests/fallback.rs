@@ -10,9 +10,7 @@ use proptest::prelude::*;
 
 fn orders(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
     let orders = machine.fallback_orders(cpu_less).into_iter();
-    orders
-        .map(|entry| entry.order.into_iter().map(|node| node.0).collect())
-        .collect()
+    orders.map(|entry| entry.order.into_iter().map(|node| node.0).collect()).collect()
 }
 
 /// Boots of Linux 6.1.192 (x86, QEMU): distances above the diagonal, cpus of each
@@ -23,9 +21,8 @@ fn check_boot(cpus: &[u32], distance: impl Fn(usize, usize) -> u8, kernel: &[&[u
         true => 10,
         false => distance(from.min(to), from.max(to)),
     };
-    let rows: Vec<Vec<u8>> = (0..nodes)
-        .map(|from| (0..nodes).map(|to| entry(from, to)).collect())
-        .collect();
+    let rows: Vec<Vec<u8>> =
+        (0..nodes).map(|from| (0..nodes).map(|to| entry(from, to)).collect()).collect();
     let machine = machine(cpus, &vec![true; nodes], &rows);
     assert_eq!(orders(&machine, CpuLessNodes::Alike), kernel);
 }
@@ -99,19 +96,12 @@ fn a_node_without_cpus_is_preferred_or_last_on_request() {
 fn a_node_without_memory_is_in_no_order_but_has_one() {
     let rows = [vec![10, 30, 20], vec![30, 10, 20], vec![20, 20, 10]];
     let machine = machine(&[1, 1, 1], &[true, false, true], &rows);
-    assert_eq!(
-        orders(&machine, CpuLessNodes::Alike),
-        [vec![0, 2], vec![2, 0], vec![2, 0]]
-    );
+    assert_eq!(orders(&machine, CpuLessNodes::Alike), [vec![0, 2], vec![2, 0], vec![2, 0]]);
 }
 
 #[test]
 fn unknown_distances_count_as_twenty_and_offline_nodes_not_at_all() {
-    let mut machine = machine(
-        &[1, 1, 1],
-        &[true; 3],
-        &[vec![10; 3], vec![10; 3], vec![10; 3]],
-    );
+    let mut machine = machine(&[1, 1, 1], &[true; 3], &[vec![10; 3], vec![10; 3], vec![10; 3]]);
     machine.distances = numalab_topology::Distances::unknown(3);
     machine.distances.set(0, 2, 15);
     machine.nodes[1].online = false;
@@ -149,11 +139,7 @@ fn oracle(machine: &Machine, cpu_less: CpuLessNodes) -> Vec<Vec<u32>> {
                     CpuLessNodes::Last if headless => value += 1_000,
                     _ => {}
                 }
-                value = if node == asking {
-                    0
-                } else {
-                    value * 1_000 + load[node]
-                };
+                value = if node == asking { 0 } else { value * 1_000 + load[node] };
                 if best.is_none_or(|(least, _)| value < least) {
                     best = Some((value, node));
                 }

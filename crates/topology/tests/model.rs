@@ -45,13 +45,8 @@ fn bad_lists_are_refused_quoting_the_item() {
 
 #[test]
 fn lists_are_written_shortest() {
-    let write = |numbers: &[u32]| {
-        numbers
-            .iter()
-            .map(|&id| CpuId(id))
-            .collect::<CpuSet>()
-            .to_string()
-    };
+    let write =
+        |numbers: &[u32]| numbers.iter().map(|&id| CpuId(id)).collect::<CpuSet>().to_string();
     assert_eq!(write(&[]), "");
     assert_eq!(write(&[5]), "5");
     assert_eq!(write(&[1, 2]), "1,2");
@@ -74,11 +69,7 @@ fn groups_are_by_number_and_keep_gaps() {
 #[test]
 fn first_threads_are_the_first_online_ones_of_their_cores() {
     let mut machine = machine(&[4], &[true], &[vec![10]]);
-    for (cpu, (core, thread)) in machine
-        .cpus
-        .iter_mut()
-        .zip([(0, 0), (1, 0), (0, 1), (1, 1)])
-    {
+    for (cpu, (core, thread)) in machine.cpus.iter_mut().zip([(0, 0), (1, 0), (0, 1), (1, 1)]) {
         (cpu.core, cpu.thread) = (Some(core), thread);
     }
     assert_eq!(machine.first_threads(), [CpuId(0), CpuId(1)]);
@@ -105,11 +96,8 @@ fn data_caches_come_nearest_first_without_instruction_caches() {
         cache(1, CacheKind::Instruction),
         cache(1, CacheKind::Data),
     ];
-    let levels: Vec<u8> = machine
-        .data_caches_of(CpuId(0))
-        .iter()
-        .map(|cache| cache.level)
-        .collect();
+    let levels: Vec<u8> =
+        machine.data_caches_of(CpuId(0)).iter().map(|cache| cache.level).collect();
     assert_eq!(levels, [1, 3]);
     assert!(machine.data_caches_of(CpuId(1)).is_empty());
 }
@@ -170,8 +158,5 @@ fn json_writes_sets_as_lists_and_refuses_bad_ones() {
     let set: CpuSet = "0-3,8".parse().unwrap();
     assert_eq!(serde_json::to_string(&set).unwrap(), "\"0-3,8\"");
     let error = serde_json::from_str::<CpuSet>("\"3-1\"").unwrap_err();
-    assert!(
-        error.to_string().contains("ends before it begins"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("ends before it begins"), "{error}");
 }

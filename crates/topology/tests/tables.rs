@@ -46,18 +46,12 @@ fn as_tables(machine: &Machine) -> Machine {
 fn with_attributes() -> Machine {
     let rows = [vec![10, 20, 17], vec![20, 10, 28], vec![17, 28, 10]];
     let mut machine = machine(&[2, 2, 0], &[true; 3], &rows);
-    machine.ranges = vec![
-        range(0, 1 << 30, 0),
-        range(4 << 30, 1 << 30, 1),
-        range(8 << 30, 1 << 30, 2),
-    ];
+    machine.ranges =
+        vec![range(0, 1 << 30, 0), range(4 << 30, 1 << 30, 1), range(8 << 30, 1 << 30, 2)];
     machine.ranges[2].kind = MemoryKind::SpecialPurpose;
-    for (initiator, target, ps) in [
-        (0, 0, 80_500),
-        (0, 2, 190_250),
-        (1, 1, 80_500),
-        (1, 2, 250_000),
-    ] {
+    for (initiator, target, ps) in
+        [(0, 0, 80_500), (0, 2, 190_250), (1, 1, 80_500), (1, 2, 250_000)]
+    {
         machine.access.push(AccessAttributes {
             initiator: NodeId(initiator),
             target: NodeId(target),
@@ -86,32 +80,18 @@ fn a_machine_survives_its_tables() {
 fn nodes_are_numbered_as_a_booted_kernel_does() {
     // Linux 6.1 on domains 0 to 5 of 128 MiB each, cpus in 0, 2 and 5, showed its node 1
     // where domain 2 lay, node 2 where 5 lay, and 3, 4, 5 for domains 1, 3, 4.
-    let rows: Vec<Vec<u8>> = (0..6)
-        .map(|from| (0..6).map(|to| if from == to { 10 } else { 20 }).collect())
-        .collect();
+    let rows: Vec<Vec<u8>> =
+        (0..6).map(|from| (0..6).map(|to| if from == to { 10 } else { 20 }).collect()).collect();
     let mut machine = machine(&[1, 0, 1, 0, 0, 1], &[true; 6], &rows);
-    machine.ranges = (0..6u32)
-        .map(|node| range(u64::from(node) * 128 * MIB, 128 * MIB, node))
-        .collect();
+    machine.ranges =
+        (0..6u32).map(|node| range(u64::from(node) * 128 * MIB, 128 * MIB, node)).collect();
     let booted = read(&machine.to_tables().unwrap());
-    let domains: Vec<u32> = booted
-        .nodes
-        .iter()
-        .map(|node| node.proximity_domain.unwrap().0)
-        .collect();
+    let domains: Vec<u32> =
+        booted.nodes.iter().map(|node| node.proximity_domain.unwrap().0).collect();
     assert_eq!(domains, [0, 2, 5, 1, 3, 4]);
-    let first = |node: u32| {
-        booted
-            .ranges
-            .iter()
-            .find(|range| range.node == NodeId(node))
-            .unwrap()
-            .base
-    };
-    assert_eq!(
-        [first(1), first(2), first(3)],
-        [0x1000_0000, 0x2800_0000, 0x0800_0000]
-    );
+    let first =
+        |node: u32| booted.ranges.iter().find(|range| range.node == NodeId(node)).unwrap().base;
+    assert_eq!([first(1), first(2), first(3)], [0x1000_0000, 0x2800_0000, 0x0800_0000]);
 }
 
 #[test]
@@ -154,11 +134,7 @@ fn a_cxl_window_of_its_own_is_an_offline_node() {
     tables.insert(AnyTable::read(&bytes.srat).unwrap());
     tables.insert(AnyTable::read(builder.finish().unwrap()).unwrap());
     let machine = Machine::from_tables(&tables);
-    assert_eq!(
-        machine.nodes.len(),
-        4,
-        "the first window lies in the SRAT's third node"
-    );
+    assert_eq!(machine.nodes.len(), 4, "the first window lies in the SRAT's third node");
     assert!(!machine.nodes[3].online);
     assert_eq!(machine.ranges[3].node, NodeId(3));
     assert_eq!(machine.ranges[3].kind, MemoryKind::SpecialPurpose);
@@ -180,10 +156,7 @@ fn latencies_too_fine_for_16_bits_are_rounded() {
 fn a_domain_beyond_any_distance_table_is_refused() {
     let mut machine = machine(&[1], &[true], &[vec![10]]);
     machine.nodes[0].proximity_domain = Some(ProximityDomain(1 << 30));
-    assert_eq!(
-        machine.to_tables(),
-        Err(TableError::DomainTooLarge { domain: 1 << 30 })
-    );
+    assert_eq!(machine.to_tables(), Err(TableError::DomainTooLarge { domain: 1 << 30 }));
 }
 
 #[test]
@@ -198,37 +171,20 @@ fn corpus() -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!(
-        "NOT RUN: machines of real tables: there is no corpus at {}",
-        path.display()
-    );
+    eprintln!("NOT RUN: machines of real tables: there is no corpus at {}", path.display());
     None
 }
 
 /// The tables of every machine of the corpus, by its name.
 fn real_tables(folder: PathBuf) -> BTreeMap<String, Vec<Vec<u8>>> {
     let mut machines: BTreeMap<String, Vec<Vec<u8>>> = BTreeMap::new();
-    let mut paths: Vec<PathBuf> = folder
-        .read_dir()
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut paths: Vec<PathBuf> =
+        folder.read_dir().unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
-    for path in paths
-        .iter()
-        .filter(|path| path.extension().is_some_and(|end| end == "bin"))
-    {
+    for path in paths.iter().filter(|path| path.extension().is_some_and(|end| end == "bin")) {
         let name = path.file_name().unwrap().to_str().unwrap();
-        let (machine, _) = name
-            .rsplit_once(".bin")
-            .unwrap()
-            .0
-            .rsplit_once('.')
-            .unwrap();
-        machines
-            .entry(machine.to_owned())
-            .or_default()
-            .push(std::fs::read(path).unwrap());
+        let (machine, _) = name.rsplit_once(".bin").unwrap().0.rsplit_once('.').unwrap();
+        machines.entry(machine.to_owned()).or_default().push(std::fs::read(path).unwrap());
     }
     machines
 }
@@ -244,17 +200,10 @@ fn real_tables_give_consistent_machines_that_survive_writing() {
         }
         let machine = Machine::from_tables(&tables);
         with_nodes += usize::from(!machine.nodes.is_empty());
-        let structural = [
-            "nodes-unordered",
-            "cpus-unordered",
-            "cpu-node-disagrees",
-            "range-node-unknown",
-        ];
+        let structural =
+            ["nodes-unordered", "cpus-unordered", "cpu-node-disagrees", "range-node-unknown"];
         for finding in machine.validate() {
-            assert!(
-                !structural.contains(&finding.code.as_str()),
-                "{name}: {finding}"
-            );
+            assert!(!structural.contains(&finding.code.as_str()), "{name}: {finding}");
         }
         let Ok(bytes) = machine.to_tables() else {
             continue;
@@ -267,10 +216,7 @@ fn real_tables_give_consistent_machines_that_survive_writing() {
         assert_eq!(read(&again.to_tables().unwrap()), again, "{name}");
         stable += 1;
     }
-    assert!(
-        with_nodes >= 30 && stable >= 40,
-        "{with_nodes} with nodes, {stable} written"
-    );
+    assert!(with_nodes >= 30 && stable >= 40, "{with_nodes} with nodes, {stable} written");
 }
 
 proptest! {

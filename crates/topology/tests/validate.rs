@@ -21,9 +21,7 @@ fn codes(spoil: impl Fn(&mut Machine)) -> Vec<(Severity, String)> {
     let mut machine = two_nodes();
     spoil(&mut machine);
     let findings = machine.validate().into_iter();
-    findings
-        .map(|finding| (finding.severity, finding.code))
-        .collect()
+    findings.map(|finding| (finding.severity, finding.code)).collect()
 }
 
 fn error(code: &str) -> (Severity, String) {
@@ -83,23 +81,14 @@ fn distances_that_acpi_forbids_are_found() {
         machine.distances.set(0, 1, 9);
         machine.distances.set(1, 0, 9);
     });
-    assert_eq!(
-        below,
-        [error("distance-below-10"), error("distance-below-10")]
-    );
+    assert_eq!(below, [error("distance-below-10"), error("distance-below-10")]);
     let diagonal = codes(|machine| machine.distances.set(1, 1, 11));
     assert_eq!(diagonal, [error("distance-diagonal")]);
     let remote = codes(|machine| {
         machine.distances.set(0, 1, 10);
         machine.distances.set(1, 0, 10);
     });
-    assert_eq!(
-        remote,
-        [
-            warning("distance-local-remote"),
-            warning("distance-local-remote")
-        ]
-    );
+    assert_eq!(remote, [warning("distance-local-remote"), warning("distance-local-remote")]);
 }
 
 #[test]
@@ -141,10 +130,7 @@ fn cpus_outside_nodes_are_found() {
         machine.cpus[3].node = Some(NodeId(0));
         machine.cpus[3].l3_group = None;
     });
-    assert_eq!(
-        torn,
-        [error("cpu-node-disagrees"), error("cpu-node-disagrees")]
-    );
+    assert_eq!(torn, [error("cpu-node-disagrees"), error("cpu-node-disagrees")]);
     let absent = codes(|machine| {
         machine.cpus.pop();
     });

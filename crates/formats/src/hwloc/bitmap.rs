@@ -14,10 +14,7 @@ pub(super) fn read<I: Id>(text: &str) -> Option<IdSet<I>> {
         }
         let bits = u32::from_str_radix(digits, 16).ok()?;
         for bit in (0..32).filter(|bit| bits >> bit & 1 == 1) {
-            let id = word
-                .checked_mul(32)?
-                .checked_add(bit)
-                .filter(|&id| id <= MAX_ID)?;
+            let id = word.checked_mul(32)?.checked_add(bit).filter(|&id| id <= MAX_ID)?;
             set.extend([I::from_number(id)]);
         }
     }
@@ -33,14 +30,11 @@ pub(super) fn write<I: Id>(set: &IdSet<I>) -> String {
     for id in set.iter() {
         words[id.number() as usize / 32] |= 1 << (id.number() % 32);
     }
-    let lowest_first = words
-        .iter()
-        .enumerate()
-        .map(|(index, word)| match (index, word) {
-            (0, 0) => "0x0".to_owned(),
-            (_, 0) => String::new(),
-            (_, word) => format!("0x{word:08x}"),
-        });
+    let lowest_first = words.iter().enumerate().map(|(index, word)| match (index, word) {
+        (0, 0) => "0x0".to_owned(),
+        (_, 0) => String::new(),
+        (_, word) => format!("0x{word:08x}"),
+    });
     let mut text: Vec<String> = lowest_first.collect();
     text.reverse();
     text.join(",")
@@ -58,10 +52,7 @@ mod tests {
         let set: CpuSet = read("0x000000ff,,0x00000003").unwrap();
         assert_eq!(set.to_string(), "0,1,64-71");
         assert_eq!(read::<CpuId>("0x0").unwrap().to_string(), "");
-        assert_eq!(
-            read::<CpuId>("0xffff0000,0x0").unwrap().to_string(),
-            "48-63"
-        );
+        assert_eq!(read::<CpuId>("0xffff0000,0x0").unwrap().to_string(), "48-63");
     }
 
     #[test]

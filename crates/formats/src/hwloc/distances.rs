@@ -17,23 +17,14 @@ pub(super) fn read(
     machine: &mut Machine,
     findings: &mut Findings,
 ) -> Result<(), ReadError> {
-    for element in root
-        .children()
-        .filter(|element| element.has_tag_name("distances2"))
-    {
+    for element in root.children().filter(|element| element.has_tag_name("distances2")) {
         if is_node_latency(element) {
             return read_v2(element, machine, findings);
         }
     }
-    let nested = root
-        .descendants()
-        .filter(|element| element.has_tag_name("distances"));
+    let nested = root.descendants().filter(|element| element.has_tag_name("distances"));
     for element in nested {
-        if element
-            .attribute("nbobjs")
-            .and_then(|count| count.parse().ok())
-            == Some(nodes.len())
-        {
+        if element.attribute("nbobjs").and_then(|count| count.parse().ok()) == Some(nodes.len()) {
             return read_v1(element, nodes, machine, findings);
         }
     }
@@ -41,13 +32,9 @@ pub(super) fn read(
 }
 
 fn is_node_latency(element: Element<'_, '_>) -> bool {
-    let kind: u64 = element
-        .attribute("kind")
-        .and_then(|kind| kind.parse().ok())
-        .unwrap_or(MEANS_LATENCY);
-    let named = element
-        .attribute("name")
-        .is_none_or(|name| name == "NUMALatency");
+    let kind: u64 =
+        element.attribute("kind").and_then(|kind| kind.parse().ok()).unwrap_or(MEANS_LATENCY);
+    let named = element.attribute("name").is_none_or(|name| name == "NUMALatency");
     element.attribute("type") == Some("NUMANode") && kind & MEANS_LATENCY != 0 && named
 }
 
@@ -59,10 +46,7 @@ fn read_v2(
 ) -> Result<(), ReadError> {
     let ids: Vec<u32> = numbers(element, "indexes")?;
     let values: Vec<u64> = numbers(element, "u64values")?;
-    if element
-        .attribute("indexing")
-        .is_some_and(|indexing| indexing != "os")
-    {
+    if element.attribute("indexing").is_some_and(|indexing| indexing != "os") {
         let message = "distances are not by os_index, and ignored".to_owned();
         findings.warning("distances-ignored", "distances2".to_owned(), message);
         return Ok(());
@@ -81,27 +65,20 @@ fn read_v1(
 ) -> Result<(), ReadError> {
     let decimal = |element: Element<'_, '_>, name: &str| {
         let text = element.attribute(name).unwrap_or_default();
-        let value: Option<f64> = text
-            .parse()
-            .ok()
-            .filter(|value: &f64| (0.0..=1e9).contains(value));
+        let value: Option<f64> =
+            text.parse().ok().filter(|value: &f64| (0.0..=1e9).contains(value));
         value.ok_or_else(|| malformed(element, text, &format!("a number for {name}")))
     };
     let base = decimal(element, "latency_base")?;
     let mut values = Vec::new();
-    for latency in element
-        .children()
-        .filter(|child| child.has_tag_name("latency"))
-    {
+    for latency in element.children().filter(|child| child.has_tag_name("latency")) {
         let value = (decimal(latency, "value")? * base).round();
         // A value beyond a byte only has to stay beyond it.
         let byte = (0u8..=u8::MAX).find(|&byte| f64::from(byte) >= value);
         values.push(byte.map_or(u64::MAX, u64::from));
     }
-    let ids: Result<Vec<NodeId>, _> = nodes
-        .iter()
-        .map(|node| os_index(*node).map(NodeId))
-        .collect();
+    let ids: Result<Vec<NodeId>, _> =
+        nodes.iter().map(|node| os_index(*node).map(NodeId)).collect();
     fill(&ids?, &values, machine, findings);
     Ok(())
 }
@@ -123,11 +100,7 @@ fn fill(ids: &[NodeId], values: &[u64], machine: &mut Machine, findings: &mut Fi
                 Ok(value) => machine.distances.set(from, to, value),
                 Err(_) => {
                     let message = format!("the distance {value} is beyond 255, and ignored");
-                    findings.warning(
-                        "distance-too-large",
-                        format!("node {from} to {to}"),
-                        message,
-                    );
+                    findings.warning("distance-too-large", format!("node {from} to {to}"), message);
                 }
             }
         }
@@ -142,9 +115,7 @@ fn numbers<T: std::str::FromStr>(
     let mut numbers = Vec::new();
     for child in element.children().filter(|child| child.has_tag_name(name)) {
         for word in child.text().unwrap_or_default().split_whitespace() {
-            let number = word
-                .parse()
-                .map_err(|_| malformed(child, word, "a whole number"))?;
+            let number = word.parse().map_err(|_| malformed(child, word, "a whole number"))?;
             numbers.push(number);
         }
     }

@@ -22,30 +22,18 @@ const MAX_ELEMENTS: u32 = 2_000_000;
 /// [`ReadError::Markup`] if the text is no XML, [`ReadError::Syntax`] for an attribute
 /// of another form, [`ReadError::Absent`] if it holds no topology or no cpu.
 pub fn read_xml(text: &str) -> Result<Reading, ReadError> {
-    let options = ParsingOptions {
-        allow_dtd: true,
-        nodes_limit: MAX_ELEMENTS,
-        ..ParsingOptions::default()
-    };
-    let document =
-        Document::parse_with_options(text, options).map_err(|error| ReadError::Markup {
-            format: FORMAT,
-            message: error.to_string(),
-        })?;
+    let options =
+        ParsingOptions { allow_dtd: true, nodes_limit: MAX_ELEMENTS, ..ParsingOptions::default() };
+    let document = Document::parse_with_options(text, options)
+        .map_err(|error| ReadError::Markup { format: FORMAT, message: error.to_string() })?;
     let root = document.root_element();
     if !root.has_tag_name("topology") {
         let what = "`topology` element";
-        return Err(ReadError::Absent {
-            format: FORMAT,
-            what,
-        });
+        return Err(ReadError::Absent { format: FORMAT, what });
     }
     let objects = Objects::collect(root);
-    let mut reader = Reader {
-        objects,
-        assembly: Assembly::default(),
-        findings: Findings::default(),
-    };
+    let mut reader =
+        Reader { objects, assembly: Assembly::default(), findings: Findings::default() };
     reader.read(root)
 }
 
@@ -63,10 +51,7 @@ struct Objects<'a> {
 impl<'a> Objects<'a> {
     fn collect(root: Element<'a, 'a>) -> Self {
         let mut objects = Self::default();
-        for element in root
-            .descendants()
-            .filter(|element| element.has_tag_name("object"))
-        {
+        for element in root.descendants().filter(|element| element.has_tag_name("object")) {
             match element.attribute("type").unwrap_or_default() {
                 "Machine" => objects.machine = objects.machine.or(Some(element)),
                 "Package" | "Socket" => objects.packages.push(element),
@@ -114,10 +99,7 @@ impl<'a> Reader<'a> {
         distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
         self.hide_cpus(&mut machine)?;
         let findings = std::mem::take(&mut self.findings).0;
-        Ok(Reading {
-            value: machine,
-            findings,
-        })
+        Ok(Reading { value: machine, findings })
     }
 
     fn cpus(&mut self) -> Result<(), ReadError> {
@@ -126,10 +108,7 @@ impl<'a> Reader<'a> {
         }
         if self.objects.cpus.is_empty() {
             let what = "`PU` object";
-            return Err(ReadError::Absent {
-                format: FORMAT,
-                what,
-            });
+            return Err(ReadError::Absent { format: FORMAT, what });
         }
         Ok(())
     }
@@ -167,9 +146,7 @@ impl<'a> Reader<'a> {
     fn number_packages(&mut self) -> Result<(), ReadError> {
         let mut numbers = BTreeMap::new();
         for element in &self.objects.packages {
-            let number = element
-                .attribute("os_index")
-                .and_then(|text| text.parse::<u32>().ok());
+            let number = element.attribute("os_index").and_then(|text| text.parse::<u32>().ok());
             if let Some(number) = number {
                 numbers.insert(number, *element);
             }
@@ -194,10 +171,7 @@ impl<'a> Reader<'a> {
         let mut sets = Vec::new();
         for element in elements {
             let set = set_or_empty::<CpuId>(*element, "cpuset")?;
-            let known: CpuSet = set
-                .iter()
-                .filter(|&cpu| self.assembly.has_cpu(cpu))
-                .collect();
+            let known: CpuSet = set.iter().filter(|&cpu| self.assembly.has_cpu(cpu)).collect();
             if !known.is_empty() {
                 sets.push(known);
             }
@@ -274,12 +248,11 @@ impl<'a> Reader<'a> {
         }
         let message = format!("cpus {hidden} are offline or not allowed, and shown as offline");
         self.findings.note("cpus-hidden", place(element), message);
-        machine
-            .cpus
-            .extend(hidden.iter().map(|id| numalab_topology::Cpu {
-                id,
-                ..numalab_topology::Cpu::default()
-            }));
+        machine.cpus.extend(
+            hidden
+                .iter()
+                .map(|id| numalab_topology::Cpu { id, ..numalab_topology::Cpu::default() }),
+        );
         machine.cpus.sort_by_key(|cpu| cpu.id);
         Ok(())
     }
@@ -290,10 +263,7 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     let kind = element.attribute("type")?;
     let level = match kind {
         "Cache" => element.attribute("depth")?,
-        _ => kind
-            .strip_prefix('L')?
-            .strip_suffix("Cache")?
-            .trim_end_matches('i'),
+        _ => kind.strip_prefix('L')?.strip_suffix("Cache")?.trim_end_matches('i'),
     };
     if element.attribute("subtype") == Some("MemorySideCache") {
         return None;
@@ -352,9 +322,7 @@ pub(super) fn os_index(element: Element<'_, '_>) -> Result<u32, ReadError> {
 }
 
 fn number(element: Element<'_, '_>, name: &str, text: &str) -> Result<u64, ReadError> {
-    text.trim()
-        .parse()
-        .map_err(|_| malformed(element, text, &format!("a number for {name}")))
+    text.trim().parse().map_err(|_| malformed(element, text, &format!("a number for {name}")))
 }
 
 /// A number that hwloc gives as 0 or -1 where it has none.
@@ -370,9 +338,7 @@ fn positive<T: TryFrom<i64>>(element: Element<'_, '_>, name: &str) -> Result<Opt
         return Ok(None);
     }
     let value = T::try_from(value);
-    value
-        .map(Some)
-        .map_err(|_| malformed(element, text, &format!("a smaller {name}")))
+    value.map(Some).map_err(|_| malformed(element, text, &format!("a smaller {name}")))
 }
 
 fn set<I: Id>(element: Element<'_, '_>, name: &str) -> Result<Option<IdSet<I>>, ReadError> {
@@ -380,8 +346,7 @@ fn set<I: Id>(element: Element<'_, '_>, name: &str) -> Result<Option<IdSet<I>>, 
         return Ok(None);
     };
     let set = bitmap::read(text);
-    set.map(Some)
-        .ok_or_else(|| malformed(element, text, &format!("a finite set for {name}")))
+    set.map(Some).ok_or_else(|| malformed(element, text, &format!("a finite set for {name}")))
 }
 
 fn set_or_empty<I: Id>(element: Element<'_, '_>, name: &str) -> Result<IdSet<I>, ReadError> {

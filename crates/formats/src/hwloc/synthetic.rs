@@ -33,18 +33,11 @@ pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
             _ => {}
         }
         if level.has_nodes {
-            let _ = write!(
-                part,
-                " [numa(memory={memory}{})]",
-                node_indexes(machine, level)
-            );
+            let _ = write!(part, " [numa(memory={memory}{})]", node_indexes(machine, level));
         }
         parts.push(part);
     }
-    Ok(Written {
-        output: parts.join(" "),
-        losses: findings.0,
-    })
+    Ok(Written { output: parts.join(" "), losses: findings.0 })
 }
 
 /// One level of equal sets, in the order of the tree.
@@ -67,20 +60,13 @@ impl Levels {
             let sets = groups.into_iter().map(|group| within(&group.cpus));
             sets.filter(|set| !set.is_empty()).collect()
         };
-        let nodes: Vec<CpuSet> = machine
-            .nodes
-            .iter()
-            .map(|node| within(&node.cpus))
-            .collect();
+        let nodes: Vec<CpuSet> = machine.nodes.iter().map(|node| within(&node.cpus)).collect();
         let mut wanted = vec![
             ("pack", groups(machine.packages())),
             ("group", nodes.clone()),
             ("l3", groups(machine.l3_groups())),
             ("core", groups(machine.cores())),
-            (
-                "pu",
-                online.iter().map(|cpu| CpuSet::from_iter([cpu])).collect(),
-            ),
+            ("pu", online.iter().map(|cpu| CpuSet::from_iter([cpu])).collect()),
         ];
         wanted.retain(|(_, sets)| !sets.is_empty());
         for (name, sets) in &wanted {
@@ -105,11 +91,7 @@ impl Levels {
                 sets.sort_by_key(CpuSet::first);
             }
             let has_nodes = name == host && !nodes.is_empty();
-            levels.push(Level {
-                name,
-                sets,
-                has_nodes,
-            });
+            levels.push(Level { name, sets, has_nodes });
         }
         Ok(Self { levels })
     }
@@ -117,11 +99,7 @@ impl Levels {
     /// The cpus in the order of the tree.
     fn order(&self) -> Vec<CpuId> {
         let innermost = self.levels.last().map(|level| level.sets.iter());
-        innermost
-            .into_iter()
-            .flatten()
-            .flat_map(CpuSet::iter)
-            .collect()
+        innermost.into_iter().flatten().flat_map(CpuSet::iter).collect()
     }
 }
 
@@ -169,10 +147,8 @@ fn memory_bytes(machine: &Machine, findings: &mut Findings) -> u64 {
 }
 
 fn l3_size(machine: &Machine) -> String {
-    let l3 = machine
-        .caches
-        .iter()
-        .find(|cache| cache.level == 3 && cache.kind == CacheKind::Unified);
+    let l3 =
+        machine.caches.iter().find(|cache| cache.level == 3 && cache.kind == CacheKind::Unified);
     match l3.and_then(|cache| cache.size_bytes) {
         Some(bytes) => format!("(size={bytes})"),
         None => String::new(),
@@ -194,9 +170,5 @@ fn ascending(order: &[CpuId]) -> bool {
 }
 
 fn join<T: ToString>(items: &[T]) -> String {
-    items
-        .iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(",")
+    items.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

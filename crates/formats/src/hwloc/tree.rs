@@ -76,9 +76,7 @@ impl Tree {
             .collect();
         for (_, set) in &node_sets {
             let found = *set == online
-                || items
-                    .iter()
-                    .any(|(kind, cpus)| kind.holds_nodes() && cpus == set);
+                || items.iter().any(|(kind, cpus)| kind.holds_nodes() && cpus == set);
             if !set.is_empty() && (nodes_are_levels || !found) {
                 items.push((Kind::Group, set.clone()));
             }
@@ -129,28 +127,20 @@ impl Tree {
             depth: 0,
         }];
         for (kind, cpus) in items {
-            let parents: BTreeSet<usize> = cpus
-                .iter()
-                .filter_map(|cpu| owner.get(&cpu).copied())
-                .collect();
+            let parents: BTreeSet<usize> =
+                cpus.iter().filter_map(|cpu| owner.get(&cpu).copied()).collect();
             let parent = parents.first().copied().unwrap_or_default();
             if let Some(&other) = parents.iter().nth(1) {
                 let what = format!(
                     "that cpus {cpus} belong together but lie partly in {} and partly in {}",
                     objects[parent].cpus, objects[other].cpus
                 );
-                return Err(WriteError::Inexpressible {
-                    format: FORMAT,
-                    what,
-                });
+                return Err(WriteError::Inexpressible { format: FORMAT, what });
             }
             let depth = objects[parent].depth + 1;
             if depth > MAX_DEPTH {
                 let what = format!("more than {MAX_DEPTH} objects around cpus {cpus}");
-                return Err(WriteError::Inexpressible {
-                    format: FORMAT,
-                    what,
-                });
+                return Err(WriteError::Inexpressible { format: FORMAT, what });
             }
             let index = objects.len();
             for cpu in cpus.iter() {
@@ -180,11 +170,8 @@ impl Tree {
     }
 
     fn sort_children(&mut self) {
-        let firsts: Vec<Option<CpuId>> = self
-            .objects
-            .iter()
-            .map(|object| object.cpus.first())
-            .collect();
+        let firsts: Vec<Option<CpuId>> =
+            self.objects.iter().map(|object| object.cpus.first()).collect();
         for object in &mut self.objects {
             object.children.sort_by_key(|&child| firsts[child]);
         }
@@ -234,17 +221,9 @@ impl CacheOrder {
             CacheKind::Data => 1,
             CacheKind::Instruction => 2,
         };
-        Self {
-            nearness: u8::MAX - cache.level,
-            kind_rank,
-            index: Some(index),
-        }
+        Self { nearness: u8::MAX - cache.level, kind_rank, index: Some(index) }
     }
 
     /// An L3 group of which no cache is known.
-    const UNKNOWN_L3: Self = Self {
-        nearness: u8::MAX - 3,
-        kind_rank: 0,
-        index: None,
-    };
+    const UNKNOWN_L3: Self = Self { nearness: u8::MAX - 3, kind_rank: 0, index: None };
 }

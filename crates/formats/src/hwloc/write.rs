@@ -26,13 +26,8 @@ pub enum XmlVersion {
 /// only knows trees.
 pub fn write_xml(machine: &Machine, version: XmlVersion) -> Result<String, WriteError> {
     let tree = Tree::build(machine, version == XmlVersion::V1)?;
-    let mut writer = Writer {
-        machine,
-        version,
-        tree: &tree,
-        xml: XmlText::default(),
-        objects_written: 0,
-    };
+    let mut writer =
+        Writer { machine, version, tree: &tree, xml: XmlText::default(), objects_written: 0 };
     writer.document();
     Ok(writer.xml.finish())
 }
@@ -111,11 +106,7 @@ impl Writer<'_> {
                 let (level, kind) = self
                     .cache(order)
                     .map_or((3, CacheKind::Unified), |cache| (cache.level, cache.kind));
-                let letter = if kind == CacheKind::Instruction {
-                    "i"
-                } else {
-                    ""
-                };
+                let letter = if kind == CacheKind::Instruction { "i" } else { "" };
                 return (format!("L{level}{letter}Cache"), None);
             }
         };
@@ -141,34 +132,19 @@ impl Writer<'_> {
             Some(CacheKind::Instruction) => "2",
         };
         vec![
-            (
-                "cache_size",
-                number(cache.and_then(|cache| cache.size_bytes)),
-            ),
+            ("cache_size", number(cache.and_then(|cache| cache.size_bytes))),
             ("depth", cache.map_or(3, |cache| cache.level).to_string()),
-            (
-                "cache_linesize",
-                number(cache.and_then(|cache| cache.line_bytes).map(u64::from)),
-            ),
-            (
-                "cache_associativity",
-                number(cache.and_then(|cache| cache.ways).map(u64::from)),
-            ),
+            ("cache_linesize", number(cache.and_then(|cache| cache.line_bytes).map(u64::from))),
+            ("cache_associativity", number(cache.and_then(|cache| cache.ways).map(u64::from))),
             ("cache_type", kind.to_owned()),
         ]
     }
 
     /// The sets every object has; the machine's say what exists and is allowed too.
     fn sets(&mut self, cpus: &CpuSet, nodes: &NodeSet, is_machine: bool) -> Vec<Attribute> {
-        let complete = if is_machine {
-            self.all_cpus()
-        } else {
-            cpus.clone()
-        };
-        let mut sets = vec![
-            ("cpuset", bitmap::write(cpus)),
-            ("complete_cpuset", bitmap::write(&complete)),
-        ];
+        let complete = if is_machine { self.all_cpus() } else { cpus.clone() };
+        let mut sets =
+            vec![("cpuset", bitmap::write(cpus)), ("complete_cpuset", bitmap::write(&complete))];
         let allowed = self.machine.allowed.as_ref().filter(|_| is_machine);
         if is_machine || self.version == XmlVersion::V1 {
             let cpus = allowed.map_or(cpus, |allowed| &allowed.cpus);
@@ -210,34 +186,22 @@ impl Writer<'_> {
 
     fn attached_node(&mut self, id: NodeId, object: &Object) {
         let has_cpus = self.version == XmlVersion::V2;
-        let cpus = if has_cpus {
-            object.cpus.clone()
-        } else {
-            CpuSet::new()
-        };
+        let cpus = if has_cpus { object.cpus.clone() } else { CpuSet::new() };
         self.open_node(id, &cpus);
         self.xml.close();
     }
 
     fn open_node(&mut self, id: NodeId, cpus: &CpuSet) {
-        let memory_bytes = self
-            .machine
-            .node(id)
-            .map_or(0, |node: &Node| node.memory_bytes);
-        let mut attributes = vec![
-            ("type", "NUMANode".to_owned()),
-            ("os_index", id.to_string()),
-        ];
+        let memory_bytes = self.machine.node(id).map_or(0, |node: &Node| node.memory_bytes);
+        let mut attributes = vec![("type", "NUMANode".to_owned()), ("os_index", id.to_string())];
         attributes.extend(self.sets(cpus, &NodeSet::from_iter([id]), false));
         attributes.push(("local_memory", memory_bytes.to_string()));
         self.open(&attributes);
     }
 
     fn open(&mut self, attributes: &[Attribute]) {
-        let attributes: Vec<(&str, &dyn Display)> = attributes
-            .iter()
-            .map(|(name, value)| (*name, value as &dyn Display))
-            .collect();
+        let attributes: Vec<(&str, &dyn Display)> =
+            attributes.iter().map(|(name, value)| (*name, value as &dyn Display)).collect();
         self.xml.open("object", &attributes);
     }
 
@@ -277,16 +241,8 @@ impl Writer<'_> {
         let Some(rows) = self.complete_distances(&order) else {
             return;
         };
-        let levels = self
-            .tree
-            .objects
-            .iter()
-            .filter(|object| !object.nodes.is_empty());
-        let relative_depth = levels
-            .map(|object| object.depth)
-            .max()
-            .unwrap_or_default()
-            .max(1);
+        let levels = self.tree.objects.iter().filter(|object| !object.nodes.is_empty());
+        let relative_depth = levels.map(|object| object.depth).max().unwrap_or_default().max(1);
         self.xml.open(
             "distances",
             &[
@@ -316,11 +272,7 @@ impl Writer<'_> {
 
     /// The distances between these nodes, if all are known.
     fn complete_distances(&self, ids: &[NodeId]) -> Option<Vec<Vec<u8>>> {
-        let row = |&from: &NodeId| {
-            ids.iter()
-                .map(|&to| self.machine.distance(from, to))
-                .collect()
-        };
+        let row = |&from: &NodeId| ids.iter().map(|&to| self.machine.distance(from, to)).collect();
         let rows: Vec<Vec<u8>> = ids.iter().map(row).collect::<Option<_>>()?;
         (!rows.is_empty()).then_some(rows)
     }

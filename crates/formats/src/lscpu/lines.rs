@@ -44,10 +44,7 @@ impl Lines {
         }
         if lines.online.is_empty() && lines.nodes.values().all(CpuSet::is_empty) {
             let what = "line with cpus (`On-line CPU(s) list` or `NUMA node0 CPU(s)`)";
-            return Err(ReadError::Absent {
-                format: FORMAT,
-                what,
-            });
+            return Err(ReadError::Absent { format: FORMAT, what });
         }
         Ok(lines)
     }

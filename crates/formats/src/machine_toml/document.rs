@@ -88,9 +88,7 @@ impl<'de> Deserialize<'de> for Address {
         let address = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
         let expected =
             || format!("`{text}` is no address: expected a form such as \"0x100000000\"");
-        address
-            .map(Self)
-            .ok_or_else(|| D::Error::custom(expected()))
+        address.map(Self).ok_or_else(|| D::Error::custom(expected()))
     }
 }
 
@@ -134,11 +132,7 @@ impl NodeTable {
             cpus: self.cpus,
             memory_bytes: self.memory.0,
             free_bytes: self.free.map(|size| size.0),
-            huge_pages: self
-                .huge_pages
-                .into_iter()
-                .map(HugePageTable::into_pool)
-                .collect(),
+            huge_pages: self.huge_pages.into_iter().map(HugePageTable::into_pool).collect(),
             memory_side_caches: caches.map(SideCacheTable::into_cache).collect(),
         }
     }
@@ -154,11 +148,7 @@ struct HugePageTable {
 
 impl HugePageTable {
     fn into_pool(self) -> HugePagePool {
-        HugePagePool {
-            page_bytes: self.page.0,
-            total: self.total,
-            free: self.free,
-        }
+        HugePagePool { page_bytes: self.page.0, total: self.total, free: self.free }
     }
 }
 
@@ -267,10 +257,7 @@ pub(super) struct TierTable {
 
 impl TierTable {
     pub(super) fn into_tier(self) -> MemoryTier {
-        MemoryTier {
-            id: self.id,
-            nodes: self.nodes,
-        }
+        MemoryTier { id: self.id, nodes: self.nodes }
     }
 }
 
@@ -283,9 +270,6 @@ pub(super) struct AllowedTable {
 
 impl AllowedTable {
     pub(super) fn into_allowed(self) -> Allowed {
-        Allowed {
-            cpus: self.cpus,
-            memory_nodes: self.memory_nodes,
-        }
+        Allowed { cpus: self.cpus, memory_nodes: self.memory_nodes }
     }
 }

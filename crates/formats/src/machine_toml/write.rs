@@ -34,27 +34,17 @@ pub fn write(machine: &Machine) -> Result<String, WriteError> {
         write_access(access, &mut text);
     }
     for tier in &machine.tiers {
-        let _ = writeln!(
-            text,
-            "\n[[tier]]\nid = {}\nnodes = \"{}\"",
-            tier.id, tier.nodes
-        );
+        let _ = writeln!(text, "\n[[tier]]\nid = {}\nnodes = \"{}\"", tier.id, tier.nodes);
     }
     if let Some(allowed) = &machine.allowed {
         let (cpus, nodes) = (&allowed.cpus, &allowed.memory_nodes);
-        let _ = writeln!(
-            text,
-            "\n[allowed]\ncpus = \"{cpus}\"\nmemory_nodes = \"{nodes}\""
-        );
+        let _ = writeln!(text, "\n[allowed]\ncpus = \"{cpus}\"\nmemory_nodes = \"{nodes}\"");
     }
     Ok(text.trim_start().to_owned())
 }
 
 fn inexpressible(what: String) -> WriteError {
-    WriteError::Inexpressible {
-        format: FORMAT,
-        what,
-    }
+    WriteError::Inexpressible { format: FORMAT, what }
 }
 
 fn check_membership(machine: &Machine) -> Result<(), WriteError> {
@@ -62,22 +52,13 @@ fn check_membership(machine: &Machine) -> Result<(), WriteError> {
         let on_node = machine.cpus.iter().filter(|cpu| cpu.node == Some(node.id));
         let cpus: CpuSet = on_node.map(|cpu| cpu.id).collect();
         if cpus != node.cpus {
-            let what = format!(
-                "that node {} lists cpus `{}`, but `{cpus}` name it",
-                node.id, node.cpus
-            );
+            let what =
+                format!("that node {} lists cpus `{}`, but `{cpus}` name it", node.id, node.cpus);
             return Err(inexpressible(what));
         }
     }
-    match machine
-        .cpus
-        .iter()
-        .find(|cpu| cpu.node.is_some_and(|id| machine.node(id).is_none()))
-    {
-        Some(cpu) => Err(inexpressible(format!(
-            "that the node of cpu {} is not there",
-            cpu.id
-        ))),
+    match machine.cpus.iter().find(|cpu| cpu.node.is_some_and(|id| machine.node(id).is_none())) {
+        Some(cpu) => Err(inexpressible(format!("that the node of cpu {} is not there", cpu.id))),
         None => Ok(()),
     }
 }
@@ -93,13 +74,8 @@ fn check_numbers(machine: &Machine) -> Result<(), WriteError> {
             access.write_bandwidth_mb_per_s,
         ]
     });
-    let too_large = pages
-        .chain(access)
-        .flatten()
-        .find(|&number| i64::try_from(number).is_err());
-    too_large.map_or(Ok(()), |number| {
-        Err(inexpressible(format!("the number {number}")))
-    })
+    let too_large = pages.chain(access).flatten().find(|&number| i64::try_from(number).is_err());
+    too_large.map_or(Ok(()), |number| Err(inexpressible(format!("the number {number}"))))
 }
 
 fn distances(machine: &Machine, text: &mut String) {
@@ -109,12 +85,8 @@ fn distances(machine: &Machine, text: &mut String) {
     }
     text.push_str("# From the row's node to the column's, in order of the nodes; -1 is unknown.\ndistances = [\n");
     for from in 0..count {
-        let value = |to| {
-            machine
-                .distances
-                .get(from, to)
-                .map_or("-1".to_owned(), |value| value.to_string())
-        };
+        let value =
+            |to| machine.distances.get(from, to).map_or("-1".to_owned(), |value| value.to_string());
         let row: Vec<String> = (0..count).map(value).collect();
         let _ = writeln!(text, "  [{}],", row.join(", "));
     }
@@ -137,12 +109,7 @@ fn cpus(machine: &Machine, text: &mut String) {
     sets(machine, "packages", |cpu| cpu.package, text);
     sets(machine, "l3_groups", |cpu| cpu.l3_group, text);
     sets(machine, "cores", |cpu| cpu.core, text);
-    sets(
-        machine,
-        "threads",
-        |cpu| (cpu.thread > 0).then_some(cpu.thread),
-        text,
-    );
+    sets(machine, "threads", |cpu| (cpu.thread > 0).then_some(cpu.thread), text);
     if machine.cpus.iter().any(|cpu| cpu.apic_id.is_some()) {
         text.push_str("\n[apic_ids]\n");
     }
@@ -183,18 +150,12 @@ fn write_node(node: &Node, text: &mut String) {
     }
     let pools = node.huge_pages.iter().map(|pool| {
         let page = format_bytes(pool.page_bytes);
-        format!(
-            "{{ page = \"{page}\", total = {}, free = {} }}",
-            pool.total, pool.free
-        )
+        format!("{{ page = \"{page}\", total = {}, free = {} }}", pool.total, pool.free)
     });
     array(text, "huge_pages", &pools.collect::<Vec<_>>());
     let caches = node.memory_side_caches.iter().map(|cache| {
-        let mut table = format!(
-            "{{ level = {}, size = \"{}\"",
-            cache.level,
-            format_bytes(cache.size_bytes)
-        );
+        let mut table =
+            format!("{{ level = {}, size = \"{}\"", cache.level, format_bytes(cache.size_bytes));
         for (key, value) in [("line_bytes", cache.line_bytes), ("ways", cache.ways)] {
             if let Some(value) = value {
                 let _ = write!(table, ", {key} = {value}");
@@ -207,15 +168,8 @@ fn write_node(node: &Node, text: &mut String) {
 
 /// Caches in a row that only differ in who shares them make one table.
 fn caches(machine: &Machine, text: &mut String) {
-    let key = |cache: &Cache| {
-        (
-            cache.level,
-            cache.kind,
-            cache.size_bytes,
-            cache.line_bytes,
-            cache.ways,
-        )
-    };
+    let key =
+        |cache: &Cache| (cache.level, cache.kind, cache.size_bytes, cache.line_bytes, cache.ways);
     for alike in machine.caches.chunk_by(|a, b| key(a) == key(b)) {
         let cache = &alike[0];
         let kind = match cache.kind {
@@ -223,11 +177,7 @@ fn caches(machine: &Machine, text: &mut String) {
             CacheKind::Instruction => "instruction",
             CacheKind::Unified => "unified",
         };
-        let _ = writeln!(
-            text,
-            "\n[[cache]]\nlevel = {}\nkind = \"{kind}\"",
-            cache.level
-        );
+        let _ = writeln!(text, "\n[[cache]]\nlevel = {}\nkind = \"{kind}\"", cache.level);
         if let Some(size) = cache.size_bytes {
             let _ = writeln!(text, "size = \"{}\"", format_bytes(size));
         }
@@ -266,16 +216,8 @@ fn write_access(access: &AccessAttributes, text: &mut String) {
     }
     optional(text, "read_latency_ps", access.read_latency_ps);
     optional(text, "write_latency_ps", access.write_latency_ps);
-    optional(
-        text,
-        "read_bandwidth_mb_per_s",
-        access.read_bandwidth_mb_per_s,
-    );
-    optional(
-        text,
-        "write_bandwidth_mb_per_s",
-        access.write_bandwidth_mb_per_s,
-    );
+    optional(text, "read_bandwidth_mb_per_s", access.read_bandwidth_mb_per_s);
+    optional(text, "write_bandwidth_mb_per_s", access.write_bandwidth_mb_per_s);
 }
 
 fn optional(text: &mut String, key: &str, value: Option<impl Display>) {

@@ -53,10 +53,7 @@ impl Canvas {
     /// Text on a baseline; the class says where `x` is in it.
     pub(super) fn text(&mut self, class: &str, x: u32, y: u32, text: &str) {
         let text = escape(text);
-        let _ = writeln!(
-            self.body,
-            r#"<text class="{class}" x="{x}" y="{y}">{text}</text>"#
-        );
+        let _ = writeln!(self.body, r#"<text class="{class}" x="{x}" y="{y}">{text}</text>"#);
     }
 
     /// Begins a group; [`Canvas::end_group`] ends it.

@@ -18,22 +18,14 @@ pub(super) struct HeatTable<'m> {
 
 impl<'m> HeatTable<'m> {
     pub(super) fn of(machine: &'m Machine) -> Self {
-        let names: Vec<String> = machine
-            .nodes
-            .iter()
-            .map(|node| node.id.to_string())
-            .collect();
+        let names: Vec<String> = machine.nodes.iter().map(|node| node.id.to_string()).collect();
         let (width, height) = match names.len() {
             0..=4 => (52, 36),
             5..=10 => (40, 30),
             11..=16 => (34, 26),
             _ => (28, 22),
         };
-        Self {
-            distances: &machine.distances,
-            names,
-            cell: Size { width, height },
-        }
+        Self { distances: &machine.distances, names, cell: Size { width, height } }
     }
 
     fn is_empty(&self) -> bool {
@@ -42,10 +34,7 @@ impl<'m> HeatTable<'m> {
 
     pub(super) fn size(&self) -> Size {
         if self.is_empty() {
-            return Size {
-                width: 0,
-                height: 0,
-            };
+            return Size { width: 0, height: 0 };
         }
         let cells = units(self.names.len()) + 1;
         Size {
@@ -61,10 +50,7 @@ impl<'m> HeatTable<'m> {
         let Size { width, height } = self.cell;
         canvas.text("label", x, y + 19, "distance, from row to column");
         let centre = |place: u32| {
-            (
-                x + place * width + width / 2,
-                y + HEADER + place * height + height / 2 + 4,
-            )
+            (x + place * width + width / 2, y + HEADER + place * height + height / 2 + 4)
         };
         let (left, top) = centre(0);
         for (name, place) in self.names.iter().zip(1..) {
@@ -74,10 +60,7 @@ impl<'m> HeatTable<'m> {
         for (from, row) in (1..=units(self.names.len())).enumerate() {
             for (to, column) in (1..=units(self.names.len())).enumerate() {
                 let (cell_x, cell_y) = (x + column * width, y + HEADER + row * height);
-                let patch = Size {
-                    width: width - 2,
-                    height: height - 2,
-                };
+                let patch = Size { width: width - 2, height: height - 2 };
                 let (text_x, text_y) = (centre(column).0 - 1, centre(row).1 - 1);
                 match self.distances.get(from, to) {
                     None => {
@@ -87,11 +70,7 @@ impl<'m> HeatTable<'m> {
                     Some(distance) => {
                         let heat = self.heat(distance);
                         canvas.patch(&colour(heat), cell_x, cell_y, patch);
-                        let ink = if heat > 45 {
-                            "value ondark"
-                        } else {
-                            "value onlight"
-                        };
+                        let ink = if heat > 45 { "value ondark" } else { "value onlight" };
                         canvas.text(ink, text_x, text_y, &distance.to_string());
                     }
                 }
@@ -103,13 +82,7 @@ impl<'m> HeatTable<'m> {
     /// neighbouring values stay apart, and far ones look far.
     fn heat(&self, distance: u8) -> u32 {
         let values = self.distances.values();
-        let largest = u32::from(
-            values
-                .last()
-                .copied()
-                .unwrap_or_default()
-                .max(LOCAL_DISTANCE + 1),
-        );
+        let largest = u32::from(values.last().copied().unwrap_or_default().max(LOCAL_DISTANCE + 1));
         let above = u32::from(distance.saturating_sub(LOCAL_DISTANCE));
         let by_value = 100 * above / (largest - u32::from(LOCAL_DISTANCE));
         let rank = units(values.iter().filter(|&&value| value < distance).count());

@@ -42,11 +42,8 @@ impl Detail {
         let (mut letters, mut most_lines) = (String::new(), 1);
         for lines in lines {
             most_lines = most_lines.max(lines.len());
-            letters = lines
-                .into_iter()
-                .chain([letters])
-                .max_by_key(String::len)
-                .unwrap_or_default();
+            letters =
+                lines.into_iter().chain([letters]).max_by_key(String::len).unwrap_or_default();
         }
         Self {
             cores: cores.len() <= MOST_CORES,
@@ -92,10 +89,7 @@ impl NodeBox {
     pub(super) fn of(machine: &Machine, node: &Node, detail: Detail) -> Self {
         let mut groups: BTreeMap<(bool, Option<u32>), Vec<&Cpu>> = BTreeMap::new();
         for cpu in node.cpus.iter().filter_map(|id| machine.cpu(id)) {
-            groups
-                .entry((cpu.l3_group.is_none(), cpu.l3_group))
-                .or_default()
-                .push(cpu);
+            groups.entry((cpu.l3_group.is_none(), cpu.l3_group)).or_default().push(cpu);
         }
         let groups = groups.into_iter().map(|((_, number), cpus)| Group {
             label: number.map(|number| group_label(machine, number, &cpus)),
@@ -103,11 +97,7 @@ impl NodeBox {
         });
         Self {
             name: format!("node {}", node.id),
-            class: if node.cpus.is_empty() {
-                "memory-only"
-            } else {
-                "node"
-            },
+            class: if node.cpus.is_empty() { "memory-only" } else { "node" },
             online: node.online,
             memory_bytes: node.memory_bytes,
             detail,
@@ -157,12 +147,7 @@ impl NodeBox {
             bytes => format_rounded(bytes),
         };
         canvas.text("amount", x + size.width - PADDING, y + 19, &memory);
-        self.draw_memory(
-            canvas,
-            x + PADDING,
-            y + HEADER + 4,
-            size.width - 2 * PADDING,
-        );
+        self.draw_memory(canvas, x + PADDING, y + HEADER + 4, size.width - 2 * PADDING);
         if self.groups.is_empty() {
             let below = y + HEADER + MEMORY_HEIGHT + LINE_HEIGHT;
             canvas.text("small", x + PADDING, below, "no cpus");
@@ -194,15 +179,7 @@ impl NodeBox {
             / u128::from(self.detail.largest_memory);
         let part = u32::try_from(part).unwrap_or(width);
         if part > 0 {
-            canvas.rectangle(
-                "bar",
-                x,
-                y,
-                Size {
-                    width: part,
-                    height,
-                },
-            );
+            canvas.rectangle("bar", x, y, Size { width: part, height });
         }
     }
 }
@@ -235,11 +212,7 @@ impl Group {
     }
 
     fn header(&self) -> u32 {
-        if self.label.is_some() {
-            GROUP_HEADER
-        } else {
-            0
-        }
+        if self.label.is_some() { GROUP_HEADER } else { 0 }
     }
 
     fn size(&self, detail: Detail) -> Size {
@@ -254,16 +227,10 @@ impl Group {
             }
             Body::List(lines) => {
                 let longest = lines.iter().map(|line| text_width(line, SMALL_FONT)).max();
-                (
-                    longest.unwrap_or_default(),
-                    units(lines.len()) * (LINE_HEIGHT + 2),
-                )
+                (longest.unwrap_or_default(), units(lines.len()) * (LINE_HEIGHT + 2))
             }
         };
-        let label = self
-            .label
-            .as_deref()
-            .map_or(0, |label| text_width(label, SMALL_FONT));
+        let label = self.label.as_deref().map_or(0, |label| text_width(label, SMALL_FONT));
         Size {
             width: width.max(label) + 2 * GROUP_PADDING,
             height: height + self.header() + 2 * GROUP_PADDING,
@@ -296,18 +263,10 @@ impl Group {
                     let row = units(index / columns);
                     let core_x = x + GROUP_PADDING + column * (width + CORE_GAP);
                     let core_y = top + row * (detail.core.height + CORE_GAP);
-                    let core = Size {
-                        width,
-                        ..detail.core
-                    };
+                    let core = Size { width, ..detail.core };
                     canvas.rectangle("core", core_x, core_y, core);
                     for (line, place) in lines.iter().zip(1..) {
-                        canvas.text(
-                            "cpu",
-                            core_x + width / 2,
-                            core_y + place * LINE_HEIGHT,
-                            line,
-                        );
+                        canvas.text("cpu", core_x + width / 2, core_y + place * LINE_HEIGHT, line);
                     }
                 }
             }
@@ -351,13 +310,7 @@ fn group_label(machine: &Machine, number: u32, cpus: &[&Cpu]) -> String {
         label += &format!(" · {}", format_rounded(bytes));
     }
     let own = cpus.len();
-    if machine
-        .cpus
-        .iter()
-        .filter(|cpu| cpu.l3_group == Some(number))
-        .count()
-        > own
-    {
+    if machine.cpus.iter().filter(|cpu| cpu.l3_group == Some(number)).count() > own {
         label += " · shared";
     }
     label

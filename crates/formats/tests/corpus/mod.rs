@@ -9,10 +9,7 @@ pub fn corpus(test: &str) -> Option<PathBuf> {
     if path.is_dir() {
         return Some(path);
     }
-    eprintln!(
-        "NOT RUN: {test}: there is no corpus at {} (set NUMALAB_CORPUS)",
-        path.display()
-    );
+    eprintln!("NOT RUN: {test}: there is no corpus at {} (set NUMALAB_CORPUS)", path.display());
     None
 }
 

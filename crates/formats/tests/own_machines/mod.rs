@@ -18,21 +18,13 @@ pub fn all() -> [(&'static str, Machine); 5] {
 }
 
 fn uniform(cpus: u32, threads_per_core: u32, packages: u32, l3_groups: u32, gib: u64) -> Machine {
-    let shape = UniformMachine {
-        cpus,
-        threads_per_core,
-        packages,
-        l3_groups,
-        memory_bytes: gib << 30,
-    };
+    let shape =
+        UniformMachine { cpus, threads_per_core, packages, l3_groups, memory_bytes: gib << 30 };
     shape.build().unwrap()
 }
 
 fn emulate(base: &Machine, nodes: &str, distances: Option<&str>) -> Machine {
-    emulation::parse(nodes, distances)
-        .unwrap()
-        .emulate(base)
-        .unwrap()
+    emulation::parse(nodes, distances).unwrap().emulate(base).unwrap()
 }
 
 /// Two packages with a node and four cpus each.
@@ -62,19 +54,13 @@ pub fn small_epyc() -> Machine {
         cpus,
     };
     for core in machine.cores() {
-        machine
-            .caches
-            .push(cache(1, CacheKind::Data, 32 << 10, core.cpus));
+        machine.caches.push(cache(1, CacheKind::Data, 32 << 10, core.cpus));
     }
     for core in machine.cores() {
-        machine
-            .caches
-            .push(cache(1, CacheKind::Instruction, 32 << 10, core.cpus));
+        machine.caches.push(cache(1, CacheKind::Instruction, 32 << 10, core.cpus));
     }
     for group in machine.l3_groups() {
-        machine
-            .caches
-            .push(cache(3, CacheKind::Unified, 32 << 20, group.cpus));
+        machine.caches.push(cache(3, CacheKind::Unified, 32 << 20, group.cpus));
     }
     machine
 }
@@ -82,11 +68,7 @@ pub fn small_epyc() -> Machine {
 /// Two nodes with cpus, two without, with what HMAT says of them.
 pub fn memory_only() -> Machine {
     let distances = "10,21,14,24;21,10,24,14;14,24,10,26;24,14,26,10";
-    let mut machine = emulate(
-        &uniform(4, 1, 2, 2, 8),
-        "1G:2,1G:2,2G:0,4G:0",
-        Some(distances),
-    );
+    let mut machine = emulate(&uniform(4, 1, 2, 2, 8), "1G:2,1G:2,2G:0,4G:0", Some(distances));
     for (initiator, target, ps, mb) in [
         (0, 0, 100_000, 100_000),
         (0, 1, 200_000, 60_000),
@@ -118,11 +100,8 @@ pub fn memory_only() -> Machine {
 
 /// Node numbers with gaps, an offline cpu, one node with nothing.
 pub fn sparse() -> Machine {
-    let mut machine = emulate(
-        &uniform(4, 1, 2, 2, 4),
-        "2G:2,2G:2,0:0",
-        Some("10,40,80;40,10,80;80,80,10"),
-    );
+    let mut machine =
+        emulate(&uniform(4, 1, 2, 2, 4), "2G:2,2G:2,0:0", Some("10,40,80;40,10,80;80,80,10"));
     machine.cpus[3].online = false;
     for (index, id) in [0, 8, 252].into_iter().enumerate() {
         let (old, new) = (machine.nodes[index].id, NodeId(id));
@@ -143,9 +122,5 @@ pub fn sparse() -> Machine {
 
 /// Nodes of one, two and three cpus, one of them without memory, one package.
 pub fn uneven() -> Machine {
-    emulate(
-        &uniform(6, 1, 1, 1, 4),
-        "1G:1,3G:2,0:3",
-        Some("10,20,15;20,10,15;15,15,10"),
-    )
+    emulate(&uniform(6, 1, 1, 1, 4), "1G:1,3G:2,0:3", Some("10,20,15;20,10,15;15,15,10"))
 }

@@ -110,15 +110,8 @@ impl Image {
             })?;
             make_room(cache, &hash)?;
         }
-        let files = BootFiles {
-            kernel: kernel.file.clone(),
-            initramfs: Some(entry.join(FILE)),
-        };
-        Ok(Self {
-            hash,
-            cached,
-            files,
-        })
+        let files = BootFiles { kernel: kernel.file.clone(), initramfs: Some(entry.join(FILE)) };
+        Ok(Self { hash, cached, files })
     }
 
     /// What to boot.
@@ -137,11 +130,7 @@ fn assemble(
     contents: &Contents,
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<u8>, ImageError> {
-    let mut builder = Builder {
-        tree: Tree::new(),
-        programs: Vec::new(),
-        trees: Vec::new(),
-    };
+    let mut builder = Builder { tree: Tree::new(), programs: Vec::new(), trees: Vec::new() };
     builder.add_settings();
     builder.add_modules(kernel, &contents.modules)?;
     builder.add_program("/usr/bin/numalab", &contents.init)?;
@@ -159,10 +148,7 @@ fn assemble(
     let shell = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
     builder.add_shell(&shell.own)?;
     builder.add_libraries()?;
-    let io = |source| ImageError::Io {
-        path: PathBuf::from(FILE),
-        source,
-    };
+    let io = |source| ImageError::Io { path: PathBuf::from(FILE), source };
     builder.tree.write(Vec::new()).map_err(io)
 }
 
@@ -178,11 +164,9 @@ impl Builder {
     fn add_settings(&mut self) {
         let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
         self.tree.file("/etc/passwd", 0o644, passwd);
-        self.tree
-            .file("/etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n");
+        self.tree.file("/etc/group", 0o644, "root:x:0:\nnogroup:x:65534:\n");
         self.tree.file("/etc/hosts", 0o644, "127.0.0.1 localhost\n");
-        self.tree
-            .file(init::MARK_FILE, 0o644, "a guest of numalab\n");
+        self.tree.file(init::MARK_FILE, 0o644, "a guest of numalab\n");
     }
 
     fn add_modules(&mut self, kernel: &Kernel, wanted: &[String]) -> Result<(), ImageError> {
@@ -201,10 +185,7 @@ impl Builder {
     fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
         self.tree
             .host_file(path, file)
-            .map_err(|source| ImageError::Io {
-                path: file.to_path_buf(),
-                source,
-            })?;
+            .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
         self.programs.push((path.to_owned(), file.to_path_buf()));
         Ok(())
     }
@@ -219,20 +200,13 @@ impl Builder {
     /// Adds what is below `directory` of the tree `root`, in the order of names.
     fn add_directory(&mut self, root: &Path, directory: &str) -> Result<(), ImageError> {
         let here = root.join(directory);
-        let io = |source| ImageError::Io {
-            path: here.clone(),
-            source,
-        };
+        let io = |source| ImageError::Io { path: here.clone(), source };
         let entries = fs::read_dir(&here).map_err(io)?;
         let mut entries = entries.collect::<Result<Vec<_>, _>>().map_err(io)?;
         entries.sort_by_key(fs::DirEntry::file_name);
         for entry in entries {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let path = if directory.is_empty() {
-                name
-            } else {
-                format!("{directory}/{name}")
-            };
+            let path = if directory.is_empty() { name } else { format!("{directory}/{name}") };
             let kind = entry.file_type().map_err(io)?;
             if LEFT_OUT.contains(&path.as_str()) || path.starts_with(".numalab") {
                 continue;
@@ -253,10 +227,7 @@ impl Builder {
     fn add_package_file(&mut self, path: String, file: PathBuf) -> Result<(), ImageError> {
         self.tree
             .host_file(&path, &file)
-            .map_err(|source| ImageError::Io {
-                path: file.clone(),
-                source,
-            })?;
+            .map_err(|source| ImageError::Io { path: file.clone(), source })?;
         if is_program(&file) {
             self.programs.push((path, file));
         }
@@ -266,10 +237,7 @@ impl Builder {
     /// Adds busybox, under each of its names that no other program has.
     fn add_shell(&mut self, tree: &Path) -> Result<(), ImageError> {
         let places = ["bin/busybox", "usr/bin/busybox"].map(|place| tree.join(place));
-        let busybox = places
-            .iter()
-            .find(|place| place.exists())
-            .unwrap_or(&places[0]);
+        let busybox = places.iter().find(|place| place.exists()).unwrap_or(&places[0]);
         self.add_program("/usr/bin/busybox", busybox)?;
         let command = tool::command(busybox, &[OsString::from("--list")]);
         for name in tool::output_of(command, Duration::from_secs(10))?.lines() {
@@ -284,10 +252,7 @@ impl Builder {
         for (path, file) in libraries::closure(&programs, &roots)? {
             self.tree
                 .host_file(&path, &file)
-                .map_err(|source| ImageError::Io {
-                    path: file.clone(),
-                    source,
-                })?;
+                .map_err(|source| ImageError::Io { path: file.clone(), source })?;
         }
         Ok(())
     }
@@ -304,10 +269,7 @@ fn is_program(file: &Path) -> bool {
 /// Removes the images used longest ago until the rest is small enough; never `keep`.
 fn make_room(cache: &Cache, keep: &str) -> Result<(), CacheError> {
     let entries = cache.entries()?;
-    let mut images: Vec<_> = entries
-        .into_iter()
-        .filter(|e| e.kind == EntryKind::Image)
-        .collect();
+    let mut images: Vec<_> = entries.into_iter().filter(|e| e.kind == EntryKind::Image).collect();
     images.sort_by_key(|image| image.used);
     let mut total: u64 = images.iter().map(|image| image.size_bytes).sum();
     for image in images.iter().filter(|image| image.name != keep) {
@@ -347,12 +309,7 @@ mod tests {
             fs::File::open(path).unwrap().set_modified(time).unwrap();
         }
         make_room(&cache, "newest").unwrap();
-        let left: Vec<_> = cache
-            .entries()
-            .unwrap()
-            .into_iter()
-            .map(|e| e.name)
-            .collect();
+        let left: Vec<_> = cache.entries().unwrap().into_iter().map(|e| e.name).collect();
         assert_eq!(left, ["middle", "newest"]);
     }
 }

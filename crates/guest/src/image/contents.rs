@@ -51,10 +51,7 @@ impl Contents {
     /// Contents with this program as process 1 and nothing else.
     #[must_use]
     pub fn new(init: impl Into<PathBuf>) -> Self {
-        Self {
-            init: init.into(),
-            ..Self::default()
-        }
+        Self { init: init.into(), ..Self::default() }
     }
 
     /// Adds what the command `program` needs, and gives its name in the guest.
@@ -78,9 +75,7 @@ impl Contents {
 
     fn need_host_program(&mut self, path: &Path) -> Result<String, ContentsError> {
         let file = std::path::absolute(path).ok().filter(|path| path.is_file());
-        let file = file.ok_or_else(|| ContentsError::NoProgram {
-            path: path.to_path_buf(),
-        })?;
+        let file = file.ok_or_else(|| ContentsError::NoProgram { path: path.to_path_buf() })?;
         let name = file.to_string_lossy().into_owned();
         if !self.programs.contains(&file) {
             self.programs.push(file);

@@ -31,11 +31,7 @@ struct Header<'a> {
 impl<W: Write> CpioWriter<W> {
     /// A writer of an archive into `out`.
     pub fn new(out: W) -> Self {
-        Self {
-            out,
-            written: 0,
-            inode: 0,
-        }
+        Self { out, written: 0, inode: 0 }
     }
 
     /// Adds a directory; `path` without a leading slash.
@@ -82,13 +78,7 @@ impl<W: Write> CpioWriter<W> {
     /// Those of the writer.
     pub fn finish(mut self) -> io::Result<W> {
         self.inode = 0;
-        self.header(&Header {
-            path: TRAILER,
-            mode: 0,
-            links: 1,
-            size: 0,
-            device: (0, 0),
-        })?;
+        self.header(&Header { path: TRAILER, mode: 0, links: 1, size: 0, device: (0, 0) })?;
         self.out.flush()?;
         Ok(self.out)
     }
@@ -105,13 +95,7 @@ impl<W: Write> CpioWriter<W> {
         let size = u32::try_from(content.len()).map_err(too_big)?;
         self.inode += 1;
         let links = if mode & DIRECTORY == DIRECTORY { 2 } else { 1 };
-        self.header(&Header {
-            path,
-            mode,
-            links,
-            size,
-            device,
-        })?;
+        self.header(&Header { path, mode, links, size, device })?;
         self.put(content)?;
         self.pad()
     }

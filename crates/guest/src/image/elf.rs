@@ -241,11 +241,7 @@ impl<'a> File<'a> {
     }
 
     fn truncated(&self, what: &'static str, offset: u64) -> ElfError {
-        ElfError::Truncated {
-            what,
-            offset,
-            size: self.bytes.len(),
-        }
+        ElfError::Truncated { what, offset, size: self.bytes.len() }
     }
 }
 
@@ -281,10 +277,7 @@ pub(super) mod tests {
             let _ = dynamic(&bytes[..end]);
             let _ = module_info(&bytes[..end]);
         }
-        assert!(matches!(
-            dynamic(&bytes[..63]),
-            Err(ElfError::Truncated { .. })
-        ));
+        assert!(matches!(dynamic(&bytes[..63]), Err(ElfError::Truncated { .. })));
     }
 
     #[test]
@@ -305,11 +298,9 @@ pub(super) mod tests {
         let info_at = bytes.len();
         bytes.extend_from_slice(info);
         let table = bytes.len();
-        for (name, offset, size) in [
-            (0, 0, 0),
-            (1, names_at, names.len()),
-            (11, info_at, info.len()),
-        ] {
+        for (name, offset, size) in
+            [(0, 0, 0), (1, names_at, names.len()), (11, info_at, info.len())]
+        {
             let mut header = [0; 64];
             header[0] = name;
             header[24..32].copy_from_slice(&(offset as u64).to_le_bytes());

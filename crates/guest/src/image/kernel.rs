@@ -116,19 +116,11 @@ impl Kernel {
     }
 
     fn of_file(file: &Path) -> Result<Self, KernelError> {
-        let io = |source| KernelError::Io {
-            path: file.to_path_buf(),
-            source,
-        };
+        let io = |source| KernelError::Io { path: file.to_path_buf(), source };
         let file = file.canonicalize().map_err(io)?;
         fs::File::open(&file).map_err(io)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Self {
-            release: name.into_owned(),
-            package: None,
-            index: ModuleIndex::default(),
-            file,
-        })
+        Ok(Self { release: name.into_owned(), package: None, index: ModuleIndex::default(), file })
     }
 
     /// The kernel of this kind in the cache; the last by name if there are several.
@@ -146,10 +138,7 @@ impl Kernel {
     /// Reads an entry of the cache.
     fn read(entry: &Path) -> Result<Self, KernelError> {
         let path = entry.join("modules.json");
-        let io = |source| KernelError::Io {
-            path: path.clone(),
-            source,
-        };
+        let io = |source| KernelError::Io { path: path.clone(), source };
         let text = fs::read(&path).map_err(io)?;
         let (release, index): (String, ModuleIndex) =
             serde_json::from_slice(&text).map_err(|error| io(error.into()))?;
@@ -172,10 +161,7 @@ impl Kernel {
             _ => Archive::host(),
         };
         let package = kernel_package(&archive)?;
-        note(&format!(
-            "downloading kernel {} {}",
-            package.name, package.version
-        ));
+        note(&format!("downloading kernel {} {}", package.name, package.version));
         let name = format!("{prefix}{}", package.entry_name());
         let entry = cache.make(EntryKind::Kernel, &name, |directory| {
             let deb = archive.download(&package, directory)?;
@@ -190,14 +176,10 @@ impl Kernel {
 fn kernel_package(archive: &Archive) -> Result<PackageRecord, PackageError> {
     let metas = archive.show(&[DEBIAN_KERNEL, UBUNTU_KERNEL])?;
     let images = metas.iter().flat_map(|meta| &meta.depends).flatten();
-    let image = images
-        .into_iter()
-        .find(|name| name.starts_with("linux-image-"));
+    let image = images.into_iter().find(|name| name.starts_with("linux-image-"));
     match image {
         Some(name) => archive.record(name),
-        None => Err(PackageError::Unknown {
-            name: DEBIAN_KERNEL.to_owned(),
-        }),
+        None => Err(PackageError::Unknown { name: DEBIAN_KERNEL.to_owned() }),
     }
 }
 
@@ -223,19 +205,15 @@ fn unpack(package: &PackageRecord, deb: &Path, directory: &Path) -> Result<(), K
         return Err(error.into());
     }
     if image.is_empty() {
-        return Err(KernelError::NoImage {
-            package: package.name.clone(),
-        });
+        return Err(KernelError::NoImage { package: package.name.clone() });
     }
     let write = |name: &str, content: &[u8]| {
         let path = directory.join(name);
         fs::write(&path, content).map_err(|source| KernelError::Io { path, source })
     };
     write("vmlinuz", &image)?;
-    let json = serde_json::to_vec(&(release, index)).map_err(|error| KernelError::Io {
-        path: directory.to_path_buf(),
-        source: error.into(),
-    })?;
+    let json = serde_json::to_vec(&(release, index))
+        .map_err(|error| KernelError::Io { path: directory.to_path_buf(), source: error.into() })?;
     write("modules.json", &json)?;
     let kept = directory.join("package.deb");
     fs::rename(deb, &kept).map_err(|source| KernelError::Io { path: kept, source })
@@ -266,17 +244,10 @@ fn each_file(
     package: &Path,
     take: &mut dyn FnMut(&str, &mut dyn Read) -> io::Result<()>,
 ) -> Result<(), KernelError> {
-    let io = |source| KernelError::Io {
-        path: package.to_path_buf(),
-        source,
-    };
+    let io = |source| KernelError::Io { path: package.to_path_buf(), source };
     let mut command = Command::new("dpkg-deb");
     command.arg("--fsys-tarfile").arg(package);
-    let mut child = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(io)?;
+    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().map_err(io)?;
     let mut walk = || {
         let pipe = child.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         for entry in tar::Archive::new(pipe).entries()? {

@@ -110,17 +110,12 @@ fn asked_by(
     roots: &Roots,
 ) -> Result<Vec<(String, PathBuf)>, LibraryError> {
     let path = || file.to_path_buf();
-    let bytes = fs::read(file).map_err(|source| LibraryError::Read {
-        path: path(),
-        source,
-    })?;
+    let bytes = fs::read(file).map_err(|source| LibraryError::Read { path: path(), source })?;
     if !elf::is_elf(&bytes) {
         return Ok(Vec::new());
     }
-    let dynamic = elf::dynamic(&bytes).map_err(|source| LibraryError::Elf {
-        path: path(),
-        source,
-    })?;
+    let dynamic =
+        elf::dynamic(&bytes).map_err(|source| LibraryError::Elf { path: path(), source })?;
     let directories = search_directories(guest_path, &dynamic.search_path);
     let mut asked = Vec::new();
     let missing = |library: &str| LibraryError::Missing {
@@ -130,16 +125,13 @@ fn asked_by(
         roots: roots.0.clone(),
     };
     if let Some(interpreter) = dynamic.interpreter {
-        let found = roots
-            .find(&interpreter)
-            .ok_or_else(|| missing(&interpreter))?;
+        let found = roots.find(&interpreter).ok_or_else(|| missing(&interpreter))?;
         asked.push((interpreter, found));
     }
     for library in &dynamic.needed {
         let places = directories.iter().map(|dir| format!("{dir}/{library}"));
-        let found = places
-            .into_iter()
-            .find_map(|place| roots.find(&place).map(|file| (place, file)));
+        let found =
+            places.into_iter().find_map(|place| roots.find(&place).map(|file| (place, file)));
         asked.push(found.ok_or_else(|| missing(library))?);
     }
     Ok(asked)
@@ -150,13 +142,10 @@ fn search_directories(guest_path: &str, search_path: &[String]) -> Vec<String> {
     let origin = Path::new(guest_path).parent().unwrap_or(Path::new("/"));
     let origin = origin.to_string_lossy();
     let own = search_path.iter().map(|path| {
-        let path = path
-            .replace("${ORIGIN}", &origin)
-            .replace("$ORIGIN", &origin);
+        let path = path.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
         without_dots(&path)
     });
-    own.chain(DEFAULT_DIRECTORIES.map(ToOwned::to_owned))
-        .collect()
+    own.chain(DEFAULT_DIRECTORIES.map(ToOwned::to_owned)).collect()
 }
 
 /// The path with `.` and `..` taken out by name.

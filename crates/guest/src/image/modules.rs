@@ -73,17 +73,12 @@ impl ModuleIndex {
             return Ok(());
         };
         let bytes = decompressed(path, content)?;
-        let info = elf::module_info(&bytes).map_err(|source| ModuleError::Elf {
-            path: path.to_owned(),
-            source,
-        })?;
+        let info = elf::module_info(&bytes)
+            .map_err(|source| ModuleError::Elf { path: path.to_owned(), source })?;
         let depends = info.iter().find(|(key, _)| key == "depends");
         let depends = depends.map_or("", |(_, value)| value.as_str());
         let names = depends.split(',').filter(|name| !name.is_empty());
-        let module = Module {
-            path: path.to_owned(),
-            depends: names.map(normal).collect(),
-        };
+        let module = Module { path: path.to_owned(), depends: names.map(normal).collect() };
         self.modules.insert(name, module);
         Ok(())
     }
@@ -151,10 +146,7 @@ pub fn decompressed(path: &str, content: &[u8]) -> Result<Vec<u8>, ModuleError> 
     } else {
         return Ok(content.to_vec());
     };
-    result.map_err(|source| ModuleError::Decompress {
-        path: path.to_owned(),
-        source,
-    })?;
+    result.map_err(|source| ModuleError::Decompress { path: path.to_owned(), source })?;
     Ok(bytes)
 }
 
@@ -172,17 +164,12 @@ mod tests {
         add("lib/modules/6/kernel/virtio-pci.ko", "virtio_ring,virtio");
         add("lib/modules/6/kernel/virtio_ring.ko", "virtio");
         add("lib/modules/6/kernel/virtio.ko", "core");
-        index
-            .add("lib/modules/6/modules.builtin", b"kernel/a/core.ko\n")
-            .unwrap();
+        index.add("lib/modules/6/modules.builtin", b"kernel/a/core.ko\n").unwrap();
         index
     }
 
     fn names(modules: &[&Module]) -> Vec<String> {
-        modules
-            .iter()
-            .filter_map(|module| module_name(&module.path))
-            .collect()
+        modules.iter().filter_map(|module| module_name(&module.path)).collect()
     }
 
     #[test]

@@ -48,8 +48,7 @@ impl Tree {
             tree.directory(directory);
         }
         for name in MERGED {
-            tree.nodes
-                .insert(name.to_owned(), Node::Link(format!("usr/{name}")));
+            tree.nodes.insert(name.to_owned(), Node::Link(format!("usr/{name}")));
         }
         tree.put("dev/console", Node::CharacterDevice(5, 1));
         tree
@@ -58,13 +57,7 @@ impl Tree {
     /// Adds a file; the first one at a path stays.
     pub(super) fn file(&mut self, path: &str, permissions: u32, content: impl Into<Vec<u8>>) {
         let content = content.into();
-        self.put(
-            path,
-            Node::File {
-                permissions,
-                content,
-            },
-        );
+        self.put(path, Node::File { permissions, content });
     }
 
     /// Adds a copy of a file of the host.
@@ -90,10 +83,7 @@ impl Tree {
         for (path, node) in &self.nodes {
             match node {
                 Node::Directory => cpio.directory(path, 0o755)?,
-                Node::File {
-                    permissions,
-                    content,
-                } => cpio.file(path, *permissions, content)?,
+                Node::File { permissions, content } => cpio.file(path, *permissions, content)?,
                 Node::Link(target) => cpio.symlink(path, target)?,
                 Node::CharacterDevice(major, minor) => {
                     cpio.character_device(path, 0o600, (*major, *minor))?;
@@ -107,9 +97,7 @@ impl Tree {
         let path = merged(path);
         let mut parent = path.as_str();
         while let Some((above, _)) = parent.rsplit_once('/') {
-            self.nodes
-                .entry(above.to_owned())
-                .or_insert(Node::Directory);
+            self.nodes.entry(above.to_owned()).or_insert(Node::Directory);
             parent = above;
         }
         self.nodes.entry(path).or_insert(node);

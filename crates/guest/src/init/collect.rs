@@ -23,9 +23,7 @@ fn send_below(path: &Path, out: &Out) -> io::Result<()> {
     if data.is_dir() {
         let mut entries = fs::read_dir(path)?.collect::<Result<Vec<_>, _>>()?;
         entries.sort_by_key(fs::DirEntry::file_name);
-        return entries
-            .iter()
-            .try_for_each(|entry| send_below(&entry.path(), out));
+        return entries.iter().try_for_each(|entry| send_below(&entry.path(), out));
     }
     let name = path.to_string_lossy();
     send_file(&mut lock(out), path, name.trim_start_matches('/'))
@@ -57,10 +55,7 @@ mod tests {
                 _ => {}
             }
         }
-        assert!(
-            names[0].ends_with("/a") && names[1].ends_with("/b/c"),
-            "{names:?}"
-        );
+        assert!(names[0].ends_with("/a") && names[1].ends_with("/b/c"), "{names:?}");
         assert!(names[2].starts_with("/no/such: "), "{names:?}");
     }
 }

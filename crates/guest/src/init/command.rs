@@ -21,10 +21,7 @@ pub(super) fn run(job: &Job, out: &Out) -> Result<Exit, InitError> {
         Ok(child) => follow(child, out),
         Err(error) => {
             let program = job.command.first().map_or("", String::as_str);
-            send(
-                out,
-                &Message::Complaint(format!("{program}: {error} (in the guest)")),
-            )?;
+            send(out, &Message::Complaint(format!("{program}: {error} (in the guest)")))?;
             let missing = error.kind() == io::ErrorKind::NotFound;
             Ok(Exit::Code(if missing { NOT_FOUND } else { NOT_RUNNABLE }))
         }
@@ -39,10 +36,7 @@ fn command(job: &Job) -> Command {
         command
     } else {
         let mut command = Command::new(words.next().map_or("", String::as_str));
-        command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
     command.args(words).env_clear();
@@ -54,14 +48,8 @@ fn command(job: &Job) -> Command {
 
 fn follow(mut child: Child, out: &Out) -> Result<Exit, InitError> {
     let outputs = [
-        child
-            .stdout
-            .take()
-            .map(|pipe| stream(pipe, Stream::Out, out)),
-        child
-            .stderr
-            .take()
-            .map(|pipe| stream(pipe, Stream::Err, out)),
+        child.stdout.take().map(|pipe| stream(pipe, Stream::Out, out)),
+        child.stderr.take().map(|pipe| stream(pipe, Stream::Err, out)),
     ];
     let status = child.wait().map_err(step("wait for the command"))?;
     // Whoever still holds the outputs would keep the threads waiting for ever.
@@ -111,10 +99,7 @@ mod tests {
     fn an_absent_command_is_127_and_named() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let out: Out = Arc::new(Mutex::new(FrameWriter::new(file.reopen().unwrap())));
-        let job = Job {
-            directory: Some("/".to_owned()),
-            ..Job::new(["no-such-program"])
-        };
+        let job = Job { directory: Some("/".to_owned()), ..Job::new(["no-such-program"]) };
         assert_eq!(run(&job, &out).unwrap(), Exit::Code(127));
         let mut reader = FrameReader::new(file.reopen().unwrap());
         let Message::Complaint(text) = Message::receive(&mut reader).unwrap() else {

@@ -19,9 +19,7 @@ pub(super) fn become_command() -> ! {
     let error = match take_terminal() {
         Ok(()) => {
             let mut words = std::env::args_os().skip(1);
-            Command::new(words.next().unwrap_or_default())
-                .args(words)
-                .exec()
+            Command::new(words.next().unwrap_or_default()).args(words).exec()
         }
         Err(error) => error,
     };
@@ -34,12 +32,7 @@ fn take_terminal() -> io::Result<()> {
     let terminal = OpenOptions::new().read(true).write(true).open(DEVICE)?;
     let variable = |name| std::env::var(name).ok()?.parse().ok();
     if let (Some(ws_row), Some(ws_col)) = (variable("LINES"), variable("COLUMNS")) {
-        let size = Winsize {
-            ws_row,
-            ws_col,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
+        let size = Winsize { ws_row, ws_col, ws_xpixel: 0, ws_ypixel: 0 };
         tcsetwinsize(&terminal, size)?;
     }
     rustix::stdio::dup2_stdin(&terminal)?;

@@ -48,10 +48,7 @@ pub fn result(directory: &Path) -> PathBuf {
 impl Wiring {
     /// The wiring of a Linux guest.
     pub fn linux(directory: PathBuf, terminal: bool) -> Self {
-        Self {
-            directory,
-            system: System::Linux { terminal },
-        }
+        Self { directory, system: System::Linux { terminal } }
     }
 }
 
@@ -60,20 +57,9 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
     let accelerator = launch.accelerator.kind;
-    add(&[
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-    ]);
+    add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     add(&["-machine", "q35", "-accel", accelerator.name()]);
-    let emulator: Vec<&str> = launch
-        .guest
-        .emulator_arguments
-        .iter()
-        .map(String::as_str)
-        .collect();
+    let emulator: Vec<&str> = launch.guest.emulator_arguments.iter().map(String::as_str).collect();
     add(&emulator);
     add(&["-cpu", accelerator.cpu_model()]);
     add(&machine.iter().map(String::as_str).collect::<Vec<_>>());

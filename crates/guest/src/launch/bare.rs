@@ -65,11 +65,7 @@ impl Launch {
         match followed {
             Err(Ended::Asked) => return Err(GuestError::Stopped),
             Err(Ended::Deadline { phase, limit }) => {
-                return Err(GuestError::Hung {
-                    phase,
-                    limit,
-                    console,
-                });
+                return Err(GuestError::Hung { phase, limit, console });
             }
             Err(Ended::Panic) | Ok(()) => {}
         }
@@ -78,13 +74,8 @@ impl Launch {
         };
         let status = running.ended(LAST_WORDS);
         // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
-        let code = status
-            .and_then(|status| status.code())
-            .filter(|code| code % 2 == 1);
-        Ok(BareOutcome {
-            exit: code.and_then(|code| u8::try_from(code / 2).ok()),
-            time,
-        })
+        let code = status.and_then(|status| status.code()).filter(|code| code % 2 == 1);
+        Ok(BareOutcome { exit: code.and_then(|code| u8::try_from(code / 2).ok()), time })
     }
 }
 
@@ -122,11 +113,7 @@ struct Search {
 
 impl Search {
     fn new(marker: &str) -> Self {
-        Self {
-            marker: marker.as_bytes().to_vec(),
-            tail: Vec::new(),
-            found: None,
-        }
+        Self { marker: marker.as_bytes().to_vec(), tail: Vec::new(), found: None }
     }
 
     fn add(&mut self, bytes: &[u8]) {

@@ -15,10 +15,8 @@ const KEPT_LINES: usize = 40;
 /// A line longer than this is cut, in bytes.
 const LINE_BYTES: usize = 400;
 const PANIC: &str = "Kernel panic - not syncing";
-const OUT_OF_MEMORY: [&str; 2] = [
-    "Out of memory: Killed process",
-    "System is deadlocked on memory",
-];
+const OUT_OF_MEMORY: [&str; 2] =
+    ["Out of memory: Killed process", "System is deadlocked on memory"];
 
 /// The last lines of a guest's console.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -64,11 +62,7 @@ impl Console {
                 follow(stream, &shared, copy.as_ref());
             }
         });
-        Ok(Self {
-            path: path.to_path_buf(),
-            seen,
-            thread: Some(thread),
-        })
+        Ok(Self { path: path.to_path_buf(), seen, thread: Some(thread) })
     }
 
     /// The last lines so far.
@@ -121,9 +115,7 @@ fn follow(mut stream: UnixStream, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u
     let mut bytes = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut bytes) {
         let part = &bytes[..count];
-        seen.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .add(part);
+        seen.lock().unwrap_or_else(PoisonError::into_inner).add(part);
         if let Some(copy) = copy {
             // Whoever listened has lost interest; diagnostics go on.
             let _ = copy.send(part.to_vec());
@@ -186,10 +178,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("console");
         let mut console = Console::listen(&path, None).unwrap();
-        UnixStream::connect(&path)
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
+        UnixStream::connect(&path).unwrap().write_all(text.as_bytes()).unwrap();
         console.finish();
         (console, directory)
     }

@@ -171,11 +171,7 @@ pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
     match reason(&error) {
         Some(Ended::Asked) => return GuestError::Stopped,
         Some(Ended::Deadline { phase, limit }) => {
-            return GuestError::Hung {
-                phase,
-                limit,
-                console,
-            };
+            return GuestError::Hung { phase, limit, console };
         }
         Some(Ended::Panic) | None => {}
     }
@@ -187,9 +183,7 @@ pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
     }
     let closed = matches!(
         &error,
-        SessionError::Transfer(TransferError::Frame(
-            FrameError::Closed { .. } | FrameError::Io(_)
-        ))
+        SessionError::Transfer(TransferError::Frame(FrameError::Closed { .. } | FrameError::Io(_)))
     );
     match evidence.status {
         Some(status)
@@ -198,11 +192,9 @@ pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
             let errors = evidence.errors;
             GuestError::Refused { status, errors }
         }
-        Some(status) if closed && !status.success() => GuestError::Died {
-            status,
-            errors: evidence.errors,
-            console,
-        },
+        Some(status) if closed && !status.success() => {
+            GuestError::Died { status, errors: evidence.errors, console }
+        }
         Some(_) if closed => GuestError::Silent { console },
         _ => GuestError::Channel { error, console },
     }
@@ -217,11 +209,7 @@ fn reason(error: &SessionError) -> Option<Ended> {
 
 fn said(errors: &str) -> String {
     let errors = errors.trim();
-    if errors.is_empty() {
-        String::new()
-    } else {
-        format!(": {errors}")
-    }
+    if errors.is_empty() { String::new() } else { format!(": {errors}") }
 }
 
 fn doing(phase: &Phase) -> &'static str {
@@ -242,10 +230,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("console");
         let mut console = Console::listen(&path, None).unwrap();
-        UnixStream::connect(&path)
-            .unwrap()
-            .write_all(text.as_bytes())
-            .unwrap();
+        UnixStream::connect(&path).unwrap().write_all(text.as_bytes()).unwrap();
         console.finish();
         let error = match error.kind() {
             io::ErrorKind::UnexpectedEof => FrameError::Closed { frames: 3 },
@@ -272,10 +257,7 @@ mod tests {
         let error = diagnosed(closed(), text, Some(0));
         let shown = error.to_string();
         assert!(matches!(error, GuestError::Panicked { .. }), "{shown}");
-        assert!(
-            shown.contains("not syncing: test; the last lines"),
-            "{shown}"
-        );
+        assert!(shown.contains("not syncing: test; the last lines"), "{shown}");
         assert!(shown.ends_with("  | [ 1.3] CPU: 0"), "{shown}");
     }
 
@@ -284,23 +266,15 @@ mod tests {
         let killed = diagnosed(closed(), "booting\n", Some(9));
         assert!(matches!(killed, GuestError::Died { .. }), "{killed}");
         let refused = diagnosed(closed(), "", Some(1 << 8));
-        assert!(
-            refused.to_string().ends_with("could not allocate"),
-            "{refused}"
-        );
+        assert!(refused.to_string().ends_with("could not allocate"), "{refused}");
         assert!(matches!(refused, GuestError::Refused { .. }), "{refused}");
         let silent = diagnosed(closed(), "", Some(0));
         assert!(matches!(silent, GuestError::Silent { .. }), "{silent}");
         let limit = Duration::from_secs(3);
         let phase = Phase::Run;
-        let hung = diagnosed(
-            io::Error::other(Ended::Deadline { phase, limit }),
-            "x\n",
-            None,
-        );
+        let hung = diagnosed(io::Error::other(Ended::Deadline { phase, limit }), "x\n", None);
         assert!(
-            hung.to_string()
-                .starts_with("the guest did not finish its command: nothing after 3s")
+            hung.to_string().starts_with("the guest did not finish its command: nothing after 3s")
         );
         let asked = diagnosed(io::Error::other(Ended::Asked), "", None);
         assert!(matches!(asked, GuestError::Stopped));

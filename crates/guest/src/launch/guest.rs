@@ -67,10 +67,7 @@ pub struct Launch {
 impl Default for Limits {
     /// Three minutes to boot, which a loaded machine under TCG needs; no limit to run.
     fn default() -> Self {
-        Self {
-            boot: Duration::from_secs(180),
-            run: None,
-        }
+        Self { boot: Duration::from_secs(180), run: None }
     }
 }
 
@@ -85,9 +82,7 @@ impl Launch {
         accelerator: Accelerator,
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
-        guest
-            .memory
-            .check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
+        guest.memory.check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
         let written = match guest.tables[..] {
             [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
             _ => arguments_with_tables(&guest.machine, &guest.tables)?,

@@ -171,31 +171,21 @@ impl HostMemory {
 /// `,host-nodes=0-1,host-nodes=3`
 fn host_list(option: &str, nodes: &NodeSet) -> String {
     let list = nodes.to_string();
-    list.split(',')
-        .map(|range| format!(",{option}={range}"))
-        .collect()
+    list.split(',').map(|range| format!(",{option}={range}")).collect()
 }
 
 fn has_memory(meminfo: &str) -> bool {
     let total = meminfo.lines().find(|line| line.contains("MemTotal:"));
     let words = total.map(str::split_whitespace);
-    words
-        .and_then(|mut words| words.nth(3)?.parse::<u64>().ok())
-        .is_some_and(|kib| kib > 0)
+    words.and_then(|mut words| words.nth(3)?.parse::<u64>().ok()).is_some_and(|kib| kib > 0)
 }
 
 fn check_pool(machine: &Machine, page_bytes: u64, sys: &Path) -> Result<(), HostMemoryError> {
-    let directory = sys.join(format!(
-        "kernel/mm/hugepages/hugepages-{}kB",
-        page_bytes / 1024
-    ));
+    let directory = sys.join(format!("kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024));
     let free = fs::read_to_string(directory.join("free_hugepages")).ok();
     let free: Option<u64> = free.and_then(|text| text.trim().parse().ok());
     let free = free.ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
-    let sizes = machine
-        .nodes
-        .iter()
-        .map(|node| node.memory_bytes.div_ceil(page_bytes));
+    let sizes = machine.nodes.iter().map(|node| node.memory_bytes.div_ceil(page_bytes));
     let needed: u64 = sizes.sum();
     if needed <= free {
         return Ok(());
@@ -213,19 +203,11 @@ mod tests {
     use super::*;
     use numalab_topology::{Node, NodeId};
 
-    const ALL: Abilities = Abilities {
-        plugins: true,
-        host_nodes: true,
-        memfd: true,
-        prealloc_context: true,
-    };
+    const ALL: Abilities =
+        Abilities { plugins: true, host_nodes: true, memfd: true, prealloc_context: true };
 
     fn machine() -> Machine {
-        let node = |id, memory_bytes| Node {
-            id: NodeId(id),
-            memory_bytes,
-            ..Node::default()
-        };
+        let node = |id, memory_bytes| Node { id: NodeId(id), memory_bytes, ..Node::default() };
         Machine {
             nodes: vec![node(0, 1 << 30), node(1, 0), node(2, 1 << 31)],
             ..Machine::default()
@@ -246,23 +228,11 @@ mod tests {
             pages: HostPages::Huge { page_bytes },
             ..HostMemory::default()
         };
-        let error = memory(2 << 20)
-            .check(&machine(), ALL, sys.path())
-            .unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "huge pages of 2097152 bytes: 1536 needed, 10 free"
-        );
+        let error = memory(2 << 20).check(&machine(), ALL, sys.path()).unwrap_err();
+        assert_eq!(error.to_string(), "huge pages of 2097152 bytes: 1536 needed, 10 free");
         assert!(error.remedy().unwrap().starts_with("as root: echo 1536 > "));
-        let error = memory(1 << 30)
-            .check(&machine(), ALL, sys.path())
-            .unwrap_err();
-        assert_eq!(
-            error,
-            HostMemoryError::NoSuchPages {
-                page_bytes: 1 << 30
-            }
-        );
+        let error = memory(1 << 30).check(&machine(), ALL, sys.path()).unwrap_err();
+        assert_eq!(error, HostMemoryError::NoSuchPages { page_bytes: 1 << 30 });
     }
 
     #[test]
@@ -274,10 +244,7 @@ mod tests {
             let text = format!("Node {node} MemTotal:        {kib} kB\n");
             fs::write(directory.join("meminfo"), text).unwrap();
         }
-        let memory = |list: &str| HostMemory {
-            nodes: vec![nodes(list)],
-            ..HostMemory::default()
-        };
+        let memory = |list: &str| HostMemory { nodes: vec![nodes(list)], ..HostMemory::default() };
         let check = |list| memory(list).check(&machine(), ALL, sys.path());
         assert_eq!(check("0"), Ok(()));
         assert_eq!(check("1"), Err(HostMemoryError::NoNode { node: 1 }));

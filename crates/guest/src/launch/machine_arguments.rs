@@ -63,10 +63,7 @@ pub fn arguments_with_tables(
         words.extend(["-acpitable".to_owned(), format!("file={file}")]);
     }
     let losses = words.get(1).and_then(|smp| gaps_in_apic_ids(smp));
-    Ok(MachineArguments {
-        words,
-        losses: losses.into_iter().collect(),
-    })
+    Ok(MachineArguments { words, losses: losses.into_iter().collect() })
 }
 
 /// QEMU gives every level of the topology whole bits of the APIC id (`hw/i386/topology.h`),
@@ -138,13 +135,7 @@ mod tests {
         let ours = machine_arguments(&machine(), &plain, Abilities::default()).unwrap();
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
         assert_eq!(ours.words, theirs.output);
-        assert!(
-            ours.words
-                .iter()
-                .any(|word| word.starts_with(PLAIN_BACKEND)),
-            "{:?}",
-            ours.words
-        );
+        assert!(ours.words.iter().any(|word| word.starts_with(PLAIN_BACKEND)), "{:?}", ours.words);
     }
 
     #[test]
@@ -171,10 +162,7 @@ mod tests {
         ] {
             assert_eq!(gaps_in_apic_ids(whole), None, "{whole}");
         }
-        for uneven in [
-            "6,sockets=2,cores=3,threads=1",
-            "12,sockets=2,dies=3,cores=2,threads=1",
-        ] {
+        for uneven in ["6,sockets=2,cores=3,threads=1", "12,sockets=2,dies=3,cores=2,threads=1"] {
             assert!(gaps_in_apic_ids(uneven).is_some(), "{uneven}");
         }
     }
@@ -182,15 +170,11 @@ mod tests {
     #[test]
     fn latencies_beside_a_node_without_memory_are_a_loss() {
         let mut machine = machine();
-        machine.access = vec![AccessAttributes {
-            read_latency_ps: Some(80_000),
-            ..AccessAttributes::default()
-        }];
+        machine.access =
+            vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];
         let codes = |machine: &Machine| {
             let memory = HostMemory::default();
-            let losses = machine_arguments(machine, &memory, Abilities::default())
-                .unwrap()
-                .losses;
+            let losses = machine_arguments(machine, &memory, Abilities::default()).unwrap().losses;
             losses.into_iter().map(|loss| loss.code).collect::<Vec<_>>()
         };
         assert!(!codes(&machine).contains(&"hmat-ignored".to_owned()));
@@ -201,20 +185,13 @@ mod tests {
     #[test]
     fn each_backend_gets_its_own_host_nodes() {
         let memory = HostMemory {
-            pages: HostPages::Huge {
-                page_bytes: 1 << 30,
-            },
+            pages: HostPages::Huge { page_bytes: 1 << 30 },
             nodes: vec!["0".parse().unwrap(), "1,3".parse().unwrap()],
             prealloc: true,
             unreserved: false,
         };
-        let abilities = Abilities {
-            prealloc_context: true,
-            ..Abilities::default()
-        };
-        let words = machine_arguments(&machine(), &memory, abilities)
-            .unwrap()
-            .words;
+        let abilities = Abilities { prealloc_context: true, ..Abilities::default() };
+        let words = machine_arguments(&machine(), &memory, abilities).unwrap().words;
         let objects: Vec<&str> = words
             .windows(2)
             .filter(|pair| pair[0] == "-object")

@@ -44,10 +44,7 @@ impl QemuProcess {
         match streams {
             Streams::Inherited(errors) => command.stderr(errors),
             Streams::None(errors) => {
-                command
-                    .stdin(Stdio::null())
-                    .stdout(Stdio::null())
-                    .stderr(errors);
+                command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors);
                 // A person's ctrl-C is for us; QEMU is ended in good order.
                 command.process_group(0)
             }
@@ -69,12 +66,7 @@ impl QemuProcess {
             let _ = tell_end.send(child.wait());
         });
         let (pid, handle) = start.recv().map_err(io::Error::other)??;
-        Ok(Self {
-            pid,
-            handle,
-            ended,
-            status: None,
-        })
+        Ok(Self { pid, handle, ended, status: None })
     }
 
     /// Its process id.

@@ -75,10 +75,8 @@ impl Launch {
         sink: &mut dyn Sink,
         asked: Asked,
     ) -> Result<Outcome, GuestError> {
-        let channel_failed = |error| GuestError::Channel {
-            error,
-            console: super::ConsoleTail::default(),
-        };
+        let channel_failed =
+            |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
         prepare_results(task).map_err(channel_failed)?;
         let started = Instant::now();
         let terminal = task.job.terminal;
@@ -88,14 +86,7 @@ impl Launch {
         let mut monitor = running.monitor(&sockets, asked)?;
         let pins = running.pin(self, &mut monitor)?;
         running.go(&mut monitor)?;
-        let mut conversation = Conversation {
-            launch: self,
-            task,
-            started,
-            asked,
-            monitor,
-            pins,
-        };
+        let mut conversation = Conversation { launch: self, task, started, asked, monitor, pins };
         let outcome = conversation.hold(&running, &sockets, sink);
         let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
         running.quit(&mut conversation.monitor);
@@ -139,14 +130,8 @@ impl Conversation<'_> {
         let boot = self.started.elapsed();
         watch.begin(Phase::Run, limits.run);
         session.begin(self.task).map_err(failed(true))?;
-        let mut timed = Timed {
-            sink,
-            started: self.started,
-            first: None,
-        };
-        let answer = session
-            .follow(self.task, &mut timed)
-            .map_err(failed(true))?;
+        let mut timed = Timed { sink, started: self.started, first: None };
+        let answer = session.follow(self.task, &mut timed).map_err(failed(true))?;
         let first_output = timed.first;
         // As long as the channel is open the guest waits, and can be looked at.
         let (pins, memory) = self.placement(running).map_err(Trouble::Other)?;
@@ -155,11 +140,7 @@ impl Conversation<'_> {
             complaints: answer.complaints,
             files: answer.files,
             kernel: hello.kernel,
-            times: Times {
-                boot,
-                first_output,
-                total: self.started.elapsed(),
-            },
+            times: Times { boot, first_output, total: self.started.elapsed() },
             pins,
             memory,
         })
@@ -175,10 +156,8 @@ impl Conversation<'_> {
             return Ok((None, None));
         }
         let memory = prove_memory(&mut self.monitor, running.process.pid());
-        let memory = memory.map_err(|error| GuestError::Monitor {
-            error,
-            errors: running.errors(),
-        })?;
+        let memory =
+            memory.map_err(|error| GuestError::Monitor { error, errors: running.errors() })?;
         Ok((pins, Some(memory)))
     }
 }
@@ -192,12 +171,7 @@ impl Trouble {
         };
         let status = running.ended(LAST_WORDS);
         let errors = running.errors();
-        let evidence = Evidence {
-            console: &running.console,
-            status,
-            errors,
-            greeted,
-        };
+        let evidence = Evidence { console: &running.console, status, errors, greeted };
         diagnose(error, evidence)
     }
 }
@@ -209,9 +183,7 @@ fn judged(running: &Running, mut outcome: Outcome) -> Result<Outcome, GuestError
         return Ok(outcome);
     };
     if outcome.exit.success() {
-        outcome
-            .complaints
-            .push(format!("the guest ran out of memory: {line}"));
+        outcome.complaints.push(format!("the guest ran out of memory: {line}"));
         return Ok(outcome);
     }
     let console = running.console.tail();

@@ -63,21 +63,14 @@ impl Running {
         let console = console.map_err(GuestError::Start)?;
         let errors = File::create(path.join(ERRORS)).map_err(GuestError::Start)?;
         let mut qemu = launch.qemu.command();
-        let wiring = Wiring {
-            directory: path,
-            system,
-        };
+        let wiring = Wiring { directory: path, system };
         qemu.args(launch.arguments(&wiring));
         let streams = match system {
             System::Linux { terminal: true } => Streams::Inherited(errors),
             _ => Streams::None(errors),
         };
         let process = QemuProcess::start(qemu, streams).map_err(GuestError::Start)?;
-        let running = Self {
-            process,
-            console,
-            directory,
-        };
+        let running = Self { process, console, directory };
         Ok((running, sockets))
     }
 
@@ -100,12 +93,7 @@ impl Running {
         let Some(pins) = &launch.guest.pins else {
             return Ok(None);
         };
-        Ok(Some(crate::qmp::apply(
-            monitor,
-            &pins.plan,
-            pins.helpers.as_ref(),
-            &pins.host,
-        )?))
+        Ok(Some(crate::qmp::apply(monitor, &pins.plan, pins.helpers.as_ref(), &pins.host)?))
     }
 
     /// Lets the guest's cpus run.
@@ -121,11 +109,7 @@ impl Running {
         watch: &'a Watch<'a>,
     ) -> Result<Watched<'a>, GuestError> {
         let missing = || io::Error::from(io::ErrorKind::NotConnected);
-        let listener = sockets
-            .result
-            .as_ref()
-            .ok_or_else(missing)
-            .map_err(GuestError::Start)?;
+        let listener = sockets.result.as_ref().ok_or_else(missing).map_err(GuestError::Start)?;
         let stream = listener.accept().map_err(GuestError::Start)?.0;
         Watched::new(stream, watch).map_err(GuestError::Start)
     }
@@ -188,9 +172,7 @@ const ERRORS: &str = "qemu.stderr";
 
 fn record(launch: &Launch, command: &[String]) -> GuestRecord {
     let machine = &launch.guest.machine;
-    let now = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     GuestRecord {
         owner: std::process::id(),
         started_s: now.as_secs(),

@@ -121,11 +121,7 @@ impl Runtime {
         let data = fs::symlink_metadata(&root).map_err(|source| io_at(&root, source))?;
         let user = rustix::process::geteuid().as_raw();
         if data.uid() != user || !data.is_dir() {
-            return Err(RuntimeError::Foreign {
-                path: root,
-                owner: data.uid(),
-                user,
-            });
+            return Err(RuntimeError::Foreign { path: root, owner: data.uid(), user });
         }
         let runtime = Self { root };
         runtime.clean()?;
@@ -160,9 +156,7 @@ impl Runtime {
     /// [`RuntimeError`].
     pub fn begin(&self, record: &GuestRecord) -> Result<GuestDirectory, RuntimeError> {
         let _all = self.lock_all()?;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let name = format!("guest-{}-{:x}", record.owner, now.as_nanos());
         let path = self.root.join(name);
         let length = path.as_os_str().len();
@@ -176,8 +170,7 @@ impl Runtime {
         let directory = GuestDirectory { path, _lock: lock };
         let text = serde_json::to_vec(record).map_err(io::Error::from);
         let file = directory.path.join(RECORD);
-        text.and_then(|text| fs::write(&file, text))
-            .map_err(|source| io_at(&file, source))?;
+        text.and_then(|text| fs::write(&file, text)).map_err(|source| io_at(&file, source))?;
         Ok(directory)
     }
 
@@ -238,18 +231,12 @@ pub fn mark_of(directory: &Path) -> String {
 }
 
 fn io_at(path: &Path, source: io::Error) -> RuntimeError {
-    RuntimeError::Io {
-        path: path.to_path_buf(),
-        source,
-    }
+    RuntimeError::Io { path: path.to_path_buf(), source }
 }
 
 fn lock_file(directory: &Path) -> io::Result<File> {
     let mut open = OpenOptions::new();
-    open.create(true)
-        .truncate(false)
-        .write(true)
-        .open(directory.join(LOCK))
+    open.create(true).truncate(false).write(true).open(directory.join(LOCK))
 }
 
 fn is_held(directory: &Path) -> bool {
@@ -262,21 +249,14 @@ fn is_held(directory: &Path) -> bool {
 /// The processes that were started for this directory.
 fn processes_of(directory: &Path) -> Vec<u32> {
     let mark = mark_of(directory);
-    let entries = fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .filter_map(Result::ok);
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers
-        .filter(|process| was_started_with(*process, &mark))
-        .collect()
+    numbers.filter(|process| was_started_with(*process, &mark)).collect()
 }
 
 fn was_started_with(process: u32, mark: &str) -> bool {
     let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    arguments
-        .split(|byte| *byte == 0)
-        .any(|argument| argument == mark.as_bytes())
+    arguments.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
 }
 
 /// Ends the process, if it still is the one that was found.
@@ -294,10 +274,7 @@ fn end(process: u32, directory: &Path) {
             tv_sec: i64::try_from(GONE_LIMIT.as_secs()).unwrap_or_default(),
             tv_nsec: 0,
         };
-        let mut gone = [rustix::event::PollFd::new(
-            &handle,
-            rustix::event::PollFlags::IN,
-        )];
+        let mut gone = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
         let _ = rustix::event::poll(&mut gone, Some(&limit));
     }
 }
@@ -340,9 +317,7 @@ mod tests {
         File::create(dead.join(LOCK)).unwrap();
         let sleeper = |argument: &str| {
             let mut command = Command::new("sh");
-            command
-                .args(["-c", "read line", argument])
-                .stdin(Stdio::piped());
+            command.args(["-c", "read line", argument]).stdin(Stdio::piped());
             command.spawn().unwrap()
         };
         let mut ours = sleeper(&mark_of(&dead));
@@ -361,9 +336,6 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         let long = root.path().join("x".repeat(90));
         let runtime = Runtime::at(long).unwrap();
-        assert!(matches!(
-            runtime.begin(&record()),
-            Err(RuntimeError::TooLong { .. })
-        ));
+        assert!(matches!(runtime.begin(&record()), Err(RuntimeError::TooLong { .. })));
     }
 }

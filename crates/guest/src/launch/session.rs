@@ -91,10 +91,7 @@ pub struct Session<R, W> {
 impl<R: Read, W: Write> Session<R, W> {
     /// A conversation over these two ends.
     pub fn new(input: R, output: W) -> Self {
-        Self {
-            input: FrameReader::new(input),
-            output: FrameWriter::new(output),
-        }
+        Self { input: FrameReader::new(input), output: FrameWriter::new(output) }
     }
 
     /// Waits for the guest's first word.
@@ -109,10 +106,8 @@ impl<R: Read, W: Write> Session<R, W> {
     /// Sends the files and the job.
     pub fn begin(&mut self, task: &Task) -> Result<(), SessionError> {
         for (file, path) in &task.send {
-            send_file(&mut self.output, file, path).map_err(|source| SessionError::Send {
-                path: file.clone(),
-                source,
-            })?;
+            send_file(&mut self.output, file, path)
+                .map_err(|source| SessionError::Send { path: file.clone(), source })?;
         }
         let job = Message::Job(task.job.clone());
         job.send(&mut self.output).map_err(FrameError::from)?;
@@ -147,11 +142,7 @@ impl<R: Read, W: Write> Session<R, W> {
             found: "the end marker".to_owned(),
             expected: "how the command ended",
         })?;
-        Ok(Answer {
-            exit,
-            complaints,
-            files,
-        })
+        Ok(Answer { exit, complaints, files })
     }
 }
 
@@ -160,20 +151,13 @@ pub fn prepare_results(task: &Task) -> Result<(), SessionError> {
     let Some(directory) = &task.results else {
         return Ok(());
     };
-    fs::create_dir_all(directory).map_err(|source| SessionError::Send {
-        path: directory.clone(),
-        source,
-    })
+    fs::create_dir_all(directory)
+        .map_err(|source| SessionError::Send { path: directory.clone(), source })
 }
 
 fn unexpected(found: &Message, expected: &'static str) -> SessionError {
     let mut found = format!("{found:?}");
-    found.truncate(
-        found
-            .char_indices()
-            .nth(100)
-            .map_or(found.len(), |(at, _)| at),
-    );
+    found.truncate(found.char_indices().nth(100).map_or(found.len(), |(at, _)| at));
     SessionError::Unexpected { found, expected }
 }
 
@@ -212,57 +196,35 @@ mod tests {
         let answer = session.follow(&Task::default(), &mut sink).unwrap();
         assert_eq!(answer.exit, Exit::Code(4));
         assert_eq!(answer.complaints, ["no file"]);
-        assert_eq!(
-            seen,
-            [
-                (Stream::Out, b"one".to_vec()),
-                (Stream::Err, b"two".to_vec())
-            ]
-        );
+        assert_eq!(seen, [(Stream::Out, b"one".to_vec()), (Stream::Err, b"two".to_vec())]);
     }
 
     #[test]
     fn an_exit_without_end_marker_is_no_success() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
-        let error = session
-            .follow(&Task::default(), &mut |_, _: &[u8]| {})
-            .unwrap_err();
-        assert!(
-            error.to_string().contains("before the end marker"),
-            "{error}"
-        );
+        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
+        assert!(error.to_string().contains("before the end marker"), "{error}");
     }
 
     #[test]
     fn a_wrong_checksum_is_told() {
         let mut session = with_guest(&[Message::Exit(Exit::Code(0)), Message::End([1; 32])]);
-        let error = session
-            .follow(&Task::default(), &mut |_, _: &[u8]| {})
-            .unwrap_err();
+        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
         assert!(matches!(error, SessionError::Checksum), "{error}");
     }
 
     #[test]
     fn an_end_without_exit_and_a_foreign_message_are_errors() {
         let mut session = with_guest(&[END]);
-        let error = session
-            .follow(&Task::default(), &mut |_, _: &[u8]| {})
-            .unwrap_err();
+        let error = session.follow(&Task::default(), &mut |_, _: &[u8]| {}).unwrap_err();
         assert!(matches!(error, SessionError::Unexpected { .. }), "{error}");
         let mut session = with_guest(&[Message::Exit(Exit::Code(0))]);
-        assert!(matches!(
-            session.hello(),
-            Err(SessionError::Unexpected { .. })
-        ));
+        assert!(matches!(session.hello(), Err(SessionError::Unexpected { .. })));
     }
 
     #[test]
     fn another_version_is_refused() {
-        let hello = Hello {
-            version: 99,
-            kernel: String::new(),
-            uptime_s: 0.0,
-        };
+        let hello = Hello { version: 99, kernel: String::new(), uptime_s: 0.0 };
         let mut session = with_guest(&[Message::Hello(hello)]);
         assert!(matches!(session.hello(), Err(SessionError::Version(99))));
     }
@@ -276,10 +238,7 @@ mod tests {
             size_bytes: 0,
         };
         let mut session = with_guest(&[Message::File(header)]);
-        let task = Task {
-            results: Some(directory.path().to_path_buf()),
-            ..Task::default()
-        };
+        let task = Task { results: Some(directory.path().to_path_buf()), ..Task::default() };
         let error = session.follow(&task, &mut |_, _: &[u8]| {}).unwrap_err();
         assert!(error.to_string().contains("../out"), "{error}");
     }

@@ -122,10 +122,7 @@ impl Read for Watched<'_> {
 }
 
 fn is_timeout(error: &io::Error) -> bool {
-    matches!(
-        error.kind(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut
-    )
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
 }
 
 /// The watch's own reason inside an error of a watched stream.
@@ -145,10 +142,7 @@ mod tests {
         let limit = Duration::from_millis(30);
         watch.begin(Phase::Run, Some(limit));
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let error = Watched::new(ours, &watch)
-            .unwrap()
-            .read(&mut [0])
-            .unwrap_err();
+        let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
         let phase = Phase::Run;
         assert_eq!(ended(&error), Some(Ended::Deadline { phase, limit }));
     }
@@ -159,10 +153,7 @@ mod tests {
         let console = Console::listen(&directory.path().join("console"), None).unwrap();
         let watch = Watch::new(&|| true, &console, Duration::from_secs(60));
         let (ours, _theirs) = UnixStream::pair().unwrap();
-        let error = Watched::new(ours, &watch)
-            .unwrap()
-            .read(&mut [0])
-            .unwrap_err();
+        let error = Watched::new(ours, &watch).unwrap().read(&mut [0]).unwrap_err();
         assert_eq!(ended(&error), Some(Ended::Asked));
     }
 }

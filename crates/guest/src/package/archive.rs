@@ -82,10 +82,7 @@ impl Archive {
     pub fn of_source(source_line: &str, directory: &Path) -> Result<Self, PackageError> {
         let lists = directory.join("lists");
         let io = |path: &Path, result: io::Result<()>| {
-            result.map_err(|source| PackageError::Io {
-                path: path.to_path_buf(),
-                source,
-            })
+            result.map_err(|source| PackageError::Io { path: path.to_path_buf(), source })
         };
         io(&lists, fs::create_dir_all(lists.join("partial")))?;
         let list = directory.join("sources.list");
@@ -127,9 +124,7 @@ impl Archive {
     /// [`PackageError::Unknown`] if apt does not know it; [`PackageError::Tool`].
     pub fn record(&self, name: &str) -> Result<PackageRecord, PackageError> {
         let record = self.show(&[name])?.into_iter().next();
-        record.ok_or_else(|| PackageError::Unknown {
-            name: name.to_owned(),
-        })
+        record.ok_or_else(|| PackageError::Unknown { name: name.to_owned() })
     }
 
     /// Downloads the package into `directory`, which holds no other package;
@@ -143,25 +138,15 @@ impl Archive {
         directory: &Path,
     ) -> Result<PathBuf, PackageError> {
         let wanted = format!("{}={}", package.name, package.version);
-        self.apt(
-            "apt-get",
-            &["download", "-qq", &wanted],
-            directory,
-            DOWNLOAD_LIMIT,
-        )?;
-        let io = |source| PackageError::Io {
-            path: directory.to_path_buf(),
-            source,
-        };
+        self.apt("apt-get", &["download", "-qq", &wanted], directory, DOWNLOAD_LIMIT)?;
+        let io = |source| PackageError::Io { path: directory.to_path_buf(), source };
         for entry in fs::read_dir(directory).map_err(io)? {
             let path = entry.map_err(io)?.path();
             if path.extension().is_some_and(|extension| extension == "deb") {
                 return Ok(path);
             }
         }
-        Err(PackageError::Unknown {
-            name: package.name.clone(),
-        })
+        Err(PackageError::Unknown { name: package.name.clone() })
     }
 
     fn apt(

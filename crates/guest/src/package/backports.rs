@@ -12,22 +12,15 @@ use crate::cache::{Cache, CacheError, EntryKind};
 pub fn backports(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Archive, PackageError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let codename = debian_codename(&release).ok_or_else(|| PackageError::NoBackports {
-        system: field(&release, "PRETTY_NAME")
-            .unwrap_or("unknown")
-            .to_owned(),
+        system: field(&release, "PRETTY_NAME").unwrap_or("unknown").to_owned(),
     })?;
-    note(&format!(
-        "fetching the package lists of {codename}-backports"
-    ));
+    note(&format!("fetching the package lists of {codename}-backports"));
     let line = format!(
         "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
          http://deb.debian.org/debian {codename}-backports main"
     );
     let lists = cache.path(EntryKind::Probe, "backports");
-    fs::create_dir_all(&lists).map_err(|source| CacheError::Io {
-        path: lists.clone(),
-        source,
-    })?;
+    fs::create_dir_all(&lists).map_err(|source| CacheError::Io { path: lists.clone(), source })?;
     Archive::of_source(&line, &lists)
 }
 
@@ -38,10 +31,7 @@ fn debian_codename(release: &str) -> Option<&str> {
 
 fn field<'a>(release: &'a str, name: &str) -> Option<&'a str> {
     let value = |line: &'a str| line.strip_prefix(name)?.strip_prefix('=');
-    release
-        .lines()
-        .find_map(value)
-        .map(|value| value.trim_matches('"'))
+    release.lines().find_map(value).map(|value| value.trim_matches('"'))
 }
 
 #[cfg(test)]

@@ -45,15 +45,10 @@ pub fn ensure_unpacked(
     }
     let list: Vec<String> = records.iter().map(PackageRecord::entry_name).collect();
     let list_path = trees[0].join(LIST_NAME);
-    fs::write(&list_path, list.join("\n")).map_err(|source| PackageError::Io {
-        path: list_path,
-        source,
-    })?;
+    fs::write(&list_path, list.join("\n"))
+        .map_err(|source| PackageError::Io { path: list_path, source })?;
     let own = trees.remove(0);
-    Ok(Unpacked {
-        own,
-        dependencies: trees,
-    })
+    Ok(Unpacked { own, dependencies: trees })
 }
 
 /// In the tree of a package that was asked for by name: the entries of its closure.
@@ -63,18 +58,13 @@ const LIST_NAME: &str = ".numalab-closure";
 fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
     let parent = cache.path(EntryKind::Package, "");
     let prefix = format!("{name}_");
-    let own = fs::read_dir(parent)
-        .ok()?
-        .filter_map(Result::ok)
-        .find(|entry| {
-            entry.file_name().to_string_lossy().starts_with(&prefix)
-                && entry.path().join(LIST_NAME).exists()
-        })?;
+    let own = fs::read_dir(parent).ok()?.filter_map(Result::ok).find(|entry| {
+        entry.file_name().to_string_lossy().starts_with(&prefix)
+            && entry.path().join(LIST_NAME).exists()
+    })?;
     let own = own.path();
     let list = fs::read_to_string(own.join(LIST_NAME)).ok()?;
-    let trees = list
-        .lines()
-        .map(|entry| cache.path(EntryKind::Package, entry));
+    let trees = list.lines().map(|entry| cache.path(EntryKind::Package, entry));
     let dependencies: Vec<PathBuf> = trees.skip(1).collect();
     let whole = dependencies.iter().all(|tree| tree.exists());
     whole.then_some(Unpacked { own, dependencies })
@@ -91,10 +81,7 @@ fn unpack(
     if done.exists() {
         return Ok(done);
     }
-    note(&format!(
-        "downloading package {} {}",
-        package.name, package.version
-    ));
+    note(&format!("downloading package {} {}", package.name, package.version));
     cache.make(EntryKind::Package, &name, |directory| {
         let file = archive.download(package, directory)?;
         extract(&file, directory)?;
@@ -144,10 +131,8 @@ pub(crate) fn closure(
         // that reason is reported by name when the image is made.
         let found = archive.show(&wanted)?;
         seen.extend(wanted.into_iter().map(ToOwned::to_owned));
-        let unique: BTreeMap<String, PackageRecord> = found
-            .into_iter()
-            .map(|record| (record.name.clone(), record))
-            .collect();
+        let unique: BTreeMap<String, PackageRecord> =
+            found.into_iter().map(|record| (record.name.clone(), record)).collect();
         records.extend(unique.into_values());
     }
     Ok(records)

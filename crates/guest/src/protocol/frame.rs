@@ -53,10 +53,7 @@ pub struct FrameReader<R> {
 impl<W: Write> FrameWriter<W> {
     /// A writer of frames into `out`.
     pub fn new(out: W) -> Self {
-        Self {
-            out,
-            sum: Sha256::new(),
-        }
+        Self { out, sum: Sha256::new() }
     }
 
     /// Writes one frame at once.
@@ -89,11 +86,7 @@ impl<W: Write> FrameWriter<W> {
 impl<R: Read> FrameReader<R> {
     /// A reader of frames out of `input`.
     pub fn new(input: R) -> Self {
-        Self {
-            input,
-            sum: Sha256::new(),
-            frames: 0,
-        }
+        Self { input, sum: Sha256::new(), frames: 0 }
     }
 
     /// Reads one frame: its kind and payload.
@@ -107,10 +100,7 @@ impl<R: Read> FrameReader<R> {
         let length = u32::from_le_bytes([l0, l1, l2, l3]);
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         if [m0, m1] != MAGIC || length > MAX_PAYLOAD_BYTES {
-            return Err(FrameError::Malformed {
-                frames: self.frames,
-                found: header,
-            });
+            return Err(FrameError::Malformed { frames: self.frames, found: header });
         }
         let mut payload = vec![0; length];
         self.fill(&mut payload)?;
@@ -127,16 +117,12 @@ impl<R: Read> FrameReader<R> {
     }
 
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), FrameError> {
-        self.input
-            .read_exact(bytes)
-            .map_err(|error| match error.kind() {
-                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
-                    FrameError::Closed {
-                        frames: self.frames,
-                    }
-                }
-                _ => FrameError::Io(error),
-            })
+        self.input.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+                FrameError::Closed { frames: self.frames }
+            }
+            _ => FrameError::Io(error),
+        })
     }
 }
 
@@ -182,10 +168,7 @@ mod tests {
     #[test]
     fn other_bytes_and_too_long_payloads_are_refused() {
         let mut reader = FrameReader::new(&b"Linux version 6"[..]);
-        assert!(matches!(
-            reader.read(),
-            Err(FrameError::Malformed { frames: 0, .. })
-        ));
+        assert!(matches!(reader.read(), Err(FrameError::Malformed { frames: 0, .. })));
         let mut reader = FrameReader::new(&b"NL\x01\x00\x00\x00\x00\x01"[..]);
         assert!(matches!(reader.read(), Err(FrameError::Malformed { .. })));
         let mut writer = FrameWriter::new(Vec::new());

@@ -22,10 +22,7 @@ impl Job {
     /// A job that runs this command.
     #[must_use]
     pub fn new(command: impl IntoIterator<Item = impl Into<String>>) -> Self {
-        Self {
-            command: command.into_iter().map(Into::into).collect(),
-            ..Self::default()
-        }
+        Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 

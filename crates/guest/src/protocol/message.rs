@@ -119,12 +119,7 @@ fn parsed<T: DeserializeOwned>(what: &str, payload: &[u8]) -> io::Result<T> {
 }
 
 fn checksum(payload: &[u8]) -> io::Result<[u8; 32]> {
-    let wrong = |_| {
-        invalid(format!(
-            "end message of {} bytes, expected 32",
-            payload.len()
-        ))
-    };
+    let wrong = |_| invalid(format!("end message of {} bytes, expected 32", payload.len()));
     payload.try_into().map_err(wrong)
 }
 
@@ -137,16 +132,8 @@ mod tests {
     use super::*;
 
     fn every_message() -> Vec<Message> {
-        let header = FileHeader {
-            path: "a/b".to_owned(),
-            permissions: 0o644,
-            size_bytes: 3,
-        };
-        let hello = Hello {
-            version: 1,
-            kernel: "6.1".to_owned(),
-            uptime_s: 1.5,
-        };
+        let header = FileHeader { path: "a/b".to_owned(), permissions: 0o644, size_bytes: 3 };
+        let hello = Hello { version: 1, kernel: "6.1".to_owned(), uptime_s: 1.5 };
         vec![
             Message::Hello(hello),
             Message::Job(Job::new(["echo", "a b"])),

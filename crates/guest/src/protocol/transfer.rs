@@ -56,12 +56,7 @@ pub fn send_file<W: Write>(out: &mut FrameWriter<W>, file: &Path, path: &str) ->
     let mut left = header.size_bytes;
     Message::File(header).send(out)?;
     while left > 0 {
-        let mut part = vec![
-            0;
-            usize::try_from(left)
-                .unwrap_or(usize::MAX)
-                .min(MAX_PAYLOAD_BYTES)
-        ];
+        let mut part = vec![0; usize::try_from(left).unwrap_or(usize::MAX).min(MAX_PAYLOAD_BYTES)];
         read_what_is_there(&mut content, &mut part)?;
         left -= part.len() as u64;
         Message::Data(part).send(out)?;
@@ -89,31 +84,21 @@ pub fn receive_file<R: Read>(
     header: &FileHeader,
     place: &Path,
 ) -> Result<(), TransferError> {
-    let at = |source| TransferError::File {
-        path: place.to_path_buf(),
-        source,
-    };
+    let at = |source| TransferError::File { path: place.to_path_buf(), source };
     if let Some(directory) = place.parent() {
         fs::create_dir_all(directory).map_err(at)?;
     }
     let mut open = OpenOptions::new();
-    open.write(true)
-        .create(true)
-        .truncate(true)
-        .mode(header.permissions & 0o777);
+    open.write(true).create(true).truncate(true).mode(header.permissions & 0o777);
     let mut file = open.open(place).map_err(at)?;
     let mut left = header.size_bytes;
     while left > 0 {
-        let interrupted = || TransferError::Interrupted {
-            path: header.path.clone(),
-            missing: left,
-        };
+        let interrupted =
+            || TransferError::Interrupted { path: header.path.clone(), missing: left };
         let Message::Data(bytes) = Message::receive(input)? else {
             return Err(interrupted());
         };
-        left = left
-            .checked_sub(bytes.len() as u64)
-            .ok_or_else(interrupted)?;
+        left = left.checked_sub(bytes.len() as u64).ok_or_else(interrupted)?;
         file.write_all(&bytes).map_err(at)?;
     }
     Ok(())
@@ -127,9 +112,7 @@ pub fn safe_relative(directory: &Path, path: &str) -> Result<PathBuf, TransferEr
     let relative = Path::new(path);
     let plain = |part: Component| matches!(part, Component::Normal(_));
     if path.is_empty() || !relative.components().all(plain) {
-        return Err(TransferError::UnsafePath {
-            path: path.to_owned(),
-        });
+        return Err(TransferError::UnsafePath { path: path.to_owned() });
     }
     Ok(directory.join(relative))
 }
@@ -143,9 +126,7 @@ mod tests {
     fn a_file_of_several_frames_arrives_whole_with_its_permissions() {
         let directory = tempfile::tempdir().unwrap();
         let from = directory.path().join("from");
-        let content: Vec<u8> = (0..200_000_u32)
-            .map(|n| n.to_le_bytes()[0] ^ 0x5a)
-            .collect();
+        let content: Vec<u8> = (0..200_000_u32).map(|n| n.to_le_bytes()[0] ^ 0x5a).collect();
         fs::write(&from, &content).unwrap();
         fs::set_permissions(&from, fs::Permissions::from_mode(0o750)).unwrap();
         let mut bytes = Vec::new();
@@ -158,10 +139,7 @@ mod tests {
         let to = safe_relative(directory.path(), &header.path).unwrap();
         receive_file(&mut reader, &header, &to).unwrap();
         assert_eq!(fs::read(&to).unwrap(), content);
-        assert_eq!(
-            fs::metadata(&to).unwrap().permissions().mode() & 0o777,
-            0o750
-        );
+        assert_eq!(fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o750);
     }
 
     #[test]
@@ -177,11 +155,7 @@ mod tests {
     #[test]
     fn missing_content_is_an_error_with_what_is_missing() {
         let directory = tempfile::tempdir().unwrap();
-        let header = FileHeader {
-            path: "x".to_owned(),
-            permissions: 0o644,
-            size_bytes: 10,
-        };
+        let header = FileHeader { path: "x".to_owned(), permissions: 0o644, size_bytes: 10 };
         let mut bytes = Vec::new();
         let mut writer = FrameWriter::new(&mut bytes);
         Message::Data(vec![0; 4]).send(&mut writer).unwrap();

@@ -61,12 +61,8 @@ mod tests {
         let memory = "memory-backend-ram options:\n  host-nodes=<int>\n  \
                       prealloc-context=<link<thread-context>>\n";
         let found = Abilities::of_answers(help, memory, "  hugetlb=<bool>\n  hugetlbsize=<int>\n");
-        let all = Abilities {
-            plugins: true,
-            host_nodes: true,
-            memfd: true,
-            prealloc_context: true,
-        };
+        let all =
+            Abilities { plugins: true, host_nodes: true, memfd: true, prealloc_context: true };
         assert_eq!(found, all);
         assert_eq!(Abilities::of_answers("", "", ""), Abilities::default());
     }

@@ -98,10 +98,7 @@ impl Accelerator {
     /// TCG, asked for.
     #[must_use]
     pub fn tcg() -> Self {
-        Self {
-            kind: AcceleratorKind::Tcg,
-            reason: "asked for".to_owned(),
-        }
+        Self { kind: AcceleratorKind::Tcg, reason: "asked for".to_owned() }
     }
 
     /// Decides; KVM is tried with this kernel, once per boot of the host.
@@ -131,10 +128,7 @@ impl Accelerator {
 fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
         let reason = format!("{DEVICE}: {error}");
-        return Ok(Answer {
-            works: false,
-            reason,
-        });
+        return Ok(Answer { works: false, reason });
     }
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let name = format!("kvm-{}-qemu-{}", boot.trim(), qemu.version);
@@ -156,16 +150,8 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
 /// Boots the kernel under KVM until it gives up for want of a root file system.
 fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     let mut command = qemu.command();
-    command.args([
-        "-nodefaults",
-        "-no-user-config",
-        "-no-reboot",
-        "-display",
-        "none",
-    ]);
-    command.args([
-        "-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256",
-    ]);
+    command.args(["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
+    command.args(["-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256"]);
     command.args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1"]);
     command.arg("-kernel").arg(kernel);
     match tool::finish(command, PROBE_LIMIT) {
@@ -180,19 +166,13 @@ fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
 
 fn judged(finished: &Finished) -> Answer {
     if finished.output.contains(GAVE_UP) {
-        return Answer {
-            works: true,
-            reason: "a guest ran under KVM".to_owned(),
-        };
+        return Answer { works: true, reason: "a guest ran under KVM".to_owned() };
     }
     let first = finished.errors.lines().find(|line| !line.trim().is_empty());
     let said = first.unwrap_or("it said nothing");
     Answer {
         works: false,
-        reason: format!(
-            "{DEVICE} opens, but no guest runs under it ({}): {said}",
-            finished.status
-        ),
+        reason: format!("{DEVICE} opens, but no guest runs under it ({}): {said}", finished.status),
     }
 }
 
@@ -215,14 +195,7 @@ mod tests {
         assert!(finished("[ 0.9] Kernel panic - not syncing: VFS: Unable", "").works);
         let aborted = finished("", "\nqemu: error: failed to set MSR 0x10a to 0x69\n");
         assert!(!aborted.works);
-        assert!(
-            aborted.reason.ends_with("failed to set MSR 0x10a to 0x69"),
-            "{}",
-            aborted.reason
-        );
-        assert!(
-            !finished("Linux version 6.1", "").works,
-            "a start is not enough"
-        );
+        assert!(aborted.reason.ends_with("failed to set MSR 0x10a to 0x69"), "{}", aborted.reason);
+        assert!(!finished("Linux version 6.1", "").works, "a start is not enough");
     }
 }

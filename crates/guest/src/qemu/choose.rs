@@ -115,9 +115,8 @@ impl Qemu {
         if let Some(program) = std::env::var_os("NUMALAB_QEMU") {
             return Self::at(PathBuf::from(program), Vec::new())?.checked(needs);
         }
-        let installed = on_path(PROGRAM)
-            .map(|program| Self::at(program, Vec::new()))
-            .transpose()?;
+        let installed =
+            on_path(PROGRAM).map(|program| Self::at(program, Vec::new())).transpose()?;
         if let Some(qemu) = installed.as_ref().filter(|qemu| needs.met_by(qemu)) {
             return Ok(qemu.clone());
         }
@@ -145,12 +144,7 @@ impl Qemu {
             answer: answer.lines().next().unwrap_or_default().to_owned(),
         })?;
         let abilities = Abilities::ask(&|| command(&program, &trees))?;
-        Ok(Self {
-            program,
-            version,
-            abilities,
-            trees,
-        })
+        Ok(Self { program, version, abilities, trees })
     }
 
     fn checked(self, needs: &QemuNeeds) -> Result<Self, QemuError> {
@@ -181,9 +175,7 @@ impl Qemu {
 fn command(program: &Path, trees: &[PathBuf]) -> Command {
     let mut command = Command::new(program);
     command.env("LC_ALL", "C");
-    let libraries = trees
-        .iter()
-        .map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
+    let libraries = trees.iter().map(|tree| tree.join("usr/lib/x86_64-linux-gnu"));
     let libraries: Vec<PathBuf> = libraries.collect();
     if let Some(first) = libraries.first() {
         command.env("QEMU_MODULE_DIR", first.join("qemu"));
@@ -217,10 +209,7 @@ mod tests {
         Qemu {
             program: PathBuf::from("/usr/bin/qemu"),
             version,
-            abilities: Abilities {
-                plugins,
-                ..Abilities::default()
-            },
+            abilities: Abilities { plugins, ..Abilities::default() },
             trees: Vec::new(),
         }
     }
@@ -230,10 +219,7 @@ mod tests {
         let plain = QemuNeeds::default();
         assert!(plain.met_by(&qemu(Version::new(7, 2, 0), false)));
         assert!(!plain.met_by(&qemu(Version::new(6, 2, 0), true)));
-        let emulated = QemuNeeds {
-            least_version: Some(Version::new(10, 0, 0)),
-            plugins: true,
-        };
+        let emulated = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
         assert!(emulated.met_by(&qemu(Version::new(10, 0, 2), true)));
         assert!(!emulated.met_by(&qemu(Version::new(10, 0, 2), false)));
         assert!(!emulated.met_by(&qemu(Version::new(7, 2, 22), true)));
@@ -241,13 +227,8 @@ mod tests {
 
     #[test]
     fn an_unfit_qemu_is_named_with_what_is_needed_and_the_way_to_get_it() {
-        let needs = QemuNeeds {
-            least_version: Some(Version::new(10, 0, 0)),
-            plugins: true,
-        };
-        let error = qemu(Version::new(7, 2, 22), true)
-            .checked(&needs)
-            .unwrap_err();
+        let needs = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
+        let error = qemu(Version::new(7, 2, 22), true).checked(&needs).unwrap_err();
         let expected = "/usr/bin/qemu is 7.2.22: this guest needs 10.0.0 or later with -plugin";
         assert_eq!(error.to_string(), expected);
         assert!(error.remedy().unwrap().contains("--fetch-qemu"));

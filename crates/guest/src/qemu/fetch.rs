@@ -7,12 +7,8 @@ use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::{self, PackageError};
 
 /// The emulator, what it shares with others, its data, and the firmware.
-const PACKAGES: [&str; 4] = [
-    "qemu-system-x86",
-    "qemu-system-common",
-    "qemu-system-data",
-    "seabios",
-];
+const PACKAGES: [&str; 4] =
+    ["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"];
 
 impl Qemu {
     /// Fetches the QEMU of the backports of this Debian release; nothing is installed.
@@ -26,10 +22,7 @@ impl Qemu {
         let name = format!("backports-{}", records[0].entry_name());
         let tree = cache.make(EntryKind::Qemu, &name, |directory| {
             for record in &records {
-                note(&format!(
-                    "downloading package {} {}",
-                    record.name, record.version
-                ));
+                note(&format!("downloading package {} {}", record.name, record.version));
                 let file = archive.download(record, directory)?;
                 package::extract(&file, directory)?;
                 fs::remove_file(&file)

@@ -17,20 +17,14 @@ impl Version {
     /// The version with these numbers.
     #[must_use]
     pub const fn new(major: u32, minor: u32, micro: u32) -> Self {
-        Self {
-            major,
-            minor,
-            micro,
-        }
+        Self { major, minor, micro }
     }
 
     /// Reads the first line of `qemu-system-x86_64 --version`.
     #[must_use]
     pub fn of_output(text: &str) -> Option<Self> {
         let (_, rest) = text.split_once("version ")?;
-        let digits = rest
-            .split(|c: char| !c.is_ascii_digit() && c != '.')
-            .next()?;
+        let digits = rest.split(|c: char| !c.is_ascii_digit() && c != '.').next()?;
         let mut numbers = digits.split('.').map(|number| number.parse().ok());
         let mut next = || numbers.next().flatten();
         Some(Self::new(next()?, next()?, next().unwrap_or_default()))

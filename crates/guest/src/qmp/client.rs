@@ -98,9 +98,7 @@ impl FromStr for QmpAddress {
 
     /// Reads `/path`, `unix:/path`, `host:port`, `tcp:host:port`, or a bare port.
     fn from_str(text: &str) -> Result<Self, QmpAddressError> {
-        let wrong = || QmpAddressError {
-            text: text.to_owned(),
-        };
+        let wrong = || QmpAddressError { text: text.to_owned() };
         if let Some(path) = text.strip_prefix("unix:") {
             return Ok(Self::Socket(PathBuf::from(path)));
         }
@@ -125,10 +123,7 @@ impl QmpClient {
     /// # Errors
     /// [`QmpError`].
     pub fn connect(address: &QmpAddress, limit: Duration) -> Result<Self, QmpError> {
-        let failed = |source| QmpError::Connect {
-            address: address.clone(),
-            source,
-        };
+        let failed = |source| QmpError::Connect { address: address.clone(), source };
         match address {
             QmpAddress::Socket(path) => {
                 Self::over_socket(UnixStream::connect(path).map_err(failed)?, limit)
@@ -157,10 +152,8 @@ impl QmpClient {
             stream.set_write_timeout(Some(limit))?;
             stream.try_clone()
         };
-        let input = setup().map_err(|source| QmpError::Io {
-            command: "greeting".to_owned(),
-            source,
-        })?;
+        let input =
+            setup().map_err(|source| QmpError::Io { command: "greeting".to_owned(), source })?;
         Self::greeted(Box::new(input), Box::new(stream))
     }
 
@@ -176,10 +169,7 @@ impl QmpClient {
         let line = format!("{request}\r\n");
         self.output
             .write_all(line.as_bytes())
-            .map_err(|source| QmpError::Io {
-                command: command.to_owned(),
-                source,
-            })?;
+            .map_err(|source| QmpError::Io { command: command.to_owned(), source })?;
         loop {
             let mut answer = self.line(command)?;
             if let Some(value) = answer.get_mut("return") {
@@ -194,11 +184,7 @@ impl QmpClient {
                 });
             }
             if answer.get("event").is_none() {
-                return Err(not_understood(
-                    command,
-                    &answer.to_string(),
-                    "return, error or event",
-                ));
+                return Err(not_understood(command, &answer.to_string(), "return, error or event"));
             }
         }
     }
@@ -207,27 +193,17 @@ impl QmpClient {
         input: Box<dyn Read + Send>,
         output: Box<dyn Write + Send>,
     ) -> Result<Self, QmpError> {
-        let mut client = Self {
-            input: BufReader::new(input),
-            output,
-        };
+        let mut client = Self { input: BufReader::new(input), output };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
-            return Err(not_understood(
-                "greeting",
-                &greeting.to_string(),
-                "{\"QMP\": ...}",
-            ));
+            return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));
         }
         client.execute("qmp_capabilities", &Value::Null)?;
         Ok(client)
     }
 
     fn line(&mut self, command: &str) -> Result<Value, QmpError> {
-        let io = |source| QmpError::Io {
-            command: command.to_owned(),
-            source,
-        };
+        let io = |source| QmpError::Io { command: command.to_owned(), source };
         let mut line = String::new();
         let mut limited = (&mut self.input).take(MAX_LINE_BYTES);
         if limited.read_line(&mut line).map_err(io)? == 0 {
@@ -271,8 +247,7 @@ pub(super) mod tests {
         let (ours, theirs) = UnixStream::pair().unwrap();
         thread::spawn(move || {
             let mut out = theirs.try_clone().unwrap();
-            out.write_all(b"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n")
-                .unwrap();
+            out.write_all(b"{\"QMP\": {\"version\": {}, \"capabilities\": []}}\r\n").unwrap();
             let mut input = BufReader::new(theirs);
             let all = std::iter::once("{\"return\": {}}".to_owned()).chain(answers);
             for answer in all {
@@ -301,10 +276,7 @@ pub(super) mod tests {
             "{\"error\": {\"class\": \"CommandNotFound\", \"desc\": \"no such command\"}}";
         let mut qemu = scripted(vec![refusal.to_owned()]);
         let error = qemu.execute("nonsense", &Value::Null).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "QMP nonsense: CommandNotFound: no such command"
-        );
+        assert_eq!(error.to_string(), "QMP nonsense: CommandNotFound: no such command");
     }
 
     #[test]

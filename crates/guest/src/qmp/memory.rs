@@ -36,19 +36,13 @@ pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProo
     let before = mappings(&maps, &numa_maps);
     let is_start = |address| before.iter().any(|mapping| mapping.start == address);
     let blocks = ram_blocks(qemu, &is_start)?;
-    Ok(blocks
-        .into_iter()
-        .map(|block| proof(block, &before))
-        .collect())
+    Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
 }
 
 fn read_account(path: &Path) -> Result<String, QmpError> {
     fs::read_to_string(path).map_err(|source| QmpError::Io {
         command: path.display().to_string(),
-        source: io::Error::new(
-            source.kind(),
-            format!("{source}; run as root or as QEMU's user"),
-        ),
+        source: io::Error::new(source.kind(), format!("{source}; run as root or as QEMU's user")),
     })
 }
 
@@ -88,13 +82,7 @@ fn mappings(maps: &str, numa_maps: &str) -> Vec<Mapping> {
             }
         }
         let end = *ends.get(&start)?;
-        Some(Mapping {
-            start,
-            end,
-            policy,
-            pages,
-            page_bytes,
-        })
+        Some(Mapping { start, end, policy, pages, page_bytes })
     };
     numa_maps.lines().filter_map(mapping).collect()
 }
@@ -104,10 +92,7 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
     let mut policies = Vec::new();
     let mut bytes_by_node = BTreeMap::new();
     let mut bytes_by_page = BTreeMap::new();
-    for mapping in mappings
-        .iter()
-        .filter(|m| m.start < end && m.end > block.address)
-    {
+    for mapping in mappings.iter().filter(|m| m.start < end && m.end > block.address) {
         if !policies.contains(&mapping.policy) {
             policies.push(mapping.policy.clone());
         }
@@ -117,12 +102,7 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
             *bytes_by_page.entry(mapping.page_bytes).or_default() += bytes;
         }
     }
-    MemoryProof {
-        block,
-        policies,
-        bytes_by_node,
-        bytes_by_page,
-    }
+    MemoryProof { block, policies, bytes_by_node, bytes_by_page }
 }
 
 #[cfg(test)]
@@ -130,11 +110,7 @@ mod tests {
     use super::*;
 
     fn block(name: &str, address: u64) -> RamBlock {
-        RamBlock {
-            name: name.to_owned(),
-            address,
-            size_bytes: 1 << 30,
-        }
+        RamBlock { name: name.to_owned(), address, size_bytes: 1 << 30 }
     }
 
     #[test]

@@ -115,11 +115,7 @@ pub fn apply(
         });
     }
     let helpers = pin_helpers(process, &all, &named, helpers)?;
-    Ok(PinReport {
-        process,
-        vcpus: pinned,
-        helpers,
-    })
+    Ok(PinReport { process, vcpus: pinned, helpers })
 }
 
 impl PinReport {
@@ -144,10 +140,7 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let status = fs::read_to_string(format!("/proc/{}/status", first.thread)).unwrap_or_default();
     let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
     let process = group.and_then(|text| text.trim().parse().ok());
-    process.ok_or(PinError::NotHere {
-        vcpu: first.index,
-        thread: first.thread,
-    })
+    process.ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })
 }
 
 fn pin_helpers(
@@ -184,9 +177,8 @@ fn pin_helpers(
 fn threads_of(process: u32) -> Vec<u32> {
     let entries = fs::read_dir(format!("/proc/{process}/task"));
     let entries = entries.into_iter().flatten().filter_map(Result::ok);
-    let mut threads: Vec<u32> = entries
-        .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-        .collect();
+    let mut threads: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
     threads.sort_unstable();
     threads
 }
@@ -205,12 +197,7 @@ fn runs_on(process: u32, thread: u32) -> Option<CpuId> {
 
 fn last_cpu(stat: &str) -> Option<CpuId> {
     let (_, fields) = stat.rsplit_once(')')?;
-    fields
-        .split_ascii_whitespace()
-        .nth(39 - 3)?
-        .parse()
-        .ok()
-        .map(CpuId)
+    fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok().map(CpuId)
 }
 
 fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
@@ -218,10 +205,7 @@ fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
     for cpu in cpus.iter() {
         let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
         if number >= Mask::MAX_CPU {
-            return Err(PinError::CpuNumber {
-                cpu,
-                most: Mask::MAX_CPU,
-            });
+            return Err(PinError::CpuNumber { cpu, most: Mask::MAX_CPU });
         }
         mask.set(number);
     }
@@ -234,11 +218,7 @@ fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
     if &kept == cpus {
         return Ok(kept);
     }
-    Err(PinError::NotKept {
-        thread,
-        wanted: cpus.clone(),
-        kept,
-    })
+    Err(PinError::NotKept { thread, wanted: cpus.clone(), kept })
 }
 
 fn affinity(thread: u32) -> Result<CpuSet, PinError> {
@@ -248,9 +228,7 @@ fn affinity(thread: u32) -> Result<CpuSet, PinError> {
         source: error.into(),
     })?;
     let set = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu));
-    Ok(set
-        .filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId))
-        .collect())
+    Ok(set.filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId)).collect())
 }
 
 fn pid(thread: u32) -> Option<Pid> {
@@ -288,17 +266,8 @@ mod tests {
 
     #[test]
     fn a_thread_that_is_not_here_is_named_with_its_vcpu() {
-        let vcpu = Vcpu {
-            index: 3,
-            thread: 4_000_000_000,
-            node: None,
-        };
+        let vcpu = Vcpu { index: 3, thread: 4_000_000_000, node: None };
         let error = process_of(&[vcpu]).unwrap_err();
-        assert!(
-            error
-                .to_string()
-                .starts_with("vcpu 3: no thread 4000000000"),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("vcpu 3: no thread 4000000000"), "{error}");
     }
 }

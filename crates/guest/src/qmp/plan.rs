@@ -57,14 +57,8 @@ impl PinPlan {
         host: &Machine,
     ) -> Result<Vec<(Vcpu, CpuSet)>, PlanError> {
         match self {
-            Self::Map(map) => map
-                .iter()
-                .map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus))
-                .collect(),
-            Self::NodeLists {
-                vcpus: count,
-                lists,
-            } => dealt(*count, lists, vcpus),
+            Self::Map(map) => map.iter().map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus)).collect(),
+            Self::NodeLists { vcpus: count, lists } => dealt(*count, lists, vcpus),
             Self::Automatic => automatic(vcpus, host),
         }
     }
@@ -72,10 +66,7 @@ impl PinPlan {
 
 fn mapped(vcpu: u32, cpus: &CpuSet, vcpus: &[Vcpu]) -> Result<(Vcpu, CpuSet), PlanError> {
     let found = vcpus.iter().find(|candidate| candidate.index == vcpu);
-    let found = found.ok_or(PlanError::NoVcpu {
-        vcpu,
-        count: vcpus.len(),
-    })?;
+    let found = found.ok_or(PlanError::NoVcpu { vcpu, count: vcpus.len() })?;
     if cpus.is_empty() {
         let what = format!("vcpu {vcpu}");
         return Err(PlanError::NoCpus { what });
@@ -90,10 +81,9 @@ fn dealt(
 ) -> Result<Vec<(Vcpu, CpuSet)>, PlanError> {
     let all = vcpus.len();
     let count = count.map_or(all, |count| usize::try_from(count).unwrap_or(usize::MAX));
-    let chosen = vcpus.get(..count).ok_or(PlanError::NoVcpu {
-        vcpu: u32::try_from(all).unwrap_or(u32::MAX),
-        count: all,
-    })?;
+    let chosen = vcpus
+        .get(..count)
+        .ok_or(PlanError::NoVcpu { vcpu: u32::try_from(all).unwrap_or(u32::MAX), count: all })?;
     if let Some(empty) = lists.iter().position(CpuSet::is_empty) {
         let what = format!("node list {empty}");
         return Err(PlanError::NoCpus { what });
@@ -116,27 +106,18 @@ fn dealt(
 fn automatic(vcpus: &[Vcpu], host: &Machine) -> Result<Vec<(Vcpu, CpuSet)>, PlanError> {
     let online = host.online_cpus();
     let usable = |cpus: &CpuSet| cpus.intersection(&online);
-    let nodes: Vec<CpuSet> = host
-        .nodes
-        .iter()
-        .map(|node| usable(&node.cpus))
-        .filter(|cpus| !cpus.is_empty())
-        .collect();
+    let nodes: Vec<CpuSet> =
+        host.nodes.iter().map(|node| usable(&node.cpus)).filter(|cpus| !cpus.is_empty()).collect();
     if nodes.is_empty() {
         return Err(PlanError::NoHostNodes);
     }
-    let mut guest_nodes: Vec<u32> = vcpus
-        .iter()
-        .map(|vcpu| vcpu.node.unwrap_or_default())
-        .collect();
+    let mut guest_nodes: Vec<u32> =
+        vcpus.iter().map(|vcpu| vcpu.node.unwrap_or_default()).collect();
     guest_nodes.sort_unstable();
     guest_nodes.dedup();
     let place = |vcpu: &Vcpu| {
         let node = vcpu.node.unwrap_or_default();
-        let position = guest_nodes
-            .iter()
-            .position(|other| *other == node)
-            .unwrap_or_default();
+        let position = guest_nodes.iter().position(|other| *other == node).unwrap_or_default();
         (*vcpu, nodes[position % nodes.len()].clone())
     };
     Ok(vcpus.iter().map(place).collect())
@@ -148,20 +129,11 @@ mod tests {
     use numalab_topology::{Cpu, Node, NodeId};
 
     fn guest() -> Vec<Vcpu> {
-        (0..4)
-            .map(|index| Vcpu {
-                index,
-                thread: 100 + index,
-                node: Some(index / 2),
-            })
-            .collect()
+        (0..4).map(|index| Vcpu { index, thread: 100 + index, node: Some(index / 2) }).collect()
     }
 
     fn shown(placement: &[(Vcpu, CpuSet)]) -> Vec<String> {
-        placement
-            .iter()
-            .map(|(vcpu, cpus)| format!("{}:{cpus}", vcpu.index))
-            .collect()
+        placement.iter().map(|(vcpu, cpus)| format!("{}:{cpus}", vcpu.index)).collect()
     }
 
     fn set(text: &str) -> CpuSet {
@@ -179,10 +151,7 @@ mod tests {
     #[test]
     fn more_vcpus_than_cpus_share_and_only_the_first_n_are_pinned() {
         let lists = vec![set("5")];
-        let plan = PinPlan::NodeLists {
-            vcpus: Some(2),
-            lists,
-        };
+        let plan = PinPlan::NodeLists { vcpus: Some(2), lists };
         let placement = plan.placement(&guest(), &Machine::default()).unwrap();
         assert_eq!(shown(&placement), ["0:5", "1:5"]);
     }
@@ -192,29 +161,14 @@ mod tests {
         let host = Machine::default();
         let plan = PinPlan::Map(vec![(7, set("0"))]);
         let error = plan.placement(&guest(), &host).unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "vcpu 7: the guest has 4 virtual cpus (0-3)"
-        );
+        assert_eq!(error.to_string(), "vcpu 7: the guest has 4 virtual cpus (0-3)");
         let plan = PinPlan::Map(vec![(1, CpuSet::new())]);
         assert!(plan.placement(&guest(), &host).is_err());
         let lists = vec![set("0")];
-        let plan = PinPlan::NodeLists {
-            vcpus: Some(5),
-            lists,
-        };
-        assert!(matches!(
-            plan.placement(&guest(), &host),
-            Err(PlanError::NoVcpu { .. })
-        ));
-        let plan = PinPlan::NodeLists {
-            vcpus: None,
-            lists: Vec::new(),
-        };
-        assert!(matches!(
-            plan.placement(&guest(), &host),
-            Err(PlanError::NoCpus { .. })
-        ));
+        let plan = PinPlan::NodeLists { vcpus: Some(5), lists };
+        assert!(matches!(plan.placement(&guest(), &host), Err(PlanError::NoVcpu { .. })));
+        let plan = PinPlan::NodeLists { vcpus: None, lists: Vec::new() };
+        assert!(matches!(plan.placement(&guest(), &host), Err(PlanError::NoCpus { .. })));
     }
 
     #[test]
@@ -225,11 +179,8 @@ mod tests {
             node: Some(NodeId(node)),
             ..Cpu::default()
         };
-        let node = |id: u32, cpus: &str| Node {
-            id: NodeId(id),
-            cpus: set(cpus),
-            ..Node::default()
-        };
+        let node =
+            |id: u32, cpus: &str| Node { id: NodeId(id), cpus: set(cpus), ..Node::default() };
         let host = Machine {
             nodes: vec![node(0, "0-1"), node(1, ""), node(2, "2-3")],
             cpus: vec![cpu(0, 0), cpu(1, 0), cpu(2, 2), cpu(3, 2)],

@@ -78,16 +78,9 @@ fn walked(
         }
         let unknown = || not_understood("gpa2hva", &format!("offset {offset:#x}"), "guest memory");
         let (name, address) = found.ok_or_else(unknown)?;
-        let entry = listed
-            .iter()
-            .find(|entry| entry.name == name)
-            .ok_or_else(unknown)?;
+        let entry = listed.iter().find(|entry| entry.name == name).ok_or_else(unknown)?;
         let size_bytes = entry.size_bytes;
-        blocks.push(RamBlock {
-            name,
-            address,
-            size_bytes,
-        });
+        blocks.push(RamBlock { name, address, size_bytes });
         offset += size_bytes;
     }
     Ok(blocks)
@@ -149,10 +142,7 @@ mod tests {
     use super::*;
 
     fn answers(texts: &[&str]) -> Vec<String> {
-        texts
-            .iter()
-            .map(|text| json!({ "return": text }).to_string())
-            .collect()
+        texts.iter().map(|text| json!({ "return": text }).to_string()).collect()
     }
 
     /// What QEMU 7.2.22 says (shortened).
@@ -171,11 +161,8 @@ mod tests {
     #[test]
     fn addresses_are_taken_where_qemu_tells_them() {
         let mut qemu = scripted(answers(&[NEW]));
-        let expected = RamBlock {
-            name: "m0".to_owned(),
-            address: 0x7f2d_c000_0000,
-            size_bytes: 32 << 20,
-        };
+        let expected =
+            RamBlock { name: "m0".to_owned(), address: 0x7f2d_c000_0000, size_bytes: 32 << 20 };
         assert_eq!(ram_blocks(&mut qemu, &|_| true).unwrap(), [expected]);
     }
 
@@ -188,10 +175,7 @@ mod tests {
             "Host virtual address for 0x100000000 (m1) is 0x7f0000000000\r\n",
         ]));
         let blocks = ram_blocks(&mut qemu, &|_| true).unwrap();
-        let found: Vec<_> = blocks
-            .iter()
-            .map(|b| (b.name.as_str(), b.address))
-            .collect();
+        let found: Vec<_> = blocks.iter().map(|b| (b.name.as_str(), b.address)).collect();
         assert_eq!(found, [("m0", 0x7f00_8000_0000), ("m1", 0x7f00_0000_0000)]);
     }
 
@@ -202,9 +186,6 @@ mod tests {
         assert!(error.to_string().contains("offset 0x0"), "{error}");
         let said = "Host virtual address for 0x0 (m0) is 0x7f0080000000\r\n";
         let mut qemu = scripted(answers(&[OLD, said]));
-        assert!(
-            ram_blocks(&mut qemu, &|_| false).is_err(),
-            "within a mapping"
-        );
+        assert!(ram_blocks(&mut qemu, &|_| false).is_err(), "within a mapping");
     }
 }

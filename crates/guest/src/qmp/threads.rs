@@ -61,9 +61,7 @@ fn each<T>(
     read: impl Fn(&Value) -> Option<T>,
 ) -> Result<Vec<T>, QmpError> {
     let answer = qemu.execute(command, &Value::Null)?;
-    let list = answer
-        .as_array()
-        .map(|list| list.iter().map(&read).collect());
+    let list = answer.as_array().map(|list| list.iter().map(&read).collect());
     let read: Option<Vec<T>> = list.flatten();
     read.ok_or_else(|| not_understood(command, &answer.to_string(), expected))
 }
@@ -84,11 +82,7 @@ mod tests {
             {"cpu-index": 0, "thread-id": 4242, "props": {"socket-id": 0}}]}"#;
         let mut qemu = scripted(vec![answer.replace('\n', "")]);
         let found = vcpus(&mut qemu).unwrap();
-        let first = Vcpu {
-            index: 0,
-            thread: 4242,
-            node: None,
-        };
+        let first = Vcpu { index: 0, thread: 4242, node: None };
         assert_eq!(found[0], first);
         assert_eq!(found[1].node, Some(1));
     }

@@ -17,46 +17,22 @@ fn a_panic_is_reported_with_the_end_of_the_console() {
         panic!("{error}");
     };
     assert!(line.contains("sysrq triggered crash"), "{line}");
-    assert!(
-        console
-            .0
-            .iter()
-            .any(|line| line.contains("sysrq_handle_crash")),
-        "{error}"
-    );
+    assert!(console.0.iter().any(|line| line.contains("sysrq_handle_crash")), "{error}");
 }
 
 #[test]
 fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlines() {
     let Some(lab) = Lab::open() else { return };
     let run = Some(Duration::from_secs(1));
-    let limits = Limits {
-        run,
-        ..Limits::default()
-    };
+    let limits = Limits { run, ..Limits::default() };
     let error = lab.failing(Guest { limits, ..small() }, "exec sleep 1000");
-    assert!(
-        matches!(
-            error,
-            GuestError::Hung {
-                phase: Phase::Run,
-                ..
-            }
-        ),
-        "{error}"
-    );
+    assert!(matches!(error, GuestError::Hung { phase: Phase::Run, .. }), "{error}");
 
     let boot = Duration::from_millis(200);
-    let limits = Limits {
-        boot,
-        ..Limits::default()
-    };
+    let limits = Limits { boot, ..Limits::default() };
     let error = lab.failing(Guest { limits, ..small() }, "true");
     let shown = error.to_string();
-    assert!(
-        shown.starts_with("the guest hung while it booted: nothing after 200ms"),
-        "{shown}"
-    );
+    assert!(shown.starts_with("the guest hung while it booted: nothing after 200ms"), "{shown}");
 }
 
 #[test]
@@ -66,10 +42,7 @@ fn running_out_of_memory_is_told_from_other_ends() {
     let GuestError::OutOfMemory { line, .. } = &error else {
         panic!("{error}");
     };
-    assert!(
-        line.contains("Killed process") && line.contains("(tail)"),
-        "{line}"
-    );
+    assert!(line.contains("Killed process") && line.contains("(tail)"), "{line}");
 }
 
 #[test]
@@ -78,26 +51,19 @@ fn a_killed_qemu_and_a_wish_to_stop_end_the_wait() {
     let run = lab.directory.path().join("run");
     let killer = || {
         for process in qemus_of(&run) {
-            Command::new("kill")
-                .args(["-9", &process.to_string()])
-                .status()
-                .unwrap();
+            Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
         }
     };
     let launch = lab.launch(small());
     let mut sink = |_: Stream, _: &[u8]| killer();
     let task = shell("echo up; exec sleep 1000");
-    let error = launch
-        .run(&lab.runtime, &task, &mut sink, &|| false)
-        .unwrap_err();
+    let error = launch.run(&lab.runtime, &task, &mut sink, &|| false).unwrap_err();
     assert!(matches!(error, GuestError::Died { .. }), "{error}");
     lab.nothing_is_left();
 
     let start = Instant::now();
     let stop = || start.elapsed() > Duration::from_millis(300);
-    let error = launch
-        .run(&lab.runtime, &task, &mut sink, &stop)
-        .unwrap_err();
+    let error = launch.run(&lab.runtime, &task, &mut sink, &stop).unwrap_err();
     assert!(matches!(error, GuestError::Stopped), "{error}");
     lab.nothing_is_left();
 }
@@ -105,10 +71,7 @@ fn a_killed_qemu_and_a_wish_to_stop_end_the_wait() {
 #[test]
 fn arguments_qemu_refuses_are_quoted() {
     let Some(lab) = Lab::open() else { return };
-    let guest = Guest {
-        emulator_arguments: vec!["-no-such-option".to_owned()],
-        ..small()
-    };
+    let guest = Guest { emulator_arguments: vec!["-no-such-option".to_owned()], ..small() };
     let error = lab.failing(guest, "true");
     assert!(matches!(error, GuestError::Refused { .. }), "{error}");
     assert!(error.to_string().contains("no-such-option"), "{error}");
@@ -124,9 +87,7 @@ fn child_that_owns_a_guest() {
     lab.runtime = Runtime::at(parent.join("run")).unwrap();
     let mut sink = |_: Stream, _: &[u8]| println!("the guest is up");
     let task = shell("echo up; exec sleep 1000");
-    let ended = lab
-        .launch(small())
-        .run(&lab.runtime, &task, &mut sink, &|| false);
+    let ended = lab.launch(small()).run(&lab.runtime, &task, &mut sink, &|| false);
     panic!("ended: {ended:?}");
 }
 
@@ -135,20 +96,13 @@ fn nothing_outlives_a_killed_owner_but_files_which_the_next_start_removes() {
     let Some(lab) = Lab::open() else { return };
     let run = lab.directory.path().join("run");
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "failures::child_that_owns_a_guest",
-            "--nocapture",
-        ])
+        .args(["--exact", "failures::child_that_owns_a_guest", "--nocapture"])
         .env(PARENT, lab.directory.path())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let output = BufReader::new(child.stdout.take().unwrap());
-    let up = output
-        .lines()
-        .map_while(Result::ok)
-        .any(|line| line.contains("the guest is up"));
+    let up = output.lines().map_while(Result::ok).any(|line| line.contains("the guest is up"));
     assert!(up, "the guest came up");
     let guests = lab.runtime.guests().unwrap();
     assert_eq!(guests.len(), 1, "{guests:?}");
@@ -159,10 +113,7 @@ fn nothing_outlives_a_killed_owner_but_files_which_the_next_start_removes() {
     child.wait().unwrap();
     let start = Instant::now();
     while qemus_of(&run).contains(&qemu) {
-        assert!(
-            start.elapsed() < Duration::from_secs(20),
-            "QEMU outlives its owner"
-        );
+        assert!(start.elapsed() < Duration::from_secs(20), "QEMU outlives its owner");
         std::thread::sleep(Duration::from_millis(10));
     }
     assert!(guests[0].directory.exists());

@@ -36,16 +36,7 @@ fn tiny_kernel(text: &str) -> Vec<u8> {
     ];
     let length = CODE_AT + 26 + u32::try_from(text.len()).unwrap() + 1;
     let checksum = 0u32.wrapping_sub(MAGIC).wrapping_sub(FLAGS);
-    let header = [
-        MAGIC,
-        FLAGS,
-        checksum,
-        LOAD,
-        LOAD,
-        LOAD + length,
-        0,
-        LOAD + CODE_AT,
-    ];
+    let header = [MAGIC, FLAGS, checksum, LOAD, LOAD, LOAD + length, 0, LOAD + CODE_AT];
     let mut image: Vec<u8> = header.into_iter().flat_map(u32::to_le_bytes).collect();
     image.extend(code);
     image[33..37].copy_from_slice(&(LOAD + CODE_AT + 26).to_le_bytes());
@@ -57,16 +48,11 @@ fn tiny_kernel(text: &str) -> Vec<u8> {
 fn run_tiny(lab: &Lab, text: &str) -> Result<(Option<u8>, String), GuestError> {
     let kernel = lab.directory.path().join("kernel");
     fs::write(&kernel, tiny_kernel(text)).unwrap();
-    let files = BootFiles {
-        kernel,
-        initramfs: None,
-    };
+    let files = BootFiles { kernel, initramfs: None };
     let launch = Launch::plan(small(), lab.qemu.clone(), Accelerator::tcg(), &files).unwrap();
     let mut serial = Vec::new();
     let mut sink = |_: Stream, bytes: &[u8]| serial.extend_from_slice(bytes);
-    let bare = BareKernel {
-        end_marker: "ALL DONE".to_owned(),
-    };
+    let bare = BareKernel { end_marker: "ALL DONE".to_owned() };
     let outcome = launch.run_bare(&lab.runtime, &bare, &mut sink, &|| false);
     lab.nothing_is_left();
     Ok((outcome?.exit, String::from_utf8(serial).unwrap()))
@@ -93,10 +79,7 @@ fn child_with_a_terminal() {
     lab.runtime = Runtime::at(parent.join("run")).unwrap();
     let mut task = shell("");
     task.job.command = vec!["sh".to_owned()];
-    let outcome = lab
-        .launch(small())
-        .shell(&lab.runtime, &task, &|| false)
-        .unwrap();
+    let outcome = lab.launch(small()).shell(&lab.runtime, &task, &|| false).unwrap();
     fs::write(parent.join("exit"), outcome.exit.code().to_string()).unwrap();
 }
 
@@ -107,11 +90,7 @@ fn terminal() -> (File, File) {
     grantpt(&ours).unwrap();
     unlockpt(&ours).unwrap();
     let name = ptsname(&ours, Vec::new()).unwrap();
-    let theirs = File::options()
-        .read(true)
-        .write(true)
-        .open(name.to_str().unwrap())
-        .unwrap();
+    let theirs = File::options().read(true).write(true).open(name.to_str().unwrap()).unwrap();
     (File::from(ours), theirs)
 }
 
@@ -137,9 +116,7 @@ fn a_persons_terminal_is_the_guests() {
     };
     // The prompt of the guest's shell.
     let mut writer = wait_for("~ # ", &mut seen);
-    writer
-        .write_all(b"tty; echo $((6 * 7)) | cat; exit 3\n")
-        .unwrap();
+    writer.write_all(b"tty; echo $((6 * 7)) | cat; exit 3\n").unwrap();
     wait_for("\n42", &mut seen);
     assert!(seen.contains("/dev/hvc0"), "{seen}");
     assert!(child.wait().unwrap().success(), "{seen}");
@@ -150,11 +127,7 @@ fn a_persons_terminal_is_the_guests() {
 }
 
 fn with_pages(pages: HostPages) -> Guest {
-    let memory = HostMemory {
-        pages,
-        prealloc: true,
-        ..HostMemory::default()
-    };
+    let memory = HostMemory { pages, prealloc: true, ..HostMemory::default() };
     Guest { memory, ..small() }
 }
 

@@ -59,10 +59,7 @@ impl Lab {
         let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
         // Socket paths are short: not wherever TMPDIR is.
         let parent = std::env::var_os(PARENT).unwrap_or_else(|| "/tmp".into());
-        let directory = tempfile::Builder::new()
-            .prefix("nl")
-            .tempdir_in(parent)
-            .unwrap();
+        let directory = tempfile::Builder::new().prefix("nl").tempdir_in(parent).unwrap();
         Ok(Self {
             qemu,
             files: image.boot_files().clone(),
@@ -83,9 +80,7 @@ impl Lab {
             Stream::Out => output.extend_from_slice(bytes),
             Stream::Err => errors.extend_from_slice(bytes),
         };
-        let outcome = self
-            .launch(guest)
-            .run(&self.runtime, task, &mut sink, &|| false);
+        let outcome = self.launch(guest).run(&self.runtime, task, &mut sink, &|| false);
         self.nothing_is_left();
         Ok(Ran {
             outcome: outcome?,
@@ -105,10 +100,7 @@ impl Lab {
     pub fn nothing_is_left(&self) {
         let run = self.directory.path().join("run");
         assert_eq!(qemus_of(&run), Vec::<u32>::new());
-        let left: Vec<_> = fs::read_dir(&run)
-            .unwrap()
-            .map(|e| e.unwrap().file_name())
-            .collect();
+        let left: Vec<_> = fs::read_dir(&run).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"]);
     }
 }
@@ -126,10 +118,7 @@ pub fn qemus_of(directory: &Path) -> Vec<u32> {
 }
 
 pub fn shell(script: &str) -> Task {
-    Task {
-        job: Job::new(["sh", "-c", script]),
-        ..Task::default()
-    }
+    Task { job: Job::new(["sh", "-c", script]), ..Task::default() }
 }
 
 pub fn node(id: u32, cpus: &str, memory_mib: u64) -> Node {
@@ -157,17 +146,10 @@ pub fn cpu(id: u32, node: u32) -> Cpu {
 
 /// 8 cpus, 4 nodes of 256 MiB, distances 10/12/20/22.
 pub fn four_nodes() -> Machine {
-    let distances = [
-        [10, 12, 20, 22],
-        [12, 10, 22, 20],
-        [20, 22, 10, 12],
-        [22, 20, 12, 10],
-    ];
+    let distances = [[10, 12, 20, 22], [12, 10, 22, 20], [20, 22, 10, 12], [22, 20, 12, 10]];
     let rows: Vec<Vec<u8>> = distances.iter().map(|row| row.to_vec()).collect();
     Machine {
-        nodes: (0..4)
-            .map(|id| node(id, &format!("{}-{}", 2 * id, 2 * id + 1), 256))
-            .collect(),
+        nodes: (0..4).map(|id| node(id, &format!("{}-{}", 2 * id, 2 * id + 1), 256)).collect(),
         cpus: (0..8).map(|id| cpu(id, id / 2)).collect(),
         distances: Distances::from_rows(&rows).unwrap(),
         ..Machine::default()
@@ -182,10 +164,7 @@ pub fn small() -> Guest {
         distances: Distances::uniform(1, 20),
         ..Machine::default()
     };
-    Guest {
-        machine,
-        ..Guest::default()
-    }
+    Guest { machine, ..Guest::default() }
 }
 
 /// Process 1 without its debug information, which would be most of the image.
@@ -195,11 +174,7 @@ pub fn init() -> PathBuf {
     let strip = || {
         let stripped = built.with_extension("stripped");
         let working = built.with_extension(format!("strip-{}", std::process::id()));
-        let done = Command::new("strip")
-            .arg("-o")
-            .arg(&working)
-            .arg(&built)
-            .status();
+        let done = Command::new("strip").arg("-o").arg(&working).arg(&built).status();
         if done.is_ok_and(|status| status.success()) {
             fs::rename(working, &stripped).unwrap();
             return stripped;

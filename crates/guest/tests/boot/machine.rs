@@ -57,12 +57,7 @@ fn a_guest_has_the_machine_that_was_asked_for_and_brings_everything_back() {
     assert_eq!(ran.output, SEEN);
     assert_eq!(ran.errors, "to errors\n");
     assert_eq!(ran.outcome.exit, Exit::Code(7));
-    assert_eq!(
-        ran.outcome.complaints.len(),
-        1,
-        "{:?}",
-        ran.outcome.complaints
-    );
+    assert_eq!(ran.outcome.complaints.len(), 1, "{:?}", ran.outcome.complaints);
     assert!(ran.outcome.complaints[0].starts_with("/no/such/file: "));
     let file = fs::read_to_string(results.join("root/results/deep/file.txt")).unwrap();
     assert_eq!(file, "brought back\n");
@@ -77,25 +72,11 @@ fn a_guest_has_the_machine_that_was_asked_for_and_brings_everything_back() {
 /// Memory bound to host node 0, vcpus on host cpu 0, other threads too.
 fn placed(machine: Machine) -> Guest {
     let first = CpuSet::from_iter([CpuId(0)]);
-    let plan = PinPlan::NodeLists {
-        vcpus: None,
-        lists: vec![first.clone()],
-    };
-    let pins = Pins {
-        plan,
-        helpers: Some(first),
-        host: Machine::default(),
-    };
-    let memory = HostMemory {
-        nodes: vec![[NodeId(0)].into_iter().collect()],
-        ..HostMemory::default()
-    };
-    Guest {
-        machine,
-        memory,
-        pins: Some(pins),
-        ..Guest::default()
-    }
+    let plan = PinPlan::NodeLists { vcpus: None, lists: vec![first.clone()] };
+    let pins = Pins { plan, helpers: Some(first), host: Machine::default() };
+    let memory =
+        HostMemory { nodes: vec![[NodeId(0)].into_iter().collect()], ..HostMemory::default() };
+    Guest { machine, memory, pins: Some(pins), ..Guest::default() }
 }
 
 fn assert_placed(outcome: &Outcome) {
@@ -106,11 +87,7 @@ fn assert_placed(outcome: &Outcome) {
         assert_eq!(pinned.runs_on, Some(CpuId(0)));
         assert_eq!(pinned.vcpu.node, Some(pinned.vcpu.index / 2));
     }
-    assert!(
-        pins.helpers
-            .iter()
-            .all(|helper| helper.affinity.to_string() == "0")
-    );
+    assert!(pins.helpers.iter().all(|helper| helper.affinity.to_string() == "0"));
     let memory = outcome.memory.as_ref().unwrap();
     assert_eq!(memory.len(), 4, "{memory:?}");
     for proof in memory {
@@ -119,14 +96,8 @@ fn assert_placed(outcome: &Outcome) {
         assert_eq!(nodes, [&NodeId(0)], "{proof:?}");
         assert_eq!(proof.block.size_bytes, 256 << 20);
     }
-    let present: u64 = memory
-        .iter()
-        .flat_map(|proof| proof.bytes_by_node.values())
-        .sum();
-    assert!(
-        present > 50 << 20,
-        "the kernel alone touches that much: {present}"
-    );
+    let present: u64 = memory.iter().flat_map(|proof| proof.bytes_by_node.values()).sum();
+    assert!(present > 50 << 20, "the kernel alone touches that much: {present}");
 }
 
 /// Node 1 has no memory, node 2 no cpus.
@@ -169,10 +140,7 @@ fn machine_with_latencies() -> Machine {
 #[test]
 fn nodes_without_memory_or_cpus_and_latencies_reach_the_guest() {
     let Some(lab) = Lab::open() else { return };
-    let with = |machine| Guest {
-        machine,
-        ..Guest::default()
-    };
+    let with = |machine| Guest { machine, ..Guest::default() };
     let uneven = shell("cd /sys/devices/system/node; cat online has_memory has_cpu node1/cpulist");
     let ran = lab.run(with(uneven_machine()), &uneven).unwrap();
     assert_eq!(ran.output, "0-2\n0,2\n0-1\n2-3\n", "{}", ran.errors);
@@ -188,15 +156,9 @@ fn nodes_without_memory_or_cpus_and_latencies_reach_the_guest() {
 #[test]
 fn a_second_image_of_the_same_contents_is_not_built_again() {
     let Some(lab) = Lab::open() else { return };
-    let before = fs::metadata(lab.files.initramfs.as_ref().unwrap())
-        .unwrap()
-        .modified()
-        .unwrap();
+    let before = fs::metadata(lab.files.initramfs.as_ref().unwrap()).unwrap().modified().unwrap();
     drop(lab);
     let Some(lab) = Lab::open() else { return };
-    let after = fs::metadata(lab.files.initramfs.as_ref().unwrap())
-        .unwrap()
-        .modified()
-        .unwrap();
+    let after = fs::metadata(lab.files.initramfs.as_ref().unwrap()).unwrap().modified().unwrap();
     assert_eq!(before, after);
 }

@@ -43,31 +43,17 @@ fn workloads_run_out_of_their_packages() {
     let cache = Cache::open().unwrap();
     let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note).unwrap();
     let mut contents = Contents::new(init());
-    for program in [
-        "sysbench",
-        "perf",
-        "dbench",
-        "numactl",
-        "redis-server",
-        "redis-cli",
-        "stress-ng",
-    ] {
+    for program in
+        ["sysbench", "perf", "dbench", "numactl", "redis-server", "redis-cli", "stress-ng"]
+    {
         contents.need_program(program).unwrap();
     }
     let image = Image::ensure(&cache, &kernel, &contents, &mut note).unwrap();
     lab.files = image.boot_files().clone();
-    let guest = Guest {
-        machine: four_nodes(),
-        ..Guest::default()
-    };
+    let guest = Guest { machine: four_nodes(), ..Guest::default() };
     let ran = lab.run(guest, &shell(WORKLOADS)).unwrap();
     assert!(ran.output.starts_with(RAN), "{}{}", ran.output, ran.errors);
-    assert!(
-        ran.output.contains("stress-ng"),
-        "{}{}",
-        ran.output,
-        ran.errors
-    );
+    assert!(ran.output.contains("stress-ng"), "{}{}", ran.output, ran.errors);
 }
 
 #[test]
@@ -77,30 +63,19 @@ fn backports_give_a_newer_kernel_and_a_newer_qemu() {
     }
     let Some(lab) = Lab::open() else { return };
     let cache = Cache::open().unwrap();
-    let needs = QemuNeeds {
-        least_version: Some(Version::new(10, 0, 0)),
-        plugins: true,
-    };
+    let needs = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
     let qemu = Qemu::find(&cache, &needs).or_else(|_| Qemu::fetch_backports(&cache, &mut note));
     let qemu = qemu.unwrap();
     assert!(qemu.version >= Version::new(10, 0, 0), "{}", qemu.version);
     assert!(qemu.abilities.plugins && qemu.abilities.host_nodes && qemu.abilities.memfd);
     let kernel = Kernel::ensure(&cache, &KernelChoice::Backports, &mut note).unwrap();
     let image = Image::ensure(&cache, &kernel, &Contents::new(init()), &mut note).unwrap();
-    let guest = Guest {
-        machine: four_nodes(),
-        ..Guest::default()
-    };
+    let guest = Guest { machine: four_nodes(), ..Guest::default() };
     let launch = Launch::plan(guest, qemu, Accelerator::tcg(), image.boot_files()).unwrap();
     let mut output = Vec::new();
     let mut sink = |_, bytes: &[u8]| output.extend_from_slice(bytes);
     let task = shell("cat /sys/devices/system/node/online; ls /sys/kernel/mm/mempolicy");
-    let outcome = launch
-        .run(&lab.runtime, &task, &mut sink, &|| false)
-        .unwrap();
-    assert_eq!(
-        String::from_utf8(output).unwrap(),
-        "0-3\nweighted_interleave\n"
-    );
+    let outcome = launch.run(&lab.runtime, &task, &mut sink, &|| false).unwrap();
+    assert_eq!(String::from_utf8(output).unwrap(), "0-3\nweighted_interleave\n");
     assert_eq!(outcome.kernel, kernel.release);
 }

@@ -54,9 +54,7 @@ impl SystemWatch {
             cpus: cpus.clone(),
             stat: File::open("/proc/stat").ok(),
             memory_pressure: File::open("/proc/pressure/memory").ok(),
-            throttle_counts: count_files
-                .filter_map(|path| File::open(path).ok())
-                .collect(),
+            throttle_counts: count_files.filter_map(|path| File::open(path).ok()).collect(),
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             buffer: Vec::new(),
         }
@@ -79,11 +77,7 @@ impl SystemWatch {
             snapshot.busy_ns = ticks.busy.saturating_mul(self.tick_ns);
             snapshot.stolen_ns = ticks.stolen.saturating_mul(self.tick_ns);
         }
-        if let Some(pressure) = self
-            .memory_pressure
-            .as_ref()
-            .and_then(|file| text(file, buffer))
-        {
+        if let Some(pressure) = self.memory_pressure.as_ref().and_then(|file| text(file, buffer)) {
             snapshot.memory_wait_ns = some_total_us(pressure).saturating_mul(1000);
         }
         for file in &self.throttle_counts {
@@ -168,9 +162,7 @@ fn cpu_ticks(stat: &str, cpus: &CpuSet) -> Ticks {
     let mut ticks = Ticks::default();
     for line in stat.lines().take_while(|line| line.starts_with("cpu")) {
         let mut words = line.split_ascii_whitespace();
-        let number = words
-            .next()
-            .and_then(|name| name.strip_prefix("cpu")?.parse().ok());
+        let number = words.next().and_then(|name| name.strip_prefix("cpu")?.parse().ok());
         if !number.is_some_and(|number| cpus.contains(numalab_topology::CpuId(number))) {
             continue;
         }
@@ -207,13 +199,7 @@ mod tests {
     #[test]
     fn only_watched_cpus_count() {
         let ticks = cpu_ticks(STAT, &"1,12".parse().unwrap());
-        assert_eq!(
-            ticks,
-            Ticks {
-                busy: 190 + 5,
-                stolen: 81
-            }
-        );
+        assert_eq!(ticks, Ticks { busy: 190 + 5, stolen: 81 });
     }
 
     #[test]
@@ -224,11 +210,7 @@ mod tests {
     }
 
     fn second_of_two_cpus() -> (SystemSnapshot, SystemSnapshot) {
-        let before = SystemSnapshot {
-            cpus: 2,
-            tick_ns: 10_000_000,
-            ..SystemSnapshot::default()
-        };
+        let before = SystemSnapshot { cpus: 2, tick_ns: 10_000_000, ..SystemSnapshot::default() };
         let after = SystemSnapshot {
             wall_ns: 1_000_000_000,
             own_ns: 1_500_000_000,
@@ -257,22 +239,13 @@ mod tests {
     #[test]
     fn stolen_time_throttling_and_pressure_are_disturbances() {
         let (before, after) = second_of_two_cpus();
-        let stolen = SystemSnapshot {
-            stolen_ns: 70_000_000,
-            ..after
-        };
+        let stolen = SystemSnapshot { stolen_ns: 70_000_000, ..after };
         let reason = stolen.disturbance_since(&before).unwrap();
         assert_eq!(reason.to_string(), "stolen 70 of 2000 ms");
-        let throttled = SystemSnapshot {
-            throttle_events: 1,
-            ..after
-        };
+        let throttled = SystemSnapshot { throttle_events: 1, ..after };
         let reason = throttled.disturbance_since(&before);
         assert_eq!(reason, Some(Reason::Throttled { events: 1 }));
-        let waiting = SystemSnapshot {
-            memory_wait_ns: 11_000_000,
-            ..after
-        };
+        let waiting = SystemSnapshot { memory_wait_ns: 11_000_000, ..after };
         let reason = waiting.disturbance_since(&before).unwrap();
         assert_eq!(reason.to_string(), "pressure 11 of 1000 ms");
     }

@@ -52,10 +52,7 @@ impl ThreadSnapshot {
     #[must_use]
     pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
         if self.cpu != before.cpu {
-            return Some(Reason::Migrated {
-                from: before.cpu,
-                to: self.cpu,
-            });
+            return Some(Reason::Migrated { from: before.cpu, to: self.cpu });
         }
         let switches = self.switches.saturating_sub(before.switches);
         if switches > 0 {

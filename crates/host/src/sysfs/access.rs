@@ -43,10 +43,7 @@ fn of_class(
     initiators
         .into_iter()
         .filter(|&initiator| initiator <= MAX_ID)
-        .map(|initiator| AccessAttributes {
-            initiator: NodeId(initiator),
-            ..template.clone()
-        })
+        .map(|initiator| AccessAttributes { initiator: NodeId(initiator), ..template.clone() })
         .collect()
 }
 

@@ -59,14 +59,10 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu) -> Option<Cache> {
         return None;
     }
     let kind = read_kind(reader, &format!("{place}/type"))?;
-    let mut cpus = reader
-        .cpus(place, &["shared_cpu_list", "shared_cpu_map"])
-        .unwrap_or_default();
+    let mut cpus = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]).unwrap_or_default();
     cpus.insert(cpu.id);
     let small = |value: Option<u64>| {
-        value
-            .and_then(|value| u32::try_from(value).ok())
-            .filter(|&value| value > 0)
+        value.and_then(|value| u32::try_from(value).ok()).filter(|&value| value > 0)
     };
     Some(Cache {
         level,
@@ -85,10 +81,7 @@ fn read_kind(reader: &mut Reader<'_>, path: &str) -> Option<CacheKind> {
         "Instruction" => Some(CacheKind::Instruction),
         "Unified" => Some(CacheKind::Unified),
         other => {
-            let message = format!(
-                "`{}`: expected Data, Instruction or Unified",
-                shortened(other)
-            );
+            let message = format!("`{}`: expected Data, Instruction or Unified", shortened(other));
             reader.warn("cache-type", path, message);
             None
         }

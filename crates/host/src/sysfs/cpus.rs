@@ -9,20 +9,12 @@ use super::reader::Reader;
 const CPU_DIRECTORY: &str = "sys/devices/system/cpu";
 
 /// The sets of cpus in `cpuN/topology` that name the core, newest name first.
-const CORE_FILES: [&str; 4] = [
-    "core_cpus_list",
-    "thread_siblings_list",
-    "core_cpus",
-    "thread_siblings",
-];
+const CORE_FILES: [&str; 4] =
+    ["core_cpus_list", "thread_siblings_list", "core_cpus", "thread_siblings"];
 
 /// The sets that name the package, newest name first.
-const PACKAGE_FILES: [&str; 4] = [
-    "package_cpus_list",
-    "core_siblings_list",
-    "package_cpus",
-    "core_siblings",
-];
+const PACKAGE_FILES: [&str; 4] =
+    ["package_cpus_list", "core_siblings_list", "package_cpus", "core_siblings"];
 
 /// Reads all cpus that have a directory, ascending.
 pub(super) fn read(reader: &mut Reader<'_>) -> Vec<Cpu> {
@@ -30,10 +22,7 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Vec<Cpu> {
     let mut cpus: Vec<Cpu> = numbers
         .into_iter()
         .filter(|&number| number <= MAX_ID)
-        .map(|number| Cpu {
-            id: CpuId(number),
-            ..Cpu::default()
-        })
+        .map(|number| Cpu { id: CpuId(number), ..Cpu::default() })
         .collect();
     read_online(reader, &mut cpus);
     assign_cores(reader, &mut cpus);
@@ -50,9 +39,7 @@ pub(super) fn directory(cpu: CpuId) -> String {
 /// file `online` says; the boot cpu often has none, and then it is online.
 fn read_online(reader: &mut Reader<'_>, cpus: &mut [Cpu]) {
     let path = format!("{CPU_DIRECTORY}/online");
-    let online = reader
-        .list(&path)
-        .filter(|online: &CpuSet| !online.is_empty());
+    let online = reader.list(&path).filter(|online: &CpuSet| !online.is_empty());
     for cpu in &mut *cpus {
         let own_path = format!("{}/online", directory(cpu.id));
         let own = reader.number(&own_path).map(|value| value != 0);

@@ -36,9 +36,7 @@ pub(super) fn read(reader: &mut Reader<'_>, nodes: &[Node]) -> Distances {
 /// The dense indices that the values of a row stand for: all nodes, or the online ones
 /// if there are just so many values.
 fn columns(reader: &mut Reader<'_>, nodes: &[Node], values: usize, path: &str) -> Vec<usize> {
-    let online: Vec<usize> = (0..nodes.len())
-        .filter(|&index| nodes[index].online)
-        .collect();
+    let online: Vec<usize> = (0..nodes.len()).filter(|&index| nodes[index].online).collect();
     if values == online.len() {
         return online;
     }

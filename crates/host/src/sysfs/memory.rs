@@ -28,11 +28,7 @@ pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> 
         Some(text) => sizes(reader, &path, &text),
         None if alone => of_machine(reader),
         None => {
-            reader.note(
-                "no-meminfo",
-                &path,
-                "absent: memory size unknown".to_owned(),
-            );
+            reader.note("no-meminfo", &path, "absent: memory size unknown".to_owned());
             MemorySizes::default()
         }
     }
@@ -48,10 +44,7 @@ fn sizes(reader: &mut Reader<'_>, path: &str, text: &str) -> MemorySizes {
         }
         None => None,
     };
-    MemorySizes {
-        total_bytes: field("MemTotal:"),
-        free_bytes: field("MemFree:"),
-    }
+    MemorySizes { total_bytes: field("MemTotal:"), free_bytes: field("MemFree:") }
 }
 
 /// The value in bytes of the line which has the word `name`: `Node 0 MemTotal: 8 kB`
@@ -80,9 +73,7 @@ pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePa
             Some(HugePagePool {
                 page_bytes: kilobytes.checked_mul(1 << 10)?,
                 total: reader.number(&format!("{directory}/{name}/nr_hugepages"))?,
-                free: reader
-                    .number(&format!("{directory}/{name}/free_hugepages"))
-                    .unwrap_or(0),
+                free: reader.number(&format!("{directory}/{name}/free_hugepages")).unwrap_or(0),
             })
         })
         .collect();
@@ -92,10 +83,7 @@ pub(super) fn huge_pages(reader: &mut Reader<'_>, directory: &str) -> Vec<HugePa
 
 /// The page size in the name of a pool: `hugepages-2048kB`.
 pub(crate) fn pool_kilobytes(name: &str) -> Option<u64> {
-    name.strip_prefix("hugepages-")?
-        .strip_suffix("kB")?
-        .parse()
-        .ok()
+    name.strip_prefix("hugepages-")?.strip_suffix("kB")?.parse().ok()
 }
 
 /// The memory-side caches of a node (Linux `Documentation/admin-guide/mm/numaperf.rst`).
@@ -157,10 +145,7 @@ mod tests {
     fn a_meminfo_line_is_found_with_and_without_its_node() {
         let text = "Node 3 MemTotal:        5597396 kB\nNode 3 MemFree: x kB\n";
         assert_eq!(kilobytes(text, "MemTotal:"), Some(Ok(5_597_396 << 10)));
-        assert_eq!(
-            kilobytes(text, "MemFree:"),
-            Some(Err("Node 3 MemFree: x kB".to_owned()))
-        );
+        assert_eq!(kilobytes(text, "MemFree:"), Some(Err("Node 3 MemFree: x kB".to_owned())));
         assert_eq!(kilobytes("MemTotal: 1 kB", "MemTotal:"), Some(Ok(1024)));
         assert_eq!(kilobytes(text, "MemUsed:"), None);
     }

@@ -37,10 +37,7 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Node> {
         })
         .collect();
     for missing in online.iter().flat_map(NodeSet::iter) {
-        if nodes
-            .binary_search_by_key(&missing, |node| node.id)
-            .is_err()
-        {
+        if nodes.binary_search_by_key(&missing, |node| node.id).is_err() {
             let message = format!("node {missing} is listed, but has no directory: left out");
             reader.warn("node-without-directory", &online_path, message);
         }
@@ -70,9 +67,7 @@ fn only_node(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Node {
 fn read_one(reader: &mut Reader<'_>, id: NodeId, online: bool, alone: bool) -> Node {
     let directory = directory(id);
     let memory = memory::of_node(reader, &directory, alone);
-    let mut cpus = reader
-        .cpus(&directory, &["cpulist", "cpumap"])
-        .unwrap_or_default();
+    let mut cpus = reader.cpus(&directory, &["cpulist", "cpumap"]).unwrap_or_default();
     // The list holds online cpus only; offline ones have a link.
     let linked = reader.root.numbered(&directory, "cpu");
     cpus.extend(linked.into_iter().filter(|&cpu| cpu <= MAX_ID).map(CpuId));

@@ -17,10 +17,7 @@ pub(super) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
-        Self {
-            root,
-            findings: Vec::new(),
-        }
+        Self { root, findings: Vec::new() }
     }
 
     pub(super) fn warn(&mut self, code: &str, place: &str, message: String) {
@@ -65,10 +62,7 @@ impl<'a> Reader<'a> {
     }
 
     fn unreadable(&mut self, path: &str, error: &io::Error) {
-        let absent = matches!(
-            error.kind(),
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
-        );
+        let absent = matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
         if !absent {
             self.warn("file-unreadable", path, format!("cannot be read: {error}"));
         }
@@ -119,11 +113,7 @@ impl<'a> Reader<'a> {
     pub(super) fn cpus(&mut self, directory: &str, names: &[&str]) -> Option<CpuSet> {
         names.iter().find_map(|name| {
             let path = format!("{directory}/{name}");
-            if name.ends_with("list") {
-                self.list(&path)
-            } else {
-                self.mask(&path)
-            }
+            if name.ends_with("list") { self.list(&path) } else { self.mask(&path) }
         })
     }
 }

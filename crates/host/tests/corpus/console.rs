@@ -87,9 +87,7 @@ fn objects(text: &str) -> Vec<Object> {
 
 /// The word after `key`.
 fn detail<'a>(details: &'a str, key: &str) -> Option<&'a str> {
-    details
-        .split([' ', '(', ')'])
-        .find_map(|word| word.strip_prefix(key))
+    details.split([' ', '(', ')']).find_map(|word| word.strip_prefix(key))
 }
 
 fn cache(kind: &str, object: &Object) -> crate::expected::ExpectedCache {
@@ -102,14 +100,7 @@ fn cache(kind: &str, object: &Object) -> crate::expected::ExpectedCache {
     let number = |key| detail(&object.details, key).map_or(0, |text| text.parse().unwrap_or(0));
     let bytes = bounds(detail(&object.details, "size=").unwrap_or("0B"));
     let cpus = object.cpus.clone();
-    (
-        level,
-        cache_kind,
-        cpus,
-        number("linesize="),
-        number("ways="),
-        bytes,
-    )
+    (level, cache_kind, cpus, number("linesize="), number("ways="), bytes)
 }
 
 /// The least and most bytes that are printed as `text`: lstopo rounds to the nearest.
@@ -132,9 +123,7 @@ fn quantity(text: &str) -> (u64, u64) {
 }
 
 fn distances(text: &str, node_numbers: &BTreeMap<u32, u32>, expected: &mut Expected) {
-    let mut lines = text
-        .lines()
-        .skip_while(|line| !line.starts_with("Relative latency matrix"));
+    let mut lines = text.lines().skip_while(|line| !line.starts_with("Relative latency matrix"));
     lines.next();
     // The head and the first column name the nodes by logical index.
     let node = |index: &str| node_numbers[&index.parse().unwrap()];

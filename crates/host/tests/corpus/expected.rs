@@ -38,8 +38,7 @@ impl Comparison {
     pub fn check<T: PartialEq + Debug>(&mut self, what: &str, found: &T, expected: &T) {
         self.checks += 1;
         if found != expected {
-            self.faults
-                .push(format!("{what}: read {found:?}, expected {expected:?}"));
+            self.faults.push(format!("{what}: read {found:?}, expected {expected:?}"));
         }
     }
 }
@@ -49,11 +48,7 @@ pub fn mask(text: &str) -> CpuSet {
     let mut cpus = CpuSet::new();
     for (word_index, word) in (0..).zip(text.rsplit(',')) {
         let digits = word.trim_start_matches("0x");
-        let word = if digits.is_empty() {
-            0
-        } else {
-            u32::from_str_radix(digits, 16).unwrap()
-        };
+        let word = if digits.is_empty() { 0 } else { u32::from_str_radix(digits, 16).unwrap() };
         let bits = (0..32).filter(|bit| word & (1 << bit) != 0);
         cpus.extend(bits.map(|bit| CpuId(word_index * 32 + bit)));
     }

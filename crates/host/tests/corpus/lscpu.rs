@@ -24,11 +24,8 @@ pub fn compare(name: &str, text: &str, machine: &Machine) -> Comparison {
             (true, "Socket") => &Table::parse(&text[text.rfind("# CPU,").unwrap()..]),
             _ => &table,
         };
-        let shown: BTreeSet<CpuSet> = found
-            .iter()
-            .map(|set| set.intersection(&cpus))
-            .filter(|set| !set.is_empty())
-            .collect();
+        let shown: BTreeSet<CpuSet> =
+            found.iter().map(|set| set.intersection(&cpus)).filter(|set| !set.is_empty()).collect();
         // An empty column is what lscpu writes where it knows nothing.
         if let Some(expected) = table.partition(column) {
             comparison.check(&format!("{name}: {title}"), &shown, &expected);
@@ -104,9 +101,8 @@ fn compare_nodes(name: &str, text: &str, machine: &Machine, comparison: &mut Com
         let Some((head, list)) = line.split_once(':') else {
             continue;
         };
-        let Some(number) = head
-            .strip_prefix("NUMA node")
-            .and_then(|rest| rest.strip_suffix(" CPU(s)"))
+        let Some(number) =
+            head.strip_prefix("NUMA node").and_then(|rest| rest.strip_suffix(" CPU(s)"))
         else {
             continue;
         };

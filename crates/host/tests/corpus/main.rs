@@ -24,36 +24,16 @@ const INTENDED: [(&str, &str, &str); 10] = [
         "the rest of the machine",
         "hwloc shows what the copied process's cpuset allowed; a copied tree is read for its whole machine",
     ),
-    (
-        "16amd64-8n2c-cpusets-xml.xml",
-        "the rest of the machine",
-        "as above",
-    ),
-    (
-        "32amd64-4s2n4c-cgroup2.xml",
-        "the rest of the machine",
-        "as above, by a control group",
-    ),
+    ("16amd64-8n2c-cpusets-xml.xml", "the rest of the machine", "as above"),
+    ("32amd64-4s2n4c-cgroup2.xml", "the rest of the machine", "as above, by a control group"),
     (
         "8em64t-2s2ca2c-buggynuma.console",
         "nodes",
         "hwloc drops all nodes since each claims every cpu; they are kept as the kernel has them, with findings",
     ),
-    (
-        "16em64t-4s2c2t-merge.console",
-        "caches",
-        "hwloc was told to leave them out (--merge)",
-    ),
-    (
-        "16em64t-4s2c2t-nocaches.console",
-        "caches",
-        "hwloc was told to leave them out (--no-caches)",
-    ),
-    (
-        "*.xml",
-        "instruction caches",
-        "hwloc was told to leave them out (--no-icaches)",
-    ),
+    ("16em64t-4s2c2t-merge.console", "caches", "hwloc was told to leave them out (--merge)"),
+    ("16em64t-4s2c2t-nocaches.console", "caches", "hwloc was told to leave them out (--no-caches)"),
+    ("*.xml", "instruction caches", "hwloc was told to leave them out (--no-icaches)"),
     (
         "16ia64-8n2s.console",
         "numbers of packages",
@@ -134,10 +114,7 @@ fn compare_outputs(
         } else {
             continue;
         };
-        let Comparison {
-            checks,
-            faults: found,
-        } = comparison;
+        let Comparison { checks, faults: found } = comparison;
         faults.extend(found);
         compared.push(format!("{name} ({checks} facts)"));
     }
@@ -146,11 +123,7 @@ fn compare_outputs(
 
 fn print_row(entry: &Entry, reading: &Reading, outputs: &[String]) {
     let machine = &reading.machine;
-    let outputs = if outputs.is_empty() {
-        "manifest only".to_owned()
-    } else {
-        outputs.join(", ")
-    };
+    let outputs = if outputs.is_empty() { "manifest only".to_owned() } else { outputs.join(", ") };
     println!(
         "{:<52} {:>5} {:>5} {:>5} {:>4} {:>6} {:>8.1} {:>4} {:>4}  {outputs}",
         entry.file,

@@ -27,10 +27,7 @@ pub fn entries(table: &str) -> Vec<Entry> {
             nodes: fields[2].parse().unwrap(),
             cpus: fields[3].parse().unwrap(),
             gibibytes: fields[4].parse().unwrap(),
-            distances: fields[5]
-                .split_whitespace()
-                .map(|value| value.parse().unwrap())
-                .collect(),
+            distances: fields[5].split_whitespace().map(|value| value.parse().unwrap()).collect(),
             expected: fields[8]
                 .split(';')
                 .filter(|name| !name.is_empty())
@@ -51,35 +48,20 @@ impl Entry {
         let mut faults = Vec::new();
         let mut check = |what: &str, found: String, expected: String| {
             if found != expected {
-                faults.push(format!(
-                    "{}: {what} {found}, manifest {expected}",
-                    self.file
-                ));
+                faults.push(format!("{}: {what} {found}, manifest {expected}", self.file));
             }
         };
         // Without node directories the table has 0 nodes and no memory.
         let nodes = self.nodes.max(1);
         check("nodes", machine.nodes.len().to_string(), nodes.to_string());
-        check(
-            "cpus",
-            machine.cpus.len().to_string(),
-            self.cpus.to_string(),
-        );
+        check("cpus", machine.cpus.len().to_string(), self.cpus.to_string());
         if self.gibibytes > 0.0 {
             let found = gibibytes(machine.memory_bytes());
-            check(
-                "GiB",
-                format!("{found:.1}"),
-                format!("{:.1}", self.gibibytes),
-            );
+            check("GiB", format!("{found:.1}"), format!("{:.1}", self.gibibytes));
         }
         if !self.distances.is_empty() {
             let found: BTreeSet<u8> = machine.distances.values().into_iter().collect();
-            check(
-                "distances",
-                format!("{found:?}"),
-                format!("{:?}", self.distances),
-            );
+            check("distances", format!("{found:?}"), format!("{:?}", self.distances));
         }
         faults
     }

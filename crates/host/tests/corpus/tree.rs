@@ -30,9 +30,7 @@ const LEFT_OUT: [&str; 12] = [
 
 /// Unpacks a tarball into memory; the directory goes away with the value.
 pub fn unpack(tarball: &Path) -> TempDir {
-    let directory = tempfile::tempdir_in("/dev/shm")
-        .or_else(|_| tempfile::tempdir())
-        .unwrap();
+    let directory = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
     let status = Command::new("tar")
         .arg("--no-same-owner")
         .args(LEFT_OUT.map(|pattern| format!("--exclude={pattern}")))

@@ -7,16 +7,10 @@ use crate::expected::{Expected, ExpectedCache, mask};
 
 /// Reads the objects and the distances between nodes.
 pub fn parse(text: &str) -> Expected {
-    let options = ParsingOptions {
-        allow_dtd: true,
-        ..ParsingOptions::default()
-    };
+    let options = ParsingOptions { allow_dtd: true, ..ParsingOptions::default() };
     let document = Document::parse_with_options(text, options).unwrap();
     let mut expected = Expected::default();
-    for object in document
-        .descendants()
-        .filter(|node| node.has_tag_name("object"))
-    {
+    for object in document.descendants().filter(|node| node.has_tag_name("object")) {
         let number = || number(object, "os_index");
         let cpus = || mask(object.attribute("cpuset").unwrap());
         match object.attribute("type").unwrap() {
@@ -25,9 +19,7 @@ pub fn parse(text: &str) -> Expected {
                 expected.cores.insert(cpus());
             }
             "Package" => {
-                let number = object
-                    .attribute("os_index")
-                    .map(|text| text.parse().unwrap());
+                let number = object.attribute("os_index").map(|text| text.parse().unwrap());
                 expected.packages.push((number, cpus()));
             }
             "NUMANode" => {
@@ -45,9 +37,7 @@ pub fn parse(text: &str) -> Expected {
 }
 
 fn number(object: Node<'_, '_>, name: &str) -> u64 {
-    object
-        .attribute(name)
-        .map_or(0, |text| text.parse().unwrap())
+    object.attribute(name).map_or(0, |text| text.parse().unwrap())
 }
 
 fn cache(object: Node<'_, '_>) -> ExpectedCache {
@@ -61,9 +51,7 @@ fn cache(object: Node<'_, '_>) -> ExpectedCache {
         kind,
         mask(object.attribute("cpuset").unwrap()),
         number(object, "cache_linesize"),
-        object
-            .attribute("cache_associativity")
-            .map_or(0, |text| text.parse().unwrap_or(0)),
+        object.attribute("cache_associativity").map_or(0, |text| text.parse().unwrap_or(0)),
         (number(object, "cache_size"), number(object, "cache_size")),
     )
 }

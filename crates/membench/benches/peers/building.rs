@@ -22,9 +22,7 @@ pub fn compare(reference: &Reference) {
     let sattolo = || unsafe { (reference.build_sattolo)(start, lines, LINE_BYTES) };
     // SAFETY: as above.
     let groups = |group| unsafe { (reference.build_groups)(start, lines, LINE_BYTES, group) };
-    let local = Pattern::PageLocal {
-        block_bytes: GROUP_LINES * LINE_BYTES,
-    };
+    let local = Pattern::PageLocal { block_bytes: GROUP_LINES * LINE_BYTES };
 
     println!("## Building a cycle: s for {gibibytes} GiB of touched memory, one thread\n");
     println!("| order | their way | theirs | ours | ours per GiB | ratio |");
@@ -40,15 +38,8 @@ pub fn compare(reference: &Reference) {
         println!("| {order} | {way} | {theirs} | {ours} | {per_gibibyte:.3} | {ratio} |");
     };
     row("all lines", "Sattolo's", Pattern::Random, &sattolo);
-    row(
-        "all lines",
-        "multichase's, one group",
-        Pattern::Random,
-        &|| groups(lines),
-    );
-    row("256 KiB groups", "multichase's", local, &|| {
-        groups(GROUP_LINES)
-    });
+    row("all lines", "multichase's, one group", Pattern::Random, &|| groups(lines));
+    row("256 KiB groups", "multichase's", local, &|| groups(GROUP_LINES));
     println!();
 }
 

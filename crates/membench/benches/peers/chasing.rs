@@ -20,12 +20,7 @@ pub fn compare_with_c(reference: &Reference) {
         (512, Pattern::Random),
         (4096, Pattern::Random),
         (256 << 10, Pattern::Random),
-        (
-            256 << 10,
-            Pattern::PageLocal {
-                block_bytes: 2 << 20,
-            },
-        ),
+        (256 << 10, Pattern::PageLocal { block_bytes: 2 << 20 }),
         (256 << 10, Pattern::OneLinePerPage { page_bytes: 4096 }),
         (256 << 10, Pattern::Sequential),
     ] {
@@ -39,11 +34,7 @@ pub fn compare_with_c(reference: &Reference) {
         let windows = if kibibytes < 1 << 10 { 2000 } else { 300 };
         let paired = Paired::take(
             windows,
-            || {
-                walk.window(LOADS)
-                    .expect("a steady clock")
-                    .ns_per_load(&clock)
-            },
+            || walk.window(LOADS).expect("a steady clock").ns_per_load(&clock),
             || {
                 let start = Stamp::now();
                 // SAFETY: `at` is on the cycle, which the chase keeps in place.
@@ -66,11 +57,9 @@ pub fn load_to_use() {
     println!("## L1 load-to-use in core cycles: windows of {STEPS} loads and additions in turn\n");
     println!("| size KiB | pattern | cycles per load | core GHz |");
     println!("|---|---|---|---|");
-    for (kibibytes, pattern) in [
-        (4, Pattern::Random),
-        (16, Pattern::Random),
-        (16, Pattern::Sequential),
-    ] {
+    for (kibibytes, pattern) in
+        [(4, Pattern::Random), (16, Pattern::Random), (16, Pattern::Sequential)]
+    {
         let cycle = Cycle::new(pattern, kibibytes << 10, LineSize::Bytes64, 1).expect("a plan");
         let chase = Chase::build(cycle, memory).expect("enough memory");
         let mut walk = chase.walk();

@@ -12,10 +12,8 @@ use std::time::Instant;
 pub fn describe() -> String {
     let read = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let cpus = read("/proc/cpuinfo");
-    let model = cpus
-        .lines()
-        .find_map(|line| line.strip_prefix("model name"))
-        .unwrap_or(": unknown");
+    let model =
+        cpus.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or(": unknown");
     format!(
         "{}, {} cpus, Linux {}, transparent huge pages {}",
         model.trim_start_matches(['\t', ' ', ':']),
@@ -76,11 +74,7 @@ impl Memory {
         // SAFETY: that memory is mapped and zero, and no one else's until it is unmapped.
         let lines = unsafe { Line::slice_from_raw(start, size_bytes) }.expect("whole lines");
         lines.fill(Line::ZERO);
-        Memory {
-            mapping,
-            mapped_bytes,
-            lines: NonNull::from(lines),
-        }
+        Memory { mapping, mapped_bytes, lines: NonNull::from(lines) }
     }
 
     pub fn lines(&mut self) -> &mut [Line] {

@@ -28,10 +28,7 @@ const SECTIONS: [(&str, Section); 7] = [
 
 fn main() {
     // Cargo passes `--bench`; anything else names a section.
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|arg| !arg.starts_with('-'))
-        .collect();
+    let asked: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with('-')).collect();
     let names = SECTIONS.map(|(name, _)| name);
     if let Some(unknown) = asked.iter().find(|arg| !names.contains(&arg.as_str())) {
         eprintln!("no section {unknown:?}; expected some of {names:?}");

@@ -76,10 +76,8 @@ pub fn compare_with_sysbench() {
 
 /// mbw's two copies: a loop of its own, and glibc's memcpy. It counts a copied byte once.
 pub fn compare_with_mbw() {
-    let copies = [
-        ("-t1", "AVG Method: DUMB", Kernel::Copy),
-        ("-t0", "AVG Method: MEMCPY", Kernel::NtCopy),
-    ];
+    let copies =
+        [("-t1", "AVG Method: DUMB", Kernel::Copy), ("-t0", "AVG Method: MEMCPY", Kernel::NtCopy)];
     compare(&copies.map(|(test, label, kernel)| Peer {
         program: "mbw",
         variant: label.rsplit(' ').next().unwrap_or_default().to_owned(),
@@ -96,21 +94,13 @@ fn compare(peers: &[Peer]) {
     println!("## Bandwidth beside {program}, one thread, 4 KiB pages: GB/s as STREAM counts\n");
     println!("| kernel | theirs is | ours | theirs | ratio |");
     println!("|---|---|---|---|---|");
-    for Peer {
-        kernel, variant, ..
-    } in peers.iter().filter(|peer| peer.is_missing())
-    {
+    for Peer { kernel, variant, .. } in peers.iter().filter(|peer| peer.is_missing()) {
         println!("| {kernel} | {variant} | not compared: {program} is missing or failed | | |");
     }
     for peer in peers.iter().filter(|peer| !peer.is_missing()) {
-        let Peer {
-            kernel, variant, ..
-        } = peer;
-        let paired = Paired::take(
-            PAIRS,
-            || ours(*kernel, &clock),
-            || peer.run().unwrap_or(f64::NAN),
-        );
+        let Peer { kernel, variant, .. } = peer;
+        let paired =
+            Paired::take(PAIRS, || ours(*kernel, &clock), || peer.run().unwrap_or(f64::NAN));
         let (ours, theirs, ratio) = (paired.ours(2), paired.theirs(2), paired.ratio());
         println!("| {kernel} | {variant} | {ours} | {theirs} | {ratio} |");
     }
@@ -134,18 +124,13 @@ impl Peer {
         let words = self.arguments.split_whitespace();
         let output = Command::new(self.program).args(words).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        text.lines()
-            .find_map(|line| self.rate_in(line))
-            .map(|rate| rate * self.unit_bytes / 1e9)
+        text.lines().find_map(|line| self.rate_in(line)).map(|rate| rate * self.unit_bytes / 1e9)
     }
 
     /// The last number of a line that has the label, whatever the spaces between its words.
     fn rate_in(&self, line: &str) -> Option<f64> {
         let words: Vec<&str> = line.split_whitespace().collect();
         words.join(" ").contains(self.label).then_some(())?;
-        words
-            .iter()
-            .rev()
-            .find_map(|word| word.trim_matches(['(', ')']).parse().ok())
+        words.iter().rev().find_map(|word| word.trim_matches(['(', ')']).parse().ok())
     }
 }

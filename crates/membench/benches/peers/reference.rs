@@ -34,9 +34,7 @@ impl Reference {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/reference.c");
         let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("reference.so");
         let mut compiler = Command::new("cc");
-        compiler
-            .args(["-O3", "-march=native", "-shared", "-fPIC", source, "-o"])
-            .arg(&library);
+        compiler.args(["-O3", "-march=native", "-shared", "-fPIC", source, "-o"]).arg(&library);
         let status = compiler.status().map_err(|error| format!("cc: {error}"))?;
         if !status.success() {
             return Err(format!("cc failed on {source}: {status}"));

@@ -38,12 +38,7 @@ pub fn compare(reference: &Reference) {
     }
     println!("\n| kernel | access | GB/s | sequential | ratio |");
     println!("|---|---|---|---|---|");
-    for access in [
-        Access::Strided {
-            stride_bytes: 4096 + 64,
-        },
-        Access::Random { seed: 1 },
-    ] {
+    for access in [Access::Strided { stride_bytes: 4096 + 64 }, Access::Random { seed: 1 }] {
         for kernel in Kernel::ALL {
             let memory = std::cell::RefCell::new(&mut *memory);
             let pass = |access| {
@@ -81,11 +76,7 @@ struct CLoop<'r> {
 
 impl<'r> CLoop<'r> {
     fn new(reference: &'r Reference, kernel: Kernel, memory: &mut [Line]) -> CLoop<'r> {
-        CLoop {
-            reference,
-            kernel,
-            first: memory.as_mut_ptr().cast(),
-        }
+        CLoop { reference, kernel, first: memory.as_mut_ptr().cast() }
     }
 
     fn pass(&self) -> u64 {

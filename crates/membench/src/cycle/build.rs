@@ -53,24 +53,12 @@ impl Cycle {
         let line_bytes = self.line_size.bytes();
         let memory = NonNull::from(lines).cast::<Line>();
         if memory_bytes < self.size_bytes / Line::SIZE_BYTES * Line::SIZE_BYTES {
-            return Err(CycleError::MemoryTooSmall {
-                memory_bytes,
-                cycle_bytes: self.size_bytes,
-            });
+            return Err(CycleError::MemoryTooSmall { memory_bytes, cycle_bytes: self.size_bytes });
         }
         if !memory.addr().get().is_multiple_of(line_bytes) {
-            return Err(CycleError::Misaligned {
-                address: memory.addr().get(),
-                line_bytes,
-            });
+            return Err(CycleError::Misaligned { address: memory.addr().get(), line_bytes });
         }
-        Ok(Parts {
-            cycle: self,
-            memory,
-            count: count.get(),
-            next: 0,
-            lines: PhantomData,
-        })
+        Ok(Parts { cycle: self, memory, count: count.get(), next: 0, lines: PhantomData })
     }
 }
 
@@ -128,10 +116,7 @@ impl<'a> Part<'a> {
     /// # Safety
     /// `node` must be one of this part's.
     #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a node's number came from a usize"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "a node's number came from a usize")]
     unsafe fn write_node(&self, node: usize, next: u64) {
         let address = self.memory.addr().get() + self.cycle.offset_bytes(next as usize);
         // SAFETY: 1. Every node lies inside the cycle's size, and `Cycle::parts` checked that
@@ -157,10 +142,7 @@ impl<'a> BuiltPart<'a> {
             let joined = whole.get_or_insert(Part { end: 0, ..part });
             if !joined.is_continued_by(&part) {
                 let (joined_nodes, nodes) = (joined.end, joined.cycle.nodes());
-                return Err(CycleError::PartsDoNotJoin {
-                    joined_nodes,
-                    nodes,
-                });
+                return Err(CycleError::PartsDoNotJoin { joined_nodes, nodes });
             }
             joined.end = part.end;
         }

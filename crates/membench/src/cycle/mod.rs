@@ -119,30 +119,14 @@ impl Cycle {
             }
             Pattern::Stride { stride_bytes } => {
                 let stride = whole_lines(pattern, stride_bytes, line)?;
-                Order::Columns {
-                    nodes: lines,
-                    stride,
-                }
+                Order::Columns { nodes: lines, stride }
             }
-            Pattern::Sequential => Order::Columns {
-                nodes: lines,
-                stride: 1,
-            },
+            Pattern::Sequential => Order::Columns { nodes: lines, stride: 1 },
         };
         if size_bytes < needed_bytes {
-            return Err(CycleError::TooSmall {
-                pattern,
-                size_bytes,
-                needed_bytes,
-            });
+            return Err(CycleError::TooSmall { pattern, size_bytes, needed_bytes });
         }
-        Ok(Cycle {
-            pattern,
-            size_bytes,
-            line_size,
-            seed,
-            order,
-        })
+        Ok(Cycle { pattern, size_bytes, line_size, seed, order })
     }
 
     /// The number of lines on the cycle.
@@ -205,10 +189,7 @@ fn power_of_two_lines(pattern: Pattern, bytes: usize, line: usize) -> Result<u64
     if bytes.is_power_of_two() {
         whole_lines(pattern, bytes, line)
     } else {
-        Err(CycleError::BadDistance {
-            pattern,
-            line_bytes: line,
-        })
+        Err(CycleError::BadDistance { pattern, line_bytes: line })
     }
 }
 
@@ -216,10 +197,7 @@ fn whole_lines(pattern: Pattern, bytes: usize, line: usize) -> Result<u64, Cycle
     if bytes >= line && bytes.is_multiple_of(line) {
         Ok((bytes / line) as u64)
     } else {
-        Err(CycleError::BadDistance {
-            pattern,
-            line_bytes: line,
-        })
+        Err(CycleError::BadDistance { pattern, line_bytes: line })
     }
 }
 

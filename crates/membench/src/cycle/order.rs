@@ -97,9 +97,7 @@ impl Blocks {
         }
         // The block's last node leads on to the next block.
         let last = start + order.forward(order.size() - 1);
-        if let Some(lane) = last
-            .checked_sub(first)
-            .and_then(|lane| usize::try_from(lane).ok())
+        if let Some(lane) = last.checked_sub(first).and_then(|lane| usize::try_from(lane).ok())
             && lane < count
         {
             nodes[lane] = self.entry_after((!in_rest).then_some(block));

@@ -43,11 +43,7 @@ struct Cells<const N: usize> {
 
 impl Default for Cells<BATCH> {
     fn default() -> Self {
-        Cells {
-            rows: [0; BATCH],
-            columns: [0; BATCH],
-            lost: [0; BATCH],
-        }
+        Cells { rows: [0; BATCH], columns: [0; BATCH], lost: [0; BATCH] }
     }
 }
 
@@ -67,10 +63,7 @@ impl Permutation {
 
     /// Another permutation of as many elements.
     pub fn with_seed(self, seed: u64) -> Permutation {
-        Permutation {
-            keys: keys(seed),
-            ..self
-        }
+        Permutation { keys: keys(seed), ..self }
     }
 
     /// How many elements there are.
@@ -175,9 +168,7 @@ impl Permutation {
     #[inline(always)]
     fn split_batch(&self, first: u64, cells: &mut Cells<BATCH>) -> usize {
         let (row, column) = self.split(first);
-        let left = usize::try_from(self.size - first)
-            .unwrap_or(BATCH)
-            .min(BATCH);
+        let left = usize::try_from(self.size - first).unwrap_or(BATCH).min(BATCH);
         if self.columns.is_power_of_two() {
             let shift = self.columns.trailing_zeros();
             for (lane, at) in (column..).zip(0..BATCH) {
@@ -229,11 +220,7 @@ impl Permutation {
 
     #[inline(always)]
     fn rounds(&self) -> &[RoundPair] {
-        if self.size < LARGE {
-            &self.keys
-        } else {
-            &self.keys[..PAIRS_IF_LARGE]
-        }
+        if self.size < LARGE { &self.keys } else { &self.keys[..PAIRS_IF_LARGE] }
     }
 
     #[inline(always)]
@@ -254,11 +241,7 @@ impl Permutation {
 
     fn split_one(&self, cell: u64) -> Cells<1> {
         let (row, column) = self.split(cell);
-        Cells {
-            rows: [row],
-            columns: [column],
-            lost: [0],
-        }
+        Cells { rows: [row], columns: [column], lost: [0] }
     }
 
     #[inline(always)]
@@ -267,10 +250,7 @@ impl Permutation {
     }
 
     #[inline(always)]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "rows and columns are below 2^31"
-    )]
+    #[expect(clippy::cast_possible_truncation, reason = "rows and columns are below 2^31")]
     fn split(&self, cell: u64) -> (u32, u32) {
         let columns = u64::from(self.columns);
         ((cell / columns) as u32, (cell % columns) as u32)
@@ -280,25 +260,16 @@ impl Permutation {
 /// Rows and columns of a table for `size` elements: at most 2.25 times as wide as high, with
 /// the fewest spare cells. It has none if `size` is a power of two, or has another divisor
 /// that suits.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "the square root of 2^60 is 2^30"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "the square root of 2^60 is 2^30")]
 fn table(size: u64) -> (u32, u32) {
     let root = size.isqrt();
     let least = (root - root / 3).max(1);
     let spare = |rows: u64| rows * size.div_ceil(rows) - size;
-    let rows = (least..=root)
-        .rev()
-        .min_by_key(|&rows| spare(rows))
-        .unwrap_or(1);
+    let rows = (least..=root).rev().min_by_key(|&rows| spare(rows)).unwrap_or(1);
     (rows as u32, size.div_ceil(rows) as u32)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "both halves of each draw are wanted"
-)]
+#[expect(clippy::cast_possible_truncation, reason = "both halves of each draw are wanted")]
 fn keys(seed: u64) -> [RoundPair; PAIRS] {
     [1, 2, 3].map(|pair| {
         let drawn = mix(seed.wrapping_add(pair));

@@ -49,10 +49,7 @@ impl Scatter {
                     return Err(StreamError::BadStride { stride_bytes });
                 }
                 let stride = (stride_bytes / Line::SIZE_BYTES) as u64;
-                Ok(Some(Scatter::Columns {
-                    lines,
-                    stride: stride.min(lines),
-                }))
+                Ok(Some(Scatter::Columns { lines, stride: stride.min(lines) }))
             }
             Access::Random { seed } => Ok(Some(Scatter::Random(Permutation::new(lines, seed)))),
         }
@@ -117,19 +114,12 @@ mod tests {
 
     #[test]
     fn an_order_taken_up_midway_goes_on_as_it_would_have() {
-        for access in [
-            Access::Strided { stride_bytes: 448 },
-            Access::Random { seed: 5 },
-        ] {
+        for access in [Access::Strided { stride_bytes: 448 }, Access::Random { seed: 5 }] {
             let scatter = Scatter::new(access, 1000).unwrap().unwrap();
             let whole = order(&scatter, 1000);
             let mut rest = vec![0; 617];
             scatter.offsets(383, &mut rest);
-            assert!(
-                rest.into_iter()
-                    .map(|offset| offset / 64)
-                    .eq(whole[383..].iter().copied())
-            );
+            assert!(rest.into_iter().map(|offset| offset / 64).eq(whole[383..].iter().copied()));
         }
     }
 
@@ -151,9 +141,7 @@ mod tests {
 
     #[test]
     fn a_strided_order_goes_down_the_columns() {
-        let scatter = Scatter::new(Access::Strided { stride_bytes: 192 }, 8)
-            .unwrap()
-            .unwrap();
+        let scatter = Scatter::new(Access::Strided { stride_bytes: 192 }, 8).unwrap().unwrap();
         assert_eq!(order(&scatter, 8), [0, 3, 6, 1, 4, 7, 2, 5]);
     }
 }

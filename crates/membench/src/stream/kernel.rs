@@ -24,14 +24,8 @@ pub const SCALAR: f64 = 3.0;
 
 impl Kernel {
     /// Every kernel.
-    pub const ALL: [Kernel; 6] = [
-        Kernel::Read,
-        Kernel::Write,
-        Kernel::NtWrite,
-        Kernel::Copy,
-        Kernel::NtCopy,
-        Kernel::Triad,
-    ];
+    pub const ALL: [Kernel; 6] =
+        [Kernel::Read, Kernel::Write, Kernel::NtWrite, Kernel::Copy, Kernel::NtCopy, Kernel::Triad];
 
     /// The number of arrays it works on.
     #[must_use]

@@ -52,17 +52,10 @@ impl<'a> Arrays<'a> {
         let (first, rest) = lines.split_at_mut(length);
         Ok(match kernel.arrays() {
             1 => Arrays::One(first),
-            2 => Arrays::Two {
-                to: first,
-                from: &mut rest[..length],
-            },
+            2 => Arrays::Two { to: first, from: &mut rest[..length] },
             _ => {
                 let (left, rest) = rest.split_at_mut(length);
-                Arrays::Three {
-                    to: first,
-                    left,
-                    right: &mut rest[..length],
-                }
+                Arrays::Three { to: first, left, right: &mut rest[..length] }
             }
         })
     }
@@ -119,24 +112,12 @@ impl<'a> Stream<'a> {
             None => Ok(to.cast_const()),
             Some(_) => Err(StreamError::WrongArrays { kernel, given }),
         };
-        let pointers = Pointers {
-            to,
-            left: other(left)?,
-            right: other(right)?,
-        };
+        let pointers = Pointers { to, left: other(left)?, right: other(right)? };
         if given != kernel.arrays() {
             return Err(StreamError::WrongArrays { kernel, given });
         }
         let scatter = Scatter::new(access, lines as u64)?;
-        Ok(Stream {
-            kernel,
-            loops,
-            pointers,
-            lines,
-            position: 0,
-            scatter,
-            arrays: PhantomData,
-        })
+        Ok(Stream { kernel, loops, pointers, lines, position: 0, scatter, arrays: PhantomData })
     }
 
     /// The kernel at work.

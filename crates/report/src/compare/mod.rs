@@ -139,10 +139,7 @@ pub fn compare(baseline: &Document, candidate: &Document, tolerance: &Tolerance)
         }
         matched.insert(*key);
         let kind = (kind(&old.summary.cell.experiment), key.1);
-        kinds
-            .entry(kind)
-            .or_default()
-            .push((old.median, new.median));
+        kinds.entry(kind).or_default().push((old.median, new.median));
         rows.extend(compare_cell(old, new, key.1, *tolerance));
     }
     let mut judged: Vec<Judged> = kinds
@@ -192,12 +189,8 @@ fn measured(document: &Document) -> Measured<'_> {
             if values.is_empty() {
                 continue;
             }
-            let cell = MeasuredCell {
-                median: figure.median,
-                summary: summary.clone(),
-                values,
-                position,
-            };
+            let cell =
+                MeasuredCell { median: figure.median, summary: summary.clone(), values, position };
             cells.insert((&result.cell.id, metric), cell);
         }
     }
@@ -212,15 +205,9 @@ struct Judged {
 }
 
 fn criteria(metric: Metric, tolerance: Tolerance) -> Criteria {
-    let direction = if metric.lower_is_better() {
-        Direction::LowerIsBetter
-    } else {
-        Direction::HigherIsBetter
-    };
-    Criteria {
-        margin: tolerance.0,
-        ..Criteria::new(direction)
-    }
+    let direction =
+        if metric.lower_is_better() { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
+    Criteria { margin: tolerance.0, ..Criteria::new(direction) }
 }
 
 fn compare_cell(
@@ -244,11 +231,7 @@ fn compare_cell(
         verdict: found.verdict,
         note: page_note(old.summary.placements, new.summary.placements),
     };
-    Some(Judged {
-        row,
-        found,
-        position: old.position,
-    })
+    Some(Judged { row, found, position: old.position })
 }
 
 fn compare_kind(
@@ -277,19 +260,13 @@ fn compare_kind(
         verdict: found.verdict,
         note: None,
     };
-    Some(Judged {
-        row,
-        found,
-        position: 0,
-    })
+    Some(Judged { row, found, position: 0 })
 }
 
 /// The rows with verdicts that allow for their number and for the tolerance.
 fn adjusted(judged: Vec<Judged>, tolerance: Tolerance) -> Vec<ComparedCell> {
-    let (mut rows, mut found): (Vec<ComparedCell>, Vec<numalab_stats::Comparison>) = judged
-        .into_iter()
-        .map(|judged| (judged.row, judged.found))
-        .unzip();
+    let (mut rows, mut found): (Vec<ComparedCell>, Vec<numalab_stats::Comparison>) =
+        judged.into_iter().map(|judged| (judged.row, judged.found)).unzip();
     adjust_verdicts(&mut found);
     for (row, found) in rows.iter_mut().zip(found) {
         row.verdict = beyond(found.verdict, row.interval_percent, tolerance);
@@ -306,9 +283,9 @@ fn beyond(verdict: Verdict, interval: Option<Interval>, tolerance: Tolerance) ->
         interval.lo > least || interval.hi < -100.0 * least / (100.0 + least)
     });
     match verdict {
-        Verdict::Better | Verdict::Worse if !is_beyond => Verdict::Inconclusive {
-            further_blocks: None,
-        },
+        Verdict::Better | Verdict::Worse if !is_beyond => {
+            Verdict::Inconclusive { further_blocks: None }
+        }
         verdict => verdict,
     }
 }
@@ -331,10 +308,7 @@ fn page_note(old: &[Placement], new: &[Placement]) -> Option<String> {
             let sum = sizes.entry(page).or_default();
             *sum = sum.saturating_add(bytes);
         }
-        sizes
-            .into_iter()
-            .max_by_key(|&(_, bytes)| bytes)
-            .map(|(page, _)| page)
+        sizes.into_iter().max_by_key(|&(_, bytes)| bytes).map(|(page, _)| page)
     };
     let (old, new) = (most(old)?, most(new)?);
     let size = crate::number::size;

@@ -24,11 +24,7 @@ impl Comparison {
     #[must_use]
     pub fn text(&self, style: Style) -> String {
         let mut out = format!("{}\n", self.headline(style));
-        for part in [
-            self.short_kinds(),
-            self.changed_cells(),
-            self.environment_table(),
-        ] {
+        for part in [self.short_kinds(), self.changed_cells(), self.environment_table()] {
             if !part.rows.is_empty() {
                 let caption = style.faint(&wrap(&part.caption, 0));
                 out.push_str(&format!("\n{caption}\n{}", table(&part, style)));
@@ -70,13 +66,9 @@ impl Comparison {
             ));
         }
         let notes = self.notes();
-        let notes: String = notes
-            .iter()
-            .map(|n| format!("<p>{}</p>\n", markup::escape(n)))
-            .collect();
-        body.push_str(&format!(
-            "<section><h2>Method</h2>\n{notes}</section>\n</main>\n"
-        ));
+        let notes: String =
+            notes.iter().map(|n| format!("<p>{}</p>\n", markup::escape(n))).collect();
+        body.push_str(&format!("<section><h2>Method</h2>\n{notes}</section>\n</main>\n"));
         page("Comparison of two runs", &body)
     }
 
@@ -113,11 +105,7 @@ impl Comparison {
         };
         format!(
             "{}, {}, {} within {} %, {} undecided",
-            paint(
-                worse,
-                format!("{} worse", count(worse, "figure")),
-                &|text| style.bad(text)
-            ),
+            paint(worse, format!("{} worse", count(worse, "figure")), &|text| style.bad(text)),
             paint(better, format!("{better} better"), &|text| style.good(text)),
             number(|verdict| *verdict == Verdict::Equivalent),
             trimmed(self.tolerance.as_percent()),
@@ -145,10 +133,7 @@ impl Comparison {
     }
 
     fn short_kinds(&self) -> Table {
-        short_table(
-            "All cells of a kind together, one pair a cell",
-            self.kinds.iter(),
-        )
+        short_table("All cells of a kind together, one pair a cell", self.kinds.iter())
     }
 
     fn environment_table(&self) -> Table {
@@ -164,10 +149,7 @@ impl Comparison {
     fn full_tables(&self) -> Vec<Table> {
         let cells = full_table("Cell by cell", &self.rows);
         let tables = [self.kinds_table(), cells, self.environment_table()];
-        tables
-            .into_iter()
-            .filter(|table| !table.rows.is_empty())
-            .collect()
+        tables.into_iter().filter(|table| !table.rows.is_empty()).collect()
     }
 
     fn notes(&self) -> Vec<String> {
@@ -179,10 +161,9 @@ impl Comparison {
             count(self.rows.len() + self.kinds.len(), "row"),
             trimmed(self.tolerance.as_percent())
         )];
-        for (ids, which) in [
-            (&self.only_in_baseline, "baseline"),
-            (&self.only_in_candidate, "candidate"),
-        ] {
+        for (ids, which) in
+            [(&self.only_in_baseline, "baseline"), (&self.only_in_candidate, "candidate")]
+        {
             if let Some(first) = ids.first() {
                 notes.push(format!(
                     "{} with figures in the {which} only, the first `{first}`: not judged.",
@@ -246,9 +227,7 @@ fn full_table(caption: &str, rows: &[ComparedCell]) -> Table {
 }
 
 fn name(row: &ComparedCell) -> String {
-    row.cell
-        .as_ref()
-        .map_or_else(|| row.what.clone(), |id| id.0.clone())
+    row.cell.as_ref().map_or_else(|| row.what.clone(), |id| id.0.clone())
 }
 
 fn verdict_text(verdict: Verdict) -> String {

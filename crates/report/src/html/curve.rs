@@ -19,11 +19,7 @@ pub(super) fn chart(curves: &[Curve]) -> String {
     let labelled = shown.len() > 1;
     let frame = Frame {
         left: 58.0,
-        right: if labelled {
-            WIDTH - 130.0
-        } else {
-            WIDTH - 16.0
-        },
+        right: if labelled { WIDTH - 130.0 } else { WIDTH - 16.0 },
         top: 34.0,
         bottom: HEIGHT - 62.0,
     };
@@ -70,16 +66,8 @@ fn scales(curves: &[Curve], frame: Frame) -> (Scale, Scale) {
 /// Ticks at powers of two.
 #[expect(clippy::cast_precision_loss, reason = "places on a drawing")]
 fn size_ticks(curves: &[Curve], x: &Scale) -> Vec<(f64, String)> {
-    let sizes = || {
-        curves
-            .iter()
-            .flat_map(|c| c.points.iter().map(|p| p.size_bytes.max(1)))
-    };
-    let first = sizes()
-        .min()
-        .unwrap_or(1)
-        .next_power_of_two()
-        .trailing_zeros();
+    let sizes = || curves.iter().flat_map(|c| c.points.iter().map(|p| p.size_bytes.max(1)));
+    let first = sizes().min().unwrap_or(1).next_power_of_two().trailing_zeros();
     let last = sizes().max().unwrap_or(1).ilog2();
     let step = (last.saturating_sub(first) / MOST_TICKS + 1).next_power_of_two();
     let exponents = (first..=last).filter(|exponent| exponent % step == 0);
@@ -124,32 +112,17 @@ fn draw(drawing: &mut Drawing, curve: &Curve, index: usize, x: &Scale, y: &Scale
     let at = |bytes: u64, ns: f64| (x.at(bytes.max(1) as f64), y.at(ns));
     let upper = curve.points.iter().map(|point| {
         let interval = point.figure.interval;
-        at(
-            point.size_bytes,
-            interval.map_or(point.figure.median, |i| i.hi),
-        )
+        at(point.size_bytes, interval.map_or(point.figure.median, |i| i.hi))
     });
     let lower = curve.points.iter().rev().map(|point| {
         let interval = point.figure.interval;
-        at(
-            point.size_bytes,
-            interval.map_or(point.figure.median, |i| i.lo),
-        )
+        at(point.size_bytes, interval.map_or(point.figure.median, |i| i.lo))
     });
     let band: Vec<(f64, f64)> = upper.chain(lower).collect();
-    drawing.raw(&format!(
-        "<path class=\"band f{index}\" d=\"{}Z\"/>",
-        path(&band)
-    ));
-    let line: Vec<(f64, f64)> = curve
-        .points
-        .iter()
-        .map(|point| at(point.size_bytes, point.figure.median))
-        .collect();
-    drawing.raw(&format!(
-        "<path class=\"curve c{index}\" d=\"{}\"/>",
-        path(&line)
-    ));
+    drawing.raw(&format!("<path class=\"band f{index}\" d=\"{}Z\"/>", path(&band)));
+    let line: Vec<(f64, f64)> =
+        curve.points.iter().map(|point| at(point.size_bytes, point.figure.median)).collect();
+    drawing.raw(&format!("<path class=\"curve c{index}\" d=\"{}\"/>", path(&line)));
     for (number, (point, (x, y))) in curve.points.iter().zip(line).enumerate() {
         let text = format!(
             "{} ns at {}\n95 % interval {}\n{}\ncell {}",
@@ -190,15 +163,11 @@ fn description(curves: &[Curve]) -> String {
         return String::new();
     };
     let level = |level: &Level| {
-        let end = level.capacity_bytes.map_or_else(String::new, |capacity| {
-            format!(" up to {}", approximate_size(capacity))
-        });
+        let end = level
+            .capacity_bytes
+            .map_or_else(String::new, |capacity| format!(" up to {}", approximate_size(capacity)));
         format!("{} {} ns{end}", level.name, figure(level.latency_ns))
     };
     let levels: Vec<String> = curve.levels.iter().map(level).collect();
-    format!(
-        "Both axes are logarithmic. {}: {}.",
-        label::worker(curve.worker),
-        levels.join(", ")
-    )
+    format!("Both axes are logarithmic. {}: {}.", label::worker(curve.worker), levels.join(", "))
 }

@@ -19,11 +19,7 @@ pub(super) fn chart(matrix: &Matrix, caption: &str) -> String {
     let Some(range) = matrix.range() else {
         return String::new();
     };
-    let corner = format!(
-        "{} \\ {}",
-        matrix.rows_are.name(),
-        matrix.columns_are.name()
-    );
+    let corner = format!("{} \\ {}", matrix.rows_are.name(), matrix.columns_are.name());
     let is_wide = matrix.columns.len() > ROOMY_COLUMNS;
     let class = if is_wide { "heat dense" } else { "heat" };
     let mut out = format!(
@@ -67,9 +63,7 @@ fn step(value: f64, low: f64, high: f64) -> usize {
     let span = (high / low).max(LEAST_RATIO).ln();
     let share = (value / low).ln() / span;
     let share = if share.is_finite() { share } else { 0.0 };
-    (share * (STEPS - 1) as f64)
-        .round()
-        .clamp(0.0, (STEPS - 1) as f64) as usize
+    (share * (STEPS - 1) as f64).round().clamp(0.0, (STEPS - 1) as f64) as usize
 }
 
 fn tip_text(matrix: &Matrix, row: u32, column: u32, entry: &Entry) -> String {
@@ -89,9 +83,7 @@ fn tip_text(matrix: &Matrix, row: u32, column: u32, entry: &Entry) -> String {
 
 fn legend(matrix: &Matrix, low: f64, high: f64) -> String {
     let last = step(high, low, high);
-    let steps: String = (0..=last)
-        .map(|step| format!("<i class=\"h{step}\"></i>"))
-        .collect();
+    let steps: String = (0..=last).map(|step| format!("<i class=\"h{step}\"></i>")).collect();
     format!(
         "<div class=\"legend\" aria-hidden=\"true\">{} <span class=\"steps\">{steps}</span> {} {}</div>\n",
         figure(low),

@@ -10,31 +10,20 @@ use crate::section::interval_text;
 use crate::summary::{LoadedCurve, LoadedPoint};
 
 const HEIGHT: f64 = 340.0;
-const FRAME: Frame = Frame {
-    left: 58.0,
-    right: WIDTH - 24.0,
-    top: 34.0,
-    bottom: HEIGHT - 62.0,
-};
+const FRAME: Frame = Frame { left: 58.0, right: WIDTH - 24.0, top: 34.0, bottom: HEIGHT - 62.0 };
 
 /// Latency over the bandwidth achieved, with the knee marked.
 pub(super) fn chart(curve: &LoadedCurve<'_>) -> String {
     let bandwidths = curve.points.iter().map(LoadedPoint::bandwidth_gb_per_s);
     let latencies = curve.points.iter().map(|point| point.latency.median);
-    let (widest, slowest) = (
-        bandwidths.fold(0.0, f64::max),
-        latencies.fold(0.0, f64::max),
-    );
+    let (widest, slowest) = (bandwidths.fold(0.0, f64::max), latencies.fold(0.0, f64::max));
     let kind = ScaleKind::Linear;
     let x = Scale::new(kind, (0.0, widest * 1.08), (FRAME.left, FRAME.right));
     let y = Scale::new(kind, (0.0, slowest * 1.15), (FRAME.bottom, FRAME.top));
     let mut drawing = Drawing::new();
     drawing.y_axis(FRAME, &y, "ns per load");
-    let ticks: Vec<(f64, String)> = x
-        .ticks()
-        .into_iter()
-        .map(|tick| (x.at(tick), tick_text(tick)))
-        .collect();
+    let ticks: Vec<(f64, String)> =
+        x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
     drawing.x_axis(FRAME, &ticks, "bandwidth of the load workers in GB/s");
     mark_knee(&mut drawing, curve, &x, &y);
     let line: Vec<(f64, f64)> = curve
@@ -70,11 +59,7 @@ fn mark_knee(drawing: &mut Drawing, curve: &LoadedCurve<'_>, x: &Scale, y: &Scal
     drawing.text("tick halo", "start", (FRAME.left + 8.0, level - 8.0), &text);
     let knee = format!("knee {} GB/s", figure(knee.bandwidth));
     // Left of the line where there is no room on the right.
-    let (anchor, at) = if at > WIDTH / 2.0 {
-        ("end", at - 8.0)
-    } else {
-        ("start", at + 8.0)
-    };
+    let (anchor, at) = if at > WIDTH / 2.0 { ("end", at - 8.0) } else { ("start", at + 8.0) };
     drawing.text("strong halo", anchor, (at, FRAME.bottom - 12.0), &knee);
 }
 

@@ -59,28 +59,15 @@ fn lead(summary: &Summary<'_>) -> String {
         false => ["", "", "odd"],
     };
     let item = |((sentence, name), class): ((&String, &str), &str)| {
-        format!(
-            "<li class=\"{class}\"><b>{name}</b>{}</li>\n",
-            escape(sentence)
-        )
+        format!("<li class=\"{class}\"><b>{name}</b>{}</li>\n", escape(sentence))
     };
-    let items: String = summary
-        .sentences
-        .iter()
-        .zip(names)
-        .zip(classes)
-        .map(item)
-        .collect();
+    let items: String = summary.sentences.iter().zip(names).zip(classes).map(item).collect();
     format!("<ol class=\"lead\">\n{items}</ol>\n")
 }
 
 fn contents(sections: &[Section<'_>]) -> String {
     let link = |section: &Section<'_>| {
-        format!(
-            "<a href=\"#{}\">{}</a>\n",
-            section.id,
-            escape(section.title)
-        )
+        format!("<a href=\"#{}\">{}</a>\n", section.id, escape(section.title))
     };
     let links: String = sections.iter().map(link).collect();
     format!("<nav aria-label=\"Contents\">\n{links}</nav>\n")
@@ -88,9 +75,7 @@ fn contents(sections: &[Section<'_>]) -> String {
 
 fn section_html(section: &Section<'_>) -> String {
     let notes = section.notes.iter();
-    let notes: String = notes
-        .map(|note| format!("<p>{}</p>\n", escape(note)))
-        .collect();
+    let notes: String = notes.map(|note| format!("<p>{}</p>\n", escape(note))).collect();
     let panels: String = section.panels.iter().map(panel_html).collect();
     format!(
         "<section id=\"{}\">\n<h2>{}</h2>\n{notes}<div class=\"panels\">\n{panels}</div></section>\n",

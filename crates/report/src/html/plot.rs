@@ -33,13 +33,7 @@ impl Scale {
             ScaleKind::Logarithmic => low.max(1e-9),
         };
         let high = if high > low { high } else { low + 1.0 };
-        Self {
-            kind,
-            low,
-            high,
-            from,
-            to,
-        }
+        Self { kind, low, high, from, to }
     }
 
     /// The place of `value`, kept on the drawing.
@@ -73,11 +67,7 @@ impl Scale {
 /// would be too many.
 fn decades(low: f64, high: f64) -> Vec<f64> {
     let (first, last) = (low.log10().floor(), high.log10().ceil());
-    let factors: &[f64] = if last - first > 4.0 {
-        &[1.0]
-    } else {
-        &[1.0, 2.0, 5.0]
-    };
+    let factors: &[f64] = if last - first > 4.0 { &[1.0] } else { &[1.0, 2.0, 5.0] };
     let within = |tick: &f64| (low..=high).contains(tick);
     (0..24)
         .map(|index| 10_f64.powf(first + f64::from(index)))
@@ -89,9 +79,7 @@ fn decades(low: f64, high: f64) -> Vec<f64> {
 /// The nearest of 1, 2 and 5 times a power of ten above `step`.
 fn round_step(step: f64) -> f64 {
     let power = 10_f64.powf(step.max(f64::MIN_POSITIVE).log10().floor());
-    let factor = [1.0, 2.0, 5.0]
-        .into_iter()
-        .find(|factor| factor * power >= step);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step);
     factor.unwrap_or(10.0) * power
 }
 
@@ -111,9 +99,7 @@ pub(super) struct Drawing {
 
 impl Drawing {
     pub(super) fn new() -> Self {
-        Self {
-            body: String::new(),
-        }
+        Self { body: String::new() }
     }
 
     /// Adds an element as it stands.
@@ -152,11 +138,7 @@ impl Drawing {
             self.line("grid", (*x, frame.bottom), (*x, frame.bottom + 5.0));
             self.text(class, "middle", (*x, frame.bottom + 24.0), label);
         }
-        self.line(
-            "grid",
-            (frame.left, frame.bottom),
-            (frame.right, frame.bottom),
-        );
+        self.line("grid", (frame.left, frame.bottom), (frame.right, frame.bottom));
         let middle = f64::midpoint(frame.left, frame.right);
         self.text("unit", "middle", (middle, frame.bottom + 50.0), name);
     }
@@ -216,10 +198,7 @@ mod tests {
         for bounds in [(5.0, 5.0), (0.0, 0.0), (9.0, 1.0), (f64::MAX, f64::MAX)] {
             for kind in [ScaleKind::Linear, ScaleKind::Logarithmic] {
                 let scale = Scale::new(kind, bounds, (0.0, 100.0));
-                assert!(
-                    (0.0..=100.0).contains(&scale.at(5.0)),
-                    "{kind:?} {bounds:?}"
-                );
+                assert!((0.0..=100.0).contains(&scale.at(5.0)), "{kind:?} {bounds:?}");
                 assert!(scale.ticks().len() <= 72);
             }
         }

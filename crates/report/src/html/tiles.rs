@@ -16,23 +16,9 @@ struct Tile {
 
 /// The tiles for which there are figures; empty text if there are none.
 pub(super) fn tiles(summary: &Summary<'_>) -> String {
-    let tiles = [
-        memory(summary),
-        remote(summary),
-        walk(summary),
-        bandwidth(summary),
-        c2c(summary),
-    ];
-    let shown: String = tiles
-        .into_iter()
-        .flatten()
-        .map(|tile| text(&tile))
-        .collect();
-    if shown.is_empty() {
-        shown
-    } else {
-        format!("<dl class=\"tiles\">\n{shown}</dl>\n")
-    }
+    let tiles = [memory(summary), remote(summary), walk(summary), bandwidth(summary), c2c(summary)];
+    let shown: String = tiles.into_iter().flatten().map(|tile| text(&tile)).collect();
+    if shown.is_empty() { shown } else { format!("<dl class=\"tiles\">\n{shown}</dl>\n") }
 }
 
 fn text(tile: &Tile) -> String {
@@ -53,18 +39,11 @@ fn memory(summary: &Summary<'_>) -> Option<Tile> {
         });
     }
     let curve = summary.curves.first()?;
-    let last = curve
-        .levels
-        .last()
-        .filter(|level| level.name == LevelName::Memory)?;
+    let last = curve.levels.last().filter(|level| level.name == LevelName::Memory)?;
     Some(Tile {
         name: "Memory latency",
         value: format!("{} ns", figure(last.latency_ns)),
-        detail: format!(
-            "{} on {} pages",
-            label::pattern(curve.pattern),
-            curve.pages.name()
-        ),
+        detail: format!("{} on {} pages", label::pattern(curve.pattern), curve.pages.name()),
     })
 }
 
@@ -73,11 +52,7 @@ fn remote(summary: &Summary<'_>) -> Option<Tile> {
         return None;
     };
     let (value, detail) = remote_tile(cost)?;
-    Some(Tile {
-        name: "Farthest memory",
-        value,
-        detail,
-    })
+    Some(Tile { name: "Farthest memory", value, detail })
 }
 
 fn walk(summary: &Summary<'_>) -> Option<Tile> {
@@ -85,29 +60,18 @@ fn walk(summary: &Summary<'_>) -> Option<Tile> {
     Some(Tile {
         name: "Page walk",
         value: format!("{} ns", figure(walk.cost_ns)),
-        detail: format!(
-            "{} pages, {}",
-            walk.pages.name(),
-            label::worker(walk.worker)
-        ),
+        detail: format!("{} pages, {}", walk.pages.name(), label::worker(walk.worker)),
     })
 }
 
 fn bandwidth(summary: &Summary<'_>) -> Option<Tile> {
-    let sequential = summary
-        .bandwidth
-        .rows
-        .iter()
-        .filter(|row| row.cell.pattern == AccessPattern::Sequential);
+    let sequential =
+        summary.bandwidth.rows.iter().filter(|row| row.cell.pattern == AccessPattern::Sequential);
     let best = sequential.max_by(|a, b| a.figure.median.total_cmp(&b.figure.median))?;
     Some(Tile {
         name: "Most bandwidth",
         value: format!("{} GB/s", figure(best.figure.median)),
-        detail: format!(
-            "{}, {}",
-            best.cell.kernel.name(),
-            count(best.cell.workers.len(), "cpu")
-        ),
+        detail: format!("{}, {}", best.cell.kernel.name(), count(best.cell.workers.len(), "cpu")),
     })
 }
 

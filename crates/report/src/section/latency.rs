@@ -18,18 +18,12 @@ pub(super) fn matrix<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
         if !matrix.by_node.is_trivial() {
             panels.push(Panel::drawn(
                 Chart::Heatmap(&matrix.by_node),
-                matrix_table(
-                    &matrix.by_node,
-                    caption(matrix, "node", "median of its cpus"),
-                ),
+                matrix_table(&matrix.by_node, caption(matrix, "node", "median of its cpus")),
             ));
         }
         panels.push(Panel::drawn(
             Chart::Heatmap(&matrix.by_cpu),
-            matrix_table(
-                &matrix.by_cpu,
-                caption(matrix, "cpu", "median of its windows"),
-            ),
+            matrix_table(&matrix.by_cpu, caption(matrix, "cpu", "median of its windows")),
         ));
     }
     if let Remote::Measured(cost) = &summary.remote {
@@ -147,10 +141,8 @@ fn points_table(summary: &Summary<'_>) -> Table {
             ]
         })
     });
-    let pattern = summary
-        .curves
-        .first()
-        .map_or_else(String::new, |curve| label::pattern(curve.pattern));
+    let pattern =
+        summary.curves.first().map_or_else(String::new, |curve| label::pattern(curve.pattern));
     Table::new(format!("Latency by size of the buffer, {pattern} order"))
         .figures("size")
         .words("worker")

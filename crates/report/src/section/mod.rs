@@ -61,19 +61,12 @@ impl<'a> Panel<'a> {
 
     /// A chart with its table.
     pub(crate) fn drawn(chart: Chart<'a>, table: Table) -> Self {
-        Self {
-            chart,
-            table,
-            beyond_chart: Beyond::More,
-        }
+        Self { chart, table, beyond_chart: Beyond::More }
     }
 
     /// A chart that a terminal shows without its table.
     pub(crate) fn told_by_chart(chart: Chart<'a>, table: Table) -> Self {
-        Self {
-            beyond_chart: Beyond::Nothing,
-            ..Self::drawn(chart, table)
-        }
+        Self { beyond_chart: Beyond::Nothing, ..Self::drawn(chart, table) }
     }
 }
 
@@ -148,27 +141,17 @@ pub(crate) fn interval_text(interval: Option<Interval>) -> String {
 
 /// A matrix as a table.
 fn matrix_table(matrix: &Matrix, caption: String) -> Table {
-    let corner = format!(
-        "{} \\ {}",
-        matrix.rows_are.name(),
-        matrix.columns_are.name()
-    );
+    let corner = format!("{} \\ {}", matrix.rows_are.name(), matrix.columns_are.name());
     let table = matrix
         .columns
         .iter()
-        .fold(Table::new(caption).words(corner), |table, column| {
-            table.figures(column.to_string())
-        });
+        .fold(Table::new(caption).words(corner), |table, column| table.figures(column.to_string()));
     let rows = matrix.rows.iter().zip(&matrix.entries);
     table.rows(rows.map(|(row, entries)| {
         let value = |entry: &Option<crate::summary::Entry>| {
-            entry
-                .as_ref()
-                .map_or_else(|| "–".to_owned(), |entry| figure(entry.value))
+            entry.as_ref().map_or_else(|| "–".to_owned(), |entry| figure(entry.value))
         };
         let label = format!("{} {row}", matrix.rows_are.name());
-        core::iter::once(label)
-            .chain(entries.iter().map(value))
-            .collect()
+        core::iter::once(label).chain(entries.iter().map(value)).collect()
     }))
 }

@@ -27,10 +27,7 @@ pub(super) fn oddities<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
     if summary.oddities.is_empty() {
         return None;
     }
-    let notes = summary
-        .oddities
-        .iter()
-        .map(|oddity| format!("{}.", oddity.text));
+    let notes = summary.oddities.iter().map(|oddity| format!("{}.", oddity.text));
     let mut odd = section("oddities", "Everything odd", notes.collect(), None);
     // The sentence names the first two: a terminal needs the list only beyond.
     if summary.oddities.len() > 2 {
@@ -48,10 +45,7 @@ pub(super) fn placement<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
         row("workers proven", proof.workers),
         row("affinity read back as the one cpu", proof.pinned),
         row("every page looked at on the node asked for", proof.on_node),
-        vec![
-            "pages looked at".to_owned(),
-            proof.pages_checked.to_string(),
-        ],
+        vec!["pages looked at".to_owned(), proof.pages_checked.to_string()],
     ];
     let pages = proof.bytes_per_page_size.iter();
     rows.extend(
@@ -61,12 +55,7 @@ pub(super) fn placement<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
         .words("what")
         .figures("how much")
         .rows(rows);
-    Some(section(
-        "placement",
-        "Placement proof",
-        Vec::new(),
-        Some(table),
-    ))
+    Some(section("placement", "Placement proof", Vec::new(), Some(table)))
 }
 
 fn row(what: &str, number: usize) -> Vec<String> {
@@ -91,10 +80,7 @@ pub(super) fn unfinished<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
         return None;
     }
     let notes = if rows.len() > LISTED_CELLS {
-        vec![format!(
-            "{} more are in run.json and cells.jsonl.",
-            rows.len() - LISTED_CELLS
-        )]
+        vec![format!("{} more are in run.json and cells.jsonl.", rows.len() - LISTED_CELLS)]
     } else {
         Vec::new()
     };
@@ -102,12 +88,7 @@ pub(super) fn unfinished<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
         .words("cell")
         .words("why")
         .rows(rows.into_iter().take(LISTED_CELLS));
-    Some(section(
-        "unfinished",
-        "Unfinished cells",
-        notes,
-        Some(table),
-    ))
+    Some(section("unfinished", "Unfinished cells", notes, Some(table)))
 }
 
 pub(super) fn environment<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
@@ -123,16 +104,9 @@ pub(super) fn environment<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
     ];
     let facts = run.environment.facts.iter();
     rows.extend(facts.map(|(name, value)| fact(name, value.clone())));
-    let table = Table::new("The system as it was at the start")
-        .words("fact")
-        .words("value")
-        .rows(rows);
-    Some(section(
-        "environment",
-        "Environment",
-        Vec::new(),
-        Some(table),
-    ))
+    let table =
+        Table::new("The system as it was at the start").words("fact").words("value").rows(rows);
+    Some(section("environment", "Environment", Vec::new(), Some(table)))
 }
 
 pub(super) fn method<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {

@@ -17,17 +17,11 @@ pub(super) fn bandwidth<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
     }
     let groups = bar_groups(bandwidth);
     let beyond_chart = beyond_bars(bandwidth, &groups);
-    let mut panels = vec![Panel {
-        chart: Chart::Bars(groups),
-        table: bandwidth_table(bandwidth),
-        beyond_chart,
-    }];
+    let mut panels =
+        vec![Panel { chart: Chart::Bars(groups), table: bandwidth_table(bandwidth), beyond_chart }];
     if let Some(matrix) = &bandwidth.by_node {
         let caption = "GB/s read by the cpus of each node from each node's memory";
-        panels.push(Panel::drawn(
-            Chart::Heatmap(matrix),
-            matrix_table(matrix, caption.to_owned()),
-        ));
+        panels.push(Panel::drawn(Chart::Heatmap(matrix), matrix_table(matrix, caption.to_owned())));
     }
     Some(Section {
         id: "bandwidth",
@@ -48,15 +42,9 @@ fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Beyond {
     let bars = groups.iter().flat_map(|group| &group.bars);
     let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
     let entries = matrix.flatten().flatten().flat_map(|entry| &entry.cells);
-    let told: BTreeSet<&str> = bars
-        .map(|bar| bar.cell.as_str())
-        .chain(entries.map(|id| id.0.as_str()))
-        .collect();
-    if bandwidth
-        .rows
-        .iter()
-        .all(|row| told.contains(row.id.0.as_str()))
-    {
+    let told: BTreeSet<&str> =
+        bars.map(|bar| bar.cell.as_str()).chain(entries.map(|id| id.0.as_str())).collect();
+    if bandwidth.rows.iter().all(|row| told.contains(row.id.0.as_str())) {
         Beyond::Nothing
     } else {
         Beyond::More
@@ -194,10 +182,7 @@ pub(super) fn c2c<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
                 Chart::Heatmap(matrix),
                 matrix_table(
                     matrix,
-                    format!(
-                        "Round trip in ns, first sender by answerer, {}",
-                        home.name()
-                    ),
+                    format!("Round trip in ns, first sender by answerer, {}", home.name()),
                 ),
             )
         })

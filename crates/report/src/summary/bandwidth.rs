@@ -46,10 +46,7 @@ impl<'a> Bandwidths<'a> {
                 })
             })
             .collect();
-        Self {
-            rows,
-            by_node: by_node(cells, machine),
-        }
+        Self { rows, by_node: by_node(cells, machine) }
     }
 
     /// The largest number of workers in any local cell.

@@ -101,10 +101,7 @@ impl CoreToCore {
         let unit = Metric::RoundTrip.unit();
         let matrix = |values| Matrix::of(unit, Axis::Cpu, Axis::Cpu, values);
         Self {
-            by_home: by_home
-                .into_iter()
-                .map(|(home, values)| (home, matrix(values)))
-                .collect(),
+            by_home: by_home.into_iter().map(|(home, values)| (home, matrix(values))).collect(),
             by_nearness: by_nearness
                 .into_iter()
                 .filter_map(|(nearness, values)| nearness_figure(nearness, values))
@@ -119,10 +116,7 @@ fn nearness_figure(nearness: Nearness, values: Vec<f64>) -> Option<NearnessFigur
         nearness,
         pairs: sample.len(),
         median_ns: sample.median(),
-        range_ns: Interval {
-            lo: sample.min(),
-            hi: sample.max(),
-        },
+        range_ns: Interval { lo: sample.min(), hi: sample.max() },
     })
 }
 

@@ -25,9 +25,7 @@ impl Figure {
         let sample = Sample::new(values).ok()?;
         let found = median_interval_serial(&sample, Confidence::P95).ok();
         Some(Self {
-            median: found
-                .as_ref()
-                .map_or_else(|| sample.median(), |serial| serial.estimate.value),
+            median: found.as_ref().map_or_else(|| sample.median(), |serial| serial.estimate.value),
             interval: found.as_ref().map(|serial| serial.estimate.interval),
             effective_size: found.map(|serial| serial.effective_size),
         })
@@ -116,10 +114,7 @@ impl<'a> CellSummary<'a> {
         if !self.counts() {
             return None;
         }
-        self.figures
-            .iter()
-            .find(|figures| figures.metric == metric)?
-            .best()
+        self.figures.iter().find(|figures| figures.metric == metric)?.best()
     }
 
     /// The cell as a latency cell, if it is one.

@@ -101,14 +101,7 @@ pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
         .filter(|(_, points)| points.len() >= LEAST_POINTS)
         .map(|((worker, pattern, pages, team), points)| {
             let points: Vec<CurvePoint> = points.into_values().collect();
-            Curve {
-                worker,
-                pattern,
-                pages,
-                team,
-                levels: levels(&points, worker, machine),
-                points,
-            }
+            Curve { worker, pattern, pages, team, levels: levels(&points, worker, machine), points }
         })
         .collect();
     curves.sort_by_key(|curve| core::cmp::Reverse(curve.points.len()));
@@ -118,10 +111,7 @@ pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
 fn levels(points: &[CurvePoint], worker: WorkerPlan, machine: &Machine) -> Vec<Level> {
     let size_points: Vec<SizePoint> = points
         .iter()
-        .map(|point| SizePoint {
-            size_bytes: point.size_bytes,
-            latency_ns: point.figure.median,
-        })
+        .map(|point| SizePoint { size_bytes: point.size_bytes, latency_ns: point.figure.median })
         .collect();
     let found = plateaus(&size_points).unwrap_or_default();
     let mut reported: Vec<(u8, u64)> = machine
@@ -181,9 +171,5 @@ fn name_cache(
 /// nothing is reported, if it is not the only one.
 fn name_last(index: usize, to_bytes: u64, largest: Option<u64>) -> (LevelName, Option<u64>) {
     let is_memory = index > 0 && largest.is_none_or(|largest| to_bytes > largest);
-    if is_memory {
-        (LevelName::Memory, None)
-    } else {
-        (LevelName::Unexplained(index + 1), None)
-    }
+    if is_memory { (LevelName::Memory, None) } else { (LevelName::Unexplained(index + 1), None) }
 }

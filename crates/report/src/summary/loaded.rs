@@ -58,18 +58,12 @@ pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
         };
         match curves.iter_mut().find(|curve| is_same(curve.cell, cell)) {
             Some(curve) => curve.points.push(point),
-            None => curves.push(LoadedCurve {
-                cell,
-                points: vec![point],
-                knee: None,
-            }),
+            None => curves.push(LoadedCurve { cell, points: vec![point], knee: None }),
         }
     }
     for curve in &mut curves {
         // No load comes first, then the longest pause.
-        curve
-            .points
-            .sort_by_key(|point| point.delay.map(core::cmp::Reverse));
+        curve.points.sort_by_key(|point| point.delay.map(core::cmp::Reverse));
         curve.knee = find_knee(&curve.points);
     }
     curves

@@ -66,10 +66,7 @@ impl Matrix {
         let columns = unique(values.iter().map(|value| value.column).collect());
         let mut groups: BTreeMap<(u32, u32), Vec<Value>> = BTreeMap::new();
         for value in values {
-            groups
-                .entry((value.row, value.column))
-                .or_default()
-                .push(value);
+            groups.entry((value.row, value.column)).or_default().push(value);
         }
         let entries = rows
             .iter()
@@ -78,14 +75,7 @@ impl Matrix {
                 columns.iter().map(entry).collect()
             })
             .collect();
-        Self {
-            unit,
-            rows_are,
-            rows,
-            columns_are,
-            columns,
-            entries,
-        }
+        Self { unit, rows_are, rows, columns_are, columns, entries }
     }
 
     /// The entry of a row and a column by their numbers.
@@ -102,10 +92,7 @@ impl Matrix {
         let values = self.entries.iter().flatten().flatten();
         values.map(|entry| entry.value).fold(None, |range, value| {
             let (lo, hi) = range.map_or((value, value), |range: Interval| (range.lo, range.hi));
-            Some(Interval {
-                lo: lo.min(value),
-                hi: hi.max(value),
-            })
+            Some(Interval { lo: lo.min(value), hi: hi.max(value) })
         })
     }
 
@@ -149,15 +136,8 @@ fn merge(values: Vec<Value>) -> Option<Entry> {
     let cells = cells.collect();
     let numbers: Vec<f64> = values.iter().map(|value| value.entry.value).collect();
     let sample = Sample::new(numbers).ok()?;
-    let spread = Some(Interval {
-        lo: sample.min(),
-        hi: sample.max(),
-    });
-    Some(Entry {
-        value: sample.median(),
-        spread,
-        cells,
-    })
+    let spread = Some(Interval { lo: sample.min(), hi: sample.max() });
+    Some(Entry { value: sample.median(), spread, cells })
 }
 
 /// Latency from every measured cpu to every measured node.
@@ -208,9 +188,8 @@ fn latency_matrix(
         let distinct: BTreeSet<_> = group.iter().map(|(_, latency)| latency.worker).collect();
         distinct.len()
     };
-    let (chase, group) = groups
-        .into_iter()
-        .max_by_key(|(chase, group)| (workers(group), chase.1, chase.2))?;
+    let (chase, group) =
+        groups.into_iter().max_by_key(|(chase, group)| (workers(group), chase.1, chase.2))?;
     if workers(&group) < 2 {
         return None;
     }
@@ -236,10 +215,7 @@ fn latency_matrix(
 /// The node of a cpu: as the machine says, or else as the cell's placement proved.
 pub(super) fn node_of(cell: &CellSummary<'_>, machine: &Machine, cpu: CpuId) -> Option<NodeId> {
     let proven = || {
-        let placement = cell
-            .placements
-            .iter()
-            .find(|placement| placement.cpu == cpu);
+        let placement = cell.placements.iter().find(|placement| placement.cpu == cpu);
         placement.and_then(|placement| placement.cpu_node)
     };
     machine.cpu(cpu).and_then(|cpu| cpu.node).or_else(proven)

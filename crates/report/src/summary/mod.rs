@@ -56,10 +56,7 @@ impl Progress {
     }
 
     fn of(cells: &[CellSummary<'_>]) -> Self {
-        let mut progress = Self {
-            planned: cells.len(),
-            ..Self::default()
-        };
+        let mut progress = Self { planned: cells.len(), ..Self::default() };
         for cell in cells {
             match cell.state {
                 State::Precise => progress.precise += 1,
@@ -160,9 +157,7 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn machine_name(&self) -> &'a str {
         let fact = |name| self.run.environment.facts.get(name).map(String::as_str);
-        fact("hostname")
-            .or_else(|| fact("cpu_model"))
-            .unwrap_or("this machine")
+        fact("hostname").or_else(|| fact("cpu_model")).unwrap_or("this machine")
     }
 }
 

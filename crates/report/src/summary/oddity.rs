@@ -172,11 +172,7 @@ fn rank_text(matrix: &Matrix, machine: &Machine, from: u32, near: u32, far: u32)
             figure(latency)
         )
     };
-    format!(
-        "distances are out of order: from node {from}, {} but {}",
-        one(near),
-        one(far)
-    )
+    format!("distances are out of order: from node {from}, {} but {}", one(near), one(far))
 }
 
 fn from_id(number: u32) -> numalab_topology::NodeId {
@@ -223,11 +219,7 @@ fn slow_node(summary: &Summary<'_>) -> Option<String> {
         .and_then(|matrix| slower(matrix, |value, peers| value / peers, "ns to its own memory"))
         .or_else(|| {
             bandwidth.and_then(|matrix| {
-                slower(
-                    matrix,
-                    |value, peers| peers / value,
-                    "GB/s from its own memory",
-                )
+                slower(matrix, |value, peers| peers / value, "GB/s from its own memory")
             })
         })
 }
@@ -241,9 +233,8 @@ fn slower(matrix: &Matrix, slowness: impl Fn(f64, f64) -> f64, what: &str) -> Op
         let peers = peers.map_or(f64::NAN, |peers| peers.median());
         (node, value, peers, slowness(value, peers))
     });
-    let (node, value, peers, factor) = worst
-        .filter(|found| found.3.is_finite())
-        .max_by(|a, b| a.3.total_cmp(&b.3))?;
+    let (node, value, peers, factor) =
+        worst.filter(|found| found.3.is_finite()).max_by(|a, b| a.3.total_cmp(&b.3))?;
     (factor > SLOWER_THAN_PEERS).then(|| {
         format!(
             "node {node} is slower than its peers: {} {what}, theirs {}",

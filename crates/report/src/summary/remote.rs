@@ -51,17 +51,10 @@ pub struct RemotePair {
 /// What `matrices` say of remote memory; the serial one if there is one.
 #[must_use]
 pub fn remote(matrices: &[LatencyMatrix], machine: &Machine) -> Remote {
-    if let Some(cost) = matrices
-        .first()
-        .and_then(|found| cost(&found.by_node, machine))
-    {
+    if let Some(cost) = matrices.first().and_then(|found| cost(&found.by_node, machine)) {
         return Remote::Measured(cost);
     }
-    if machine.memory_nodes().len() == 1 {
-        Remote::OneNode
-    } else {
-        Remote::NotMeasured
-    }
+    if machine.memory_nodes().len() == 1 { Remote::OneNode } else { Remote::NotMeasured }
 }
 
 fn cost(matrix: &Matrix, machine: &Machine) -> Option<RemoteCost> {

@@ -13,11 +13,7 @@ const NAMED_ODDITIES: usize = 2;
 
 /// What a remote access costs, where the caches end, what is odd.
 pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
-    [
-        remote_sentence(summary),
-        cache_sentence(summary),
-        odd_sentence(summary),
-    ]
+    [remote_sentence(summary), cache_sentence(summary), odd_sentence(summary)]
 }
 
 fn remote_sentence(summary: &Summary<'_>) -> String {
@@ -38,11 +34,7 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
         return String::new();
     };
     let range = |low: String, high: String| {
-        if low == high {
-            low
-        } else {
-            format!("{low} to {high}")
-        }
+        if low == high { low } else { format!("{low} to {high}") }
     };
     let latencies = cost.pairs.iter().map(|pair| pair.latency_ns);
     let lowest = latencies.clone().fold(f64::INFINITY, f64::min);
@@ -82,9 +74,7 @@ fn local_text(summary: &Summary<'_>) -> String {
         let last = curve.levels.last()?;
         (last.name == LevelName::Memory).then_some(last.latency_ns)
     });
-    memory.map_or_else(String::new, |ns| {
-        format!("; an access to it takes {} ns", figure(ns))
-    })
+    memory.map_or_else(String::new, |ns| format!("; an access to it takes {} ns", figure(ns)))
 }
 
 fn cache_sentence(summary: &Summary<'_>) -> String {
@@ -107,16 +97,8 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     if ends.is_empty() {
         return format!("No cache ends within the sizes swept ({swept}).");
     }
-    let verb = if ends.len() == 1 {
-        "The one cache end found is at"
-    } else {
-        "The caches end at"
-    };
-    format!(
-        "{verb} {}; {} ({swept}).",
-        listed(&ends),
-        beyond_text(curve)
-    )
+    let verb = if ends.len() == 1 { "The one cache end found is at" } else { "The caches end at" };
+    format!("{verb} {}; {} ({swept}).", listed(&ends), beyond_text(curve))
 }
 
 fn end_text(level: &Level) -> Option<String> {
@@ -152,11 +134,8 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
             share(progress.disturbed, progress.windows)
         );
     }
-    let named: Vec<&str> = oddities
-        .iter()
-        .take(NAMED_ODDITIES)
-        .map(|oddity| oddity.text.as_str())
-        .collect();
+    let named: Vec<&str> =
+        oddities.iter().take(NAMED_ODDITIES).map(|oddity| oddity.text.as_str()).collect();
     let more = match oddities.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more below"),

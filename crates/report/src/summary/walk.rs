@@ -62,10 +62,7 @@ fn page_walk(cell: &CellSummary<'_>, cells: &[CellSummary<'_>]) -> Option<PageWa
     let interval = random
         .interval
         .zip(page_local.interval)
-        .map(|(random, local)| Interval {
-            lo: random.lo - local.hi,
-            hi: random.hi - local.lo,
-        });
+        .map(|(random, local)| Interval { lo: random.lo - local.hi, hi: random.hi - local.lo });
     Some(PageWalk {
         worker: local.worker,
         size_bytes: local.size_bytes,

@@ -43,11 +43,8 @@ fn eighths(value: f64, low: f64, high: f64, cells: usize) -> usize {
 
 /// Latency over size: a column a size, latency on a logarithmic scale.
 fn curve(curve: &Curve, style: Style) -> String {
-    let logs: Vec<f64> = curve
-        .points
-        .iter()
-        .map(|point| point.figure.median.max(f64::MIN_POSITIVE).ln())
-        .collect();
+    let logs: Vec<f64> =
+        curve.points.iter().map(|point| point.figure.median.max(f64::MIN_POSITIVE).ln()).collect();
     let low = logs.iter().copied().fold(f64::INFINITY, f64::min);
     let high = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let room = WIDTH - 10;
@@ -73,10 +70,7 @@ fn curve(curve: &Curve, style: Style) -> String {
             .collect();
         let label = cut(&label, 6);
         let unit = if label.is_empty() { "  " } else { "ns" };
-        out.push_str(&format!(
-            "{label:>6} {unit} {}\n",
-            style.mark(cells.trim_end())
-        ));
+        out.push_str(&format!("{label:>6} {unit} {}\n", style.mark(cells.trim_end())));
     }
     let (Some(first), Some(last)) = (curve.points.first(), curve.points.last()) else {
         return out;

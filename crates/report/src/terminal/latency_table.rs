@@ -19,10 +19,7 @@ pub fn latency_table(document: &Document) -> String {
     let cells: Vec<CellSummary<'_>> = document.cells.iter().map(CellSummary::of).collect();
     let mut ranks: BTreeMap<Rank, BTreeMap<u64, &CellSummary<'_>>> = BTreeMap::new();
     for cell in &cells {
-        if let Some(latency) = cell
-            .latency()
-            .filter(|latency| is_first_kind(latency, &cells))
-        {
+        if let Some(latency) = cell.latency().filter(|latency| is_first_kind(latency, &cells)) {
             let sizes = ranks.entry((latency.team, latency.worker)).or_default();
             sizes.entry(latency.size_bytes).or_insert(cell);
         }
@@ -36,11 +33,7 @@ pub fn latency_table(document: &Document) -> String {
                 .filter(|((of, _), _)| *of == team)
                 .enumerate()
                 .map(|(number, ((_, worker), row))| {
-                    let cpu_node = document
-                        .run
-                        .machine
-                        .cpu(worker.cpu)
-                        .and_then(|cpu| cpu.node);
+                    let cpu_node = document.run.machine.cpu(worker.cpu).and_then(|cpu| cpu.node);
                     let cpu_node = cpu_node.map_or_else(|| "-".to_owned(), |node| node.to_string());
                     let mut line = vec![
                         format!("{number:03}"),
@@ -72,10 +65,7 @@ fn address<'a>(cells: impl Iterator<Item = &'a CellSummary<'a>>) -> String {
     cells
         .filter_map(|cell| cell.placements.first())
         .max_by_key(|placement| placement.buffer_bytes)
-        .map_or_else(
-            || "-".to_owned(),
-            |placement| format!("{:#x}", placement.address),
-        )
+        .map_or_else(|| "-".to_owned(), |placement| format!("{:#x}", placement.address))
 }
 
 fn latency(cell: Option<&CellSummary<'_>>) -> String {
@@ -104,10 +94,7 @@ fn frame(team: Team, sizes: &BTreeSet<u64>, rows: &[Vec<String>]) -> String {
         out.push('\n');
         out
     };
-    let rule: String = widths
-        .iter()
-        .map(|width| "-".repeat(width + 2) + "|")
-        .collect();
+    let rule: String = widths.iter().map(|width| "-".repeat(width + 2) + "|").collect();
     let border = format!(" {}\n", "=".repeat(rule.chars().count() - 1));
     let mut out = format!("{border}{}|{rule}\n", groups(team, &widths));
     out.push_str(&line(&headings));

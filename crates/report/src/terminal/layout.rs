@@ -137,10 +137,7 @@ mod tests {
             table.figures(format!("{column:>4}"))
         });
         let text = table(&wide.rows([vec!["x".to_owned(); 31]]), Style::Plain);
-        assert!(
-            text.lines().all(|line| line.chars().count() <= WIDTH),
-            "{text}"
-        );
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert_eq!(text.matches("node").count(), 3, "{text}");
     }
 

@@ -37,9 +37,7 @@ pub(super) fn list<I: Id>(ids: &IdSet<I>) -> String {
         return text;
     }
     let kept: String = text.chars().take(LONGEST_LIST - 10).collect();
-    let kept = kept
-        .rsplit_once(',')
-        .map_or(kept.as_str(), |(kept, _)| kept);
+    let kept = kept.rsplit_once(',').map_or(kept.as_str(), |(kept, _)| kept);
     format!("{kept},… ({})", ids.len())
 }
 
@@ -98,20 +96,14 @@ fn l3_groups(machine: &Machine) -> String {
 fn group_sizes(groups: &[CpuGroup]) -> String {
     let sizes = groups.iter().map(|group| group.cpus.len());
     let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
-    if least == most {
-        least.to_string()
-    } else {
-        format!("{least} to {most}")
-    }
+    if least == most { least.to_string() } else { format!("{least} to {most}") }
 }
 
 /// Caches of one level, kind and size together: `L1d 48K x 64, L3 32M x 8`.
 fn caches(machine: &Machine) -> String {
     let mut kinds: BTreeMap<(u8, CacheKind, Option<u64>), usize> = BTreeMap::new();
     for cache in &machine.caches {
-        *kinds
-            .entry((cache.level, cache.kind, cache.size_bytes))
-            .or_default() += 1;
+        *kinds.entry((cache.level, cache.kind, cache.size_bytes)).or_default() += 1;
     }
     let kind = |(&(level, kind, bytes), &number): (&(u8, CacheKind, Option<u64>), &usize)| {
         let letter = match kind {

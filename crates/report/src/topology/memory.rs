@@ -27,16 +27,8 @@ pub(super) fn nodes(machine: &Machine, style: Style) -> String {
         rows.push(row(node, has_pools));
     }
     rows.extend(empty_row(&empty, has_pools));
-    let heading = Table::new("")
-        .figures("node")
-        .words("cpus")
-        .figures("memory")
-        .figures("free");
-    let heading = if has_pools {
-        heading.words("huge pages free/all")
-    } else {
-        heading
-    };
+    let heading = Table::new("").figures("node").words("cpus").figures("memory").figures("free");
+    let heading = if has_pools { heading.words("huge pages free/all") } else { heading };
     let shown = table(&heading.rows(rows), style);
     if has_pools || machine.nodes.is_empty() {
         shown
@@ -50,11 +42,7 @@ fn row(node: &Node, has_pools: bool) -> Vec<String> {
         0 => "none".to_owned(),
         bytes => size(bytes),
     };
-    let name = if node.online {
-        node.id.to_string()
-    } else {
-        format!("{} offline", node.id)
-    };
+    let name = if node.online { node.id.to_string() } else { format!("{} offline", node.id) };
     let free = node.free_bytes.map_or_else(|| "–".to_owned(), size);
     let mut cells = vec![name, list(&node.cpus), memory, free];
     if has_pools {
@@ -106,18 +94,15 @@ pub(super) fn distances(machine: &Machine, style: Style) -> String {
         return line("Distances", &text);
     }
     let heading = Table::new("").words("distance");
-    let heading = machine.nodes.iter().fold(heading, |heading, node| {
-        heading.figures(node.id.to_string())
-    });
+    let heading =
+        machine.nodes.iter().fold(heading, |heading, node| heading.figures(node.id.to_string()));
     let rows = machine.nodes.iter().enumerate().map(|(from, node)| {
         let cell = |to| {
             let distance = distances.get(from, to);
             distance.map_or_else(|| "–".to_owned(), |distance| distance.to_string())
         };
         let cells = (0..machine.nodes.len()).map(cell);
-        core::iter::once(format!("node {}", node.id))
-            .chain(cells)
-            .collect()
+        core::iter::once(format!("node {}", node.id)).chain(cells).collect()
     });
     format!("\n{}", table(&heading.rows(rows), style))
 }

@@ -39,11 +39,7 @@ pub fn json(machine: &Machine, findings: &[Finding]) -> Result<String, serde_jso
         machine: &'a Machine,
         findings: &'a [Finding],
     }
-    let described = Described {
-        schema: SCHEMA,
-        machine,
-        findings,
-    };
+    let described = Described { schema: SCHEMA, machine, findings };
     serde_json::to_string_pretty(&described).map(|text| text + "\n")
 }
 
@@ -62,10 +58,7 @@ fn headline(machine: &Machine) -> String {
         parts.insert(parts.len() - 2, count(cores, "core"));
     }
     if machine.cpus.len() > online {
-        parts.push(format!(
-            "{} offline",
-            count(machine.cpus.len() - online, "cpu")
-        ));
+        parts.push(format!("{} offline", count(machine.cpus.len() - online, "cpu")));
     }
     parts.join(", ")
 }

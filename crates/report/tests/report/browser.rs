@@ -56,14 +56,9 @@ fn title_at(page: &str, width: u32) -> Option<String> {
     std::fs::write(&file, frame(width)).expect("the frame is written");
     let output = chromium(directory.path(), &file)?;
     let dom = String::from_utf8_lossy(&output.stdout).into_owned();
-    let title = dom
-        .split_once("<title>")
-        .and_then(|(_, rest)| rest.split_once(" END</title>"));
+    let title = dom.split_once("<title>").and_then(|(_, rest)| rest.split_once(" END</title>"));
     let Some((title, _)) = title else {
-        panic!(
-            "the page said nothing: {dom}\n{}",
-            String::from_utf8_lossy(&output.stderr)
-        );
+        panic!("the page said nothing: {dom}\n{}", String::from_utf8_lossy(&output.stderr));
     };
     Some(title.to_owned())
 }
@@ -71,26 +66,11 @@ fn title_at(page: &str, width: u32) -> Option<String> {
 fn chromium(profile: &Path, file: &Path) -> Option<std::process::Output> {
     let output = Command::new("timeout")
         .args(["-k", "5", "60", "chromium"])
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--no-first-run",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-        ])
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update"])
         .args(["--disable-sync", "--dump-dom"])
-        .args([
-            "--hide-scrollbars",
-            "--window-size=1400,1700",
-            "--virtual-time-budget=3000",
-        ])
-        .arg(format!(
-            "--user-data-dir={}",
-            profile.join("profile").display()
-        ))
+        .args(["--hide-scrollbars", "--window-size=1400,1700", "--virtual-time-budget=3000"])
+        .arg(format!("--user-data-dir={}", profile.join("profile").display()))
         .arg(format!("file://{}", file.display()))
         .output();
     // 127: `timeout` found no such command.
@@ -114,16 +94,8 @@ fn check(name: &str, page: &str, width: u32, has_charts: bool) {
     let Some(title) = title_at(page, width) else {
         return;
     };
-    assert_eq!(
-        field(&title, "inner="),
-        width.to_string(),
-        "{name}: {title}"
-    );
-    assert_eq!(
-        field(&title, "scroll="),
-        width.to_string(),
-        "{name} overflows: {title}"
-    );
+    assert_eq!(field(&title, "inner="), width.to_string(), "{name}: {title}");
+    assert_eq!(field(&title, "scroll="), width.to_string(), "{name} overflows: {title}");
     assert_eq!(field(&title, "resources="), "0", "{name}: {title}");
     let tips = if has_charts { "work" } else { "none" };
     assert_eq!(field(&title, "tips="), tips, "{name}: {title}");
@@ -142,11 +114,7 @@ fn every_page_opens_without_error_and_fits_a_phone() {
 fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     let document = runs::eight_nodes();
     check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
-    let comparison = compare(
-        &runs::two_nodes(),
-        &runs::interrupted(),
-        &Tolerance::default(),
-    );
+    let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
     check("comparison", &comparison.html(), 390, false);
 }
 
@@ -154,9 +122,7 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
 fn no_page_names_anything_outside_itself() {
     for (name, document) in runs::all() {
         let page = html(&Summary::of(&document)).to_lowercase();
-        for outside in [
-            "http:", "https:", "//", "src=", "url(", "@import", "<link", "<iframe",
-        ] {
+        for outside in ["http:", "https:", "//", "src=", "url(", "@import", "<link", "<iframe"] {
             // Comments of the script begin with two slashes and a space.
             let found = page
                 .match_indices(outside)
@@ -164,11 +130,7 @@ fn no_page_names_anything_outside_itself() {
             assert_eq!(found, None, "{name} has {outside}");
         }
         for (at, _) in page.match_indices("href=") {
-            assert!(
-                page[at..].starts_with("href=\"#"),
-                "{name}: {}",
-                &page[at..at + 40]
-            );
+            assert!(page[at..].starts_with("href=\"#"), "{name}: {}", &page[at..at + 40]);
         }
     }
 }

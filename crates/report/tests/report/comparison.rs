@@ -32,9 +32,7 @@ fn compared(part: &str, factor: f64) -> Comparison {
 
 fn with(comparison: &Comparison, verdict: Verdict) -> Vec<String> {
     let rows = comparison.rows.iter().filter(|row| row.verdict == verdict);
-    rows.filter_map(|row| row.cell.clone())
-        .map(|id| id.0)
-        .collect()
+    rows.filter_map(|row| row.cell.clone()).map(|id| id.0).collect()
 }
 
 #[test]
@@ -49,20 +47,14 @@ fn a_run_is_not_worse_than_itself() {
 fn a_fifth_more_latency_is_worse_and_named() {
     let comparison = compared("latency/cpu1/node1", 1.2);
     assert!(comparison.any_worse());
-    assert_eq!(
-        with(&comparison, Verdict::Worse),
-        ["latency/cpu1/node1/536870912/random/thp"]
-    );
+    assert_eq!(with(&comparison, Verdict::Worse), ["latency/cpu1/node1/536870912/random/thp"]);
 }
 
 #[test]
 fn a_fifth_more_bandwidth_is_better() {
     let comparison = compared("bandwidth/read/Random", 1.2);
     assert!(!comparison.any_worse());
-    assert_eq!(
-        with(&comparison, Verdict::Better),
-        ["bandwidth/read/Random/cpu0-0/node0-0"]
-    );
+    assert_eq!(with(&comparison, Verdict::Better), ["bandwidth/read/Random/cpu0-0/node0-0"]);
 }
 
 #[test]
@@ -84,11 +76,7 @@ fn a_small_change_of_every_cell_shows_in_all_cells_together() {
     }
     let candidate = changed(baseline.clone(), "latency", 1.08);
     let comparison = compare(&baseline, &candidate, &Tolerance::default());
-    assert_eq!(
-        with(&comparison, Verdict::Worse),
-        [""; 0],
-        "four windows prove nothing"
-    );
+    assert_eq!(with(&comparison, Verdict::Worse), [""; 0], "four windows prove nothing");
     let worse: Vec<&str> = comparison
         .kinds
         .iter()
@@ -107,12 +95,7 @@ fn what_was_measured_in_one_run_only_is_listed_and_not_judged() {
     let lost = candidate.cells[7].cell.id.clone();
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
     assert_eq!(comparison.only_in_baseline, std::slice::from_ref(&lost));
-    assert!(
-        comparison
-            .rows
-            .iter()
-            .all(|row| row.cell.as_ref() != Some(&lost))
-    );
+    assert!(comparison.rows.iter().all(|row| row.cell.as_ref() != Some(&lost)));
 }
 
 #[test]
@@ -124,11 +107,7 @@ fn other_pages_and_another_environment_are_said() {
     facts.insert("kernel".into(), "Linux <next>".into());
     facts.insert("load_average".into(), "0.71 0.30 0.10".into());
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
-    let notes: Vec<&str> = comparison
-        .rows
-        .iter()
-        .filter_map(|row| row.note.as_deref())
-        .collect();
+    let notes: Vec<&str> = comparison.rows.iter().filter_map(|row| row.note.as_deref()).collect();
     assert_eq!(notes, ["pages of 2M became 4K"]);
     assert_eq!(comparison.environment.len(), 1);
     assert!(comparison.html().contains("Linux &lt;next&gt;"));
@@ -139,27 +118,19 @@ fn other_pages_and_another_environment_are_said() {
 fn a_comparison_reads_as_it_did() {
     let comparison = compared("node1/536870912", 1.2);
     let text = comparison.text(Style::Plain);
-    assert!(
-        text.lines().all(|line| line.chars().count() <= 80),
-        "{text}"
-    );
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("compare-text", text);
     insta::assert_snapshot!("compare-markdown", comparison.markdown());
 }
 
 #[test]
 fn the_json_of_a_comparison_says_what_was_found() {
-    let json = compared("latency/cpu1/node1", 1.2)
-        .json()
-        .expect("it serialises");
+    let json = compared("latency/cpu1/node1", 1.2).json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/1");
     assert_eq!(value["any_worse"], true);
     let cells = value["cells"].as_array().expect("cells");
-    let worse: Vec<_> = cells
-        .iter()
-        .filter(|cell| cell["verdict"] == "worse")
-        .collect();
+    let worse: Vec<_> = cells.iter().filter(|cell| cell["verdict"] == "worse").collect();
     assert_eq!(worse.len(), 1);
     let change = worse[0]["change_percent"].as_f64().expect("a change");
     assert!((19.0..21.0).contains(&change), "{change}");

@@ -17,10 +17,7 @@ fn the_terminal_text_of_every_run_is_as_it_was() {
 #[test]
 fn the_markdown_of_every_run_is_as_it_was() {
     for (name, document) in runs::all() {
-        insta::assert_snapshot!(
-            format!("markdown-{name}"),
-            markdown(&Summary::of(&document))
-        );
+        insta::assert_snapshot!(format!("markdown-{name}"), markdown(&Summary::of(&document)));
     }
 }
 
@@ -56,11 +53,7 @@ fn colour_changes_nothing_but_escapes() {
     let mut plain = String::new();
     for part in coloured.split('\u{1b}') {
         let is_escape = part.starts_with('[');
-        let text = if is_escape {
-            part.split_once('m').map_or("", |(_, text)| text)
-        } else {
-            part
-        };
+        let text = if is_escape { part.split_once('m').map_or("", |(_, text)| text) } else { part };
         plain.push_str(text);
     }
     assert_eq!(plain, terminal(&summary, Style::Plain));

@@ -18,10 +18,7 @@ fn name() -> impl Strategy<Value = String> {
         "",
         "名前 with spaces and a very very very very very very very very long tail indeed",
     ];
-    prop_oneof![
-        proptest::sample::select(evil.to_vec()).prop_map(str::to_owned),
-        "\\PC{0,30}",
-    ]
+    prop_oneof![proptest::sample::select(evil.to_vec()).prop_map(str::to_owned), "\\PC{0,30}",]
 }
 
 fn value() -> impl Strategy<Value = f64> {
@@ -35,18 +32,11 @@ fn value() -> impl Strategy<Value = f64> {
 }
 
 fn worker() -> impl Strategy<Value = WorkerPlan> {
-    (0..20_u32, 0..9_u32).prop_map(|(cpu, node)| WorkerPlan {
-        cpu: CpuId(cpu),
-        node: NodeId(node),
-    })
+    (0..20_u32, 0..9_u32).prop_map(|(cpu, node)| WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) })
 }
 
 fn size() -> impl Strategy<Value = u64> {
-    prop_oneof![
-        Just(0),
-        Just(u64::MAX),
-        (12..31_u32).prop_map(|octave| 1 << octave)
-    ]
+    prop_oneof![Just(0), Just(u64::MAX), (12..31_u32).prop_map(|octave| 1 << octave)]
 }
 
 fn pattern() -> impl Strategy<Value = AccessPattern> {
@@ -59,12 +49,7 @@ fn pattern() -> impl Strategy<Value = AccessPattern> {
 }
 
 fn pages() -> impl Strategy<Value = Pages> {
-    let all = vec![
-        Pages::Base,
-        Pages::Transparent,
-        Pages::Huge2M,
-        Pages::Huge1G,
-    ];
+    let all = vec![Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G];
     proptest::sample::select(all)
 }
 
@@ -72,18 +57,8 @@ fn experiment() -> impl Strategy<Value = Experiment> {
     let workers = || proptest::collection::vec(worker(), 0..4);
     let latency = (worker(), size(), pattern(), pages(), any::<bool>()).prop_map(
         |(worker, size_bytes, pattern, pages, serial)| {
-            let team = if serial {
-                Team::Serial
-            } else {
-                Team::Concurrent
-            };
-            Experiment::Latency(LatencyCell {
-                worker,
-                size_bytes,
-                pattern,
-                pages,
-                team,
-            })
+            let team = if serial { Team::Serial } else { Team::Concurrent };
+            Experiment::Latency(LatencyCell { worker, size_bytes, pattern, pages, team })
         },
     );
     let kernel = || proptest::sample::select(StreamKernel::ALL.to_vec());
@@ -113,11 +88,7 @@ fn experiment() -> impl Strategy<Value = Experiment> {
         },
     );
     let c2c = (worker(), worker()).prop_map(|(from, to)| {
-        Experiment::C2c(C2cCell {
-            from: from.cpu,
-            to: to.cpu,
-            home: to.node,
-        })
+        Experiment::C2c(C2cCell { from: from.cpu, to: to.cpu, home: to.node })
     });
     let core = worker().prop_map(|worker| Experiment::Core { cpu: worker.cpu });
     prop_oneof![4 => latency, 2 => bandwidth, 2 => loaded, 1 => c2c, 1 => core]

@@ -28,30 +28,18 @@ pub fn machine(nodes: u32, cpus_per_node: u32, distance: impl Fn(u32, u32) -> u8
                 l3_group: Some(node),
                 apic_id: None,
             });
-            machine
-                .caches
-                .push(cache(1, CacheKind::Data, 48 * KIB, &own));
-            machine
-                .caches
-                .push(cache(1, CacheKind::Instruction, 32 * KIB, &own));
-            machine
-                .caches
-                .push(cache(2, CacheKind::Unified, 2 * MIB, &own));
+            machine.caches.push(cache(1, CacheKind::Data, 48 * KIB, &own));
+            machine.caches.push(cache(1, CacheKind::Instruction, 32 * KIB, &own));
+            machine.caches.push(cache(2, CacheKind::Unified, 2 * MIB, &own));
         }
-        machine
-            .caches
-            .push(cache(3, CacheKind::Unified, 32 * MIB, &cpus));
+        machine.caches.push(cache(3, CacheKind::Unified, 32 * MIB, &cpus));
         machine.nodes.push(Node {
             id: NodeId(node),
             online: true,
             cpus,
             memory_bytes: 16 * GIB,
             free_bytes: Some(13 * GIB),
-            huge_pages: vec![HugePagePool {
-                page_bytes: 2 * MIB,
-                total: 512,
-                free: 512,
-            }],
+            huge_pages: vec![HugePagePool { page_bytes: 2 * MIB, total: 512, free: 512 }],
             ..Node::default()
         });
         rows.push((0..nodes).map(|to| distance(node, to)).collect());
@@ -98,20 +86,11 @@ impl Builder {
             seed: 7,
             precision: 0.01,
             budget_ns: 60_000_000_000,
-            environment: Environment {
-                facts: BTreeMap::from(facts),
-            },
+            environment: Environment { facts: BTreeMap::from(facts) },
             machine,
             plan: Vec::new(),
         };
-        Self {
-            document: Document {
-                run,
-                cells: Vec::new(),
-            },
-            clock_ns: 0,
-            noise: 1,
-        }
+        Self { document: Document { run, cells: Vec::new() }, clock_ns: 0, noise: 1 }
     }
 
     /// A value between -1 and 1, the same in every build.
@@ -125,10 +104,7 @@ impl Builder {
 
     /// A precise cell: 24 windows of each metric around its value.
     pub fn cell(&mut self, id: &str, experiment: Experiment, values: &[(Metric, f64)]) {
-        let cell = Cell {
-            id: CellId(id.to_owned()),
-            experiment,
-        };
+        let cell = Cell { id: CellId(id.to_owned()), experiment };
         let mut samples = Vec::new();
         for &(metric, value) in values {
             for index in 0..24 {
@@ -166,15 +142,8 @@ impl Builder {
             Experiment::Bandwidth(cell) => (cell.workers.clone(), cell.size_bytes, cell.pages),
             Experiment::Loaded(cell) => (vec![cell.chaser], cell.size_bytes, cell.pages),
             Experiment::C2c(cell) => {
-                let worker = |cpu| WorkerPlan {
-                    cpu,
-                    node: cell.home,
-                };
-                (
-                    vec![worker(cell.from), worker(cell.to)],
-                    4 * KIB,
-                    Pages::Base,
-                )
+                let worker = |cpu| WorkerPlan { cpu, node: cell.home };
+                (vec![worker(cell.from), worker(cell.to)], 4 * KIB, Pages::Base)
             }
             Experiment::Core { .. } => (Vec::new(), 0, Pages::Base),
         };
@@ -182,12 +151,7 @@ impl Builder {
         let page_bytes = if is_huge { 2 * MIB } else { 4 * KIB };
         let placement = |worker: WorkerPlan| Placement {
             cpu: worker.cpu,
-            cpu_node: self
-                .document
-                .run
-                .machine
-                .cpu(worker.cpu)
-                .and_then(|cpu| cpu.node),
+            cpu_node: self.document.run.machine.cpu(worker.cpu).and_then(|cpu| cpu.node),
             affinity: CpuSet::from_iter([worker.cpu]),
             memory_node: worker.node,
             address: 0x7f3a_4000_0000,
@@ -225,17 +189,9 @@ impl Builder {
             _ => "random",
         };
         let crowd = if team == Team::Concurrent { "/all" } else { "" };
-        let id = format!(
-            "latency/cpu{cpu}/node{node}/{size_bytes}/{order}/{}{crowd}",
-            pages.name()
-        );
-        let cell = LatencyCell {
-            worker: worker(cpu, node),
-            size_bytes,
-            pattern,
-            pages,
-            team,
-        };
+        let id =
+            format!("latency/cpu{cpu}/node{node}/{size_bytes}/{order}/{}{crowd}", pages.name());
+        let cell = LatencyCell { worker: worker(cpu, node), size_bytes, pattern, pages, team };
         self.cell(&id, Experiment::Latency(cell), &[(Metric::Latency, ns)]);
     }
 
@@ -255,27 +211,9 @@ impl Builder {
             octave *= 2;
         }
         let huge = Pages::Transparent;
-        self.latency(
-            (0, 0),
-            GIB,
-            AccessPattern::PageLocal,
-            huge,
-            memory_ns * 0.93,
-        );
-        self.latency(
-            (0, 0),
-            GIB,
-            AccessPattern::Random,
-            Pages::Base,
-            memory_ns * 1.31,
-        );
-        self.latency(
-            (0, 0),
-            GIB,
-            AccessPattern::PageLocal,
-            Pages::Base,
-            memory_ns * 0.95,
-        );
+        self.latency((0, 0), GIB, AccessPattern::PageLocal, huge, memory_ns * 0.93);
+        self.latency((0, 0), GIB, AccessPattern::Random, Pages::Base, memory_ns * 1.31);
+        self.latency((0, 0), GIB, AccessPattern::PageLocal, Pages::Base, memory_ns * 0.95);
     }
 
     /// Every cpu to every node at 512M; `ns(node of the cpu, node of the memory)`.
@@ -309,21 +247,14 @@ impl Builder {
             last.1
         );
         let cell = BandwidthCell {
-            workers: workers
-                .iter()
-                .map(|&(cpu, node)| worker(cpu, node))
-                .collect(),
+            workers: workers.iter().map(|&(cpu, node)| worker(cpu, node)).collect(),
             kernel,
             pattern,
             size_bytes: 256 * MIB,
             pages: Pages::Transparent,
             isa: IsaName("avx2".into()),
         };
-        self.cell(
-            &id,
-            Experiment::Bandwidth(cell),
-            &[(Metric::Bandwidth, gb_per_s)],
-        );
+        self.cell(&id, Experiment::Bandwidth(cell), &[(Metric::Bandwidth, gb_per_s)]);
     }
 
     /// Every kernel on one and on all cpus, strided and random reads, and the node
@@ -366,16 +297,7 @@ impl Builder {
             .skip(1)
             .map(|cpu| worker(cpu.0, 0))
             .collect();
-        let delays = [
-            None,
-            Some(512),
-            Some(128),
-            Some(64),
-            Some(32),
-            Some(16),
-            Some(4),
-            Some(0),
-        ];
+        let delays = [None, Some(512), Some(128), Some(64), Some(32), Some(16), Some(4), Some(0)];
         let reached = [0.0, 1.9, 6.5, 11.0, 16.8, 20.9, 23.6, 24.4];
         let factors = [1.0, 1.01, 1.06, 1.15, 1.38, 1.83, 2.9, 4.1];
         for ((delay, gb_per_s), factor) in delays.into_iter().zip(reached).zip(factors) {
@@ -390,16 +312,8 @@ impl Builder {
             };
             let latency = (Metric::Latency, idle_ns * factor);
             let values = [latency, (Metric::Bandwidth, gb_per_s)];
-            let values = if delay.is_none() {
-                &values[..1]
-            } else {
-                &values
-            };
-            self.cell(
-                &format!("loaded/cpu0/{name}"),
-                Experiment::Loaded(cell),
-                values,
-            );
+            let values = if delay.is_none() { &values[..1] } else { &values };
+            self.cell(&format!("loaded/cpu0/{name}"), Experiment::Loaded(cell), values);
         }
     }
 
@@ -420,10 +334,7 @@ impl Builder {
 }
 
 fn worker(cpu: u32, node: u32) -> WorkerPlan {
-    WorkerPlan {
-        cpu: CpuId(cpu),
-        node: NodeId(node),
-    }
+    WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
 }
 
 /// Random access over `size` bytes: the share that fits stays in each cache.
@@ -432,11 +343,7 @@ fn curve_ns(size: u64, memory_ns: f64) -> f64 {
         let beyond = size.saturating_sub(cache) as f64;
         (-6.0 * beyond / cache as f64).exp()
     };
-    let steps = [
-        (48 * KIB, 1.56, 4.4),
-        (2 * MIB, 4.4, 15.8),
-        (32 * MIB, 15.8, memory_ns),
-    ];
+    let steps = [(48 * KIB, 1.56, 4.4), (2 * MIB, 4.4, 15.8), (32 * MIB, 15.8, memory_ns)];
     let rise = steps.map(|(cache, inside, outside)| (1.0 - held(cache)) * (outside - inside));
     1.56 + rise.iter().sum::<f64>()
 }
@@ -457,10 +364,7 @@ pub fn one_node() -> Document {
 pub fn two_nodes() -> Document {
     let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
     run.sweep(88.0);
-    run.matrix(
-        Team::Serial,
-        |from, to| if from == to { 86.4 } else { 140.1 },
-    );
+    run.matrix(Team::Serial, |from, to| if from == to { 86.4 } else { 140.1 });
     run.bandwidths(0.61);
     run.loaded(87.0);
     run.c2c();
@@ -525,9 +429,7 @@ pub fn everything_failed() -> Document {
     for cell in &mut document.cells {
         cell.samples.clear();
         cell.placements.clear();
-        cell.ended = Some(Outcome::Failed {
-            reason: "the cpuset allows no cpu".into(),
-        });
+        cell.ended = Some(Outcome::Failed { reason: "the cpuset allows no cpu".into() });
     }
     document
 }

@@ -43,20 +43,11 @@ fn a_cache_that_ends_far_below_its_reported_size_keeps_its_name_and_is_odd() {
 fn a_page_walk_is_random_minus_page_local() {
     let document = runs::one_node();
     let summary = Summary::of(&document);
-    let costs: Vec<(&str, f64)> = summary
-        .walks
-        .iter()
-        .map(|walk| (walk.pages.name(), walk.cost_ns))
-        .collect();
+    let costs: Vec<(&str, f64)> =
+        summary.walks.iter().map(|walk| (walk.pages.name(), walk.cost_ns)).collect();
     assert_eq!(costs.len(), 2);
-    assert!(
-        costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0,
-        "{costs:?}"
-    );
-    assert!(
-        costs[1].0 == "thp" && (costs[1].1 - 98.0 * 0.07).abs() < 1.0,
-        "{costs:?}"
-    );
+    assert!(costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0, "{costs:?}");
+    assert!(costs[1].0 == "thp" && (costs[1].1 - 98.0 * 0.07).abs() < 1.0, "{costs:?}");
 }
 
 #[test]
@@ -88,34 +79,19 @@ fn distances_out_of_order_and_a_slow_node_are_named() {
     let summary = Summary::of(&document);
     let text = |kind| {
         let oddity = summary.oddities.iter().find(|oddity| oddity.kind == kind);
-        oddity
-            .unwrap_or_else(|| panic!("{kind:?} is missing"))
-            .text
-            .clone()
+        oddity.unwrap_or_else(|| panic!("{kind:?} is missing")).text.clone()
     };
     let rank = text(OddityKind::DistanceRank);
-    assert!(
-        rank.contains("from node 0, node 3 (distance 11) takes 131 ns"),
-        "{rank}"
-    );
+    assert!(rank.contains("from node 0, node 3 (distance 11) takes 131 ns"), "{rank}");
     let slow = text(OddityKind::SlowNode);
-    assert!(
-        slow.contains("node 5 is slower than its peers: 104 ns"),
-        "{slow}"
-    );
+    assert!(slow.contains("node 5 is slower than its peers: 104 ns"), "{slow}");
 }
 
 #[test]
 fn an_interrupted_run_says_all_that_went_wrong_with_it() {
     use OddityKind::{DistanceRatio, Failed, HugePagesMissing, NotPrecise, Unmeasured};
     let document = runs::interrupted();
-    let expected = [
-        Failed,
-        Unmeasured,
-        DistanceRatio,
-        HugePagesMissing,
-        NotPrecise,
-    ];
+    let expected = [Failed, Unmeasured, DistanceRatio, HugePagesMissing, NotPrecise];
     assert_eq!(kinds(&document), expected);
 }
 
@@ -139,10 +115,7 @@ fn a_clock_that_is_not_invariant_and_much_disturbance_are_odd() {
             sample.disturbed = Some("steal".into());
         }
     }
-    assert_eq!(
-        kinds(&document),
-        [OddityKind::ClockNotInvariant, OddityKind::Disturbed]
-    );
+    assert_eq!(kinds(&document), [OddityKind::ClockNotInvariant, OddityKind::Disturbed]);
 }
 
 #[test]
@@ -164,11 +137,8 @@ fn latency_under_load_has_its_knee_at_twice_idle() {
     let summary = Summary::of(&document);
     let knee = summary.loaded[0].knee.expect("a knee");
     assert!((20.9..23.6).contains(&knee.bandwidth), "{knee:?}");
-    let delays: Vec<Option<u32>> = summary.loaded[0]
-        .points
-        .iter()
-        .map(|point| point.delay)
-        .collect();
+    let delays: Vec<Option<u32>> =
+        summary.loaded[0].points.iter().map(|point| point.delay).collect();
     assert_eq!(delays[..3], [None, Some(512), Some(128)]);
     assert_eq!(delays.last(), Some(&Some(0)));
 }

@@ -33,10 +33,7 @@ fn large() -> Machine {
     }
     machine.nodes[23].memory_bytes = 512 << 30;
     machine.nodes[23].online = false;
-    machine.tiers = vec![MemoryTier {
-        id: 4,
-        nodes: (0..20).map(NodeId).collect(),
-    }];
+    machine.tiers = vec![MemoryTier { id: 4, nodes: (0..20).map(NodeId).collect() }];
     machine.access = (0..20)
         .map(|target| AccessAttributes {
             target: NodeId(target),

@@ -23,24 +23,15 @@ pub(super) fn ordered(machine: &Machine) -> Vec<Placed> {
         let place = (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id);
         (cpu.node.is_none(), cpu.node, place)
     });
-    cpus.into_iter()
-        .map(|cpu| Placed {
-            id: cpu.id,
-            node: cpu.node,
-            core: cpu.core,
-        })
-        .collect()
+    cpus.into_iter().map(|cpu| Placed { id: cpu.id, node: cpu.node, core: cpu.core }).collect()
 }
 
 /// Spreads the cpus evenly over `nodes` nodes in order. SMT siblings stay
 /// together as long as there is a core for every node.
 pub(super) fn spread(cpus: &[Placed], nodes: usize) -> Vec<Vec<CpuId>> {
     let cores = cores(cpus);
-    let units = if cores.len() >= nodes {
-        cores
-    } else {
-        cpus.iter().map(|cpu| vec![cpu.id]).collect()
-    };
+    let units =
+        if cores.len() >= nodes { cores } else { cpus.iter().map(|cpu| vec![cpu.id]).collect() };
     let mut parts = vec![Vec::new(); nodes];
     let count = units.len();
     for (index, unit) in units.into_iter().enumerate() {
@@ -55,10 +46,7 @@ pub(super) fn deal(
     cpus: &[Placed],
     wanted: &[Option<usize>],
 ) -> Result<Vec<Vec<CpuId>>, EmulationError> {
-    let asked: usize = wanted
-        .iter()
-        .flatten()
-        .fold(0, |sum, &count| sum.saturating_add(count));
+    let asked: usize = wanted.iter().flatten().fold(0, |sum, &count| sum.saturating_add(count));
     let present = cpus.len();
     let Some(rest) = present.checked_sub(asked) else {
         return Err(EmulationError::Cpus { asked, present });
@@ -82,7 +70,5 @@ pub(super) fn deal(
 /// The cpus by core, in order; a cpu of no known core is a core of its own.
 fn cores(cpus: &[Placed]) -> Vec<Vec<CpuId>> {
     let siblings = |a: &Placed, b: &Placed| a.core.is_some() && a.core == b.core;
-    cpus.chunk_by(siblings)
-        .map(|core| core.iter().map(|cpu| cpu.id).collect())
-        .collect()
+    cpus.chunk_by(siblings).map(|core| core.iter().map(|cpu| cpu.id).collect()).collect()
 }

@@ -79,11 +79,7 @@ impl Pool {
             .collect();
         pieces.sort_by_key(|piece| piece.range.as_ref().map(|range| range.base));
         if pieces.is_empty() && node.memory_bytes > 0 {
-            pieces.push(Piece {
-                node: node.id,
-                bytes: node.memory_bytes,
-                range: None,
-            });
+            pieces.push(Piece { node: node.id, bytes: node.memory_bytes, range: None });
         }
         Self { pieces }
     }
@@ -98,11 +94,7 @@ impl Pool {
         let total = self.bytes();
         let parts_wide = u128::try_from(parts.max(1)).unwrap_or(1);
         let even = total / u64::try_from(parts_wide).unwrap_or(1);
-        let granule = if even >= GRANULE_BYTES {
-            GRANULE_BYTES
-        } else {
-            PAGE_BYTES
-        };
+        let granule = if even >= GRANULE_BYTES { GRANULE_BYTES } else { PAGE_BYTES };
         let cut = |index: usize| {
             if index == parts {
                 return total;
@@ -111,17 +103,13 @@ impl Pool {
             let exact = u64::try_from(exact).unwrap_or(total);
             exact - exact % granule
         };
-        let sizes: Vec<u64> = (0..parts)
-            .map(|index| cut(index + 1) - cut(index))
-            .collect();
+        let sizes: Vec<u64> = (0..parts).map(|index| cut(index + 1) - cut(index)).collect();
         self.deal(&sizes)
     }
 
     /// Takes these sizes off the memory in order.
     pub(super) fn take(self, sizes: &[u64]) -> Result<Vec<Share>, EmulationError> {
-        let asked = sizes
-            .iter()
-            .try_fold(0u64, |sum, &size| sum.checked_add(size));
+        let asked = sizes.iter().try_fold(0u64, |sum, &size| sum.checked_add(size));
         let present_bytes = self.bytes();
         match asked {
             Some(_) if self.pieces.is_empty() => Ok(unplaced(sizes)),
@@ -153,10 +141,7 @@ impl Pool {
 }
 
 fn unplaced(sizes: &[u64]) -> Vec<Share> {
-    let share = |&unplaced_bytes: &u64| Share {
-        pieces: Vec::new(),
-        unplaced_bytes,
-    };
+    let share = |&unplaced_bytes: &u64| Share { pieces: Vec::new(), unplaced_bytes };
     sizes.iter().map(share).collect()
 }
 

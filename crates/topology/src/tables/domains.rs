@@ -44,14 +44,10 @@ impl Domains {
 
     /// A domain beyond all that were met.
     pub(super) fn unused(&self) -> Option<u32> {
-        self.nodes
-            .last_key_value()
-            .map_or(Some(0), |(domain, _)| domain.checked_add(1))
+        self.nodes.last_key_value().map_or(Some(0), |(domain, _)| domain.checked_add(1))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (ProximityDomain, NodeId)> + '_ {
-        self.nodes
-            .iter()
-            .map(|(&domain, &node)| (ProximityDomain(domain), node))
+        self.nodes.iter().map(|(&domain, &node)| (ProximityDomain(domain), node))
     }
 }

@@ -25,9 +25,7 @@ const MOST: u64 = 0xfffe;
 
 /// Takes over what the table says of nodes that are there.
 pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
-    let memory = table
-        .localities()
-        .filter(|located| located.entry.flags.is_memory());
+    let memory = table.localities().filter(|located| located.entry.flags.is_memory());
     let pairs: BTreeSet<(u32, u32)> = memory
         .flat_map(|located| located.entry.cells())
         .map(|(initiator, target, _)| (initiator, target))
@@ -47,11 +45,7 @@ pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
             ..AccessAttributes::default()
         };
         if attributes != AccessAttributes::default() {
-            access.push(AccessAttributes {
-                initiator,
-                target,
-                ..attributes
-            });
+            access.push(AccessAttributes { initiator, target, ..attributes });
         }
     }
     access.sort_by_key(|access| (access.initiator, access.target));
@@ -86,10 +80,7 @@ pub(super) struct Parts {
 impl Parts {
     /// `None` if the machine says nothing that a HMAT carries.
     pub(super) fn of(machine: &Machine) -> Option<Self> {
-        let caches = machine
-            .nodes
-            .iter()
-            .any(|node| !node.memory_side_caches.is_empty());
+        let caches = machine.nodes.iter().any(|node| !node.memory_side_caches.is_empty());
         if machine.access.is_empty() && !caches {
             return None;
         }
@@ -107,21 +98,15 @@ impl Parts {
         let kinds: [(DataType, Figure); 4] = [
             (DataType::ReadLatency, |access| access.read_latency_ps),
             (DataType::WriteLatency, |access| access.write_latency_ps),
-            (DataType::ReadBandwidth, |access| {
-                access.read_bandwidth_mb_per_s
-            }),
-            (DataType::WriteBandwidth, |access| {
-                access.write_bandwidth_mb_per_s
-            }),
+            (DataType::ReadBandwidth, |access| access.read_bandwidth_mb_per_s),
+            (DataType::WriteBandwidth, |access| access.write_bandwidth_mb_per_s),
         ];
         let mut matrices = Vec::new();
         for (kind, get) in kinds {
-            let pairs = initiators
-                .iter()
-                .flat_map(|&from| targets.iter().map(move |&to| (from, to)));
-            let values: Vec<u64> = pairs
-                .map(|(from, to)| value(from, to, get).unwrap_or(0))
-                .collect();
+            let pairs =
+                initiators.iter().flat_map(|&from| targets.iter().map(move |&to| (from, to)));
+            let values: Vec<u64> =
+                pairs.map(|(from, to)| value(from, to, get).unwrap_or(0)).collect();
             if values.iter().any(|&value| value > 0) {
                 let unit = base_unit(&values);
                 let cells = values.iter().map(|&value| cell(value, unit)).collect();
@@ -130,12 +115,7 @@ impl Parts {
         }
         let mut others: Vec<Entry<'static>> = machine.nodes.iter().filter_map(attached).collect();
         others.extend(machine.nodes.iter().flat_map(side_caches));
-        Some(Self {
-            initiators,
-            targets,
-            matrices,
-            others,
-        })
+        Some(Self { initiators, targets, matrices, others })
     }
 
     pub(super) fn entries(&self) -> Vec<Entry<'_>> {
@@ -156,16 +136,9 @@ impl Parts {
 
 /// The largest unit that keeps all values exact, or the smallest in which they fit.
 fn base_unit(values: &[u64]) -> u64 {
-    let common = values
-        .iter()
-        .fold(0, |a, &b| greatest_common_divisor(a, b))
-        .max(1);
+    let common = values.iter().fold(0, |a, &b| greatest_common_divisor(a, b)).max(1);
     let largest = values.iter().copied().max().unwrap_or_default();
-    if largest / common <= MOST {
-        common
-    } else {
-        largest.div_ceil(MOST)
-    }
+    if largest / common <= MOST { common } else { largest.div_ceil(MOST) }
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
@@ -190,11 +163,7 @@ fn attached(node: &Node) -> Option<Entry<'static>> {
     let own = !node.cpus.is_empty();
     (node.memory_bytes > 0).then(|| {
         Entry::Proximity(ProximityAttributes {
-            flags: if own {
-                ProximityFlags::INITIATOR_VALID
-            } else {
-                ProximityFlags::default()
-            },
+            flags: if own { ProximityFlags::INITIATOR_VALID } else { ProximityFlags::default() },
             initiator: if own { domain } else { 0 },
             memory: domain,
             ..ProximityAttributes::default()
@@ -211,10 +180,7 @@ fn side_caches(node: &Node) -> Vec<Entry<'static>> {
             Some(1) => Associativity::DirectMapped,
             Some(_) => Associativity::Complex,
         };
-        let line = cache
-            .line_bytes
-            .and_then(|bytes| u16::try_from(bytes).ok())
-            .unwrap_or_default();
+        let line = cache.line_bytes.and_then(|bytes| u16::try_from(bytes).ok()).unwrap_or_default();
         entries.push(Entry::Cache(Cache {
             memory: domain_of(node),
             size_bytes: cache.size_bytes,

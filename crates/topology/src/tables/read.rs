@@ -32,11 +32,8 @@ impl Machine {
     #[must_use]
     pub fn from_tables(tables: &Tables<'_>) -> Self {
         let mut domains = tables.srat.as_ref().map(Domains::of).unwrap_or_default();
-        let mut ranges = tables
-            .srat
-            .as_ref()
-            .map(|srat| ranges(srat, &domains))
-            .unwrap_or_default();
+        let mut ranges =
+            tables.srat.as_ref().map(|srat| ranges(srat, &domains)).unwrap_or_default();
         let windows = match (&tables.srat, &tables.cedt) {
             (Some(_), Some(cedt)) => windows(cedt, &ranges, &mut domains),
             _ => Vec::new(),
@@ -70,9 +67,7 @@ impl Machine {
 
 /// The enabled, non-empty memory ranges.
 fn ranges(srat: &Srat<'_>, domains: &Domains) -> Vec<MemoryRange> {
-    let used = srat
-        .memory()
-        .filter(|memory| memory.is_enabled() && memory.length_bytes > 0);
+    let used = srat.memory().filter(|memory| memory.is_enabled() && memory.length_bytes > 0);
     let range = |memory: Memory| {
         let has = |flag| memory.flags.contains(flag);
         let kind = if has(MemoryFlags::NON_VOLATILE) {
@@ -101,10 +96,7 @@ fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec
             continue;
         };
         let holds = |range: &MemoryRange| {
-            window
-                .base
-                .checked_sub(range.base)
-                .is_some_and(|offset| offset < range.length_bytes)
+            window.base.checked_sub(range.base).is_some_and(|offset| offset < range.length_bytes)
         };
         if window.size_bytes == 0 || known.iter().any(holds) {
             continue;
@@ -126,10 +118,8 @@ fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec
 fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> Vec<Cpu> {
     let mut node_of: BTreeMap<ProcessorId, NodeId> = BTreeMap::new();
     let mut listed: Vec<(ProcessorId, bool)> = Vec::new();
-    for processor in srat
-        .into_iter()
-        .flat_map(Srat::processors)
-        .filter(|processor| processor.enabled)
+    for processor in
+        srat.into_iter().flat_map(Srat::processors).filter(|processor| processor.enabled)
     {
         if let Some(node) = domains.node(processor.domain) {
             node_of.entry(processor.id).or_insert(node);
@@ -137,12 +127,9 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
         listed.push((processor.id, true));
     }
     if let Some(madt) = madt {
-        let usable = madt
-            .processors()
-            .filter(|processor| processor.enabled || processor.online_capable);
-        listed = usable
-            .map(|processor| (processor.id, processor.enabled))
-            .collect();
+        let usable =
+            madt.processors().filter(|processor| processor.enabled || processor.online_capable);
+        listed = usable.map(|processor| (processor.id, processor.enabled)).collect();
     }
     listed.sort_by_key(|(_, enabled)| !enabled);
     let mut seen = BTreeSet::new();
@@ -162,18 +149,12 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
 
 fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
     let node = |(domain, id)| {
-        let present = ranges
-            .iter()
-            .filter(|range| range.node == id && !range.hot_pluggable);
+        let present = ranges.iter().filter(|range| range.node == id && !range.hot_pluggable);
         Node {
             id,
             proximity_domain: Some(domain),
             online: true,
-            cpus: cpus
-                .iter()
-                .filter(|cpu| cpu.node == Some(id))
-                .map(|cpu| cpu.id)
-                .collect(),
+            cpus: cpus.iter().filter(|cpu| cpu.node == Some(id)).map(|cpu| cpu.id).collect(),
             memory_bytes: present.fold(0, |sum: u64, range| sum.saturating_add(range.length_bytes)),
             ..Node::default()
         }

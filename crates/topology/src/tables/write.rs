@@ -67,10 +67,8 @@ impl Machine {
         let parts = Parts::of(self);
         let hmat =
             parts.map(|parts| build::<hmat::Layout>(2, hmat::Fixed::default(), &parts.entries()));
-        let fixed = madt::Fixed {
-            local_apic_address: LOCAL_APIC_ADDRESS,
-            ..madt::Fixed::default()
-        };
+        let fixed =
+            madt::Fixed { local_apic_address: LOCAL_APIC_ADDRESS, ..madt::Fixed::default() };
         Ok(TableBytes {
             srat: build::<srat::Layout>(3, srat::Fixed::new(), &self.affinities())?,
             slit: self.slit()?,
@@ -165,19 +163,11 @@ fn memory(range: &MemoryRange, domain: u32) -> SratEntry<'static> {
 }
 
 fn processor(cpu: &Cpu) -> MadtEntry<'static> {
-    let flags = if cpu.online {
-        LocalApicFlags::ENABLED
-    } else {
-        LocalApicFlags::ONLINE_CAPABLE
-    };
+    let flags = if cpu.online { LocalApicFlags::ENABLED } else { LocalApicFlags::ONLINE_CAPABLE };
     let apic_id = apic_id(cpu);
     match (u8::try_from(apic_id), u8::try_from(cpu.id.0)) {
         (Ok(small), Ok(processor_uid)) if apic_id <= LARGEST_APIC_ID => {
-            MadtEntry::LocalApic(LocalApic {
-                processor_uid,
-                apic_id: small,
-                flags,
-            })
+            MadtEntry::LocalApic(LocalApic { processor_uid, apic_id: small, flags })
         }
         _ => MadtEntry::LocalX2apic(LocalX2apic {
             x2apic_id: apic_id,

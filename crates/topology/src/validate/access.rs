@@ -14,11 +14,8 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     for access in &machine.access {
         check_nodes(machine, findings, access, &cpu_nodes);
     }
-    let mut known: Vec<Known> = machine
-        .access
-        .iter()
-        .filter_map(|access| Known::of(machine, access))
-        .collect();
+    let mut known: Vec<Known> =
+        machine.access.iter().filter_map(|access| Known::of(machine, access)).collect();
     known.sort_by_key(|known| (known.access.initiator, known.access.class, known.distance));
     let same = |a: &Known, b: &Known| {
         a.access.initiator == b.access.initiator && a.access.class == b.access.class
@@ -55,10 +52,7 @@ fn check_order(targets: &[Known<'_>], findings: &mut Findings) {
                 report(near, far, findings);
             }
         }
-        slowest = slowest
-            .into_iter()
-            .chain(group)
-            .max_by_key(|known| known.read_ps);
+        slowest = slowest.into_iter().chain(group).max_by_key(|known| known.read_ps);
     }
 }
 

@@ -22,15 +22,9 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
         findings.add(Severity::Note, "l3-group-spans-nodes", place, message);
     }
     for group in spanning(machine, machine.cores()) {
-        let message = format!(
-            "its cpus {} lie on nodes {}, expected one node",
-            group.0.cpus, group.1
-        );
-        findings.error(
-            "core-spans-nodes",
-            format!("core {}", group.0.number),
-            message,
-        );
+        let message =
+            format!("its cpus {} lie on nodes {}, expected one node", group.0.cpus, group.1);
+        findings.error("core-spans-nodes", format!("core {}", group.0.number), message);
     }
 }
 
@@ -78,9 +72,7 @@ fn check_cpus(machine: &Machine, findings: &mut Findings) {
             }
             continue;
         };
-        let listed = machine
-            .node(id)
-            .is_some_and(|node| node.cpus.contains(cpu.id));
+        let listed = machine.node(id).is_some_and(|node| node.cpus.contains(cpu.id));
         if !listed {
             let message = format!("names node {id}, which does not list it");
             findings.error("cpu-node-disagrees", place, message);

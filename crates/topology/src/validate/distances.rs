@@ -47,17 +47,10 @@ fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usiz
     if from < to && back.is_some_and(|back| back != distance) {
         let back = back.unwrap_or_default();
         let message = format!("is {distance}, but {back} the other way");
-        findings.warning(
-            "distance-asymmetric",
-            self::place(machine, from, to),
-            message,
-        );
+        findings.warning("distance-asymmetric", self::place(machine, from, to), message);
     }
 }
 
 fn place(machine: &Machine, from: usize, to: usize) -> String {
-    format!(
-        "node {} to {}",
-        machine.nodes[from].id, machine.nodes[to].id
-    )
+    format!("node {} to {}", machine.nodes[from].id, machine.nodes[to].id)
 }

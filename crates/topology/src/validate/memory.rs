@@ -51,8 +51,6 @@ fn check_overlap(machine: &Machine, findings: &mut Findings) {
 }
 
 fn place(range: &MemoryRange) -> String {
-    let last = range
-        .base
-        .saturating_add(range.length_bytes.saturating_sub(1));
+    let last = range.base.saturating_add(range.length_bytes.saturating_sub(1));
     format!("range {:#x}-{:#x}", range.base, last)
 }

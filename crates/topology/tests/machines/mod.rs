@@ -4,10 +4,8 @@ use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
 /// Nodes with as many cpus each as told and 1 GiB where told, at these distances.
 pub fn machine(cpus: &[u32], has_memory: &[bool], distances: &[Vec<u8>]) -> Machine {
-    let mut machine = Machine {
-        distances: Distances::from_rows(distances).unwrap(),
-        ..Machine::default()
-    };
+    let mut machine =
+        Machine { distances: Distances::from_rows(distances).unwrap(), ..Machine::default() };
     let mut next = 0;
     for (index, (&count, &has_memory)) in cpus.iter().zip(has_memory).enumerate() {
         let id = NodeId(u32::try_from(index).unwrap());
