@@ -118,7 +118,7 @@ fn unmeasured(summary: &Summary<'_>) -> Option<String> {
     let progress = &summary.progress;
     (progress.unmeasured > 0).then(|| {
         format!(
-            "the run was interrupted: {} of {} not measured",
+            "the run ended early: {} of {} not measured",
             progress.unmeasured,
             count(progress.planned, "cell")
         )
