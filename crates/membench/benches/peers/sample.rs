@@ -13,7 +13,12 @@ pub struct Summary {
 impl Summary {
     pub fn of(mut values: Vec<f64>, digits: usize) -> Summary {
         values.sort_by(f64::total_cmp);
-        let at = |share: usize| values[(values.len() - 1) * share / 4];
+        // Between the two neighbours where a quarter falls between them.
+        let at = |quarters: usize| {
+            let place = (values.len() - 1) * quarters;
+            let (below, above) = (values[place / 4], values[place.div_ceil(4)]);
+            below + (above - below) * (place % 4) as f64 / 4.0
+        };
         Summary {
             median: at(2),
             low: at(1),
