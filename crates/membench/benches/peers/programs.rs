@@ -9,7 +9,7 @@ use crate::streaming::{self, ARRAY_BYTES};
 use numalab_membench::{Access, Clock, Isa, Kernel};
 use std::process::Command;
 
-const PAIRS: usize = 9;
+const PAIRS: usize = 7;
 /// Passes of a run, theirs and ours.
 const PASSES: usize = 20;
 const MEBIBYTE: f64 = 1_048_576.0;
