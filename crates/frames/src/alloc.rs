@@ -142,6 +142,9 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Serves a request without disturbing other cpus' caches.
     fn attempt(&self, attempt: &Attempt<'_, 'm>) -> Option<(usize, u64)> {
         let busy = self.enter(attempt.slot);
+        // Claims that this gives back hide frames for a moment. A freeze waits for cpus that are
+        // at their caches; if this one is kept from its cache, it tells the holder of the freeze.
+        let _moving = busy.is_none().then(|| attempt.slot.moves().begin());
         attempt.walk.clone().find_map(|(pool, zone)| {
             let found = match self.reach(attempt, zone) {
                 Reach::None => None,

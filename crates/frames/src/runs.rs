@@ -87,7 +87,6 @@ impl Heap<'_> {
                 return None;
             }
             let from = self.run_in_block(block, wanted)?;
-            let _moving = moves.begin();
             let part = Part { block, from, to: from + wanted.frames };
             if self.take_part(pool, part, moves) {
                 return Some(self.block(block).first_frame() + from);
@@ -109,7 +108,7 @@ impl Heap<'_> {
     }
 
     /// Takes exactly these frames of a block, or none. A claim that it gives back hides frames
-    /// from others for a moment: the caller has told of it as a move, or holds the freeze.
+    /// from others for a moment: the caller is at its cache, has a move on, or holds the freeze.
     pub(crate) fn take_part(&self, pool: usize, part: Part, moves: Moves<'_>) -> bool {
         let frames = part.frames();
         if frames == FULL && self.take_whole(pool, part.block) {
@@ -138,7 +137,6 @@ impl Heap<'_> {
 
     /// Takes exactly the frames from `from` to `to` of a region, or none.
     pub(crate) fn take_range(&self, region: Region, from: u64, to: u64, moves: Moves<'_>) -> bool {
-        let _moving = moves.begin();
         for part in Part::of(region, from, to) {
             if !self.take_part(region.pool, part, moves) {
                 let first = self.block(part.block).first_frame() + part.from;

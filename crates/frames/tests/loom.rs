@@ -150,7 +150,7 @@ fn a_freed_frame_is_found_before_the_free_that_lists_its_block_goes_on() {
 }
 
 /// A run is claimed whose frames turn out to be taken: the claim, which is given back, must not
-/// hide the frames beside it. Of frames 0 to 2, the run can only be 0 and 1.
+/// hide the frames beside it from a refusal, which waits for the claimant. Of frames 0 to 2, the run can only be 0 and 1.
 #[test]
 fn a_claim_that_is_given_back_hides_no_frame() {
     model(|| {
