@@ -19,23 +19,14 @@ impl Summary {
             let (below, above) = (values[place / 4], values[place.div_ceil(4)]);
             below + (above - below) * (place % 4) as f64 / 4.0
         };
-        Summary {
-            median: at(2),
-            low: at(1),
-            high: at(3),
-            digits,
-        }
+        Summary { median: at(2), low: at(1), high: at(3), digits }
     }
 }
 
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = self.digits;
-        write!(
-            f,
-            "{:.digits$} ({:.digits$}-{:.digits$})",
-            self.median, self.low, self.high
-        )
+        write!(f, "{:.digits$} ({:.digits$}-{:.digits$})", self.median, self.low, self.high)
     }
 }
 
@@ -76,11 +67,7 @@ impl Paired {
 
     /// Ours as a multiple of theirs, pair by pair.
     pub fn ratio(&self) -> Summary {
-        let ratios = self
-            .ours
-            .iter()
-            .zip(&self.theirs)
-            .map(|(ours, theirs)| ours / theirs);
+        let ratios = self.ours.iter().zip(&self.theirs).map(|(ours, theirs)| ours / theirs);
         Summary::of(ratios.collect(), 3)
     }
 }
