@@ -25,7 +25,7 @@ test-long:
 
 bench: build
 	@scripts/setup bench
-	@scripts/bench
+	@scripts/bench $(ARGS)
 
 check:
 	@scripts/setup build
