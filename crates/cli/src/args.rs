@@ -12,7 +12,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
-use numalab_stats::Error as StatsError;
 
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
@@ -286,9 +285,4 @@ pub(crate) struct ReportArgs {
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-}
-
-/// The comparison's tolerance.
-pub(crate) fn tolerance(margin_percent: f64) -> Result<numalab_report::Tolerance, StatsError> {
-    numalab_report::Tolerance::percent(margin_percent)
 }

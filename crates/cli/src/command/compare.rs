@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use numalab_record::Document;
-use numalab_report::Comparison;
+use numalab_report::{Comparison, Tolerance};
 
-use crate::args::{CompareArgs, FailIf, Format, tolerance};
+use crate::args::{CompareArgs, FailIf, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -24,7 +24,7 @@ pub(crate) fn compare<'a>(
     candidate: &'a Document,
     margin_percent: f64,
 ) -> Result<Comparison, Failure> {
-    let tolerance = tolerance(margin_percent)
+    let tolerance = Tolerance::percent(margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
     Ok(numalab_report::compare(baseline, candidate, &tolerance))
 }

@@ -13,7 +13,7 @@ use numalab_record::{
     WorkerPlan,
 };
 
-use super::team::{abort_on_error, join_all};
+use super::team::{abort_on_error, give_and_join};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
 use crate::error::MeasureError;
@@ -81,12 +81,7 @@ pub(super) fn run(
         };
         let threads: Vec<_> = workers.into_iter().enumerate().map(start).collect();
         drop(sender);
-        let kept = receiver.into_iter().try_for_each(|(cell, measured)| give(cell, measured));
-        if kept.is_err() {
-            team.barrier.abort();
-        }
-        let worked = join_all(threads);
-        kept.and(worked.map(drop))
+        give_and_join(receiver, give, &team.barrier, threads)
     })
 }
 

@@ -12,7 +12,7 @@ use numalab_record::{Cell, Experiment, LoadedCell, Metric, Placement, WorkerPlan
 
 use super::bandwidth::membench_kernel;
 use super::chase::{Windows, build};
-use super::team::{abort_on_error, join_all};
+use super::team::{abort_on_error, give_and_join};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
 use crate::error::MeasureError;
@@ -65,12 +65,7 @@ pub(super) fn run(
         threads.extend(load.into_iter().enumerate().map(|(index, worker)| {
             scope.spawn(move || contest.ending(|| contest.load(index, worker)))
         }));
-        let kept = receiver.into_iter().try_for_each(|(cell, measured)| give(cell, measured));
-        if kept.is_err() {
-            contest.barrier.abort();
-        }
-        let worked = join_all(threads);
-        kept.and(worked.map(drop))
+        give_and_join(receiver, give, &contest.barrier, threads)
     })
 }
 
