@@ -2,7 +2,7 @@
 
 /// Own time of a vCPU after which the next one has its turn. Bandwidth is shared by those
 /// who ask for it within a window of the queue, so a turn is not longer than one.
-const TURN_PS: u64 = 10_000_000;
+const TURN_PS: u64 = 5_000_000;
 
 /// Whose turn it is.
 #[derive(Clone, Debug, Default)]
