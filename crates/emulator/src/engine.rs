@@ -15,7 +15,7 @@ use crate::gate::{Change, Gate};
 use crate::machine::Scope;
 use crate::marker::Marker;
 use crate::sample::Sampler;
-use crate::turn::Turn;
+use crate::turn::{Front, Turn};
 use crate::vcpu::Vcpu;
 
 /// Without QEMU's word for it, an instruction takes a nanosecond.
@@ -63,6 +63,7 @@ pub struct Engine {
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
+    front: Front,
     turn: Mutex<Turn>,
     ps_each: u64,
     epoch: Instant,
@@ -92,6 +93,7 @@ impl Engine {
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
+            front: Front::default(),
             turn: Mutex::new(Turn::default()),
             ps_each: ps_per_instruction,
             epoch: Instant::now(),
@@ -110,6 +112,10 @@ impl Engine {
         }
         let mut state = locked(&self.vcpus[vcpu]);
         state.begin_block(instructions, self.ps_each);
+        if self.bandwidth.is_none() {
+            return false;
+        }
+        state.time_ps = self.front.meet(state.time_ps);
         self.arguments.mode == Mode::Virtual && locked(&self.turn).is_over(vcpu, state.time_ps)
     }
 
