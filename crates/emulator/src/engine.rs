@@ -116,7 +116,8 @@ impl Engine {
             return false;
         }
         state.time_ps = self.front.meet(state.time_ps);
-        self.arguments.mode == Mode::Virtual && locked(&self.turn).is_over(vcpu, state.time_ps)
+        self.arguments.mode == Mode::Virtual
+            && locked(&self.turn).is_over(vcpu, state.time_ps, &self.front)
     }
 
     /// Whether this access of the vCPU is not one of the sample.
@@ -237,7 +238,7 @@ impl Engine {
         let caches = &self.arguments.machine.caches;
         let bytes = caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
         let initiator = self.arguments.machine.cpus[vcpu];
-        locked(bandwidth).wait_ps(initiator, target, time_ps, bytes)
+        locked(bandwidth).wait_ps(vcpu, (initiator, target), time_ps, bytes)
     }
 
     /// Whether nothing but counting is asked for, which needs no state of the vCPU.
