@@ -1,0 +1,17 @@
+//! A study: what is asked, in which order it is tried, and every sample taken.
+//!
+//! `study.toml` holds the question as its author wrote it, `run.json` a [`StudyRun`],
+//! and `journal.jsonl` an [`Entry`] a line, append-only. [`StudyDocument`] joins them.
+
+mod definition;
+mod document;
+mod journal;
+mod plan;
+
+pub use definition::{
+    Better, Factor, FactorKind, Level, MetricRule, NamedLevel, Read, Rules, Setting, Study,
+    Workload, WorldSpec,
+};
+pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
+pub use journal::{Applied, EndReason, Entry, Evidence, SampleEntry, Taken};
+pub use plan::{Treatment, Visit};
