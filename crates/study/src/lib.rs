@@ -1,14 +1,19 @@
 //! Studies: does this change really help?
 //!
-//! A [`Study`](numalab_record::study::Study) asks; [`parse`] reads one, [`bundled`] lists
+//! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
 //! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
 //! complete blocks. A [`World`] is where samples are taken: it applies treatments and runs
 //! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
 //! Nothing is rendered here.
 #![forbid(unsafe_code)]
 
+mod definition;
+mod exec;
+mod parse;
 mod plan;
 mod world;
 
+pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
+pub use parse::{ParseError, parse};
 pub use plan::Plan;
 pub use world::{Order, World, WorldError, open};

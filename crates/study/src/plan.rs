@@ -2,9 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Arm, Study, Treatment, Visit};
+use numalab_record::study::{Arm, Treatment, Visit};
 use numalab_stats::Rng;
 use sha2::{Digest, Sha256};
+
+use crate::definition::Study;
 
 /// A study with its seed: every order follows from the two.
 #[derive(Clone, Debug, PartialEq)]

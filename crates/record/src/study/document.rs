@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::Study;
+use super::definition::{Factor, Rules, Workload};
 use super::journal::{Entry, SampleEntry};
 use super::plan::Treatment;
 use crate::SCHEMA;
@@ -34,12 +34,23 @@ pub struct StudyRun {
     pub seed: u64,
     /// The plan's hash, which every session of the journal names.
     pub plan: String,
-    /// The question, with defaults filled in.
-    pub study: Study,
-    /// Every combination of levels, the baseline first.
-    pub treatments: Vec<Treatment>,
+    /// The study's name.
+    pub name: String,
+    /// What it answers.
+    pub question: String,
+    /// What a reader must know to judge the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
     /// What the place of the samples is, in words.
     pub world: String,
+    /// What is varied.
+    pub factors: Vec<Factor>,
+    /// What is run.
+    pub workloads: Vec<Workload>,
+    /// How much is run, and when it ends.
+    pub rules: Rules,
+    /// Every combination of levels, the baseline first.
+    pub treatments: Vec<Treatment>,
 }
 
 /// A study's run with everything that was written while it ran.
@@ -154,14 +165,15 @@ impl StudyDocument {
     #[must_use]
     pub fn cells(&self, workload: usize, metric: &str, counted: Counted) -> Cells {
         let samples = self.counted(counted);
-        let (treatments, aa) = (self.run.treatments.len(), self.run.study.rules.aa);
+        let (treatments, aa) = (self.run.treatments.len(), self.run.rules.aa);
         let value = |block, treatment, arm| {
             let sample = samples.get(&(block, treatment, arm, workload))?;
-            sample.taken.values.get(metric).copied()
+            let mut readings = sample.taken.readings.iter();
+            readings.find(|reading| reading.quantity.metric == metric).map(|reading| reading.value)
         };
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };
         let blocks = samples.keys().map(|key| key.0 + 1).max().unwrap_or(0);
-        for block in self.run.study.rules.warm_ups..blocks {
+        for block in self.run.rules.warm_ups..blocks {
             let row: Option<Vec<f64>> =
                 (0..treatments).map(|treatment| value(block, treatment, Arm::Main)).collect();
             let again = value(block, 0, Arm::Again);

@@ -60,6 +60,8 @@ pub struct Applied {
     pub treatment: usize,
     /// Whether it is judged, or the baseline once more.
     pub arm: Arm,
+    /// How long it took in seconds.
+    pub took_s: f64,
     /// What was read back.
     pub evidence: Vec<Evidence>,
 }
@@ -101,8 +103,8 @@ pub struct SampleEntry {
 /// What a sample gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Taken {
-    /// Value by metric, in the metric's unit.
-    pub values: BTreeMap<String, f64>,
+    /// What was measured.
+    pub readings: Vec<Reading>,
     /// What else was counted while it ran: `numa_pte_updates`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counters: BTreeMap<String, f64>,
@@ -112,4 +114,35 @@ pub struct Taken {
     /// What disturbed it, found without a look at its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<String>,
+}
+
+/// A value that was measured; always finite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What it is about.
+    #[serde(flatten)]
+    pub quantity: Quantity,
+    /// Its value in the unit.
+    pub value: f64,
+}
+
+/// What a value measures.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Quantity {
+    /// Its name within the workload: `throughput`.
+    pub metric: String,
+    /// The unit as people write it: `events/s`.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// Times, latencies.
+    Lower,
+    /// Bandwidths, operations per second.
+    Higher,
 }

@@ -7,11 +7,12 @@ mod definition;
 mod document;
 mod journal;
 mod plan;
+mod setting;
 
-pub use definition::{
-    Better, Factor, FactorKind, Level, MetricRule, NamedLevel, Read, Rules, Setting, Study,
-    Workload, WorldSpec,
-};
+pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
-pub use journal::{Applied, EndReason, Entry, Evidence, SampleEntry, Taken};
+pub use journal::{
+    Applied, Better, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken,
+};
 pub use plan::{Treatment, Visit};
+pub use setting::Setting;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::definition::Setting;
 use super::document::Arm;
+use super::setting::Setting;
 
 /// One level of each factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

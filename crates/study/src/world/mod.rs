@@ -2,9 +2,12 @@
 
 mod host;
 
-use numalab_host::ErrorClass;
+use numalab_host::{ErrorClass, Interrupt};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Study, Taken, Treatment, Workload};
+use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_workload::Workload;
+
+use crate::definition::Study;
 
 /// A place in which treatments are applied and workloads run: this machine, a guest.
 ///
@@ -22,7 +25,16 @@ pub trait World {
     /// # Errors
     /// [`WorldError::Lacking`] with what mends it, [`WorldError::BadInput`] for a setting
     /// or a workload that this world does not know.
-    fn check(&mut self, study: &Study) -> Result<Vec<String>, WorldError>;
+    fn check(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<Vec<String>, WorldError>;
+
+    /// About how long it takes to apply a treatment, in seconds.
+    fn about_apply_s(&self) -> f64 {
+        0.0
+    }
 
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
@@ -108,13 +120,14 @@ impl WorldError {
     }
 }
 
-/// Opens the world that a study names, and changes nothing.
+/// Opens the world that a study names, and changes nothing. What it runs is ended when
+/// `interrupt` is requested.
 ///
 /// # Errors
 /// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
-pub fn open(study: &Study) -> Result<Box<dyn World>, WorldError> {
+pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
     match study.world.kind.as_str() {
-        "host" => Ok(Box::new(host::Host::open(&study.world)?)),
+        "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
