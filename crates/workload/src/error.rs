@@ -111,6 +111,14 @@ pub enum SpecError {
         /// The metric.
         metric: String,
     },
+    /// A tool never prints such a metric.
+    #[error("workload {name:?}: its output has no metric {metric:?}")]
+    NoSuchMetric {
+        /// The workload.
+        name: String,
+        /// The metric.
+        metric: String,
+    },
     /// A metric has no source, or more than one.
     #[error(
         "workload {name:?}, metric {metric:?}: expected one of `pattern`, `json` and `exit-time`"

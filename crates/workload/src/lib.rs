@@ -4,6 +4,7 @@
 pub mod catalogue;
 mod error;
 mod finished;
+mod known;
 mod metric;
 mod need;
 mod number;

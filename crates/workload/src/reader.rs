@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::OutputError;
 use crate::finished::Finished;
-use crate::metric::{Metric, Reading};
+use crate::metric::Reading;
 use crate::own::{OwnMetric, Source};
 use crate::parse::perf_bench::{self, Benchmark};
 use crate::parse::{dbench, json, numalab, redis, stress_ng, sysbench};
@@ -60,14 +60,6 @@ impl Reader {
             Self::StressNg => stress_ng::parse(finished.stderr),
             Self::Numalab => numalab::parse(text),
             Self::Own(metrics) => metrics.iter().map(|own| read_own(own, finished)).collect(),
-        }
-    }
-
-    /// The metrics known before a run: the user's own.
-    pub(crate) fn declared(&self) -> Vec<Metric> {
-        match self {
-            Self::Own(metrics) => metrics.iter().map(|own| own.metric.clone()).collect(),
-            _ => Vec::new(),
         }
     }
 }

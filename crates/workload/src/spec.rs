@@ -109,6 +109,7 @@ impl WorkloadSpec {
             workload.wanted.clone_from(&self.metrics);
         }
         workload.timeout_s = self.timeout_s.unwrap_or(workload.timeout_s);
+        workload.metrics()?;
         Ok(workload)
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::OutputError;
+use crate::error::{OutputError, SpecError};
 use crate::finished::{Ending, Finished};
 use crate::metric::{Metric, Reading};
 use crate::need::{KernelNeed, Tool};
@@ -75,11 +75,20 @@ impl Workload {
         self.wanted.iter().map(take).collect()
     }
 
-    /// The metrics that its description tells before it has run; a tool's follow from
-    /// its output.
-    #[must_use]
-    pub fn declared_metrics(&self) -> Vec<Metric> {
-        self.reader.declared()
+    /// The metrics that matter, known before it has run; none for a tool whose metrics
+    /// depend on what it finds (`wanted` is empty, and they are not the user's own).
+    ///
+    /// # Errors
+    /// [`SpecError::NoSuchMetric`] for a wanted metric that its output never has.
+    pub fn metrics(&self) -> Result<Vec<Metric>, SpecError> {
+        if let Reader::Own(metrics) = &self.reader {
+            return Ok(metrics.iter().map(|own| own.metric.clone()).collect());
+        }
+        let known = |metric: &String| {
+            let (name, metric) = (self.name.clone(), metric.clone());
+            self.reader.metric(&metric).ok_or(SpecError::NoSuchMetric { name, metric })
+        };
+        self.wanted.iter().map(known).collect()
     }
 
     /// The command line with the places filled in. `scratch` is the run's own directory,

@@ -248,6 +248,10 @@ fn every_sample_is_read_as_expected() {
                 }
                 let finite = readings.iter().all(|reading| reading.value.is_finite());
                 assert!(finite, "{name}: {readings:?}");
+                for reading in readings {
+                    let known = workload(toml).reader.metric(&reading.metric.name);
+                    assert_eq!(known, Some(reading.metric), "{name}");
+                }
             }
             (Err(error), Refused(words)) => {
                 let message = error.to_string();

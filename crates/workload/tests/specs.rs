@@ -26,6 +26,7 @@ fn nonsense_is_refused_with_the_expected_form() {
     refused("tool = 'dbench'\narguements = []", &["unknown field `arguements`", "arguments"]);
     refused("tool = 'dbench'\npackage = 'x'", &["`package` goes with `command` only"]);
     refused("tool = 'dbench'\ntimeout-s = 0", &["timeout-s is 0"]);
+    refused("tool = 'dbench'\nmetrics = ['speed']", &["\"dbench\"", "no metric \"speed\""]);
     refused("command = ['x']\narguments = []", &["`arguments` goes with `tool` only"]);
     let metric = |rest: &str| format!("command = ['x']\nmetric = [{{ name = 'm', {rest} }}]");
     refused(&metric("better = 'lower'"), &["\"m\"", "`pattern`, `json` and `exit-time`"]);
@@ -106,8 +107,8 @@ fn a_command_of_the_users_own_is_timed_and_read_by_pattern_and_pointer() {
         .map(|reading| (reading.metric.name.as_str(), reading.metric.unit.as_str(), reading.value))
         .collect();
     assert_eq!(found, [("rate", "steps/s", 2.0), ("wall", "s", 3.25), ("deep", "J", 7.5)]);
-    let declared: Vec<String> =
-        workload.declared_metrics().into_iter().map(|metric| metric.name).collect();
+    let declared = workload.metrics().unwrap();
+    let declared: Vec<String> = declared.into_iter().map(|metric| metric.name).collect();
     assert_eq!(declared, ["rate", "wall", "deep"]);
     let killed = Finished { ending: Ending::Signalled(9), ..finished };
     let error = workload.read(&killed).unwrap_err().to_string();
