@@ -8,12 +8,17 @@
 #![forbid(unsafe_code)]
 
 mod definition;
+mod environment;
 mod exec;
+mod journal;
 mod parse;
 mod plan;
+mod session;
 mod world;
 
 pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
+pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::Plan;
+pub use session::{Observer, Session, SessionError, time_spent};
 pub use world::{Order, World, WorldError, open};
