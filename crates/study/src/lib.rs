@@ -7,8 +7,10 @@
 //! Nothing is rendered here.
 #![forbid(unsafe_code)]
 
+mod bundled;
 mod definition;
 mod environment;
+mod estimate;
 mod exec;
 mod journal;
 mod parse;
@@ -16,9 +18,11 @@ mod plan;
 mod session;
 mod world;
 
+pub use bundled::{bundled, bundled_text, start};
 pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
+pub use estimate::{pilot, remaining_time, stated_time};
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
-pub use plan::Plan;
+pub use plan::{Plan, Started};
 pub use session::{Observer, Session, SessionError, time_spent};
 pub use world::{Order, World, WorldError, open};

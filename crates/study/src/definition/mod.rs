@@ -5,7 +5,7 @@ mod reading;
 use std::collections::BTreeMap;
 
 use numalab_record::study::{FactorKind, Rules, Setting};
-use numalab_workload::WorkloadSpec;
+use numalab_workload::{SpecError, Workload, WorkloadSpec};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -33,6 +33,24 @@ pub struct Study {
     /// for the setting of that name.
     #[serde(rename = "workload")]
     pub workloads: Vec<WorkloadSpec>,
+}
+
+impl Study {
+    /// The workloads, ready to be run.
+    ///
+    /// # Errors
+    /// [`SpecError`] of the first that cannot be; none of a study that was [parsed](crate::parse).
+    pub fn resolved(&self) -> Result<Vec<Workload>, SpecError> {
+        self.workloads.iter().map(WorkloadSpec::resolve).collect()
+    }
+
+    /// The study in TOML with all defaults filled in.
+    ///
+    /// # Errors
+    /// What the writer says; none of a study that was [parsed](crate::parse).
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string_pretty(self)
+    }
 }
 
 /// The kind of place in which samples are taken, and its own settings.
