@@ -3,6 +3,7 @@
 mod guest;
 mod guest_value;
 mod measuring;
+mod memory_emulator;
 mod topology;
 mod value;
 
@@ -17,6 +18,7 @@ pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
