@@ -64,7 +64,7 @@ pub(crate) enum Command {
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them
-    Guest(GuestArgs),
+    Guest(Box<GuestArgs>),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell
