@@ -5,6 +5,7 @@ mod allowed;
 mod cgroup;
 mod clock;
 mod disturbance;
+mod emulator;
 mod environment;
 mod error;
 mod huge_pool;
@@ -26,6 +27,7 @@ pub use affinity::{AffinityError, Pinned, Place, current_affinity, current_place
 pub use allowed::allowed_now;
 pub use clock::{UtcTime, monotonic_raw_ns};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
+pub use emulator::emulator_counters;
 pub use environment::Environment;
 pub use error::{Error, ErrorClass};
 pub use mapping::{Mapping, Span, bound_and_touched};
