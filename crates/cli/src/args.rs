@@ -3,6 +3,7 @@
 mod guest;
 mod guest_value;
 mod measuring;
+mod memory_emulator;
 mod study;
 mod topology;
 mod value;
@@ -18,6 +19,7 @@ pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
@@ -71,7 +73,7 @@ pub(crate) enum Command {
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them
-    Guest(GuestArgs),
+    Guest(Box<GuestArgs>),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell
