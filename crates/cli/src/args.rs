@@ -4,6 +4,7 @@ mod guest;
 mod guest_value;
 mod knobs;
 mod measuring;
+mod memory_emulator;
 mod topology;
 mod value;
 
@@ -21,6 +22,7 @@ pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -66,7 +68,7 @@ pub(crate) enum Command {
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them
-    Guest(GuestArgs),
+    Guest(Box<GuestArgs>),
     /// Show system settings that matter to memory, and put back what a run left
     Knobs(KnobsArgs),
     /// Make the report of a result directory again from its raw samples
