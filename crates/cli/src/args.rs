@@ -2,6 +2,7 @@
 
 mod guest;
 mod guest_value;
+mod knobs;
 mod measuring;
 mod memory_emulator;
 mod study;
@@ -17,6 +18,9 @@ use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
+};
+pub(crate) use knobs::{
+    KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
@@ -74,6 +78,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Show system settings that matter to memory, and put back what a run left
+    Knobs(KnobsArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

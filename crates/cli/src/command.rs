@@ -6,6 +6,7 @@ pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod guest;
+pub(crate) mod knobs;
 pub(crate) mod latency;
 pub(crate) mod loaded;
 pub(crate) mod man;

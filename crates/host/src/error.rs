@@ -1,6 +1,7 @@
 //! The error of this crate and its class.
 
 use crate::affinity::AffinityError;
+use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
 use crate::proof::ProofError;
@@ -48,6 +49,9 @@ pub enum Error {
     /// Finding out how much memory may be used.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Setting a knob, or putting it back.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
     /// Installing signal handlers.
     #[error(transparent)]
     Signal(#[from] SignalError),
@@ -63,6 +67,7 @@ impl Error {
             Self::Mapping(error) => error.class(),
             Self::Proof(error) => error.class(),
             Self::Memory(error) => error.class(),
+            Self::Knob(error) => error.class(),
             Self::Signal(error) => error.class(),
         }
     }
