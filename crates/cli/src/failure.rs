@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
@@ -78,6 +79,12 @@ impl From<StoreError> for Failure {
 
 impl From<numalab_host::Error> for Failure {
     fn from(error: numalab_host::Error) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<ExploreError> for Failure {
+    fn from(error: ExploreError) -> Self {
         Self::new(code_of(error.class()), error)
     }
 }

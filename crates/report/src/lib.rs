@@ -17,6 +17,7 @@ mod section;
 mod summary;
 mod table;
 mod terminal;
+pub mod text;
 pub mod topology;
 
 pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};
