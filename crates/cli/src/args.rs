@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod explore;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -16,6 +17,7 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -76,6 +78,8 @@ pub(crate) enum Command {
     Study(StudyArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
+    /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
+    Explore(ExploreArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
     /// Show system settings that matter to memory, and put back what a run left

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
@@ -97,6 +98,8 @@ impl From<SessionError> for Failure {
 
 impl From<WorldError> for Failure {
     fn from(error: WorldError) -> Self {
+impl From<ExploreError> for Failure {
+    fn from(error: ExploreError) -> Self {
         Self::new(code_of(error.class()), error)
     }
 }

@@ -48,6 +48,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
         Command::Compare(args) => command::compare::run(&args),
+        Command::Explore(args) => command::explore::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "measure",
     "topology",
     "acpi",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 12] = [
     "loaded",
     "c2c",
     "compare",
+    "explore",
     "guest",
     "report",
     "completions",

@@ -242,7 +242,7 @@ fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found
         let address = span.address as u64 + page * page_bytes;
         addresses.push(usize::try_from(address).unwrap_or(span.address));
         if addresses.len() == BATCH_PAGES || index + 1 == checked {
-            syscall::nodes_of_pages(&addresses, &mut status)?;
+            syscall::nodes_of_pages(0, &addresses, &mut status)?;
             count(&status[..addresses.len()], &mut found);
             addresses.clear();
         }

@@ -92,16 +92,20 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     Ok(Policy { mode, nodes })
 }
 
-/// Asks for the node of the page at each address, by `move_pages(2)` without targets.
-/// A status is a node, or a negative errno.
-pub(crate) fn nodes_of_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
+/// Asks for the node of the page at each address of a process, by `move_pages(2)` without
+/// targets; process 0 is the calling one. A status is a node, or a negative errno.
+pub(crate) fn nodes_of_pages(
+    process: libc::pid_t,
+    addresses: &[usize],
+    status: &mut [i32],
+) -> Result<(), Errno> {
     let count = addresses.len().min(status.len());
     // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both
     // slices are at least so long; without target nodes nothing moves.
     check(unsafe {
         libc::syscall(
             libc::SYS_move_pages,
-            0,
+            process,
             count,
             addresses.as_ptr(),
             std::ptr::null::<libc::c_int>(),
