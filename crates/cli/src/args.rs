@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod bind;
 mod guest;
 mod guest_value;
 mod measuring;
@@ -13,6 +14,7 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use bind::BindArgs;
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -61,6 +63,8 @@ pub(crate) enum Command {
     C2c(C2cArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
+    /// Take memory from chosen nodes, rank by rank, and become a command
+    Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(GuestArgs),
     /// Make the report of a result directory again from its raw samples

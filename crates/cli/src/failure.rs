@@ -6,6 +6,8 @@ use std::process::ExitCode;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
+use numalab_launch::bind::BindError;
+use numalab_launch::identity::IdentityError;
 use numalab_measure::{MeasureError, StoreError};
 
 /// The exit codes other than 0, as `--help` and the README list them.
@@ -79,6 +81,18 @@ impl From<StoreError> for Failure {
 impl From<numalab_host::Error> for Failure {
     fn from(error: numalab_host::Error) -> Self {
         Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::bad_input(error)
     }
 }
 
