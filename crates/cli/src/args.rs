@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod explore;
+mod bind;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -18,6 +19,7 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
+pub(crate) use bind::BindArgs;
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -80,6 +82,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
     Explore(ExploreArgs),
+    /// Take memory from chosen nodes, rank by rank, and become a command
+    Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
     /// Show system settings that matter to memory, and put back what a run left

@@ -2,6 +2,7 @@
 
 pub(crate) mod acpi;
 pub(crate) mod bandwidth;
+pub(crate) mod bind;
 pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;

@@ -7,6 +7,8 @@ use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
+use numalab_launch::bind::BindError;
+use numalab_launch::identity::IdentityError;
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::{JournalError, SessionError, WorldError};
 
@@ -101,6 +103,15 @@ impl From<WorldError> for Failure {
 impl From<ExploreError> for Failure {
     fn from(error: ExploreError) -> Self {
         Self::new(code_of(error.class()), error)
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::bad_input(error)
     }
 }
 

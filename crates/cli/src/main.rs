@@ -47,6 +47,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
+        Command::Bind(args) => command::bind::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),
         Command::Report(args) => command::report::run(&args),

@@ -16,6 +16,7 @@ const COMMANDS: [&str; 13] = [
     "bandwidth",
     "loaded",
     "c2c",
+    "bind",
     "compare",
     "explore",
     "guest",
