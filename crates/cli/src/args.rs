@@ -1,7 +1,7 @@
 //! The command line as typed.
 
-mod explore;
 mod bind;
+mod explore;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -18,8 +18,8 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use bind::BindArgs;
+pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };

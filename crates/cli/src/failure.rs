@@ -100,9 +100,16 @@ impl From<SessionError> for Failure {
 
 impl From<WorldError> for Failure {
     fn from(error: WorldError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
 impl From<ExploreError> for Failure {
     fn from(error: ExploreError) -> Self {
         Self::new(code_of(error.class()), error)
+    }
+}
+
 impl From<IdentityError> for Failure {
     fn from(error: IdentityError) -> Self {
         Self::bad_input(error)

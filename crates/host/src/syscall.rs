@@ -38,17 +38,6 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
     Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
 }
 
-/// What the children that were waited for used, by `getrusage(2)`.
-pub(crate) fn children_usage() -> libc::rusage {
-    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: 1. `usage` is valid for a write of one `rusage`. 2. All bytes zero is a value
-    // of it, so it is one even if the call failed, which with these arguments it cannot.
-    unsafe {
-        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
-        usage.assume_init()
-    }
-}
-
 /// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
 /// and pages that are there already move. Nodes beyond 1,023 give `EINVAL`.
 pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Errno> {
@@ -92,13 +81,6 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     Ok(Policy { mode, nodes })
 }
 
-/// Asks for the node of the page at each address of a process, by `move_pages(2)` without
-/// targets; process 0 is the calling one. A status is a node, or a negative errno.
-pub(crate) fn nodes_of_pages(
-    process: libc::pid_t,
-    addresses: &[usize],
-    status: &mut [i32],
-) -> Result<(), Errno> {
 /// The policy of the calling thread, by `get_mempolicy(2)`.
 pub(crate) fn own_policy() -> Result<Policy, Errno> {
     let mut mode: libc::c_int = 0;
@@ -133,9 +115,13 @@ pub(crate) fn set_own_policy(mode: i32, nodes: &NodeSet) -> Result<(), Errno> {
     check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, length) }).map(drop)
 }
 
-/// Asks for the node of the page at each address, by `move_pages(2)` without targets.
-/// A status is a node, or a negative errno.
-pub(crate) fn nodes_of_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
+/// Asks for the node of the page at each address of a process, by `move_pages(2)` without
+/// targets; process 0 is the calling one. A status is a node, or a negative errno.
+pub(crate) fn nodes_of_pages(
+    process: libc::pid_t,
+    addresses: &[usize],
+    status: &mut [i32],
+) -> Result<(), Errno> {
     let count = addresses.len().min(status.len());
     // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both
     // slices are at least so long; without target nodes nothing moves.
