@@ -280,10 +280,12 @@ pub(crate) struct CompareArgs {
 #[command(after_help = "\
 Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
-  numalab report results/measure-20261121-024500 --format json")]
+  numalab report results/measure-20261121-024500 --format json
+  numalab report memory.json                               what --emulate-report wrote")]
 pub(crate) struct ReportArgs {
-    /// The result directory
-    pub directory: PathBuf,
+    /// The result directory, or the file of a memory emulator
+    #[arg(value_name = "DIR|FILE")]
+    pub place: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,
