@@ -15,9 +15,11 @@ mod markdown;
 pub mod memory;
 mod number;
 mod section;
+pub mod study;
 mod summary;
 mod table;
 mod terminal;
+pub mod text;
 pub mod topology;
 
 pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};
