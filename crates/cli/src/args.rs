@@ -5,6 +5,7 @@ mod explore;
 mod guest;
 mod guest_value;
 mod knobs;
+mod mark;
 mod measuring;
 mod memory_emulator;
 mod study;
@@ -26,6 +27,7 @@ pub(crate) use guest::{
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
+pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use study::{
@@ -86,6 +88,8 @@ pub(crate) enum Command {
     Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Run a command between markers that the memory emulator sees
+    Mark(MarkArgs),
     /// Show system settings that matter to memory, and put back what a run left
     Knobs(KnobsArgs),
     /// Make the report of a result directory again from its raw samples
