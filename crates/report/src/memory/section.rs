@@ -74,15 +74,16 @@ fn matrix(phase: &Phase) -> Matrix {
 }
 
 fn cpus(phase: &Phase, of: &str) -> Table {
-    let table = Table::new(format!("Each cpu's accesses, how many reached memory, and what that cost{of}"))
-        .words("cpu")
-        .figures("node")
-        .figures("10^6")
-        .figures("to memory")
-        .figures("local")
-        .figures("ns each")
-        .figures("wait ms")
-        .figures("time ms");
+    let table =
+        Table::new(format!("Each cpu's accesses, how many reached memory, and what that cost{of}"))
+            .words("cpu")
+            .figures("node")
+            .figures("10^6")
+            .figures("to memory")
+            .figures("local")
+            .figures("ns each")
+            .figures("wait ms")
+            .figures("time ms");
     let sum = |cpu: &Vcpu, of: fn(&Accesses) -> u64| -> u64 { cpu.nodes.iter().map(of).sum() };
     let row = |cpu: &Vcpu| {
         let (reached, cost_ns) = (cpu.misses(), sum(cpu, |node| node.cost_ns));
