@@ -13,6 +13,7 @@ mod json;
 mod label;
 mod markdown;
 mod number;
+pub mod samples;
 mod section;
 pub mod study;
 mod summary;

@@ -143,15 +143,19 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
 
 /// A verdict as a terminal has room for: `inconclusive, +8 blocks`.
 pub(super) fn short_verdict(found: &Comparison) -> String {
-    match (found.verdict, found.ground) {
-        (Verdict::Better, _) => "better".to_owned(),
-        (Verdict::Worse, _) => "worse".to_owned(),
-        (Verdict::Equivalent, _) => "equivalent".to_owned(),
-        (_, Ground::TooFew { needed }) => format!("inconclusive, {needed} blocks at least"),
+    let word = match (found.verdict, found.ground) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        (Verdict::Equivalent, _) => "equivalent",
+        (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
-            format!("inconclusive, +{}", count(further, "block"))
+            return format!("inconclusive, +{}", count(further, "block"));
         }
-        _ => "inconclusive".to_owned(),
+        _ => "inconclusive",
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word.to_owned(),
     }
 }
 
