@@ -3,9 +3,12 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
+use numalab_launch::bind::BindError;
+use numalab_launch::identity::IdentityError;
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::{JournalError, SessionError, WorldError};
 
@@ -101,6 +104,24 @@ impl From<WorldError> for Failure {
     }
 }
 
+impl From<ExploreError> for Failure {
+    fn from(error: ExploreError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
 impl From<GuestError> for Failure {
     /// What can be mended on this machine says how.
     fn from(error: GuestError) -> Self {
@@ -115,6 +136,7 @@ fn guest_code(error: &GuestError) -> Code {
     match error {
         GuestError::Machine(_)
         | GuestError::Contents(_)
+        | GuestError::EmulatorNeedsTcg { .. }
         | GuestError::HostMemory(HostMemoryError::NoNode { .. })
         | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
         GuestError::HostMemory(_) => Code::Lacking,
