@@ -39,16 +39,16 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value_t = Better::Lower)]
     pub better: Better,
     /// With --commands: how often each is run in turns
-    #[arg(long, value_name = "N", default_value_t = 12, requires = "commands")]
+    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "baseline")]
     pub blocks: usize,
     /// With --commands: the seed of the order (default: from the clock; it is recorded)
-    #[arg(long, value_name = "N", requires = "commands")]
+    #[arg(long, value_name = "N", conflicts_with = "baseline")]
     pub seed: Option<u64>,
     /// With --commands: the result directory is made in DIR
-    #[arg(short, long, value_name = "DIR", default_value = "results", requires = "commands")]
+    #[arg(short, long, value_name = "DIR", default_value = "results", conflicts_with = "baseline")]
     pub output: PathBuf,
     /// With --commands: show what would be run; start and write nothing
-    #[arg(long, requires = "commands")]
+    #[arg(long, conflicts_with = "baseline")]
     pub dry_run: bool,
     /// Changes up to this many percent count as none [default: 5 for result directories, whose
     /// runs vary, else 2]
