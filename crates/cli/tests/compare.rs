@@ -190,7 +190,7 @@ fn what_cannot_be_compared_is_exit_2_with_the_expected_form() {
         (&["compare", "b", "b", "--metric", "x"], &["--metric", "x"]),
         (&["compare", "b", "b", "--metric", "y {y}"], &["b: no values"]),
         (&["compare", "b", "b", "--margin=-1"], &["margin", "0 to 1000"]),
-        (&["compare", "b", "b", "--blocks", "3"], &["--commands"]),
+        (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
         (&["compare", "b", "b", "--format", "csv"], &["--format csv"]),
         (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),
     ] {

@@ -65,7 +65,7 @@ fn share(
 
 #[test]
 fn random_blocks_find_a_difference_that_is_none_in_3_to_6_percent() {
-    let repeats = repeats(3_000);
+    let repeats = repeats(2_000);
     for name in TRACES {
         let Some(trace) = trace(name) else { return };
         for pairs in [10, 12, 20] {
@@ -83,7 +83,7 @@ fn random_blocks_find_a_difference_that_is_none_in_3_to_6_percent() {
 
 #[test]
 fn verdicts_on_random_blocks_are_wrong_in_6_percent_at_most() {
-    let repeats = repeats(600);
+    let repeats = repeats(300);
     let criteria = Criteria::new(Direction::LowerIsBetter);
     for name in TRACES {
         let Some(trace) = trace(name) else { return };
@@ -99,7 +99,7 @@ fn verdicts_on_random_blocks_are_wrong_in_6_percent_at_most() {
 
 #[test]
 fn the_permutation_test_finds_one_in_3_to_6_percent_too() {
-    let repeats = repeats(2_000);
+    let repeats = repeats(1_500);
     for name in TRACES {
         let Some(trace) = trace(name) else { return };
         let found = share(&trace, 24, repeats, |values, rng| {
@@ -118,7 +118,7 @@ fn the_permutation_test_finds_one_in_3_to_6_percent_too() {
 fn all_of_one_and_then_all_of_the_other_finds_far_more() {
     for name in ["memset", "sbmem"] {
         let Some(trace) = trace(name) else { return };
-        let found = share(&trace, 40, 2_000, |values, _| {
+        let found = share(&trace, 40, 150, |values, _| {
             let (a, b) = values.split_at(20);
             let (a, b) = (Sample::new(a).unwrap(), Sample::new(b).unwrap());
             rank_sum(&a, &b, Alternative::TwoSided).p <= 0.05
