@@ -14,6 +14,7 @@ mod label;
 mod markdown;
 pub mod memory;
 mod number;
+pub mod samples;
 mod section;
 pub mod study;
 mod summary;

@@ -5,6 +5,8 @@ mod run;
 mod show;
 mod source;
 
+pub(crate) use run::run_given;
+
 use crate::args::StudyCommand;
 use crate::failure::Failure;
 
