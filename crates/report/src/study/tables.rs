@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Arm, Entry, Evidence};
-use numalab_stats::Test;
+use numalab_record::study::{Arm, Better, Entry, Evidence};
+use numalab_stats::{Interval, Test, Verdict};
 
 use super::analysis::{Effect, StudySummary, Subject};
 use super::contrasts::EffectKind;
@@ -11,31 +11,27 @@ use super::words;
 use crate::number::{figure, percent};
 use crate::table::Table;
 
-/// What answers the question, a row a metric and change.
+/// What answers the question, a row a metric and change; with the medians of both sides
+/// where a change is one between two treatments.
 pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
+    let paired = summary.answers().all(|(_, effect)| effect.sides.is_some());
     let rows = summary.answers().map(|(subject, effect)| {
-        let [baseline, candidate] = sides(subject, effect);
-        vec![
-            subject.title(),
-            effect.label.clone(),
-            baseline,
-            candidate,
-            subject.quantity.unit.clone(),
-            words::change(&effect.found),
-            interval(effect),
-            words::verdict(&effect.found, subject.margin_percent),
-        ]
+        let mut row = vec![subject.title(), effect.label.clone()];
+        if let Some((baseline, candidate)) = effect.sides.filter(|_| paired) {
+            row.extend([baseline, candidate].map(|at| median(subject, at)));
+            row.push(subject.quantity.unit.clone());
+        }
+        row.extend([words::change(&effect.found), interval(effect), plain(subject, effect)]);
+        row
     });
-    Table::new("Medians over blocks; change and 95 % interval from pairs within blocks")
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut table = Table::new("Change and 95 % interval from pairs within blocks")
         .words("metric")
-        .words("change of")
-        .figures("baseline")
-        .figures("changed")
-        .words("unit")
-        .figures("change")
-        .figures("95 % interval")
-        .words("verdict")
-        .rows(rows)
+        .words("change of");
+    if paired {
+        table = table.figures("baseline").figures("changed").words("unit");
+    }
+    table.figures("change").figures("95 % interval").words("verdict").rows(rows)
 }
 
 /// The answers as a terminal has room for.
@@ -53,7 +49,7 @@ pub(super) fn short_answers(summary: &StudySummary<'_>) -> Vec<Table> {
                 subject.title(),
                 words::change(&effect.found),
                 interval(effect),
-                words::verdict(&effect.found, subject.margin_percent),
+                words::short_verdict(&effect.found),
             ]
         });
         Table::new(*label)
@@ -71,14 +67,10 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
     let rows = summary.effects(kind).map(|(subject, effect)| {
         let mean = match (effect.found.percent(), effect.found.scale) {
             (Some(_), numalab_stats::Scale::LogRatio) => {
-                let interval = effect.bootstrap.interval;
                 let change = numalab_stats::percent_change;
-                format!(
-                    "{} ({} to {})",
-                    percent(change(effect.bootstrap.value)),
-                    percent(change(interval.lo)),
-                    percent(change(interval.hi))
-                )
+                let Interval { lo, hi } = effect.bootstrap.interval;
+                let range = words::range(&Interval { lo: change(lo), hi: change(hi) });
+                format!("{} ({range})", percent(change(effect.bootstrap.value)))
             }
             _ => "–".to_owned(),
         };
@@ -109,19 +101,21 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         .rows(rows)
 }
 
-/// The medians of every treatment of one metric, and how each differs from the baseline.
-pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table {
+/// The medians of every treatment of one metric, and how each differs from the baseline;
+/// `mark` writes the verdicts.
+pub(super) fn treatments(
+    summary: &StudySummary<'_>,
+    subject: &Subject,
+    mark: fn(&Subject, &Effect) -> String,
+) -> Table {
     let run = &summary.document.run;
     let rows = run.treatments.iter().enumerate().map(|(index, treatment)| {
-        let median = subject.median(index).map_or_else(|| "–".to_owned(), figure);
-        let mut row = vec![treatment.name.clone(), median];
+        let mut row = vec![treatment.name.clone(), median(subject, index)];
         let against = subject.effects.iter().find(|effect| effect.sides == Some((0, index)));
         match against.filter(|_| index > 0) {
-            Some(effect) => row.extend([
-                words::change(&effect.found),
-                interval(effect),
-                marked_verdict(subject, effect),
-            ]),
+            Some(effect) => {
+                row.extend([words::change(&effect.found), interval(effect), mark(subject, effect)]);
+            }
             None if index == 0 => {
                 row.extend(["–".to_owned(), "–".to_owned(), "baseline".to_owned()]);
             }
@@ -134,8 +128,8 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
         subject.quantity.metric,
         subject.quantity.unit,
         match subject.quantity.better {
-            numalab_record::study::Better::Lower => "lower is better",
-            numalab_record::study::Better::Higher => "higher is better",
+            Better::Lower => "lower is better",
+            Better::Higher => "higher is better",
         }
     ))
     .words("treatment")
@@ -147,15 +141,19 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
 }
 
 /// A verdict with a mark whose colour every reader of Markdown shows.
-fn marked_verdict(subject: &Subject, effect: &Effect) -> String {
-    use numalab_stats::Verdict;
+pub(super) fn coloured(subject: &Subject, effect: &Effect) -> String {
     let mark = match effect.found.verdict {
         Verdict::Better => "🟢",
         Verdict::Worse => "🔴",
         Verdict::Equivalent => "⚪",
         Verdict::Inconclusive { .. } => "🟡",
     };
-    format!("{mark} {}", words::verdict(&effect.found, subject.margin_percent))
+    format!("{mark} {}", plain(subject, effect))
+}
+
+/// A verdict in words alone.
+pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
+    words::verdict(&effect.found, subject.margin_percent)
 }
 
 /// The baseline against itself.
@@ -166,10 +164,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         Some(vec![
             subject.title(),
             words::change(found),
-            found.percent_interval().map_or_else(
-                || "–".to_owned(),
-                |interval| format!("{} to {}", percent(interval.lo), percent(interval.hi)),
-            ),
+            found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range),
             p(&found.difference),
             least.map_or_else(|| "–".to_owned(), |l| percent(l).trim_start_matches('+').to_owned()),
         ])
@@ -288,18 +283,12 @@ fn first_facts(summary: &StudySummary<'_>) -> BTreeMap<String, String> {
     began.next().unwrap_or_default()
 }
 
-fn sides(subject: &Subject, effect: &Effect) -> [String; 2] {
-    let Some((baseline, candidate)) = effect.sides else {
-        return ["–".to_owned(), "–".to_owned()];
-    };
-    [baseline, candidate].map(|at| subject.median(at).map_or_else(|| "–".to_owned(), figure))
+fn median(subject: &Subject, treatment: usize) -> String {
+    subject.median(treatment).map_or_else(|| "–".to_owned(), figure)
 }
 
 fn interval(effect: &Effect) -> String {
-    effect.found.percent_interval().map_or_else(
-        || "–".to_owned(),
-        |interval| format!("{} to {}", percent(interval.lo), percent(interval.hi)),
-    )
+    effect.found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range)
 }
 
 fn p(test: &Test) -> String {

@@ -8,7 +8,7 @@ use crate::markdown;
 use crate::number::utc;
 use crate::table::Table;
 use crate::terminal::Style;
-use crate::terminal::layout::{table, wrap};
+use crate::terminal::layout::{hanging, table, wrap};
 
 impl StudySummary<'_> {
     /// The study as text of at most 80 columns: the answers, and what they rest on.
@@ -25,7 +25,7 @@ impl StudySummary<'_> {
                 Tone::Bad => style.bad(&sentence.title),
                 Tone::Settled | Tone::Open => style.heading(&sentence.title),
             };
-            out.push_str(&format!("\n{title}\n  {}\n", wrap(&sentence.text, 2).trim_start()));
+            out.push_str(&format!("\n{title}\n{}\n", hanging("", &sentence.text, 2)));
         }
         for part in tables::short_answers(self) {
             let caption = style.faint(&wrap(&part.caption, 0));
@@ -68,7 +68,11 @@ impl StudySummary<'_> {
             let command = workload.command.join(" ").replace('`', "'");
             out.push_str(&format!("\n**{}**: `` {command} ``\n", escape(&workload.name)));
             for subject in self.subjects.iter().filter(|subject| subject.workload == index) {
-                out.push_str(&markdown::table(&tables::treatments(self, subject)));
+                out.push_str(&markdown::table(&tables::treatments(
+                    self,
+                    subject,
+                    tables::coloured,
+                )));
             }
             if let Some(counters) = tables::counters(self, index) {
                 out.push_str(&markdown::table(&counters));
