@@ -57,6 +57,13 @@ impl PagesWatch {
 }
 
 impl PagesSeen {
+    /// What is there now.
+    pub(crate) fn now() -> Self {
+        let mut seen = Self::default();
+        seen.look();
+        seen
+    }
+
     fn look(&mut self) {
         let mut sums = BTreeMap::new();
         let mut waiting = children(std::process::id());
