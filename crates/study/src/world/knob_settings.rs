@@ -43,7 +43,7 @@ impl KnobSettings {
             }
             if let Acts::No(reason) = knob.acts(&self.root) {
                 notices.push(format!(
-                    "{} cannot act here: {reason}; whatever differs below is not its doing",
+                    "{} cannot show an effect here: {reason}; at most what it costs is seen",
                     knob.name()
                 ));
             }
