@@ -9,6 +9,7 @@ mod knobs;
 mod mark;
 mod measuring;
 mod memory_emulator;
+mod probe;
 mod study;
 mod topology;
 mod value;
@@ -32,6 +33,7 @@ pub(crate) use knobs::{
 pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
@@ -94,6 +96,8 @@ pub(crate) enum Command {
     Mark(MarkArgs),
     /// Show system settings that matter to memory, and put back what a run left
     Knobs(KnobsArgs),
+    /// Ask the kernel a single question, such as whether it moves memory after its thread
+    Probe(ProbeArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

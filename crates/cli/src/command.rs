@@ -15,6 +15,7 @@ pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;
 mod measuring;
+pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod study;
 pub(crate) mod topology;

@@ -38,6 +38,12 @@ Examples:
   numalab study report results/noise-20261121-024500
   numalab study report results/noise-20261121-024500 --format md")]
     Report(ReportArgs),
+    /// A study's hand in a guest: requests and answers, a line of JSON each
+    #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
+    Agent {
+        /// The settings of its world, in JSON
+        settings: String,
+    },
 }
 
 #[derive(Debug, Args)]

@@ -34,6 +34,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The writing end of the channel, shared by the threads that stream output.
 type Out = Arc<Mutex<FrameWriter<std::fs::File>>>;
 
+/// The reading end of the channel, lent to the thread that feeds a command.
+type In = Arc<Mutex<FrameReader<std::fs::File>>>;
+
 /// Why process 1 could not do its job; it is written to the console.
 #[derive(Debug, thiserror::Error)]
 enum InitError {
@@ -81,7 +84,8 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::Hello(hello()))?;
     let job = receive_job(&mut input)?;
     setup::loopback();
-    let exit = command::run(&job, &out)?;
+    let input: In = Arc::new(Mutex::new(input));
+    let exit = command::run(&job, &input, &out)?;
     end_other_processes();
     for path in &job.collect {
         collect::send(path, &out)?;
@@ -91,6 +95,7 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::End(sum))?;
     // The host looks where everything is, then ends QEMU. If it only closes the
     // channel, this end is as good.
+    let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
     let _ = Message::receive(&mut input);
     Ok(())
 }

@@ -62,6 +62,10 @@ impl Sink for Timed<'_> {
         self.first.get_or_insert_with(|| self.started.elapsed());
         self.sink.output(stream, bytes);
     }
+
+    fn input(&mut self) -> Option<Vec<u8>> {
+        self.sink.input()
+    }
 }
 
 impl Launch {
