@@ -1,0 +1,102 @@
+//! Frames as memory: runs that are owned, filled and given back.
+
+use numalab_frames::{
+    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Policy, Request,
+    Word,
+};
+use numalab_kernel::memory_map::Span;
+use numalab_kernel::tables::Physical;
+use numalab_membench::Line;
+
+/// The allocator of the machine.
+pub static FRAMES: FramesCell = FramesCell::new();
+
+/// Consecutive frames that the allocator has handed out, and that only their owner touches.
+pub struct Run {
+    first: Frame,
+    frames: u64,
+    node: NodeIndex,
+}
+
+impl Run {
+    /// As many frames by a policy; `cpu` is the one that this runs on.
+    pub fn new(
+        allocator: &'static Frames<'static, CpuFences>,
+        cpu: CpuIndex,
+        frames: u64,
+        policy: Policy<'_>,
+    ) -> Result<Self, AllocError> {
+        let request = Request::run(frames).policy(policy);
+        let first = allocator.alloc(cpu, &request)?;
+        let node = allocator.node_of(first).unwrap_or(NodeIndex(0));
+        Ok(Self { first, frames, node })
+    }
+
+    /// The node of its first frame.
+    pub fn node(&self) -> NodeIndex {
+        self.node
+    }
+
+    /// The address of its first byte.
+    pub fn address(&self) -> u64 {
+        self.first.addr()
+    }
+
+    /// How many frames.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// Its memory.
+    pub fn lines(&mut self) -> &mut [Line] {
+        let start = core::ptr::with_exposed_provenance_mut(self.address() as usize);
+        // SAFETY: 1. The frames are handed out to this run alone, and `&mut self` excludes any
+        // other view. 2. All frames of the allocator are ordinary memory, mapped at their own
+        // addresses, and never at 0. 3. Any bytes are lines.
+        let lines = unsafe { Line::slice_from_raw(start, (self.frames * 4096) as usize) };
+        lines.unwrap_or_default()
+    }
+
+    /// Its first word, for marks and chains.
+    pub fn set_first_word(&mut self, value: u64) {
+        if let Some(line) = self.lines().first_mut() {
+            line.words_mut()[0] = value;
+        }
+    }
+
+    /// Gives it back.
+    pub fn free(
+        self,
+        allocator: &'static Frames<'static, CpuFences>,
+        cpu: CpuIndex,
+    ) -> Result<(), FreeError> {
+        allocator.free_run(cpu, self.first, self.frames)
+    }
+}
+
+/// Memory that was carved off for the allocator's metadata.
+pub fn words(span: &Span) -> &'static [Word] {
+    let start = core::ptr::with_exposed_provenance::<Word>(span.start as usize);
+    // SAFETY: the span is ordinary memory, mapped, aligned to 2 MiB and never handed out; any
+    // bytes are words, which are atomics and hence may be shared.
+    unsafe { core::slice::from_raw_parts(start, (span.bytes() / 8) as usize) }
+}
+
+/// Physical memory as the loader's map has it, as far as it is mapped.
+pub struct Mapped {
+    /// What may be looked at.
+    pub spans: alloc::vec::Vec<Span>,
+}
+
+impl Physical for Mapped {
+    fn read(&self, address: u64, bytes: usize) -> Option<&[u8]> {
+        let wanted = Span::of(address, bytes as u64);
+        if !self.spans.iter().any(|span| span.holds(&wanted)) || address == 0 {
+            return None;
+        }
+        let start = core::ptr::with_exposed_provenance(address as usize);
+        // SAFETY: the span is mapped and holds firmware's data or ordinary memory, to which
+        // nobody writes while tables are read.
+        Some(unsafe { core::slice::from_raw_parts(start, bytes) })
+    }
+}

@@ -1,0 +1,16 @@
+//! The bare machine: from the loader's jump to the last result.
+
+mod apic;
+mod arena;
+mod boot;
+mod cpus;
+mod exit;
+mod interrupts;
+mod memory;
+mod paging;
+mod report;
+mod serial;
+mod time;
+mod work;
+
+use boot::{enable_vectors, is_real_hardware, place_of};

@@ -1,0 +1,109 @@
+//! The workloads, and what they share.
+
+mod chase;
+
+use alloc::vec::Vec;
+
+use numalab_frames::{CpuFences, CpuIndex, Frames, NodeIndex, NodeMask, Policy};
+use numalab_kernel::command::{Alloc, Command, Cpus as Chosen, Placement};
+use numalab_kernel::plan::Plan;
+use numalab_kernel::work::{Work, dealt};
+
+use super::cpus::Cpus;
+use super::exit::Verdict;
+use super::memory::FRAMES;
+use super::report::Report;
+use super::time::Rate;
+
+/// Everything that a workload works with.
+pub struct Lab {
+    /// The machine.
+    pub plan: &'static Plan,
+    /// What is asked for.
+    pub command: Command,
+    /// The cpus of the machine.
+    pub cpus: Cpus,
+    /// The rate of their time stamp counters.
+    pub rate: Rate,
+    /// Where results go.
+    pub report: Report,
+    /// The nodes that an interleaving or binding policy names.
+    mask: NodeMask,
+}
+
+impl Lab {
+    /// The laboratory of a machine.
+    pub fn new(plan: &'static Plan, command: Command, cpus: Cpus, rate: Rate) -> Self {
+        let all = (0..=u16::MAX).take(plan.machine.nodes.len());
+        let mask = match &command.policy {
+            Placement::Bind(nodes) => nodes.iter().copied().map(NodeIndex).collect(),
+            _ => all.map(NodeIndex).collect(),
+        };
+        Self { plan, command, cpus, rate, report: Report::new(), mask }
+    }
+
+    /// The allocator.
+    pub fn frames(&self) -> &'static Frames<'static, CpuFences> {
+        FRAMES.get().expect("the allocator was made before any workload")
+    }
+
+    /// The places of the cpus that take part.
+    pub fn chosen(&self) -> Vec<usize> {
+        let runs = |place: &usize| self.cpus.has_started(*place);
+        let all: Vec<usize> = (0..self.plan.machine.cpus.len()).filter(runs).collect();
+        match &self.command.cpus {
+            Chosen::All => all,
+            Chosen::Count(count) => self.dealt(&all, *count),
+            Chosen::Listed(listed) => all.into_iter().filter(|place| listed.contains(place)).collect(),
+        }
+    }
+
+    /// So many of these cpus, of all nodes in turn.
+    pub fn dealt(&self, places: &[usize], count: usize) -> Vec<usize> {
+        let nodes: Vec<u16> = places.iter().map(|&place| self.plan.cpu_nodes[place].0).collect();
+        dealt(&nodes, count).map(|place| places[place]).collect()
+    }
+
+    /// From where a workload's frames come.
+    pub fn policy(&self) -> Policy<'_> {
+        match (&self.command.alloc, &self.command.policy) {
+            (Alloc::Blind, _) => Policy::Blind,
+            (Alloc::Numa, Placement::Local) => Policy::Local,
+            (Alloc::Numa, Placement::Preferred(node)) => Policy::Preferred(NodeIndex(*node)),
+            (Alloc::Numa, Placement::Exact(node)) => Policy::Exact(NodeIndex(*node)),
+            (Alloc::Numa, Placement::Bind(_)) => Policy::Bind(&self.mask),
+            (Alloc::Numa, Placement::Interleave) => Policy::Interleave { nodes: &self.mask, weights: &[] },
+        }
+    }
+}
+
+/// A cpu's place as the allocator's number, which `MAX_CPUS` bounds.
+pub fn cpu_index(place: usize) -> CpuIndex {
+    CpuIndex(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+/// A node's place as the allocator's number, which `MAX_NODES` bounds.
+pub fn node_index(place: usize) -> NodeIndex {
+    NodeIndex(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+/// Does all that was asked for, in order.
+pub fn all(lab: &mut Lab) -> Verdict {
+    let works = lab.command.work.clone();
+    for work in works {
+        let done = match work {
+            Work::Chase => chase::run(lab),
+            _ => Ok(()),
+        };
+        if let Err(failure) = done {
+            lab.report.send("failure", |object| {
+                object.text("work", work.name()).text("message", &failure);
+            });
+            return Verdict::Failed;
+        }
+    }
+    Verdict::Done
+}
+
+/// Why a workload did not come to its end.
+pub type Failure = alloc::string::String;

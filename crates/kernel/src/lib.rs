@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod boot_info;
+pub mod command;
+pub mod frame;
+pub mod json;
+pub mod memory_map;
+pub mod plan;
+pub mod tables;
+pub mod work;
