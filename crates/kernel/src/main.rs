@@ -11,7 +11,7 @@ mod bare;
 fn main() -> std::process::ExitCode {
     eprintln!(
         "numalab-kernel is a kernel: build it with \
-         `cargo build --release -p numalab-kernel --target x86_64-unknown-none`"
+         `cargo build --profile kernel -p numalab-kernel --target x86_64-unknown-none`"
     );
     std::process::ExitCode::from(2)
 }

@@ -114,6 +114,43 @@ const fn low_half(wide: u128) -> [u8; 8] {
     low
 }
 
+/// The numbers of the GNU C library's `rand()` (its type 3: additive feedback over 31 words, a
+/// number being the sum of the ones 3 and 31 before it).
+#[derive(Clone, Debug)]
+pub struct Additive {
+    words: [u32; 31],
+    place: usize,
+}
+
+impl Additive {
+    /// The numbers after `srand(seed)`.
+    #[must_use]
+    pub fn new(seed: u32) -> Self {
+        let mut words = [0; 31];
+        // Lehmer's generator, 16807 times the last one modulo 2^31 - 1; a seed of 0 counts as 1.
+        let mut word = u64::from(seed.max(1));
+        for slot in &mut words {
+            let [a, b, c, d, ..] = word.to_le_bytes();
+            *slot = u32::from_le_bytes([a, b, c, d]);
+            word = word * 16_807 % 0x7fff_ffff;
+        }
+        let mut numbers = Self { words, place: 0 };
+        for _ in 0..310 {
+            numbers.next();
+        }
+        numbers
+    }
+
+    /// The next number, below 2^31.
+    pub fn next(&mut self) -> u32 {
+        let three_before = self.words[(self.place + 28) % 31];
+        let word = self.words[self.place].wrapping_add(three_before);
+        self.words[self.place] = word;
+        self.place = (self.place + 1) % 31;
+        word >> 1
+    }
+}
+
 /// The places of `count` cpus out of nodes' cpus, dealt to the nodes in turn: the first of each
 /// node, then the second of each, as far as there are any.
 pub fn dealt(nodes_of_cpus: &[u16], count: usize) -> impl Iterator<Item = usize> {
@@ -145,6 +182,14 @@ mod tests {
         let first: Vec<usize> = dealt(&nodes, 4).collect();
         assert_eq!(first, [0, 5, 3, 1]);
         assert_eq!(dealt(&nodes, 9).count(), 6);
+    }
+
+    #[test]
+    fn additive_numbers_are_those_of_the_gnu_c_library() {
+        let mut numbers = Additive::new(1);
+        assert_eq!([(); 3].map(|()| numbers.next()), [1_804_289_383, 846_930_886, 1_681_692_777]);
+        let mut numbers = Additive::new(42);
+        assert_eq!([(); 3].map(|()| numbers.next()), [71_876_166, 708_592_740, 1_483_128_881]);
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! Frames as memory: runs that are owned, filled and given back.
 
 use numalab_frames::{
-    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Policy, Request,
+    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Order, Policy,
+    Request,
     Word,
 };
 use numalab_kernel::memory_map::Span;
@@ -26,10 +27,34 @@ impl Run {
         frames: u64,
         policy: Policy<'_>,
     ) -> Result<Self, AllocError> {
-        let request = Request::run(frames).policy(policy);
-        let first = allocator.alloc(cpu, &request)?;
+        // Powers of two are aligned to their size, as a buddy allocator's are.
+        let request = match frames.is_power_of_two().then(|| Order::new(frames.ilog2() as u8)) {
+            Some(Some(order)) => Request::order(order),
+            _ => Request::run(frames),
+        };
+        let first = allocator.alloc(cpu, &request.policy(policy))?;
         let node = allocator.node_of(first).unwrap_or(NodeIndex(0));
         Ok(Self { first, frames, node })
+    }
+
+    /// How many frames.
+    pub fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    /// The frames at an address that a run left behind: only who kept it from a run may say so.
+    pub fn at(address: u64, frames: u64) -> Self {
+        Self { first: Frame::new(address / 4096), frames, node: NodeIndex(0) }
+    }
+
+    /// A word of 8 bytes.
+    #[inline(always)]
+    pub fn word(&self, place: u64) -> u64 {
+        debug_assert!(place < self.frames * 512);
+        let at = core::ptr::with_exposed_provenance::<u64>((self.address() + place * 8) as usize);
+        // SAFETY: the words of an arena's table are asked for by places that were set, which lie
+        // within the run; while the run is shared nobody writes.
+        unsafe { at.read() }
     }
 
     /// The node of its first frame.
@@ -42,11 +67,6 @@ impl Run {
         self.first.addr()
     }
 
-    /// How many frames.
-    pub fn frames(&self) -> u64 {
-        self.frames
-    }
-
     /// Its memory.
     pub fn lines(&mut self) -> &mut [Line] {
         let start = core::ptr::with_exposed_provenance_mut(self.address() as usize);
@@ -55,13 +75,6 @@ impl Run {
         // addresses, and never at 0. 3. Any bytes are lines.
         let lines = unsafe { Line::slice_from_raw(start, (self.frames * 4096) as usize) };
         lines.unwrap_or_default()
-    }
-
-    /// Its first word, for marks and chains.
-    pub fn set_first_word(&mut self, value: u64) {
-        if let Some(line) = self.lines().first_mut() {
-            line.words_mut()[0] = value;
-        }
     }
 
     /// Gives it back.

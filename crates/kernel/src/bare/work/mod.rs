@@ -1,6 +1,12 @@
 //! The workloads, and what they share.
 
+mod arena;
+mod bandwidth;
 mod chase;
+mod exhaust;
+mod guests;
+mod storm;
+mod test_numa;
 
 use alloc::vec::Vec;
 
@@ -64,6 +70,11 @@ impl Lab {
         dealt(&nodes, count).map(|place| places[place]).collect()
     }
 
+    /// The place of a cpu's node.
+    pub fn node_of(&self, place: usize) -> usize {
+        self.plan.cpu_nodes[place].0.into()
+    }
+
     /// From where a workload's frames come.
     pub fn policy(&self) -> Policy<'_> {
         match (&self.command.alloc, &self.command.policy) {
@@ -93,7 +104,12 @@ pub fn all(lab: &mut Lab) -> Verdict {
     for work in works {
         let done = match work {
             Work::Chase => chase::run(lab),
-            _ => Ok(()),
+            Work::TestNuma => test_numa::run(lab),
+            Work::Storm => storm::run(lab),
+            Work::Bandwidth => bandwidth::run(lab),
+            Work::Guests => guests::run(lab),
+            Work::Scaling => storm::scaling(lab),
+            Work::Exhaust => exhaust::run(lab),
         };
         if let Err(failure) = done {
             lab.report.send("failure", |object| {
@@ -102,7 +118,33 @@ pub fn all(lab: &mut Lab) -> Verdict {
             return Verdict::Failed;
         }
     }
+    if lab.command.dump_heap {
+        dump(lab);
+    }
     Verdict::Done
+}
+
+/// Sends the allocator's dump in pieces that fit a line.
+fn dump(lab: &mut Lab) {
+    const PIECE: usize = 4096;
+    let frames = lab.frames();
+    let mut piece: Vec<u8> = Vec::with_capacity(PIECE);
+    let mut offset = 0;
+    let mut sink = |bytes: &[u8]| {
+        for &byte in bytes {
+            piece.push(byte);
+            if piece.len() == PIECE {
+                lab.report.heap(offset, &piece);
+                offset += PIECE as u64;
+                piece.clear();
+            }
+        }
+        Ok::<(), core::convert::Infallible>(())
+    };
+    let Ok(()) = frames.dump(&mut sink);
+    if !piece.is_empty() {
+        lab.report.heap(offset, &piece);
+    }
 }
 
 /// Why a workload did not come to its end.
