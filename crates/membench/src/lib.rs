@@ -37,6 +37,7 @@ mod frequency;
 mod isa;
 mod line;
 mod loaded;
+pub mod mark;
 mod stream;
 mod window;
 
