@@ -23,7 +23,7 @@ use super::exit::{Verdict, exit};
 use super::memory::{FRAMES, Mapped, words};
 use super::report::say;
 use super::work::Lab;
-use super::{apic, arena, interrupts, paging, serial, time, work};
+use super::{apic, arena, interrupts, meter, paging, serial, time, work};
 
 global_asm!(
     include_str!("boot.s"),
@@ -60,6 +60,7 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     let command = Command::parse(&info.command_line).unwrap_or_else(|error| refuse(&error));
     let end = info.areas.iter().filter(|area| area.usable).map(|area| area.span.end).max();
     let page_bytes = paging::map_all(end.unwrap_or_default());
+    meter::find(paging::mapped_bytes(end.unwrap_or_default()));
     apic::enable();
     let plan = serve_memory(&info, &command);
     PLAN.store(core::ptr::from_ref(plan).cast_mut(), Ordering::Release);
@@ -131,6 +132,7 @@ fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
         object.number("cpus", plan.machine.cpus.len()).number("started", started);
         object.number("nodes", plan.machine.nodes.len()).number("seed", lab.command.seed);
         object.number("memory_bytes", plan.machine.memory_bytes());
+        object.flag("emulated", meter::is_emulated());
     });
     for (place, node) in plan.machine.nodes.iter().enumerate() {
         let nodes = plan.machine.nodes.len();

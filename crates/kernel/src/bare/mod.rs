@@ -7,10 +7,12 @@ mod cpus;
 mod exit;
 mod interrupts;
 mod memory;
+mod meter;
 mod paging;
 mod report;
 mod serial;
 mod time;
+mod window;
 mod work;
 
 use boot::{enable_vectors, is_real_hardware, place_of};

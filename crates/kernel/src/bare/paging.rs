@@ -19,7 +19,7 @@ struct Table([u64; 512]);
 /// null pointer is an exception. Gives the size of the largest pages.
 pub fn map_all(end: u64) -> u64 {
     let has_gib_pages = __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx >> 26 & 1 == 1;
-    let gibs = end.max(4 * GIB).div_ceil(GIB);
+    let gibs = mapped_bytes(end) / GIB;
     let mut root = table();
     for (slot, first) in root.0.iter_mut().zip((0..gibs).step_by(512)) {
         let mut level3 = table();
@@ -37,6 +37,11 @@ pub fn map_all(end: u64) -> u64 {
     // same addresses as before; they are never freed.
     unsafe { Cr3::write(frame, Cr3Flags::empty()) };
     if has_gib_pages { GIB } else { MIB2 }
+}
+
+/// How far [`map_all`] maps for memory that ends there.
+pub fn mapped_bytes(end: u64) -> u64 {
+    end.max(4 * GIB).next_multiple_of(GIB)
 }
 
 /// The page table root of this cpu.

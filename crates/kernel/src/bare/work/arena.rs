@@ -1,88 +1,84 @@
-//! A thread's arena: pieces of memory in a table, filled by first touch, read by index.
+//! A thread's arena: pieces of memory wherever a policy puts them, seen in one piece, filled by
+//! first touch.
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
-use numalab_membench::Line;
 
 use crate::bare::memory::Run;
+use crate::bare::window::Window;
 
 type Allocator = &'static Frames<'static, CpuFences>;
 
-/// Memory of equal pieces wherever the policy puts them.
+/// Memory of equal pieces.
 pub struct Arena {
-    /// The addresses of the pieces, in memory of the cpu's own node.
-    table: Run,
-    pieces: u64,
+    window: Window,
     piece_frames: u64,
 }
 
 impl Arena {
-    /// `pieces` pieces of an order's frames, each of its lines written once. `held` counts the
-    /// frames by node. What was had before an error is given back.
+    /// `pieces` pieces of `piece_frames` frames (a power of two), each of its lines written once.
+    /// `held` counts the frames by node. What was had before an error is given back.
     pub fn fill(
         allocator: Allocator,
-        cpu: CpuIndex,
+        place: usize,
         policy: Policy<'_>,
         (pieces, piece_frames): (u64, u64),
         held: &mut [u64],
     ) -> Result<Self, AllocError> {
-        let table = Run::new(allocator, cpu, (pieces * 8).div_ceil(4096), Policy::Local)?;
-        let mut arena = Self { table, pieces: 0, piece_frames };
-        for place in 0..pieces {
-            let piece = Run::new(allocator, cpu, piece_frames, policy);
-            let mut piece = match piece {
-                Ok(piece) => piece,
-                Err(error) => {
-                    // Frames that were handed out a moment ago are taken back.
-                    let _ = arena.free(allocator, cpu);
-                    return Err(error);
-                }
-            };
-            held[usize::from(piece.node().0)] += piece_frames;
-            for line in piece.lines() {
-                line.words_mut()[0] = place;
+        let cpu = super::cpu_index(place);
+        let mut arena = Self { window: Window::of(place), piece_frames };
+        for _ in 0..pieces {
+            let grown = arena.grow(allocator, cpu, policy, held);
+            if let Err(error) = grown {
+                // Frames that were handed out a moment ago are taken back.
+                let _ = arena.free(allocator, cpu);
+                return Err(error);
             }
-            arena.set(place, piece);
         }
         Ok(arena)
     }
 
+    fn grow(
+        &mut self,
+        allocator: Allocator,
+        cpu: CpuIndex,
+        policy: Policy<'_>,
+        held: &mut [u64],
+    ) -> Result<(), AllocError> {
+        let mut piece = Run::new(allocator, cpu, self.piece_frames, policy)?;
+        held[usize::from(piece.node().0)] += self.piece_frames;
+        for line in piece.lines() {
+            line.words_mut()[0] = 1;
+        }
+        if let Err(error) = self.window.push(allocator, cpu, &piece) {
+            let _ = piece.free(allocator, cpu);
+            return Err(error);
+        }
+        Ok(())
+    }
+
     /// Words of 8 bytes.
     pub fn words(&self) -> u64 {
-        self.pieces * self.piece_frames * 512
+        self.window.mapped_bytes() / 8
     }
 
     /// The word at an index below [`Arena::words`].
     #[inline(always)]
     pub fn read(&self, index: u64) -> u64 {
-        let words = self.piece_frames * 512;
-        // The number of words in a piece is a power of two.
-        let (piece, word) = (index >> words.trailing_zeros(), index & (words - 1));
-        let address = self.piece(piece) + word * 8;
+        let address = self.window.base() + index * 8;
         let at = core::ptr::with_exposed_provenance::<u64>(address as usize);
-        // SAFETY: within a piece that the arena owns, and only reads while `self` is shared.
+        // SAFETY: `index` is below the number of words, all of which are mapped to memory that
+        // the arena owns; it is only read while `self` is shared, on the cpu of the window.
         unsafe { at.read_volatile() }
     }
 
     /// Gives everything back.
-    pub fn free(mut self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
-        let frames = self.piece_frames;
-        for place in 0..self.pieces {
-            Run::at(self.piece(place), frames).free(allocator, cpu)?;
+    pub fn free(self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
+        let bytes = self.piece_frames * 4096;
+        for offset in (0..self.window.mapped_bytes()).step_by(bytes as usize) {
+            if let Some(address) = self.window.address_of(offset) {
+                Run::at(address, self.piece_frames).free(allocator, cpu)?;
+            }
         }
-        self.pieces = 0;
-        self.table.free(allocator, cpu)
-    }
-
-    /// The address of a piece.
-    #[inline(always)]
-    fn piece(&self, place: u64) -> u64 {
-        self.table.word(place)
-    }
-
-    fn set(&mut self, place: u64, piece: Run) {
-        let lines: &mut [Line] = self.table.lines();
-        let (line, word) = ((place / 8) as usize, (place % 8) as usize);
-        lines[line].words_mut()[word] = piece.address();
-        self.pieces += 1;
+        self.window.close(allocator, cpu)
     }
 }

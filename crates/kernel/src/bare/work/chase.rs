@@ -3,10 +3,11 @@
 use alloc::format;
 
 use numalab_frames::Policy;
-use numalab_membench::{Chase, Cycle, LineSize, Pattern, Window};
+use numalab_membench::{Chase, Cycle, LineSize, Pattern};
 
 use super::{Failure, Lab, cpu_index, node_index};
 use crate::bare::memory::Run;
+use crate::bare::meter::{self, Moment};
 
 const SIZE_BYTES: u64 = 4 << 20;
 const LOADS: u64 = 20_000;
@@ -45,20 +46,20 @@ fn walk(lab: &mut Lab, chase: &Chase<'_>, cpu: usize, node: usize, bytes: u64) -
     let loads = lab.command.count.unwrap_or(LOADS);
     let walked = lab.cpus.collect(&[cpu], &|_| {
         let mut walk = chase.walk();
-        let mut windows = [None::<Window>; WINDOWS];
-        for window in &mut windows {
-            *window = walk.window(loads).ok();
-        }
-        windows
+        [(); WINDOWS].map(|()| {
+            let start = Moment::now(cpu);
+            walk.loads(loads);
+            Moment::now(cpu).since(&start)
+        })
     });
     for (index, window) in walked.iter().flatten().enumerate() {
-        let Some(window) = window else {
-            return Err(format!("the time stamp counter of cpu {cpu} went back"));
-        };
         lab.report.send("window", |object| {
             object.text("work", "chase").number("cpu", cpu).number("node", node);
             object.number("bytes", bytes).number("index", index).flag("warm", index > 0);
-            object.number("loads", window.loads).number("ticks", window.ticks.0);
+            object.number("loads", loads).number("ticks", window.ticks);
+            if meter::is_emulated() {
+                object.number("own_ns", window.own_ns).numbers("accesses", window.accesses);
+            }
         });
     }
     Ok(())

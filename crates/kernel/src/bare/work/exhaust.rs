@@ -4,7 +4,7 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use numalab_frames::{NodeIndex, Order};
+use numalab_frames::{NodeIndex, Order, Request};
 use numalab_kernel::command::Alloc;
 
 use super::{Failure, Lab, cpu_index, node_index};
@@ -74,6 +74,8 @@ fn check(lab: &Lab, place: usize, found: &Found) -> Result<(), Failure> {
 }
 
 fn exhaust(lab: &Lab, place: usize) -> Result<Found, Failure> {
+    // A refusal takes back what lies in all cpus' caches, as frames there would come last.
+    let _ = lab.frames().alloc(cpu_index(place), &Request::FRAME.below(1));
     let before = free_frames(lab);
     let mut stretches = Vec::with_capacity(256);
     let mut chain = Chain::default();

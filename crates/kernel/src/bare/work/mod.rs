@@ -14,6 +14,7 @@ use numalab_frames::{CpuFences, CpuIndex, Frames, NodeIndex, NodeMask, Policy};
 use numalab_kernel::command::{Alloc, Command, Cpus as Chosen, Placement};
 use numalab_kernel::plan::Plan;
 use numalab_kernel::work::{Work, dealt};
+use numalab_membench::mark;
 
 use super::cpus::Cpus;
 use super::exit::Verdict;
@@ -102,6 +103,7 @@ pub fn node_index(place: usize) -> NodeIndex {
 pub fn all(lab: &mut Lab) -> Verdict {
     let works = lab.command.work.clone();
     for work in works {
+        mark::begin();
         let done = match work {
             Work::Chase => chase::run(lab),
             Work::TestNuma => test_numa::run(lab),
@@ -111,6 +113,7 @@ pub fn all(lab: &mut Lab) -> Verdict {
             Work::Scaling => storm::scaling(lab),
             Work::Exhaust => exhaust::run(lab),
         };
+        mark::end();
         if let Err(failure) = done {
             lab.report.send("failure", |object| {
                 object.text("work", work.name()).text("message", &failure);

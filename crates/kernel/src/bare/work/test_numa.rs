@@ -2,15 +2,18 @@
 //! random places. Both is timed.
 
 use alloc::format;
+use alloc::vec::Vec;
 use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use numalab_frames::Policy;
 use numalab_kernel::work::{Additive, Generator, Random};
-use numalab_membench::{Barrier, Stamp};
+use numalab_membench::{Barrier, mark};
 
 use super::arena::Arena;
 use super::{Failure, Lab, cpu_index};
+use crate::bare::meter::{self, Moment, Span};
+use crate::bare::window::MOST_CPUS;
 
 /// The seed's numbers: two threads, 4 GiB each, 20 million reads.
 const THREADS: u32 = 2;
@@ -21,9 +24,9 @@ pub const NODES: usize = 64;
 
 /// What one thread found.
 struct Thread {
-    start: Stamp,
-    touched: Stamp,
-    end: Stamp,
+    start: Moment,
+    touched: Moment,
+    end: Moment,
     held: [u64; NODES],
     failure: Option<Failure>,
 }
@@ -46,7 +49,12 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES);
     let pieces = bytes.div_ceil(piece_frames * 4096);
     let size = Size { pieces, piece_frames, reads: lab.command.count.unwrap_or(READS) };
+    if cpus.iter().any(|&cpu| cpu >= MOST_CPUS) {
+        return Err(format!("a cpu above {}: expected one that has a window", MOST_CPUS - 1));
+    }
     for index in 0..lab.command.runs {
+        // The emulator's report has each run's accesses by themselves.
+        mark::phase(u8::try_from(index).unwrap_or(u8::MAX));
         one(lab, index, &cpus, &size)?;
     }
     Ok(())
@@ -62,26 +70,37 @@ fn one(lab: &mut Lab, index: u32, cpus: &[usize], size: &Size) -> Result<(), Fai
     if let Some(failure) = threads.iter().find_map(|thread| thread.failure.clone()) {
         return Err(failure);
     }
-    let start = threads.iter().map(|thread| thread.start).min();
-    let end = threads.iter().map(|thread| thread.end).max();
-    let elapsed = start.zip(end).and_then(|(start, end)| end.since(start).ok());
     let nodes = lab.plan.machine.nodes.len().min(NODES);
     let local = threads.iter().zip(cpus);
     let local: u64 = local.map(|(thread, &cpu)| thread.held[lab.node_of(cpu)]).sum();
     let all: u64 = threads.iter().flat_map(|thread| thread.held).sum();
-    let between = |from: Stamp, to: Stamp| to.since(from).map_or(0, |ticks| ticks.0);
     let bytes = size.pieces * size.piece_frames * 4096;
+    let touch: Vec<Span> = threads.iter().map(|t| t.touched.since(&t.start)).collect();
+    let read: Vec<Span> = threads.iter().map(|t| t.end.since(&t.touched)).collect();
     lab.report.send("run", |object| {
         object.text("work", "test_numa").number("index", index);
         object.number("bytes", bytes).number("reads", size.reads);
-        object.number("ticks", elapsed.map_or(0, |ticks| ticks.0));
-        object.number("local", local).number("remote", all - local);
-        object.numbers("cpus", cpus);
-        object.numbers("touch_ticks", threads.iter().map(|t| between(t.start, t.touched)));
-        object.numbers("read_ticks", threads.iter().map(|t| between(t.touched, t.end)));
+        object.number("ticks", elapsed_ticks(&threads));
+        object.number("local", local).number("remote", all - local).numbers("cpus", cpus);
+        object.numbers("touch_ticks", touch.iter().map(|span| span.ticks));
+        object.numbers("read_ticks", read.iter().map(|span| span.ticks));
         object.rows("held", threads.iter().map(|thread| &thread.held[..nodes]));
+        if meter::is_emulated() {
+            object.numbers("touch_own_ns", touch.iter().map(|span| span.own_ns));
+            object.numbers("read_own_ns", read.iter().map(|span| span.own_ns));
+            object.rows("touch_accesses", touch.iter().map(|span| span.accesses));
+            object.rows("read_accesses", read.iter().map(|span| span.accesses));
+        }
     });
     Ok(())
+}
+
+/// From the first thread's start to the last one's end.
+fn elapsed_ticks(threads: &[Thread]) -> u64 {
+    let start = threads.iter().map(|thread| thread.start.stamp()).min();
+    let end = threads.iter().map(|thread| thread.end.stamp()).max();
+    let elapsed = start.zip(end).and_then(|(start, end)| end.since(start).ok());
+    elapsed.map_or(0, |ticks| ticks.0)
 }
 
 fn thread(
@@ -96,9 +115,9 @@ fn thread(
     let mut held = [0; NODES];
     // Nobody gives up at this barrier.
     let _ = barrier.wait();
-    let start = Stamp::now();
+    let start = Moment::now(place);
     let policy: Policy<'_> = lab.policy();
-    let filled = Arena::fill(allocator, cpu, policy, (size.pieces, size.piece_frames), &mut held);
+    let filled = Arena::fill(allocator, place, policy, (size.pieces, size.piece_frames), &mut held);
     let arena = match filled {
         Ok(arena) => arena,
         Err(error) => {
@@ -106,7 +125,7 @@ fn thread(
             return Thread { start, touched: start, end: start, held, failure };
         }
     };
-    let touched = Stamp::now();
+    let touched = Moment::now(place);
     let mut random = Random::new(lab.command.seed + u64::from(index), place as u64);
     let words = arena.words();
     let mut sum = 0_u64;
@@ -123,7 +142,7 @@ fn thread(
         }
     }
     black_box(sum);
-    let end = Stamp::now();
+    let end = Moment::now(place);
     let failure = arena.free(allocator, cpu).err().map(|error| format!("{error}"));
     Thread { start, touched, end, held, failure }
 }
