@@ -14,6 +14,7 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use guest_value::BootKernel;
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };

@@ -35,6 +35,8 @@ pub struct Command {
     pub random: Generator,
     /// Whether the heap is dumped at the end.
     pub dump_heap: bool,
+    /// Whether the machine is shown: it is always told, and drawn by who reads it.
+    pub show_topology: bool,
 }
 
 /// Whether allocations know the nodes.
@@ -128,6 +130,7 @@ impl Default for Command {
             order: 9,
             random: Generator::Inline,
             dump_heap: false,
+            show_topology: false,
         }
     }
 }
@@ -186,10 +189,12 @@ impl Command {
                 }
             }
             _ => {
-                self.dump_heap = match value {
-                    "heap" => true,
-                    "none" => false,
-                    _ => return Err("heap or none"),
+                for what in value.split(',') {
+                    match what {
+                        "heap" => self.dump_heap = true,
+                        "topology" => self.show_topology = true,
+                        _ => return Err("heap, topology or both with a comma between"),
+                    }
                 }
             }
         }
@@ -300,7 +305,7 @@ mod tests {
     #[test]
     fn every_key_is_understood() {
         let line = "alloc=blind numa=fake=1G,512m policy=bind:0,2 work=test_numa,storm runs=3 \
-                    seed=7 cpus=0,2-3 size=4G count=20M threads=2 order=0 rand=seed dump=heap";
+                    seed=7 cpus=0,2-3 size=4G count=20M threads=2 order=0 rand=seed dump=heap,topology";
         let expected = Command {
             alloc: Alloc::Blind,
             numa: Numa::Sizes(vec![1 << 30, 512 << 20]),
@@ -315,6 +320,7 @@ mod tests {
             order: 0,
             random: Generator::Shared,
             dump_heap: true,
+            show_topology: true,
         };
         assert_eq!(Command::parse(line).unwrap(), expected);
         assert_eq!(Command::parse("numa=fake=4").unwrap().numa, Numa::Equal(4));

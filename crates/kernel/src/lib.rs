@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(test)]
+#[cfg(any(test, feature = "host"))]
 extern crate std;
 
 pub mod boot_info;
@@ -12,5 +12,7 @@ pub mod frame;
 pub mod json;
 pub mod memory_map;
 pub mod plan;
+#[cfg(feature = "host")]
+pub mod results;
 pub mod tables;
 pub mod work;

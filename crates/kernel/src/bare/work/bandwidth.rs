@@ -8,6 +8,7 @@ use numalab_membench::{Access, Arrays, Barrier, Isa, Kernel, Stamp, Stream};
 
 use super::{Failure, Lab, cpu_index, node_index};
 use crate::bare::memory::Run;
+use crate::bare::meter::{self, Moment, Span};
 
 const SIZE_BYTES: u64 = 8 << 20;
 /// How long each streams, in milliseconds.
@@ -37,6 +38,7 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
 
 /// A team's kernels, on a node's memory or each on its own.
 fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure> {
+    let size_bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES);
     for (kernel, name) in KERNELS {
         let barrier = Barrier::new(u32::try_from(cpus.len()).unwrap_or(u32::MAX));
         let found = {
@@ -46,25 +48,29 @@ fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure>
                 cpu(lab, place, node, kernel, &barrier)
             })
         };
-        let found: Vec<(u64, u64)> = found.into_iter().collect::<Result<_, Failure>>()?;
+        let found: Vec<(u64, Span)> = found.into_iter().collect::<Result<_, Failure>>()?;
         lab.report.send("stream", |object| {
             object.text("work", "bandwidth").text("kernel", name).numbers("cpus", cpus);
             object.numbers("nodes", cpus.iter().map(|&cpu| to.unwrap_or_else(|| lab.plan.cpu_nodes[cpu].0.into())));
+            object.display("isa", &Isa::detect()).number("size_bytes", size_bytes);
             object.numbers("bytes", found.iter().map(|(bytes, _)| *bytes));
-            object.numbers("ticks", found.iter().map(|(_, ticks)| *ticks));
+            object.numbers("ticks", found.iter().map(|(_, span)| span.ticks));
+            if meter::is_emulated() {
+                object.numbers("own_ns", found.iter().map(|(_, span)| span.own_ns));
+            }
         });
     }
     Ok(())
 }
 
-/// Bytes, and the ticks that they took.
+/// Bytes, and the time that they took.
 fn cpu(
     lab: &Lab,
     place: usize,
     node: usize,
     kernel: Kernel,
     barrier: &Barrier,
-) -> Result<(u64, u64), Failure> {
+) -> Result<(u64, Span), Failure> {
     let (allocator, cpu) = (lab.frames(), cpu_index(place));
     let frames = lab.command.size_bytes.unwrap_or(SIZE_BYTES).div_ceil(4096);
     let policy = Policy::Exact(node_index(node));
@@ -83,17 +89,17 @@ fn cpu(
     };
     // Everybody comes to the barrier, also who has nothing to stream.
     let _ = barrier.wait();
-    let mut counted = (0, 0);
+    let (mut bytes, mut span) = (0, Span::default());
     let done = streamed.map(|mut stream| {
         let window = WINDOW_MS * lab.rate.khz;
-        let start = Stamp::now();
-        while counted.1 < window {
-            counted.0 += stream.advance(CHUNK_LINES);
-            counted.1 = Stamp::now().since(start).map_or(window, |ticks| ticks.0);
+        let start = Moment::now(place);
+        while Stamp::now().since(start.stamp()).is_ok_and(|ticks| ticks.0 < window) {
+            bytes += stream.advance(CHUNK_LINES);
         }
+        span = Moment::now(place).since(&start);
     });
     if let Ok(memory) = memory {
         memory.free(allocator, cpu).map_err(|error| said(&error))?;
     }
-    done.map(|()| counted)
+    done.map(|()| (bytes, span))
 }

@@ -3,11 +3,12 @@
 use alloc::format;
 
 use numalab_kernel::work::Random;
-use numalab_membench::{Barrier, Stamp};
+use numalab_membench::Barrier;
 
 use super::test_numa::NODES;
 use super::{Failure, Lab, cpu_index};
 use crate::bare::memory::Run;
+use crate::bare::meter::{self, Moment, Span};
 
 const ROUNDS: u64 = 100_000;
 /// Frames that each cpu holds at a time.
@@ -15,8 +16,7 @@ const WINDOW: usize = 256;
 
 /// What one cpu found.
 struct Found {
-    start: Stamp,
-    end: Stamp,
+    span: Span,
     held: [u64; NODES],
     failure: Option<Failure>,
 }
@@ -54,11 +54,13 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
     let local = found.iter().zip(cpus).map(|(found, &cpu)| found.held[lab.node_of(cpu)]);
     let local: u64 = local.sum();
     let all: u64 = found.iter().flat_map(|found| found.held).sum();
-    let ticks = found.iter().map(|f| f.end.since(f.start).map_or(0, |ticks| ticks.0));
     lab.report.send("storm", |object| {
         object.text("work", work).number("rounds", rounds).number("cpus_at_once", cpus.len());
         object.number("local", local).number("remote", all - local);
-        object.numbers("cpus", cpus).numbers("ticks", ticks);
+        object.numbers("cpus", cpus).numbers("ticks", found.iter().map(|f| f.span.ticks));
+        if meter::is_emulated() {
+            object.numbers("own_ns", found.iter().map(|found| found.span.own_ns));
+        }
     });
     Ok(())
 }
@@ -71,7 +73,7 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
     let mut held = [0; NODES];
     // Nobody gives up at this barrier.
     let _ = barrier.wait();
-    let start = Stamp::now();
+    let start = Moment::now(place);
     let mut failure = None;
     for round in 0..rounds {
         let slot = &mut window[random.below(WINDOW as u64) as usize];
@@ -94,11 +96,11 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
         }
         *slot = Some(frame);
     }
-    let end = Stamp::now();
+    let span = Moment::now(place).since(&start);
     for frame in window.into_iter().flatten() {
         if let Err(error) = frame.free(allocator, cpu) {
             failure.get_or_insert_with(|| format!("cpu {place}: {error}"));
         }
     }
-    Found { start, end, held, failure }
+    Found { span, held, failure }
 }
