@@ -173,7 +173,9 @@ impl Command {
                 let size = size_of(value).filter(|&size| size > 0);
                 self.size_bytes = Some(size.ok_or("a size such as 64M or 4G")?);
             }
-            "count" => self.count = Some(count_of(value).ok_or("a number such as 20000000 or 20M")?),
+            "count" => {
+                self.count = Some(count_of(value).ok_or("a number such as 20000000 or 20M")?);
+            }
             "threads" => {
                 let threads = value.parse().ok().filter(|&threads| threads > 0);
                 self.threads = Some(threads.ok_or("1 or more")?);
@@ -279,7 +281,8 @@ fn count_of(value: &str) -> Option<u64> {
 
 fn scaled(value: &str, step: u64) -> Option<u64> {
     let powers = [('K', 1), ('M', 2), ('G', 3), ('T', 4)];
-    let suffix = powers.iter().find(|(letter, _)| value.ends_with([*letter, letter.to_ascii_lowercase()]));
+    let suffix =
+        powers.iter().find(|(letter, _)| value.ends_with([*letter, letter.to_ascii_lowercase()]));
     let (digits, power) = match suffix {
         Some((_, power)) => (&value[..value.len() - 1], *power),
         None => (value, 0),
@@ -334,7 +337,10 @@ mod tests {
         assert_eq!(message("alloc=both"), "`alloc=both`: expected numa or blind");
         assert_eq!(message("runs=0"), "`runs=0`: expected 1 or more");
         assert_eq!(message("size=4Q"), "`size=4Q`: expected a size such as 64M or 4G");
-        assert_eq!(message("cpus=3-1"), "`cpus=3-1`: expected all, a number, or a list such as 0,2-5");
+        assert_eq!(
+            message("cpus=3-1"),
+            "`cpus=3-1`: expected all, a number, or a list such as 0,2-5"
+        );
         let unknown = message("quiet");
         assert!(unknown.starts_with("`quiet`: expected one of alloc=, numa=, "), "{unknown}");
         assert!(unknown.ends_with("rand=, dump="), "{unknown}");

@@ -161,6 +161,9 @@ fn crc(word: &str) -> Option<u32> {
 }
 
 /// Bytes as hexadecimal digits, as heap dumps are sent.
+///
+/// # Errors
+/// The writer's own.
 pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
     bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
 }

@@ -82,7 +82,11 @@ impl<'b> Object<'b> {
     }
 }
 
-fn list<T>(out: &mut String, values: impl IntoIterator<Item = T>, mut add: impl FnMut(&mut String, T)) {
+fn list<T>(
+    out: &mut String,
+    values: impl IntoIterator<Item = T>,
+    mut add: impl FnMut(&mut String, T),
+) {
     out.push('[');
     for (place, value) in values.into_iter().enumerate() {
         if place > 0 {

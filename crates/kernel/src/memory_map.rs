@@ -86,7 +86,8 @@ pub fn carve(spans: &mut Vec<Span>, bytes: u64) -> Option<Span> {
     const BLOCK: u64 = 2 << 20;
     let bytes = bytes.checked_next_multiple_of(BLOCK)?;
     let start_of = |span: &Span| span.start.checked_next_multiple_of(BLOCK);
-    let fits = |span: &Span| start_of(span).is_some_and(|start| span.end.saturating_sub(start) >= bytes);
+    let fits =
+        |span: &Span| start_of(span).is_some_and(|start| span.end.saturating_sub(start) >= bytes);
     let place = spans.iter().position(fits)?;
     let start = start_of(&spans[place])?;
     let carved = Span::of(start, bytes);
@@ -122,7 +123,8 @@ mod tests {
     fn what_is_carved_is_whole_blocks_and_no_longer_free() {
         let mut spans = vec![span(0x1000, 0x10_0000), span(0x30_0000, 0x200_0000)];
         assert_eq!(carve(&mut spans, 1), Some(span(0x40_0000, 0x60_0000)));
-        let left = [span(0x1000, 0x10_0000), span(0x30_0000, 0x40_0000), span(0x60_0000, 0x200_0000)];
+        let left =
+            [span(0x1000, 0x10_0000), span(0x30_0000, 0x40_0000), span(0x60_0000, 0x200_0000)];
         assert_eq!(spans, left);
         assert_eq!(carve(&mut spans, 1 << 40), None);
         assert_eq!(spans, left);

@@ -110,7 +110,8 @@ fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
 /// The tables' machine, less what cannot be believed.
 fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::from_tables(&found.tables);
-    let errors = machine.validate().into_iter().filter(|finding| finding.severity == Severity::Error);
+    let errors =
+        machine.validate().into_iter().filter(|finding| finding.severity == Severity::Error);
     let errors: Vec<Finding> = errors.collect();
     if errors.iter().any(|error| error.code.starts_with("distance-")) {
         machine.distances = numalab_topology::Distances::unknown(machine.nodes.len());
@@ -123,7 +124,12 @@ fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
     findings.extend(errors);
     if machine.nodes.is_empty() {
         if found.tables.srat.is_none() {
-            say(findings, "flat", "SRAT", "none that can be used: the machine is taken as one node");
+            say(
+                findings,
+                "flat",
+                "SRAT",
+                "none that can be used: the machine is taken as one node",
+            );
         }
         machine = flat(machine);
     }
@@ -175,7 +181,12 @@ fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Findin
             cpu.node = Some(first);
             if machine.nodes.len() > 1 {
                 let place = alloc::format!("cpu {number}");
-                say(findings, "cpu-without-node", &place, "no table gives its node: the first is taken");
+                say(
+                    findings,
+                    "cpu-without-node",
+                    &place,
+                    "no table gives its node: the first is taken",
+                );
             }
         }
     }

@@ -7,6 +7,7 @@ mod text;
 pub use document::Context;
 pub use event::{Boot, Event, Fill, Guest, Heap, Refill, Run, Storm, Stream, Window};
 
+use std::boxed::Box;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
@@ -82,7 +83,7 @@ pub struct Reader {
 #[derive(Debug)]
 pub enum Said {
     /// A result, which was taken in.
-    Result(Event),
+    Result(Box<Event>),
     /// Text for people.
     Text(String),
     /// The last line.
@@ -103,7 +104,7 @@ impl Reader {
         let content = |source| ResultsError::Content { json: json.to_string(), source };
         let event: Event = serde_json::from_str(json).map_err(content)?;
         self.results.take(event.clone())?;
-        Ok(Said::Result(event))
+        Ok(Said::Result(Box::new(event)))
     }
 
     /// What was said so far.

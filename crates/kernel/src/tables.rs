@@ -144,7 +144,8 @@ impl<'p> Found<'p> {
     }
 
     fn say(&mut self, severity: topology::Severity, code: &str, place: &str, message: &str) {
-        let (code, place, message) = (String::from(code), String::from(place), String::from(message));
+        let (code, place, message) =
+            (String::from(code), String::from(place), String::from(message));
         self.findings.push(topology::Finding { severity, code, place, message });
     }
 }

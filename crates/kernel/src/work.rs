@@ -17,11 +17,13 @@ pub enum Work {
     Scaling,
     /// All memory taken by one cpu, nearest first.
     Exhaust,
+    /// A null pointer used by the last cpu, to see that it is told.
+    Fault,
 }
 
 impl Work {
     /// Every workload.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Chase,
         Self::TestNuma,
         Self::Storm,
@@ -29,11 +31,12 @@ impl Work {
         Self::Guests,
         Self::Scaling,
         Self::Exhaust,
+        Self::Fault,
     ];
 
     /// What a command line may name.
     pub const EXPECTED: &'static str = "none, or some of chase, test_numa, storm, bandwidth, \
-                                        guests, scaling, exhaust, with commas between";
+                                        guests, scaling, exhaust, fault, with commas between";
 
     /// Its name on the command line and in results.
     #[must_use]
@@ -46,6 +49,7 @@ impl Work {
             Self::Guests => "guests",
             Self::Scaling => "scaling",
             Self::Exhaust => "exhaust",
+            Self::Fault => "fault",
         }
     }
 
@@ -84,7 +88,7 @@ impl Random {
 
     /// The next number.
     #[inline]
-    pub const fn next(&mut self) -> u64 {
+    pub const fn draw(&mut self) -> u64 {
         let mut state = self.0;
         state ^= state >> 12;
         state ^= state << 25;
@@ -97,7 +101,7 @@ impl Random {
     /// below 2^32 (Lemire's multiplication, without his correction).
     #[inline]
     pub const fn below(&mut self, limit: u64) -> u64 {
-        let wide = (self.next() as u128) * (limit as u128);
+        let wide = (self.draw() as u128) * (limit as u128);
         let [.., high] = [wide, wide >> 64];
         u64::from_le_bytes(low_half(high))
     }
@@ -136,13 +140,13 @@ impl Additive {
         }
         let mut numbers = Self { words, place: 0 };
         for _ in 0..310 {
-            numbers.next();
+            numbers.draw();
         }
         numbers
     }
 
     /// The next number, below 2^31.
-    pub fn next(&mut self) -> u32 {
+    pub fn draw(&mut self) -> u32 {
         let three_before = self.words[(self.place + 28) % 31];
         let word = self.words[self.place].wrapping_add(three_before);
         self.words[self.place] = word;
@@ -187,9 +191,9 @@ mod tests {
     #[test]
     fn additive_numbers_are_those_of_the_gnu_c_library() {
         let mut numbers = Additive::new(1);
-        assert_eq!([(); 3].map(|()| numbers.next()), [1_804_289_383, 846_930_886, 1_681_692_777]);
+        assert_eq!([(); 3].map(|()| numbers.draw()), [1_804_289_383, 846_930_886, 1_681_692_777]);
         let mut numbers = Additive::new(42);
-        assert_eq!([(); 3].map(|()| numbers.next()), [71_876_166, 708_592_740, 1_483_128_881]);
+        assert_eq!([(); 3].map(|()| numbers.draw()), [71_876_166, 708_592_740, 1_483_128_881]);
     }
 
     #[test]
@@ -202,7 +206,7 @@ mod tests {
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
         let take = |seed, stream| {
             let mut random = Random::new(seed, stream);
-            [random.next(), random.next()]
+            [random.draw(), random.draw()]
         };
         assert_eq!(take(1, 2), take(1, 2));
         assert_ne!(take(1, 2), take(1, 3));

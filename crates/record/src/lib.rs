@@ -16,8 +16,7 @@ mod run;
 mod sample;
 
 pub use cell::{
-    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell,
-    IsaName,
+    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName,
     LatencyCell, LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};

@@ -82,11 +82,7 @@ impl Metric {
     #[must_use]
     pub fn lower_is_better(self) -> bool {
         match self {
-            Self::Latency
-            | Self::RoundTrip
-            | Self::LoadToUse
-            | Self::Elapsed
-            | Self::Frame => true,
+            Self::Latency | Self::RoundTrip | Self::LoadToUse | Self::Elapsed | Self::Frame => true,
             Self::Bandwidth | Self::CoreClock | Self::LocalShare => false,
         }
     }

@@ -5,6 +5,8 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use x86_64::registers::model_specific::Msr;
 
+use super::address::pointer;
+
 const APIC_BASE: u32 = 0x1b;
 const ENABLED: u64 = 1 << 11;
 const X2APIC: u64 = 1 << 10;
@@ -106,5 +108,5 @@ fn read(register: u32) -> u32 {
 
 fn at(register: u32) -> *mut u32 {
     let address = BASE.load(Ordering::Relaxed) + u64::from(register);
-    core::ptr::with_exposed_provenance_mut(address as usize)
+    pointer(address)
 }

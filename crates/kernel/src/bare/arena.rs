@@ -88,7 +88,8 @@ unsafe impl GlobalAlloc for Arena {
             return block;
         }
         // SAFETY: `new_size` is above the old one, hence not 0, and the alignment was valid.
-        let new = unsafe { self.alloc(Layout::from_size_align_unchecked(new_size, layout.align())) };
+        let new =
+            unsafe { self.alloc(Layout::from_size_align_unchecked(new_size, layout.align())) };
         if !new.is_null() {
             // SAFETY: both blocks are ours, disjoint, and at least the old size long.
             unsafe { new.copy_from_nonoverlapping(block, layout.size()) };

@@ -119,7 +119,8 @@ impl Cpus {
 
     /// As [`Cpus::run`], and gives what each cpu's job gave, in the order of `places`.
     pub fn collect<T: Send>(&self, places: &[usize], job: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
-        let results: Vec<Result<T>> = places.iter().map(|_| Result(UnsafeCell::new(None))).collect();
+        let results: Vec<Result<T>> =
+            places.iter().map(|_| Result(UnsafeCell::new(None))).collect();
         self.run(places, &|place| {
             let given = job(place);
             if let Some(at) = places.iter().position(|&other| other == place) {
@@ -144,6 +145,8 @@ impl Cpus {
                 return;
             }
         }
+        // One that comes late would take the next one's stack: it is to wait for a start again.
+        apic::send(cpu.apic_id, Signal::Init);
     }
 
     fn lay_trampoline(&self) {

@@ -61,7 +61,8 @@ pub fn init() {
     }
     // The 8259s' vectors go to 0x20 and above, away from the exceptions, and all are masked.
     let words = [(0x20, 0x11), (0xa0, 0x11), (0x21, 0x20), (0xa1, 0x28), (0x21, 4), (0xa1, 2)];
-    for (port, value) in words.into_iter().chain([(0x21, 1), (0xa1, 1), (0x21, 0xff), (0xa1, 0xff)]) {
+    for (port, value) in words.into_iter().chain([(0x21, 1), (0xa1, 1), (0x21, 0xff), (0xa1, 0xff)])
+    {
         // SAFETY: the initialisation that their data sheet gives.
         unsafe { Port::<u8>::new(port).write(value) };
     }
@@ -87,10 +88,27 @@ pub struct Trap {
 }
 
 const NAMES: [&str; 22] = [
-    "divide error", "debug", "NMI", "breakpoint", "overflow", "bound range", "invalid opcode",
-    "device not available", "double fault", "coprocessor segment", "invalid TSS",
-    "segment not present", "stack fault", "general protection", "page fault", "reserved",
-    "floating point", "alignment check", "machine check", "SIMD floating point", "virtualisation",
+    "divide error",
+    "debug",
+    "NMI",
+    "breakpoint",
+    "overflow",
+    "bound range",
+    "invalid opcode",
+    "device not available",
+    "double fault",
+    "coprocessor segment",
+    "invalid TSS",
+    "segment not present",
+    "stack fault",
+    "general protection",
+    "page fault",
+    "reserved",
+    "floating point",
+    "alignment check",
+    "machine check",
+    "SIMD floating point",
+    "virtualisation",
     "control protection",
 ];
 

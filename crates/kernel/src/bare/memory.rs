@@ -1,13 +1,14 @@
 //! Frames as memory: runs that are owned, filled and given back.
 
 use numalab_frames::{
-    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Order, Policy,
-    Request,
-    Word,
+    AllocError, CpuFences, CpuIndex, Frame, Frames, FramesCell, FreeError, NodeIndex, Order,
+    Policy, Request, Word,
 };
 use numalab_kernel::memory_map::Span;
 use numalab_kernel::tables::Physical;
 use numalab_membench::Line;
+
+use super::address::{index, pointer};
 
 /// The allocator of the machine.
 pub static FRAMES: FramesCell = FramesCell::new();
@@ -28,7 +29,7 @@ impl Run {
         policy: Policy<'_>,
     ) -> Result<Self, AllocError> {
         // Powers of two are aligned to their size, as a buddy allocator's are.
-        let request = match frames.is_power_of_two().then(|| Order::new(frames.ilog2() as u8)) {
+        let request = match frames.is_power_of_two().then(|| order_of(frames)) {
             Some(Some(order)) => Request::order(order),
             _ => Request::run(frames),
         };
@@ -51,7 +52,7 @@ impl Run {
     #[inline(always)]
     pub fn word(&self, place: u64) -> u64 {
         debug_assert!(place < self.frames * 512);
-        let at = core::ptr::with_exposed_provenance::<u64>((self.address() + place * 8) as usize);
+        let at = pointer::<u64>(self.address() + place * 8);
         // SAFETY: the words of an arena's table are asked for by places that were set, which lie
         // within the run; while the run is shared nobody writes.
         unsafe { at.read() }
@@ -69,11 +70,11 @@ impl Run {
 
     /// Its memory.
     pub fn lines(&mut self) -> &mut [Line] {
-        let start = core::ptr::with_exposed_provenance_mut(self.address() as usize);
+        let start = pointer(self.address());
         // SAFETY: 1. The frames are handed out to this run alone, and `&mut self` excludes any
         // other view. 2. All frames of the allocator are ordinary memory, mapped at their own
         // addresses, and never at 0. 3. Any bytes are lines.
-        let lines = unsafe { Line::slice_from_raw(start, (self.frames * 4096) as usize) };
+        let lines = unsafe { Line::slice_from_raw(start, index(self.frames * 4096)) };
         lines.unwrap_or_default()
     }
 
@@ -87,12 +88,17 @@ impl Run {
     }
 }
 
+/// The order of a power of two of frames.
+fn order_of(frames: u64) -> Option<Order> {
+    u8::try_from(frames.ilog2()).ok().and_then(Order::new)
+}
+
 /// Memory that was carved off for the allocator's metadata.
 pub fn words(span: &Span) -> &'static [Word] {
-    let start = core::ptr::with_exposed_provenance::<Word>(span.start as usize);
+    let start = pointer::<Word>(span.start);
     // SAFETY: the span is ordinary memory, mapped, aligned to 2 MiB and never handed out; any
     // bytes are words, which are atomics and hence may be shared.
-    unsafe { core::slice::from_raw_parts(start, (span.bytes() / 8) as usize) }
+    unsafe { core::slice::from_raw_parts(start, index(span.bytes() / 8)) }
 }
 
 /// Physical memory as the loader's map has it, as far as it is mapped.
@@ -107,7 +113,7 @@ impl Physical for Mapped {
         if !self.spans.iter().any(|span| span.holds(&wanted)) || address == 0 {
             return None;
         }
-        let start = core::ptr::with_exposed_provenance(address as usize);
+        let start = pointer(address);
         // SAFETY: the span is mapped and holds firmware's data or ordinary memory, to which
         // nobody writes while tables are read.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })

@@ -7,6 +7,8 @@ use numalab_membench::mark::{self, Pmu, PmuCounts};
 use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 
+use super::address::pointer;
+
 /// The device that shows the emulator's counts: ivshmem, a Red Hat device of QEMU.
 const IVSHMEM: u32 = 0x1110_1af4;
 /// Its registers: command and status, and the base of its memory.
@@ -91,7 +93,7 @@ impl Moment {
 fn pmu_at(base: u64) -> Option<Pmu> {
     // SAFETY: the device's memory is mapped, never goes away, and `find` saw that all of it lies
     // below the end of what is mapped.
-    unsafe { Pmu::at(core::ptr::with_exposed_provenance(base as usize)) }
+    unsafe { Pmu::at(pointer(base)) }
 }
 
 fn config(device: u32, register: u32) -> u32 {

@@ -1,5 +1,6 @@
 //! The bare machine: from the loader's jump to the last result.
 
+mod address;
 mod apic;
 mod arena;
 mod boot;

@@ -18,14 +18,15 @@ struct Table([u64; 512]);
 /// Maps everything below `end` bytes, and 4 GiB at least; page 0 is left out, so that using a
 /// null pointer is an exception. Gives the size of the largest pages.
 pub fn map_all(end: u64) -> u64 {
-    let has_gib_pages = __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx >> 26 & 1 == 1;
+    let has_gib_pages =
+        __cpuid(0x8000_0000).eax >= 0x8000_0001 && __cpuid(0x8000_0001).edx >> 26 & 1 == 1;
     let gibs = mapped_bytes(end) / GIB;
     let mut root = table();
     for (slot, first) in root.0.iter_mut().zip((0..gibs).step_by(512)) {
         let mut level3 = table();
         for (slot, gib) in level3.0.iter_mut().zip(first..gibs) {
             *slot = match has_gib_pages && gib > 0 {
-                true => gib * GIB | PRESENT_WRITABLE | LARGE,
+                true => (gib * GIB) | PRESENT_WRITABLE | LARGE,
                 false => entry(gib_of_blocks(gib)),
             };
         }
@@ -52,12 +53,12 @@ pub fn root() -> u64 {
 fn gib_of_blocks(gib: u64) -> Box<Table> {
     let mut level2 = table();
     for (slot, block) in level2.0.iter_mut().zip(0..) {
-        *slot = gib * GIB + block * MIB2 | PRESENT_WRITABLE | LARGE;
+        *slot = (gib * GIB + block * MIB2) | PRESENT_WRITABLE | LARGE;
     }
     if gib == 0 {
         let mut level1 = table();
         for (slot, page) in level1.0.iter_mut().zip(0..).skip(1) {
-            *slot = page * 4096 | PRESENT_WRITABLE;
+            *slot = (page * 4096) | PRESENT_WRITABLE;
         }
         level2.0[0] = entry(level1);
     }

@@ -49,9 +49,16 @@ fn of_hypervisor() -> Option<u64> {
 fn against_timer(for_ns: u64) -> Result<u64, ClockError> {
     let mut timer = Timer::start();
     let clock = Clock::calibrate(|| timer.now_ns(), for_ns)?;
-    let hz = clock.ticks_per_ns() * 1e6;
-    // Positive and far below 2^63: a float of kHz.
-    Ok(hz as u64)
+    Ok(whole(clock.ticks_per_ns() * 1e6))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate in kHz, positive and far below 2^63"
+)]
+fn whole(khz: f64) -> u64 {
+    khz as u64
 }
 
 /// Channel 2 of the 8254, counting down from 65,536 at 1.193182 MHz again and again.

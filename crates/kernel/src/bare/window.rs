@@ -5,6 +5,7 @@ use x86_64::registers::control::Cr3;
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
 
+use super::address::{index, pointer};
 use super::memory::Run;
 
 type Allocator = &'static Frames<'static, CpuFences>;
@@ -44,7 +45,12 @@ impl Window {
 
     /// Maps frames behind those that are mapped; all pieces are of one size, a power of two.
     /// Tables come from the cpu's own node.
-    pub fn push(&mut self, allocator: Allocator, cpu: CpuIndex, frames: &Run) -> Result<(), AllocError> {
+    pub fn push(
+        &mut self,
+        allocator: Allocator,
+        cpu: CpuIndex,
+        frames: &Run,
+    ) -> Result<(), AllocError> {
         let bytes = frames.frames() * 4096;
         let page = bytes.min(BLOCK_BYTES);
         let (leaf, flags) = match page {
@@ -52,7 +58,7 @@ impl Window {
             _ => (0, PRESENT_WRITABLE),
         };
         let step = if leaf == 1 { BLOCK_BYTES } else { 4096 };
-        for offset in (0..bytes).step_by(step as usize) {
+        for offset in (0..bytes).step_by(index(step)) {
             let entry = self.entry(allocator, cpu, self.base() + self.mapped_bytes, leaf)?;
             // SAFETY: an entry of a table of this window, which only this cpu writes.
             unsafe { entry.write_volatile((frames.address() + offset) | flags) };
@@ -117,7 +123,12 @@ impl Window {
 }
 
 /// Gives back a table and those below it; the last level's entries are pages.
-fn free_tables(allocator: Allocator, cpu: CpuIndex, table: u64, level: u32) -> Result<(), FreeError> {
+fn free_tables(
+    allocator: Allocator,
+    cpu: CpuIndex,
+    table: u64,
+    level: u32,
+) -> Result<(), FreeError> {
     if level > 0 {
         for place in 0..512 {
             let entry = read(table, place << (12 + 9 * level), level);
@@ -136,7 +147,7 @@ fn root() -> u64 {
 /// The entry of an address in a table of a level, 0 being the last.
 fn at(table: u64, address: u64, level: u32) -> *mut u64 {
     let place = address >> (12 + 9 * level) & 511;
-    core::ptr::with_exposed_provenance_mut((table + place * 8) as usize)
+    pointer(table + place * 8)
 }
 
 fn read(table: u64, address: u64, level: u32) -> u64 {

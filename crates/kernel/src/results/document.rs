@@ -83,7 +83,8 @@ impl Results {
             let key = (first.cpu, first.node, first.bytes);
             let mine = self.windows.iter().filter(|w| (w.cpu, w.node, w.bytes) == key && w.warm);
             let values = mine.map(|window| {
-                let ns = if window.own_ns > 0 { to_f64(window.own_ns) } else { boot.ns(window.ticks) };
+                let ns =
+                    if window.own_ns > 0 { to_f64(window.own_ns) } else { boot.ns(window.ticks) };
                 Value::of(Metric::Latency, ns / to_f64(window.loads.max(1)), ns, window.loads)
             });
             let worker = WorkerPlan { cpu: CpuId(first.cpu), node: NodeId(first.node) };
@@ -104,11 +105,15 @@ impl Results {
         let Some(kernel) = StreamKernel::ALL.into_iter().find(|k| k.name() == stream.kernel) else {
             return;
         };
-        let workers: Vec<WorkerPlan> = stream.cpus.iter().zip(&stream.nodes).map(|(&cpu, &node)| {
-            WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) }
-        }).collect();
+        let workers: Vec<WorkerPlan> = stream
+            .cpus
+            .iter()
+            .zip(&stream.nodes)
+            .map(|(&cpu, &node)| WorkerPlan { cpu: CpuId(cpu), node: NodeId(node) })
+            .collect();
         let ns: Vec<f64> = stream.times_ns(boot);
-        let rate: f64 = stream.bytes.iter().zip(&ns).map(|(&bytes, ns)| to_f64(bytes) / ns.max(1.0)).sum();
+        let rate: f64 =
+            stream.bytes.iter().zip(&ns).map(|(&bytes, ns)| to_f64(bytes) / ns.max(1.0)).sum();
         let longest = ns.iter().copied().fold(0.0, f64::max);
         let total = stream.bytes.iter().sum();
         let values = [Value::of(Metric::Bandwidth, rate, longest, total)].into();
@@ -207,7 +212,13 @@ fn share(local: u64, remote: u64, duration_ns: f64) -> Option<Value> {
 }
 
 impl Cells {
-    fn add(&mut self, id: String, experiment: Experiment, placements: Vec<Placement>, values: Vec<Value>) {
+    fn add(
+        &mut self,
+        id: String,
+        experiment: Experiment,
+        placements: Vec<Placement>,
+        values: Vec<Value>,
+    ) {
         let id = CellId(id);
         let mut starts: BTreeMap<Metric, (u32, u64)> = BTreeMap::new();
         for value in values {
@@ -225,7 +236,11 @@ impl Cells {
             *index += 1;
             *start_ns += value.duration_ns;
         }
-        self.finished.push(Finished { cell: id.clone(), outcome: Outcome::BudgetSpent, placements });
+        self.finished.push(Finished {
+            cell: id.clone(),
+            outcome: Outcome::BudgetSpent,
+            placements,
+        });
         self.plan.push(Cell { id, experiment });
     }
 }

@@ -18,11 +18,9 @@ impl Results {
             Event::Boot(boot) => boot_text(boot),
             Event::Finding(finding) => format!("{}\n", Finding::from(finding.clone())),
             // As the seed's own script prints it.
-            Event::Run(run) => format!(
-                "Run #{}:\nTime elapsed: {:.3} s\n",
-                run.index + 1,
-                run.elapsed_s(boot)
-            ),
+            Event::Run(run) => {
+                format!("Run #{}:\nTime elapsed: {:.3} s\n", run.index + 1, run.elapsed_s(boot))
+            }
             Event::Storm(storm) => {
                 let times = storm.times_ns(boot);
                 let each = |ns: &f64| ns / storm.rounds.max(1) as f64;

@@ -93,9 +93,8 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
         let message = "--collect, --with: numalab's kernel has no files, expected a Linux guest";
         return Err(Failure::bad_input(message));
     }
-    let kernel = own_kernel::find().map_err(|error| {
-        Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
-    })?;
+    let kernel = own_kernel::find()
+        .map_err(|error| Failure::new(Code::Lacking, format!("{error}; {}", error.remedy())))?;
     let mut guest = boot::guest(&args.guest, args.timeout)?;
     guest.kernel_arguments.extend(args.command.iter().cloned());
     let cache = Cache::open().map_err(GuestError::from)?;

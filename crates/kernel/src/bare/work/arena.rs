@@ -3,6 +3,7 @@
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
 
+use crate::bare::address::{index, pointer};
 use crate::bare::memory::Run;
 use crate::bare::window::Window;
 
@@ -65,7 +66,7 @@ impl Arena {
     #[inline(always)]
     pub fn read(&self, index: u64) -> u64 {
         let address = self.window.base() + index * 8;
-        let at = core::ptr::with_exposed_provenance::<u64>(address as usize);
+        let at = pointer::<u64>(address);
         // SAFETY: `index` is below the number of words, all of which are mapped to memory that
         // the arena owns; it is only read while `self` is shared, on the cpu of the window.
         unsafe { at.read_volatile() }
@@ -74,7 +75,7 @@ impl Arena {
     /// Gives everything back.
     pub fn free(self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
         let bytes = self.piece_frames * 4096;
-        for offset in (0..self.window.mapped_bytes()).step_by(bytes as usize) {
+        for offset in (0..self.window.mapped_bytes()).step_by(index(bytes)) {
             if let Some(address) = self.window.address_of(offset) {
                 Run::at(address, self.piece_frames).free(allocator, cpu)?;
             }

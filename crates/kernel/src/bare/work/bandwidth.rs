@@ -51,7 +51,10 @@ fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure>
         let found: Vec<(u64, Span)> = found.into_iter().collect::<Result<_, Failure>>()?;
         lab.report.send("stream", |object| {
             object.text("work", "bandwidth").text("kernel", name).numbers("cpus", cpus);
-            object.numbers("nodes", cpus.iter().map(|&cpu| to.unwrap_or_else(|| lab.plan.cpu_nodes[cpu].0.into())));
+            object.numbers(
+                "nodes",
+                cpus.iter().map(|&cpu| to.unwrap_or_else(|| lab.plan.cpu_nodes[cpu].0.into())),
+            );
             object.display("isa", &Isa::detect()).number("size_bytes", size_bytes);
             object.numbers("bytes", found.iter().map(|(bytes, _)| *bytes));
             object.numbers("ticks", found.iter().map(|(_, span)| span.ticks));

@@ -42,7 +42,13 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
 }
 
 /// One cpu's windows on one node's memory.
-fn walk(lab: &mut Lab, chase: &Chase<'_>, cpu: usize, node: usize, bytes: u64) -> Result<(), Failure> {
+fn walk(
+    lab: &mut Lab,
+    chase: &Chase<'_>,
+    cpu: usize,
+    node: usize,
+    bytes: u64,
+) -> Result<(), Failure> {
     let loads = lab.command.count.unwrap_or(LOADS);
     let walked = lab.cpus.collect(&[cpu], &|_| {
         let mut walk = chase.walk();

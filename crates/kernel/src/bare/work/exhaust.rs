@@ -60,11 +60,16 @@ fn check(lab: &Lab, place: usize, found: &Found) -> Result<(), Failure> {
         return Err(format!("refused with {} frames free", found.refused_at));
     }
     if found.after != found.before {
-        return Err(format!("{} frames free after all came back, {} before", found.after, found.before));
+        return Err(format!(
+            "{} frames free after all came back, {} before",
+            found.after, found.before
+        ));
     }
     let order = &lab.plan.fallback[usize::from(lab.plan.cpu_nodes[place].0)];
     let rank = |node: NodeIndex| order.iter().position(|&other| other == node);
-    let nearest = |pair: &[Stretch]| pair[0].order != pair[1].order || rank(pair[0].node) < rank(pair[1].node);
+    let nearest = |pair: &[Stretch]| {
+        pair[0].order != pair[1].order || rank(pair[0].node) < rank(pair[1].node)
+    };
     let exact = found.stretches.iter().all(|stretch| stretch.left_nearer == 0);
     let ordered = found.stretches.windows(2).all(nearest);
     match lab.command.alloc == Alloc::Blind || (exact && ordered) {

@@ -19,7 +19,8 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let machine = &lab.plan.machine;
     let homes: Vec<usize> =
         (0..machine.nodes.len()).filter(|&node| machine.nodes[node].memory_bytes > 0).collect();
-    let guests = lab.command.threads.map_or(homes.len() * GUESTS_PER_NODE, |guests| guests as usize);
+    let guests =
+        lab.command.threads.map_or(homes.len() * GUESTS_PER_NODE, |guests| guests as usize);
     let part = machine.memory_bytes() / PART / guests as u64;
     let bytes = lab.command.size_bytes.unwrap_or(part).max(2 << 20);
     let extents = usize::try_from(bytes >> 21).unwrap_or(usize::MAX);

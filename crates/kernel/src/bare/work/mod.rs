@@ -61,7 +61,9 @@ impl Lab {
         match &self.command.cpus {
             Chosen::All => all,
             Chosen::Count(count) => self.dealt(&all, *count),
-            Chosen::Listed(listed) => all.into_iter().filter(|place| listed.contains(place)).collect(),
+            Chosen::Listed(listed) => {
+                all.into_iter().filter(|place| listed.contains(place)).collect()
+            }
         }
     }
 
@@ -84,7 +86,9 @@ impl Lab {
             (Alloc::Numa, Placement::Preferred(node)) => Policy::Preferred(NodeIndex(*node)),
             (Alloc::Numa, Placement::Exact(node)) => Policy::Exact(NodeIndex(*node)),
             (Alloc::Numa, Placement::Bind(_)) => Policy::Bind(&self.mask),
-            (Alloc::Numa, Placement::Interleave) => Policy::Interleave { nodes: &self.mask, weights: &[] },
+            (Alloc::Numa, Placement::Interleave) => {
+                Policy::Interleave { nodes: &self.mask, weights: &[] }
+            }
         }
     }
 }
@@ -112,6 +116,7 @@ pub fn all(lab: &mut Lab) -> Verdict {
             Work::Guests => guests::run(lab),
             Work::Scaling => storm::scaling(lab),
             Work::Exhaust => exhaust::run(lab),
+            Work::Fault => fault(lab),
         };
         mark::end();
         if let Err(failure) = done {
@@ -125,6 +130,17 @@ pub fn all(lab: &mut Lab) -> Verdict {
         dump(lab);
     }
     Verdict::Done
+}
+
+/// Uses a null pointer on the last cpu that takes part.
+fn fault(lab: &Lab) -> Result<(), Failure> {
+    if let Some(&last) = lab.chosen().last() {
+        lab.cpus.run(&[last], &|_| {
+            // SAFETY: not a read of any memory: page 0 is not mapped, and the exception ends all.
+            let _ = unsafe { core::ptr::without_provenance::<u64>(8).read_volatile() };
+        });
+    }
+    Err("a null pointer could be used".into())
 }
 
 /// Sends the allocator's dump in pieces that fit a line.

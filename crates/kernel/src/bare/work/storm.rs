@@ -7,6 +7,7 @@ use numalab_membench::Barrier;
 
 use super::test_numa::NODES;
 use super::{Failure, Lab, cpu_index};
+use crate::bare::address::index;
 use crate::bare::memory::Run;
 use crate::bare::meter::{self, Moment, Span};
 
@@ -76,7 +77,7 @@ fn cpu(lab: &Lab, place: usize, rounds: u64, barrier: &Barrier) -> Found {
     let start = Moment::now(place);
     let mut failure = None;
     for round in 0..rounds {
-        let slot = &mut window[random.below(WINDOW as u64) as usize];
+        let slot = &mut window[index(random.below(WINDOW as u64))];
         if let Some(frame) = slot.take()
             && let Err(error) = frame.free(allocator, cpu)
         {

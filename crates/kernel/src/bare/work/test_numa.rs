@@ -168,7 +168,7 @@ impl Shared {
             core::hint::spin_loop();
         }
         // SAFETY: this cpu alone has set `locked`.
-        let number = unsafe { (*self.numbers.get()).next() };
+        let number = unsafe { (*self.numbers.get()).draw() };
         self.locked.store(false, Ordering::Release);
         number.into()
     }
