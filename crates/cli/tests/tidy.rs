@@ -10,12 +10,12 @@ const UNSAFE: [&str; 5] = ["membench", "host", "frames", "emulator", "kernel"];
 /// Crates that a kernel can use.
 const NO_STD: [&str; 4] = ["acpi", "topology", "frames", "membench"];
 /// Crates that read no file, start nothing and look at no clock.
-const PURE: [&str; 6] = ["acpi", "topology", "formats", "record", "stats", "report"];
+const PURE: [&str; 7] = ["acpi", "topology", "formats", "record", "stats", "report", "workload"];
 /// What a pure crate never names.
 const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
 /// A crate, and those of ours that it never depends on.
-const NEVER: [(&str, &[&str]); 8] = [
+const NEVER: [(&str, &[&str]); 9] = [
     ("acpi", &["topology", "formats", "host"]),
     ("topology", &["formats", "host", "record"]),
     ("frames", &["topology", "acpi", "host"]),
@@ -24,6 +24,7 @@ const NEVER: [(&str, &[&str]); 8] = [
     ("stats", &["record", "report", "measure", "host"]),
     ("measure", &["report", "formats"]),
     ("report", &["measure", "host", "membench", "formats"]),
+    ("explore", &["measure", "membench", "stats"]),
 ];
 
 fn root() -> PathBuf {

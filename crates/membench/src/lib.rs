@@ -39,6 +39,7 @@ mod line;
 mod loaded;
 pub mod mark;
 mod stream;
+pub mod virtual_time;
 mod window;
 
 pub use barrier::{Aborted, Barrier};

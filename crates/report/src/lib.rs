@@ -14,9 +14,11 @@ mod label;
 mod markdown;
 mod number;
 mod section;
+pub mod study;
 mod summary;
 mod table;
 mod terminal;
+pub mod text;
 pub mod topology;
 
 pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};
