@@ -14,5 +14,7 @@ pub mod memory_map;
 pub mod plan;
 #[cfg(feature = "host")]
 pub mod results;
+#[cfg(feature = "host")]
+pub mod run;
 pub mod tables;
 pub mod work;

@@ -1,6 +1,5 @@
 //! `numalab guest run --kernel numalab`: our own kernel, and its results.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -8,13 +7,13 @@ use std::process::ExitCode;
 
 use numalab_frames::Dump;
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, BareKernel, BareOutcome, BootFiles, Cache, GuestError, Kernel,
-    KernelChoice, Launch, Qemu, Runtime, Stream, own_kernel,
+    Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
+    KernelChoice, Launch, Qemu, Runtime, own_kernel,
 };
 use numalab_host::{Interrupt, UtcTime};
 use numalab_kernel::command::Command;
-use numalab_kernel::frame::END_MARK;
-use numalab_kernel::results::{Context, Reader, Results, ResultsError, Said};
+use numalab_kernel::results::{Context, Event, Results};
+use numalab_kernel::run::{self, RunError};
 use numalab_measure::Keeper;
 use numalab_record::{Document, Finished};
 use numalab_report::Summary;
@@ -25,11 +24,8 @@ use crate::command::measuring::write_reports;
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// The kernel's verdict on its own command line or machine.
-const REFUSED: &str = "REFUSED: ";
-
 /// Boots the kernel and turns what it says into results.
-pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     let line = args.command.join(" ");
     let command = Command::parse(&line).map_err(Failure::bad_input)?;
     let launch = plan(args)?;
@@ -136,49 +132,24 @@ fn accelerator(accel: Accel, qemu: &Qemu, cache: &Cache) -> Result<Accelerator, 
     Ok(Accelerator::decide(choice, qemu, &probe.file, cache).map_err(GuestError::from)?)
 }
 
-/// Runs the kernel and reads its lines; tells people as they come.
+/// Runs the kernel; tells people what it says as it comes.
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
     let runtime = Runtime::open().map_err(GuestError::from)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut reader = Reader::default();
-    let mut pending = Vec::new();
-    let failed: Cell<Option<ResultsError>> = Cell::new(None);
-    let refused: Cell<Option<String>> = Cell::new(None);
     let is_told = !args.guest.quiet && args.format.unwrap_or(Format::Text) == Format::Text;
-    let mut unread = Ok(());
-    let mut sink = |_: Stream, bytes: &[u8]| {
-        pending.extend_from_slice(bytes);
-        while let Some(end) = pending.iter().position(|&byte| byte == b'\n') {
-            let line: Vec<u8> = pending.drain(..=end).collect();
-            match reader.line(&String::from_utf8_lossy(&line)) {
-                Ok(Said::Result(event)) if is_told => {
-                    let text = reader.results().text_of(&event);
-                    unread = std::mem::replace(&mut unread, Ok(())).and(output::print(&text));
-                }
-                Ok(Said::Text(text)) => {
-                    if let Some(reason) = text.strip_prefix(REFUSED) {
-                        refused.set(Some(reason.to_owned()));
-                    }
-                }
-                Ok(_) => {}
-                Err(error) => failed.set(Some(error)),
-            }
+    let mut printed = Ok(());
+    let mut told = |results: &Results, event: &Event| {
+        if is_told && printed.is_ok() {
+            printed = output::print(&results.text_of(event));
         }
     };
-    let kernel = BareKernel { end_marker: END_MARK.to_owned() };
-    let ended = launch.run_bare(&runtime, &kernel, &mut sink, &|| interrupt.requested());
-    unread?;
-    if let Some(reason) = refused.take() {
-        return Err(Failure::bad_input(format!("the kernel refuses: {reason}")));
-    }
-    let outcome = ended?;
-    if let Some(error) = failed.take() {
-        return Err(Failure::new(Code::Failed, format!("the kernel's results: {error}")));
-    }
-    let results = reader.finish().ok_or_else(|| {
-        Failure::new(Code::Failed, "the kernel's last line came damaged: its results are lost")
-    })?;
-    Ok((outcome, results))
+    let ran = run::run(launch, &runtime, &mut told, &|| interrupt.requested());
+    printed?;
+    ran.map_err(|error| match error {
+        RunError::Refused { .. } => Failure::bad_input(error),
+        RunError::Guest(error) => error.into(),
+        RunError::Results(_) | RunError::Cut => Failure::new(Code::Failed, error),
+    })
 }
 
 /// What is told when all is done.

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 /// Boots the guest and runs the command in it.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.guest.contents.kernel == BootKernel::Numalab {
-        return kernel::run(args);
+        return kernel::run_kernel(args);
     }
     if args.format.is_some() || args.label.is_some() {
         let message = "--format, --label: for --kernel numalab, a command's output is its own";
