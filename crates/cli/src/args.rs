@@ -27,6 +27,7 @@ pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
+pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };

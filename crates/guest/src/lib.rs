@@ -6,6 +6,7 @@ pub mod emulator;
 pub mod image;
 pub mod init;
 mod launch;
+pub mod own_kernel;
 pub mod package;
 pub mod protocol;
 pub mod qemu;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numalab_topology::{CpuSet, Finding, Machine};
 
-use super::arguments::{self, Wiring};
+use super::arguments::{self, System, Wiring};
 use super::failure::GuestError;
 use super::host_memory::HostMemory;
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
@@ -117,10 +117,19 @@ impl Launch {
     /// The command line, for people; sockets are in a directory `GUEST`.
     #[must_use]
     pub fn command_line(&self) -> Vec<String> {
+        self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
+    }
+
+    /// As [`Launch::command_line`], of [`Launch::run_bare`].
+    #[must_use]
+    pub fn bare_command_line(&self) -> Vec<String> {
+        self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
+    }
+
+    fn words(&self, wiring: &Wiring) -> Vec<String> {
         let program = self.qemu.program.to_string_lossy().into_owned();
-        let wiring = Wiring::linux(PathBuf::from("GUEST"), false);
         let mut words = vec![program];
-        words.extend(self.arguments(&wiring));
+        words.extend(self.arguments(wiring));
         words
     }
 
