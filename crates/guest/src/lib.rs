@@ -10,6 +10,7 @@ pub mod protocol;
 pub mod qemu;
 pub mod qmp;
 pub mod tool;
+pub mod xen;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use image::{
@@ -17,8 +18,8 @@ pub use image::{
 };
 pub use launch::{
     Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
-    HostMemory, HostMemoryError, HostPages, Launch, Limits, Outcome, Phase, Pins, RunningGuest,
-    Runtime, RuntimeError, SessionError, Sink, Task, Times,
+    HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Phase, Pins,
+    RunningGuest, Runtime, RuntimeError, SessionError, Sink, Task, Times,
 };
 pub use protocol::{Exit, Job, Stream};
 pub use qemu::{

@@ -29,8 +29,21 @@ pub struct Guest {
     pub kernel_arguments: Vec<String>,
     /// Arguments of the emulator (`-plugin`, `-icount`), put right behind `-accel`.
     pub emulator_arguments: Vec<String>,
+    /// The hypervisor that boots first, with the kernel and the initramfs as its modules.
+    pub hypervisor: Option<Hypervisor>,
     /// How long it may take.
     pub limits: Limits,
+}
+
+/// A hypervisor under the guest's kernel, which QEMU loads as multiboot has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hypervisor {
+    /// The hypervisor, an ELF file.
+    pub program: PathBuf,
+    /// Words of its own command line.
+    pub arguments: Vec<String>,
+    /// The processor it is shown (`-cpu`): hypervisors are pickier than kernels.
+    pub cpu_model: String,
 }
 
 /// Where a guest's threads run on the host.
@@ -82,6 +95,9 @@ impl Launch {
         accelerator: Accelerator,
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
+        if guest.hypervisor.is_some() {
+            arguments::check_module_paths(files)?;
+        }
         guest.memory.check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
         let written = match guest.tables[..] {
             [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
