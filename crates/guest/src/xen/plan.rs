@@ -1,5 +1,7 @@
 //! What the agent in the first domain is to do.
 
+use std::fmt::Write as _;
+
 use serde::{Deserialize, Serialize};
 
 use super::memory_map::NodeRange;
@@ -135,12 +137,19 @@ impl DomainPlan {
             memory = self.memory_mib,
         );
         match self.pinning {
-            Pinning::CpusAndMemory => text.push_str(&format!("cpus = [\"{}\"]\n", self.cpus)),
-            Pinning::CpusAsString => text.push_str(&format!("cpus = \"{}\"\n", self.cpus)),
+            // One item for each virtual cpu: those without one could run, and have memory,
+            // anywhere.
+            Pinning::CpusAndMemory => {
+                let items = vec![format!("\"{}\"", self.cpus); self.vcpus as usize];
+                let _ = writeln!(text, "cpus = [{}]", items.join(", "));
+            }
+            Pinning::CpusAsString => {
+                let _ = writeln!(text, "cpus = \"{}\"", self.cpus);
+            }
             Pinning::None | Pinning::Cpus => {}
         }
         if let Some(pool) = &self.pool {
-            text.push_str(&format!("pool = \"{pool}\"\n"));
+            let _ = writeln!(text, "pool = \"{pool}\"");
         }
         text
     }
@@ -169,6 +178,12 @@ mod tests {
         for free in [Pinning::None, Pinning::Cpus] {
             assert!(!of(free).contains("cpus = \"4") && !of(free).contains("cpus = ["));
         }
+    }
+
+    #[test]
+    fn every_virtual_cpu_is_pinned() {
+        let two = DomainPlan { vcpus: 2, ..domain(Pinning::CpusAndMemory) };
+        assert!(two.configuration("k", "i").contains("\ncpus = [\"4-7\", \"4-7\"]\n"));
     }
 
     #[test]

@@ -156,13 +156,18 @@ fn ended(line: Option<&DomainLine>) -> Option<String> {
     Some(format!("{reason} (state {})", line.state))
 }
 
-/// The last line of what the domain wrote on its console, which often tells why.
+/// The panic on the domain's console, or its last line: often they tell why.
 fn console(name: &str) -> String {
     let path = format!("/var/log/xen/console/guest-{name}.log");
     let text = fs::read(path).unwrap_or_default();
-    let text = String::from_utf8_lossy(&text);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    last.map_or(String::new(), |line| format!("; its console ends with: {}", line.trim()))
+    telling(&String::from_utf8_lossy(&text))
+}
+
+fn telling(console: &str) -> String {
+    let mut lines = console.lines().map(str::trim).filter(|line| !line.is_empty());
+    let panic = lines.clone().find(|line| line.contains("Kernel panic"));
+    let line = panic.or_else(|| lines.next_back());
+    line.map_or(String::new(), |line| format!("; its console: {line}"))
 }
 
 /// What a tool complained of, in one line.
@@ -174,6 +179,14 @@ fn said(error: &ToolError) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn of_a_console_the_panic_tells_most_and_else_the_last_line() {
+        let panicked = "booting\n[ 1.0] Kernel panic - not syncing: no init\n[ 1.1] Offset\n";
+        assert!(telling(panicked).ends_with("Kernel panic - not syncing: no init"));
+        assert_eq!(telling("one\ntwo\n\n"), "; its console: two");
+        assert_eq!(telling(""), "");
+    }
 
     #[test]
     fn a_domain_that_does_not_run_any_more_is_told_with_its_state() {
