@@ -38,6 +38,17 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
     Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
 }
 
+/// What the children that were waited for used, by `getrusage(2)`.
+pub(crate) fn children_usage() -> libc::rusage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: 1. `usage` is valid for a write of one `rusage`. 2. All bytes zero is a value
+    // of it, so it is one even if the call failed, which with these arguments it cannot.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    }
+}
+
 /// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
 /// and pages that are there already move. Nodes beyond 1,023 give `EINVAL`.
 pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Errno> {
