@@ -3,6 +3,7 @@
 mod guest;
 mod guest_value;
 mod measuring;
+mod memory_emulator;
 mod topology;
 mod value;
 
@@ -17,6 +18,7 @@ pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -62,7 +64,7 @@ pub(crate) enum Command {
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them
-    Guest(GuestArgs),
+    Guest(Box<GuestArgs>),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

@@ -96,6 +96,7 @@ fn guest_code(error: &GuestError) -> Code {
     match error {
         GuestError::Machine(_)
         | GuestError::Contents(_)
+        | GuestError::EmulatorNeedsTcg { .. }
         | GuestError::HostMemory(HostMemoryError::NoNode { .. })
         | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
         GuestError::HostMemory(_) => Code::Lacking,

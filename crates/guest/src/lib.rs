@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+pub mod emulator;
 pub mod image;
 pub mod init;
 mod launch;
@@ -13,6 +14,7 @@ pub mod tool;
 pub mod xen;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
+pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
 pub use image::{
     BootFiles, Contents, ContentsError, Image, ImageError, Kernel, KernelChoice, KernelError,
 };

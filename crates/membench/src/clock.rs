@@ -1,9 +1,10 @@
 //! Time as the cpu counts it, and its rate against a clock of the caller's.
 
-use crate::arch;
+use crate::{arch, virtual_time};
 use core::fmt;
 
-/// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64).
+/// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64), or the
+/// vCPU's own time in an emulated machine ([`crate::virtual_time`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
 
@@ -13,7 +14,7 @@ impl Stamp {
     #[must_use]
     #[inline]
     pub fn now() -> Stamp {
-        Stamp(arch::timestamp())
+        Stamp(virtual_time::now_ns().unwrap_or_else(arch::timestamp))
     }
 
     /// The time from `earlier` to this moment.
@@ -39,12 +40,16 @@ impl fmt::Display for Ticks {
     }
 }
 
+/// A decrement and a jump (`arch::follow`), of one virtual nanosecond each.
+const LOOP_NS: f64 = 2.0;
+
 /// The counter's rate, measured against a clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     ticks_per_ns: f64,
     overhead: Ticks,
     invariant: bool,
+    loop_ns: f64,
 }
 
 impl Clock {
@@ -57,11 +62,16 @@ impl Clock {
     /// halves (one of them stepped, or does not run evenly), and [`ClockError::Stopped`] if
     /// one does not advance.
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
+        if virtual_time::in_use() {
+            let overhead = least_overhead()?;
+            return Ok(Clock { ticks_per_ns: 1.0, overhead, invariant: true, loop_ns: LOOP_NS });
+        }
         let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.ticks_per_ns(for_ns)?;
         Ok(Clock {
             ticks_per_ns,
             overhead: least_overhead()?,
             invariant: arch::timestamp_is_invariant(),
+            loop_ns: 0.0,
         })
     }
 
@@ -83,6 +93,13 @@ impl Clock {
     #[must_use]
     pub fn overhead(&self) -> Ticks {
         self.overhead
+    }
+
+    /// What the loop of a chase takes beside each load: nothing on a cpu, which does both at
+    /// once; its other two instructions in an emulated machine, which does one at a time.
+    #[must_use]
+    pub fn loop_ns(&self) -> f64 {
+        self.loop_ns
     }
 
     /// Whether the counter is documented to run at one rate whatever the core does. Where

@@ -12,6 +12,7 @@ use super::files::{DOMAIN_IMAGE, DOMAIN_KERNEL, XenFiles};
 use super::memory_map::node_ranges;
 use super::plan::XenPlan;
 use super::text::{XenInfo, xen_info};
+use crate::emulator::MemoryEmulator;
 use crate::image::BootFiles;
 use crate::launch::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
 use crate::protocol::{Job, Stream};
@@ -31,8 +32,8 @@ pub struct XenMachine {
     pub arguments: Vec<String>,
     /// Whether it can run PVH domains.
     pub pvh: bool,
-    /// Arguments of the emulator, such as `-plugin` and `-icount`.
-    pub emulator_arguments: Vec<String>,
+    /// What its memory costs, where that is emulated.
+    pub memory_emulator: Option<MemoryEmulator>,
     /// From the start of QEMU to the first word of the first domain.
     pub boot_limit: Option<Duration>,
 }
@@ -140,7 +141,7 @@ impl XenMachine {
         let guest = Guest {
             machine: self.machine.clone(),
             hypervisor: Some(hypervisor),
-            emulator_arguments: self.emulator_arguments.clone(),
+            memory_emulator: self.memory_emulator.clone(),
             limits: Limits { boot, run: None },
             ..Guest::default()
         };

@@ -97,3 +97,8 @@ pub fn sve_vector_bytes() -> usize {
     #[cfg(not(target_feature = "sve"))]
     0
 }
+
+/// Emulated machines whose vCPUs have times of their own are x86-64 ones.
+pub fn cpu_number() -> Option<u32> {
+    None
+}

@@ -88,6 +88,27 @@ pub fn timestamp() -> u64 {
     high << 32 | low
 }
 
+/// The number of the cpu that this runs on, where the system keeps it in the time stamp
+/// counter's auxiliary register: the lower 12 bits are Linux's (`vdso_encode_cpunode`).
+/// None on a cpu without RDTSCP.
+pub fn cpu_number() -> Option<u32> {
+    if cpuid(0x8000_0000).eax < 0x8000_0001 || cpuid(0x8000_0001).edx & (1 << 27) == 0 {
+        return None;
+    }
+    let auxiliary: u32;
+    // SAFETY: just found to be executable; it reads registers.
+    unsafe {
+        asm!(
+            "rdtscp",
+            out("rax") _,
+            out("rdx") _,
+            out("ecx") auxiliary,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+    Some(auxiliary & 0xfff)
+}
+
 /// Whether the time stamp counter runs at one rate in all power states (AMD APM volume 3,
 /// CPUID Fn8000_0007 EDX bit 8; the same in the Intel SDM, volume 3, 17.17.1).
 pub fn timestamp_is_invariant() -> bool {
