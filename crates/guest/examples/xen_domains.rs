@@ -15,10 +15,25 @@ fn main() -> Result<(), Box<dyn Error>> {
     let numa = std::env::args().nth(1).unwrap_or_else(|| "on".to_owned());
     let mut note = |text: &str| eprintln!("{text}");
     let cache = Cache::open()?;
-    let contents = Contents::new(std::env::current_exe()?);
+    let mut contents = Contents::new(std::env::current_exe()?);
+    contents.need_program("dbench")?;
     let files = XenFiles::ensure(&cache, &contents, &mut note)?;
     eprintln!("{files:?}");
+    let emulated = std::env::args().nth(2);
+    let emulator = |plugin: String| numalab_guest::MemoryEmulator {
+        plugin: plugin.into(),
+        mode: numalab_guest::EmulatorMode::Virtual,
+        machine: numalab_formats::memory_emulator::describe(
+            &machine(),
+            &numalab_formats::memory_emulator::MemoryCosts {
+                caches: numalab_formats::memory_emulator::parse_caches("32K,1M").unwrap(),
+                ..Default::default()
+            },
+        )
+        .unwrap(),
+    };
     let machine = XenMachine {
+        memory_emulator: emulated.map(emulator),
         machine: machine(),
         arguments: ["loglvl=all", "dom0_mem=768M", "dom0_max_vcpus=1"]
             .map(ToOwned::to_owned)
@@ -29,7 +44,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let domain = |node: u32| DomainPlan {
         name: format!("d{node}"),
-        memory_mib: 128,
+        memory_mib: 192,
         vcpus: 1,
         home: Some(node),
         cpus: format!("{}-{}", 2 * node, 2 * node + 1),
@@ -38,12 +53,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let job = DomainJob {
         name: "uname".to_owned(),
-        command: vec!["uname".to_owned(), "-a".to_owned()],
+        command: ["sh", "-c", "mkdir -p /tmp/d; dbench -D /tmp/d -t 1 1 || (head -c 20000000 /dev/zero > /tmp/x; sort < /etc/passwd; cat /proc/uptime)"].map(ToOwned::to_owned).to_vec(),
         limit_s: 60,
     };
     let plan =
         XenPlan { domains: vec![domain(1), domain(0)], jobs: vec![job], ..XenPlan::default() };
-    let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
+    let needs = machine.memory_emulator.as_ref().map_or(QemuNeeds::default(), |e| e.mode.needs(4));
+    let qemu = Qemu::find(&cache, &needs)?;
     let launch = machine.launch(&files, qemu)?;
     let plan = machine.fitted(&plan);
     let runtime = Runtime::open()?;

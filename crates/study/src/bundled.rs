@@ -4,7 +4,10 @@
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
-const STUDIES: [(&str, &str); 1] = [("noise", include_str!("../studies/noise.toml"))];
+const STUDIES: [(&str, &str); 2] = [
+    ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
+    ("noise", include_str!("../studies/noise.toml")),
+];
 
 /// Names and texts of the studies that come with numalab.
 #[must_use]

@@ -140,6 +140,12 @@ impl Launch {
         words
     }
 
+    /// Whether process 1 has its command's accesses charged; under a hypervisor its domains
+    /// have theirs charged.
+    pub(super) fn charges_commands(&self) -> bool {
+        self.guest.memory_emulator.is_some() && self.guest.hypervisor.is_none()
+    }
+
     /// QEMU's arguments with these connections.
     pub(super) fn arguments(&self, wiring: &Wiring) -> Vec<String> {
         arguments::arguments(self, &self.machine_words, wiring)

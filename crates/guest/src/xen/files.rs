@@ -49,6 +49,8 @@ pub struct XenFiles {
     pub release: String,
     /// The first domain's image, in which the other domains' image lies.
     pub dom0: PathBuf,
+    /// The size of the other domains' image in bytes; it is not compressed.
+    pub domain_bytes: u64,
 }
 
 /// Why there is nothing to boot.
@@ -128,11 +130,19 @@ impl XenFiles {
         let packages = Packages::ensure(cache, note)?;
         let vmlinux = vmlinux(cache, &kernel, note)?;
         let domain = domain_image(cache, &kernel, contents, note)?;
+        let domain_bytes = domain.len() as u64;
         let dom0 = dom0_image(cache, &kernel, &packages, contents, &vmlinux, domain, note)?;
         let image = Image::keep(cache, &dom0, &vmlinux, note)?;
         let dom0 = image.boot_files().initramfs.clone().unwrap_or_default();
         let (hypervisor, version) = hypervisor(cache, &packages.hypervisor.own)?;
-        Ok(Self { hypervisor, version, kernel: vmlinux, release: kernel.release, dom0 })
+        Ok(Self {
+            hypervisor,
+            version,
+            kernel: vmlinux,
+            release: kernel.release,
+            dom0,
+            domain_bytes,
+        })
     }
 }
 

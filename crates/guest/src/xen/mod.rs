@@ -8,6 +8,7 @@
 //! waits for jobs in xenstore ([`domain`]).
 
 pub mod agent;
+mod compare;
 pub mod domain;
 mod event;
 mod files;
@@ -18,6 +19,8 @@ pub mod text;
 mod vmlinux;
 pub mod xenstore;
 
+pub use agent::check_dom0;
+pub use compare::difference;
 pub use event::{DomainAnswer, LostPhase, Place, VcpuPlace, XenEvent};
 pub(crate) use files::DOMAIN_MARK;
 pub use files::{XenFiles, XenFilesError};

@@ -21,6 +21,8 @@ pub struct XenPlan {
     pub start_toolstack: bool,
     /// Whether every node gets a cpupool of its own (`xl cpupool-numa-split`).
     pub split_pools: bool,
+    /// Whether the jobs' accesses are counted, and charged, by a memory emulator.
+    pub charged: bool,
     /// The kernel and the image of the domains, as files of the first domain.
     pub kernel: String,
     /// See `kernel`.

@@ -55,6 +55,9 @@ pub struct XenReport {
     pub lost: BTreeMap<String, (LostPhase, String)>,
     /// How long the boot took, if there was one.
     pub times: Option<Times>,
+    /// What the memory emulator reported (JSON, `numalab-emulator/1`); phase N is job N,
+    /// counted from 1.
+    pub memory_report: Option<String>,
 }
 
 /// Why a plan was not carried out.
@@ -155,6 +158,7 @@ impl XenMachine {
         XenPlan {
             memory: node_ranges(&self.machine),
             start_toolstack: true,
+            charged: self.memory_emulator.is_some(),
             kernel: DOMAIN_KERNEL.to_owned(),
             image: DOMAIN_IMAGE.to_owned(),
             ..plan.clone()
@@ -191,7 +195,8 @@ pub fn run(
     if let Some((line, source)) = lines.wrong {
         return Err(XenError::Event { line, source });
     }
-    Ok(XenReport { times: Some(outcome.times), ..lines.report })
+    let memory_report = outcome.memory_report;
+    Ok(XenReport { times: Some(outcome.times), memory_report, ..lines.report })
 }
 
 /// The agent as a job, with its plan as a file that lives as long as the first value.

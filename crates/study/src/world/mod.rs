@@ -1,5 +1,6 @@
 //! Where samples are taken, and how treatments are applied there.
 
+mod guests;
 mod host;
 
 use numalab_host::{ErrorClass, Interrupt};
@@ -127,11 +128,12 @@ impl WorldError {
 /// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
     match study.world.kind.as_str() {
+        "guests" => Ok(Box::new(guests::Guests::open(&study.world, interrupt)?)),
         "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
-            expected: "host".to_owned(),
+            expected: "host or guests".to_owned(),
         }),
     }
 }

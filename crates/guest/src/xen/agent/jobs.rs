@@ -21,7 +21,12 @@ impl Agent<'_> {
     /// Posts the job with this number (from 1) and reports every domain's answer.
     pub(super) fn do_job(&mut self, number: usize) -> Result<(), AgentError> {
         let job = &self.plan.jobs[number - 1];
-        let posted = PostedJob { number, command: job.command.clone(), limit_s: job.limit_s };
+        let posted = PostedJob {
+            number,
+            command: job.command.clone(),
+            limit_s: job.limit_s,
+            charged: self.plan.charged,
+        };
         let text = serde_json::to_vec(&posted)
             .map_err(|error| XenstoreError::Io(io::Error::from(error)))?;
         self.store.write(JOB, &text)?;

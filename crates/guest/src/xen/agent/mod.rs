@@ -43,7 +43,7 @@ pub enum AgentError {
         source: io::Error,
     },
     /// This is no first domain of Xen.
-    #[error("this machine is no dom0: {found}; boot Xen, or leave out --on-this-dom0")]
+    #[error("this machine is no dom0: {found}")]
     NoDom0 {
         /// What was looked at and found.
         found: String,
@@ -81,6 +81,14 @@ pub(crate) struct Agent<'a> {
     made: Vec<Made>,
     /// All that have been made, to be destroyed again.
     leftovers: Vec<Made>,
+}
+
+/// Looks whether this machine is a first domain of Xen.
+///
+/// # Errors
+/// [`AgentError::NoDom0`] says what was found instead.
+pub fn check_dom0() -> Result<(), AgentError> {
+    toolstack::check_dom0(Path::new("/"))
 }
 
 /// Whether this process is the agent.
@@ -122,7 +130,7 @@ pub fn run(plan: &XenPlan, emit: Emit) -> Result<(), AgentError> {
     if plan.start_toolstack {
         toolstack::start(plan)?;
     } else {
-        toolstack::check_dom0(Path::new("/"))?;
+        check_dom0()?;
     }
     let store = Xenstore::over(toolstack::connect(plan)?);
     let mut agent = Agent { plan, emit, store, began, made: Vec::new(), leftovers: Vec::new() };
