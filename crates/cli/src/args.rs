@@ -4,6 +4,7 @@ mod guest;
 mod guest_value;
 mod measuring;
 mod memory_emulator;
+mod study;
 mod topology;
 mod value;
 
@@ -19,6 +20,11 @@ pub(crate) use guest::{
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use study::{
+    Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
+    ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
+    Show as StudyShow, StudyArgs, StudyCommand,
+};
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -33,6 +39,7 @@ Start here:
   numalab topology                   what this machine is
   numalab latency --nodes 0,1        what memory of node 1 costs beside node 0's
   numalab compare results/A results/B   what changed, and whether it is beyond noise
+  numalab study run noise            what differences this machine finds where there are none
   numalab guest run --emulate 4 --cpus 8 -- numalab topology
                                      a machine of four nodes, on this one
 
@@ -61,6 +68,8 @@ pub(crate) enum Command {
     Loaded(LoadedArgs),
     /// Measure how long a cache line takes between two cpus
     C2c(C2cArgs),
+    /// Ask whether a change really helps: random blocks, paired, with a verdict
+    Study(StudyArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Boot machines of any shape as guests, and run commands in them

@@ -12,4 +12,5 @@ pub(crate) mod man;
 pub(crate) mod measure;
 mod measuring;
 pub(crate) mod report;
+pub(crate) mod study;
 pub(crate) mod topology;

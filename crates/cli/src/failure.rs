@@ -7,6 +7,7 @@ use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
 use numalab_measure::{MeasureError, StoreError};
+use numalab_study::{JournalError, SessionError, WorldError};
 
 /// The exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +79,24 @@ impl From<StoreError> for Failure {
 
 impl From<numalab_host::Error> for Failure {
     fn from(error: numalab_host::Error) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<WorldError> for Failure {
+    fn from(error: WorldError) -> Self {
         Self::new(code_of(error.class()), error)
     }
 }

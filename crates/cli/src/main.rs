@@ -45,6 +45,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Bandwidth(args) => command::bandwidth::run(&args),
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
+        Command::Study(args) => command::study::run(&args.command),
         Command::Compare(args) => command::compare::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Completions { shell } => command::completions::run(shell),

@@ -14,6 +14,7 @@ mod label;
 mod markdown;
 mod number;
 mod section;
+pub mod study;
 mod summary;
 mod table;
 mod terminal;

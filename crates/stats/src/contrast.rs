@@ -3,7 +3,7 @@
 //! Montgomery, *Design and Analysis of Experiments*, 8th ed., 2012, chapters 3 and 5. Every
 //! effect becomes one value for each block, and is then judged as a pair is.
 
-use crate::{Comparison, Criteria, Error, Sample, compare_paired};
+use crate::{Comparison, Criteria, Error, Sample, compare_paired, paired_differences};
 
 /// Factors and their levels; treatments are counted with the last factor's level fastest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,6 +161,18 @@ impl Contrast {
     pub fn compare(&self, columns: &[Vec<f64>], criteria: &Criteria) -> Result<Comparison, Error> {
         let (baseline, candidate) = self.sides(columns)?;
         compare_paired(&baseline, &candidate, criteria)
+    }
+
+    /// The contrast of each block: in logarithms, or where a value is zero or below as it is.
+    ///
+    /// # Errors
+    /// As [`compare`](Self::compare).
+    pub fn differences(&self, columns: &[Vec<f64>]) -> Result<Sample, Error> {
+        let (baseline, candidate) = self.sides(columns)?;
+        match (baseline.logs(), candidate.logs()) {
+            (Ok(baseline), Ok(candidate)) => paired_differences(&baseline, &candidate),
+            _ => paired_differences(&baseline, &candidate),
+        }
     }
 
     fn sides(&self, columns: &[Vec<f64>]) -> Result<(Sample, Sample), Error> {

@@ -11,7 +11,7 @@ use numalab_host::{ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
 
 /// The question as its author wrote it.
-pub(crate) const STUDY_FILE: &str = "study.toml";
+pub const STUDY_FILE: &str = "study.toml";
 /// What was known before the first sample.
 const RUN_FILE: &str = "run.json";
 /// An entry a line.
@@ -176,10 +176,7 @@ fn write_run(directory: &Path, run: &StudyRun) -> Result<(), JournalError> {
     write_atomically(&path, &text).map_err(io_error(&path, "write it"))
 }
 
-pub(crate) fn io_error(
-    path: &Path,
-    action: &'static str,
-) -> impl FnOnce(io::Error) -> JournalError {
+fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> JournalError {
     let path = path.to_owned();
     move |source| JournalError::Io { path, action, source }
 }

@@ -6,7 +6,7 @@ mod heatmap;
 mod loaded;
 pub(crate) mod markup;
 pub(crate) mod page;
-mod plot;
+pub(crate) mod plot;
 mod tiles;
 
 use crate::number::{count, size, utc};
