@@ -5,6 +5,7 @@ mod guest_value;
 mod measuring;
 mod memory_emulator;
 mod study;
+mod study_guests;
 mod topology;
 mod value;
 
@@ -25,6 +26,7 @@ pub(crate) use study::{
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
+pub(crate) use study_guests::GuestsChange;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };

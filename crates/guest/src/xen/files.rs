@@ -49,7 +49,9 @@ pub struct XenFiles {
     pub release: String,
     /// The first domain's image, in which the other domains' image lies.
     pub dom0: PathBuf,
-    /// The size of the other domains' image in bytes; it is not compressed.
+    /// The other domains' image.
+    pub domain: PathBuf,
+    /// Its size in bytes; it is not compressed.
     pub domain_bytes: u64,
 }
 
@@ -131,6 +133,8 @@ impl XenFiles {
         let vmlinux = vmlinux(cache, &kernel, note)?;
         let domain = domain_image(cache, &kernel, contents, note)?;
         let domain_bytes = domain.len() as u64;
+        let kept = Image::keep(cache, &domain, &vmlinux, note)?;
+        let domain_file = kept.boot_files().initramfs.clone().unwrap_or_default();
         let dom0 = dom0_image(cache, &kernel, &packages, contents, &vmlinux, domain, note)?;
         let image = Image::keep(cache, &dom0, &vmlinux, note)?;
         let dom0 = image.boot_files().initramfs.clone().unwrap_or_default();
@@ -141,6 +145,7 @@ impl XenFiles {
             kernel: vmlinux,
             release: kernel.release,
             dom0,
+            domain: domain_file,
             domain_bytes,
         })
     }

@@ -16,6 +16,7 @@ mod memory_map;
 mod plan;
 mod run;
 pub mod text;
+mod this_machine;
 mod vmlinux;
 pub mod xenstore;
 
@@ -27,4 +28,5 @@ pub use files::{XenFiles, XenFilesError};
 pub use memory_map::{NodeRange, node_ranges};
 pub use plan::{DomainJob, DomainKind, DomainPlan, Pinning, XenLimits, XenPlan};
 pub use run::{XenError, XenMachine, XenReport, run};
+pub use this_machine::{fitted, this_machine};
 pub use vmlinux::{VmlinuxError, of_bzimage};

@@ -193,7 +193,7 @@ impl Agent<'_> {
 }
 
 /// What `xl` prints, within the limit for one command of the toolstack.
-fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, ToolError> {
+pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, ToolError> {
     tool_output(plan, "xl", arguments)
 }
 

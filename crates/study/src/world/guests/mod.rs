@@ -4,13 +4,17 @@
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
 //! other, in all guests at once, and the samples are handed out as they are asked for.
 
+mod contents;
 mod emulated;
+mod errors;
 mod outcome;
+mod qemu;
 mod scene;
 mod settings;
 mod summary;
 mod xen;
 
+use numalab_guest::Contents;
 use numalab_guest::xen::Pinning;
 use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
@@ -19,9 +23,13 @@ use numalab_workload::Workload;
 
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
+use crate::exec;
 use outcome::Outcome;
 use scene::Scene;
 use settings::{Asked, GuestsSettings, HypervisorKind, bad};
+
+/// Where a workload's own directory is in a guest: a tmpfs.
+const SCRATCH: &str = "/tmp/scratch";
 
 /// Many guests on one machine.
 pub(super) struct Guests {
@@ -46,50 +54,79 @@ impl Guests {
     }
 
     fn run(&self, treatment: &Treatment) -> Result<Outcome, WorldError> {
-        let asked = Asked::of(treatment)?;
-        let scene = Scene::of(&asked, &self.settings);
+        let asked = Asked::of(treatment, &self.settings)?;
+        let scene = self.scene(&asked)?;
+        let contents = contents::of(&self.workloads)?;
         let runs = Runs {
             settings: &self.settings,
             treatment,
             asked: &asked,
             scene: &scene,
+            contents,
             workloads: &self.workloads,
             interrupt: &self.interrupt,
         };
-        runs.on_xen()
+        match self.settings.hypervisor {
+            HypervisorKind::Xen => runs.on_xen(),
+            HypervisorKind::Qemu => runs.on_qemu(),
+        }
+    }
+
+    /// The machine is emulated for a Xen in QEMU; else it is this one.
+    fn scene(&self, asked: &Asked) -> Result<Scene, WorldError> {
+        Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
+            (HypervisorKind::Xen, false) => Scene::of(asked, &self.settings),
+            (HypervisorKind::Xen, true) => Scene::of_host(asked, xen::host()?),
+            (HypervisorKind::Qemu, _) => Scene::of_host(asked, qemu::host()?),
+        })
     }
 
     /// What a reader should know before it starts.
-    fn notices(&self, asked: &[Asked]) -> Vec<String> {
+    fn notices(&self, asked: &[Asked]) -> Result<Vec<String>, WorldError> {
         let mut notices = Vec::new();
-        if !self.settings.emulate_memory && !self.settings.on_this_dom0 {
-            notices.push(
-                "memory costs the same everywhere in these guests: where it lies is meaningful, \
-                 throughput is not; emulate-memory = true gives it costs, in virtual time"
-                    .to_owned(),
-            );
+        let in_qemu =
+            self.settings.hypervisor == HypervisorKind::Xen && !self.settings.on_this_dom0;
+        if in_qemu && !self.settings.emulate_memory {
+            notices.push(COSTS_NOTHING);
         }
         if self.settings.emulate_memory {
-            notices.push(
-                "virtual time is one clock for all cpus: guests share it, so that sums over \
-                 guests do not grow with their number; compare treatments with as many guests"
-                    .to_owned(),
-            );
+            notices.push(ONE_CLOCK);
         }
         if asked.iter().any(|asked| asked.pinning == Pinning::CpusAsString) {
-            notices.push(
-                "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but memory \
-                 comes from the node that automatic placement takes"
-                    .to_owned(),
-            );
+            notices.push(STRING_FORM);
         }
-        let one_node = |asked: &&Asked| Scene::of(asked, &self.settings).machine.nodes.len() == 1;
-        if asked.iter().any(|asked| one_node(&asked)) {
-            notices.push("on one node numa cannot act: what differs there is chance".to_owned());
+        let scenes: Result<Vec<Scene>, WorldError> =
+            asked.iter().map(|asked| self.scene(asked)).collect();
+        if scenes?.iter().any(|scene| scene.machine.nodes.len() < 2) {
+            notices.push(ONE_NODE);
         }
-        notices
+        Ok(notices.into_iter().map(ToOwned::to_owned).collect())
+    }
+
+    /// Refuses settings that have no meaning together.
+    fn check_settings(&self) -> Result<(), WorldError> {
+        let settings = &self.settings;
+        let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
+        if real && settings.emulate_memory {
+            let found = "emulate-memory on this machine's own memory".to_owned();
+            return Err(bad("world.guests", found, "it with a Xen in QEMU only"));
+        }
+        if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
+            let found = "on-this-dom0 with hypervisor qemu".to_owned();
+            return Err(bad("world.guests", found, "hypervisor xen"));
+        }
+        Ok(())
     }
 }
+
+const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
+    meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
+const ONE_CLOCK: &str = "virtual time is one clock for all cpus, which guests share: sums over \
+    guests do not grow with their number; compare treatments with as many guests";
+const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but \
+    memory comes from the node that automatic placement takes";
+const ONE_NODE: &str =
+    "where the machine has one node numa cannot act: what differs there is chance";
 
 /// What a boot needs to know.
 struct Runs<'a> {
@@ -97,8 +134,18 @@ struct Runs<'a> {
     treatment: &'a Treatment,
     asked: &'a Asked,
     scene: &'a Scene,
+    /// What the guests' image holds.
+    contents: Contents,
     workloads: &'a [Workload],
     interrupt: &'a Interrupt,
+}
+
+impl Runs<'_> {
+    /// A workload's command line in a guest.
+    fn words(&self, workload: &Workload) -> Vec<String> {
+        let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
+        words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()
+    }
 }
 
 impl World for Guests {
@@ -116,15 +163,19 @@ impl World for Guests {
         treatments: &[Treatment],
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError> {
-        let asked: Result<Vec<Asked>, WorldError> = treatments.iter().map(Asked::of).collect();
+        let asked: Result<Vec<Asked>, WorldError> =
+            treatments.iter().map(|treatment| Asked::of(treatment, &self.settings)).collect();
         let asked = asked?;
         if let Some(workload) = workloads.iter().find(|workload| workload.service.is_some()) {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
         }
-        xen::check(&self.settings)?;
+        self.check_settings()?;
+        if self.settings.hypervisor == HypervisorKind::Xen {
+            xen::check(&self.settings)?;
+        }
         workloads.clone_into(&mut self.workloads);
-        Ok(self.notices(&asked))
+        self.notices(&asked)
     }
 
     fn about_apply_s(&self) -> f64 {

@@ -29,17 +29,27 @@ impl Scene {
     /// The guests belong to the nodes in turn, so that a hypervisor which does not know of
     /// nodes puts one on its own by chance as often as there are nodes.
     pub(super) fn of(asked: &Asked, settings: &GuestsSettings) -> Self {
-        let machine = machine(asked, settings);
-        let nodes = machine.nodes.len();
+        Self::on(machine(asked, settings), asked)
+    }
+
+    /// The same on a machine that is there; only nodes with cpus and memory have guests.
+    pub(super) fn of_host(asked: &Asked, host: Machine) -> Self {
+        Self::on(host, asked)
+    }
+
+    fn on(machine: Machine, asked: &Asked) -> Self {
+        let able = |node: &&Node| !node.cpus.is_empty() && node.memory_bytes > 0;
+        let nodes: Vec<Node> = machine.nodes.iter().filter(able).cloned().collect();
         let guest = |index: u32| {
-            let node = &machine.nodes[index as usize % nodes];
+            let node = &nodes[index as usize % nodes.len().max(1)];
             PlacedGuest {
                 name: format!("g{:02}", index + 1),
                 home: node.id.0,
                 cpus: node.cpus.clone(),
             }
         };
-        Self { guests: (0..asked.guests).map(guest).collect(), machine }
+        let count = if nodes.is_empty() { 0 } else { asked.guests };
+        Self { guests: (0..count).map(guest).collect(), machine }
     }
 
     /// The guests as domains of Xen.
@@ -145,7 +155,7 @@ mod tests {
         let homes: Vec<u32> = scene.guests.iter().map(|guest| guest.home).collect();
         assert_eq!(homes[..5], [0, 1, 2, 3, 0]);
         assert_eq!(scene.guests[6].cpus.to_string(), "8-11");
-        let needed = 4 * settings.guest_memory_mib << 20;
+        let needed = (4 * settings.guest_memory_mib) << 20;
         assert!(scene.machine.nodes.iter().all(|node| node.memory_bytes > needed));
     }
 

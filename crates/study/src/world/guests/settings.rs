@@ -34,6 +34,8 @@ pub(super) struct GuestsSettings {
     pub local_ns: f64,
     /// Caches of the emulated memory system, as `--emulate-cache` has them.
     pub caches: String,
+    /// Guests, where no factor says how many.
+    pub guests: u32,
     /// Guests that fill a node.
     pub guests_per_node: u32,
     pub guest_memory_mib: u64,
@@ -50,6 +52,7 @@ impl Default for GuestsSettings {
             emulate_memory: false,
             local_ns: 100.0,
             caches: "32K,1M".to_owned(),
+            guests: 4,
             guests_per_node: 4,
             guest_memory_mib: 192,
             guest_vcpus: 1,
@@ -103,7 +106,7 @@ pub(super) struct Asked {
 
 impl Asked {
     /// Reads a treatment's settings, all of which must be known here.
-    pub(super) fn of(treatment: &Treatment) -> Result<Self, WorldError> {
+    pub(super) fn of(treatment: &Treatment, world: &GuestsSettings) -> Result<Self, WorldError> {
         let settings = &treatment.settings;
         if let Some(name) = settings.keys().find(|name| !KNOWN.contains(&name.as_str())) {
             return Err(bad(
@@ -113,11 +116,11 @@ impl Asked {
             ));
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
-        let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse().ok());
-        if !matches!(numa.as_str(), "on" | "off") && !fake.is_some_and(|nodes: u32| nodes > 0) {
+        let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
+        if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
             return Err(bad("numa", numa, "on, off or fake=N"));
         }
-        let guests = text(settings, "guests").unwrap_or_else(|| "4".to_owned());
+        let guests = text(settings, "guests").unwrap_or_else(|| world.guests.to_string());
         let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
         let guests = count.ok_or_else(|| bad("guests", guests, "1 to 64"))?;
         Ok(Self {
@@ -179,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_a_treatment_leaves_open_has_the_seeds_values() {
-        let asked = Asked::of(&treatment(&[("numa", "off")])).unwrap();
+        let asked = Asked::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
         assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
         assert_eq!(asked.pinning, Pinning::CpusAndMemory);
         assert_eq!(asked.shape, MachineShape::X460);
@@ -195,7 +198,9 @@ mod tests {
             ("machine", "mainframe", "two-sockets"),
             ("swappiness", "1", "one of numa"),
         ] {
-            let error = Asked::of(&treatment(&[(name, value)])).unwrap_err().to_string();
+            let world = GuestsSettings::default();
+            let asked = Asked::of(&treatment(&[(name, value)]), &world);
+            let error = asked.unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }

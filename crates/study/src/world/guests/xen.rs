@@ -10,22 +10,18 @@ use numalab_guest::emulator::find_plugin;
 use numalab_guest::xen::{
     self, DomainJob, DomainKind, Pinning, Place, XenError, XenFiles, XenMachine, XenPlan, XenReport,
 };
-use numalab_guest::{
-    Cache, Contents, EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime,
-};
+use numalab_guest::{Cache, EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
 
-use super::Runs;
+use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestsSettings, bad};
 use super::summary::memory_evidence;
-use crate::exec;
+use super::{Runs, SCRATCH};
 use crate::world::WorldError;
 
-/// Where a workload's own directory is in a guest: a tmpfs.
-const SCRATCH: &str = "/tmp/scratch";
 /// A quiet machine needs a tenth of it.
 const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
@@ -45,11 +41,17 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), WorldError> {
     qemu(&cache, settings, 2).map(drop)
 }
 
+/// The machine under this very Xen.
+pub(super) fn host() -> Result<Machine, WorldError> {
+    let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
+    Ok(machine)
+}
+
 impl Runs<'_> {
     /// Boots Xen, makes the domains, runs every workload in all of them.
     pub(super) fn on_xen(&self) -> Result<Outcome, WorldError> {
         let cache = Cache::open().map_err(|error| failed("cache", &error))?;
-        let files = XenFiles::ensure(&cache, &self.contents()?, &mut |_| {});
+        let files = XenFiles::ensure(&cache, &self.contents, &mut |_| {});
         let files = files.map_err(|error| lacking(&error, error.remedy()))?;
         self.check_memory(&files)?;
         let report = self.boot(&cache, &files).map_err(|error| xen_error(&error))?;
@@ -63,30 +65,17 @@ impl Runs<'_> {
             split_pools: self.asked.pools,
             ..XenPlan::default()
         };
+        if self.settings.on_this_dom0 {
+            let (_, memory) = xen::this_machine()?;
+            let plan = xen::fitted(&plan, &files.kernel, &files.domain, memory);
+            return XenReport::of_this_dom0(&plan, &mut |_| {});
+        }
         let machine = self.machine()?;
         let qemu = qemu_for(cache, &machine)?;
         let plan = machine.fitted(&plan);
         let launch = machine.launch(files, qemu)?;
         let runtime = Runtime::open().map_err(GuestError::from)?;
         xen::run(&launch, &runtime, &plan, &mut |_| {}, &|| self.interrupt.requested())
-    }
-
-    fn contents(&self) -> Result<Contents, WorldError> {
-        let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
-        let mut contents = Contents::new(program);
-        for tool in self.workloads.iter().flat_map(|workload| &workload.tools) {
-            match &tool.package {
-                Some(package) if !contents.packages.contains(package) => {
-                    contents.packages.push(package.clone());
-                }
-                Some(_) => {}
-                None => {
-                    let needed = contents.need_program(&tool.program);
-                    needed.map_err(|error| bad("workload", error.to_string(), "a program"))?;
-                }
-            }
-        }
-        Ok(contents)
     }
 
     /// The image lies in memory twice while a domain unpacks it.
@@ -121,11 +110,9 @@ impl Runs<'_> {
     }
 
     fn job(&self, workload: &Workload) -> DomainJob {
-        let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
-        let words = words.iter().map(|word| exec::filled(word, &self.treatment.settings));
         let script = format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; exec \"$@\"");
         let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
-        command.extend(words);
+        command.extend(self.words(workload));
         DomainJob { name: workload.name.clone(), command, limit_s: workload.timeout_s }
     }
 
@@ -284,15 +271,4 @@ fn xen_error(error: &XenError) -> WorldError {
         XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
         error => failed("Xen", error),
     }
-}
-
-fn lacking(error: &dyn std::fmt::Display, remedy: Option<String>) -> WorldError {
-    match remedy {
-        Some(remedy) => WorldError::Lacking { what: error.to_string(), remedy },
-        None => failed("guests", error),
-    }
-}
-
-fn failed(doing: &str, error: &dyn std::fmt::Display) -> WorldError {
-    WorldError::Failed { doing: doing.to_owned(), reason: error.to_string() }
 }
