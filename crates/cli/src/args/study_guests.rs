@@ -8,7 +8,8 @@ pub(crate) struct GuestsChange {
     /// What the guests run on, instead of what the study says
     #[arg(long, value_enum, value_name = "KIND")]
     pub hypervisor: Option<GuestsHypervisor>,
-    /// Use the Xen that this machine itself runs, by its xl
+    /// Use the Xen that this machine itself runs, by its xl, as it was booted: numa is no
+    /// factor then
     #[arg(long)]
     pub on_this_dom0: bool,
     /// Give memory costs, in virtual time: slower to run, the same in every run

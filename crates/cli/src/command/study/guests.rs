@@ -24,6 +24,10 @@ pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Fa
     for (name, value) in settings {
         study.world.settings.insert(name.to_owned(), value);
     }
+    if change.on_this_dom0 {
+        // Whether this Xen knows of nodes was decided when it was booted.
+        study.factors.retain(|factor| factor.name != "numa");
+    }
     if !change.guests.is_empty() {
         set_guests(study, &change.guests)?;
     }

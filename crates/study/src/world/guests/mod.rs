@@ -104,8 +104,12 @@ impl Guests {
     }
 
     /// Refuses settings that have no meaning together.
-    fn check_settings(&self) -> Result<(), WorldError> {
+    fn check_settings(&self, asked: &[Asked]) -> Result<(), WorldError> {
         let settings = &self.settings;
+        if settings.on_this_dom0 && asked.iter().any(|one| one.numa != asked[0].numa) {
+            let found = "a machine that is booted already".to_owned();
+            return Err(bad("factor numa", found, "a Xen in QEMU: numa= is chosen at boot"));
+        }
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
         if real && settings.emulate_memory {
             let found = "emulate-memory on this machine's own memory".to_owned();
@@ -170,10 +174,10 @@ impl World for Guests {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
         }
-        self.check_settings()?;
         if self.settings.hypervisor == HypervisorKind::Xen {
             xen::check(&self.settings)?;
         }
+        self.check_settings(&asked)?;
         workloads.clone_into(&mut self.workloads);
         self.notices(&asked)
     }
