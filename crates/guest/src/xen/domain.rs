@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::process::Command;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_membench::mark;
@@ -27,6 +28,8 @@ pub(crate) const OUTPUT: &str = "data/numalab/output";
 pub(crate) const READY: &str = "ready";
 /// xenstored lets a domain have about a thousand values.
 const MAX_OUTPUT_BYTES: usize = 400 * MAX_VALUE_BYTES;
+/// A clock that is further off than this is none that domains share.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
 /// A shell's code for a command that took too long (timeout(1)).
 const TIMED_OUT: u8 = 124;
 const NOT_RUN: u8 = 126;
@@ -38,6 +41,8 @@ pub(crate) struct PostedJob {
     pub number: usize,
     pub command: Vec<String>,
     pub limit_s: u64,
+    /// When all domains begin, by the clock they share, in ns.
+    pub start_ns: u64,
     /// Whether its accesses are counted, and charged, where memory is emulated.
     pub charged: bool,
 }
@@ -110,6 +115,8 @@ fn post(
 }
 
 fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
+    let wait = Duration::from_nanos(job.start_ns.saturating_sub(now_ns()));
+    thread::sleep(wait.min(LONGEST_WAIT));
     if job.charged {
         mark::phase(u8::try_from(job.number).unwrap_or(u8::MAX));
         mark::begin();
@@ -152,7 +159,7 @@ fn execute(job: &PostedJob) -> (u8, Vec<u8>) {
 }
 
 /// The wall clock, which the hypervisor gives to all domains alike.
-fn now_ns() -> u64 {
+pub(crate) fn now_ns() -> u64 {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -163,7 +170,7 @@ mod tests {
 
     fn job(command: &[&str], limit_s: u64) -> PostedJob {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        PostedJob { number: 1, command, limit_s, charged: true }
+        PostedJob { number: 1, command, limit_s, start_ns: 0, charged: true }
     }
 
     #[test]
@@ -172,6 +179,14 @@ mod tests {
         assert_eq!((result.exit, output.as_slice()), (5, &b"out\nerr\n"[..]));
         assert_eq!(result.checksum, checksum(&output));
         assert!(result.begin_ns <= result.end_ns && result.begin_ns > 0);
+    }
+
+    #[test]
+    fn a_job_begins_when_all_begin() {
+        let mut later = job(&["true"], 20);
+        later.start_ns = now_ns() + 30_000_000;
+        let (result, _) = run(&later);
+        assert!(result.begin_ns >= later.start_ns);
     }
 
     #[test]

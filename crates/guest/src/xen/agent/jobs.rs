@@ -4,10 +4,14 @@ use std::io;
 use std::time::Duration;
 
 use super::{Agent, AgentError, Made};
-use crate::xen::domain::{JOB, OUTPUT, PostedJob, PostedResult, RESULT, checksum, done};
+use crate::xen::domain::{JOB, OUTPUT, PostedJob, PostedResult, RESULT, checksum, done, now_ns};
 use crate::xen::event::{DomainAnswer, LostPhase, XenEvent};
 use crate::xen::xenstore::XenstoreError;
 
+/// All domains have read a job when it begins: this much after it was posted, and so much
+/// more for each, in ns.
+const START_NS: u64 = 500_000_000;
+const START_EACH_NS: u64 = 150_000_000;
 /// What a domain needs beyond the command's own limit to say that it is done.
 const SAYING_SO: Duration = Duration::from_secs(60);
 
@@ -25,6 +29,7 @@ impl Agent<'_> {
             number,
             command: job.command.clone(),
             limit_s: job.limit_s,
+            start_ns: now_ns() + START_NS + START_EACH_NS * self.made.len() as u64,
             charged: self.plan.charged,
         };
         let text = serde_json::to_vec(&posted)
