@@ -1,7 +1,10 @@
 //! The command line as typed.
 
+mod bind;
+mod explore;
 mod guest;
 mod guest_value;
+mod knobs;
 mod measuring;
 mod memory_emulator;
 mod study;
@@ -16,8 +19,13 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use bind::BindArgs;
+pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
+};
+pub(crate) use knobs::{
+    KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
@@ -74,8 +82,14 @@ pub(crate) enum Command {
     Study(StudyArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
+    /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
+    Explore(ExploreArgs),
+    /// Take memory from chosen nodes, rank by rank, and become a command
+    Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Show system settings that matter to memory, and put back what a run left
+    Knobs(KnobsArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

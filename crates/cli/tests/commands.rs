@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 14] = [
     "measure",
     "topology",
     "acpi",
@@ -16,7 +16,9 @@ const COMMANDS: [&str; 12] = [
     "bandwidth",
     "loaded",
     "c2c",
+    "bind",
     "compare",
+    "explore",
     "guest",
     "report",
     "completions",

@@ -15,7 +15,7 @@ use crate::gate::{Change, Gate};
 use crate::machine::Scope;
 use crate::marker::Marker;
 use crate::sample::Sampler;
-use crate::turn::Turn;
+use crate::turn::{Front, Turn};
 use crate::vcpu::Vcpu;
 
 /// Without QEMU's word for it, an instruction takes a nanosecond.
@@ -63,6 +63,7 @@ pub struct Engine {
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
+    front: Front,
     turn: Mutex<Turn>,
     ps_each: u64,
     epoch: Instant,
@@ -92,6 +93,7 @@ impl Engine {
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
+            front: Front::default(),
             turn: Mutex::new(Turn::default()),
             ps_each: ps_per_instruction,
             epoch: Instant::now(),
@@ -110,7 +112,12 @@ impl Engine {
         }
         let mut state = locked(&self.vcpus[vcpu]);
         state.begin_block(instructions, self.ps_each);
-        self.arguments.mode == Mode::Virtual && locked(&self.turn).is_over(vcpu, state.time_ps)
+        if self.bandwidth.is_none() {
+            return false;
+        }
+        state.time_ps = self.front.meet(state.time_ps);
+        self.arguments.mode == Mode::Virtual
+            && locked(&self.turn).is_over(vcpu, state.time_ps, &self.front)
     }
 
     /// Whether this access of the vCPU is not one of the sample.
@@ -231,7 +238,7 @@ impl Engine {
         let caches = &self.arguments.machine.caches;
         let bytes = caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
         let initiator = self.arguments.machine.cpus[vcpu];
-        locked(bandwidth).wait_ps(initiator, target, time_ps, bytes)
+        locked(bandwidth).wait_ps(vcpu, (initiator, target), time_ps, bytes)
     }
 
     /// Whether nothing but counting is asked for, which needs no state of the vCPU.

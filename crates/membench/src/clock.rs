@@ -40,16 +40,12 @@ impl fmt::Display for Ticks {
     }
 }
 
-/// A decrement and a jump (`arch::follow`), of one virtual nanosecond each.
-const LOOP_NS: f64 = 2.0;
-
 /// The counter's rate, measured against a clock in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Clock {
     ticks_per_ns: f64,
     overhead: Ticks,
     invariant: bool,
-    loop_ns: f64,
 }
 
 impl Clock {
@@ -64,14 +60,13 @@ impl Clock {
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
         if virtual_time::in_use() {
             let overhead = least_overhead()?;
-            return Ok(Clock { ticks_per_ns: 1.0, overhead, invariant: true, loop_ns: LOOP_NS });
+            return Ok(Clock { ticks_per_ns: 1.0, overhead, invariant: true });
         }
         let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.ticks_per_ns(for_ns)?;
         Ok(Clock {
             ticks_per_ns,
             overhead: least_overhead()?,
             invariant: arch::timestamp_is_invariant(),
-            loop_ns: 0.0,
         })
     }
 
@@ -93,13 +88,6 @@ impl Clock {
     #[must_use]
     pub fn overhead(&self) -> Ticks {
         self.overhead
-    }
-
-    /// What the loop of a chase takes beside each load: nothing on a cpu, which does both at
-    /// once; its other two instructions in an emulated machine, which does one at a time.
-    #[must_use]
-    pub fn loop_ns(&self) -> f64 {
-        self.loop_ns
     }
 
     /// Whether the counter is documented to run at one rate whatever the core does. Where

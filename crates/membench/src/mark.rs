@@ -5,7 +5,7 @@
 //! where measuring begins and ends and which phase it is in, for the whole machine.
 //! On other architectures than x86-64 markers are nothing at all.
 
-use core::ptr;
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 
 /// Begins counting and charging. Nested: they last until the outermost [`end`].
 #[inline]
@@ -93,6 +93,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"NUMAPMU1");
 const VERSION: u32 = 1;
 const HEADER: usize = 64;
 const STRIDE: u32 = 256;
+/// A block is written in microseconds.
+const ATTEMPTS: u32 = 1000;
 
 /// What the emulator charges.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,23 +132,20 @@ pub struct PmuCounts {
 
 /// Memory that the emulator publishes into.
 #[derive(Clone, Copy, Debug)]
-pub struct Pmu {
-    base: *const u8,
+pub struct Pmu<'a> {
+    words: &'a [AtomicU64],
     vcpus: u32,
 }
 
-impl Pmu {
-    /// The virtual PMU at an address, if there is one.
-    ///
-    /// # Safety
-    /// [`PMU_BYTES`] from `base` are readable as long as the value is used, and `base` is
-    /// 8-byte aligned.
-    pub unsafe fn at(base: *const u8) -> Option<Self> {
-        let pmu = Self { base, vcpus: u32::MAX };
-        let most = u32::try_from((PMU_BYTES - HEADER) / STRIDE as usize).unwrap_or(0);
-        let ours = pmu.long(0) == MAGIC && pmu.word(8) == VERSION && pmu.word(20) == STRIDE;
-        let vcpus = pmu.word(12);
-        (ours && vcpus <= most).then_some(Self { base, vcpus })
+impl<'a> Pmu<'a> {
+    /// The virtual PMU in this memory, if there is one.
+    pub fn over(words: &'a [AtomicU64]) -> Option<Self> {
+        let pmu = Self { words, vcpus: 0 };
+        let ours = pmu.long(0)? == MAGIC && pmu.word(8)? == VERSION && pmu.word(20)? == STRIDE;
+        let vcpus = pmu.word(12)?;
+        let needed = HEADER as u64 + u64::from(vcpus) * u64::from(STRIDE);
+        let fits = needed <= size_of_val(words) as u64;
+        (ours && fits).then_some(Self { words, vcpus })
     }
 
     /// vCPUs of the machine.
@@ -156,7 +155,7 @@ impl Pmu {
 
     /// What the emulator charges; none if it is a way we do not know.
     pub fn mode(&self) -> Option<PmuMode> {
-        match self.word(24) {
+        match self.word(24)? {
             0 => Some(PmuMode::Count),
             1 => Some(PmuMode::Virtual),
             2 => Some(PmuMode::Sleep),
@@ -166,54 +165,63 @@ impl Pmu {
 
     /// Whether the emulator counts and charges now.
     pub fn is_on(&self) -> bool {
-        self.word(28) != 0
+        self.word(28).is_some_and(|on| on != 0)
     }
 
     /// What was last published of a vCPU; none if there is no such vCPU, or it is being
     /// written all the time.
     pub fn counts(&self, vcpu: u32) -> Option<PmuCounts> {
-        let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE as usize;
         if vcpu >= self.vcpus {
             return None;
         }
-        for _ in 0..1000 {
-            let before = self.long(block);
-            let counts = self.read(block);
-            if before.is_multiple_of(2) && self.long(block) == before {
+        let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE as usize;
+        for _ in 0..ATTEMPTS {
+            let before = self.long(block)?;
+            fence(Acquire);
+            let counts = self.read(block)?;
+            fence(Acquire);
+            if before.is_multiple_of(2) && self.long(block)? == before {
                 return Some(counts);
             }
         }
         None
     }
 
-    fn read(&self, block: usize) -> PmuCounts {
+    /// A vCPU's own time when it was last published, for who just did that on it: with
+    /// less to read than [`Pmu::counts`].
+    pub fn own_time_ns(&self, vcpu: u32) -> Option<u64> {
+        let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE as usize;
+        self.long(block + 8)
+    }
+
+    fn read(&self, block: usize) -> Option<PmuCounts> {
         let at = |place| self.long(block + place);
         let mut nodes = [0; PMU_NODES];
         for (node, count) in nodes.iter_mut().enumerate() {
-            *count = at(128 + 8 * node);
+            *count = at(128 + 8 * node)?;
         }
-        PmuCounts {
-            time_ns: at(8),
-            instructions: at(16),
-            cost_ns: at(24),
-            loads: [at(32), at(40)],
-            stores: [at(48), at(56)],
-            misses: [at(64), at(72)],
-            node: self.word(block + 80),
-            phase: self.word(block + 84),
+        Some(PmuCounts {
+            time_ns: at(8)?,
+            instructions: at(16)?,
+            cost_ns: at(24)?,
+            loads: [at(32)?, at(40)?],
+            stores: [at(48)?, at(56)?],
+            misses: [at(64)?, at(72)?],
+            node: self.word(block + 80)?,
+            phase: self.word(block + 84)?,
             nodes,
-        }
+        })
     }
 
-    fn long(&self, place: usize) -> u64 {
-        // SAFETY: places are multiples of 8 below `PMU_BYTES`, which `at`'s caller vouches
-        // for. Volatile, since the emulator writes it.
-        u64::from_le(unsafe { ptr::read_volatile(self.base.add(place).cast()) })
+    /// Eight bytes at a multiple of eight.
+    fn long(&self, place: usize) -> Option<u64> {
+        Some(u64::from_le(self.words.get(place / 8)?.load(Relaxed)))
     }
 
-    fn word(&self, place: usize) -> u32 {
-        // SAFETY: as in `long`, with multiples of 4.
-        u32::from_le(unsafe { ptr::read_volatile(self.base.add(place).cast()) })
+    /// Four bytes at a multiple of four.
+    fn word(&self, place: usize) -> Option<u32> {
+        let half = self.long(place)? >> (place % 8 * 8);
+        u32::try_from(half & u64::from(u32::MAX)).ok()
     }
 }
 
@@ -224,18 +232,13 @@ mod tests {
 
     use super::*;
 
-    fn page(vcpus: u32) -> Vec<u64> {
+    fn page(vcpus: u32) -> Vec<AtomicU64> {
         let mut page = vec![0_u64; PMU_BYTES / 8];
         page[0] = MAGIC;
         page[1] = u64::from(VERSION) | u64::from(vcpus) << 32;
         page[2] = 2 | u64::from(STRIDE) << 32;
         page[3] = 1 | 1 << 32;
-        page
-    }
-
-    fn open(page: &[u64]) -> Option<Pmu> {
-        // SAFETY: the vector has PMU_BYTES and lives longer than the value.
-        unsafe { Pmu::at(page.as_ptr().cast()) }
+        page.into_iter().map(|word| AtomicU64::new(word.to_le())).collect()
     }
 
     #[test]
@@ -264,23 +267,29 @@ mod tests {
 
     #[test]
     fn a_page_without_the_magic_word_or_of_another_version_is_no_pmu() {
-        assert!(open(&vec![0; PMU_BYTES / 8]).is_none());
-        let mut newer = page(2);
-        newer[1] += 1;
-        assert!(open(&newer).is_none());
-        assert!(open(&page(256)).is_none(), "more vCPUs than fit");
+        let empty: Vec<_> = (0..PMU_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
+        assert!(Pmu::over(&empty).is_none());
+        let newer = page(2);
+        newer[1].fetch_add(1, Relaxed);
+        assert!(Pmu::over(&newer).is_none());
+        assert!(Pmu::over(&page(256)).is_none(), "more vCPUs than fit");
         let good = page(2);
-        let pmu = open(&good).unwrap();
+        let pmu = Pmu::over(&good).unwrap();
         assert_eq!((pmu.vcpus(), pmu.mode(), pmu.is_on()), (2, Some(PmuMode::Virtual), true));
+        for words in 0..HEADER / 8 + 2 * STRIDE as usize / 8 {
+            assert!(Pmu::over(&good[..words]).is_none(), "{words} words");
+        }
     }
 
     #[test]
     fn a_vcpus_counts_are_its_own() {
-        let mut page = page(2);
+        let page = page(2);
         let block = (HEADER + STRIDE as usize) / 8;
-        page[block..block + 11].copy_from_slice(&[4, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 | 3 << 32]);
-        page[block + 16] = 11;
-        let pmu = open(&page).unwrap();
+        let words = [4_u64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 1 | 3 << 32];
+        for (place, word) in page[block..].iter().zip(words) {
+            place.store(word.to_le(), Relaxed);
+        }
+        page[block + 16].store(11_u64.to_le(), Relaxed);
         let mut expected = PmuCounts {
             time_ns: 1,
             instructions: 2,
@@ -293,10 +302,12 @@ mod tests {
             nodes: [0; PMU_NODES],
         };
         expected.nodes[0] = 11;
+        let pmu = Pmu::over(&page).unwrap();
         assert_eq!(pmu.counts(1), Some(expected));
         assert_eq!(pmu.counts(0), Some(PmuCounts::default()));
+        assert_eq!(pmu.own_time_ns(1), Some(1));
         assert_eq!(pmu.counts(2), None);
-        page[block] = 5;
-        assert_eq!(open(&page).unwrap().counts(1), None, "half written");
+        page[block].store(5_u64.to_le(), Relaxed);
+        assert_eq!(pmu.counts(1), None, "half written");
     }
 }

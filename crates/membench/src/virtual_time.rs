@@ -9,8 +9,9 @@ use crate::mark::{self, PMU_BYTES, Pmu, PmuMode};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// What the emulator publishes, once it is to be used.
-static COUNTERS: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
+/// The first of [`WORDS`] that the emulator publishes, once they are to be used.
+static COUNTERS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+const WORDS: usize = PMU_BYTES / size_of::<AtomicU64>();
 
 /// From now on, [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s go by what the
 /// emulator publishes in `page`, of the vCPU that the calling thread is on: threads that
@@ -20,21 +21,20 @@ static COUNTERS: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
 /// False, and nothing is changed, if nothing is published there or the emulator does not
 /// charge virtual time.
 pub fn use_counters(page: &'static [AtomicU64]) -> bool {
-    if size_of_val(page) < PMU_BYTES || arch::cpu_number().is_none() {
+    let Some(words) = page.get(..WORDS) else {
         return false;
+    };
+    let virtual_time = |pmu: Pmu<'_>| pmu.mode() == Some(PmuMode::Virtual);
+    let usable = Pmu::over(words).is_some_and(virtual_time) && arch::has_cpu_number();
+    if usable {
+        COUNTERS.store(words.as_ptr().cast_mut(), Ordering::Release);
     }
-    let base = page.as_ptr().cast_mut().cast::<u8>();
-    // SAFETY: so many bytes were just found there, aligned as u64 is, and they stay.
-    let pmu = unsafe { Pmu::at(base) };
-    let charges = pmu.is_some_and(|pmu| pmu.mode() == Some(PmuMode::Virtual));
-    if charges {
-        COUNTERS.store(base, Ordering::Release);
-    }
-    charges
+    usable
 }
 
 /// Whether times are a vCPU's own.
 #[must_use]
+#[inline]
 pub fn in_use() -> bool {
     !COUNTERS.load(Ordering::Relaxed).is_null()
 }
@@ -42,31 +42,33 @@ pub fn in_use() -> bool {
 /// Sets the clocks of all vCPUs to the latest of them, so that what they do from now on
 /// counts as parallel. Nothing at all elsewhere than in an emulated machine.
 pub fn align() {
-    if let Some(counts) = own_counts() {
+    let counts = published().and_then(|pmu| pmu.counts(arch::cpu_number()));
+    if let Some(counts) = counts {
         mark::phase(u8::try_from(counts.phase).unwrap_or(u8::MAX));
     }
 }
 
 /// The time of the vCPU that the calling thread is on, in nanoseconds.
+#[inline]
 pub(crate) fn now_ns() -> Option<u64> {
-    own_counts().map(|counts| counts.time_ns)
+    if in_use() { own_time_ns() } else { None }
 }
 
-#[inline]
-fn own_counts() -> Option<mark::PmuCounts> {
+#[cold]
+fn own_time_ns() -> Option<u64> {
+    published()?.own_time_ns(arch::cpu_number())
+}
+
+/// The counters, with those of this vCPU as they are now.
+fn published() -> Option<Pmu<'static>> {
     let base = COUNTERS.load(Ordering::Acquire);
     if base.is_null() {
         return None;
     }
-    published(base)
-}
-
-#[cold]
-fn published(base: *const u8) -> Option<mark::PmuCounts> {
-    // SAFETY: only `use_counters` stores the address, of a slice that stays.
-    let pmu = unsafe { Pmu::at(base) }?;
+    // SAFETY: only `use_counters` stores an address, of so many words which stay.
+    let words = unsafe { core::slice::from_raw_parts(base, WORDS) };
     mark::publish();
-    pmu.counts(arch::cpu_number()?)
+    Pmu::over(words)
 }
 
 #[cfg(test)]

@@ -16,10 +16,10 @@ pub struct Window {
 }
 
 impl Window {
-    /// The mean time of one load, without what only an emulated machine's loop adds.
+    /// The mean time of one load.
     #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "a count of loads is far below 2^53")]
     pub fn ns_per_load(&self, clock: &Clock) -> f64 {
-        clock.ns(self.ticks) / self.loads as f64 - clock.loop_ns()
+        clock.ns(self.ticks) / self.loads as f64
     }
 }

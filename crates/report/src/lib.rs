@@ -18,6 +18,7 @@ pub mod study;
 mod summary;
 mod table;
 mod terminal;
+pub mod text;
 pub mod topology;
 
 pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};

@@ -99,6 +99,11 @@ pub fn sve_vector_bytes() -> usize {
 }
 
 /// Emulated machines whose vCPUs have times of their own are x86-64 ones.
-pub fn cpu_number() -> Option<u32> {
-    None
+pub fn has_cpu_number() -> bool {
+    false
+}
+
+/// Never asked.
+pub fn cpu_number() -> u32 {
+    0
 }

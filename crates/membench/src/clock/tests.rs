@@ -94,6 +94,6 @@ fn stamps_advance_and_the_wrong_order_is_an_error() {
 
 #[test]
 fn ticks_become_nanoseconds_by_the_rate() {
-    let clock = Clock { ticks_per_ns: 2.5, overhead: Ticks(40), invariant: true, loop_ns: 0.0 };
+    let clock = Clock { ticks_per_ns: 2.5, overhead: Ticks(40), invariant: true };
     assert!((clock.ns(Ticks(1000)) - 400.0).abs() < 1e-9);
 }
