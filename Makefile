@@ -1,12 +1,13 @@
 # make measure   measure this machine and write a report
 # make test      all tests; installs what they need from the distribution
 # make bench     compare with peers
+# make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=
 
-.PHONY: measure build test test-long bench check install clean
+.PHONY: measure build test test-long bench studies check install clean
 
 measure: build
 	@target/release/numalab measure $(ARGS)
@@ -26,6 +27,12 @@ test-long:
 bench: build
 	@scripts/setup bench
 	@scripts/bench $(ARGS)
+
+studies: build
+	@scripts/setup test
+	@$(CARGO) build --release -p numalab-emulator
+	@target/release/numalab guest image --fetch-qemu
+	@scripts/studies $(ARGS)
 
 check:
 	@scripts/setup build

@@ -79,7 +79,7 @@ mod tests {
             ..XenInfo::default()
         };
         let machine = machine(&info);
-        assert_eq!(machine.nodes[0].cpus.to_string(), "0-1");
+        assert_eq!(machine.nodes[0].cpus.to_string(), "0,1");
         assert_eq!(machine.memory_bytes(), 3 << 30);
         assert_eq!(machine.distances.get(0, 1), Some(21));
         assert_eq!(machine.cpus[2].package, Some(1));

@@ -21,7 +21,7 @@ pub fn heap_dump(log: &str) -> Option<HeapDump> {
     for line in log[start..].lines() {
         let line = line.trim_start_matches("(XEN)").trim();
         if let Some(rest) = line.strip_prefix("NODE") {
-            let node = rest.split("start").next().and_then(|text| text.parse().ok());
+            let node = rest.split(' ').next().and_then(|text| text.parse().ok());
             let free = rest.split("free->").nth(1).and_then(|text| text.parse().ok());
             if let (Some(node), Some(free)) = (node, free) {
                 dump.free.insert(node, free);
