@@ -19,7 +19,7 @@ pub fn heap_dump(log: &str) -> Option<HeapDump> {
     let mut dump = HeapDump::default();
     let mut domain = None;
     for line in log[start..].lines() {
-        let line = line.trim_start_matches("(XEN)").trim();
+        let line = without_time(line.trim_start_matches("(XEN)").trim());
         if let Some(rest) = line.strip_prefix("NODE") {
             let node = rest.split(' ').next().and_then(|text| text.parse().ok());
             let free = rest.split("free->").nth(1).and_then(|text| text.parse().ok());
@@ -36,6 +36,12 @@ pub fn heap_dump(log: &str) -> Option<HeapDump> {
         }
     }
     (!dump.domains.is_empty()).then_some(dump)
+}
+
+/// With `console_timestamps` every line begins with the time in brackets.
+fn without_time(line: &str) -> &str {
+    let behind = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    behind.map_or(line, |(_, rest)| rest.trim_start())
 }
 
 #[cfg(test)]
@@ -62,6 +68,12 @@ mod tests {
         assert_eq!(dump.free, BTreeMap::from([(0, 213_991), (1, 457_689)]));
         assert_eq!(dump.domains[&12], BTreeMap::from([(0, 0), (1, 32_768)]));
         assert_eq!(dump.domains[&0][&1], 19_630);
+    }
+
+    #[test]
+    fn a_log_with_times_is_the_same_dump() {
+        let timed = DUMP.replace("(XEN) ", "(XEN) [  157.980065] ");
+        assert_eq!(heap_dump(&timed), heap_dump(DUMP));
     }
 
     #[test]
