@@ -2,6 +2,7 @@
 # make run       boot our own kernel with SMP cpus and MEM, and run its test_numa
 # make test      all tests; installs what they need from the distribution
 # make bench     compare with peers
+# make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -15,7 +16,7 @@ ENABLE_BASIC_TEST ?= true
 RUNS ?= 20
 KERNEL_WORDS ?=
 
-.PHONY: measure run build test test-long bench check install clean
+.PHONY: measure run build test test-long bench studies check install clean
 
 measure: build
 	@target/release/numalab measure $(ARGS)
@@ -43,6 +44,12 @@ test-long:
 bench: build
 	@scripts/setup bench
 	@scripts/bench $(ARGS)
+
+studies: build
+	@scripts/setup test
+	@$(CARGO) build --release -p numalab-emulator
+	@target/release/numalab guest image --fetch-qemu
+	@scripts/studies $(ARGS)
 
 check:
 	@scripts/setup build

@@ -11,6 +11,7 @@ mod measuring;
 mod memory_emulator;
 mod probe;
 mod study;
+mod study_guests;
 mod topology;
 mod value;
 
@@ -40,6 +41,7 @@ pub(crate) use study::{
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
+pub(crate) use study_guests::GuestsChange;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };

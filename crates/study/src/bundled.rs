@@ -4,7 +4,8 @@
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
-const STUDIES: [(&str, &str); 6] = [
+const STUDIES: [(&str, &str); 7] = [
+    ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
     ("hugepages", include_str!("../studies/hugepages.toml")),
     ("hugepages-host", include_str!("../studies/hugepages-host.toml")),
     ("noise", include_str!("../studies/noise.toml")),

@@ -1,5 +1,6 @@
 //! `numalab study`: does this change really help?
 
+mod guests;
 mod plan;
 mod run;
 mod show;
