@@ -282,9 +282,12 @@ pub(crate) struct CompareArgs {
 #[command(after_help = "\
 Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
-  numalab report results/measure-20261121-024500 --format json")]
+  numalab report results/measure-20261121-024500 --format json
+  numalab report results_scaling                           all runs of numalab scale below it
+  numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
+  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite")]
 pub(crate) struct ReportArgs {
-    /// The result directory
+    /// The result directory, of any command; or a CSV of numalab scale
     pub directory: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]

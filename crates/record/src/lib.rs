@@ -14,6 +14,7 @@ mod metric;
 mod placement;
 mod run;
 mod sample;
+pub mod scaling;
 
 pub use cell::{
     AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, IsaName,

@@ -13,6 +13,8 @@ mod json;
 mod label;
 mod markdown;
 mod number;
+pub mod page;
+pub mod scaling;
 mod section;
 mod summary;
 mod table;

@@ -1,5 +1,7 @@
 //! `numalab report`.
 
+mod scaling;
+
 use crate::args::ReportArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -8,6 +10,9 @@ use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if scaling::is_meant(&args.directory) {
+        return scaling::run(args);
+    }
     let document = numalab_measure::read(&args.directory)?;
     match args.format {
         Some(format) => output::print(&output::render(&document, format)?),

@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::process::Command;
 
+use numalab_report::scaling::ScalingReport;
 use numalab_report::{Summary, Tolerance, compare, html};
 
-use crate::runs;
+use crate::{runs, scaling};
 
 /// Collects errors from the first moment on.
 const EARS: &str = "<script>window.heard = [];\
@@ -116,6 +117,14 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
     let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
     check("comparison", &comparison.html(), 390, false);
+}
+
+#[test]
+fn a_page_of_a_scaling_run_fits_a_phone_and_a_desk() {
+    let run = scaling::with_contention();
+    let page = ScalingReport::of(&run).page().html();
+    check("scaling", &page, 390, true);
+    check("scaling", &page, 1280, true);
 }
 
 #[test]

@@ -6,5 +6,6 @@ mod browser;
 mod comparison;
 mod golden;
 mod properties;
+mod scaling;
 mod summary;
 mod topology;
