@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod explore;
+mod fleet;
 mod guest;
 mod guest_value;
 mod measuring;
@@ -15,6 +16,7 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
+pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
     Explore(ExploreArgs),
+    /// Measure every host of a cluster the same way, and find those that leave their peers
+    Fleet(FleetArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(GuestArgs),
     /// Make the report of a result directory again from its raw samples

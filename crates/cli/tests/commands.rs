@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "measure",
     "topology",
     "acpi",
@@ -18,6 +18,7 @@ const COMMANDS: [&str; 13] = [
     "c2c",
     "compare",
     "explore",
+    "fleet",
     "guest",
     "report",
     "completions",
