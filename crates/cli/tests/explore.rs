@@ -133,7 +133,8 @@ struct Watched {
 
 impl Watched {
     fn start() -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).expect("a terminal");
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&terminal).expect("granted");
         unlockpt(&terminal).expect("unlocked");
         let size = Winsize { ws_row: 50, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };

@@ -19,7 +19,11 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
     let (keys, hosts) = store.latest().unwrap();
     let analysis = analyse(&keys, &hosts, 0.05);
-    println!("{} hosts collected and analysed in {:?}", fleet.hosts, begun.elapsed());
+    let shown = page("fleet", &analysis).html().len();
+    println!("{} hosts to a page of {shown} bytes in {:?}", fleet.hosts, begun.elapsed());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    println!("peak memory: {}", peak.trim_start_matches("VmHWM:").trim());
     let kept = std::fs::metadata(directory.join("fleet.sqlite")).unwrap().len()
         + std::fs::metadata(directory.join("fleet.sqlite-wal")).map_or(0, |data| data.len());
     println!("{} bytes kept per host", kept / fleet.hosts as u64);

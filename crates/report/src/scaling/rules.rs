@@ -49,18 +49,18 @@ pub(super) fn all(scaling: &Scaling) -> Vec<Explanation> {
     found
 }
 
-/// `file, 8M: 86.6 ns mean of 8 ranks (85.1 – 88.0)`
+/// `8M: 86.6 ns over 8 rank(s), 85.1 to 88.0; file`
 fn cited(step: &ScalingStep, size_bytes: u64) -> Option<String> {
     let sample = Sample::new(step.at(size_bytes)?).ok()?;
     Some(format!(
-        "{}, {}: mean {} {} over {} rank(s), {} to {}",
-        step.file,
+        "{}: {} {} over {} rank(s), {} to {}; {}",
         size(size_bytes),
         figure(sample.mean()),
         step.metric.unit(),
         sample.len(),
         figure(sample.min()),
-        figure(sample.max())
+        figure(sample.max()),
+        step.file
     ))
 }
 

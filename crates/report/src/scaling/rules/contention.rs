@@ -6,13 +6,14 @@ use numalab_record::scaling::{Scaling, ScalingStep};
 
 use super::{Explanation, change, cited, difference};
 use crate::number::size;
-use crate::scaling::figures::{baseline, series, series_name};
+use crate::scaling::figures::{baseline, same_series, series, series_name};
 use crate::scaling::groups::fullest;
 
 pub(super) fn explain(scaling: &Scaling) -> Vec<Explanation> {
     let mut found: Vec<Explanation> = Vec::new();
     found.extend(ccd(scaling));
     for first in series(scaling).into_iter().filter(|step| !step.serial) {
+        found.extend(controllers(scaling, first));
         found.extend(crowd(scaling, first));
     }
     found.extend(at_once(scaling));
@@ -78,6 +79,33 @@ fn ccd(scaling: &Scaling) -> Option<Explanation> {
     Some(Explanation::new("CCD", says, evidence.into_iter().flatten().collect()))
 }
 
+/// More ranks on a node's memory, with no more of them in a CCD: only the node is loaded more.
+fn controllers(scaling: &Scaling, first: &ScalingStep) -> Option<Explanation> {
+    let size_bytes = *first.sizes_bytes.last()?;
+    let least = baseline(scaling, first, size_bytes)?;
+    let few = load(scaling, least)?;
+    let alike = scaling.steps.iter().filter(|step| same_series(step, first)).filter_map(|step| {
+        let many = load(scaling, step)?;
+        (many.ccd == few.ccd && many.node > few.node).then_some((step, many))
+    });
+    let (most, many) = alike.max_by_key(|(_, many)| many.node)?;
+    let of = difference(least.at(size_bytes)?, most.at(size_bytes)?)?;
+    let cost = match of.real {
+        true => change(most.metric, of.ratio),
+        false => "no slowdown beyond the spread of the ranks".to_owned(),
+    };
+    let says = format!(
+        "{}: {} ranks instead of {} on a node's memory, {} in a CCD both times, at {} each: {cost}; this is the load on the memory controllers of the node",
+        series_name(first),
+        many.node,
+        few.node,
+        few.ccd,
+        size(size_bytes)
+    );
+    let evidence = [cited(least, size_bytes), cited(most, size_bytes)];
+    Some(Explanation::new("memory controllers", says, evidence.into_iter().flatten().collect()))
+}
+
 /// From the fewest to the most ranks of a series.
 fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<Explanation> {
     let most = fullest(scaling, first)?;
@@ -102,10 +130,8 @@ fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<Explanation> {
     }
     let loads = load(scaling, least).zip(load(scaling, most));
     let cause = match loads {
-        Some((few, many)) if many.ccd == few.ccd && many.node > few.node => format!(
-            "with {} rank(s) in a CCD both times, so this is the load on the memory controllers of a node ({} instead of {})",
-            few.ccd, many.node, few.node
-        ),
+        // Said by `controllers`.
+        Some((few, many)) if many.ccd == few.ccd && many.node > few.node => return None,
         Some((few, many)) if many.node == few.node && many.ccd > few.ccd => {
             "with as many ranks on each node's memory both times, so this is what the ranks of a CCD share".to_owned()
         }
