@@ -1,10 +1,14 @@
 //! The command line as typed.
 
+mod bind;
 mod explore;
 mod fleet;
 mod guest;
 mod guest_value;
+mod knobs;
 mod measuring;
+mod memory_emulator;
+mod study;
 mod topology;
 mod value;
 
@@ -15,12 +19,22 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use bind::BindArgs;
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
+pub(crate) use knobs::{
+    KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
+};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use study::{
+    Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
+    ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
+    Show as StudyShow, StudyArgs, StudyCommand,
+};
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -35,6 +49,7 @@ Start here:
   numalab topology                   what this machine is
   numalab latency --nodes 0,1        what memory of node 1 costs beside node 0's
   numalab compare results/A results/B   what changed, and whether it is beyond noise
+  numalab study run noise            what differences this machine finds where there are none
   numalab guest run --emulate 4 --cpus 8 -- numalab topology
                                      a machine of four nodes, on this one
 
@@ -63,14 +78,20 @@ pub(crate) enum Command {
     Loaded(LoadedArgs),
     /// Measure how long a cache line takes between two cpus
     C2c(C2cArgs),
+    /// Ask whether a change really helps: random blocks, paired, with a verdict
+    Study(StudyArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
     /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
     Explore(ExploreArgs),
     /// Measure every host of a cluster the same way, and find those that leave their peers
     Fleet(FleetArgs),
+    /// Take memory from chosen nodes, rank by rank, and become a command
+    Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
-    Guest(GuestArgs),
+    Guest(Box<GuestArgs>),
+    /// Show system settings that matter to memory, and put back what a run left
+    Knobs(KnobsArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

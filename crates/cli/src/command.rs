@@ -2,16 +2,19 @@
 
 pub(crate) mod acpi;
 pub(crate) mod bandwidth;
+pub(crate) mod bind;
 pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explore;
 pub(crate) mod fleet;
 pub(crate) mod guest;
+pub(crate) mod knobs;
 pub(crate) mod latency;
 pub(crate) mod loaded;
 pub(crate) mod man;
 pub(crate) mod measure;
 mod measuring;
 pub(crate) mod report;
+pub(crate) mod study;
 pub(crate) mod topology;

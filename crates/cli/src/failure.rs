@@ -7,7 +7,10 @@ use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
+use numalab_launch::bind::BindError;
+use numalab_launch::identity::IdentityError;
 use numalab_measure::{MeasureError, StoreError};
+use numalab_study::{JournalError, SessionError, WorldError};
 
 /// The exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,9 +86,39 @@ impl From<numalab_host::Error> for Failure {
     }
 }
 
+impl From<JournalError> for Failure {
+    fn from(error: JournalError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<SessionError> for Failure {
+    fn from(error: SessionError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<WorldError> for Failure {
+    fn from(error: WorldError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
 impl From<ExploreError> for Failure {
     fn from(error: ExploreError) -> Self {
         Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::bad_input(error)
     }
 }
 
@@ -103,6 +136,7 @@ fn guest_code(error: &GuestError) -> Code {
     match error {
         GuestError::Machine(_)
         | GuestError::Contents(_)
+        | GuestError::EmulatorNeedsTcg { .. }
         | GuestError::HostMemory(HostMemoryError::NoNode { .. })
         | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
         GuestError::HostMemory(_) => Code::Lacking,

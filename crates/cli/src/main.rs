@@ -38,6 +38,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return command::guest::run(&args.command),
+        Command::Knobs(args) => return command::knobs::run(&args.command),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
         Command::Acpi(args) => command::acpi::run(&args.command),
@@ -45,6 +46,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Bandwidth(args) => command::bandwidth::run(&args),
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
+        Command::Study(args) => command::study::run(&args.command),
+        Command::Bind(args) => command::bind::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),
         Command::Fleet(args) => command::fleet::run(&args.command),

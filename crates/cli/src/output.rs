@@ -57,6 +57,11 @@ pub(crate) fn shell_lines(words: &[String]) -> String {
     text
 }
 
+/// A command line for a shell on one line.
+pub(crate) fn shell_line(words: &[String]) -> String {
+    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+}
+
 /// The word, in quotes where a shell would not leave it alone.
 fn shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "measure",
     "topology",
     "acpi",
@@ -16,6 +16,7 @@ const COMMANDS: [&str; 14] = [
     "bandwidth",
     "loaded",
     "c2c",
+    "bind",
     "compare",
     "explore",
     "fleet",

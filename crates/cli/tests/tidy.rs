@@ -10,7 +10,7 @@ const UNSAFE: [&str; 4] = ["membench", "host", "frames", "emulator"];
 /// Crates that a kernel can use.
 const NO_STD: [&str; 4] = ["acpi", "topology", "frames", "membench"];
 /// Crates that read no file, start nothing and look at no clock.
-const PURE: [&str; 6] = ["acpi", "topology", "formats", "record", "stats", "report"];
+const PURE: [&str; 7] = ["acpi", "topology", "formats", "record", "stats", "report", "workload"];
 /// What a pure crate never names.
 const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];

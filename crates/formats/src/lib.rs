@@ -17,6 +17,7 @@ pub mod hwloc;
 pub mod libvirt;
 pub mod lscpu;
 pub mod machine_toml;
+pub mod memory_emulator;
 pub mod numactl;
 pub mod qemu;
 pub mod rankfile;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+pub mod emulator;
 pub mod image;
 pub mod init;
 mod launch;
@@ -12,6 +13,7 @@ pub mod qmp;
 pub mod tool;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
+pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
 pub use image::{
     BootFiles, Contents, ContentsError, Image, ImageError, Kernel, KernelChoice, KernelError,
 };

@@ -46,6 +46,20 @@ pub(crate) fn tightest(root: &Root) -> Option<GroupLimit> {
     limits.min_by_key(|limit| limit.left_bytes)
 }
 
+/// The file with the memory limit of the very group that this process is in.
+pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
+    let mounts = root.document("proc/self/mountinfo").ok()?;
+    let groups = root.document("proc/self/cgroup").ok()?;
+    let v1 = group_directory(&mounts, &V1, path_v1(&groups)).map(|place| (place, &V1));
+    let v2 = group_directory(&mounts, &V2, path_v2(&groups)).map(|place| (place, &V2));
+    let file = |(place, version): (GroupPlace, &Version)| {
+        let directory = format!("{}/{}", place.mount, place.group);
+        format!("{}/{}", directory.trim_end_matches('/'), version.limit)
+    };
+    // The root group of version 2 has no limit.
+    v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
+}
+
 /// The path of the group in the hierarchy of the v1 memory controller:
 /// `4:memory:/group`.
 fn path_v1(groups: &str) -> Option<&str> {

@@ -5,6 +5,8 @@ use std::time::SystemTime;
 
 use rustix::time::{ClockId, Timespec, clock_gettime};
 
+use crate::syscall::children_usage;
+
 /// Nanoseconds of `CLOCK_MONOTONIC_RAW`, which no time service slews or steps: what
 /// cycle counters are calibrated against.
 #[must_use]
@@ -20,6 +22,18 @@ pub(crate) fn thread_cpu_ns() -> u64 {
 /// Nanoseconds for which all threads of this process together were on a cpu.
 pub(crate) fn process_cpu_ns() -> u64 {
     nanoseconds(clock_gettime(ClockId::ProcessCPUTime))
+}
+
+/// Nanoseconds for which children of this process that were waited for, and theirs, were
+/// on a cpu; in the granularity of the kernel's accounting.
+pub(crate) fn children_cpu_ns() -> u64 {
+    let usage = children_usage();
+    let microseconds = |time: libc::timeval| {
+        let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+        let rest = u64::try_from(time.tv_usec).unwrap_or(0);
+        seconds.saturating_mul(1_000_000).saturating_add(rest)
+    };
+    (microseconds(usage.ru_utime) + microseconds(usage.ru_stime)).saturating_mul(1000)
 }
 
 /// None of the clocks used goes below 0 or beyond 584 years.
@@ -44,11 +58,11 @@ impl UtcTime {
         Self { unix_ms: u64::try_from(since_epoch.as_millis()).unwrap_or(u64::MAX) }
     }
 
-    /// A form for file names: `20261121T024500Z`.
+    /// A form for file names, in UTC: `20261121-024500`.
     #[must_use]
     pub fn compact(&self) -> String {
         let Civil { date, time } = self.civil();
-        format!("{:04}{:02}{:02}T{:02}{:02}{:02}Z", date.0, date.1, date.2, time.0, time.1, time.2)
+        format!("{:04}{:02}{:02}-{:02}{:02}{:02}", date.0, date.1, date.2, time.0, time.1, time.2)
     }
 
     fn civil(self) -> Civil {
@@ -116,9 +130,9 @@ mod tests {
     }
 
     #[test]
-    fn the_compact_form_has_no_separators() {
+    fn the_compact_form_is_fit_for_a_file_name() {
         let time = UtcTime { unix_ms: 951_782_399_999 };
-        assert_eq!(time.compact(), "20000228T235959Z");
+        assert_eq!(time.compact(), "20000228-235959");
     }
 
     #[test]

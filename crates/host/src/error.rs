@@ -1,8 +1,10 @@
 //! The error of this crate and its class.
 
 use crate::affinity::AffinityError;
+use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
+use crate::process_policy::PolicyError;
 use crate::proof::ProofError;
 use crate::signals::SignalError;
 use crate::sysfs::SysfsError;
@@ -42,12 +44,18 @@ pub enum Error {
     /// Getting, binding or touching memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
+    /// Setting or reading the process's memory policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// Proving where memory lies.
     #[error(transparent)]
     Proof(#[from] ProofError),
     /// Finding out how much memory may be used.
     #[error(transparent)]
     Memory(#[from] MemoryError),
+    /// Setting a knob, or putting it back.
+    #[error(transparent)]
+    Knob(#[from] KnobError),
     /// Installing signal handlers.
     #[error(transparent)]
     Signal(#[from] SignalError),
@@ -61,8 +69,10 @@ impl Error {
             Self::Sysfs(error) => error.class(),
             Self::Affinity(error) => error.class(),
             Self::Mapping(error) => error.class(),
+            Self::Policy(error) => error.class(),
             Self::Proof(error) => error.class(),
             Self::Memory(error) => error.class(),
+            Self::Knob(error) => error.class(),
             Self::Signal(error) => error.class(),
         }
     }

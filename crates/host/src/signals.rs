@@ -1,9 +1,11 @@
 //! Ending between windows on ctrl-C.
 
 use std::io;
+use std::process::Child;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
@@ -86,5 +88,14 @@ impl Interrupt {
             0 => None,
             number => i32::try_from(number).ok(),
         }
+    }
+}
+
+/// Asks a child to end (SIGTERM). One that has ended is left alone.
+pub fn end_gently(child: &Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // Not waited for yet, so that the number is still the child's.
+        let _ = kill_process(pid, Signal::TERM);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use numalab_topology::{CpuId, CpuSet, NodeId};
+use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use rustix::io::Errno;
 
 const WORD_BITS: usize = usize::BITS as usize;
@@ -36,6 +36,17 @@ fn check(result: libc::c_long) -> Result<libc::c_long, Errno> {
     }
     // SAFETY: `__errno_location` always returns the calling thread's valid errno.
     Err(Errno::from_raw_os_error(unsafe { *libc::__errno_location() }))
+}
+
+/// What the children that were waited for used, by `getrusage(2)`.
+pub(crate) fn children_usage() -> libc::rusage {
+    let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: 1. `usage` is valid for a write of one `rusage`. 2. All bytes zero is a value
+    // of it, so it is one even if the call failed, which with these arguments it cannot.
+    unsafe {
+        libc::getrusage(libc::RUSAGE_CHILDREN, usage.as_mut_ptr());
+        usage.assume_init()
+    }
 }
 
 /// Binds a page-aligned range of this process to one node by `mbind(2)`: `MPOL_BIND`,
@@ -79,6 +90,40 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     })?;
     let nodes = bits(&mask).map(NodeId).collect();
     Ok(Policy { mode, nodes })
+}
+
+/// The policy of the calling thread, by `get_mempolicy(2)`.
+pub(crate) fn own_policy() -> Result<Policy, Errno> {
+    let mut mode: libc::c_int = 0;
+    let mut mask = [0_usize; NODE_WORDS];
+    // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
+    // which is as long; without flags no address is used.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            MAX_NODE,
+            std::ptr::null::<libc::c_void>(),
+            0,
+        )
+    })?;
+    let nodes = bits(&mask).map(NodeId).collect();
+    Ok(Policy { mode, nodes })
+}
+
+/// Sets the policy of the calling thread, by `set_mempolicy(2)`. Nodes beyond 1,023 give
+/// `EINVAL`.
+pub(crate) fn set_own_policy(mode: i32, nodes: &NodeSet) -> Result<(), Errno> {
+    let mut mask = [0_usize; NODE_WORDS];
+    for node in nodes.iter() {
+        let node = node.0 as usize;
+        *mask.get_mut(node / WORD_BITS).ok_or(Errno::INVAL)? |= 1 << (node % WORD_BITS);
+    }
+    let (mask, length) =
+        if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODE) };
+    // SAFETY: the kernel only reads the mask, which is null or has `MAX_NODE - 1` bits.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, length) }).map(drop)
 }
 
 /// Asks for the node of the page at each address of a process, by `move_pages(2)` without

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, monotonic_raw_ns};
-use numalab_membench::Clock;
+use numalab_membench::{Clock, virtual_time};
 use numalab_record::Pages;
 use numalab_stats::Precision;
 use numalab_topology::{CpuId, Machine};
@@ -50,6 +50,8 @@ impl Lab {
         interrupt: Interrupt,
     ) -> Result<Self, MeasureError> {
         let precision = Precision::relative(settings.precision)?;
+        // In a guest whose memory is emulated, each vCPU has its own time.
+        numalab_host::emulator_counters().map(virtual_time::use_counters);
         let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS)?;
         let (started_ns, started) = (monotonic_raw_ns(), Instant::now());
         Ok(Self { machine, settings, clock, interrupt, precision, started_ns, started })
@@ -59,6 +61,12 @@ impl Lab {
     #[must_use]
     pub fn clock_is_invariant(&self) -> bool {
         self.clock.is_invariant()
+    }
+
+    /// Whether times are those that a memory emulator keeps for each vCPU.
+    #[must_use]
+    pub fn time_is_virtual(&self) -> bool {
+        virtual_time::in_use()
     }
 
     /// Time since the run's start in nanoseconds.

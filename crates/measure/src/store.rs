@@ -1,9 +1,13 @@
 //! The result directory: created once, appended to, never overwritten.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 
+use numalab_host::UtcTime;
+use numalab_host::files::{
+    append_synced, create_unique_directory, drop_cut_line, write_atomically,
+};
 use numalab_record::{CSV_HEADER, Document, DocumentError, Finished, Run, Sample, write_sample};
 
 /// File with what was known before the first sample.
@@ -76,7 +80,8 @@ impl Store {
     /// [`StoreError::Io`] if the directory or its files cannot be written.
     pub fn create(parent: &Path, run: &Run) -> Result<Self, StoreError> {
         fs::create_dir_all(parent).map_err(io_error(parent, "create it"))?;
-        let directory = create_unique(parent, &directory_name(run))?;
+        let directory = create_unique_directory(parent, &directory_name(run))
+            .map_err(io_error(parent, "create a directory in it"))?;
         let store = Self::open(directory, CSV_HEADER)?;
         store.write_run(run)?;
         Ok(store)
@@ -89,7 +94,8 @@ impl Store {
     pub fn resume(directory: &Path) -> Result<(Self, Document), StoreError> {
         let document = read(directory)?;
         for file in [CELLS_FILE, SAMPLES_FILE] {
-            drop_cut_line(&directory.join(file))?;
+            let path = directory.join(file);
+            drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
         }
         Ok((Self::open(directory.to_owned(), "")?, document))
     }
@@ -107,7 +113,8 @@ impl Store {
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
         let mut text = serde_json::to_string_pretty(run)?;
         text.push('\n');
-        write_atomically(&self.directory.join(RUN_FILE), &text)
+        let path = self.directory.join(RUN_FILE);
+        write_atomically(&path, &text).map_err(io_error(&path, "write it"))
     }
 
     /// Appends one finished cell and its samples, and waits until they are on disk.
@@ -132,7 +139,7 @@ impl Store {
     /// [`StoreError::Io`] if it cannot be written.
     pub fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, StoreError> {
         let path = directory.join(name);
-        write_atomically(&path, text)?;
+        write_atomically(&path, text).map_err(io_error(&path, "write it"))?;
         Ok(path)
     }
 
@@ -169,21 +176,8 @@ fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Stor
     move |source| StoreError::Io { path, action, source }
 }
 
-fn create_unique(parent: &Path, name: &str) -> Result<PathBuf, StoreError> {
-    let mut attempt = 1_u32;
-    loop {
-        let suffix = if attempt == 1 { String::new() } else { format!("-{attempt}") };
-        let directory = parent.join(format!("{name}{suffix}"));
-        match fs::create_dir(&directory) {
-            Ok(()) => return Ok(directory),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => attempt += 1,
-            Err(error) => return Err(io_error(&directory, "create it")(error)),
-        }
-    }
-}
-
 fn directory_name(run: &Run) -> String {
-    let time = calendar(run.started_unix_ms / 1000);
+    let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
     let label = run.label.as_deref().map(|label| format!("-{}", file_name_part(label)));
     format!("{}-{time}{}", run.name, label.unwrap_or_default())
 }
@@ -195,62 +189,9 @@ fn file_name_part(label: &str) -> String {
     label.chars().take(80).map(safe).collect()
 }
 
-/// `20261121-024500` in UTC (days to date: Hinnant, "chrono-compatible low-level
-/// date algorithms").
-fn calendar(unix_seconds: u64) -> String {
-    let (days, seconds) = (unix_seconds / 86_400, unix_seconds % 86_400);
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era =
-        (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let shifted_month = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
-    let year = year_of_era + era * 400 + u64::from(month <= 2);
-    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
-}
-
-fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
-    file.write_all(text.as_bytes())?;
-    file.sync_data()
-}
-
-fn write_atomically(path: &Path, text: &str) -> Result<(), StoreError> {
-    let draft = path.with_extension("tmp");
-    let written = File::create(&draft)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&draft, path));
-    written.map_err(|source| {
-        // The draft is useless now; the error that is returned says why.
-        let _ = fs::remove_file(&draft);
-        io_error(path, "write it")(source)
-    })
-}
-
-/// Cuts a last line without its end, which a crash leaves behind.
-fn drop_cut_line(path: &Path) -> Result<(), StoreError> {
-    let bytes = fs::read(path).map_err(io_error(path, "read it"))?;
-    let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    if whole == bytes.len() {
-        return Ok(());
-    }
-    let file = OpenOptions::new().write(true).open(path).map_err(io_error(path, "open it"))?;
-    file.set_len(whole as u64).map_err(io_error(path, "cut its last line"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_time_is_written_as_the_calendar_has_it() {
-        assert_eq!(calendar(0), "19700101-000000");
-        assert_eq!(calendar(951_827_696), "20000229-123456");
-        assert_eq!(calendar(1_795_228_800), "20261121-024000");
-        assert_eq!(calendar(4_107_542_399), "21000228-235959");
-    }
 
     #[test]
     fn a_label_cannot_leave_the_directory() {

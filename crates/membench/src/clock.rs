@@ -1,9 +1,10 @@
 //! Time as the cpu counts it, and its rate against a clock of the caller's.
 
-use crate::arch;
+use crate::{arch, virtual_time};
 use core::fmt;
 
-/// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64).
+/// A moment: the cpu's time stamp counter (x86-64) or generic timer (aarch64), or the
+/// vCPU's own time in an emulated machine ([`crate::virtual_time`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stamp(u64);
 
@@ -13,7 +14,7 @@ impl Stamp {
     #[must_use]
     #[inline]
     pub fn now() -> Stamp {
-        Stamp(arch::timestamp())
+        Stamp(virtual_time::now_ns().unwrap_or_else(arch::timestamp))
     }
 
     /// The time from `earlier` to this moment.
@@ -57,6 +58,10 @@ impl Clock {
     /// halves (one of them stepped, or does not run evenly), and [`ClockError::Stopped`] if
     /// one does not advance.
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
+        if virtual_time::in_use() {
+            let overhead = least_overhead()?;
+            return Ok(Clock { ticks_per_ns: 1.0, overhead, invariant: true });
+        }
         let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.ticks_per_ns(for_ns)?;
         Ok(Clock {
             ticks_per_ns,

@@ -37,7 +37,9 @@ mod frequency;
 mod isa;
 mod line;
 mod loaded;
+pub mod mark;
 mod stream;
+pub mod virtual_time;
 mod window;
 
 pub use barrier::{Aborted, Barrier};

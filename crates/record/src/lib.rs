@@ -15,6 +15,7 @@ mod placement;
 mod run;
 mod sample;
 pub mod scaling;
+pub mod study;
 
 pub use cell::{
     AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, IsaName,

@@ -16,6 +16,7 @@ mod number;
 pub mod page;
 pub mod scaling;
 mod section;
+pub mod study;
 mod summary;
 mod table;
 mod terminal;

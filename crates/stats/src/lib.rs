@@ -6,6 +6,7 @@ mod bootstrap;
 mod compare;
 mod comparison;
 mod confidence;
+mod contrast;
 mod distribution;
 mod equivalence;
 mod error;
@@ -39,6 +40,7 @@ pub use bootstrap::{Resampling, bootstrap_bca, bootstrap_bca_two, bootstrap_perc
 pub use compare::{compare, compare_paired};
 pub use comparison::{Comparison, Criteria, Design, Scale, adjust_verdicts};
 pub use confidence::Confidence;
+pub use contrast::{Contrast, Layout};
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
 pub use error::Error;
 pub use hodges_lehmann::{

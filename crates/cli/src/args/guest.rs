@@ -8,7 +8,7 @@ use numalab_guest::{AcceleratorChoice, HostPages, KernelChoice, PinPlan, QmpAddr
 use numalab_topology::{CpuSet, NodeSet};
 
 use super::guest_value::NodeSets;
-use super::{MachineArgs, guest_value, value};
+use super::{MachineArgs, MemoryEmulatorArgs, guest_value, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
@@ -41,6 +41,8 @@ Examples:
   numalab guest run --emulate 2 --cpus 4 --with sysbench -- sysbench memory run
   numalab guest run --emulate 2 --cpus 4 --pages 2m --host-nodes '0;1' --pin auto -- numactl -H
   numalab guest run --topology machine.toml --tables built -- numalab topology
+  numalab guest run --emulate 4 --cpus 8 --distances '10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10' \
+    --emulate-latency 100 -- numalab latency --size 16M --per node
 
 The exit code is the command's; a guest that fails by itself is 1, or 3 where something
 is lacking. A guest has what its command's known package holds (sysbench, perf, dbench,
@@ -98,6 +100,8 @@ pub(crate) struct BootArgs {
     /// Host cpus of QEMU's other threads
     #[arg(long, value_name = "CPUS", requires = "pin")]
     pub pin_helpers: Option<CpuSet>,
+    #[command(flatten)]
+    pub memory_emulator: MemoryEmulatorArgs,
     #[command(flatten)]
     pub contents: ContentArgs,
     /// ACPI tables that tell it its nodes instead of QEMU's own: a directory with SRAT.bin,

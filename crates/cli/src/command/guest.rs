@@ -3,6 +3,7 @@
 mod boot;
 mod image;
 mod list;
+mod memory_emulator;
 mod pin;
 mod report;
 mod run;

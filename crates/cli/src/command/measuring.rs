@@ -90,10 +90,15 @@ pub(crate) fn lab_for(run: &Run) -> Result<Lab, Failure> {
     Ok(Lab::new(run.machine.clone(), settings, interrupt)?)
 }
 
-/// Records whether the clock keeps its rate, which only the lab can tell.
+/// Records what only the lab can tell: whether the clock keeps its rate, and whose time it is.
 pub(crate) fn note_clock(run: &mut Run, lab: &Lab) {
     let answer = if lab.clock_is_invariant() { "yes" } else { "no" };
-    run.environment.facts.insert("clock_invariant".to_owned(), answer.to_owned());
+    let facts = &mut run.environment.facts;
+    facts.insert("clock_invariant".to_owned(), answer.to_owned());
+    if lab.time_is_virtual() {
+        let text = "virtual, of each vCPU, as the memory emulator charges".to_owned();
+        facts.insert("time".to_owned(), text);
+    }
 }
 
 /// Measures the cells of `first`, then those that `second` makes of their results;

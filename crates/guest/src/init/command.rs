@@ -6,6 +6,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
+use numalab_membench::mark;
+
 use super::{InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};
 
@@ -17,14 +19,24 @@ const READ_BYTES: usize = 32 * 1024;
 
 /// Runs the command to its end.
 pub(super) fn run(job: &Job, out: &Out) -> Result<Exit, InitError> {
+    if job.charged {
+        mark::begin();
+    }
     match command(job).spawn() {
-        Ok(child) => follow(child, out),
+        Ok(child) => follow(child, job, out),
         Err(error) => {
+            end_charging(job);
             let program = job.command.first().map_or("", String::as_str);
             send(out, &Message::Complaint(format!("{program}: {error} (in the guest)")))?;
             let missing = error.kind() == io::ErrorKind::NotFound;
             Ok(Exit::Code(if missing { NOT_FOUND } else { NOT_RUNNABLE }))
         }
+    }
+}
+
+fn end_charging(job: &Job) {
+    if job.charged {
+        mark::end();
     }
 }
 
@@ -46,12 +58,13 @@ fn command(job: &Job) -> Command {
     command
 }
 
-fn follow(mut child: Child, out: &Out) -> Result<Exit, InitError> {
+fn follow(mut child: Child, job: &Job, out: &Out) -> Result<Exit, InitError> {
     let outputs = [
         child.stdout.take().map(|pipe| stream(pipe, Stream::Out, out)),
         child.stderr.take().map(|pipe| stream(pipe, Stream::Err, out)),
     ];
     let status = child.wait().map_err(step("wait for the command"))?;
+    end_charging(job);
     // Whoever still holds the outputs would keep the threads waiting for ever.
     super::end_other_processes();
     for thread in outputs.into_iter().flatten() {

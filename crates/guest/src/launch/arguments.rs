@@ -59,8 +59,10 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
     let accelerator = launch.accelerator.kind;
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
     add(&["-machine", "q35", "-accel", accelerator.name()]);
-    let emulator: Vec<&str> = launch.guest.emulator_arguments.iter().map(String::as_str).collect();
-    add(&emulator);
+    let directory = &wiring.directory;
+    let emulator = launch.guest.memory_emulator.as_ref();
+    let emulator = emulator.map(|emulator| emulator.arguments(directory)).unwrap_or_default();
+    add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     add(&["-cpu", accelerator.cpu_model()]);
     add(&machine.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
@@ -69,7 +71,6 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
         let path = path.to_string_lossy().replace(',', ",,");
         format!("socket,id={id},path={path}")
     };
-    let directory = &wiring.directory;
     add(&["-chardev", &socket("monitor", &monitor(directory))]);
     add(&["-mon", "chardev=monitor,mode=control"]);
     add(&["-chardev", &runtime::mark_of(directory)]);
@@ -105,6 +106,9 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
         System::Linux { .. } => vec!["console=ttyS0", "panic=-1", "quiet", "loglevel=4"],
         System::Bare => Vec::new(),
     };
+    if let (System::Linux { .. }, Some(emulator)) = (system, &launch.guest.memory_emulator) {
+        line.extend(emulator.mode.kernel_arguments());
+    }
     line.extend(launch.guest.kernel_arguments.iter().map(String::as_str));
     if !line.is_empty() {
         words.extend(["-append".to_owned(), line.join(" ")]);

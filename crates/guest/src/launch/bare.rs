@@ -24,12 +24,14 @@ pub struct BareKernel {
 }
 
 /// What came of a kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BareOutcome {
     /// What it wrote to the exit port (0xf4), if it did.
     pub exit: Option<u8>,
     /// From the start of QEMU to the end marker.
     pub time: Duration,
+    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    pub memory_report: Option<String>,
 }
 
 impl Launch {
@@ -73,9 +75,17 @@ impl Launch {
             return Err(GuestError::Silent { console });
         };
         let status = running.ended(LAST_WORDS);
+        if status.is_none() {
+            // Ended by itself or not, QEMU lets its plugins report.
+            running.quit(&mut monitor);
+        }
         // QEMU's own status is the value twice and 1 (`hw/misc/debugexit.c`).
         let code = status.and_then(|status| status.code()).filter(|code| code % 2 == 1);
-        Ok(BareOutcome { exit: code.and_then(|code| u8::try_from(code / 2).ok()), time })
+        Ok(BareOutcome {
+            exit: code.and_then(|code| u8::try_from(code / 2).ok()),
+            time,
+            memory_report: running.memory_report(),
+        })
     }
 }
 

@@ -11,6 +11,7 @@ use super::runtime::RuntimeError;
 use super::session::SessionError;
 use super::watch::{self, Ended, Phase};
 use crate::cache::CacheError;
+use crate::emulator::PluginError;
 use crate::image::{ContentsError, ImageError, KernelError};
 use crate::protocol::{FrameError, TransferError};
 use crate::qemu::{AcceleratorError, QemuError};
@@ -34,6 +35,15 @@ pub enum GuestError {
     /// There is no accelerator as asked for.
     #[error(transparent)]
     Accelerator(#[from] AcceleratorError),
+    /// The memory emulator is a plugin of TCG.
+    #[error("emulated memory costs: expected the accelerator tcg, not {found}")]
+    EmulatorNeedsTcg {
+        /// The accelerator.
+        found: &'static str,
+    },
+    /// The memory emulator's plugin is not there.
+    #[error(transparent)]
+    Plugin(#[from] PluginError),
     /// There is no kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -142,6 +152,7 @@ impl GuestError {
         match self {
             Self::HostMemory(error) => error.remedy(),
             Self::Qemu(error) => error.remedy(),
+            Self::Plugin(error) => Some(error.remedy()),
             Self::Accelerator(AcceleratorError::NoKvm { .. }) => Some("--accel tcg".to_owned()),
             Self::Kernel(KernelError::Package(error))
             | Self::Image(ImageError::Package(error))

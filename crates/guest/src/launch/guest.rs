@@ -9,8 +9,9 @@ use super::arguments::{self, Wiring};
 use super::failure::GuestError;
 use super::host_memory::HostMemory;
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
+use crate::emulator::MemoryEmulator;
 use crate::image::BootFiles;
-use crate::qemu::{Accelerator, Qemu};
+use crate::qemu::{Accelerator, AcceleratorKind, Qemu};
 use crate::qmp::PinPlan;
 
 /// What a guest is.
@@ -27,8 +28,8 @@ pub struct Guest {
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
     pub kernel_arguments: Vec<String>,
-    /// Arguments of the emulator (`-plugin`, `-icount`), put right behind `-accel`.
-    pub emulator_arguments: Vec<String>,
+    /// What its memory costs, where that is emulated.
+    pub memory_emulator: Option<MemoryEmulator>,
     /// How long it may take.
     pub limits: Limits,
 }
@@ -75,13 +76,17 @@ impl Launch {
     /// Checks that this QEMU on this host can be that guest. Starts nothing.
     ///
     /// # Errors
-    /// [`GuestError::Machine`] and [`GuestError::HostMemory`].
+    /// [`GuestError::Machine`] and [`GuestError::HostMemory`];
+    /// [`GuestError::EmulatorNeedsTcg`].
     pub fn plan(
         guest: Guest,
         qemu: Qemu,
         accelerator: Accelerator,
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
+        if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
+            return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
+        }
         guest.memory.check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
         let written = match guest.tables[..] {
             [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,

@@ -35,6 +35,8 @@ pub struct Outcome {
     pub pins: Option<PinReport>,
     /// Where guest memory lay at the end, if it was to be anywhere or cpus were pinned.
     pub memory: Option<Vec<MemoryProof>>,
+    /// What the memory emulator reported (JSON, `numalab-emulator/1`), if there was one.
+    pub memory_report: Option<String>,
 }
 
 /// How long it took, from the start of QEMU.
@@ -91,6 +93,7 @@ impl Launch {
         let mut outcome = outcome.map_err(|trouble| trouble.explained(&mut running))?;
         running.quit(&mut conversation.monitor);
         outcome.times.total = started.elapsed();
+        outcome.memory_report = running.memory_report();
         judged(&running, outcome)
     }
 }
@@ -129,7 +132,9 @@ impl Conversation<'_> {
         let hello = session.hello().map_err(failed(false))?;
         let boot = self.started.elapsed();
         watch.begin(Phase::Run, limits.run);
-        session.begin(self.task).map_err(failed(true))?;
+        session
+            .begin(self.task, self.launch.guest.memory_emulator.is_some())
+            .map_err(failed(true))?;
         let mut timed = Timed { sink, started: self.started, first: None };
         let answer = session.follow(self.task, &mut timed).map_err(failed(true))?;
         let first_output = timed.first;
@@ -143,6 +148,7 @@ impl Conversation<'_> {
             times: Times { boot, first_output, total: self.started.elapsed() },
             pins,
             memory,
+            memory_report: None,
         })
     }
 

@@ -17,6 +17,7 @@ use super::guest::Launch;
 use super::process::{QemuProcess, Streams};
 use super::runtime::{GuestDirectory, GuestRecord, Runtime};
 use super::watch::{Watch, Watched};
+use crate::emulator::MemoryEmulator;
 use crate::qmp::{PinReport, QmpClient, QmpError};
 
 /// No answer of QEMU's monitor takes longer, memory being touched included.
@@ -62,6 +63,9 @@ impl Running {
         let console = Console::listen(&arguments::console(&path), console_copy);
         let console = console.map_err(GuestError::Start)?;
         let errors = File::create(path.join(ERRORS)).map_err(GuestError::Start)?;
+        if let Some(emulator) = &launch.guest.memory_emulator {
+            emulator.prepare(&path).map_err(GuestError::Start)?;
+        }
         let mut qemu = launch.qemu.command();
         let wiring = Wiring { directory: path, system };
         qemu.args(launch.arguments(&wiring));
@@ -130,6 +134,11 @@ impl Running {
         let status = self.process.wait(soon)?;
         self.console.finish();
         Some(status)
+    }
+
+    /// What the memory emulator reported; it does so when QEMU quits.
+    pub fn memory_report(&self) -> Option<String> {
+        MemoryEmulator::report(self.directory.path()).ok()
     }
 
     /// What QEMU said on its standard error.

@@ -103,14 +103,14 @@ impl<R: Read, W: Write> Session<R, W> {
         }
     }
 
-    /// Sends the files and the job.
-    pub fn begin(&mut self, task: &Task) -> Result<(), SessionError> {
+    /// Sends the files and the job, around which a memory emulator charges or not.
+    pub fn begin(&mut self, task: &Task, charged: bool) -> Result<(), SessionError> {
         for (file, path) in &task.send {
             send_file(&mut self.output, file, path)
                 .map_err(|source| SessionError::Send { path: file.clone(), source })?;
         }
-        let job = Message::Job(task.job.clone());
-        job.send(&mut self.output).map_err(FrameError::from)?;
+        let job = Job { charged, ..task.job.clone() };
+        Message::Job(job).send(&mut self.output).map_err(FrameError::from)?;
         Ok(())
     }
 

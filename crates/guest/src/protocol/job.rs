@@ -16,6 +16,8 @@ pub struct Job {
     pub collect: Vec<String>,
     /// Whether the program gets the terminal `/dev/hvc0` instead of pipes.
     pub terminal: bool,
+    /// Whether a memory emulator is told to charge while the program runs.
+    pub charged: bool,
 }
 
 impl Job {

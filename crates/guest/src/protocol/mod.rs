@@ -19,4 +19,4 @@ pub use transfer::{TransferError, receive_file, safe_relative, send_file};
 /// The name of the virtio port that is the result channel.
 pub const PORT_NAME: &str = "numalab.result";
 /// The version of this protocol; both sides must have the same.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;

@@ -5,7 +5,11 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use numalab_guest::{Guest, GuestError, Limits, Phase, Runtime, Stream};
+use numalab_formats::memory_emulator::{MemoryCosts, describe};
+use numalab_guest::{
+    EmulatorMode, Guest, GuestError, Limits, MemoryEmulator, Phase, Runtime, Stream,
+};
+use numalab_topology::Machine;
 
 use crate::lab::{Lab, PARENT, qemus_of, shell, small};
 
@@ -71,10 +75,18 @@ fn a_killed_qemu_and_a_wish_to_stop_end_the_wait() {
 #[test]
 fn arguments_qemu_refuses_are_quoted() {
     let Some(lab) = Lab::open() else { return };
-    let guest = Guest { emulator_arguments: vec!["-no-such-option".to_owned()], ..small() };
+    let guest = Guest { memory_emulator: Some(without_plugin(&small().machine)), ..small() };
     let error = lab.failing(guest, "true");
     assert!(matches!(error, GuestError::Refused { .. }), "{error}");
-    assert!(error.to_string().contains("no-such-option"), "{error}");
+    assert!(error.to_string().contains("no-such-plugin.so"), "{error}");
+}
+
+fn without_plugin(machine: &Machine) -> MemoryEmulator {
+    MemoryEmulator {
+        plugin: PathBuf::from("/no-such-plugin.so"),
+        mode: EmulatorMode::Count,
+        machine: describe(machine, &MemoryCosts::default()).unwrap(),
+    }
 }
 
 /// Not a test by itself: the process that the next test kills.

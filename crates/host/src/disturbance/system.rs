@@ -5,7 +5,7 @@ use std::os::unix::fs::FileExt;
 
 use numalab_topology::CpuSet;
 
-use crate::clock::{monotonic_raw_ns, process_cpu_ns};
+use crate::clock::{children_cpu_ns, monotonic_raw_ns, process_cpu_ns};
 use crate::disturbance::Reason;
 
 /// The most that is read of one counter file: `/proc/stat` of a thousand cpus has
@@ -61,7 +61,8 @@ impl SystemWatch {
     }
 
     /// Reads the counters. Every thread that this process runs should be on a watched
-    /// cpu: the time of others is what is left when the process's own is taken off.
+    /// cpu: the time of others is what is left when the process's own is taken off, and
+    /// that of the children that it has waited for.
     #[must_use]
     pub fn snapshot(&mut self) -> SystemSnapshot {
         let buffer = &mut self.buffer;
@@ -69,7 +70,7 @@ impl SystemWatch {
             cpus: self.cpus.len() as u64,
             tick_ns: self.tick_ns,
             wall_ns: monotonic_raw_ns(),
-            own_ns: process_cpu_ns(),
+            own_ns: process_cpu_ns().saturating_add(children_cpu_ns()),
             ..SystemSnapshot::default()
         };
         if let Some(times) = self.stat.as_ref().and_then(|file| text(file, buffer)) {

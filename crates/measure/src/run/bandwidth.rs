@@ -7,7 +7,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use numalab_host::{Mapping, ThreadSnapshot};
-use numalab_membench::{Access, Arrays, Barrier, Clock, Isa, Kernel, Line, Stamp, Stream};
+use numalab_membench::{
+    Access, Arrays, Barrier, Clock, Isa, Kernel, Line, Stamp, Stream, virtual_time,
+};
 use numalab_record::{
     AccessPattern, BandwidthCell, Cell, Experiment, Metric, Outcome, Placement, StreamKernel,
     WorkerPlan,
@@ -138,6 +140,7 @@ impl<'a> TeamWork<'a> {
         stream.pass();
         loop {
             self.wait()?;
+            self.align(leads)?;
             round(&mut stream, &self.lab.clock, &mut lock(&self.logs[index]))?;
             self.wait()?;
             let mut outcome = None;
@@ -154,6 +157,17 @@ impl<'a> TeamWork<'a> {
                 return Ok(outcome.zip(samples));
             }
         }
+    }
+
+    /// In an emulated machine, makes the workers' own clocks agree at the start of a round.
+    fn align(&self, leads: bool) -> Result<(), MeasureError> {
+        if !virtual_time::in_use() {
+            return Ok(());
+        }
+        if leads {
+            virtual_time::align();
+        }
+        self.wait()
     }
 
     /// The bandwidth of a round over the time in which all workers ran; none if there

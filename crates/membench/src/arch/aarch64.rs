@@ -97,3 +97,13 @@ pub fn sve_vector_bytes() -> usize {
     #[cfg(not(target_feature = "sve"))]
     0
 }
+
+/// Emulated machines whose vCPUs have times of their own are x86-64 ones.
+pub fn has_cpu_number() -> bool {
+    false
+}
+
+/// Never asked.
+pub fn cpu_number() -> u32 {
+    0
+}

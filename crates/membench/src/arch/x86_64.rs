@@ -88,6 +88,29 @@ pub fn timestamp() -> u64 {
     high << 32 | low
 }
 
+/// Whether [`cpu_number`] can be asked: RDTSCP exists (Intel SDM volume 2, CPUID).
+pub fn has_cpu_number() -> bool {
+    cpuid(0x8000_0000).eax >= 0x8000_0001 && cpuid(0x8000_0001).edx & (1 << 27) != 0
+}
+
+/// The number of the cpu that this runs on, where the system keeps it in the time stamp
+/// counter's auxiliary register: Linux in the lower 12 bits (`vdso_encode_cpunode`). Only to
+/// be called where [`has_cpu_number`].
+pub fn cpu_number() -> u32 {
+    let auxiliary: u32;
+    // SAFETY: RDTSCP is executable, as the caller found out; it reads registers.
+    unsafe {
+        asm!(
+            "rdtscp",
+            out("rax") _,
+            out("rdx") _,
+            out("ecx") auxiliary,
+            options(nostack, nomem, preserves_flags),
+        );
+    }
+    auxiliary & 0xfff
+}
+
 /// Whether the time stamp counter runs at one rate in all power states (AMD APM volume 3,
 /// CPUID Fn8000_0007 EDX bit 8; the same in the Intel SDM, volume 3, 17.17.1).
 pub fn timestamp_is_invariant() -> bool {

@@ -8,7 +8,7 @@ mod lines;
 mod loaded;
 pub(crate) mod markup;
 pub(crate) mod page;
-mod plot;
+pub(crate) mod plot;
 mod tiles;
 
 use crate::number::{count, size, utc};

@@ -3,11 +3,11 @@
 use super::markup::escape;
 
 /// The width of every drawing in its own units.
-pub(super) const WIDTH: f64 = 640.0;
+pub(crate) const WIDTH: f64 = 640.0;
 
 /// From a quantity to a place on the drawing.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(crate) struct Scale {
     kind: ScaleKind,
     low: f64,
     high: f64,
@@ -17,7 +17,7 @@ pub(super) struct Scale {
 
 /// How equal steps look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ScaleKind {
+pub(crate) enum ScaleKind {
     /// Equal differences are equally long.
     Linear,
     /// Equal ratios are equally long.
@@ -27,7 +27,7 @@ pub(super) enum ScaleKind {
 impl Scale {
     /// The scale that takes `low..=high` to `from..=to`. Bounds that make no scale
     /// are moved apart.
-    pub(super) fn new(kind: ScaleKind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
+    pub(crate) fn new(kind: ScaleKind, (low, high): (f64, f64), (from, to): (f64, f64)) -> Self {
         let low = match kind {
             ScaleKind::Linear => low,
             ScaleKind::Logarithmic => low.max(1e-9),
@@ -37,7 +37,7 @@ impl Scale {
     }
 
     /// The place of `value`, kept on the drawing.
-    pub(super) fn at(&self, value: f64) -> f64 {
+    pub(crate) fn at(&self, value: f64) -> f64 {
         let share = match self.kind {
             ScaleKind::Linear => (value - self.low) / (self.high - self.low),
             ScaleKind::Logarithmic => {
@@ -50,7 +50,7 @@ impl Scale {
 
     /// Round values along the scale: about five, or 1-2-5 on a logarithmic one of
     /// more than a decade.
-    pub(super) fn ticks(&self) -> Vec<f64> {
+    pub(crate) fn ticks(&self) -> Vec<f64> {
         if self.kind == ScaleKind::Logarithmic && self.high / self.low > 10.0 {
             return decades(self.low, self.high);
         }
@@ -85,36 +85,36 @@ fn round_step(step: f64) -> f64 {
 
 /// Where the axes stand.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Frame {
-    pub(super) left: f64,
-    pub(super) right: f64,
-    pub(super) top: f64,
-    pub(super) bottom: f64,
+pub(crate) struct Frame {
+    pub(crate) left: f64,
+    pub(crate) right: f64,
+    pub(crate) top: f64,
+    pub(crate) bottom: f64,
 }
 
 /// A drawing in the making.
-pub(super) struct Drawing {
+pub(crate) struct Drawing {
     body: String,
 }
 
 impl Drawing {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self { body: String::new() }
     }
 
     /// Adds an element as it stands.
-    pub(super) fn raw(&mut self, element: &str) {
+    pub(crate) fn raw(&mut self, element: &str) {
         self.body.push_str(element);
         self.body.push('\n');
     }
 
-    pub(super) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
+    pub(crate) fn line(&mut self, class: &str, (x1, y1): (f64, f64), (x2, y2): (f64, f64)) {
         self.raw(&format!(
             "<line class=\"{class}\" x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\"/>"
         ));
     }
 
-    pub(super) fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
+    pub(crate) fn text(&mut self, class: &str, anchor: &str, (x, y): (f64, f64), text: &str) {
         self.raw(&format!(
             "<text class=\"{class}\" text-anchor=\"{anchor}\" x=\"{x:.1}\" y=\"{y:.1}\">{}</text>",
             escape(text)
@@ -122,7 +122,7 @@ impl Drawing {
     }
 
     /// Horizontal grid lines with their values, and the name of the axis above.
-    pub(super) fn y_axis(&mut self, frame: Frame, scale: &Scale, name: &str) {
+    pub(crate) fn y_axis(&mut self, frame: Frame, scale: &Scale, name: &str) {
         for tick in scale.ticks() {
             let y = scale.at(tick);
             self.line("grid", (frame.left, y), (frame.right, y));
@@ -132,7 +132,7 @@ impl Drawing {
     }
 
     /// Labels below the drawing; every second one is left out on a phone.
-    pub(super) fn x_axis(&mut self, frame: Frame, ticks: &[(f64, String)], name: &str) {
+    pub(crate) fn x_axis(&mut self, frame: Frame, ticks: &[(f64, String)], name: &str) {
         for (index, (x, label)) in ticks.iter().enumerate() {
             let class = if index % 2 == 0 { "tick" } else { "tick wide" };
             self.line("grid", (*x, frame.bottom), (*x, frame.bottom + 5.0));
@@ -144,7 +144,7 @@ impl Drawing {
     }
 
     /// The finished drawing.
-    pub(super) fn finish(self, height: f64, title: &str, description: &str) -> String {
+    pub(crate) fn finish(self, height: f64, title: &str, description: &str) -> String {
         format!(
             "<svg class=\"chart\" data-chart role=\"group\" viewBox=\"0 0 {WIDTH} {height:.0}\">\n\
              <title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
@@ -156,7 +156,7 @@ impl Drawing {
 }
 
 /// A round value without needless digits.
-pub(super) fn tick_text(value: f64) -> String {
+pub(crate) fn tick_text(value: f64) -> String {
     if value == 0.0 {
         return "0".to_owned();
     }
@@ -168,7 +168,7 @@ pub(super) fn tick_text(value: f64) -> String {
 }
 
 /// A path through points.
-pub(super) fn path(points: &[(f64, f64)]) -> String {
+pub(crate) fn path(points: &[(f64, f64)]) -> String {
     let step = |(index, (x, y)): (usize, &(f64, f64))| {
         let command = if index == 0 { 'M' } else { 'L' };
         format!("{command}{x:.1} {y:.1}")

@@ -40,6 +40,8 @@ pub enum OddityKind {
     HugePagesMissing,
     /// A cache ends elsewhere than reported.
     CacheSize,
+    /// The machine's memory is emulated.
+    VirtualTime,
     /// The clock does not run evenly.
     ClockNotInvariant,
     /// Many windows were disturbed.
@@ -74,6 +76,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Vec<Oddity> {
     say(OddityKind::SlowNode, slow_node(summary));
     say(OddityKind::HugePagesMissing, huge_pages(summary));
     say(OddityKind::CacheSize, cache_size(summary));
+    say(OddityKind::VirtualTime, virtual_time(summary));
     say(OddityKind::ClockNotInvariant, clock(summary));
     say(OddityKind::Disturbed, disturbed(summary));
     say(OddityKind::NotPrecise, not_precise(summary));
@@ -276,6 +279,11 @@ fn cache_size(summary: &Summary<'_>) -> Option<String> {
 fn clock(summary: &Summary<'_>) -> Option<String> {
     let fact = summary.run.environment.facts.get("clock_invariant")?;
     (fact == "no").then(|| "the clock is not invariant: times may be off".to_owned())
+}
+
+fn virtual_time(summary: &Summary<'_>) -> Option<String> {
+    let time = summary.run.environment.facts.get("time")?;
+    Some(format!("time is {time}: this machine's memory is emulated"))
 }
 
 fn disturbed(summary: &Summary<'_>) -> Option<String> {

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use numalab_guest::{
     Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory,
-    HostPages, Image, Kernel, KernelChoice, Launch, Limits, Pins, Qemu, QemuNeeds,
+    HostPages, Image, Kernel, KernelChoice, Launch, Limits, Pins, Qemu,
 };
 use numalab_host::{Root, read_machine};
 use numalab_topology::Machine;
 
+use super::memory_emulator;
 use crate::args::{Accel, BootArgs, ContentArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -26,11 +27,14 @@ pub(super) fn prepare(
 ) -> Result<Launch, Failure> {
     let guest = guest(args, timeout)?;
     let cache = Cache::open().map_err(GuestError::from)?;
-    let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(GuestError::from)?;
+    let qemu = find_qemu(&guest, &cache)?;
     let program = command.first().map(String::as_str);
     let (kernel, image) = files(&cache, &args.contents, program, args.quiet)?;
-    let accelerator = Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache);
-    let accelerator = accelerator.map_err(GuestError::from)?;
+    let accelerator = match (&guest.memory_emulator, args.accel) {
+        (Some(_), Accel::Auto) => emulating(),
+        _ => Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache)
+            .map_err(GuestError::from)?,
+    };
     if !args.quiet {
         eprintln!("numalab: accelerator {}: {}", accelerator.kind.name(), accelerator.reason);
     }
@@ -44,12 +48,16 @@ pub(super) fn prepare(
 pub(super) fn show(args: &BootArgs, timeout: Option<Duration>) -> Result<(), Failure> {
     let guest = guest(args, timeout)?;
     let cache = Cache::open().map_err(GuestError::from)?;
-    let qemu = Qemu::find(&cache, &QemuNeeds::default()).map_err(GuestError::from)?;
+    let qemu = find_qemu(&guest, &cache)?;
     let kind = match args.accel {
         Accel::Kvm => AcceleratorKind::Kvm,
         Accel::Tcg => AcceleratorKind::Tcg,
+        Accel::Auto if guest.memory_emulator.is_some() => AcceleratorKind::Tcg,
         Accel::Auto => {
-            eprintln!("numalab: --accel auto: KVM is tried when a guest starts; tcg is shown");
+            eprintln!(
+                "numalab: --accel auto: a start runs a guest under KVM for a moment and takes it \
+                 if that works; shown is tcg, which is taken otherwise"
+            );
             AcceleratorKind::Tcg
         }
     };
@@ -96,10 +104,26 @@ fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
         prealloc: args.prealloc,
         unreserved: exceeds_host(args, &described.machine)?,
     };
-    let limits = Limits { run: timeout, ..Limits::default() };
+    let emulator = memory_emulator::wanted(&args.memory_emulator, &described.machine)?;
+    let boot = emulator.as_ref().map_or(Limits::default().boot, |_| memory_emulator::BOOT_LIMIT);
+    let limits = Limits { boot, run: timeout };
     let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();
     let pins = pins(args)?;
-    Ok(Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() })
+    let guest =
+        Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
+    Ok(Guest { memory_emulator: emulator, ..guest })
+}
+
+/// A QEMU that can be this guest.
+fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
+    let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
+    Ok(Qemu::find(cache, &needs).map_err(GuestError::from)?)
+}
+
+/// The accelerator of a guest whose memory is emulated.
+fn emulating() -> Accelerator {
+    let reason = "the memory emulator is a plugin of it".to_owned();
+    Accelerator { kind: AcceleratorKind::Tcg, reason }
 }
 
 /// Whether memory of which the guest may never touch most must not be set aside at once.

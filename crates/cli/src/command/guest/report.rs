@@ -6,10 +6,15 @@ use numalab_formats::size::format_rounded;
 use numalab_guest::qmp::MemoryProof;
 use numalab_guest::{Outcome, PinReport};
 
-/// Says what the guest could not do and where it was, and gives its command's exit code.
-pub(super) fn conclude(outcome: &Outcome, quiet: bool) -> ExitCode {
+use super::memory_emulator;
+use crate::args::BootArgs;
+use crate::failure::Failure;
+
+/// Says what the guest could not do and where it was, keeps what its memory emulator
+/// reported, and gives its command's exit code.
+pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, Failure> {
     outcome.complaints.iter().for_each(|complaint| eprintln!("numalab: guest: {complaint}"));
-    if !quiet {
+    if !args.quiet {
         if let Some(pins) = &outcome.pins {
             eprint!("{}", pin_lines(pins));
         }
@@ -17,7 +22,9 @@ pub(super) fn conclude(outcome: &Outcome, quiet: bool) -> ExitCode {
             eprintln!("{}", memory_line(proof));
         }
     }
-    ExitCode::from(outcome.exit.code())
+    let wanted = args.memory_emulator.emulate_report.as_deref();
+    memory_emulator::keep_report(wanted, outcome.memory_report.as_deref())?;
+    Ok(ExitCode::from(outcome.exit.code()))
 }
 
 /// Each thread with its cpus, as read back.

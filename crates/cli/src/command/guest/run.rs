@@ -32,7 +32,7 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     match launch.run(&runtime, &task, &mut sink, &asked) {
         // Whoever read the output has what they wanted.
         Err(GuestError::Stopped) if unread.get() => Ok(ExitCode::SUCCESS),
-        outcome => Ok(report::conclude(&outcome?, args.guest.quiet)),
+        outcome => report::conclude(&outcome?, &args.guest),
     }
 }
 

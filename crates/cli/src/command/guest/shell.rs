@@ -19,5 +19,5 @@ pub(super) fn run(args: &ShellArgs) -> Result<ExitCode, Failure> {
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let task = Task { job: Job::new(args.command.iter().cloned()), ..Task::default() };
     let outcome = launch.shell(&runtime, &task, &|| interrupt.requested())?;
-    Ok(report::conclude(&outcome, args.guest.quiet))
+    report::conclude(&outcome, &args.guest)
 }

@@ -1,0 +1,111 @@
+//! Arguments of the commands about knobs.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use numalab_host::Root;
+
+#[derive(Debug, Args)]
+pub(crate) struct KnobsArgs {
+    #[command(subcommand)]
+    pub command: KnobsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KnobsCommand {
+    /// Show every knob, its value now, and whether it can act on this machine
+    List(KnobListArgs),
+    /// Put back what a killed run left behind
+    Restore(KnobRestoreArgs),
+    /// Run a command under knobs, and put them back when it ends
+    Run(KnobRunArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab knobs list                       names, values, and which can act here
+  numalab knobs list numa_balancing vm.dirty_ratio /sys/kernel/mm/ksm/run
+  numalab knobs list --format json")]
+pub(crate) struct KnobListArgs {
+    /// These only: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
+    #[arg(value_name = "KNOB")]
+    pub knobs: Vec<String>,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = KnobFormat::Text)]
+    pub format: KnobFormat,
+    #[command(flatten)]
+    pub root: RootArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab knobs restore                    after a run that was killed
+  numalab knobs restore --dry-run          what it would write")]
+pub(crate) struct KnobRestoreArgs {
+    /// Show what would be put back; write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    #[command(flatten)]
+    pub root: RootArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab knobs run numa_balancing=0 -- sysbench memory run
+  numalab knobs run thp_enabled=never huge_2m_pages=512 -- ./solver
+  numalab knobs run vm.swappiness=10 /sys/kernel/mm/ksm/run=0 --dry-run -- ./solver
+
+What was there before is in a journal on the disk before anything is written, and is put
+back when the command ends, by ctrl-C, or by `numalab knobs restore` after a kill -9. The
+exit code is the command's.")]
+pub(crate) struct KnobRunArgs {
+    /// Settings; drop_caches and compact_memory happen once, before the command
+    #[arg(value_name = "KNOB=VALUE", required = true, value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+    /// Show what would be written; write and start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Say nothing of the knobs
+    #[arg(short, long)]
+    pub quiet: bool,
+    #[command(flatten)]
+    pub root: RootArgs,
+    /// The command, with its arguments
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub command: Vec<String>,
+}
+
+/// Whose knobs.
+#[derive(Debug, Args)]
+pub(crate) struct RootArgs {
+    /// A directory with sys/ and proc/ instead of this system's
+    #[arg(long, value_name = "DIR")]
+    pub root: Option<PathBuf>,
+}
+
+impl RootArgs {
+    /// This system, or the directory.
+    pub fn root(&self) -> Root {
+        self.root.as_ref().map_or_else(Root::live, Root::at)
+    }
+}
+
+/// How knobs are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KnobFormat {
+    /// For a terminal
+    Text,
+    /// Everything
+    Json,
+}
+
+/// `numa_balancing=0`; a value may have an equals sign of its own.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err(format!("`{text}`: expected KNOB=VALUE, such as numa_balancing=0")),
+    }
+}

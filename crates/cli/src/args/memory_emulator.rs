@@ -1,0 +1,74 @@
+//! Arguments that give a guest a memory system.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use numalab_formats::memory_emulator::{
+    BandwidthModel, CacheLevel, LatencyModel, parse_bandwidth, parse_caches, parse_latency,
+};
+use numalab_guest::EmulatorMode;
+
+/// What a guest's memory costs, where that is emulated: any of these asks for it.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryEmulatorArgs {
+    /// What an access to memory takes: nanoseconds of local memory, by which the distances
+    /// are scaled (100); hmat, as the machine's latencies say; or flat:NS, the same
+    /// everywhere (the control experiment)
+    #[arg(long, value_name = "NS|hmat|flat:NS", value_parser = parse_latency)]
+    pub emulate_latency: Option<LatencyModel>,
+    /// Bytes a second of each node's memory (10G or 10G,5G), of each link ('0,5G;5G,0', rows
+    /// by the cpu's node, 0 for no limit), or hmat
+    #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth)]
+    pub emulate_bandwidth: Option<BandwidthModel>,
+    /// Caches that an access must miss to reach memory, such as 32K,1M,16M/16: nearest first,
+    /// the third shared by an L3 group [default: none, every access reaches memory]
+    #[arg(long, value_name = "SIZES", value_parser = caches)]
+    pub emulate_cache: Option<Caches>,
+    /// How accesses are paid for [default: virtual]
+    #[arg(long, value_enum)]
+    pub emulate_mode: Option<Mode>,
+    /// Write there what every cpu accessed on every node and what it cost (JSON; see it with
+    /// `numalab report FILE`)
+    #[arg(long, value_name = "FILE")]
+    pub emulate_report: Option<PathBuf>,
+}
+
+/// Caches on the way to memory, nearest first.
+#[derive(Clone, Debug)]
+pub(crate) struct Caches(pub Vec<CacheLevel>);
+
+/// How accesses are paid for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Mode {
+    /// Not at all: they are counted
+    Count,
+    /// With the guest's own time, which counts instructions: every run is the same
+    Virtual,
+    /// With the host's time: the guest's cpus run in parallel and sleep
+    Sleep,
+}
+
+impl MemoryEmulatorArgs {
+    /// Whether any of them is given.
+    pub fn wanted(&self) -> bool {
+        self.emulate_latency.is_some()
+            || self.emulate_bandwidth.is_some()
+            || self.emulate_cache.is_some()
+            || self.emulate_mode.is_some()
+            || self.emulate_report.is_some()
+    }
+}
+
+impl From<Mode> for EmulatorMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Count => Self::Count,
+            Mode::Virtual => Self::Virtual,
+            Mode::Sleep => Self::Sleep,
+        }
+    }
+}
+
+fn caches(text: &str) -> Result<Caches, String> {
+    parse_caches(text).map(Caches).map_err(|error| error.to_string())
+}

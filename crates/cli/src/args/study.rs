@@ -1,0 +1,158 @@
+//! Arguments of `numalab study`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+
+use super::{FailIf, Format, value};
+
+#[derive(Debug, Args)]
+pub(crate) struct StudyArgs {
+    #[command(subcommand)]
+    pub command: StudyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum StudyCommand {
+    /// List the studies that come with numalab
+    #[command(after_help = "Example:\n  numalab study list")]
+    List,
+    /// Begin a study of your own: a commented file that runs as it stands
+    New(NewArgs),
+    /// Print a study with all defaults filled in
+    #[command(after_help = "Examples:\n  numalab study show noise\n  numalab study show mine.toml")]
+    Show {
+        /// A study that comes with numalab, or a file
+        study: String,
+    },
+    /// Print what would be run, in which order, and how long it takes; write nothing
+    Plan(PlanArgs),
+    /// Run a study and say whether the change helps
+    Run(RunArgs),
+    /// Go on with a study that was interrupted, or give one more blocks
+    Resume(ResumeArgs),
+    /// Make the report of a study again from its samples
+    #[command(after_help = "\
+Examples:
+  numalab study report results/noise-20261121-024500
+  numalab study report results/noise-20261121-024500 --format md")]
+    Report(ReportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Example:
+  numalab study new mine                   writes mine.toml
+  numalab study run mine.toml")]
+pub(crate) struct NewArgs {
+    /// The study's name
+    pub name: String,
+    /// The file to write (default: NAME.toml); one that exists is left alone
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+}
+
+/// What is run how often, beyond what the study says.
+#[derive(Debug, Args)]
+pub(crate) struct Change {
+    /// So many blocks, instead of the study's
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<usize>,
+    /// End after this time, when the block is done, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub budget: Option<Duration>,
+    /// End when every 95 % interval is this narrow to either side
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
+    pub precision: Option<f64>,
+    /// Seed of every order (default: from the clock; it is recorded)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab study plan noise
+  numalab study plan mine.toml --pilot     run every workload once to say how long it takes")]
+pub(crate) struct PlanArgs {
+    /// A study that comes with numalab, or a file
+    pub study: String,
+    #[command(flatten)]
+    pub change: Change,
+    /// Run every workload once under the baseline to estimate the time
+    #[arg(long)]
+    pub pilot: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab study run noise                  what does this machine find where nothing differs?
+  numalab study run mine.toml --budget 10m
+  numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
+  numalab study run mine.toml --dry-run    what would be run; start and write nothing
+  git bisect run numalab study run kernels.toml --quiet --fail-if worse
+
+Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut
+loses no finished sample: `numalab study resume DIR` goes on.")]
+pub(crate) struct RunArgs {
+    /// A study that comes with numalab, or a file
+    pub study: String,
+    #[command(flatten)]
+    pub change: Change,
+    /// The result directory is made in DIR
+    #[arg(short, long, value_name = "DIR", default_value = "results")]
+    pub output: PathBuf,
+    #[command(flatten)]
+    pub show: Show,
+    /// Show what would be run; start and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab study resume results/mine-20261121-024500
+  numalab study resume results/mine-20261121-024500 --blocks 40   more blocks than before
+
+It goes on only in the environment in which the study began, and says what differs.")]
+pub(crate) struct ResumeArgs {
+    /// The result directory
+    pub directory: PathBuf,
+    /// So many blocks in all
+    #[arg(long, value_name = "N")]
+    pub blocks: Option<usize>,
+    /// End after this time in all, when the block is done, such as 10m
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub budget: Option<Duration>,
+    #[command(flatten)]
+    pub show: Show,
+}
+
+/// How the answers are shown.
+#[derive(Debug, Args)]
+pub(crate) struct Show {
+    /// Exit 4 if the study finds anything worse
+    #[arg(long, value_name = "WHAT")]
+    pub fail_if: Option<FailIf>,
+    /// How to print the answers
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// No progress, no summary: only errors, and what --format asks for
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The result directory
+    pub directory: PathBuf,
+    /// Print it instead of writing report.md, report.html and samples.csv
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Exit 4 if the study found anything worse
+    #[arg(long, value_name = "WHAT")]
+    pub fail_if: Option<FailIf>,
+}

@@ -1,0 +1,48 @@
+//! From arguments to a guest's emulated memory system, and its report.
+
+use std::path::Path;
+use std::time::Duration;
+
+use numalab_formats::memory_emulator::{MemoryCosts, describe};
+use numalab_guest::emulator::find_plugin;
+use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, QemuNeeds};
+use numalab_topology::Machine;
+
+use crate::args::MemoryEmulatorArgs;
+use crate::failure::{Code, Failure};
+
+/// Counting instructions and accesses, a loaded host takes so long to boot a guest.
+pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);
+
+/// The memory system that the arguments ask for, if they do.
+pub(super) fn wanted(
+    args: &MemoryEmulatorArgs,
+    machine: &Machine,
+) -> Result<Option<MemoryEmulator>, Failure> {
+    if !args.wanted() {
+        return Ok(None);
+    }
+    let costs = MemoryCosts {
+        latency: args.emulate_latency.unwrap_or_default(),
+        bandwidth: args.emulate_bandwidth.clone().unwrap_or_default(),
+        caches: args.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
+    };
+    let machine = describe(machine, &costs).map_err(GuestError::from)?;
+    let plugin = find_plugin().map_err(GuestError::from)?;
+    let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
+    Ok(Some(MemoryEmulator { plugin, mode, machine }))
+}
+
+/// What QEMU must be for this guest.
+pub(super) fn needs(emulator: Option<&MemoryEmulator>, machine: &Machine) -> QemuNeeds {
+    let cpus = machine.online_cpus().len();
+    emulator.map(|emulator| emulator.mode.needs(cpus)).unwrap_or_default()
+}
+
+/// Keeps what the emulator reported where the user wants it.
+pub(super) fn keep_report(file: Option<&Path>, report: Option<&str>) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    let failed = |why: String| Failure::new(Code::Failed, why);
+    let report = report.ok_or_else(|| failed("the memory emulator left no report".to_owned()))?;
+    std::fs::write(file, report).map_err(|error| failed(format!("{}: {error}", file.display())))
+}

@@ -1,0 +1,94 @@
+//! `numalab knobs run`.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::Duration;
+
+use numalab_host::knobs::{Acts, Knob, Tuning};
+use numalab_host::{Interrupt, Root};
+
+use super::list::state_words;
+use crate::args::KnobRunArgs;
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// How long a command has after it was told to end, before it is killed.
+const GRACE_STEPS: u32 = 100;
+const STEP: Duration = Duration::from_millis(50);
+
+/// Sets the knobs, runs the command, puts the knobs back.
+pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
+    let root = args.root.root();
+    let knobs: Result<Vec<Knob>, _> =
+        args.settings.iter().map(|(name, _)| Knob::find(&root, name)).collect();
+    let knobs = knobs.map_err(numalab_host::Error::from)?;
+    if args.dry_run {
+        return show(args, &root, &knobs).map(|()| ExitCode::SUCCESS);
+    }
+    let mut tuning = Tuning::new(&root).map_err(numalab_host::Error::from)?;
+    // From here on a signal ends the command, and the knobs are put back all the same.
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
+        if interrupt.requested() {
+            break;
+        }
+        let before = knob.state(&root);
+        let applied = tuning.set(knob, value).map_err(numalab_host::Error::from)?;
+        if !args.quiet {
+            eprintln!("numalab: {name}: {} (was {})", applied.found, state_words(&before));
+            applied.left_out.iter().for_each(|file| eprintln!("numalab: {name}: left out {file}"));
+            if let Acts::No(reason) = knob.acts(&root) {
+                eprintln!("numalab: {name} cannot act here: {reason}");
+            }
+        }
+    }
+    let ended = start(&args.command).and_then(|child| wait(child, &interrupt));
+    tuning.restore().map_err(numalab_host::Error::from)?;
+    let status = ended?;
+    let signalled = || status.signal().map_or(1, |signal| 128 + signal);
+    let code = status.code().unwrap_or_else(signalled);
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> {
+    let mut text = String::new();
+    for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
+        let state = knob.state(root);
+        text += &format!("{name}: {} would be {value}", state_words(&state));
+        if let Acts::No(reason) = knob.acts(root) {
+            text += &format!(", and cannot act here: {reason}");
+        }
+        text.push('\n');
+    }
+    output::print(&(text + &args.command.join(" ") + "\n"))
+}
+
+fn start(command: &[String]) -> Result<Child, Failure> {
+    let (program, arguments) = command.split_first().ok_or_else(|| {
+        Failure::bad_input("expected a command behind `--`, such as `-- sysbench memory run`")
+    })?;
+    Command::new(program).args(arguments).spawn().map_err(|error| {
+        Failure::new(Code::Lacking, format!("{program}: {error}; expected a program to start"))
+    })
+}
+
+/// Waits for the command; a signal to numalab is passed on to it.
+fn wait(mut child: Child, interrupt: &Interrupt) -> Result<ExitStatus, Failure> {
+    let failed = |error| Failure::new(Code::Failed, format!("waiting for the command: {error}"));
+    let mut steps_since_told = 0;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if interrupt.requested() {
+            match steps_since_told {
+                0 => numalab_host::end_gently(&child),
+                GRACE_STEPS => child.kill().map_err(failed)?,
+                _ => {}
+            }
+            steps_since_told += 1;
+        }
+        thread::sleep(STEP);
+    }
+}

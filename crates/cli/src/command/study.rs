@@ -1,0 +1,22 @@
+//! `numalab study`: does this change really help?
+
+mod plan;
+mod run;
+mod show;
+mod source;
+
+use crate::args::StudyCommand;
+use crate::failure::Failure;
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
+    match command {
+        StudyCommand::List => source::list(),
+        StudyCommand::New(args) => source::begin(args),
+        StudyCommand::Show { study } => source::show(study),
+        StudyCommand::Plan(args) => plan::run(args),
+        StudyCommand::Run(args) => run::run(args),
+        StudyCommand::Resume(args) => run::resume(args),
+        StudyCommand::Report(args) => show::report(args),
+    }
+}

@@ -1,0 +1,134 @@
+//! What a study would do.
+
+use std::time::Duration;
+
+use numalab_host::{Interrupt, UtcTime};
+use numalab_record::study::Arm;
+use numalab_study::{Plan, Study, World, open, pilot, stated_time};
+use numalab_workload::Workload;
+
+use super::source;
+use crate::args::{StudyChange, StudyPlanArgs};
+use crate::failure::Failure;
+use crate::output;
+
+/// Blocks whose order is printed.
+const SHOWN_BLOCKS: usize = 4;
+
+/// A study that can be run.
+pub(super) struct Ready {
+    pub plan: Plan,
+    pub workloads: Vec<Workload>,
+    /// The study's text.
+    pub text: String,
+}
+
+/// Reads a study and makes its plan, with what the command line changes.
+pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> {
+    let mut source = source::read(name)?;
+    apply(&mut source.study, change)?;
+    let workloads = source.study.resolved().map_err(Failure::bad_input)?;
+    // Any number will do; the clock gives one that nobody chose.
+    let seed = source.study.rules.seed.unwrap_or_else(|| UtcTime::now().unix_ms);
+    Ok(Ready { plan: Plan::new(source.study, seed), workloads, text: source.text })
+}
+
+fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
+    let rules = &mut study.rules;
+    rules.blocks = change.blocks.unwrap_or(rules.blocks);
+    rules.seed = change.seed.or(rules.seed);
+    rules.budget_s = change.budget.map(|budget| budget.as_secs_f64()).or(rules.budget_s);
+    rules.precision_percent =
+        change.precision.map(|ratio| 100.0 * ratio).or(rules.precision_percent);
+    if rules.blocks == 0 {
+        return Err(Failure::bad_input("--blocks 0: expected 1 or more"));
+    }
+    Ok(())
+}
+
+/// `numalab study plan`.
+pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
+    let ready = ready(&args.study, &args.change)?;
+    if !args.pilot {
+        return print(&ready);
+    }
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut world = open(ready.plan.study(), &interrupt)?;
+    let time = pilot(&ready.plan, &ready.workloads, world.as_mut())?;
+    output::print(&text(&ready, world.as_mut(), Some(time)))
+}
+
+/// Prints what would be run; starts nothing and writes nothing.
+pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
+    let mut world = open(ready.plan.study(), &Interrupt::never())?;
+    let time = stated_time(&ready.plan, world.as_ref());
+    output::print(&text(ready, world.as_mut(), time))
+}
+
+fn text(ready: &Ready, world: &mut dyn World, time: Option<Duration>) -> String {
+    let plan = &ready.plan;
+    let study = plan.study();
+    let mut text = format!("{}\nOn: {}\n", study.question, world.describe());
+    match world.check(plan.treatments(), &ready.workloads) {
+        Ok(notices) => notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n"))),
+        Err(error) => text.push_str(&format!("It cannot be run now: {error}\n")),
+    }
+    text.push_str("\nTreatments, the baseline first\n");
+    for (index, treatment) in plan.treatments().iter().enumerate() {
+        text.push_str(&format!("  {}  {}\n", letter(index), treatment.name));
+    }
+    text.push_str("\nWorkloads\n");
+    for workload in &ready.workloads {
+        let command = output::shell_line(&workload.command);
+        text.push_str(&format!("  {}: {command}\n", workload.name));
+    }
+    text.push_str(&format!("\nOrder, seed {}\n", plan.seed()));
+    for block in 0..plan.blocks().min(SHOWN_BLOCKS) {
+        text.push_str(&format!("  {}\n", order(plan, block)));
+    }
+    if plan.blocks() > SHOWN_BLOCKS {
+        text.push_str(&format!("  ... and {} more blocks\n", plan.blocks() - SHOWN_BLOCKS));
+    }
+    let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
+    let time = match time {
+        Some(time) => format!("about {}", duration(time)),
+        None => "for a time that `numalab study plan --pilot` finds out".to_owned(),
+    };
+    text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
+    text
+}
+
+fn order(plan: &Plan, block: usize) -> String {
+    let warm_ups = plan.study().rules.warm_ups;
+    let name = match block.checked_sub(warm_ups) {
+        None => format!("warm-up {}", block + 1),
+        Some(block) => format!("block {}", block + 1),
+    };
+    let visits = plan.visits(block);
+    let visit = |visit: &numalab_record::study::Visit| match visit.arm {
+        Arm::Main => letter(visit.treatment),
+        Arm::Again => format!("{} again", letter(visit.treatment)),
+    };
+    let visits: Vec<String> = visits.iter().map(visit).collect();
+    format!("{name}: {}", visits.join(", "))
+}
+
+/// A, B, ..., Z, T27, T28.
+fn letter(index: usize) -> String {
+    match u8::try_from(index).ok().filter(|index| *index < 26) {
+        Some(index) => char::from(b'A' + index).to_string(),
+        None => format!("T{}", index + 1),
+    }
+}
+
+/// `40 s`, `12 min`, `3.5 h`.
+pub(super) fn duration(time: Duration) -> String {
+    let seconds = time.as_secs_f64();
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7_200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3_600.0)
+    }
+}

@@ -1,0 +1,135 @@
+//! Running a study, from its beginning or from where it was interrupted.
+
+use std::env;
+use std::fs;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_host::{Interrupt, UtcTime};
+use numalab_record::study::{EndReason, StudyDocument};
+use numalab_report::study::StudySummary;
+use numalab_study::{
+    Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse, stated_time,
+};
+use numalab_workload::Workload;
+
+use super::plan::{Ready, duration, print, ready};
+use super::show::deliver;
+use crate::args::{StudyResumeArgs, StudyRunArgs, StudyShow};
+use crate::failure::{Code, Failure};
+
+/// `numalab study run`.
+pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
+    let ready = ready(&args.study, &args.change)?;
+    if args.dry_run {
+        return print(&ready);
+    }
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut world = open(ready.plan.study(), &interrupt)?;
+    // Whatever is missing is said before a directory is made.
+    world.check(ready.plan.treatments(), &ready.workloads)?;
+    let Ready { plan, workloads, text } = ready;
+    if !args.show.quiet {
+        let time = stated_time(&plan, world.as_ref());
+        let time = time.map_or_else(String::new, |time| format!(", about {}", duration(time)));
+        eprintln!("{} in {} blocks{time}", plan.study().name, plan.blocks());
+    }
+    let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
+    let run = plan.run(&workloads, world.describe(), started);
+    let mut journal = Journal::create(&args.output, run, &text)?;
+    let session = Session::new(&plan, &workloads, world.as_mut(), &mut journal, &interrupt);
+    finish(session, &plan, &args.show).and_then(|end| deliver(&journal, &end, &args.show))
+}
+
+/// `numalab study resume`.
+pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
+    let mut journal = Journal::resume(&args.directory)?;
+    let (plan, workloads) = resumed_plan(&journal, args)?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let mut world = open(plan.study(), &interrupt)?;
+    let mut run = journal.document().run.clone();
+    run.rules = plan.study().rules.clone();
+    journal.replace_run(run)?;
+    let session = Session::new(&plan, &workloads, world.as_mut(), &mut journal, &interrupt);
+    finish(session, &plan, &args.show).and_then(|end| deliver(&journal, &end, &args.show))
+}
+
+/// The plan of a run that was begun, with more blocks or another budget where asked.
+fn resumed_plan(
+    journal: &Journal,
+    args: &StudyResumeArgs,
+) -> Result<(Plan, Vec<Workload>), Failure> {
+    let path = journal.directory().join(STUDY_FILE);
+    let origin = path.display().to_string();
+    let text = fs::read_to_string(&path)
+        .map_err(|error| Failure::bad_input(format!("{origin}: {error}")))?;
+    let mut study = parse(&text, &origin).map_err(Failure::bad_input)?;
+    let run = &journal.document().run;
+    study.rules = run.rules.clone();
+    study.rules.blocks = args.blocks.unwrap_or(study.rules.blocks);
+    study.rules.budget_s = args.budget.map(|b| b.as_secs_f64()).or(study.rules.budget_s);
+    let workloads = study.resolved().map_err(Failure::bad_input)?;
+    let plan = Plan::new(study, run.seed);
+    if plan.hash() != run.plan {
+        return Err(Failure::bad_input(format!(
+            "{origin}: makes the plan {}, but the study was begun with {}: it was changed since, \
+             or by another version of numalab; run it anew",
+            plan.hash(),
+            run.plan
+        )));
+    }
+    Ok((plan, workloads))
+}
+
+fn finish(session: Session<'_>, plan: &Plan, show: &StudyShow) -> Result<EndReason, Failure> {
+    let mut watcher = Watcher::new(plan, show.quiet);
+    let ended = session.run(&mut watcher);
+    watcher.bar.finish_and_clear();
+    Ok(ended?)
+}
+
+/// Shows how far the study is on standard error.
+struct Watcher {
+    bar: ProgressBar,
+    precision_percent: Option<f64>,
+    quiet: bool,
+}
+
+impl Watcher {
+    fn new(plan: &Plan, quiet: bool) -> Self {
+        let target =
+            if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
+        let template = "{bar:24} {pos} of {len} samples  {elapsed}, {eta} left";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar, precision_percent: plan.study().rules.precision_percent, quiet }
+    }
+}
+
+impl Observer for Watcher {
+    fn starting(&mut self, notices: &[String]) {
+        for notice in notices.iter().filter(|_| !self.quiet) {
+            eprintln!("{notice}");
+        }
+    }
+
+    fn sampled(&mut self, done: usize, in_all: usize) {
+        self.bar.set_length(in_all as u64);
+        self.bar.set_position(done as u64);
+    }
+
+    fn is_precise(&mut self, document: &StudyDocument) -> bool {
+        let precise = |percent| StudySummary::of(document).is_precise(percent);
+        self.precision_percent.is_some_and(precise)
+    }
+}
+
+/// What the user should do about a study that did not come to its end.
+pub(super) fn interrupted(journal: &Journal) -> Failure {
+    let directory = journal.directory().display();
+    Failure::new(
+        Code::Failed,
+        format!("interrupted; go on with:\n  numalab study resume {directory}"),
+    )
+}

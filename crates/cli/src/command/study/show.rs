@@ -1,0 +1,89 @@
+//! A study's answers, printed and written.
+
+use std::path::{Path, PathBuf};
+
+use numalab_host::files::write_atomically;
+use numalab_record::study::{EndReason, StudyDocument};
+use numalab_report::study::StudySummary;
+use numalab_study::{Journal, read};
+
+use super::run::interrupted;
+use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// `numalab study report`.
+pub(super) fn report(args: &StudyReportArgs) -> Result<(), Failure> {
+    let document = read(&args.directory)?;
+    let summary = StudySummary::of(&document);
+    match args.format {
+        Some(format) => output::print(&render(&summary, format)?)?,
+        None => {
+            let written = write_reports(&summary, &args.directory)?;
+            let names = written.iter().map(|path| format!("{}\n", path.display()));
+            output::print(&names.collect::<String>())?;
+        }
+    }
+    fail_if(args.fail_if, &summary)
+}
+
+/// Writes the reports of a session that has ended, and prints the answers.
+pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> Result<(), Failure> {
+    let document: &StudyDocument = journal.document();
+    let summary = StudySummary::of(document);
+    let written = write_reports(&summary, journal.directory())?;
+    if !(show.quiet && show.format == Format::Text) {
+        let mut text = render(&summary, show.format)?;
+        if show.format == Format::Text {
+            for path in written {
+                text.push_str(&format!("{}\n", path.display()));
+            }
+        }
+        output::print(&text)?;
+    }
+    if *end == EndReason::Interrupted {
+        return Err(interrupted(journal));
+    }
+    fail_if(show.fail_if, &summary)
+}
+
+fn render(summary: &StudySummary<'_>, format: Format) -> Result<String, Failure> {
+    Ok(match format {
+        Format::Text => summary.text(output::style()),
+        Format::Md => summary.markdown(),
+        Format::Html => summary.html(),
+        Format::Csv => summary.csv(),
+        Format::Json => output::json_line(summary.json())?,
+    })
+}
+
+fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let write = |(name, text): (&str, String)| {
+        let path = directory.join(name);
+        let written = write_atomically(&path, &text);
+        written.map_err(|error| {
+            Failure::new(Code::Failed, format!("{}: could not write it: {error}", path.display()))
+        })?;
+        Ok(path)
+    };
+    let files = [
+        ("report.md", summary.markdown()),
+        ("samples.csv", summary.csv()),
+        ("report.html", summary.html()),
+    ];
+    files.into_iter().map(write).collect()
+}
+
+fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {
+    match condition {
+        Some(FailIf::Worse) if summary.any_worse() => {
+            let worse = summary
+                .answers()
+                .filter(|(_, effect)| effect.found.verdict == numalab_stats::Verdict::Worse)
+                .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label));
+            let worse: Vec<String> = worse.collect();
+            Err(Failure::new(Code::Worse, format!("worse: {}", worse.join(", "))))
+        }
+        _ => Ok(()),
+    }
+}

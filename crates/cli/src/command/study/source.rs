@@ -1,0 +1,72 @@
+//! Studies by name and by file.
+
+use std::fs::{self, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use numalab_study::{Study, bundled, bundled_text, parse, start};
+
+use crate::args::StudyNewArgs;
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// A study with the text that it was read from.
+pub(super) struct Source {
+    pub study: Study,
+    pub text: String,
+}
+
+/// Reads a study that comes with numalab, or else a file.
+pub(super) fn read(name: &str) -> Result<Source, Failure> {
+    let text = match bundled_text(name) {
+        Some(text) => text.to_owned(),
+        None => fs::read_to_string(name).map_err(|error| {
+            let names: Vec<&str> = bundled().iter().map(|(name, _)| *name).collect();
+            let known = names.join(", ");
+            Failure::bad_input(format!("{name}: {error}: expected a file, or one of {known}"))
+        })?,
+    };
+    let study = parse(&text, name).map_err(Failure::bad_input)?;
+    Ok(Source { study, text })
+}
+
+/// Prints the studies that come with numalab.
+pub(super) fn list() -> Result<(), Failure> {
+    let widest = bundled().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (name, _) in bundled() {
+        let study = read(name)?.study;
+        text.push_str(&format!("{name:<widest$}  {}\n", study.question));
+    }
+    output::print(&text)
+}
+
+/// Writes a commented start for a study; a file that exists is left alone.
+pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
+    let path = match &args.output {
+        Some(path) => path.clone(),
+        None => PathBuf::from(format!("{}.toml", args.name)),
+    };
+    let text = start(&args.name);
+    // A name that makes no study is refused before anything is written.
+    parse(&text, &args.name).map_err(Failure::bad_input)?;
+    write_new(&path, &text)?;
+    output::print(&format!("{}\n", path.display()))
+}
+
+fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| {
+        let code = match error.kind() {
+            ErrorKind::AlreadyExists => Code::BadInput,
+            _ => Code::Failed,
+        };
+        Failure::new(code, format!("{}: {error}", path.display()))
+    })
+}
+
+/// Prints a study with all defaults filled in.
+pub(super) fn show(name: &str) -> Result<(), Failure> {
+    let toml = read(name)?.study.to_toml();
+    output::print(&toml.map_err(|error| Failure::new(Code::Failed, error))?)
+}

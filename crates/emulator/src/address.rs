@@ -1,0 +1,159 @@
+//! From the address that QEMU reports to the node whose memory it is.
+
+use crate::machine::{Machine, Node};
+
+/// Where PCI devices lie: q35 ends low memory here when all of it does not fit below
+/// [`LOW_MOST`] (`hw/i386/pc_q35.c`).
+const LOW_SPLIT: u64 = 2 << 30;
+const LOW_MOST: u64 = 0xb000_0000;
+const HIGH: u64 = 4 << 30;
+
+/// Ranges of nodes with these bytes of memory, as QEMU's q35 machine lays them out.
+pub fn q35_ranges(memory_bytes: &[u64]) -> Vec<Vec<(u64, u64)>> {
+    let total: u64 = memory_bytes.iter().sum();
+    let low = if total >= LOW_MOST { LOW_SPLIT } else { total };
+    let mut begin = 0;
+    let place = |&bytes: &u64| {
+        let (start, end) = (begin, begin + bytes);
+        begin = end;
+        let below = (start.min(low), end.min(low));
+        let above = (start.max(low) - low + HIGH, end.max(low) - low + HIGH);
+        [below, above].into_iter().filter(|range| range.0 < range.1).collect()
+    };
+    memory_bytes.iter().map(place).collect()
+}
+
+/// Which address QEMU gives for an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Addressing {
+    /// The guest-physical address: QEMU 8.2 and later.
+    Physical,
+    /// The place in QEMU's list of memory blocks plus the place in the machine's memory:
+    /// QEMU before 8.2. With one block per node, in order, both are the bytes of the nodes before.
+    Blocks,
+}
+
+impl Addressing {
+    /// What a QEMU of this version gives; without one, of this plugin interface.
+    pub fn of_qemu(version: Option<&str>, interface: i32) -> Self {
+        let old = match version.and_then(major_and_minor) {
+            Some(version) => version < (8, 2),
+            None => interface < 2,
+        };
+        if old { Self::Blocks } else { Self::Physical }
+    }
+}
+
+fn major_and_minor(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
+}
+
+/// The nodes by address.
+#[derive(Clone, Debug)]
+pub struct AddressMap {
+    /// Start, end (exclusive), position of the node; by start.
+    ranges: Vec<(u64, u64, usize)>,
+}
+
+impl AddressMap {
+    /// The map of a machine.
+    pub fn new(machine: &Machine, addressing: Addressing) -> Self {
+        let mut ranges = match addressing {
+            Addressing::Physical => physical(&machine.nodes),
+            Addressing::Blocks => blocks(&machine.nodes),
+        };
+        ranges.sort_unstable();
+        Self { ranges }
+    }
+
+    /// Position of the node that an address lies on.
+    #[inline]
+    pub fn node(&self, address: u64) -> Option<usize> {
+        let after = self.ranges.partition_point(|range| range.0 <= address);
+        let &(_, end, node) = self.ranges.get(after.checked_sub(1)?)?;
+        (address < end).then_some(node)
+    }
+}
+
+fn physical(nodes: &[Node]) -> Vec<(u64, u64, usize)> {
+    let of_node = |(at, node): (usize, &Node)| {
+        let with_node = |&(start, end): &(u64, u64)| (start, end, at);
+        node.ranges.iter().map(with_node).collect::<Vec<_>>()
+    };
+    nodes.iter().enumerate().flat_map(of_node).collect()
+}
+
+fn blocks(nodes: &[Node]) -> Vec<(u64, u64, usize)> {
+    let mut before = 0;
+    let mut ranges = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let bytes: u64 = node.ranges.iter().map(|range| range.1 - range.0).sum();
+        if bytes > 0 {
+            ranges.push((2 * before, 2 * before + bytes, at));
+        }
+        before += bytes;
+    }
+    ranges
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::machine_of;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn q35_leaves_room_for_devices_below_four_gibibytes() {
+        assert_eq!(q35_ranges(&[GIB, GIB]), [[(0, GIB)], [(GIB, 2 * GIB)]]);
+        let four = q35_ranges(&[GIB, 2 * GIB, 0, GIB]);
+        assert_eq!(four[1], [(GIB, 2 * GIB), (4 * GIB, 5 * GIB)]);
+        assert!(four[2].is_empty());
+        assert_eq!(four[3], [(5 * GIB, 6 * GIB)]);
+    }
+
+    #[test]
+    fn an_address_between_ranges_is_on_no_node() {
+        let machine = machine_of("cpus=0.1,memory=3G.1G,distances=10.20/20.10");
+        let map = AddressMap::new(&machine, Addressing::Physical);
+        let expected = [
+            (0, Some(0)),
+            (2 * GIB - 1, Some(0)),
+            (2 * GIB, None),
+            (4 * GIB, Some(0)),
+            (5 * GIB, Some(1)),
+            (6 * GIB, None),
+            (u64::MAX, None),
+        ];
+        for (address, node) in expected {
+            assert_eq!(map.node(address), node, "{address:#x}");
+        }
+    }
+
+    #[test]
+    fn the_version_of_qemu_says_which_address_it_gives() {
+        use Addressing::{Blocks, Physical};
+        let cases =
+            [("7.2.22", Blocks), ("8.1.0", Blocks), ("8.2.2", Physical), ("10.0.2", Physical)];
+        for (version, addressing) in cases {
+            assert_eq!(Addressing::of_qemu(Some(version), 1), addressing, "{version}");
+        }
+        assert_eq!(Addressing::of_qemu(None, 1), Blocks);
+        assert_eq!(Addressing::of_qemu(Some("git"), 4), Physical);
+    }
+
+    #[test]
+    fn qemu_7_shows_each_nodes_memory_at_twice_its_place() {
+        let machine = machine_of(
+            "cpus=0.1,memory=1G.1G.0.2G,distances=10.20.20.20/20.10.20.20/20.20.10.20/20.20.20.10",
+        );
+        let map = AddressMap::new(&machine, Addressing::Blocks);
+        assert_eq!(map.node(GIB - 1), Some(0));
+        assert_eq!(map.node(GIB), None);
+        assert_eq!(map.node(2 * GIB), Some(1));
+        assert_eq!(map.node(4 * GIB), Some(3));
+        assert_eq!(map.node(6 * GIB - 1), Some(3));
+        assert_eq!(map.node(6 * GIB), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! QEMU's plugin interface, declared by us: versions 1 (QEMU 6.0 to 8.2) to 4 (9.2 and 10.0).
+//!
+//! Functions are looked up when the plugin is loaded, so that a missing one is a message
+//! and not a failure of the dynamic linker. Signatures are those of `qemu-plugin.h`.
+
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+/// QEMU's name for a loaded plugin.
+pub type PluginId = u64;
+/// What QEMU tells of an access (`qemu_plugin_meminfo_t`).
+pub type MemoryInfo = u32;
+/// Called when something happened to the plugin.
+pub type Simple = extern "C" fn(PluginId);
+/// Called before a block is translated.
+pub type Translate = extern "C" fn(PluginId, *mut c_void);
+/// Called when a block or an instruction is executed.
+pub type Execute = extern "C" fn(c_uint, *mut c_void);
+/// Called when memory was accessed.
+pub type Memory = extern "C" fn(c_uint, MemoryInfo, u64, *mut c_void);
+/// Called when QEMU ends.
+pub type AtExit = extern "C" fn(PluginId, *mut c_void);
+
+/// `QEMU_PLUGIN_CB_NO_REGS`.
+pub const NO_REGISTERS: c_int = 0;
+/// `QEMU_PLUGIN_MEM_RW`.
+pub const READS_AND_WRITES: c_int = 3;
+/// Since this version a vCPU's index is a constant of the block where vCPUs take turns.
+pub const INDEX_OF_TRANSLATOR: c_int = 2;
+/// Since this version `qemu_plugin_insn_data` copies.
+const DATA_IS_COPIED: c_int = 3;
+/// The interface that we know.
+const NEWEST: c_int = 4;
+
+/// `qemu_info_t`.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Info {
+    /// The guest's architecture, such as `x86_64`.
+    pub target_name: *const c_char,
+    /// The oldest version that QEMU serves.
+    pub version_least: c_int,
+    /// Its own version.
+    pub version: c_int,
+    /// A whole machine, not a program.
+    pub system_emulation: bool,
+    /// vCPUs at the start.
+    pub vcpus: c_int,
+    /// vCPUs with those to be plugged in.
+    pub vcpus_most: c_int,
+}
+
+/// The version that the plugin asks for: read by QEMU as a C `int` as soon as it is loaded.
+#[unsafe(no_mangle)]
+pub static qemu_plugin_version: AtomicI32 = AtomicI32::new(1);
+
+/// Runs before QEMU reads [`qemu_plugin_version`]: one file serves old and new QEMU, which
+/// do not accept each other's.
+#[used]
+#[unsafe(link_section = ".init_array")]
+static ASK_FOR_VERSION: extern "C" fn() = {
+    extern "C" fn ask() {
+        if !symbol(c"qemu_plugin_scoreboard_new").is_null() {
+            qemu_plugin_version.store(NEWEST, Relaxed);
+        }
+    }
+    ask
+};
+
+/// Address of a symbol of QEMU's program; null if it has none of that name.
+pub fn symbol(name: &CStr) -> *mut c_void {
+    // SAFETY: dlsym only reads the name, which is a C string.
+    unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) }
+}
+
+/// A function of QEMU's that is not there.
+#[derive(Debug, thiserror::Error)]
+#[error("this program has no function `{}`; expected QEMU 7.2 or later, built with plugins", name.to_string_lossy())]
+pub struct MissingFunction {
+    name: &'static CStr,
+}
+
+macro_rules! functions {
+    ($($field:ident: $kind:ty = $name:literal,)*) => {
+        /// The functions of QEMU that the plugin calls.
+        #[derive(Debug)]
+        pub struct Api {
+            $(#[doc = concat!("`", stringify!($name), "`")] pub $field: $kind,)*
+            /// Version of the interface that QEMU serves.
+            pub version: c_int,
+        }
+
+        impl Api {
+            /// Looks all of them up in a QEMU of this version of the interface.
+            ///
+            /// # Errors
+            /// [`MissingFunction`] if one is not there.
+            pub fn load(version: c_int) -> Result<Self, MissingFunction> {
+                $(
+                    let address = symbol($name);
+                    if address.is_null() {
+                        return Err(MissingFunction { name: $name });
+                    }
+                    // SAFETY: the symbol is this function, of this signature in all
+                    // versions of the interface that `entry` accepts.
+                    let $field = unsafe { std::mem::transmute::<*mut c_void, $kind>(address) };
+                )*
+                Ok(Self { $($field,)* version })
+            }
+        }
+    };
+}
+
+functions! {
+    register_translate: unsafe extern "C" fn(PluginId, Translate) = c"qemu_plugin_register_vcpu_tb_trans_cb",
+    register_at_exit: unsafe extern "C" fn(PluginId, AtExit, *mut c_void) = c"qemu_plugin_register_atexit_cb",
+    reset: unsafe extern "C" fn(PluginId, Simple) = c"qemu_plugin_reset",
+    register_block: unsafe extern "C" fn(*mut c_void, Execute, c_int, *mut c_void) = c"qemu_plugin_register_vcpu_tb_exec_cb",
+    register_instruction: unsafe extern "C" fn(*mut c_void, Execute, c_int, *mut c_void) = c"qemu_plugin_register_vcpu_insn_exec_cb",
+    register_memory: unsafe extern "C" fn(*mut c_void, Memory, c_int, c_int, *mut c_void) = c"qemu_plugin_register_vcpu_mem_cb",
+    block_instructions: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_tb_n_insns",
+    block_instruction: unsafe extern "C" fn(*const c_void, usize) -> *mut c_void = c"qemu_plugin_tb_get_insn",
+    instruction_size: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_insn_size",
+    instruction_data: unsafe extern "C" fn(*const c_void, *mut u8, usize) -> usize = c"qemu_plugin_insn_data",
+    hwaddr: unsafe extern "C" fn(MemoryInfo, u64) -> *const c_void = c"qemu_plugin_get_hwaddr",
+    hwaddr_is_io: unsafe extern "C" fn(*const c_void) -> bool = c"qemu_plugin_hwaddr_is_io",
+    hwaddr_physical: unsafe extern "C" fn(*const c_void) -> u64 = c"qemu_plugin_hwaddr_phys_addr",
+    is_store: unsafe extern "C" fn(MemoryInfo) -> bool = c"qemu_plugin_mem_is_store",
+}
+
+impl Api {
+    /// The instruction's bytes, if it has exactly `N` of them.
+    ///
+    /// # Safety
+    /// `instruction` is one of the block that is being translated.
+    pub unsafe fn bytes<const N: usize>(&self, instruction: *const c_void) -> Option<[u8; N]> {
+        // SAFETY: the caller vouches for the instruction.
+        if unsafe { (self.instruction_size)(instruction) } != N {
+            return None;
+        }
+        let mut bytes = [0; N];
+        // SAFETY: as above, and there is room for `N` bytes. Older versions take one
+        // argument, which is the same call on every ABI, and return where the bytes are.
+        let data = unsafe { (self.instruction_data)(instruction, bytes.as_mut_ptr(), N) };
+        if self.version < DATA_IS_COPIED {
+            // SAFETY: older versions return a pointer to the instruction's `N` bytes,
+            // valid during the translation.
+            bytes = unsafe { std::ptr::read_unaligned(data as *const [u8; N]) };
+        }
+        Some(bytes)
+    }
+}

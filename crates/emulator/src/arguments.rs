@@ -1,0 +1,368 @@
+//! What stands on QEMU's command line behind the plugin's name.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::address::q35_ranges;
+use crate::machine::{Machine, MachineError, Node, SCHEMA};
+use crate::short::{self, rows};
+
+/// What becomes of the time that accesses take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// It is counted.
+    #[default]
+    Count,
+    /// It is added to the guest's clock, which counts instructions (`-icount`).
+    Virtual,
+    /// The vCPU's thread sleeps for it.
+    Sleep,
+}
+
+/// When counting begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Start {
+    /// With the machine.
+    #[default]
+    On,
+    /// With the guest's first begin marker.
+    Marker,
+}
+
+/// Where the virtual PMU is published.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PmuPlace {
+    /// A file that is memory of the guest.
+    pub file: PathBuf,
+    /// First byte in it.
+    pub offset: u64,
+}
+
+/// All arguments, checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Arguments {
+    /// The memory system.
+    pub machine: Machine,
+    /// What time becomes of.
+    pub mode: Mode,
+    /// When counting begins.
+    pub start: Start,
+    /// Where the report goes; standard error without it.
+    pub report: Option<PathBuf>,
+    /// Where the virtual PMU goes, if anywhere.
+    pub pmu: Option<PmuPlace>,
+    /// One access in so many is looked at.
+    pub sample: u32,
+    /// Instructions that a miss hides, its own included.
+    pub overlap: u32,
+}
+
+/// What is wrong with the arguments.
+#[derive(Debug, thiserror::Error)]
+pub enum ArgumentError {
+    /// No `=` in it, or a key that is not known.
+    #[error("argument `{0}` is not known; expected one of {KEYS}")]
+    Unknown(String),
+    /// Said twice.
+    #[error("argument `{0}` is given twice")]
+    Twice(String),
+    /// A value that cannot be read.
+    #[error("`{key}={value}`: expected {expected}")]
+    Value {
+        /// The argument.
+        key: &'static str,
+        /// What it is.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// Something is missing.
+    #[error("`{missing}` is missing; {because}")]
+    Missing {
+        /// The argument.
+        missing: &'static str,
+        /// Why it is needed.
+        because: &'static str,
+    },
+    /// Two that exclude each other.
+    #[error("`{0}` and `{1}` exclude each other")]
+    Both(&'static str, &'static str),
+    /// The machine's file cannot be read.
+    #[error("machine={}: {error}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        error: std::io::Error,
+    },
+    /// The machine does not fit together.
+    #[error("machine: {0}")]
+    Machine(#[from] MachineError),
+}
+
+const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
+     link-bandwidth, caches, l3-groups, mode, start, report, pmu, sample, overlap";
+/// A chase's loop is three instructions long, and a processor runs them beside the miss.
+const OVERLAP: u32 = 8;
+const LOCAL_DISTANCE: f64 = 10.0;
+
+impl Arguments {
+    /// Reads `key=value` arguments as QEMU passes them on.
+    ///
+    /// # Errors
+    /// [`ArgumentError`] quotes the argument and says what was expected.
+    pub fn parse<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Self, ArgumentError> {
+        let mut given = Given::new(given)?;
+        let mode = given.choice("mode", "count, virtual or sleep", |word| match word {
+            "count" => Some(Mode::Count),
+            "virtual" => Some(Mode::Virtual),
+            "sleep" => Some(Mode::Sleep),
+            _ => None,
+        })?;
+        let start = given.choice("start", "on or marker", |word| match word {
+            "on" => Some(Start::On),
+            "marker" => Some(Start::Marker),
+            _ => None,
+        })?;
+        let positive = "a number from 1 to 1000000";
+        let number = |word: &str| word.parse().ok().filter(|n| (1..=1_000_000).contains(n));
+        let sample = given.choice("sample", positive, number)?.unwrap_or(1);
+        let overlap = given.choice("overlap", positive, number)?.unwrap_or(OVERLAP);
+        let pmu = given.choice("pmu", "FILE@OFFSET, such as /dev/shm/pmu@0", pmu_place)?;
+        let report = given.take("report").map(PathBuf::from);
+        let machine = machine(&mut given)?;
+        let (mode, start) = (mode.unwrap_or_default(), start.unwrap_or_default());
+        if sample > 1 && mode != Mode::Count {
+            return Err(ArgumentError::Both("sample", "mode"));
+        }
+        if sample > 1 && !machine.caches.is_empty() {
+            return Err(ArgumentError::Both("sample", "caches"));
+        }
+        given.nothing_left()?;
+        Ok(Self { machine, mode, start, report, pmu, sample, overlap })
+    }
+}
+
+fn pmu_place(word: &str) -> Option<PmuPlace> {
+    let (file, offset) = word.rsplit_once('@')?;
+    let offset = match offset.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).ok()?,
+        None => offset.parse().ok()?,
+    };
+    (!file.is_empty() && offset.is_multiple_of(8)).then(|| PmuPlace { file: file.into(), offset })
+}
+
+fn machine(given: &mut Given) -> Result<Machine, ArgumentError> {
+    let Some(path) = given.take("machine").map(PathBuf::from) else {
+        return short_machine(given);
+    };
+    let read = std::fs::read_to_string(&path);
+    let text = read.map_err(|error| ArgumentError::File { path, error })?;
+    Ok(Machine::from_json(&text)?)
+}
+
+/// A machine from the short forms.
+fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
+    let cpus = given.choice("cpus", "a node per vCPU, such as 0.0.1.1", short::numbers)?;
+    let cpus = cpus.ok_or(ArgumentError::Missing {
+        missing: "cpus",
+        because: "it says which node each vCPU is on (or give machine=FILE)",
+    })?;
+    let latency_ns = latencies(given)?;
+    let nodes = nodes(given, latency_ns.len())?;
+    let row = "a figure per node, such as 10000.0";
+    let matrix = "a row per node, such as 0.5000/5000.0";
+    let machine = Machine {
+        schema: SCHEMA.to_owned(),
+        nodes,
+        cpus,
+        l3_groups: given.choice(
+            "l3-groups",
+            "a group per vCPU, such as 0.0.1.1",
+            short::numbers,
+        )?,
+        latency_ns,
+        store_latency_ns: None,
+        node_bandwidth_mb_s: given.choice("node-bandwidth", row, short::figures)?,
+        link_bandwidth_mb_s: given.choice("link-bandwidth", matrix, rows)?,
+        caches: given
+            .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?
+            .unwrap_or_default(),
+    };
+    machine.check()?;
+    Ok(machine)
+}
+
+fn latencies(given: &mut Given) -> Result<Vec<Vec<f64>>, ArgumentError> {
+    let matrix = "a row per node, such as 10.20/20.10";
+    let latency = given.choice("latency", matrix, rows)?;
+    let distances = given.choice("distances", matrix, rows)?;
+    let local_ns = given.choice("local-ns", "a number of ns", |word| word.parse::<f64>().ok())?;
+    match (latency, distances) {
+        (Some(_), Some(_)) => Err(ArgumentError::Both("latency", "distances")),
+        (Some(_), None) if local_ns.is_some() => Err(ArgumentError::Both("latency", "local-ns")),
+        (Some(latency), None) => Ok(latency),
+        (None, Some(mut distances)) => {
+            let per_unit = local_ns.unwrap_or(100.0) / LOCAL_DISTANCE;
+            distances.iter_mut().flatten().for_each(|distance| *distance *= per_unit);
+            Ok(distances)
+        }
+        (None, None) => Err(ArgumentError::Missing {
+            missing: "distances",
+            because: "it, or latency, says what an access costs",
+        }),
+    }
+}
+
+fn nodes(given: &mut Given, count: usize) -> Result<Vec<Node>, ArgumentError> {
+    let memory = given.choice("memory", "a size per node, such as 1G.512M.0", short::sizes)?;
+    let form = "start-end-node in hexadecimal and decimal, joined by +";
+    let ranges = given.choice("ranges", form, short::ranges)?;
+    let mut of_nodes = match (memory, ranges) {
+        (Some(_), Some(_)) => return Err(ArgumentError::Both("memory", "ranges")),
+        (Some(memory), None) => q35_ranges(&memory),
+        (None, Some(ranges)) => {
+            let most = ranges.iter().map(|range| range.2 + 1).max().unwrap_or(0);
+            let mut of_nodes = vec![Vec::new(); most.max(count)];
+            ranges.iter().for_each(|&(start, end, node)| of_nodes[node].push((start, end)));
+            of_nodes
+        }
+        (None, None) => {
+            return Err(ArgumentError::Missing {
+                missing: "memory",
+                because: "it, or ranges, says which memory is on which node",
+            });
+        }
+    };
+    let id = |at| u32::try_from(at).unwrap_or(u32::MAX);
+    Ok(of_nodes.drain(..).enumerate().map(|(at, ranges)| Node { id: id(at), ranges }).collect())
+}
+
+/// Arguments not looked at yet.
+struct Given(Vec<(String, String)>);
+
+impl Given {
+    fn new<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Self, ArgumentError> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for word in given {
+            let unknown = || ArgumentError::Unknown(word.to_owned());
+            let (key, value) = word.split_once('=').ok_or_else(unknown)?;
+            if pairs.iter().any(|pair| pair.0 == key) {
+                return Err(ArgumentError::Twice(key.to_owned()));
+            }
+            pairs.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(Self(pairs))
+    }
+
+    fn take(&mut self, key: &str) -> Option<String> {
+        let at = self.0.iter().position(|pair| pair.0 == key)?;
+        Some(self.0.swap_remove(at).1)
+    }
+
+    fn choice<T>(
+        &mut self,
+        key: &'static str,
+        expected: &'static str,
+        read: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<Option<T>, ArgumentError> {
+        let Some(value) = self.take(key) else { return Ok(None) };
+        let read = read(&value);
+        read.map(Some).ok_or(ArgumentError::Value { key, value, expected })
+    }
+
+    fn nothing_left(&mut self) -> Result<(), ArgumentError> {
+        self.0
+            .pop()
+            .map_or(Ok(()), |(key, value)| Err(ArgumentError::Unknown(format!("{key}={value}"))))
+    }
+}
+
+/// The machine of some arguments, for tests.
+#[cfg(test)]
+pub fn machine_of(arguments: &str) -> Machine {
+    Arguments::parse(arguments.split(',')).unwrap().machine
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const PLAIN: &str = "cpus=0.0.1.1,memory=1G.1G,distances=10.21/21.10";
+
+    fn parse(text: &str) -> Result<Arguments, ArgumentError> {
+        Arguments::parse(text.split(','))
+    }
+
+    #[test]
+    fn short_forms_make_the_machine_that_a_file_would() {
+        let short = parse(&format!(
+            "{PLAIN},local-ns=90,node-bandwidth=8000.0,link-bandwidth=0.500/500.0,\
+             caches=1:32K:8:64:cpu+3:1M:16:64:group,l3-groups=0.1.2.2,mode=virtual,start=marker,\
+             report=/tmp/r.json,pmu=/dev/shm/p@0x40"
+        ))
+        .unwrap();
+        assert_eq!(short.machine.latency_ns, [[90.0, 189.0], [189.0, 90.0]]);
+        assert_eq!(short.machine.groups(), [0, 1, 2, 2]);
+        assert_eq!((short.mode, short.start), (Mode::Virtual, Start::Marker));
+        assert_eq!(short.pmu.unwrap().offset, 64);
+        let json = serde_json::to_string(&short.machine).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("machine.json");
+        std::fs::write(&file, json).unwrap();
+        let from_file = parse(&format!("machine={}", file.display())).unwrap();
+        assert_eq!(from_file.machine, short.machine);
+    }
+
+    #[test]
+    fn mistakes_are_quoted_with_what_was_expected() {
+        let cases = [
+            ("cpus=0", "`distances` is missing; it, or latency, says what an access costs"),
+            ("mode=fast", "`mode=fast`: expected count, virtual or sleep"),
+            ("colour", "argument `colour` is not known; expected one of machine, cpus"),
+            ("mode=count,mode=count", "argument `mode` is given twice"),
+            ("machine=/nowhere", "machine=/nowhere: No such file"),
+            (
+                "cpus=0.2,memory=1G.1G,distances=10.20/20.10",
+                "machine: vCPU 1 is on node position 2",
+            ),
+            (
+                "cpus=0,memory=1G.1G,distances=10.20",
+                "machine: `latency_ns` has 1 entries, expected 2",
+            ),
+            ("cpus=0,memory=1G,distances=10,latency=1", "`latency` and `distances` exclude"),
+            ("cpus=0,memory=1X,distances=10", "`memory=1X`: expected a size per node"),
+            (
+                "cpus=0,ranges=0-10-0+8-20-0,distances=10",
+                "machine: range 0x8-0x20 of node 0 overlaps",
+            ),
+            ("cpus=0,memory=1G,distances=-1", "`distances=-1`: expected a row per node, such as"),
+            ("cpus=0,memory=1G,distances=10,sample=2,mode=sleep", "`sample` and `mode` exclude"),
+            (
+                "cpus=0,memory=1G,distances=10,caches=1:48K:8:64:cpu",
+                "machine: cache level 1: size_bytes / (ways x line_bytes) must be a power of two",
+            ),
+        ];
+        for (arguments, message) in cases {
+            let error = parse(arguments).unwrap_err().to_string();
+            assert!(error.starts_with(message), "{arguments}: {error}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_makes_it_panic(
+            key in prop::sample::select(KEYS.split(", ").filter(|key| *key != "machine").collect::<Vec<_>>()),
+            value in "[0-9a-zA-Z.:/+@x-]{0,24}",
+        ) {
+            let argument = format!("{key}={value}");
+            let plain = PLAIN.split(',').filter(|word| !word.starts_with(&format!("{key}=")));
+            let _ = Arguments::parse(plain.chain([argument.as_str()]));
+        }
+    }
+}

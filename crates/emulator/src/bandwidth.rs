@@ -1,0 +1,251 @@
+//! Waiting for bandwidth: a queue in front of each node's memory and of each link.
+//!
+//! vCPUs take turns in QEMU, so accesses do not come in the order of the vCPUs' own times,
+//! and a plain queue would serve whoever has its turn first. Instead each vCPU has a share
+//! of the bandwidth, by max-min fairness: those who want less than an equal part have it,
+//! and the rest share equally what is left. Who wanted what is known from their last
+//! window of time.
+
+use crate::machine::Machine;
+
+/// Length of a window.
+const WINDOW_PS: u64 = 10_000_000;
+const PS_PER_S: f64 = 1e12;
+
+/// One vCPU at a queue.
+#[derive(Clone, Debug)]
+struct Sharer {
+    /// The window of its own time that it is in.
+    window: u64,
+    /// Time that its bytes in this window take at full bandwidth.
+    used_ps: f64,
+    /// The same of its window before, as a part of the window.
+    used_before: f64,
+    /// Its part of the bandwidth.
+    share: f64,
+    /// When its last bytes have passed.
+    free_ps: u64,
+    /// Whether it had to wait in its window before, and in this one.
+    waited: [bool; 2],
+}
+
+impl Sharer {
+    const NEW: Self = Self {
+        window: 0,
+        used_ps: 0.0,
+        used_before: 0.0,
+        share: 1.0,
+        free_ps: 0,
+        waited: [false; 2],
+    };
+
+    /// What it uses of the bandwidth, seen from a vCPU in this window.
+    fn used(&self, window: u64) -> f64 {
+        if self.window + 2 >= window { self.used_before } else { 0.0 }
+    }
+
+    /// Goes on to a window.
+    #[expect(clippy::cast_precision_loss, reason = "a window is a small number")]
+    fn enter(&mut self, window: u64) {
+        let next = window == self.window + 1;
+        self.used_before = if next { self.used_ps / WINDOW_PS as f64 } else { 0.0 };
+        self.used_ps = 0.0;
+        self.waited = [self.waited[1] && next, false];
+        self.window = window;
+    }
+}
+
+/// The queue of one memory or link.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    sharers: Vec<Sharer>,
+    ps_per_byte: f64,
+}
+
+impl Queue {
+    /// A queue of this bandwidth for so many vCPUs; none if it is 0, which is no limit.
+    pub fn new(bandwidth_mb_s: f64, vcpus: usize) -> Option<Self> {
+        let ps_per_byte = PS_PER_S / (bandwidth_mb_s * 1e6);
+        (bandwidth_mb_s > 0.0).then(|| Self { sharers: vec![Sharer::NEW; vcpus], ps_per_byte })
+    }
+
+    /// How long bytes that a vCPU asks for at `time_ps` wait for those before them.
+    pub fn wait_ps(&mut self, vcpu: usize, time_ps: u64, bytes: u32) -> u64 {
+        let window = time_ps / WINDOW_PS;
+        if window > self.sharers[vcpu].window {
+            self.sharers[vcpu].enter(window);
+            self.sharers[vcpu].share = self.fair_share(vcpu, window);
+        }
+        let work_ps = self.ps_per_byte * f64::from(bytes);
+        let sharer = &mut self.sharers[vcpu];
+        sharer.used_ps += work_ps;
+        let begin_ps = time_ps.max(sharer.free_ps);
+        sharer.free_ps = begin_ps + whole(work_ps / sharer.share);
+        sharer.waited[1] |= begin_ps > time_ps;
+        begin_ps - time_ps
+    }
+
+    /// Forgets all traffic.
+    pub fn clear(&mut self) {
+        self.sharers.fill(Sharer::NEW);
+    }
+
+    /// An equal part of what those leave who did not have to wait.
+    fn fair_share(&self, vcpu: usize, window: u64) -> f64 {
+        let (mut waiting, mut users, mut left) = (1.0, 1.0, 1.0);
+        for (other, sharer) in self.sharers.iter().enumerate() {
+            let used = sharer.used(window);
+            if other == vcpu || used == 0.0 {
+                continue;
+            }
+            users += 1.0;
+            if sharer.waited[0] {
+                waiting += 1.0;
+            } else {
+                left -= used;
+            }
+        }
+        f64::max(1.0 / users, left / waiting)
+    }
+}
+
+/// The queues of a machine.
+#[derive(Debug)]
+pub struct Bandwidth {
+    nodes: Vec<Option<Queue>>,
+    links: Vec<Vec<Option<Queue>>>,
+}
+
+impl Bandwidth {
+    /// The queues of a machine; none if nothing limits it.
+    pub fn new(machine: &Machine) -> Option<Self> {
+        let count = machine.nodes.len();
+        let queue = |&limit: &f64| Queue::new(limit, machine.cpus.len());
+        let queues = |row: &Vec<f64>| row.iter().map(queue).collect();
+        let unlimited = || vec![None; count];
+        let nodes: Vec<_> = machine.node_bandwidth_mb_s.as_ref().map_or_else(unlimited, queues);
+        let rows = |rows: &Vec<Vec<f64>>| rows.iter().map(queues).collect();
+        let links: Vec<Vec<_>> =
+            machine.link_bandwidth_mb_s.as_ref().map_or_else(|| vec![unlimited(); count], rows);
+        let limited = nodes.iter().chain(links.iter().flatten()).any(Option::is_some);
+        limited.then_some(Self { nodes, links })
+    }
+
+    /// How long bytes wait on their way to a vCPU of node `initiator` from the memory of
+    /// node `target`: the longer of both waits, since the way is a pipeline.
+    pub fn wait_ps(&mut self, vcpu: usize, way: (usize, usize), time_ps: u64, bytes: u32) -> u64 {
+        let (initiator, target) = way;
+        let wait = |queue: Option<&mut Queue>| {
+            queue.map_or(0, |queue| queue.wait_ps(vcpu, time_ps, bytes))
+        };
+        let link = wait(self.links[initiator][target].as_mut());
+        link.max(wait(self.nodes[target].as_mut()))
+    }
+
+    /// Forgets all traffic.
+    pub fn clear(&mut self) {
+        self.nodes
+            .iter_mut()
+            .chain(self.links.iter_mut().flatten())
+            .flatten()
+            .for_each(Queue::clear);
+    }
+}
+
+/// The nearest whole number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
+pub fn whole(value: f64) -> u64 {
+    value.round() as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: u32 = 64;
+    /// 10 GB/s: a line takes 6.4 ns.
+    const LINE_PS: u64 = 6_400;
+    const TURN_PS: u64 = 5_000_000;
+    const TURNS: u64 = 1_000;
+
+    /// Lines that readers get who take turns of their own time, by what else each line
+    /// takes them.
+    fn lines(each_ps: &[u64]) -> Vec<u64> {
+        let mut queue = Queue::new(10_000.0, each_ps.len()).unwrap();
+        let mut readers = vec![(0, 0); each_ps.len()];
+        for turn in 1..=TURNS {
+            for (vcpu, (time_ps, count)) in readers.iter_mut().enumerate() {
+                while *time_ps < turn * TURN_PS {
+                    *time_ps += each_ps[vcpu] + queue.wait_ps(vcpu, *time_ps, LINE);
+                    *count += 1;
+                }
+            }
+        }
+        readers.into_iter().map(|(_, count)| count).collect()
+    }
+
+    fn near(found: u64, expected: u64) -> bool {
+        found.abs_diff(expected) <= expected / 33
+    }
+
+    /// What passes in all the turns.
+    const ALL: u64 = TURNS * TURN_PS / LINE_PS;
+
+    #[test]
+    fn no_limit_needs_no_queue() {
+        assert!(Queue::new(0.0, 1).is_none());
+    }
+
+    #[test]
+    fn a_slow_reader_never_waits() {
+        let mut queue = Queue::new(10_000.0, 1).unwrap();
+        for turn in 0..10_000 {
+            assert_eq!(queue.wait_ps(0, turn * 100_000, LINE), 0);
+        }
+    }
+
+    #[test]
+    fn one_fast_reader_gets_the_bandwidth() {
+        let alone = lines(&[1_000])[0];
+        assert!(near(alone, ALL), "{alone} of {ALL}");
+    }
+
+    #[test]
+    fn readers_who_want_more_than_there_is_get_equal_parts() {
+        for readers in 2..9_u64 {
+            let got = lines(&vec![4_000; usize::try_from(readers).unwrap()]);
+            assert!(got.iter().all(|&lines| near(lines, ALL / readers)), "{got:?} of {ALL}");
+        }
+    }
+
+    #[test]
+    fn what_a_slow_reader_leaves_is_the_others() {
+        // The slow one wants a sixteenth.
+        let got = lines(&[102_400, 1_000, 4_000]);
+        assert!(near(got[0], ALL / 16), "{got:?} of {ALL}");
+        assert!(near(got[1], ALL * 15 / 32) && near(got[2], ALL * 15 / 32), "{got:?} of {ALL}");
+    }
+
+    #[test]
+    fn a_reader_that_comes_back_finds_its_share() {
+        let mut queue = Queue::new(10_000.0, 2).unwrap();
+        let mut time_ps = 0;
+        while time_ps < 100 * WINDOW_PS {
+            time_ps += 1_000 + queue.wait_ps(0, time_ps, LINE);
+        }
+        assert!(queue.wait_ps(1, 95 * WINDOW_PS, LINE) == 0);
+        assert!(queue.wait_ps(0, 1_000 * WINDOW_PS, LINE) == 0, "alone again");
+    }
+
+    proptest! {
+        #[test]
+        fn readers_never_get_more_than_there_is(each_ps in prop::collection::vec(500_u64..200_000, 1..9)) {
+            let got: u64 = lines(&each_ps).iter().sum();
+            prop_assert!(got <= ALL + ALL / 33, "{got} of {ALL}");
+            let wanted: u64 = each_ps.iter().map(|each| TURNS * TURN_PS / each).sum();
+            prop_assert!(got + ALL / 10 >= wanted.min(ALL), "{got} of {ALL}, wanted {wanted}");
+        }
+    }
+}

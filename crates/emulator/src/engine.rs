@@ -1,0 +1,318 @@
+//! The model: takes events of vCPUs, counts, and says what time they take.
+//!
+//! Knows nothing of QEMU. Threads of different vCPUs may call it at once.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::address::{AddressMap, Addressing};
+use crate::arguments::{Arguments, Mode};
+use crate::bandwidth::Bandwidth;
+use crate::cache::Cache;
+use crate::cost::{Costs, ps};
+use crate::counters::{Counters, Kind, VcpuFigures};
+use crate::gate::{Change, Gate};
+use crate::machine::Scope;
+use crate::marker::Marker;
+use crate::sample::Sampler;
+use crate::turn::{Front, Turn};
+use crate::vcpu::Vcpu;
+
+/// Without QEMU's word for it, an instruction takes a nanosecond.
+pub const PS_PER_INSTRUCTION: u64 = 1000;
+
+/// An access to memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Access {
+    /// Who.
+    pub vcpu: usize,
+    /// Where, as QEMU says it.
+    pub address: u64,
+    /// Load or store.
+    pub kind: Kind,
+    /// Place of its instruction in the block, from 0.
+    pub position: u32,
+}
+
+/// What must be done for an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Nothing.
+    None,
+    /// The guest's clock goes on by so many nanoseconds.
+    Advance(u64),
+    /// The vCPU's thread sleeps.
+    Sleep(Duration),
+}
+
+/// The model of a machine.
+#[derive(Debug)]
+pub struct Engine {
+    /// What was asked for.
+    pub arguments: Arguments,
+    /// What was counted.
+    pub counters: Counters,
+    /// Whether it counts now.
+    pub gate: Gate,
+    map: AddressMap,
+    costs: Costs,
+    sampler: Sampler,
+    vcpus: Vec<Mutex<Vcpu>>,
+    /// Shared caches by L3 group, nearest first.
+    shared: Vec<Mutex<Vec<Cache>>>,
+    groups: Vec<usize>,
+    hit_ps: Vec<u64>,
+    bandwidth: Option<Mutex<Bandwidth>>,
+    front: Front,
+    turn: Mutex<Turn>,
+    ps_each: u64,
+    epoch: Instant,
+}
+
+impl Engine {
+    /// A model of the machine in the arguments.
+    pub fn new(arguments: Arguments, addressing: Addressing, ps_per_instruction: u64) -> Self {
+        let machine = &arguments.machine;
+        let mut levels = machine.caches.clone();
+        levels.sort_by_key(|level| level.level);
+        let caches = |scope| {
+            let of_scope = levels.iter().filter(move |level| level.scope == scope);
+            of_scope.map(Cache::new).collect::<Vec<_>>()
+        };
+        let groups = machine.groups();
+        let group_count = groups.iter().max().map_or(0, |most| most + 1);
+        let vcpu = |_: &usize| Mutex::new(Vcpu::new(caches(Scope::Cpu)));
+        Self {
+            counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
+            gate: Gate::new(arguments.start),
+            map: AddressMap::new(machine, addressing),
+            costs: Costs::new(machine),
+            sampler: Sampler::new(machine.cpus.len(), arguments.sample),
+            vcpus: machine.cpus.iter().map(vcpu).collect(),
+            shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
+            groups,
+            hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
+            bandwidth: Bandwidth::new(machine).map(Mutex::new),
+            front: Front::default(),
+            turn: Mutex::new(Turn::default()),
+            ps_each: ps_per_instruction,
+            epoch: Instant::now(),
+            arguments,
+        }
+    }
+
+    /// A vCPU begins a block.
+    #[inline]
+    pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
+        let figures = self.figures(vcpu);
+        figures.instructions.add(instructions);
+        figures.time_ps.add(instructions * self.ps_each);
+        if self.is_plain() {
+            return Step::default();
+        }
+        let mut state = locked(&self.vcpus[vcpu]);
+        state.time_ps = self.front.meet(state.time_ps);
+        let step = match self.arguments.mode {
+            Mode::Virtual => self.take_turn(vcpu, state.time_ps),
+            Mode::Count | Mode::Sleep => Step::default(),
+        };
+        state.begin_block(instructions, self.ps_each);
+        step
+    }
+
+    /// Whether this access of the vCPU is not one of the sample.
+    #[inline]
+    pub fn skips(&self, vcpu: usize) -> bool {
+        self.sampler.skips(vcpu)
+    }
+
+    /// A vCPU asks a device.
+    pub fn io(&self, vcpu: usize) {
+        self.figures(vcpu).io.add(self.sampler.weight());
+    }
+
+    /// A vCPU accesses memory.
+    #[inline]
+    pub fn access(&self, access: Access) -> Effect {
+        let figures = self.figures(access.vcpu);
+        let weight = self.sampler.weight();
+        let Some(target) = self.map.node(access.address) else {
+            figures.other.add(weight);
+            return Effect::None;
+        };
+        let node = &figures.nodes[target];
+        node.accesses[access.kind as usize].add(weight);
+        let initiator = self.arguments.machine.cpus[access.vcpu];
+        let latency_ps = self.costs.memory_ps(initiator, target, access.kind);
+        if self.is_plain() {
+            node.misses[access.kind as usize].add(weight);
+            node.cost_ps.add(weight * latency_ps);
+            figures.cost_ps.add(weight * latency_ps);
+            figures.time_ps.add(weight * latency_ps);
+            return Effect::None;
+        }
+        self.modelled(access, figures, target, latency_ps)
+    }
+
+    /// Position of the node that an address lies on.
+    pub fn node_of(&self, address: u64) -> Option<usize> {
+        self.map.node(address)
+    }
+
+    /// A vCPU's own time: on one scale with the others', as far as they run.
+    pub fn time_ps(&self, vcpu: usize) -> u64 {
+        if self.is_plain() {
+            self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
+        } else {
+            locked(&self.vcpus[vcpu]).time_ps
+        }
+    }
+
+    /// A vCPU's thread has slept.
+    pub fn slept(&self, vcpu: usize, slept: Duration) {
+        locked(&self.vcpus[vcpu]).debt.slept(slept);
+    }
+
+    /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
+    /// must go on.
+    pub fn mark(&self, marker: Marker) -> (Change, i64) {
+        let change = self.gate.mark(marker);
+        if change == Change::Opened {
+            self.forget();
+        }
+        let behind_ns = if change == Change::None { 0 } else { self.align() };
+        // Before counting began, nobody's own clock was anything but QEMU's.
+        (change, if change == Change::Opened { 0 } else { behind_ns })
+    }
+
+    /// Gives the vCPU its turn, if it has none, and ends it in time.
+    fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
+        let mut turn = locked(&self.turn);
+        let mut clock_ns = 0;
+        if turn.vcpu() != vcpu {
+            let before_ps = locked(&self.vcpus[turn.vcpu()]).time_ps;
+            clock_ns = nanoseconds(before_ps, time_ps);
+            turn.pass(vcpu, time_ps);
+        }
+        Step { over: turn.is_over(time_ps, &self.front), clock_ns }
+    }
+
+    /// An access through caches and queues.
+    fn modelled(
+        &self,
+        access: Access,
+        figures: &VcpuFigures,
+        target: usize,
+        latency_ps: u64,
+    ) -> Effect {
+        let node = &figures.nodes[target];
+        let mut state = locked(&self.vcpus[access.vcpu]);
+        let (cost_ps, queue_ps) = match self.hit(&mut state, access) {
+            Some(level) => (self.hit_ps[level], 0),
+            None => {
+                node.misses[access.kind as usize].add(1);
+                let queue_ps = self.queued(&state, access.vcpu, target);
+                (latency_ps + queue_ps, queue_ps)
+            }
+        };
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        figures.cost_ps.add(cost_ps);
+        if cost_ps == 0 {
+            return Effect::None;
+        }
+        let instruction = state.instruction(access.position);
+        let (most, ps_each) = (self.arguments.overlap, self.ps_each);
+        let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
+        figures.time_ps.add(exposed_ps);
+        match self.arguments.mode {
+            Mode::Count => {
+                state.time_ps += exposed_ps;
+                Effect::None
+            }
+            Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
+            Mode::Sleep => {
+                let owed_ns = state.take_ns(cost_ps);
+                state.debt.owe(owed_ns).map_or(Effect::None, Effect::Sleep)
+            }
+        }
+    }
+
+    /// The level of the caches that has the line; all those before it have it now.
+    fn hit(&self, state: &mut Vcpu, access: Access) -> Option<usize> {
+        let own = state.caches.len();
+        let found = state.caches.iter_mut().position(|cache| cache.access(access.address));
+        if found.is_some() || own == self.hit_ps.len() {
+            return found;
+        }
+        let mut shared = locked(&self.shared[self.groups[access.vcpu]]);
+        shared.iter_mut().position(|cache| cache.access(access.address)).map(|at| own + at)
+    }
+
+    /// How long a line waits for bandwidth.
+    fn queued(&self, state: &Vcpu, vcpu: usize, target: usize) -> u64 {
+        let Some(bandwidth) = &self.bandwidth else { return 0 };
+        let time_ps = match self.arguments.mode {
+            Mode::Sleep => u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(0) * 1000,
+            Mode::Count | Mode::Virtual => state.time_ps,
+        };
+        let caches = &self.arguments.machine.caches;
+        let bytes = caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
+        let initiator = self.arguments.machine.cpus[vcpu];
+        locked(bandwidth).wait_ps(vcpu, (initiator, target), time_ps, bytes)
+    }
+
+    /// Whether nothing but counting is asked for, which needs no state of the vCPU.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.arguments.mode == Mode::Count && self.hit_ps.is_empty() && self.bandwidth.is_none()
+    }
+
+    fn figures(&self, vcpu: usize) -> &VcpuFigures {
+        self.counters.of(self.gate.phase(), vcpu)
+    }
+
+    /// Caches and queues saw nothing of what ran while nothing counted.
+    fn forget(&self) {
+        for vcpu in &self.vcpus {
+            locked(vcpu).caches.iter_mut().for_each(Cache::clear);
+        }
+        for group in &self.shared {
+            locked(group).iter_mut().for_each(Cache::clear);
+        }
+        if let Some(bandwidth) = &self.bandwidth {
+            locked(bandwidth).clear();
+        }
+    }
+
+    /// All vCPUs' times become the latest one: what follows begins together. How far that
+    /// is for the one whose turn it is.
+    fn align(&self) -> i64 {
+        let present_ps = locked(&self.vcpus[locked(&self.turn).vcpu()]).time_ps;
+        let latest_ps = self.vcpus.iter().map(|vcpu| locked(vcpu).time_ps).max().unwrap_or(0);
+        self.vcpus.iter().for_each(|vcpu| locked(vcpu).time_ps = latest_ps);
+        nanoseconds(present_ps, latest_ps)
+    }
+}
+
+/// What a block of a vCPU means for QEMU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The vCPU has had its turn.
+    pub over: bool,
+    /// How far its own clock is from that of the vCPU before it.
+    pub clock_ns: i64,
+}
+
+/// How far it is from one time to another on a clock of whole nanoseconds.
+fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
+    (to_ps / 1000).wrapping_sub(from_ps / 1000).cast_signed()
+}
+
+/// What memory moves at a time, where no cache says it.
+const LINE_BYTES: u32 = 64;
+
+/// The state, also if another vCPU's thread died with it.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,111 @@
+//! Where QEMU enters the plugin.
+
+use std::ffi::{c_char, c_int};
+use std::process::Command;
+use std::sync::OnceLock;
+
+use crate::address::Addressing;
+use crate::api::{Api, Info, PluginId};
+use crate::arguments::{Arguments, Mode};
+use crate::engine::{Engine, PS_PER_INSTRUCTION};
+use crate::instrument::register;
+use crate::plugin::Plugin;
+use crate::pmu::Pmu;
+use crate::qemu::{Clock, Running, text};
+use crate::report::Host;
+use crate::self_test::{self, Check};
+
+/// What the trial of the clock charges.
+const TRIALS_NS: [i64; 3] = [1, 100, 1 << 40];
+
+/// QEMU loads the plugin.
+///
+/// # Safety
+/// Only QEMU calls it, with what `qemu-plugin.h` says.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn qemu_plugin_install(
+    id: PluginId,
+    info: *const Info,
+    argc: c_int,
+    argv: *const *const c_char,
+) -> c_int {
+    // SAFETY: QEMU passes a valid structure and `argc` C strings, all for this call.
+    let (info, words) = unsafe {
+        let count = usize::try_from(argc).unwrap_or(0);
+        let words: Vec<String> = (0..count).map(|at| text(*argv.add(at))).collect();
+        (&*info, words)
+    };
+    // SAFETY: as above.
+    let target = unsafe { text(info.target_name) };
+    match install(id, info, target, &words) {
+        Ok(()) => 0,
+        Err(reason) => {
+            eprintln!("numalab-emulator: {reason}");
+            -1
+        }
+    }
+}
+
+fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Result<(), String> {
+    if !info.system_emulation {
+        return Err("emulates the memory of machines, not of programs: use qemu-system".into());
+    }
+    let api = Api::load(info.version).map_err(|error| error.to_string())?;
+    let arguments = Arguments::parse(words.iter().map(String::as_str));
+    let arguments = arguments.map_err(|error| error.to_string())?;
+    let vcpus = usize::try_from(info.vcpus_most).unwrap_or(0);
+    let mut checks = vec![self_test::vcpus(arguments.machine.cpus.len(), vcpus)];
+    let clock = match arguments.mode {
+        Mode::Virtual => Some(Clock::find()?),
+        Mode::Count | Mode::Sleep => None,
+    };
+    if let Some(clock) = &clock {
+        checks.push(self_test::clock(&TRIALS_NS.map(|ns| (ns, clock.trial(ns)))));
+    }
+    refuse_failed(&checks)?;
+    let pmu = arguments.pmu.as_ref().map(|place| {
+        let open = Pmu::open(place, vcpus);
+        open.map_err(|error| format!("pmu={}: {error}", place.file.display()))
+    });
+    let pmu = pmu.transpose()?;
+    let version = qemu_version();
+    let addressing = Addressing::of_qemu(version.as_deref(), info.version);
+    let ps_each =
+        clock.as_ref().map_or(PS_PER_INSTRUCTION, |clock| 1000 * clock.ns_per_instruction());
+    let plugin = Plugin {
+        api,
+        id,
+        engine: Engine::new(arguments, addressing, ps_each),
+        clock,
+        pmu,
+        running: Running::new(vcpus),
+        ask_running: OnceLock::new(),
+        checks,
+        index_check: OnceLock::new(),
+        first: Default::default(),
+        host: Host { version, api: info.version, target, vcpus },
+    };
+    plugin.publish(None);
+    if !plugin.install() {
+        return Err("is loaded already; one plugin serves the whole machine".into());
+    }
+    if let Some(plugin) = Plugin::get() {
+        register(plugin);
+    }
+    Ok(())
+}
+
+/// What this very program calls itself: the interface does not tell.
+fn qemu_version() -> Option<String> {
+    let output = Command::new("/proc/self/exe").arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, version) = text.split_once("version ")?;
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
+    (end > 0).then(|| version[..end].to_owned())
+}
+
+fn refuse_failed(checks: &[Check]) -> Result<(), String> {
+    checks.iter().find(|check| !check.passed).map_or(Ok(()), |check| {
+        Err(format!("self-test `{}` failed: {}", check.check, check.detail))
+    })
+}

@@ -1,0 +1,129 @@
+//! QEMU's callbacks: what is put into translated blocks, and what happens when they run.
+//!
+//! While nothing counts, blocks are left as they are but for the markers in them, so a
+//! loaded plugin costs next to nothing. When counting begins or ends QEMU is asked to
+//! forget its translations, and every block is translated anew.
+
+use std::ffi::{c_uint, c_void};
+
+use crate::api::{MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::counters::Kind;
+use crate::engine::Access;
+use crate::gate::Change;
+use crate::marker::{LENGTH, Marker};
+use crate::plugin::Plugin;
+
+/// Tells QEMU what we want to be told.
+pub fn register(plugin: &Plugin) {
+    let api = &plugin.api;
+    // SAFETY: the id is ours, and the callbacks live as long as the plugin.
+    unsafe {
+        (api.register_translate)(plugin.id, translate);
+        (api.register_at_exit)(plugin.id, at_exit, std::ptr::null_mut());
+    }
+}
+
+/// QEMU has forgotten its translations and our callbacks.
+extern "C" fn forgotten(_: PluginId) {
+    if let Some(plugin) = Plugin::get() {
+        register(plugin);
+    }
+}
+
+extern "C" fn at_exit(_: PluginId, _: *mut c_void) {
+    if let Some(plugin) = Plugin::get() {
+        plugin.report();
+    }
+}
+
+/// A block is about to be translated.
+extern "C" fn translate(_: PluginId, block: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    plugin.tell_vcpus_apart();
+    let api = &plugin.api;
+    let open = plugin.engine.gate.is_open();
+    // SAFETY: the block is valid during this call, and so are its instructions, whose
+    // numbers are below its count. What is passed on is a number, not a pointer.
+    unsafe {
+        let count = (api.block_instructions)(block);
+        if open {
+            (api.register_block)(block, begin_block, NO_REGISTERS, number(count));
+        }
+        for position in 0..count {
+            let instruction = (api.block_instruction)(block, position);
+            let marker = api.bytes::<LENGTH>(instruction).and_then(|bytes| Marker::decode(&bytes));
+            if let Some(marker) = marker {
+                let code = number(usize::from(marker.code()));
+                (api.register_instruction)(instruction, mark, NO_REGISTERS, code);
+            } else if open {
+                let flags = (NO_REGISTERS, READS_AND_WRITES);
+                (api.register_memory)(instruction, access, flags.0, flags.1, number(position));
+            }
+        }
+    }
+}
+
+extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    if plugin.engine.gate.is_open() {
+        let step = plugin.engine.block(plugin.vcpu(vcpu), instructions as u64);
+        plugin.move_clock(step.clock_ns);
+        if step.over {
+            plugin.running.end_turn();
+        }
+    }
+}
+
+extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    if !plugin.engine.gate.is_open() {
+        return;
+    }
+    let vcpu = plugin.vcpu(vcpu);
+    if plugin.engine.skips(vcpu) {
+        return;
+    }
+    let api = &plugin.api;
+    // SAFETY: the access is being made by this thread, as these functions ask.
+    let (io, address, store) = unsafe {
+        let hardware = (api.hwaddr)(info, address);
+        if hardware.is_null() {
+            return;
+        }
+        let io = (api.hwaddr_is_io)(hardware);
+        let address = if io { 0 } else { (api.hwaddr_physical)(hardware) };
+        (io, address, (api.is_store)(info))
+    };
+    if io {
+        plugin.engine.io(vcpu);
+        return;
+    }
+    plugin.watch_ranges(address);
+    let kind = if store { Kind::Store } else { Kind::Load };
+    let position = u32::try_from(position as usize).unwrap_or(0);
+    let effect = plugin.engine.access(Access { vcpu, address, kind, position });
+    plugin.apply(vcpu, effect);
+}
+
+extern "C" fn mark(vcpu: c_uint, code: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    let code = u8::try_from(code as usize).unwrap_or(0);
+    let Some(marker) = Marker::from_code(code) else { return };
+    let (change, clock_ns) = plugin.engine.mark(marker);
+    plugin.move_clock(clock_ns);
+    if matches!(change, Change::Opened | Change::Closed) {
+        plugin.publish(None);
+        // SAFETY: the id is ours; QEMU calls back when no vCPU runs.
+        unsafe { (plugin.api.reset)(plugin.id, forgotten) };
+    }
+    match marker {
+        Marker::Report => plugin.report(),
+        Marker::Publish => plugin.publish(Some(plugin.vcpu(vcpu))),
+        Marker::Begin | Marker::End | Marker::Phase(_) => {}
+    }
+}
+
+/// A number where QEMU keeps a pointer for us.
+fn number(number: usize) -> *mut c_void {
+    std::ptr::without_provenance_mut(number)
+}

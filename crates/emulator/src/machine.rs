@@ -1,0 +1,303 @@
+//! The memory system to emulate: nodes, vCPUs, latencies, bandwidths, caches.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the format that [`Machine`] is read from.
+pub const SCHEMA: &str = "numalab-emulator-machine/1";
+/// Nodes at most: the virtual PMU has room for so many.
+pub const MOST_NODES: usize = 16;
+/// vCPUs at most: the virtual PMU's 64 KiB have room for so many.
+pub const MOST_VCPUS: usize = 255;
+
+/// A node and the guest-physical memory on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Node {
+    /// The node's number as the guest knows it.
+    pub id: u32,
+    /// Guest-physical ranges, start and end (exclusive); none on a memory-less node.
+    #[serde(default)]
+    pub ranges: Vec<(u64, u64)>,
+}
+
+/// Who shares a cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Each vCPU has one.
+    Cpu,
+    /// Each L3 group has one.
+    Group,
+}
+
+/// One level of the caches.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CacheLevel {
+    /// 1 is the nearest.
+    pub level: u8,
+    /// All its bytes: lines × ways × sets, sets a power of two.
+    pub size_bytes: u64,
+    /// Lines of a set.
+    pub ways: u32,
+    /// A power of two, the same on every level.
+    pub line_bytes: u32,
+    /// Who shares it.
+    pub scope: Scope,
+    /// What a hit costs beyond the instruction's own time.
+    #[serde(default)]
+    pub latency_ns: f64,
+}
+
+/// The memory system of a guest. Rows of matrices are the vCPU's node, columns the memory's,
+/// both by position in `nodes`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Machine {
+    /// [`SCHEMA`].
+    pub schema: String,
+    /// In the order in which QEMU was given their memory.
+    pub nodes: Vec<Node>,
+    /// Position in `nodes` of each vCPU's node.
+    pub cpus: Vec<usize>,
+    /// Each vCPU's L3 group; without it, its node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub l3_groups: Option<Vec<usize>>,
+    /// What a load that reaches memory takes, in ns.
+    pub latency_ns: Vec<Vec<f64>>,
+    /// What a store that reaches memory takes; without it, as a load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store_latency_ns: Option<Vec<Vec<f64>>>,
+    /// Bandwidth of each node's memory in 10^6 bytes a second; 0 is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_bandwidth_mb_s: Option<Vec<f64>>,
+    /// Bandwidth from each node's vCPUs to each node's memory; 0 is no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub link_bandwidth_mb_s: Option<Vec<Vec<f64>>>,
+    /// Nearest first; none means that every access reaches memory.
+    #[serde(default)]
+    pub caches: Vec<CacheLevel>,
+}
+
+/// What is wrong with a machine's description.
+#[derive(Debug, thiserror::Error)]
+pub enum MachineError {
+    /// Not the JSON that was expected.
+    #[error("{0}; expected a machine as in `{SCHEMA}`")]
+    Json(#[from] serde_json::Error),
+    /// Another format or version.
+    #[error("schema is `{found}`, expected `{SCHEMA}`")]
+    Schema {
+        /// What the file says.
+        found: String,
+    },
+    /// A list or matrix of the wrong size.
+    #[error("`{field}` has {found} entries, expected {expected}, one per {per}")]
+    Length {
+        /// The list, or the matrix' row.
+        field: &'static str,
+        /// Entries found.
+        found: usize,
+        /// Entries expected.
+        expected: usize,
+        /// What there is one of each.
+        per: &'static str,
+    },
+    /// More than fits.
+    #[error("{found} {what}, expected 1 to {most}")]
+    Count {
+        /// Nodes or vCPUs.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// How many may be.
+        most: usize,
+    },
+    /// A vCPU on a node that is not there.
+    #[error("vCPU {vcpu} is on node position {node}, expected 0 to {last}")]
+    NoSuchNode {
+        /// The vCPU.
+        vcpu: usize,
+        /// What it says.
+        node: usize,
+        /// The last position.
+        last: usize,
+    },
+    /// Memory that ends before it begins, or belongs to two nodes.
+    #[error("range {start:#x}-{end:#x} of node {id} {problem}")]
+    Range {
+        /// Its first byte.
+        start: u64,
+        /// The byte after its last.
+        end: u64,
+        /// The node's number.
+        id: u32,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// A negative or absurd figure.
+    #[error("`{field}` has {value}, expected 0 to {most}")]
+    Figure {
+        /// Which figure.
+        field: &'static str,
+        /// What it is.
+        value: f64,
+        /// What it may be.
+        most: f64,
+    },
+    /// A cache that cannot be built.
+    #[error("cache level {level}: {problem}")]
+    Cache {
+        /// Which level.
+        level: u8,
+        /// What is wrong.
+        problem: &'static str,
+    },
+}
+
+/// A second, more than any access takes.
+const MOST_NS: f64 = 1e9;
+/// An exabyte a second.
+const MOST_MB_S: f64 = 1e12;
+
+impl Machine {
+    /// Reads and checks a description.
+    ///
+    /// # Errors
+    /// [`MachineError`] names the field and what was expected.
+    pub fn from_json(text: &str) -> Result<Self, MachineError> {
+        let machine: Self = serde_json::from_str(text)?;
+        machine.check()?;
+        Ok(machine)
+    }
+
+    /// Checks that everything fits together.
+    ///
+    /// # Errors
+    /// [`MachineError`], the first thing that does not.
+    pub fn check(&self) -> Result<(), MachineError> {
+        if self.schema != SCHEMA {
+            return Err(MachineError::Schema { found: self.schema.clone() });
+        }
+        count("nodes", self.nodes.len(), MOST_NODES)?;
+        count("vCPUs", self.cpus.len(), MOST_VCPUS)?;
+        let last = self.nodes.len() - 1;
+        for (vcpu, &node) in self.cpus.iter().enumerate() {
+            if node > last {
+                return Err(MachineError::NoSuchNode { vcpu, node, last });
+            }
+        }
+        if let Some(groups) = &self.l3_groups {
+            length("l3_groups", groups.len(), self.cpus.len(), "vCPU")?;
+        }
+        self.check_ranges()?;
+        self.check_matrix("latency_ns", &self.latency_ns, MOST_NS)?;
+        if let Some(stores) = &self.store_latency_ns {
+            self.check_matrix("store_latency_ns", stores, MOST_NS)?;
+        }
+        if let Some(nodes) = &self.node_bandwidth_mb_s {
+            self.check_row("node_bandwidth_mb_s", nodes, MOST_MB_S)?;
+        }
+        if let Some(links) = &self.link_bandwidth_mb_s {
+            self.check_matrix("link_bandwidth_mb_s", links, MOST_MB_S)?;
+        }
+        self.caches.iter().try_for_each(|cache| self.check_cache(cache))
+    }
+
+    /// Each vCPU's L3 group.
+    pub fn groups(&self) -> Vec<usize> {
+        self.l3_groups.clone().unwrap_or_else(|| self.cpus.clone())
+    }
+
+    fn check_ranges(&self) -> Result<(), MachineError> {
+        let mut seen: Vec<(u64, u64)> = Vec::new();
+        for node in &self.nodes {
+            for &(start, end) in &node.ranges {
+                let fault = |problem| MachineError::Range { start, end, id: node.id, problem };
+                if start >= end {
+                    return Err(fault("is empty"));
+                }
+                if seen.iter().any(|other| start < other.1 && other.0 < end) {
+                    return Err(fault("overlaps another one"));
+                }
+                seen.push((start, end));
+            }
+        }
+        if seen.is_empty() {
+            return Err(MachineError::Count { what: "memory ranges", found: 0, most: usize::MAX });
+        }
+        Ok(())
+    }
+
+    fn check_matrix(
+        &self,
+        field: &'static str,
+        rows: &[Vec<f64>],
+        most: f64,
+    ) -> Result<(), MachineError> {
+        length(field, rows.len(), self.nodes.len(), "node")?;
+        rows.iter().try_for_each(|row| self.check_row(field, row, most))
+    }
+
+    fn check_row(&self, field: &'static str, row: &[f64], most: f64) -> Result<(), MachineError> {
+        length(field, row.len(), self.nodes.len(), "node")?;
+        row.iter().try_for_each(|&value| figure(field, value, most))
+    }
+
+    fn check_cache(&self, cache: &CacheLevel) -> Result<(), MachineError> {
+        let fault = |problem| Err(MachineError::Cache { level: cache.level, problem });
+        figure("caches latency_ns", cache.latency_ns, MOST_NS)?;
+        if !cache.line_bytes.is_power_of_two() || cache.line_bytes < 8 {
+            return fault("line_bytes must be a power of two of 8 or more");
+        }
+        if self.caches.iter().any(|other| other.line_bytes != cache.line_bytes) {
+            return fault("line_bytes must be the same on every level");
+        }
+        let set_bytes = u64::from(cache.ways) * u64::from(cache.line_bytes);
+        if set_bytes == 0 || cache.ways > 1024 || cache.size_bytes > 1 << 32 {
+            return fault("expected 1 to 1024 ways and at most 4 GiB");
+        }
+        if !cache.size_bytes.is_multiple_of(set_bytes)
+            || !(cache.size_bytes / set_bytes).is_power_of_two()
+        {
+            return fault("size_bytes / (ways x line_bytes) must be a power of two");
+        }
+        let nearer = self.caches.iter().filter(|other| other.level < cache.level);
+        if cache.scope == Scope::Cpu && nearer.clone().any(|other| other.scope == Scope::Group) {
+            return fault("a vCPU's own cache cannot lie behind a shared one");
+        }
+        if self.caches.iter().filter(|other| other.level == cache.level).count() > 1 {
+            return fault("is there twice");
+        }
+        Ok(())
+    }
+}
+
+fn count(what: &'static str, found: usize, most: usize) -> Result<(), MachineError> {
+    if (1..=most).contains(&found) {
+        Ok(())
+    } else {
+        Err(MachineError::Count { what, found, most })
+    }
+}
+
+fn length(
+    field: &'static str,
+    found: usize,
+    expected: usize,
+    per: &'static str,
+) -> Result<(), MachineError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(MachineError::Length { field, found, expected, per })
+    }
+}
+
+fn figure(field: &'static str, value: f64, most: f64) -> Result<(), MachineError> {
+    if (0.0..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(MachineError::Figure { field, value, most })
+    }
+}

@@ -1,0 +1,91 @@
+//! What a guest says to the plugin: an instruction that does nothing anywhere else.
+
+/// `nop dword ptr [rax + rax + disp32]`, whose displacement is `XX 'M' 'U' 'N'`.
+const OPCODE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
+const NAME: [u8; 3] = *b"MUN";
+/// Code of phase 0.
+const FIRST_PHASE: u8 = 0x10;
+
+/// Length of a marker instruction in bytes.
+pub const LENGTH: usize = 8;
+/// Phases that a marker can name.
+pub const PHASES: usize = 240;
+
+/// What a marker asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Marker {
+    /// Counting and charging begin (one level deeper).
+    Begin,
+    /// They end (one level up; off at the top).
+    End,
+    /// The report is written now.
+    Report,
+    /// The executing vCPU's block of the virtual PMU is written now.
+    Publish,
+    /// What follows counts for this phase, from 0.
+    Phase(u8),
+}
+
+impl Marker {
+    /// The marker that these instruction bytes are.
+    pub fn decode(instruction: &[u8]) -> Option<Self> {
+        let bytes: &[u8; LENGTH] = instruction.try_into().ok()?;
+        let ours = bytes[..4] == OPCODE && bytes[5..] == NAME;
+        if ours { Self::from_code(bytes[4]) } else { None }
+    }
+
+    /// The marker of a code byte.
+    pub fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Begin),
+            2 => Some(Self::End),
+            3 => Some(Self::Report),
+            4 => Some(Self::Publish),
+            FIRST_PHASE.. => Some(Self::Phase(code - FIRST_PHASE)),
+            _ => None,
+        }
+    }
+
+    /// The code byte of the marker.
+    pub fn code(self) -> u8 {
+        match self {
+            Self::Begin => 1,
+            Self::End => 2,
+            Self::Report => 3,
+            Self::Publish => 4,
+            Self::Phase(phase) => phase.saturating_add(FIRST_PHASE),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_one_marker_or_none() {
+        for code in 0..=u8::MAX {
+            let bytes = [0x0f, 0x1f, 0x84, 0x00, code, 0x4d, 0x55, 0x4e];
+            let marker = Marker::decode(&bytes);
+            assert_eq!(marker.map(Marker::code), marker.map(|_| code), "code {code}");
+            assert_eq!(marker.is_some(), matches!(code, 1..=4 | 16..), "code {code}");
+        }
+        assert_eq!(Marker::from_code(u8::MAX), Some(Marker::Phase(239)));
+    }
+
+    #[test]
+    fn other_instructions_are_no_markers() {
+        let plain = [0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0];
+        assert_eq!(Marker::decode(&plain), None);
+        let marker = [0x0f, 0x1f, 0x84, 0x00, 1, 0x4d, 0x55, 0x4e];
+        assert_eq!(Marker::decode(&marker), Some(Marker::Begin));
+        for length in 0..marker.len() {
+            assert_eq!(Marker::decode(&marker[..length]), None);
+        }
+        for at in (0..marker.len()).filter(|at| *at != 4) {
+            let mut other = marker;
+            other[at] ^= 1;
+            assert_eq!(Marker::decode(&other), None, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The plugin as QEMU holds it: the model, and the ways to QEMU.
+
+use std::ffi::c_uint;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::api::{Api, PluginId};
+use crate::engine::{Effect, Engine};
+use crate::pmu::Pmu;
+use crate::qemu::{Clock, Running, refuse};
+use crate::report::{Host, Report};
+use crate::self_test::{self, Check};
+
+/// Everything that QEMU's callbacks need.
+#[derive(Debug)]
+pub struct Plugin {
+    /// QEMU's functions.
+    pub api: Api,
+    /// QEMU's name for us.
+    pub id: PluginId,
+    /// The model.
+    pub engine: Engine,
+    /// The guest's clock, in virtual mode.
+    pub clock: Option<Clock>,
+    /// The virtual PMU, if it is published.
+    pub pmu: Option<Pmu>,
+    /// Which vCPU runs, where QEMU's word cannot be taken.
+    pub running: Running,
+    /// Whether `running` must be asked; decided when the first vCPU starts.
+    pub ask_running: OnceLock<bool>,
+    /// Checks passed when the plugin was loaded.
+    pub checks: Vec<Check>,
+    /// That of the vCPUs' indices.
+    pub index_check: OnceLock<Check>,
+    /// First accesses: on a node, and elsewhere.
+    pub first: [AtomicU64; 2],
+    /// The QEMU that it is.
+    pub host: Host,
+}
+
+static PLUGIN: OnceLock<Plugin> = OnceLock::new();
+
+impl Plugin {
+    /// The one plugin of this process.
+    #[inline]
+    pub fn get() -> Option<&'static Self> {
+        PLUGIN.get()
+    }
+
+    /// Becomes the one plugin; false if there is one.
+    pub fn install(self) -> bool {
+        PLUGIN.set(self).is_ok()
+    }
+
+    /// The vCPU that executes us, given what QEMU says.
+    #[inline]
+    pub fn vcpu(&self, said: c_uint) -> usize {
+        if self.ask_running.get() == Some(&true) {
+            self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU runs"))
+        } else {
+            said as usize
+        }
+    }
+
+    /// Does what an access asks for.
+    #[inline]
+    pub fn apply(&self, vcpu: usize, effect: Effect) {
+        match effect {
+            Effect::None => {}
+            Effect::Advance(ns) => self.move_clock(i64::try_from(ns).unwrap_or(0)),
+            Effect::Sleep(time) => {
+                let begun = std::time::Instant::now();
+                std::thread::sleep(time);
+                self.engine.slept(vcpu, begun.elapsed());
+            }
+        }
+    }
+
+    /// Moves the guest's clock, in virtual mode.
+    #[inline]
+    pub fn move_clock(&self, ns: i64) {
+        if let (Some(clock), true) = (&self.clock, ns != 0) {
+            clock.advance(ns);
+        }
+    }
+
+    /// Decides how vCPUs are told apart; refuses if they cannot be. Called on a thread
+    /// that runs a vCPU, before it runs any code.
+    pub fn tell_vcpus_apart(&self) {
+        self.ask_running.get_or_init(|| {
+            let vcpus = self.host.vcpus;
+            let by_translator = self.api.version >= crate::api::INDEX_OF_TRANSLATOR;
+            if vcpus == 1 || Running::one_thread() == Some(false) {
+                return self.index_passed("QEMU says which vCPU runs", false);
+            }
+            let known = self.running.learn();
+            if !by_translator && known.is_err() {
+                return self.index_passed("QEMU says which vCPU runs", false);
+            }
+            let check = self_test::index(vcpus, known);
+            if by_translator && !check.passed {
+                refuse(&format!("self-test `{}` failed: {}", check.check, check.detail));
+            }
+            // Older versions say it right, but a turn can be ended only here.
+            let _ = self.index_check.set(check);
+            by_translator
+        });
+    }
+
+    fn index_passed(&self, detail: &str, ask: bool) -> bool {
+        let check = Check { check: "vcpu index", passed: true, detail: detail.to_owned() };
+        let _ = self.index_check.set(check);
+        ask
+    }
+
+    /// Judges the ranges by the first accesses; refuses if they are others'.
+    #[inline]
+    pub fn watch_ranges(&self, address: u64) {
+        let [on_nodes, elsewhere] = &self.first;
+        let (so_far, other) = (on_nodes.load(Relaxed), elsewhere.load(Relaxed));
+        if so_far + other >= self_test::RANGE_ACCESSES {
+            return;
+        }
+        let on_node = self.engine.node_of(address).is_some();
+        self.first[usize::from(!on_node)].fetch_add(1, Relaxed);
+        if so_far + other + 1 == self_test::RANGE_ACCESSES {
+            let check = self.range_check();
+            if !check.passed {
+                refuse(&format!("self-test `{}` failed: {}", check.check, check.detail));
+            }
+        }
+    }
+
+    /// The check of the ranges as it stands.
+    fn range_check(&self) -> Check {
+        self_test::ranges(self.first[0].load(Relaxed), self.first[1].load(Relaxed))
+    }
+
+    /// Writes the report.
+    pub fn report(&self) {
+        let mut checks = self.checks.clone();
+        checks.extend(self.index_check.get().cloned());
+        checks.push(self.range_check());
+        let report = Report::new(&self.engine, &self.host, &checks);
+        let file = self.engine.arguments.report.as_deref();
+        if let Err(error) = report.write(file) {
+            let name = file.map_or("standard error".into(), |file| file.to_string_lossy());
+            eprintln!("numalab-emulator: report={name}: {error}");
+        }
+    }
+
+    /// Writes the vCPU's block of the virtual PMU, and the header if `header`.
+    pub fn publish(&self, vcpu: Option<usize>) {
+        let Some(pmu) = &self.pmu else { return };
+        let written = match vcpu {
+            Some(vcpu) => pmu.publish(&self.engine, vcpu),
+            None => pmu.describe(&self.engine),
+        };
+        if let Err(error) = written {
+            eprintln!("numalab-emulator: pmu: {error}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! What QEMU's plugin interface does not offer: the clock that counts instructions, and
+//! which vCPU runs where several take turns on one thread.
+//!
+//! The interface has calls for time (`qemu_plugin_request_time_control` and
+//! `qemu_plugin_update_ns`, QEMU 9.1 and later). They cannot serve: with `-icount` the clock
+//! is computed from the instructions, QEMU gives it no way to be set, and the call waits
+//! inside QEMU for a time that never comes; without `-icount` it waits for the host's
+//! clock. So the plugin moves the offset of QEMU's own clock, after a test that it is the
+//! right one.
+
+use std::ffi::{CStr, c_int, c_void};
+use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering::Relaxed};
+
+use crate::api::symbol;
+
+/// Place of `qemu_icount_bias` in QEMU's `TimersState`, in 7.2 and 10.0.
+const BIAS_OFFSET: usize = 40;
+
+/// The clock of instructions, moved by its offset.
+#[derive(Debug)]
+pub struct Clock {
+    bias: *mut i64,
+    icount_get: unsafe extern "C" fn() -> i64,
+    to_ns: unsafe extern "C" fn(i64) -> i64,
+}
+
+// SAFETY: the pointers are to statics and functions of QEMU's program, which stay. The
+// offset is changed atomically.
+unsafe impl Send for Clock {}
+// SAFETY: as above.
+unsafe impl Sync for Clock {}
+
+impl Clock {
+    /// QEMU's clock, if it runs with `-icount` and its symbols are there.
+    pub fn find() -> Result<Self, &'static str> {
+        let icount = symbol(c"use_icount");
+        let missing = "this QEMU does not export the symbols of its clock";
+        if icount.is_null() {
+            return Err(missing);
+        }
+        // SAFETY: an `int` or an enum of its size since QEMU 2.
+        if unsafe { icount.cast::<c_int>().read_volatile() } == 0 {
+            return Err("mode=virtual needs QEMU's option `-icount shift=0,sleep=off`");
+        }
+        let timers = symbol(c"timers_state");
+        let (get, to_ns) = (symbol(c"icount_get"), symbol(c"icount_to_ns"));
+        if timers.is_null() || get.is_null() || to_ns.is_null() {
+            return Err(missing);
+        }
+        // SAFETY: both are functions of these signatures (`include/sysemu/cpu-timers.h`);
+        // the offset is within the structure, which is larger in every version.
+        unsafe {
+            Ok(Self {
+                bias: timers.cast::<u8>().add(BIAS_OFFSET).cast(),
+                icount_get: std::mem::transmute::<*mut c_void, unsafe extern "C" fn() -> i64>(get),
+                to_ns: std::mem::transmute::<*mut c_void, unsafe extern "C" fn(i64) -> i64>(to_ns),
+            })
+        }
+    }
+
+    /// Lets the guest's clock go on, or back.
+    #[inline]
+    pub fn advance(&self, ns: i64) {
+        // SAFETY: an aligned i64 that lives as long as QEMU (see `find`).
+        let bias = unsafe { AtomicI64::from_ptr(self.bias) };
+        bias.fetch_add(ns, Relaxed);
+    }
+
+    /// Moves the offset by a trial amount and back; what QEMU's clock made of it.
+    ///
+    /// Only where no vCPU runs on the calling thread: QEMU does not read its clock within
+    /// a block.
+    pub fn trial(&self, ns: i64) -> i64 {
+        // SAFETY: as in `advance`; the function takes no arguments.
+        unsafe {
+            let bias = AtomicI64::from_ptr(self.bias);
+            let before = (self.icount_get)();
+            bias.fetch_add(ns, Relaxed);
+            let after = (self.icount_get)();
+            bias.fetch_sub(ns, Relaxed);
+            after - before
+        }
+    }
+
+    /// What an instruction takes by `-icount shift`.
+    pub fn ns_per_instruction(&self) -> u64 {
+        // SAFETY: a pure function of QEMU's.
+        u64::try_from(unsafe { (self.to_ns)(1) }).unwrap_or(1)
+    }
+}
+
+/// Which vCPU runs, where QEMU's own word cannot be taken.
+///
+/// Where vCPUs take turns on one thread, QEMU 9 and later hand to callbacks the index of
+/// the vCPU that translated the block, not of the one that executes it.
+#[derive(Debug, Default)]
+pub struct Running {
+    /// Where that thread's `current_cpu` is; null until known.
+    current: AtomicPtr<*mut c_void>,
+    cpus: Vec<AtomicPtr<c_void>>,
+    last: AtomicUsize,
+    exit: AtomicPtr<c_void>,
+}
+
+impl Running {
+    /// For so many vCPUs.
+    pub fn new(vcpus: usize) -> Self {
+        Self {
+            cpus: (0..vcpus).map(|_| AtomicPtr::default()).collect(),
+            exit: AtomicPtr::new(symbol(c"cpu_exit")),
+            ..Self::default()
+        }
+    }
+
+    /// Whether all vCPUs share one thread.
+    pub fn one_thread() -> Option<bool> {
+        let several = symbol(c"mttcg_enabled");
+        // SAFETY: a `bool` of QEMU's program, whose byte is 0 or 1.
+        (!several.is_null()).then(|| unsafe { several.cast::<u8>().read_volatile() } == 0)
+    }
+
+    /// Learns the vCPUs; to be called on the thread that runs them. How many there are.
+    pub fn learn(&self) -> Result<usize, &'static str> {
+        let get: *mut c_void = symbol(c"qemu_get_cpu");
+        let current: *mut c_void = symbol(c"current_cpu");
+        if get.is_null() || current.is_null() {
+            return Err("this QEMU does not export which vCPU runs");
+        }
+        // SAFETY: `CPUState *qemu_get_cpu(int)` (`include/hw/core/cpu.h`).
+        let get = unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(c_int) -> *mut c_void>(get)
+        };
+        let mut known = 0;
+        for (index, cpu) in self.cpus.iter().enumerate() {
+            // SAFETY: as above; a number that is no vCPU's gives null.
+            let found = unsafe { get(c_int::try_from(index).unwrap_or(c_int::MAX)) };
+            cpu.store(found, Relaxed);
+            known += usize::from(!found.is_null());
+        }
+        // A symbol of a thread's own variable resolves to the calling thread's.
+        self.current.store(current.cast(), Relaxed);
+        Ok(known)
+    }
+
+    /// The vCPU that runs on this thread, which `learn` was called on.
+    #[inline]
+    pub fn vcpu(&self) -> Option<usize> {
+        let current = self.current();
+        let last = self.last.load(Relaxed);
+        if self.cpus.get(last).is_some_and(|cpu| cpu.load(Relaxed) == current) {
+            return Some(last);
+        }
+        let found = self.cpus.iter().position(|cpu| cpu.load(Relaxed) == current)?;
+        self.last.store(found, Relaxed);
+        Some(found)
+    }
+
+    /// Ends the turn of the vCPU that runs.
+    pub fn end_turn(&self) {
+        let (exit, current) = (self.exit.load(Relaxed), self.current());
+        if exit.is_null() || current.is_null() {
+            return;
+        }
+        // SAFETY: `void cpu_exit(CPUState *)`, which any thread may call on a living vCPU;
+        // this one is executing us.
+        unsafe {
+            std::mem::transmute::<*mut c_void, unsafe extern "C" fn(*mut c_void)>(exit)(current);
+        }
+    }
+
+    fn current(&self) -> *mut c_void {
+        let place = self.current.load(Relaxed);
+        if place.is_null() {
+            return place.cast();
+        }
+        // SAFETY: this thread's `current_cpu`, found by `learn`; only this thread writes it.
+        unsafe { place.read() }
+    }
+}
+
+/// Ends QEMU: what follows would be wrong.
+pub fn refuse(reason: &str) -> ! {
+    eprintln!("numalab-emulator: {reason}");
+    // SAFETY: ends the process at once. Not `exit`, whose handlers wait for this thread.
+    unsafe { libc::_exit(1) }
+}
+
+/// Text that QEMU passed.
+///
+/// # Safety
+/// `text` is null or a C string that lives during the call.
+pub unsafe fn text(text: *const std::ffi::c_char) -> String {
+    if text.is_null() {
+        return String::new();
+    }
+    // SAFETY: the caller vouches for it.
+    unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
+}

@@ -1,0 +1,164 @@
+//! What was counted, as JSON.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::arguments::{Mode, Start};
+use crate::counters::{NodeFigures, VcpuFigures};
+use crate::engine::Engine;
+use crate::gate::Tally;
+use crate::machine::Machine;
+use crate::self_test::Check;
+
+/// Name of the format.
+pub const SCHEMA: &str = "numalab-emulator/1";
+
+/// The QEMU that the guest ran in.
+#[derive(Clone, Debug, Serialize)]
+pub struct Host {
+    /// QEMU's version, if it says one.
+    pub version: Option<String>,
+    /// Version of its plugin interface.
+    pub api: i32,
+    /// The guest's architecture.
+    pub target: String,
+    /// vCPUs.
+    pub vcpus: usize,
+}
+
+/// A whole report.
+#[derive(Debug, Serialize)]
+pub struct Report<'a> {
+    schema: &'static str,
+    plugin: &'static str,
+    qemu: &'a Host,
+    mode: Mode,
+    start: Start,
+    sample: u32,
+    overlap: u32,
+    time_source: &'static str,
+    self_test: &'a [Check],
+    machine: &'a Machine,
+    markers: Tally,
+    phases: Vec<Phase>,
+}
+
+#[derive(Debug, Serialize)]
+struct Phase {
+    phase: usize,
+    vcpus: Vec<Vcpu>,
+}
+
+#[derive(Debug, Serialize)]
+struct Vcpu {
+    vcpu: usize,
+    node: u32,
+    instructions: u64,
+    time_ns: u64,
+    cost_ns: u64,
+    io: u64,
+    other: u64,
+    /// Of the accesses to nodes' memory; none if there were none.
+    local_share: Option<f64>,
+    nodes: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+struct Node {
+    node: u32,
+    loads: u64,
+    stores: u64,
+    load_misses: u64,
+    store_misses: u64,
+    cost_ns: u64,
+    queue_ns: u64,
+}
+
+impl<'a> Report<'a> {
+    /// The report of what the model has counted up to now.
+    pub fn new(engine: &'a Engine, qemu: &'a Host, self_test: &'a [Check]) -> Self {
+        let arguments = &engine.arguments;
+        let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {
+            let vcpus = vcpus.iter().enumerate();
+            let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
+            Phase { phase, vcpus: vcpus.collect() }
+        };
+        let seen = |(_, vcpus): &(usize, &[VcpuFigures])| !vcpus.iter().all(VcpuFigures::is_empty);
+        Self {
+            schema: SCHEMA,
+            plugin: env!("CARGO_PKG_VERSION"),
+            qemu,
+            mode: arguments.mode,
+            start: arguments.start,
+            sample: arguments.sample,
+            overlap: arguments.overlap,
+            time_source: match arguments.mode {
+                Mode::Count => "none",
+                Mode::Virtual => "icount bias",
+                Mode::Sleep => "host sleep",
+            },
+            self_test,
+            machine: &arguments.machine,
+            markers: engine.gate.tally(),
+            phases: engine.counters.phases().filter(seen).map(phase).collect(),
+        }
+    }
+
+    /// The report as text.
+    pub fn to_json(&self) -> String {
+        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
+        text.push('\n');
+        text
+    }
+
+    /// Writes the report to a file, which is old or new but never half, or to standard
+    /// error.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn write(&self, file: Option<&Path>) -> io::Result<()> {
+        let text = self.to_json();
+        let Some(file) = file else { return io::stderr().write_all(text.as_bytes()) };
+        let mut half = file.as_os_str().to_owned();
+        half.push(".part");
+        fs::write(&half, text)?;
+        fs::rename(&half, file)
+    }
+}
+
+fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> Vcpu {
+    let home = machine.cpus[vcpu];
+    let all: u64 = figures.nodes.iter().map(NodeFigures::all).sum();
+    let nodes = figures.nodes.iter().zip(&machine.nodes);
+    Vcpu {
+        vcpu,
+        node: machine.nodes[home].id,
+        instructions: figures.instructions.get(),
+        time_ns: figures.time_ps.get() / 1000,
+        cost_ns: figures.cost_ps.get() / 1000,
+        io: figures.io.get(),
+        other: figures.other.get(),
+        local_share: share(figures.nodes[home].all(), all),
+        nodes: nodes.map(|(figures, node)| node_of(node.id, figures)).collect(),
+    }
+}
+
+fn node_of(node: u32, figures: &NodeFigures) -> Node {
+    Node {
+        node,
+        loads: figures.accesses[0].get(),
+        stores: figures.accesses[1].get(),
+        load_misses: figures.misses[0].get(),
+        store_misses: figures.misses[1].get(),
+        cost_ns: figures.cost_ps.get() / 1000,
+        queue_ns: figures.queue_ps.get() / 1000,
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a share needs no more than 52 bits")]
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}

@@ -1,0 +1,182 @@
+//! The machine description that the memory emulator reads (`numalab-emulator-machine/1`,
+//! QEMU plugin `libnumalab_emulator.so`, argument `machine=FILE`): which node every
+//! physical address and every virtual cpu of a QEMU guest belongs to, and what an access
+//! costs. It fits the guest that [`crate::qemu::write`] makes of the same machine.
+
+mod costs;
+mod text;
+
+use numalab_topology::Machine;
+use serde::Serialize;
+
+pub use costs::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, MemoryCosts};
+pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency};
+
+use crate::error::WriteError;
+use crate::guest::Guest;
+use crate::qemu::node_ranges;
+use crate::reading::Findings;
+
+const FORMAT: &str = "the memory emulator";
+const SCHEMA: &str = "numalab-emulator-machine/1";
+const MIB: u64 = 1 << 20;
+
+/// What the emulator is told of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct EmulatedMachine {
+    schema: &'static str,
+    nodes: Vec<EmulatedNode>,
+    /// The position of each virtual cpu's node.
+    cpus: Vec<usize>,
+    /// The L3 group of each virtual cpu.
+    l3_groups: Vec<usize>,
+    /// Rows by the cpu's node, columns by the memory's.
+    latency_ns: Vec<Vec<f64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store_latency_ns: Option<Vec<Vec<f64>>>,
+    /// In 10^6 bytes a second; 0 is no limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_bandwidth_mb_s: Option<Vec<u64>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    link_bandwidth_mb_s: Option<Vec<Vec<u64>>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    caches: Vec<CacheLevel>,
+}
+
+/// A node by its guest-physical addresses.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct EmulatedNode {
+    id: usize,
+    ranges: Vec<[u64; 2]>,
+}
+
+/// Describes the guest that QEMU's `q35` makes of this machine, with these costs.
+///
+/// # Errors
+/// [`WriteError::Unknown`] without nodes, cpus or memory, or where the costs are to come
+/// from latencies or bandwidths that the machine does not tell;
+/// [`WriteError::Inexpressible`] for more memory than QEMU lays out in one piece, and for
+/// a list of another length than there are nodes.
+pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachine, WriteError> {
+    let guest = Guest::of(FORMAT, machine, &mut Findings::default())?;
+    let bytes: Vec<u64> = guest.nodes.iter().map(|node| node.memory_mib * MIB).collect();
+    let ranges = node_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
+        format: FORMAT,
+        what: format!("{} MiB of memory, which QEMU lays out otherwise", guest.memory_mib()),
+    })?;
+    let node = |(id, ranges)| EmulatedNode { id, ranges };
+    let nodes = ranges.into_iter().enumerate().map(node);
+    let group = |cpu: &crate::guest::GuestCpu| cpu.package * guest.shape.l3_groups + cpu.l3_group;
+    let (latency_ns, store_latency_ns) = costs::latencies(&guest, costs.latency)?;
+    let (node_bandwidth_mb_s, link_bandwidth_mb_s) = costs::bandwidths(&guest, &costs.bandwidth)?;
+    Ok(EmulatedMachine {
+        schema: SCHEMA,
+        nodes: nodes.collect(),
+        cpus: guest.cpus.iter().map(|cpu| cpu.node).collect(),
+        l3_groups: guest.cpus.iter().map(group).collect(),
+        latency_ns,
+        store_latency_ns,
+        node_bandwidth_mb_s,
+        link_bandwidth_mb_s,
+        caches: costs.caches.clone(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_topology::{AccessAttributes, Cpu, CpuId, Distances, Node, NodeId};
+
+    /// Node 0 with two cpus, node 1 with one, node 2 with none.
+    fn machine() -> Machine {
+        let node = |id: u32, cpus: &str| Node {
+            id: NodeId(id),
+            online: true,
+            memory_bytes: 1 << 30,
+            cpus: cpus.parse().unwrap(),
+            ..Node::default()
+        };
+        let cpu = |id: u32, node: u32| Cpu {
+            id: CpuId(id),
+            online: true,
+            node: Some(NodeId(node)),
+            ..Cpu::default()
+        };
+        let rows = [[10, 20, 40], [20, 10, 30], [40, 30, 10]];
+        let rows: Vec<Vec<u8>> = rows.iter().map(|row| row.to_vec()).collect();
+        Machine {
+            nodes: vec![node(0, "0-1"), node(1, "2"), node(2, "")],
+            cpus: vec![cpu(0, 0), cpu(1, 0), cpu(2, 1)],
+            distances: Distances::from_rows(&rows).unwrap(),
+            ..Machine::default()
+        }
+    }
+
+    fn with_latencies(pairs: &[(u32, u32, u64)]) -> Machine {
+        let access = |&(initiator, target, ns): &(u32, u32, u64)| AccessAttributes {
+            initiator: NodeId(initiator),
+            target: NodeId(target),
+            read_latency_ps: Some(ns * 1000),
+            write_latency_ps: Some(ns * 2000),
+            read_bandwidth_mb_per_s: Some(ns),
+            ..AccessAttributes::default()
+        };
+        Machine { access: pairs.iter().map(access).collect(), ..machine() }
+    }
+
+    fn costs(latency: LatencyModel) -> MemoryCosts {
+        MemoryCosts { latency, ..MemoryCosts::default() }
+    }
+
+    #[test]
+    fn distances_become_latencies_by_the_local_one() {
+        let described = describe(&machine(), &costs(LatencyModel::Distance { local_ns: 80.0 }));
+        let json = serde_json::to_value(described.unwrap()).unwrap();
+        let expected = serde_json::json!({
+            "schema": "numalab-emulator-machine/1",
+            "nodes": [
+                {"id": 0, "ranges": [[0, 1 << 30]]},
+                {"id": 1, "ranges": [[1 << 30, 1_u64 << 31]]},
+                {"id": 2, "ranges": [[1_u64 << 32, 5_u64 << 30]]},
+            ],
+            "cpus": [0, 0, 1],
+            "l3_groups": [0, 0, 0],
+            "latency_ns": [[80.0, 160.0, 320.0], [160.0, 80.0, 240.0], [320.0, 240.0, 80.0]],
+        });
+        assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn a_flat_machine_costs_the_same_everywhere() {
+        let described = describe(&machine(), &costs(LatencyModel::Flat { ns: 90.0 })).unwrap();
+        assert!(described.latency_ns.iter().flatten().all(|ns| *ns == 90.0));
+    }
+
+    #[test]
+    fn latencies_of_the_firmware_need_every_pair_that_occurs() {
+        let all = [(0, 0, 80), (0, 1, 140), (0, 2, 300), (1, 0, 140), (1, 1, 80), (1, 2, 200)];
+        let described = describe(&with_latencies(&all), &costs(LatencyModel::Firmware)).unwrap();
+        assert_eq!(described.latency_ns[..2], [[80.0, 140.0, 300.0], [140.0, 80.0, 200.0]]);
+        assert_eq!(described.store_latency_ns.unwrap()[1], [280.0, 160.0, 400.0]);
+        let error = describe(&with_latencies(&all[..5]), &costs(LatencyModel::Firmware));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("from node 1 to node 2"), "{error}");
+    }
+
+    #[test]
+    fn bandwidth_is_of_nodes_of_links_or_of_the_firmware() {
+        let with = |bandwidth| MemoryCosts { bandwidth, ..MemoryCosts::default() };
+        let described = |bandwidth| describe(&machine(), &with(bandwidth));
+        let each = described(BandwidthModel::Nodes(vec![5000])).unwrap();
+        assert_eq!(each.node_bandwidth_mb_s, Some(vec![5000; 3]));
+        let listed = described(BandwidthModel::Nodes(vec![1, 0, 3])).unwrap();
+        assert_eq!(listed.node_bandwidth_mb_s, Some(vec![1, 0, 3]));
+        let error = described(BandwidthModel::Nodes(vec![1, 2])).unwrap_err().to_string();
+        assert!(error.contains("2 bandwidths for 3 nodes"), "{error}");
+        let links = BandwidthModel::Links(vec![vec![0; 3]; 2]);
+        assert!(described(links).unwrap_err().to_string().contains("2 rows"));
+        let all = [(0, 0, 80), (0, 1, 140), (0, 2, 300), (1, 0, 140), (1, 1, 80), (1, 2, 200)];
+        let firmware = describe(&with_latencies(&all), &with(BandwidthModel::Firmware)).unwrap();
+        assert_eq!(firmware.link_bandwidth_mb_s.unwrap()[0], [80, 140, 300]);
+    }
+}

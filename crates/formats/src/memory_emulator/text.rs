@@ -1,0 +1,152 @@
+//! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M,16M/16`.
+
+use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel};
+use crate::size::parse_bytes;
+
+const LINE_BYTES: u32 = 64;
+const MOST_LEVELS: u8 = 4;
+/// Ways of the first, second, and any further cache, where nothing says otherwise.
+const USUAL_WAYS: [u32; 3] = [8, 8, 16];
+/// No access takes longer than a second.
+const MOST_NS: f64 = 1e9;
+
+/// Why a text says nothing about costs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}`: expected {expected}")]
+pub struct CostTextError {
+    text: String,
+    expected: &'static str,
+}
+
+/// Reads where latencies come from: the nanoseconds of local memory (`100`), by which the
+/// distances are scaled; `hmat`; or `flat:90`.
+///
+/// # Errors
+/// [`CostTextError`], quoting the text.
+pub fn parse_latency(text: &str) -> Result<LatencyModel, CostTextError> {
+    let expected = "nanoseconds of local memory such as 100, hmat, or flat:100";
+    let wrong = || CostTextError { text: text.to_owned(), expected };
+    let nanoseconds = |number: &str| {
+        let number = number.strip_suffix("ns").unwrap_or(number).trim();
+        let ns: f64 = number.parse().map_err(|_| wrong())?;
+        if (1.0..=MOST_NS).contains(&ns) { Ok(ns) } else { Err(wrong()) }
+    };
+    match text.split_once(':') {
+        None if text == "hmat" => Ok(LatencyModel::Firmware),
+        None => Ok(LatencyModel::Distance { local_ns: nanoseconds(text)? }),
+        Some(("flat", ns)) => Ok(LatencyModel::Flat { ns: nanoseconds(ns)? }),
+        Some(_) => Err(wrong()),
+    }
+}
+
+/// Reads bandwidths in bytes a second (`10G` is 10^10): one for every node's memory, one
+/// for each (`10G,5G`), or a row for each node's cpus (`0,5G;5G,0`); 0 is no limit; `hmat`.
+///
+/// # Errors
+/// [`CostTextError`], quoting the item.
+pub fn parse_bandwidth(text: &str) -> Result<BandwidthModel, CostTextError> {
+    if text == "hmat" {
+        return Ok(BandwidthModel::Firmware);
+    }
+    let row = |row: &str| row.split(',').map(|item| megabytes(item.trim())).collect();
+    if text.contains(';') {
+        return text.split(';').map(row).collect::<Result<_, _>>().map(BandwidthModel::Links);
+    }
+    row(text).map(BandwidthModel::Nodes)
+}
+
+fn megabytes(item: &str) -> Result<u64, CostTextError> {
+    let expected = "bytes a second in whole millions, such as 10G or 800M, 0 for no limit, or hmat";
+    let wrong = || CostTextError { text: item.to_owned(), expected };
+    let (number, factor) = match item.strip_suffix(['G', 'g']) {
+        Some(number) => (number, 1000),
+        None => (item.strip_suffix(['M', 'm']).unwrap_or(item), 1),
+    };
+    let megabytes: u64 = number.parse().map_err(|_| wrong())?;
+    // A number without a unit would be bytes, which no memory is limited to.
+    if number == item && megabytes > 0 {
+        return Err(wrong());
+    }
+    megabytes.checked_mul(factor).ok_or_else(wrong)
+}
+
+/// Reads the sizes of the caches, nearest first, each with its ways if not the usual ones:
+/// `32K,1M,16M/16`. The third and later are shared by an L3 group; `none` is none.
+///
+/// # Errors
+/// [`CostTextError`], quoting the item.
+pub fn parse_caches(text: &str) -> Result<Vec<CacheLevel>, CostTextError> {
+    if text == "none" {
+        return Ok(Vec::new());
+    }
+    let levels = 1..=MOST_LEVELS;
+    if text.split(',').count() > usize::from(MOST_LEVELS) {
+        return Err(CostTextError { text: text.to_owned(), expected: "at most four caches" });
+    }
+    levels.zip(text.split(',')).map(|(level, item)| cache(level, item.trim())).collect()
+}
+
+fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
+    let expected = "sizes of caches that hold 2^n sets of 64-byte lines, such as 32K,1M,16M/16";
+    let wrong = || CostTextError { text: item.to_owned(), expected };
+    let (size, ways) = match item.split_once('/') {
+        Some((size, ways)) => (size, ways.parse().map_err(|_| wrong())?),
+        None => (item, USUAL_WAYS[usize::from(level - 1).min(2)]),
+    };
+    let size_bytes = parse_bytes(size).map_err(|_| wrong())?;
+    let set_bytes = u64::from(ways) * u64::from(LINE_BYTES);
+    let whole = set_bytes > 0 && size_bytes.is_multiple_of(set_bytes);
+    if !whole || !(size_bytes / set_bytes).is_power_of_two() {
+        return Err(wrong());
+    }
+    let scope = if level < 3 { CacheScope::Cpu } else { CacheScope::Group };
+    Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_are_local_flat_or_the_firmwares() {
+        assert_eq!(parse_latency("100"), Ok(LatencyModel::Distance { local_ns: 100.0 }));
+        assert_eq!(parse_latency("85.5ns"), Ok(LatencyModel::Distance { local_ns: 85.5 }));
+        assert_eq!(parse_latency("flat:90"), Ok(LatencyModel::Flat { ns: 90.0 }));
+        assert_eq!(parse_latency("hmat"), Ok(LatencyModel::Firmware));
+        for text in ["", "0", "-5", "nan", "1e12", "slit:3", "flat:", "flat:x"] {
+            let error = parse_latency(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{text}`: expected nanoseconds")), "{error}");
+        }
+    }
+
+    #[test]
+    fn bandwidths_are_for_all_for_each_or_for_links() {
+        assert_eq!(parse_bandwidth("10G"), Ok(BandwidthModel::Nodes(vec![10_000])));
+        assert_eq!(parse_bandwidth("800M, 0"), Ok(BandwidthModel::Nodes(vec![800, 0])));
+        let links = BandwidthModel::Links(vec![vec![0, 5000], vec![5000, 0]]);
+        assert_eq!(parse_bandwidth("0,5G;5G,0"), Ok(links));
+        assert_eq!(parse_bandwidth("hmat"), Ok(BandwidthModel::Firmware));
+        for text in ["", "10", "x", "1T", "1G,,2G", "99999999999999999999G"] {
+            assert!(parse_bandwidth(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn caches_have_usual_ways_and_the_third_is_shared() {
+        let caches = parse_caches("32K, 1M,12M/12").unwrap();
+        let shapes: Vec<_> = caches.iter().map(|c| (c.level, c.size_bytes, c.ways)).collect();
+        assert_eq!(shapes, [(1, 32 << 10, 8), (2, 1 << 20, 8), (3, 12 << 20, 12)]);
+        assert_eq!(caches[2].scope, CacheScope::Group);
+        assert_eq!(parse_caches("none"), Ok(Vec::new()));
+        for text in ["", "33K", "32K/0", "32K,", "0", "48K", "4K,4K,4K,4K,4K"] {
+            assert!(parse_caches(text).is_err(), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_them_panic(text in "[0-9a-zGKM:;,/. ]{0,24}") {
+            let _ = (parse_latency(&text), parse_bandwidth(&text), parse_caches(&text));
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! A memory system for a guest: QEMU with the plugin `libnumalab_emulator.so`, which
+//! counts every access by virtual cpu and node and charges what the machine's topology
+//! says.
+
+mod find;
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use numalab_formats::memory_emulator::EmulatedMachine;
+
+use crate::qemu::{QemuNeeds, Version};
+
+pub use find::{PLUGIN_FILE, PLUGIN_VARIABLE, PluginError, find_plugin};
+
+const MACHINE: &str = "memory.json";
+const REPORT: &str = "memory-report.json";
+const COUNTERS: &str = "memory-counters";
+/// What the plugin publishes fits into this; `ivshmem-plain` wants a power of two.
+const COUNTER_BYTES: u64 = 64 << 10;
+/// Linux with several cpus hangs under `-icount` at "Booting SMP" on QEMU 7.2; this one
+/// was proven to boot.
+const OLDEST_FOR_VIRTUAL_TIME: Version = Version::new(10, 0, 0);
+
+/// How accesses are paid for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmulatorMode {
+    /// They are only counted.
+    Count,
+    /// With time of the guest, which counts instructions: the same in every run.
+    #[default]
+    Virtual,
+    /// With time of the host: the guest's cpus sleep.
+    Sleep,
+}
+
+/// A memory system that a guest is given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MemoryEmulator {
+    /// The plugin ([`find_plugin`]).
+    pub plugin: PathBuf,
+    /// How accesses are paid for.
+    pub mode: EmulatorMode,
+    /// Whose memory is where, and what it costs
+    /// ([`numalab_formats::memory_emulator::describe`]).
+    pub machine: EmulatedMachine,
+}
+
+impl EmulatorMode {
+    /// As in the plugin's `mode=`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Count => "count",
+            Self::Virtual => "virtual",
+            Self::Sleep => "sleep",
+        }
+    }
+
+    /// What QEMU must be for a Linux guest with so many cpus.
+    #[must_use]
+    pub fn needs(self, cpus: usize) -> QemuNeeds {
+        let virtual_time = self == Self::Virtual && cpus > 1;
+        let least_version = virtual_time.then_some(OLDEST_FOR_VIRTUAL_TIME);
+        QemuNeeds { least_version, plugins: true }
+    }
+
+    /// Words of Linux's command line without which it does not trust its clock.
+    #[must_use]
+    pub fn kernel_arguments(self) -> &'static [&'static str] {
+        match self {
+            Self::Virtual => &["tsc=reliable"],
+            Self::Count | Self::Sleep => &[],
+        }
+    }
+}
+
+impl MemoryEmulator {
+    /// QEMU's arguments, to be put behind `-accel tcg`; the files that
+    /// [`MemoryEmulator::prepare`] makes are in `directory`. The guest charges nothing
+    /// until a marker in it begins (`numalab_membench::mark`).
+    #[must_use]
+    pub fn arguments(&self, directory: &Path) -> Vec<String> {
+        let in_directory = |name: &str| escaped(&directory.join(name));
+        let mut words = Vec::new();
+        if self.mode == EmulatorMode::Virtual {
+            words.extend(["-icount".to_owned(), "shift=0,sleep=off".to_owned()]);
+        }
+        let plugin = format!(
+            "{},machine={},mode={},start=marker,report={},pmu={}@0",
+            escaped(&self.plugin),
+            in_directory(MACHINE),
+            self.mode.name(),
+            in_directory(REPORT),
+            in_directory(COUNTERS),
+        );
+        words.extend(["-plugin".to_owned(), plugin]);
+        let counters = format!(
+            "memory-backend-file,id=counters,size={COUNTER_BYTES},share=on,mem-path={}",
+            in_directory(COUNTERS)
+        );
+        words.extend(["-object".to_owned(), counters]);
+        words.extend(["-device".to_owned(), "ivshmem-plain,memdev=counters".to_owned()]);
+        words
+    }
+
+    /// Makes the files that QEMU and its plugin read, in a directory of this guest.
+    ///
+    /// # Errors
+    /// Those of the file system.
+    pub fn prepare(&self, directory: &Path) -> io::Result<()> {
+        let machine = serde_json::to_vec(&self.machine)?;
+        fs::write(directory.join(MACHINE), machine)?;
+        File::create(directory.join(COUNTERS))?.set_len(COUNTER_BYTES)
+    }
+
+    /// What the plugin reported (JSON, `numalab-emulator/1`), once QEMU has ended.
+    ///
+    /// # Errors
+    /// Those of the file system: there is none if QEMU was killed.
+    pub fn report(directory: &Path) -> io::Result<String> {
+        fs::read_to_string(directory.join(REPORT))
+    }
+}
+
+/// A path in a QEMU option, where commas are doubled.
+fn escaped(path: &Path) -> String {
+    path.to_string_lossy().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_formats::memory_emulator::{MemoryCosts, describe};
+    use numalab_topology::{Cpu, Machine, Node};
+
+    fn emulator(mode: EmulatorMode) -> MemoryEmulator {
+        let node = Node { online: true, memory_bytes: 1 << 30, ..Node::default() };
+        let cpu = Cpu { online: true, node: Some(node.id), ..Cpu::default() };
+        let machine = Machine { nodes: vec![node], cpus: vec![cpu], ..Machine::default() };
+        let machine = describe(&machine, &MemoryCosts::default()).unwrap();
+        MemoryEmulator { plugin: PathBuf::from("/a,b/plugin.so"), mode, machine }
+    }
+
+    #[test]
+    fn virtual_time_counts_instructions_and_every_path_is_escaped() {
+        let words = emulator(EmulatorMode::Virtual).arguments(Path::new("/run/g"));
+        let expected = [
+            "-icount",
+            "shift=0,sleep=off",
+            "-plugin",
+            "/a,,b/plugin.so,machine=/run/g/memory.json,mode=virtual,start=marker,\
+             report=/run/g/memory-report.json,pmu=/run/g/memory-counters@0",
+            "-object",
+            "memory-backend-file,id=counters,size=65536,share=on,mem-path=/run/g/memory-counters",
+            "-device",
+            "ivshmem-plain,memdev=counters",
+        ];
+        assert_eq!(words, expected);
+        let counting = emulator(EmulatorMode::Count).arguments(Path::new("/run/g"));
+        assert_eq!(counting[0], "-plugin");
+    }
+
+    #[test]
+    fn only_virtual_time_with_several_cpus_needs_a_newer_qemu() {
+        let least = |mode: EmulatorMode, cpus| mode.needs(cpus).least_version;
+        assert_eq!(least(EmulatorMode::Virtual, 8), Some(OLDEST_FOR_VIRTUAL_TIME));
+        assert_eq!(least(EmulatorMode::Virtual, 1), None);
+        assert_eq!(least(EmulatorMode::Count, 8), None);
+        assert!(EmulatorMode::Sleep.needs(1).plugins);
+    }
+
+    #[test]
+    fn the_files_that_qemu_reads_are_made() {
+        let directory = tempfile::tempdir().unwrap();
+        emulator(EmulatorMode::Count).prepare(directory.path()).unwrap();
+        let machine = fs::read_to_string(directory.path().join(MACHINE)).unwrap();
+        assert!(machine.contains("numalab-emulator-machine/1"), "{machine}");
+        let counters = fs::metadata(directory.path().join(COUNTERS)).unwrap();
+        assert_eq!(counters.len(), COUNTER_BYTES);
+        assert!(MemoryEmulator::report(directory.path()).is_err());
+    }
+}

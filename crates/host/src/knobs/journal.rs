@@ -1,0 +1,203 @@
+//! The journal: what was there before, on disk before anything is changed.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::error::KnobError;
+use crate::root::Root;
+
+/// The journal below the root. `/var/lib` outlives a crash.
+pub const JOURNAL: &str = "var/lib/numalab/knobs.journal";
+const LOCK: &str = "var/lib/numalab/knobs.lock";
+
+/// A line of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Line {
+    /// Who writes it: the boot that the values belong to, and the process.
+    Begin { boot: String, pid: u32 },
+    /// Prior values by file, before any of these files is written.
+    Save(BTreeMap<String, String>),
+    /// This file has its prior value again.
+    Restored(String),
+}
+
+/// What a journal says: files and prior values in the order in which they were saved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Content {
+    /// The boot during which the values were there.
+    pub(super) boot: String,
+    /// What still has to be put back.
+    pub(super) saved: Vec<(String, String)>,
+}
+
+/// The journal, held by this process alone.
+#[derive(Debug)]
+pub(super) struct Journal {
+    path: PathBuf,
+    /// Locked as long as it is open; the kernel unlocks it however the process ends.
+    _lock: File,
+    /// Open for appending once there is something to say.
+    file: Option<File>,
+}
+
+impl Journal {
+    /// Takes the lock. The journal itself is not made before the first save.
+    pub(super) fn hold(root: &Root) -> Result<Self, KnobError> {
+        let path = root.path(JOURNAL);
+        let lock = root.path(LOCK);
+        let failed = |error: &io::Error| no_journal(&path, error);
+        if let Some(directory) = path.parent() {
+            fs::create_dir_all(directory).map_err(|error| failed(&error))?;
+        }
+        let file = OpenOptions::new().create(true).append(true).open(&lock);
+        let file = file.map_err(|error| failed(&error))?;
+        flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(|_| KnobError::Busy { lock })?;
+        Ok(Self { path, _lock: file, file: None })
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What an earlier process left in it.
+    pub(super) fn left(&self) -> Result<Content, KnobError> {
+        match fs::read_to_string(&self.path) {
+            Ok(text) => parse(&self.path, &text),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(Content::default()),
+            Err(error) => Err(no_journal(&self.path, &error)),
+        }
+    }
+
+    /// Writes down prior values; when this returns they are on the disk.
+    pub(super) fn save(
+        &mut self,
+        root: &Root,
+        values: BTreeMap<String, String>,
+    ) -> Result<(), KnobError> {
+        if self.file.is_none() {
+            self.begin(root)?;
+        }
+        self.append(&Line::Save(values))
+    }
+
+    /// Writes down that a file has its prior value again.
+    pub(super) fn restored(&mut self, path: &str) -> Result<(), KnobError> {
+        if self.file.is_none() {
+            self.file = Some(self.open()?);
+        }
+        self.append(&Line::Restored(path.to_owned()))
+    }
+
+    /// Everything is put back: the journal goes.
+    pub(super) fn close(&mut self) -> Result<(), KnobError> {
+        self.file = None;
+        match fs::remove_file(&self.path) {
+            Err(error) if error.kind() != ErrorKind::NotFound => {
+                Err(no_journal(&self.path, &error))
+            }
+            _ => self.sync_directory(),
+        }
+    }
+
+    /// Begins anew: what is there has been put back, or went with a restart.
+    fn begin(&mut self, root: &Root) -> Result<(), KnobError> {
+        let file = File::create(&self.path).map_err(|error| no_journal(&self.path, &error))?;
+        self.file = Some(file);
+        let pid = std::process::id();
+        self.append(&Line::Begin { boot: boot(root), pid })?;
+        self.sync_directory()
+    }
+
+    fn open(&self) -> Result<File, KnobError> {
+        let file = OpenOptions::new().create(true).append(true).open(&self.path);
+        file.map_err(|error| no_journal(&self.path, &error))
+    }
+
+    fn append(&mut self, line: &Line) -> Result<(), KnobError> {
+        let failed = |error: io::Error| no_journal(&self.path, &error);
+        let mut text = serde_json::to_string(line).map_err(|error| failed(error.into()))?;
+        text.push('\n');
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_data()).map_err(failed)
+    }
+
+    fn sync_directory(&self) -> Result<(), KnobError> {
+        let Some(directory) = self.path.parent() else { return Ok(()) };
+        let synced = File::open(directory).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| no_journal(&self.path, &error))
+    }
+}
+
+/// The present boot's id: after a restart of the machine its settings are its own again.
+pub(super) fn boot(root: &Root) -> String {
+    root.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
+}
+
+fn no_journal(path: &Path, error: &io::Error) -> KnobError {
+    let denied =
+        matches!(error.kind(), ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+    KnobError::NoJournal { journal: path.to_owned(), reason: error.to_string(), denied }
+}
+
+/// Reads a journal. A last line without its end was never acted upon, because the file
+/// is synced before a setting is written.
+fn parse(path: &Path, text: &str) -> Result<Content, KnobError> {
+    let mut content = Content::default();
+    let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+    for (index, line) in whole.lines().enumerate() {
+        let parsed: Line = serde_json::from_str(line).map_err(|error| KnobError::Damaged {
+            journal: path.to_owned(),
+            line: index + 1,
+            reason: error.to_string(),
+        })?;
+        match parsed {
+            Line::Begin { boot, .. } => content.boot = boot,
+            Line::Save(values) => content.saved.extend(values),
+            Line::Restored(path) => content.saved.retain(|(saved, _)| *saved != path),
+        }
+    }
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse_text(text: &str) -> Result<Content, KnobError> {
+        parse(Path::new("/j"), text)
+    }
+
+    #[test]
+    fn a_journal_cut_off_anywhere_keeps_every_whole_line() {
+        let text = "{\"begin\":{\"boot\":\"b\",\"pid\":7}}\n{\"save\":{\"proc/a\":\"1\"}}\n\
+                    {\"save\":{\"proc/b\":\"x [y] \\\"z\\\"\"}}\n{\"restored\":\"proc/a\"}\n";
+        for end in 0..=text.len() {
+            let content = parse_text(&text[..end]).unwrap();
+            let whole = text[..end].matches('\n').count();
+            let expected: &[&str] = match whole {
+                0 | 1 => &[],
+                2 => &["proc/a"],
+                3 => &["proc/a", "proc/b"],
+                _ => &["proc/b"],
+            };
+            let paths: Vec<&str> = content.saved.iter().map(|(path, _)| path.as_str()).collect();
+            assert_eq!(paths, expected, "{end}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_line_is_named() {
+        let error = parse_text("{\"begin\":{\"boot\":\"b\",\"pid\":7}}\nnonsense\n").unwrap_err();
+        let KnobError::Damaged { line, .. } = &error else { panic!("{error}") };
+        assert_eq!(*line, 2);
+        assert!(error.to_string().contains("by hand"), "{error}");
+    }
+}

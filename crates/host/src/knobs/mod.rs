@@ -1,0 +1,25 @@
+//! System settings that are changed for a while, and put back whatever happens.
+//!
+//! A [`Tuning`] holds the settings of one run. Before a file is written for the first
+//! time, its exact prior value is in a journal that has reached the disk; what was
+//! written is read back; and all of it is put back at the end, by ctrl-C, or after a
+//! SIGKILL by [`restore_stale`], before which no other run may begin.
+
+mod acts;
+mod catalogue;
+mod error;
+mod file;
+mod journal;
+mod knob;
+mod restore;
+mod tuning;
+mod value;
+
+pub use acts::Acts;
+pub use catalogue::{Listed, list};
+pub use error::{KnobError, WriteFailure};
+pub use file::FileState;
+pub use journal::JOURNAL;
+pub use knob::Knob;
+pub use restore::{Restored, RestoredFile, restore_stale, stale};
+pub use tuning::{Applied, Tuning};

@@ -1,0 +1,164 @@
+//! The settings of one run.
+
+use std::collections::BTreeMap;
+
+use super::error::{KnobError, WriteFailure};
+use super::file::{self, FileState};
+use super::journal::{JOURNAL, Journal};
+use super::knob::{Knob, Nature};
+use super::restore::{is_of_another_boot, put_back};
+use super::value;
+use crate::root::Root;
+
+/// A knob that was set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// The knob.
+    pub name: String,
+    /// What was asked for.
+    pub wanted: String,
+    /// What was read back; what was written, of a file that cannot be read.
+    pub found: String,
+    /// Files that could not take the value, and why; only of knobs that are set where
+    /// it is possible.
+    pub left_out: Vec<String>,
+}
+
+/// The settings of one run: set, read back, and put back when it is dropped.
+///
+/// One process at a time holds the settings of a machine. Nothing is written and no
+/// permission needed before the first knob is set.
+#[derive(Debug)]
+pub struct Tuning {
+    root: Root,
+    journal: Option<Journal>,
+    /// Files and prior values in the order in which they were saved.
+    saved: Vec<(String, String)>,
+}
+
+impl Tuning {
+    /// A run that has changed nothing yet.
+    ///
+    /// # Errors
+    /// [`KnobError::Stale`] if an earlier run left settings behind,
+    /// [`KnobError::Damaged`] if its journal cannot be understood.
+    pub fn new(root: &Root) -> Result<Self, KnobError> {
+        let tuning = Self { root: root.clone(), journal: None, saved: Vec::new() };
+        // Whoever may not write there has left nothing there either.
+        if root.path(JOURNAL).exists() {
+            check_nothing_left(root, &Journal::hold(root)?)?;
+        }
+        Ok(tuning)
+    }
+
+    /// Sets a knob: saves the prior values of its files, writes, and reads back.
+    ///
+    /// # Errors
+    /// What came in the way: the value is refused, clamped, denied or absent
+    /// ([`KnobError`]). What was written until then is put back later.
+    pub fn set(&mut self, knob: &Knob, value: &str) -> Result<Applied, KnobError> {
+        if knob.writes.is_empty() {
+            let file = knob.place("");
+            return Err(KnobError::Absent { name: knob.name().to_owned(), file });
+        }
+        if knob.nature != Nature::Trigger {
+            self.save(knob)?;
+        }
+        let mut left_out = Vec::new();
+        let mut found = value.to_owned();
+        for path in &knob.writes {
+            match self.write(knob, path, value) {
+                Ok(kept) => found = kept,
+                Err(why) if knob.nature == Nature::WherePossible => {
+                    left_out.push(format!("{}: {why}", knob.place(path).display()));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let (name, wanted) = (knob.name().to_owned(), value.to_owned());
+        Ok(Applied { name, wanted, found, left_out })
+    }
+
+    /// Whether anything is to be put back.
+    #[must_use]
+    pub fn is_untouched(&self) -> bool {
+        self.saved.is_empty()
+    }
+
+    /// Puts everything back. Once more does no harm.
+    ///
+    /// # Errors
+    /// [`KnobError::NotRestored`] with what could not be put back; the journal stays.
+    pub fn restore(&mut self) -> Result<(), KnobError> {
+        let Some(journal) = &mut self.journal else { return Ok(()) };
+        if !self.saved.is_empty() {
+            put_back(&self.root, journal, &self.saved)?;
+        }
+        self.saved.clear();
+        self.journal = None;
+        Ok(())
+    }
+
+    /// Saves the prior values of those files that are not saved yet.
+    fn save(&mut self, knob: &Knob) -> Result<(), KnobError> {
+        let known = |path: &String| self.saved.iter().any(|(saved, _)| saved == path);
+        let new: Vec<&String> = knob.saves.iter().filter(|path| !known(path)).collect();
+        let mut values = BTreeMap::new();
+        for path in new {
+            values.insert(path.clone(), self.prior(knob, path)?);
+        }
+        if values.is_empty() {
+            return Ok(());
+        }
+        if self.journal.is_none() {
+            let journal = Journal::hold(&self.root)?;
+            check_nothing_left(&self.root, &journal)?;
+            self.journal = Some(journal);
+        }
+        if let Some(journal) = &mut self.journal {
+            journal.save(&self.root, values.clone())?;
+        }
+        self.saved.extend(values);
+        Ok(())
+    }
+
+    fn prior(&self, knob: &Knob, path: &str) -> Result<String, KnobError> {
+        let (name, file) = (knob.name().to_owned(), knob.place(path));
+        match file::read(&self.root, path) {
+            FileState::Value(value) => Ok(value),
+            FileState::Absent => Err(KnobError::Absent { name, file }),
+            FileState::WriteOnly => Err(KnobError::WriteOnly { name, file }),
+            FileState::Denied(reason) => Err(KnobError::Denied { name, file, reason }),
+        }
+    }
+
+    /// Writes one file and gives what it then has.
+    fn write(&self, knob: &Knob, path: &str, wanted: &str) -> Result<String, KnobError> {
+        let failure = |why: WriteFailure| knob.failure(&self.root, path, wanted, why);
+        file::write(&self.root, path, wanted).map_err(failure)?;
+        if knob.nature == Nature::Trigger {
+            return Ok(wanted.to_owned());
+        }
+        let kept = self.prior(knob, path)?;
+        if value::same(&kept, wanted) {
+            return Ok(kept);
+        }
+        let (name, file) = (knob.name().to_owned(), knob.place(path));
+        Err(KnobError::Clamped { name, file, wanted: wanted.to_owned(), kept })
+    }
+}
+
+impl Drop for Tuning {
+    /// What cannot be put back stays in the journal, which refuses the next run.
+    fn drop(&mut self) {
+        let _ = self.restore();
+    }
+}
+
+fn check_nothing_left(root: &Root, journal: &Journal) -> Result<(), KnobError> {
+    let content = journal.left()?;
+    if content.saved.is_empty() || is_of_another_boot(root, &content) {
+        return Ok(());
+    }
+    Err(KnobError::Stale { count: content.saved.len(), journal: journal.path().to_owned() })
+}

@@ -1,0 +1,284 @@
+//! Knobs on a tree of files, and on the running system where nothing is changed.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use numalab_host::knobs::{
+    Acts, FileState, JOURNAL, Knob, KnobError, Restored, Tuning, list, restore_stale,
+};
+use numalab_host::{ErrorClass, Root};
+
+const NB: &str = "proc/sys/kernel/numa_balancing";
+const SWAPPINESS: &str = "proc/sys/vm/swappiness";
+const THP: &str = "sys/kernel/mm/transparent_hugepage/enabled";
+
+/// A small machine of files.
+struct Lab {
+    top: tempfile::TempDir,
+    root: Root,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        let root = Root::at(top.path());
+        let lab = Self { top, root };
+        lab.write(NB, "1\n");
+        lab.write(SWAPPINESS, "60\n");
+        lab.write(THP, "always [madvise] never\n");
+        lab.write("proc/sys/kernel/random/boot_id", "first\n");
+        lab
+    }
+
+    fn path(&self) -> &Path {
+        self.top.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn text(&self, path: &str) -> String {
+        fs::read_to_string(self.path().join(path)).unwrap()
+    }
+
+    fn set(&self, tuning: &mut Tuning, name: &str, value: &str) -> Result<String, KnobError> {
+        let knob = Knob::find(&self.root, name)?;
+        tuning.set(&knob, value).map(|applied| applied.found)
+    }
+
+    /// A run that is killed: neither drop nor restore.
+    fn killed_run(&self) {
+        let mut tuning = Tuning::new(&self.root).unwrap();
+        self.set(&mut tuning, "numa_balancing", "0").unwrap();
+        self.set(&mut tuning, "swappiness", "10").unwrap();
+        // The kernel unlocks what a dead process had locked, and so does this.
+        let journal = fs::read(self.path().join(JOURNAL)).unwrap();
+        let [nb, swappiness] = [NB, SWAPPINESS].map(|path| self.text(path));
+        drop(tuning);
+        self.write(NB, &nb);
+        self.write(SWAPPINESS, &swappiness);
+        fs::write(self.path().join(JOURNAL), journal).unwrap();
+    }
+}
+
+#[test]
+fn what_was_set_is_read_back_and_put_back_at_the_end() {
+    let lab = Lab::new();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    assert!(!lab.path().join("var").exists(), "nothing is written before the first knob");
+    assert_eq!(lab.set(&mut tuning, "numa_balancing", "0").unwrap(), "0");
+    assert_eq!(lab.set(&mut tuning, "thp_enabled", "never").unwrap(), "never");
+    assert_eq!(lab.set(&mut tuning, "numa_balancing", "2").unwrap(), "2");
+    assert_eq!((lab.text(NB).trim(), lab.text(THP).trim()), ("2", "never"));
+    let journal = lab.text(JOURNAL);
+    assert_eq!(journal.matches(NB).count(), 1, "the first prior value counts: {journal}");
+    tuning.restore().unwrap();
+    assert_eq!((lab.text(NB).trim(), lab.text(THP).trim()), ("1", "madvise"));
+    assert!(!lab.path().join(JOURNAL).exists());
+    tuning.restore().unwrap();
+}
+
+#[test]
+fn a_run_that_is_dropped_puts_back_too() {
+    let lab = Lab::new();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    lab.set(&mut tuning, "vm.swappiness", "1").unwrap();
+    lab.set(&mut tuning, "/proc/sys/kernel/numa_balancing", "0").unwrap();
+    drop(tuning);
+    assert_eq!((lab.text(NB).trim(), lab.text(SWAPPINESS).trim()), ("1", "60"));
+}
+
+#[test]
+fn what_a_killed_run_left_refuses_the_next_until_it_is_put_back() {
+    let lab = Lab::new();
+    lab.killed_run();
+    let error = Tuning::new(&lab.root).unwrap_err();
+    assert!(matches!(error, KnobError::Stale { count: 2, .. }), "{error}");
+    assert_eq!(error.class(), ErrorClass::Lacking);
+    assert!(error.to_string().contains("numalab knobs restore"), "{error}");
+    let Restored::Files(files) = restore_stale(&lab.root).unwrap() else { panic!("nothing") };
+    assert_eq!(files.len(), 2);
+    assert_eq!((lab.text(NB).trim(), lab.text(SWAPPINESS).trim()), ("1", "60"));
+    assert_eq!(restore_stale(&lab.root).unwrap(), Restored::Nothing);
+    assert!(Tuning::new(&lab.root).is_ok());
+}
+
+#[test]
+fn after_a_restart_of_the_machine_nothing_is_written_back() {
+    let lab = Lab::new();
+    lab.killed_run();
+    lab.write("proc/sys/kernel/random/boot_id", "second\n");
+    lab.write(NB, "1\n");
+    lab.write(SWAPPINESS, "33\n");
+    let mut tuning = Tuning::new(&lab.root).expect("settings of another boot are gone");
+    lab.set(&mut tuning, "swappiness", "5").unwrap();
+    drop(tuning);
+    assert_eq!(lab.text(SWAPPINESS).trim(), "33");
+    lab.killed_run();
+    lab.write("proc/sys/kernel/random/boot_id", "third\n");
+    assert_eq!(restore_stale(&lab.root).unwrap(), Restored::Restarted { count: 2 });
+}
+
+#[test]
+fn two_runs_at_once_are_refused() {
+    let lab = Lab::new();
+    let mut first = Tuning::new(&lab.root).unwrap();
+    let mut second = Tuning::new(&lab.root).unwrap();
+    lab.set(&mut first, "numa_balancing", "0").unwrap();
+    let error = lab.set(&mut second, "swappiness", "1").unwrap_err();
+    assert!(matches!(error, KnobError::Busy { .. }), "{error}");
+    assert!(matches!(Tuning::new(&lab.root), Err(KnobError::Busy { .. })));
+    assert!(matches!(restore_stale(&lab.root), Err(KnobError::Busy { .. })));
+    assert_eq!(lab.text(SWAPPINESS).trim(), "60");
+}
+
+#[test]
+fn absent_denied_write_only_and_clamped_are_four_answers() {
+    let lab = Lab::new();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let absent = lab.set(&mut tuning, "zone_reclaim_mode", "1").unwrap_err();
+    assert!(matches!(absent, KnobError::Absent { .. }), "{absent}");
+    lab.write("proc/sys/vm/secret", "");
+    let secret = lab.path().join("proc/sys/vm/secret");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o200)).unwrap();
+    let write_only = lab.set(&mut tuning, "vm.secret", "1").unwrap_err();
+    assert!(matches!(write_only, KnobError::WriteOnly { .. }), "{write_only}");
+    // The kernel makes the default of a timer slack of 0.
+    symlink("/proc/self/timerslack_ns", lab.path().join("proc/sys/vm/slack")).unwrap();
+    let clamped = lab.set(&mut tuning, "vm.slack", "0").unwrap_err();
+    assert!(matches!(&clamped, KnobError::Clamped { wanted, .. } if wanted == "0"), "{clamped}");
+    // A directory can be opened by nobody for writing, whoever they are.
+    fs::create_dir(lab.path().join("proc/sys/vm/directory")).unwrap();
+    let denied = lab.set(&mut tuning, "vm.directory", "0").unwrap_err();
+    assert!(matches!(denied, KnobError::Denied { .. }), "{denied}");
+    for error in [absent, clamped, denied] {
+        assert_eq!(error.class(), ErrorClass::Lacking, "{error}");
+    }
+}
+
+#[test]
+fn a_file_that_sysfs_only_shows_is_denied_to_root_too() {
+    let root = Root::live();
+    let name = "/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages";
+    if !Path::new(name).exists() {
+        eprintln!("NOT RUN: this kernel has no pool of 2 MiB pages");
+        return;
+    }
+    let knob = Knob::find(&root, name).unwrap();
+    assert_eq!(knob.acts(&root), Acts::No("it can only be read".to_owned()));
+}
+
+#[test]
+fn a_trigger_is_written_and_not_put_back() {
+    let lab = Lab::new();
+    lab.write("proc/sys/vm/drop_caches", "");
+    let path = lab.path().join("proc/sys/vm/drop_caches");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o200)).unwrap();
+    let knob = Knob::find(&lab.root, "drop_caches").unwrap();
+    assert_eq!((knob.state(&lab.root), knob.acts(&lab.root)), (FileState::WriteOnly, Acts::Yes));
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    assert_eq!(tuning.set(&knob, "3").unwrap().found, "3");
+    assert!(tuning.is_untouched());
+    assert_eq!(fs::read_to_string(&path).unwrap_or_default().trim(), "3");
+}
+
+#[test]
+fn a_pool_keeps_the_share_of_each_node() {
+    let lab = Lab::new();
+    let pool = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages";
+    let share = |node: u32| {
+        format!("sys/devices/system/node/node{node}/hugepages/hugepages-2048kB/nr_hugepages")
+    };
+    lab.write(pool, "12\n");
+    lab.write(&share(0), "2\n");
+    lab.write(&share(8), "10\n");
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    lab.set(&mut tuning, "huge_2m_pages", "64").unwrap();
+    // The kernel deals them out evenly.
+    lab.write(&share(0), "32\n");
+    lab.write(&share(8), "32\n");
+    tuning.restore().unwrap();
+    assert_eq!((lab.text(&share(0)).trim(), lab.text(&share(8)).trim()), ("2", "10"));
+}
+
+#[test]
+fn a_knob_of_every_cpu_keeps_each_value() {
+    let lab = Lab::new();
+    let file = |cpu: u32| format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor");
+    lab.write(&file(0), "powersave\n");
+    lab.write(&file(3), "ondemand\n");
+    let knob = Knob::find(&lab.root, "governor").unwrap();
+    assert_eq!(knob.state(&lab.root), FileState::Value("powersave ondemand".to_owned()));
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    tuning.set(&knob, "performance").unwrap();
+    assert_eq!(knob.state(&lab.root), FileState::Value("performance".to_owned()));
+    drop(tuning);
+    assert_eq!((lab.text(&file(0)).trim(), lab.text(&file(3)).trim()), ("powersave", "ondemand"));
+}
+
+#[test]
+fn interrupts_that_cannot_move_are_left_out_and_named() {
+    let lab = Lab::new();
+    lab.write("proc/irq/7/smp_affinity_list", "0-3\n");
+    fs::create_dir_all(lab.path().join("proc/irq/9")).unwrap();
+    symlink("/proc/self/timerslack_ns", lab.path().join("proc/irq/9/smp_affinity_list")).unwrap();
+    let knob = Knob::find(&lab.root, "irq_affinity").unwrap();
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let applied = tuning.set(&knob, "0").unwrap();
+    assert_eq!(applied.left_out.len(), 1, "{applied:?}");
+    assert!(applied.left_out[0].starts_with("/proc/irq/9/"), "{applied:?}");
+    assert_eq!(lab.text("proc/irq/7/smp_affinity_list").trim(), "0");
+    drop(tuning);
+    assert_eq!(lab.text("proc/irq/7/smp_affinity_list").trim(), "0-3");
+}
+
+#[test]
+fn names_that_lead_elsewhere_are_refused() {
+    let lab = Lab::new();
+    for name in
+        ["nonsense", "/etc/passwd", "/sys/../etc/passwd", "/proc/1/oom_score_adj", "", "//sys/x"]
+    {
+        let error = Knob::find(&lab.root, name).unwrap_err();
+        assert!(matches!(error, KnobError::Unknown { .. }), "{name}: {error}");
+        assert_eq!(error.class(), ErrorClass::BadInput);
+    }
+    for name in
+        ["vm.swappiness", "/sys/kernel/mm/ksm/run", "proc/sys/vm/swappiness", "thp_64k_enabled"]
+    {
+        assert!(Knob::find(&lab.root, name).is_ok(), "{name}");
+    }
+}
+
+#[test]
+fn whether_a_knob_can_act_follows_from_the_machine() {
+    let lab = Lab::new();
+    let acts = |name: &str| Knob::find(&lab.root, name).unwrap().acts(&lab.root);
+    let no = |reason: &str| Acts::No(reason.to_owned());
+    lab.write("sys/devices/system/node/has_memory", "0\n");
+    assert_eq!(acts("numa_balancing"), no("memory is on one node"));
+    lab.write("sys/devices/system/node/has_memory", "0,8\n");
+    assert_eq!(acts("numa_balancing"), Acts::Yes);
+    lab.write("proc/swaps", "Filename Type Size\n");
+    assert_eq!(acts("swappiness"), no("there is no swap, so that reclaim has no choice"));
+    assert_eq!(acts("zone_reclaim_mode"), no("this kernel does not have it"));
+    assert_eq!(acts("governor"), no("this machine has none"));
+    lab.write("sys/devices/system/cpu/smt/control", "notsupported\n");
+    assert_eq!(acts("smt"), no("the kernel says notsupported"));
+}
+
+#[test]
+fn the_list_of_the_running_system_reads_every_named_knob_and_changes_none() {
+    let root = Root::live();
+    let before: Vec<FileState> = list(&root).into_iter().map(|knob| knob.state).collect();
+    let listed = list(&root);
+    assert!(listed.len() > 30, "{}", listed.len());
+    let names: std::collections::BTreeSet<&str> =
+        listed.iter().map(|listed| listed.knob.name()).collect();
+    assert_eq!(names.len(), listed.len(), "a name is there twice");
+    let after: Vec<FileState> = listed.iter().map(|listed| listed.state.clone()).collect();
+    assert_eq!(before.len(), after.len());
+}

@@ -1,0 +1,97 @@
+//! The time of one vCPU in a guest whose memory is emulated (`crates/emulator`).
+//!
+//! There, an instruction takes one nanosecond and an access to memory what the machine's
+//! topology says. The time stamp counter shows the sum over all vCPUs, which take turns;
+//! what the emulator publishes is the time of each by itself, as if they ran in parallel.
+
+use crate::arch;
+use crate::mark::{self, PMU_BYTES, Pmu, PmuMode};
+use core::ptr;
+use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+
+/// The first of [`WORDS`] that the emulator publishes, once they are to be used.
+static COUNTERS: AtomicPtr<AtomicU64> = AtomicPtr::new(ptr::null_mut());
+const WORDS: usize = PMU_BYTES / size_of::<AtomicU64>();
+
+/// From now on, [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s go by what the
+/// emulator publishes in `page`, of the vCPU that the calling thread is on: threads that
+/// measure must be pinned. The system's cpu numbers must be in the time stamp counter's
+/// auxiliary register, as Linux keeps them.
+///
+/// False, and nothing is changed, if nothing is published there or the emulator does not
+/// charge virtual time.
+pub fn use_counters(page: &'static [AtomicU64]) -> bool {
+    let Some(words) = page.get(..WORDS) else {
+        return false;
+    };
+    let virtual_time = |pmu: Pmu<'_>| pmu.mode() == Some(PmuMode::Virtual);
+    let usable = Pmu::over(words).is_some_and(virtual_time) && arch::has_cpu_number();
+    if usable {
+        COUNTERS.store(words.as_ptr().cast_mut(), Ordering::Release);
+    }
+    usable
+}
+
+/// Whether times are a vCPU's own.
+#[must_use]
+#[inline]
+pub fn in_use() -> bool {
+    !COUNTERS.load(Ordering::Relaxed).is_null()
+}
+
+/// Sets the clocks of all vCPUs to the latest of them, so that what they do from now on
+/// counts as parallel. Nothing at all elsewhere than in an emulated machine.
+pub fn align() {
+    let counts = published().and_then(|pmu| pmu.counts(arch::cpu_number()));
+    if let Some(counts) = counts {
+        mark::phase(u8::try_from(counts.phase).unwrap_or(u8::MAX));
+    }
+}
+
+/// The time of the vCPU that the calling thread is on, in nanoseconds.
+#[inline]
+pub(crate) fn now_ns() -> Option<u64> {
+    if in_use() { own_time_ns() } else { None }
+}
+
+#[cold]
+fn own_time_ns() -> Option<u64> {
+    published()?.own_time_ns(arch::cpu_number())
+}
+
+/// The counters, with those of this vCPU as they are now.
+fn published() -> Option<Pmu<'static>> {
+    let base = COUNTERS.load(Ordering::Acquire);
+    if base.is_null() {
+        return None;
+    }
+    // SAFETY: only `use_counters` stores an address, of so many words which stay.
+    let words = unsafe { core::slice::from_raw_parts(base, WORDS) };
+    mark::publish();
+    Pmu::over(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::boxed::Box;
+    use std::vec::Vec;
+
+    #[test]
+    fn a_page_without_a_virtual_clock_is_not_used() {
+        let page = |words: usize| -> &'static [AtomicU64] {
+            let words: Vec<AtomicU64> = (0..words).map(|_| AtomicU64::new(0)).collect();
+            Box::leak(words.into_boxed_slice())
+        };
+        assert!(!use_counters(page(8)), "too short");
+        let empty = page(PMU_BYTES / 8);
+        assert!(!use_counters(empty), "no magic word");
+        empty[0].store(u64::from_le_bytes(*b"NUMAPMU1"), Ordering::Relaxed);
+        empty[1].store(1 | 4 << 32, Ordering::Relaxed);
+        empty[2].store(256 << 32, Ordering::Relaxed);
+        assert!(!use_counters(empty), "it only counts");
+        assert!(!in_use());
+        align();
+        assert_eq!(now_ns(), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! What is varied and run, and by which rules.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// A factor as it is analysed and shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Factor {
+    /// Its name.
+    pub name: String,
+    /// What its levels are.
+    pub kind: FactorKind,
+    /// Its levels' names, the baseline first.
+    pub levels: Vec<String>,
+    /// The levels' numbers, for a factor of kind [`FactorKind::Scale`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<f64>,
+}
+
+/// A workload as it is shown.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name in the study.
+    pub name: String,
+    /// The command and its arguments.
+    pub command: Vec<String>,
+}
+
+/// What the levels of a factor are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum FactorKind {
+    /// Choices, each compared with the first.
+    #[default]
+    Choice,
+    /// Positive numbers in a growing order; the trend over them is analysed.
+    Scale,
+}
+
+/// How much is run, and when it ends.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Rules {
+    /// Blocks; in each of them every treatment comes once, in random order.
+    pub blocks: usize,
+    /// Blocks before them that are run and not judged.
+    pub warm_ups: usize,
+    /// Whether the baseline comes twice in every block, to see what the machine finds
+    /// where there is no difference.
+    pub aa: bool,
+    /// How often a disturbed sample is taken again.
+    pub repeats: usize,
+    /// Changes up to this many percent count as none.
+    pub margin_percent: f64,
+    /// Margins of single metrics in percent, by `workload.metric`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub margins: BTreeMap<String, f64>,
+    /// End when every interval is this many percent wide to either side; never on a
+    /// verdict.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision_percent: Option<f64>,
+    /// End after so many seconds, when the block is done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub budget_s: Option<f64>,
+    /// About how long a block takes in seconds; tried out before the start if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub about_block_s: Option<f64>,
+    /// The seed of every order; one from the clock if absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self {
+            blocks: 12,
+            warm_ups: 1,
+            aa: true,
+            repeats: 2,
+            margin_percent: 2.0,
+            margins: BTreeMap::new(),
+            precision_percent: None,
+            budget_s: None,
+            about_block_s: None,
+            seed: None,
+        }
+    }
+}
+
+impl Rules {
+    /// The margin of a metric in percent.
+    #[must_use]
+    pub fn margin_of(&self, workload: &str, metric: &str) -> f64 {
+        let own = self.margins.get(&format!("{workload}.{metric}"));
+        own.copied().unwrap_or(self.margin_percent)
+    }
+}

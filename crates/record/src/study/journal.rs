@@ -1,0 +1,148 @@
+//! What is written while a study runs, an entry a line.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Arm;
+use crate::Environment;
+
+/// A line of `journal.jsonl`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "entry", rename_all = "kebab-case")]
+pub enum Entry {
+    /// A session began: the first, or one that resumes.
+    Began {
+        /// The hash of the plan that it follows.
+        plan: String,
+        /// Milliseconds since 1970-01-01 UTC.
+        unix_ms: u64,
+        /// Facts about the world.
+        environment: Environment,
+        /// What the reader should know beforehand, such as that a knob cannot act here.
+        notices: Vec<String>,
+    },
+    /// A treatment was applied.
+    Applied(Applied),
+    /// A sample was taken.
+    Sample(SampleEntry),
+    /// The session ended by itself.
+    Ended {
+        /// Why.
+        reason: EndReason,
+        /// Milliseconds since 1970-01-01 UTC.
+        unix_ms: u64,
+    },
+}
+
+/// Why a session ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EndReason {
+    /// Every block is done.
+    Done,
+    /// Every interval is narrow enough.
+    Precise,
+    /// The time allowed is spent.
+    BudgetSpent,
+    /// The user interrupted it.
+    Interrupted,
+    /// Something failed.
+    Failed(String),
+}
+
+/// A treatment that was applied, and how that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The block from 0, warm-ups first.
+    pub block: usize,
+    /// The index of the treatment.
+    pub treatment: usize,
+    /// Whether it is judged, or the baseline once more.
+    pub arm: Arm,
+    /// How long it took in seconds.
+    pub took_s: f64,
+    /// What was read back.
+    pub evidence: Vec<Evidence>,
+}
+
+/// That a setting holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Evidence {
+    /// The setting, or the fact: `numa_balancing`, `AnonHugePages`.
+    pub what: String,
+    /// What was asked for; empty for a fact that goes with it.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub wanted: String,
+    /// What was found.
+    pub found: String,
+}
+
+/// A sample: one run of one workload under one treatment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampleEntry {
+    /// The block from 0, warm-ups first.
+    pub block: usize,
+    /// The index of the treatment.
+    pub treatment: usize,
+    /// Whether it is judged, or the baseline once more.
+    pub arm: Arm,
+    /// The index of the workload.
+    pub workload: usize,
+    /// From 0; more where the ones before were disturbed.
+    pub attempt: usize,
+    /// When it began, in milliseconds since 1970-01-01 UTC.
+    pub unix_ms: u64,
+    /// How long it took in seconds, with all that belongs to it.
+    pub took_s: f64,
+    /// What was found.
+    #[serde(flatten)]
+    pub taken: Taken,
+}
+
+/// What a sample gave.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Taken {
+    /// What was measured.
+    pub readings: Vec<Reading>,
+    /// What else was counted while it ran: `numa_pte_updates`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counters: BTreeMap<String, f64>,
+    /// Where it ran and where its memory lay, and that its settings acted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<Evidence>,
+    /// What disturbed it, found without a look at its values.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disturbances: Vec<String>,
+}
+
+/// A value that was measured; always finite.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reading {
+    /// What it is about.
+    #[serde(flatten)]
+    pub quantity: Quantity,
+    /// Its value in the unit.
+    pub value: f64,
+}
+
+/// What a value measures.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Quantity {
+    /// Its name within the workload: `throughput`.
+    pub metric: String,
+    /// The unit as people write it: `events/s`.
+    pub unit: String,
+    /// Which way is better.
+    pub better: Better,
+}
+
+/// Which way is better.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// Times, latencies.
+    Lower,
+    /// Bandwidths, operations per second.
+    Higher,
+}

@@ -1,0 +1,18 @@
+//! A study: what is asked, in which order it is tried, and every sample taken.
+//!
+//! `study.toml` holds the question as its author wrote it, `run.json` a [`StudyRun`],
+//! and `journal.jsonl` an [`Entry`] a line, append-only. [`StudyDocument`] joins them.
+
+mod definition;
+mod document;
+mod journal;
+mod plan;
+mod setting;
+
+pub use definition::{Factor, FactorKind, Rules, Workload};
+pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
+pub use journal::{
+    Applied, Better, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken,
+};
+pub use plan::{Treatment, Visit};
+pub use setting::Setting;

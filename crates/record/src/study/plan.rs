@@ -1,0 +1,28 @@
+//! What is tried, and in which order.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::document::Arm;
+use super::setting::Setting;
+
+/// One level of each factor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Treatment {
+    /// Its name: `numa_balancing=1 pages=2m`.
+    pub name: String,
+    /// The index of the level of each factor, in the study's order.
+    pub levels: Vec<usize>,
+    /// What is set, of all its levels together.
+    pub settings: BTreeMap<String, Setting>,
+}
+
+/// A treatment's turn in a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Visit {
+    /// The index of the treatment.
+    pub treatment: usize,
+    /// Whether it is judged, or the baseline once more.
+    pub arm: Arm,
+}

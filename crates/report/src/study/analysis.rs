@@ -1,0 +1,313 @@
+//! From samples in blocks to verdicts.
+
+use std::collections::BTreeMap;
+
+use numalab_record::study::{Better, Cells, Counted, Entry, Quantity, SampleEntry, StudyDocument};
+use numalab_stats::{
+    Comparison, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test, Verdict,
+    adjust_verdicts, bootstrap_bca, compare_paired, paired_permutation,
+};
+
+use super::contrasts::{Asked, EffectKind, asked};
+
+/// Random patterns of a permutation test that is too large to be exact, and resamples of a
+/// bootstrap interval.
+const DRAWS: usize = 9_999;
+const RESAMPLES: usize = 2_999;
+
+/// A study with everything that its samples show.
+#[derive(Clone, Debug)]
+pub struct StudySummary<'a> {
+    /// The study and its samples.
+    pub document: &'a StudyDocument,
+    /// Every metric of every workload.
+    pub subjects: Vec<Subject>,
+}
+
+/// What was found for one metric of one workload.
+#[derive(Clone, Debug)]
+pub struct Subject {
+    /// The index of the workload.
+    pub workload: usize,
+    /// The workload's name.
+    pub name: String,
+    /// The metric.
+    pub quantity: Quantity,
+    /// Changes up to this many percent count as none.
+    pub margin_percent: f64,
+    /// The values that count, in blocks.
+    pub cells: Cells,
+    /// What the study compares.
+    pub effects: Vec<Effect>,
+    /// What the machine finds where there is nothing to find.
+    pub aa: Option<AaArm>,
+}
+
+/// One comparison of a metric.
+#[derive(Clone, Debug)]
+pub struct Effect {
+    /// What it is.
+    pub kind: EffectKind,
+    /// In words: `pages 4k → 2m`.
+    pub label: String,
+    /// The treatments of the two sides, where there are only two.
+    pub sides: Option<(usize, usize)>,
+    /// What was found. Its verdict allows for all metrics of the study, by Holm's method
+    /// within the effects of its kind.
+    pub found: Comparison,
+    /// What was found with the first sample of each cell, disturbed or not.
+    pub first: Option<Comparison>,
+    /// The effect of each block: log ratios, or differences where there are none.
+    pub differences: Vec<f64>,
+    /// The mean effect (of log ratios: of the geometric mean) with its BCa bootstrap interval.
+    pub bootstrap: Estimate,
+    /// The permutation test of the mean effect.
+    pub permutation: Test,
+}
+
+/// The baseline against itself.
+#[derive(Clone, Debug)]
+pub struct AaArm {
+    /// What was found; nothing was changed.
+    pub found: Comparison,
+}
+
+impl AaArm {
+    /// Whether it found a difference where there is none.
+    #[must_use]
+    pub fn is_false_positive(&self) -> bool {
+        self.found.difference.p <= 0.05
+    }
+}
+
+impl<'a> StudySummary<'a> {
+    /// Analyses all finished blocks of a study.
+    #[must_use]
+    pub fn of(document: &'a StudyDocument) -> Self {
+        let asked = asked(&document.run);
+        let mut subjects: Vec<Subject> = quantities(document)
+            .into_iter()
+            .map(|(workload, quantity)| subject(document, &asked, workload, quantity))
+            .collect();
+        for kind in EffectKind::ALL {
+            adjust(&mut subjects, kind);
+        }
+        Self { document, subjects }
+    }
+
+    /// Effects of one kind with their subjects, in order.
+    pub fn effects(&self, kind: EffectKind) -> impl Iterator<Item = (&Subject, &Effect)> {
+        self.subjects.iter().flat_map(move |subject| {
+            let of_kind = subject.effects.iter().filter(move |effect| effect.kind == kind);
+            of_kind.map(move |effect| (subject, effect))
+        })
+    }
+
+    /// What answers the study's question: main effects, or trends where there are none.
+    pub fn answers(&self) -> impl Iterator<Item = (&Subject, &Effect)> {
+        let main = self.effects(EffectKind::Main).next().is_some();
+        self.effects(if main { EffectKind::Main } else { EffectKind::Trend })
+    }
+
+    /// Whether any answer is worse.
+    #[must_use]
+    pub fn any_worse(&self) -> bool {
+        self.answers().any(|(_, effect)| effect.found.verdict == Verdict::Worse)
+    }
+
+    /// Whether every answer has an interval of at most `percent` to either side.
+    #[must_use]
+    pub fn is_precise(&self, percent: f64) -> bool {
+        let mut answers = self.answers().peekable();
+        let narrow = |effect: &Effect| {
+            let interval = effect.found.percent_interval();
+            interval.is_some_and(|interval| interval.half_width() <= percent)
+        };
+        answers.peek().is_some() && answers.all(|(_, effect)| narrow(effect))
+    }
+
+    /// What the world said before the study started, each once.
+    #[must_use]
+    pub fn notices(&self) -> Vec<&str> {
+        let mut notices: Vec<&str> = Vec::new();
+        for entry in &self.document.journal {
+            let Entry::Began { notices: found, .. } = entry else { continue };
+            for notice in found.iter().map(String::as_str) {
+                if !notices.contains(&notice) {
+                    notices.push(notice);
+                }
+            }
+        }
+        notices
+    }
+
+    /// For each treatment, how many samples were taken and how many of them were
+    /// disturbed; warm-ups are left out.
+    #[must_use]
+    pub fn disturbed(&self) -> Vec<(usize, usize)> {
+        let mut counts = vec![(0, 0); self.document.run.treatments.len()];
+        let warm_ups = self.document.run.rules.warm_ups;
+        for sample in self.document.samples().filter(|sample| sample.block >= warm_ups) {
+            if let Some((taken, disturbed)) = counts.get_mut(sample.treatment) {
+                *taken += 1;
+                *disturbed += usize::from(!sample.taken.disturbances.is_empty());
+            }
+        }
+        counts
+    }
+
+    /// The medians of what was counted while a workload ran, by counter and treatment.
+    #[must_use]
+    pub fn counters(&self, workload: usize) -> BTreeMap<String, Vec<Option<f64>>> {
+        let treatments = self.document.run.treatments.len();
+        let warm_ups = self.document.run.rules.warm_ups;
+        let counted = self.document.counted(Counted::Undisturbed);
+        let samples: Vec<&SampleEntry> = counted
+            .into_values()
+            .filter(|sample| sample.workload == workload && sample.block >= warm_ups)
+            .collect();
+        let mut values: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
+        for sample in samples {
+            for (name, value) in &sample.taken.counters {
+                let columns = values.entry(name.clone()).or_insert(vec![Vec::new(); treatments]);
+                if let Some(column) = columns.get_mut(sample.treatment) {
+                    column.push(*value);
+                }
+            }
+        }
+        let median = |column: Vec<f64>| Sample::new(column).ok().map(|sample| sample.median());
+        let medians = |columns: Vec<Vec<f64>>| columns.into_iter().map(median).collect();
+        values.into_iter().map(|(name, columns)| (name, medians(columns))).collect()
+    }
+}
+
+impl Subject {
+    /// `sched-pipe time-per-op`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        format!("{} {}", self.name, self.quantity.metric)
+    }
+
+    /// The median of a treatment.
+    #[must_use]
+    pub fn median(&self, treatment: usize) -> Option<f64> {
+        let column = self.cells.treatments.get(treatment)?;
+        Sample::new(column.clone()).ok().map(|sample| sample.median())
+    }
+
+    /// How many blocks are judged.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.cells.blocks.len()
+    }
+}
+
+impl Effect {
+    /// Whether the samples as they first came lead to another verdict.
+    #[must_use]
+    pub fn verdicts_differ(&self) -> bool {
+        let word = |verdict: Verdict| std::mem::discriminant(&verdict);
+        self.first.as_ref().is_some_and(|first| word(first.verdict) != word(self.found.verdict))
+    }
+}
+
+/// Every metric that any sample has, in the order of workloads and of their output.
+fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
+    let mut found: Vec<(usize, Quantity)> = Vec::new();
+    for sample in document.samples() {
+        for reading in &sample.taken.readings {
+            let is_known = found.iter().any(|(workload, quantity)| {
+                *workload == sample.workload && quantity.metric == reading.quantity.metric
+            });
+            if !is_known {
+                found.push((sample.workload, reading.quantity.clone()));
+            }
+        }
+    }
+    found.sort_by_key(|(workload, _)| *workload);
+    found
+}
+
+fn subject(
+    document: &StudyDocument,
+    asked: &[Asked],
+    workload: usize,
+    quantity: Quantity,
+) -> Subject {
+    let run = &document.run;
+    let name = run.workloads.get(workload).map_or_else(String::new, |w| w.name.clone());
+    let margin_percent = run.rules.margin_of(&name, &quantity.metric);
+    let criteria = criteria(quantity.better, margin_percent);
+    let cells = document.cells(workload, &quantity.metric, Counted::Undisturbed);
+    let first = document.cells(workload, &quantity.metric, Counted::First);
+    let effects = asked
+        .iter()
+        .filter_map(|asked| effect(asked, &cells, &first, &criteria, run.seed))
+        .collect();
+    let aa = aa_arm(&cells, &criteria);
+    Subject { workload, name, quantity, margin_percent, cells, effects, aa }
+}
+
+fn criteria(better: Better, margin_percent: f64) -> Criteria {
+    let direction = match better {
+        Better::Lower => Direction::LowerIsBetter,
+        Better::Higher => Direction::HigherIsBetter,
+    };
+    let margin = Margin::percent(margin_percent).unwrap_or(Margin::TWO_PERCENT);
+    Criteria { margin, ..Criteria::new(direction) }
+}
+
+fn effect(
+    asked: &Asked,
+    cells: &Cells,
+    first: &Cells,
+    criteria: &Criteria,
+    seed: u64,
+) -> Option<Effect> {
+    let found = asked.contrast.compare(&cells.treatments, criteria).ok()?;
+    let differences = asked.contrast.differences(&cells.treatments).ok()?;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let resampling = Resampling { resamples: RESAMPLES, ..Resampling::new(seed) };
+    let both = first != cells;
+    Some(Effect {
+        kind: asked.kind,
+        label: asked.label.clone(),
+        sides: asked.sides,
+        found,
+        first: both.then(|| asked.contrast.compare(&first.treatments, criteria).ok()).flatten(),
+        bootstrap: bootstrap_bca(&differences, mean, &resampling),
+        permutation: paired_permutation(
+            &differences,
+            numalab_stats::Alternative::TwoSided,
+            &Draws { draws: DRAWS, seed },
+        ),
+        differences: differences.values().to_vec(),
+    })
+}
+
+fn aa_arm(cells: &Cells, criteria: &Criteria) -> Option<AaArm> {
+    let baseline = Sample::new(cells.treatments.first()?.clone()).ok()?;
+    let again = Sample::new(cells.again.clone()).ok()?;
+    compare_paired(&baseline, &again, criteria).ok().map(|found| AaArm { found })
+}
+
+/// Holm's adjustment over all metrics and effects of one kind.
+fn adjust(subjects: &mut [Subject], kind: EffectKind) {
+    let mut effects: Vec<&mut Effect> = subjects
+        .iter_mut()
+        .flat_map(|subject| &mut subject.effects)
+        .filter(|effect| effect.kind == kind)
+        .collect();
+    let mut found: Vec<Comparison> = effects.iter().map(|effect| effect.found.clone()).collect();
+    adjust_verdicts(&mut found);
+    let mut first: Vec<Comparison> =
+        effects.iter().filter_map(|effect| effect.first.clone()).collect();
+    adjust_verdicts(&mut first);
+    let mut first = first.into_iter();
+    for (effect, found) in effects.iter_mut().zip(found) {
+        effect.found = found;
+        if effect.first.is_some() {
+            effect.first = first.next();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The change in each block.
+
+use numalab_stats::{Scale as EffectScale, percent_change};
+
+use crate::html::markup::tip;
+use crate::html::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH};
+use crate::number::percent;
+use crate::study::analysis::{Effect, Subject};
+use crate::study::words;
+
+const FRAME: Frame = Frame { left: 70.0, right: WIDTH - 12.0, top: 34.0, bottom: 214.0 };
+const HEIGHT: f64 = 274.0;
+
+/// A dot a block, the effect as a line and its interval as a band.
+pub(super) fn chart(subject: &Subject, effect: &Effect) -> String {
+    let ratios = effect.found.scale == EffectScale::LogRatio;
+    let shown = |value: f64| if ratios { percent_change(value) } else { value };
+    let values: Vec<f64> = effect.differences.iter().map(|value| shown(*value)).collect();
+    let (low, high) =
+        values.iter().fold((0.0_f64, 0.0_f64), |(low, high), v| (low.min(*v), high.max(*v)));
+    let room = 0.1 * (high - low).max(0.5);
+    let y = Scale::new(ScaleKind::Linear, (low - room, high + room), (FRAME.bottom, FRAME.top));
+    let blocks = values.len() as f64;
+    let x = Scale::new(ScaleKind::Linear, (0.4, blocks + 0.6), (FRAME.left, FRAME.right));
+    let mut drawing = Drawing::new();
+    let unit = if ratios { "change in %" } else { &subject.quantity.unit };
+    drawing.y_axis(FRAME, &y, unit);
+    if let Some(interval) = effect.found.interval {
+        let (top, bottom) = (y.at(shown(interval.hi)), y.at(shown(interval.lo)));
+        drawing.raw(&format!(
+            "<rect class=\"band f0\" x=\"{}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\"/>",
+            FRAME.left,
+            FRAME.right - FRAME.left,
+            (bottom - top).max(1.0)
+        ));
+    }
+    let level = y.at(shown(effect.found.effect));
+    drawing.line("curve c0", (FRAME.left, level), (FRAME.right, level));
+    drawing.line("mark", (FRAME.left, y.at(0.0)), (FRAME.right, y.at(0.0)));
+    let step = values.len().div_ceil(12).max(1);
+    let ticks: Vec<(f64, String)> = (1..=values.len())
+        .step_by(step)
+        .map(|block| (x.at(block as f64), block.to_string()))
+        .collect();
+    drawing.x_axis(FRAME, &ticks, "block");
+    for (index, value) in values.iter().enumerate() {
+        let (cx, cy) = (x.at(index as f64 + 1.0), y.at(*value));
+        let change = if ratios { percent(*value) } else { format!("{value:+.4}") };
+        let text = format!("block {}: {change}", index + 1);
+        drawing.raw(&format!(
+            "<circle class=\"f1\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4\"/>\
+             <circle class=\"hit\" cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"11\" {}/>",
+            tip(&text, index == 0)
+        ));
+    }
+    let described = format!(
+        "{} {}: {} over {} blocks",
+        subject.title(),
+        effect.label,
+        words::change_with_interval(&effect.found),
+        values.len()
+    );
+    drawing.finish(HEIGHT, "The change in each block", &described)
+}

@@ -1,0 +1,32 @@
+//! How a study's verdicts come about, in sentences.
+
+use super::analysis::StudySummary;
+use crate::number::count;
+
+/// What a reader needs to judge the verdicts, with this study's own figures.
+pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
+    let run = &summary.document.run;
+    let rules = &run.rules;
+    let arms = if rules.aa { " and the baseline once more" } else { "" };
+    vec![
+        format!(
+            "Each block has every one of {} once{arms}, in random order from the seed; {} came \
+             before and {} not judged. Workloads have the same order and the same seed under \
+             every treatment of a block.",
+            count(run.treatments.len(), "treatment"),
+            count(rules.warm_ups, "warm-up block"),
+            if rules.warm_ups == 1 { "is" } else { "are" }
+        ),
+        "Effects are Hodges-Lehmann estimates of log ratios within blocks, with distribution-free \
+         intervals; averages over other factors and interactions are weighted the same way in \
+         logarithms. Better and worse need a signed-rank test at 5 % after Holm's adjustment over \
+         all metrics of a kind of effect, and an interval apart from zero; equivalent needs two \
+         one-sided tests within the margin, and goes first. The geometric mean has a BCa \
+         bootstrap interval, and the permutation test is given beside the signed-rank test."
+            .to_owned(),
+        "A disturbed sample (a cpu throttled, time stolen or taken by other processes, waiting \
+         for memory) is kept, marked, and taken again; no rule looks at a value. Both analyses \
+         are made: with the undisturbed samples, and with the first of each cell."
+            .to_owned(),
+    ]
+}

@@ -1,0 +1,13 @@
+//! A study's samples to answers, and answers to pages.
+
+mod analysis;
+mod contrasts;
+mod data;
+mod html;
+mod method;
+mod tables;
+mod text;
+mod words;
+
+pub use analysis::{AaArm, Effect, StudySummary, Subject};
+pub use contrasts::EffectKind;

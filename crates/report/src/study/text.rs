@@ -1,0 +1,131 @@
+//! A study for the terminal, and as Markdown.
+
+use super::analysis::StudySummary;
+use super::contrasts::EffectKind;
+use super::words::{self, Tone};
+use super::{method, tables};
+use crate::markdown;
+use crate::number::utc;
+use crate::table::Table;
+use crate::terminal::Style;
+use crate::terminal::layout::{table, wrap};
+
+impl StudySummary<'_> {
+    /// The study as text of at most 80 columns: the answers, and what they rest on.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        let run = &self.document.run;
+        let mut out = format!("{}\n", style.heading(&wrap(&run.question, 0)));
+        for notice in self.notices() {
+            out.push_str(&format!("{}\n", style.warning(&wrap(notice, 0))));
+        }
+        for sentence in words::conclusions(self) {
+            let title = match sentence.tone {
+                Tone::Good => style.good(&sentence.title),
+                Tone::Bad => style.bad(&sentence.title),
+                Tone::Settled | Tone::Open => style.heading(&sentence.title),
+            };
+            out.push_str(&format!("\n{title}\n  {}\n", wrap(&sentence.text, 2).trim_start()));
+        }
+        for part in tables::short_answers(self) {
+            let caption = style.faint(&wrap(&part.caption, 0));
+            out.push_str(&format!("\n{caption}\n{}", table(&part, style)));
+        }
+        let interactions = tables::effects(self, EffectKind::Interaction);
+        if !interactions.rows.is_empty() {
+            out.push_str(&format!("\n{}", table(&shortened(&interactions), style)));
+        }
+        for sentence in self.grounds() {
+            out.push_str(&format!("\n{}\n", wrap(&sentence, 0)));
+        }
+        out
+    }
+
+    /// The study as Markdown: a platform table, a table for each benchmark with verdicts in
+    /// colour and words, and what they rest on.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let run = &self.document.run;
+        let escape = markdown::escape;
+        let mut out = format!("# {}\n\n", escape(&run.question));
+        for sentence in words::conclusions(self) {
+            out.push_str(&format!(
+                "- **{}:** {}\n",
+                escape(&sentence.title),
+                escape(&sentence.text)
+            ));
+        }
+        for notice in self.notices() {
+            out.push_str(&format!("\n> {}\n", escape(notice)));
+        }
+        if let Some(note) = &run.note {
+            out.push_str(&format!("\n{}\n", escape(note.trim())));
+        }
+        out.push_str("\n# Platform\n");
+        out.push_str(&markdown::table(&tables::platform(self)));
+        out.push_str("\n# Test results\n");
+        for (index, workload) in run.workloads.iter().enumerate() {
+            let command = workload.command.join(" ").replace('`', "'");
+            out.push_str(&format!("\n**{}**: `` {command} ``\n", escape(&workload.name)));
+            for subject in self.subjects.iter().filter(|subject| subject.workload == index) {
+                out.push_str(&markdown::table(&tables::treatments(self, subject)));
+            }
+            if let Some(counters) = tables::counters(self, index) {
+                out.push_str(&markdown::table(&counters));
+            }
+        }
+        out.push_str("\n# What the verdicts rest on\n");
+        for sentence in self.grounds() {
+            out.push_str(&format!("\n{}\n", escape(&sentence)));
+        }
+        for part in self.full_tables() {
+            out.push_str(&markdown::table(&part));
+        }
+        for sentence in method::sentences(self) {
+            out.push_str(&format!("\n{}\n", escape(&sentence)));
+        }
+        out
+    }
+
+    /// What the answers rest on, in sentences.
+    pub(super) fn grounds(&self) -> Vec<String> {
+        let run = &self.document.run;
+        let mut sentences: Vec<String> = words::progress_sentence(self).into_iter().collect();
+        sentences.extend(words::aa_sentence(self));
+        sentences.push(words::disturbance_sentence(self));
+        sentences.push(format!(
+            "Begun {}, seed {}, plan {}, numalab {}.",
+            utc(run.started_unix_ms),
+            run.seed,
+            run.plan,
+            run.version
+        ));
+        sentences
+    }
+
+    /// Every table but those of single metrics.
+    pub(super) fn full_tables(&self) -> Vec<Table> {
+        let effects = EffectKind::ALL.map(|kind| tables::effects(self, kind));
+        let rest = [
+            tables::aa(self),
+            tables::disturbed(self),
+            tables::evidence(self),
+            tables::environment(self),
+        ];
+        effects.into_iter().chain(rest).filter(|table| !table.rows.is_empty()).collect()
+    }
+}
+
+/// Metric, label, change, interval and verdict of a table of effects.
+fn shortened(full: &Table) -> Table {
+    const KEPT: [usize; 5] = [0, 1, 3, 4, 9];
+    Table {
+        caption: full.caption.clone(),
+        columns: KEPT.iter().map(|at| full.columns[*at].clone()).collect(),
+        rows: full
+            .rows
+            .iter()
+            .map(|row| KEPT.iter().map(|at| row[*at].clone()).collect())
+            .collect(),
+    }
+}

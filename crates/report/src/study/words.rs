@@ -1,0 +1,237 @@
+//! Answers in words.
+
+use std::collections::BTreeMap;
+
+use numalab_record::study::{EndReason, Entry};
+use numalab_stats::{Comparison, Ground, Scale, Verdict};
+
+use super::analysis::{Effect, StudySummary, Subject};
+use crate::number::{count, percent, trimmed};
+
+/// How a sentence is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tone {
+    Good,
+    Bad,
+    /// Shown that nothing changes.
+    Settled,
+    /// Not shown either way.
+    Open,
+}
+
+/// A sentence of the first screen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Sentence {
+    pub title: String,
+    pub text: String,
+    pub tone: Tone,
+}
+
+/// The answers, worst first within each change; then what stands in their way.
+pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Sentence> {
+    let mut by_label: Vec<(&str, Vec<(&Subject, &Effect)>)> = Vec::new();
+    for (subject, effect) in summary.answers() {
+        match by_label.iter_mut().find(|(label, _)| *label == effect.label) {
+            Some((_, found)) => found.push((subject, effect)),
+            None => by_label.push((&effect.label, vec![(subject, effect)])),
+        }
+    }
+    if by_label.is_empty() {
+        return vec![Sentence {
+            title: "Answer".to_owned(),
+            text: "No block is finished: nothing can be said yet.".to_owned(),
+            tone: Tone::Open,
+        }];
+    }
+    by_label.iter().map(|(label, found)| conclusion(label, found)).collect()
+}
+
+fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
+    let with = |wanted: fn(Verdict) -> bool| -> Vec<&(&Subject, &Effect)> {
+        found.iter().filter(|(_, effect)| wanted(effect.found.verdict)).collect()
+    };
+    let worse = with(|verdict| verdict == Verdict::Worse);
+    let better = with(|verdict| verdict == Verdict::Better);
+    let equal = with(|verdict| verdict == Verdict::Equivalent);
+    let open = with(|verdict| matches!(verdict, Verdict::Inconclusive { .. }));
+    let named = |effects: &[&(&Subject, &Effect)]| {
+        let one = |(subject, effect): &(&Subject, &Effect)| {
+            format!("{} {}", subject.title(), change_with_interval(&effect.found))
+        };
+        let names: Vec<String> = effects.iter().map(|effect| one(effect)).collect();
+        names.join("; ")
+    };
+    let mut parts = Vec::new();
+    if !worse.is_empty() {
+        parts.push(format!("Worse: {}.", named(&worse)));
+    }
+    if !better.is_empty() {
+        parts.push(format!("Better: {}.", named(&better)));
+    }
+    if !equal.is_empty() {
+        let titles: Vec<String> = equal
+            .iter()
+            .map(|(subject, _)| {
+                format!("{} (within {} %)", subject.title(), trimmed(subject.margin_percent))
+            })
+            .collect();
+        parts.push(format!("No change that matters: {}.", titles.join(", ")));
+    }
+    if !open.is_empty() {
+        let titles: Vec<String> = open
+            .iter()
+            .map(|(subject, effect)| format!("{} ({})", subject.title(), needed(&effect.found)))
+            .collect();
+        parts.push(format!("Not decided: {}.", titles.join(", ")));
+    }
+    let tone = match (worse.is_empty(), better.is_empty(), open.is_empty()) {
+        (false, ..) => Tone::Bad,
+        (true, false, _) => Tone::Good,
+        (true, true, true) => Tone::Settled,
+        (true, true, false) => Tone::Open,
+    };
+    Sentence { title: label.to_owned(), text: parts.join(" "), tone }
+}
+
+/// `−3.1 % (−4.0 to −2.2)`.
+pub(super) fn change_with_interval(found: &Comparison) -> String {
+    let change = change(found);
+    match found.percent_interval() {
+        Some(interval) => {
+            format!("{change} ({} to {})", percent(interval.lo), percent(interval.hi))
+        }
+        None => change,
+    }
+}
+
+/// `−3.1 %`; a difference where there is no ratio.
+pub(super) fn change(found: &Comparison) -> String {
+    match (found.percent(), found.scale) {
+        (Some(change), _) => percent(change),
+        (None, Scale::Difference) => format!("{:+.3}", found.effect),
+        (None, Scale::LogRatio) => "–".to_owned(),
+    }
+}
+
+/// What an answer that is none still takes.
+fn needed(found: &Comparison) -> String {
+    match (found.verdict, found.ground) {
+        (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
+            format!("about {} more", count(further, "block"))
+        }
+        _ => "no number of blocks would do".to_owned(),
+    }
+}
+
+/// `better`, `equivalent within 2 %`, `inconclusive: about 8 more blocks`.
+pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
+    let word = match found.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Equivalent => format!("equivalent within {} %", trimmed(margin_percent)),
+        Verdict::Inconclusive { .. } => return format!("inconclusive: {}", needed(found)),
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word,
+    }
+}
+
+/// What the A/A arm says, in a sentence.
+pub(super) fn aa_sentence(summary: &StudySummary<'_>) -> Option<String> {
+    let arms: Vec<_> = summary.subjects.iter().filter_map(|s| s.aa.as_ref()).collect();
+    if arms.is_empty() {
+        return None;
+    }
+    let wrong = arms.iter().filter(|arm| arm.is_false_positive()).count();
+    let least: Vec<f64> =
+        arms.iter().filter_map(|arm| arm.found.least_detectable_percent()).collect();
+    let expected = 0.05 * arms.len() as f64;
+    let mut text = format!(
+        "The baseline against itself differs in {wrong} of {} at the 5 % level ({} expected by \
+         chance).",
+        count(arms.len(), "metric"),
+        trimmed(expected)
+    );
+    let (low, high) = least
+        .iter()
+        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
+    if low <= high {
+        text.push_str(&format!(
+            " Effects smaller than {} to {} could not be seen, depending on the metric.",
+            percent(low).trim_start_matches('+'),
+            percent(high).trim_start_matches('+')
+        ));
+    }
+    Some(text)
+}
+
+/// How many samples were disturbed, and whether it matters.
+pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
+    let (taken, disturbed) = summary
+        .disturbed()
+        .into_iter()
+        .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+    if disturbed == 0 {
+        return format!("None of {} was disturbed.", count(taken, "sample"));
+    }
+    let differ: Vec<String> = summary
+        .answers()
+        .filter(|(_, effect)| effect.verdicts_differ())
+        .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label))
+        .collect();
+    let consequence = if differ.is_empty() {
+        "with the samples as they first came, every verdict is the same.".to_owned()
+    } else {
+        format!("with the samples as they first came, other verdicts: {}.", differ.join(", "))
+    };
+    format!(
+        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
+         value; {consequence}",
+        count(taken, "sample")
+    )
+}
+
+/// How far the study is, where it is not at its end.
+pub(super) fn progress_sentence(summary: &StudySummary<'_>) -> Option<String> {
+    let rules = &summary.document.run.rules;
+    let judged = summary.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
+    let last = summary.document.journal.iter().rev().find_map(|entry| match entry {
+        Entry::Ended { reason, .. } => Some(reason),
+        _ => None,
+    });
+    let ended_last = matches!(summary.document.journal.last(), Some(Entry::Ended { .. }));
+    let done = format!("{judged} of {} blocks are finished", rules.blocks);
+    match last.filter(|_| ended_last) {
+        Some(EndReason::Done) => None,
+        Some(EndReason::Precise) => Some(format!("{done}: every interval was narrow enough.")),
+        Some(EndReason::BudgetSpent) => Some(format!("{done}: the time allowed was spent.")),
+        Some(EndReason::Failed(why)) => Some(format!("{done}; it failed: {why}")),
+        Some(EndReason::Interrupted) | None => Some(format!("{done}; it was interrupted.")),
+    }
+}
+
+/// Facts of the environment that sessions do not share, by name, a value a session.
+pub(super) fn changed_facts(summary: &StudySummary<'_>) -> BTreeMap<String, Vec<String>> {
+    let sessions: Vec<_> = summary
+        .document
+        .journal
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Began { environment, .. } => Some(environment),
+            _ => None,
+        })
+        .collect();
+    let mut changed = BTreeMap::new();
+    let Some((first, rest)) = sessions.split_first() else { return changed };
+    for other in rest {
+        for (name, ..) in first.differences(other) {
+            let value = |session: &&numalab_record::Environment| {
+                session.facts.get(name).cloned().unwrap_or_else(|| "–".to_owned())
+            };
+            changed.insert(name.to_owned(), sessions.iter().map(value).collect());
+        }
+    }
+    changed
+}

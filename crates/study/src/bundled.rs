@@ -1,0 +1,47 @@
+//! The studies that come with numalab, and a start for one's own.
+
+/// A commented start for a study of one's own; `NAME` stands for its name.
+const START: &str = include_str!("../studies/start.toml");
+
+/// Name and text of every bundled study.
+const STUDIES: [(&str, &str); 1] = [("noise", include_str!("../studies/noise.toml"))];
+
+/// Names and texts of the studies that come with numalab.
+#[must_use]
+pub fn bundled() -> &'static [(&'static str, &'static str)] {
+    &STUDIES
+}
+
+/// The text of a bundled study.
+#[must_use]
+pub fn bundled_text(name: &str) -> Option<&'static str> {
+    STUDIES.iter().find(|(bundled, _)| *bundled == name).map(|(_, text)| *text)
+}
+
+/// A commented start for a study of this name.
+#[must_use]
+pub fn start(name: &str) -> String {
+    START.replace("NAME", name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn every_bundled_study_can_be_read_and_says_how_long_it_takes() {
+        for (name, text) in bundled() {
+            let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
+            assert_eq!(study.name, *name);
+            assert!(study.question.ends_with('?'), "{name}: {}", study.question);
+            assert!(study.rules.about_block_s.is_some(), "{name} does not say how long it takes");
+        }
+    }
+
+    #[test]
+    fn the_start_is_a_study_as_it_stands() {
+        let study = parse(&start("mine"), "mine.toml").unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(study.name, "mine");
+    }
+}

@@ -1,0 +1,89 @@
+//! Reading what can be written in several ways, without losing the place of an error.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use numalab_record::study::Setting;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use super::{Level, NamedLevel, WorldSpec};
+
+/// A level that is a bare value.
+fn setting<'de, E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Level, E> {
+    Setting::deserialize(value.into_deserializer()).map(Level::Value)
+}
+
+struct LevelVisitor;
+
+impl<'de> Visitor<'de> for LevelVisitor {
+    type Value = Level;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a value, or a table such as { name = \"on\", set = { thp_enabled = \"always\" } }",
+        )
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Level, E> {
+        setting(value)
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Level, E> {
+        setting(value)
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Level, E> {
+        setting(value)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Level, E> {
+        setting(value)
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Level, E> {
+        setting(value)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<Level, A::Error> {
+        NamedLevel::deserialize(MapAccessDeserializer::new(table)).map(Level::Named)
+    }
+}
+
+impl<'de> Deserialize<'de> for Level {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LevelVisitor)
+    }
+}
+
+struct WorldVisitor;
+
+impl<'de> Visitor<'de> for WorldVisitor {
+    type Value = WorldSpec;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a world: a name such as \"host\", or one table such as [world.linux-guest]")
+    }
+
+    fn visit_str<E: Error>(self, kind: &str) -> Result<WorldSpec, E> {
+        Ok(WorldSpec { kind: kind.to_owned(), settings: Map::new() })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<WorldSpec, A::Error> {
+        let worlds: BTreeMap<String, Map<String, Value>> =
+            BTreeMap::deserialize(MapAccessDeserializer::new(table))?;
+        let count = worlds.len();
+        match worlds.into_iter().next() {
+            Some((kind, settings)) if count == 1 => Ok(WorldSpec { kind, settings }),
+            _ => Err(A::Error::invalid_length(count, &self)),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for WorldSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(WorldVisitor)
+    }
+}

@@ -1,0 +1,60 @@
+//! How long a study takes.
+
+use std::time::{Duration, Instant};
+
+use numalab_record::study::StudyDocument;
+use numalab_workload::Workload;
+
+use crate::plan::Plan;
+use crate::session::time_spent;
+use crate::world::{Order, World, WorldError};
+
+/// The time for all blocks, as far as the author said how long one takes.
+#[must_use]
+pub fn stated_time(plan: &Plan, world: &dyn World) -> Option<Duration> {
+    let visits = plan.visits(0).len() as f64;
+    let block_s = plan.study().rules.about_block_s? + visits * world.about_apply_s();
+    seconds(block_s * plan.blocks() as f64)
+}
+
+/// The time for all blocks, by running every workload once under the baseline.
+///
+/// # Errors
+/// [`WorldError`] as it comes; what was there before is put back.
+pub fn pilot(
+    plan: &Plan,
+    workloads: &[Workload],
+    world: &mut dyn World,
+) -> Result<Duration, WorldError> {
+    world.check(plan.treatments(), workloads)?;
+    let begun = Instant::now();
+    let tried = try_out(plan, workloads, world);
+    let took = begun.elapsed();
+    world.restore()?;
+    tried?;
+    let visits = (plan.visits(0).len() * plan.blocks()) as f64;
+    Ok(seconds(took.as_secs_f64() * visits).unwrap_or(Duration::MAX))
+}
+
+fn try_out(plan: &Plan, workloads: &[Workload], world: &mut dyn World) -> Result<(), WorldError> {
+    let treatment = &plan.treatments()[0];
+    world.apply(treatment)?;
+    for (index, workload) in workloads.iter().enumerate() {
+        world.sample(&Order { treatment, workload, seed: plan.sample_seed(0, index) })?;
+    }
+    Ok(())
+}
+
+/// The time that the samples still to be taken need, by those taken so far.
+#[must_use]
+pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> Option<Duration> {
+    let left = in_all.checked_sub(done)?;
+    if done == 0 {
+        return None;
+    }
+    seconds(time_spent(document).as_secs_f64() / done as f64 * left as f64)
+}
+
+fn seconds(seconds: f64) -> Option<Duration> {
+    Duration::try_from_secs_f64(seconds).ok()
+}

@@ -1,0 +1,182 @@
+//! The result directory of a study: written once, appended to and synced, never overwritten.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use numalab_host::files::{
+    append_synced, create_unique_directory, drop_cut_line, write_atomically,
+};
+use numalab_host::{ErrorClass, UtcTime};
+use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
+
+/// The question as its author wrote it.
+pub const STUDY_FILE: &str = "study.toml";
+/// What was known before the first sample.
+const RUN_FILE: &str = "run.json";
+/// An entry a line.
+const JOURNAL_FILE: &str = "journal.jsonl";
+
+/// Why a study's results cannot be kept or read.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// A file or directory could not be read or written.
+    #[error("{path}: could not {action}: {source}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// The system's reason.
+        source: io::Error,
+    },
+    /// The directory holds no results of a study.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong in it.
+        source: StudyError,
+    },
+    /// Another numalab is filling the directory.
+    #[error("{path}: another numalab is running this study")]
+    InUse {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// An entry cannot be written as JSON.
+    #[error("cannot be written as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl JournalError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Unreadable { .. } => ErrorClass::BadInput,
+            Self::Io { source, action, .. } if *action == READ => match source.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorClass::BadInput,
+                _ => ErrorClass::Failed,
+            },
+            _ => ErrorClass::Failed,
+        }
+    }
+}
+
+const READ: &str = "read it";
+
+/// A study's results while they are being taken.
+#[derive(Debug)]
+pub struct Journal {
+    directory: PathBuf,
+    file: File,
+    document: StudyDocument,
+}
+
+impl Journal {
+    /// Creates `parent/<name>-<time>` for a run whose question is `definition`.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn create(parent: &Path, run: StudyRun, definition: &str) -> Result<Self, JournalError> {
+        fs::create_dir_all(parent).map_err(io_error(parent, "create it"))?;
+        let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
+        let directory = create_unique_directory(parent, &format!("{}-{time}", run.name))
+            .map_err(io_error(parent, "create a directory in it"))?;
+        let path = directory.join(STUDY_FILE);
+        write_atomically(&path, definition).map_err(io_error(&path, "write it"))?;
+        write_run(&directory, &run)?;
+        let file = open(&directory)?;
+        Ok(Self { directory, file, document: StudyDocument { run, journal: Vec::new() } })
+    }
+
+    /// Opens the directory of a study to go on with it.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be read or written, holds no study, or is in use.
+    pub fn resume(directory: &Path) -> Result<Self, JournalError> {
+        // Read first, so that a directory of anything else is left as it is.
+        read(directory)?;
+        let file = open(directory)?;
+        let path = directory.join(JOURNAL_FILE);
+        drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
+        Ok(Self { directory: directory.to_owned(), file, document: read(directory)? })
+    }
+
+    /// Where the results are.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Everything so far.
+    #[must_use]
+    pub fn document(&self) -> &StudyDocument {
+        &self.document
+    }
+
+    /// Replaces what was known before the first sample, such as how many blocks there are.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written.
+    pub fn replace_run(&mut self, run: StudyRun) -> Result<(), JournalError> {
+        write_run(&self.directory, &run)?;
+        self.document.run = run;
+        Ok(())
+    }
+
+    /// Appends an entry, and waits until it is on disk.
+    ///
+    /// # Errors
+    /// [`JournalError`] if it cannot be written; what was there before is kept.
+    pub fn append(&mut self, entry: Entry) -> Result<(), JournalError> {
+        let line = format!("{}\n", serde_json::to_string(&entry)?);
+        append_synced(&mut self.file, &line)
+            .map_err(io_error(&self.directory.join(JOURNAL_FILE), "append to it"))?;
+        self.document.journal.push(entry);
+        Ok(())
+    }
+}
+
+/// Reads the results of a study, finished or not.
+///
+/// # Errors
+/// [`JournalError`] with the file that is missing or damaged.
+pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
+    let text = |name: &str| {
+        let path = directory.join(name);
+        fs::read_to_string(&path).map_err(io_error(&path, READ))
+    };
+    StudyDocument::from_files(&text(RUN_FILE)?, &text(JOURNAL_FILE)?)
+        .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })
+}
+
+/// Whether a directory looks like the results of a study rather than of a measuring run.
+#[must_use]
+pub fn is_study(directory: &Path) -> bool {
+    directory.join(JOURNAL_FILE).is_file()
+}
+
+/// Opens the journal for appending, and holds it for this process alone.
+fn open(directory: &Path) -> Result<File, JournalError> {
+    let path = directory.join(JOURNAL_FILE);
+    let file = OpenOptions::new().create(true).append(true).open(&path);
+    let file = file.map_err(io_error(&path, "open it"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: directory.to_owned() }),
+        Err(TryLockError::Error(source)) => Err(io_error(&path, "lock it")(source)),
+    }
+}
+
+fn write_run(directory: &Path, run: &StudyRun) -> Result<(), JournalError> {
+    let path = directory.join(RUN_FILE);
+    let text = serde_json::to_string_pretty(run)? + "\n";
+    write_atomically(&path, &text).map_err(io_error(&path, "write it"))
+}
+
+fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> JournalError {
+    let path = path.to_owned();
+    move |source| JournalError::Io { path, action, source }
+}

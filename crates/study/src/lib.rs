@@ -1,0 +1,28 @@
+//! Studies: does this change really help?
+//!
+//! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
+//! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
+//! complete blocks. A [`World`] is where samples are taken: it applies treatments and runs
+//! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
+//! Nothing is rendered here.
+#![forbid(unsafe_code)]
+
+mod bundled;
+mod definition;
+mod environment;
+mod estimate;
+mod exec;
+mod journal;
+mod parse;
+mod plan;
+mod session;
+mod world;
+
+pub use bundled::{bundled, bundled_text, start};
+pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
+pub use estimate::{pilot, remaining_time, stated_time};
+pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
+pub use parse::{ParseError, parse};
+pub use plan::{Plan, Started};
+pub use session::{Observer, Session, SessionError, time_spent};
+pub use world::{Order, World, WorldError, open};

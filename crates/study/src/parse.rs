@@ -1,0 +1,197 @@
+//! Reading a study, and refusing what cannot be run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_record::study::FactorKind;
+use numalab_workload::SpecError;
+
+use crate::definition::{Factor, Study};
+
+/// More treatments than this in one block see nothing but the machine's drift.
+const MOST_TREATMENTS: usize = 256;
+/// More blocks than anybody waits for.
+const MOST_BLOCKS: usize = 100_000;
+/// What a workload's runner fills in itself: a directory.
+const SCRATCH: &str = "scratch";
+/// Attempts beyond this are no answer to a busy machine.
+const MOST_REPEATS: usize = 20;
+
+/// Why a text is no study.
+#[derive(Debug, thiserror::Error)]
+pub enum ParseError {
+    /// It is no TOML, has a key that there is not, or lacks one.
+    #[error("{origin}: {message}")]
+    Toml {
+        /// The file, or the name of the bundled study.
+        origin: String,
+        /// The reader's own words, with line and column.
+        message: String,
+    },
+    /// One of its workloads cannot be.
+    #[error("{origin}: {fault}")]
+    Workload {
+        /// The file, or the name of the bundled study.
+        origin: String,
+        /// What is wrong with it.
+        fault: SpecError,
+    },
+    /// It asks for what cannot be.
+    #[error("{origin}: {place}: {found}: expected {expected}")]
+    Invalid {
+        /// The file, or the name of the bundled study.
+        origin: String,
+        /// Where: `factor pages`.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: &'static str,
+    },
+}
+
+/// Reads a study; `origin` is the file that errors name.
+///
+/// # Errors
+/// [`ParseError`] with the place, what stands there and what may.
+pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
+    let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {
+        origin: origin.to_owned(),
+        message: error.to_string().trim_end().to_owned(),
+    })?;
+    check(&study).map_err(|fault| ParseError::Invalid {
+        origin: origin.to_owned(),
+        place: fault.place,
+        found: fault.found,
+        expected: fault.expected,
+    })?;
+    for workload in &study.workloads {
+        let refuse = |fault| ParseError::Workload { origin: origin.to_owned(), fault };
+        workload.resolve().map_err(refuse)?;
+    }
+    Ok(study)
+}
+
+struct Fault {
+    place: String,
+    found: String,
+    expected: &'static str,
+}
+
+/// A fault unless `holds`.
+fn require(
+    holds: bool,
+    place: impl Into<String>,
+    found: impl ToString,
+    expected: &'static str,
+) -> Result<(), Fault> {
+    if holds {
+        return Ok(());
+    }
+    Err(Fault { place: place.into(), found: found.to_string(), expected })
+}
+
+fn check(study: &Study) -> Result<(), Fault> {
+    require(is_name(&study.name), "name", &study.name, "letters, digits, `-`, `_` and `.`")?;
+    check_factors(&study.factors)?;
+    check_workloads(study)?;
+    let rules = &study.rules;
+    let blocks = (1..=MOST_BLOCKS).contains(&rules.blocks);
+    require(blocks, "rules.blocks", rules.blocks, "1 to 100000")?;
+    require(rules.warm_ups <= rules.blocks, "rules.warm-ups", rules.warm_ups, "at most blocks")?;
+    let repeats = rules.repeats <= MOST_REPEATS;
+    require(repeats, "rules.repeats", rules.repeats, "0 to 20")?;
+    let positive = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value.is_finite());
+    let found = |value: Option<f64>| value.unwrap_or_default();
+    let precision = rules.precision_percent;
+    require(positive(precision), "rules.precision-percent", found(precision), "more than 0")?;
+    let margin = rules.margin_percent;
+    let fits = (0.0..=1000.0).contains(&margin);
+    require(fits, "rules.margin-percent", margin, "0 to 1000")?;
+    let about = rules.about_block_s;
+    require(positive(about), "rules.about-block-s", found(about), "more than 0")?;
+    require(positive(rules.budget_s), "rules.budget-s", found(rules.budget_s), "more than 0")
+}
+
+fn is_name(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    !name.is_empty() && !name.starts_with('.') && name.len() <= 80 && name.chars().all(fits)
+}
+
+fn check_factors(factors: &[Factor]) -> Result<(), Fault> {
+    require(!factors.is_empty(), "factor", "none", "at least one [[factor]]")?;
+    let mut names = BTreeSet::new();
+    let mut set_by: BTreeMap<String, &str> = BTreeMap::new();
+    for factor in factors {
+        let place = format!("factor {}", factor.name);
+        require(is_name(&factor.name), &place, &factor.name, "letters, digits, `-`, `_` and `.`")?;
+        require(names.insert(&factor.name), &place, "twice", "each factor once")?;
+        check_levels(factor, &place)?;
+        let settings = factor.levels.iter().flat_map(|level| level.settings(&factor.name));
+        for (setting, _) in settings {
+            let by = *set_by.entry(setting.clone()).or_insert(&factor.name);
+            let found = format!("{setting}, which factor {by} sets too");
+            require(by == factor.name, &place, found, "each setting in one factor")?;
+        }
+    }
+    let treatments = factors.iter().map(|f| f.levels.len()).try_fold(1_usize, usize::checked_mul);
+    let few = treatments.is_some_and(|treatments| treatments <= MOST_TREATMENTS);
+    require(few, "factor", "too many combinations", "at most 256 of them")
+}
+
+fn check_levels(factor: &Factor, place: &str) -> Result<(), Fault> {
+    let count = factor.levels.len();
+    require(
+        count >= 2,
+        place,
+        format!("{count} levels"),
+        "two levels or more, the baseline first",
+    )?;
+    let mut names = BTreeSet::new();
+    for level in &factor.levels {
+        let name = level.name();
+        require(!name.is_empty(), place, "a level without a name", "a name for each level")?;
+        let found = format!("level {name} twice");
+        require(names.insert(name), place, found, "each level once")?;
+    }
+    if factor.kind == FactorKind::Scale {
+        let numbers: Option<Vec<f64>> = factor.levels.iter().map(|level| level.number()).collect();
+        let growing = numbers.is_some_and(|numbers| {
+            numbers[0] > 0.0 && numbers.windows(2).all(|pair| pair[0] < pair[1])
+        });
+        let found = factor.levels.iter().map(|level| level.name()).collect::<Vec<_>>().join(", ");
+        require(growing, place, found, "positive numbers that grow, for kind = \"scale\"")?;
+    }
+    Ok(())
+}
+
+fn check_workloads(study: &Study) -> Result<(), Fault> {
+    let workloads = &study.workloads;
+    require(!workloads.is_empty(), "workload", "none", "at least one [[workload]]")?;
+    let mut names = BTreeSet::new();
+    for workload in workloads {
+        let place = format!("workload {}", workload.name());
+        require(names.insert(workload.name()), &place, "twice", "a `name` of its own for each")?;
+        let words = workload.command.iter().chain(&workload.arguments).flatten();
+        for name in words.flat_map(|word| placeholders(word)).filter(|name| *name != SCRATCH) {
+            let sets = |factor: &Factor| {
+                factor.levels.iter().all(|level| level.settings(&factor.name).contains_key(name))
+            };
+            let known = study.factors.iter().any(sets);
+            let found = format!("{{{name}}} in the command");
+            require(known, &place, found, "a setting that every level of a factor has")?;
+        }
+    }
+    for (name, margin) in &study.rules.margins {
+        let place = format!("rules.margins.\"{name}\"");
+        let known = name.split_once('.').is_some_and(|(workload, _)| names.contains(workload));
+        require(known, &place, name, "workload.metric")?;
+        require((0.0..=1000.0).contains(margin), &place, margin, "0 to 1000 percent")?;
+    }
+    Ok(())
+}
+
+/// The names in `{...}`, where they look like names: a shell's braces do not.
+fn placeholders(word: &str) -> Vec<&str> {
+    let parts = word.split('{').skip(1);
+    parts.filter_map(|part| Some(part.split_once('}')?.0)).filter(|name| is_name(name)).collect()
+}

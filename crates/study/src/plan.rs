@@ -1,0 +1,262 @@
+//! Factors to treatments, and treatments to randomised complete blocks.
+
+use std::collections::BTreeMap;
+
+use numalab_record::SCHEMA;
+use numalab_record::study::{Arm, FactorKind, StudyRun, Treatment, Visit};
+use numalab_stats::Rng;
+use numalab_workload::Workload;
+use sha2::{Digest, Sha256};
+
+use crate::definition::{Factor, Study};
+
+/// A study with its seed: every order follows from the two.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plan {
+    study: Study,
+    seed: u64,
+    treatments: Vec<Treatment>,
+}
+
+impl Plan {
+    /// The plan of a study that was checked when it was read.
+    #[must_use]
+    pub fn new(study: Study, seed: u64) -> Self {
+        let treatments = treatments(&study);
+        Self { study, seed, treatments }
+    }
+
+    /// The study.
+    #[must_use]
+    pub fn study(&self) -> &Study {
+        &self.study
+    }
+
+    /// The seed of every order.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Every combination of levels; the first levels of all factors come first.
+    #[must_use]
+    pub fn treatments(&self) -> &[Treatment] {
+        &self.treatments
+    }
+
+    /// All blocks, warm-ups included.
+    #[must_use]
+    pub fn blocks(&self) -> usize {
+        self.study.rules.warm_ups + self.study.rules.blocks
+    }
+
+    /// The visits of a block, in their random order.
+    #[must_use]
+    pub fn visits(&self, block: usize) -> Vec<Visit> {
+        let main = (0..self.treatments.len()).map(|treatment| Visit { treatment, arm: Arm::Main });
+        let again = self.study.rules.aa.then_some(Visit { treatment: 0, arm: Arm::Again });
+        let mut visits: Vec<Visit> = main.chain(again).collect();
+        self.rng(block, 0).shuffle(&mut visits);
+        visits
+    }
+
+    /// The order of the workloads in a block, the same under every treatment: a workload
+    /// feels the one before it.
+    #[must_use]
+    pub fn workloads(&self, block: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.study.workloads.len()).collect();
+        self.rng(block, 1).shuffle(&mut order);
+        order
+    }
+
+    /// The seed that a workload gets in a block, the same under every treatment.
+    #[must_use]
+    pub fn sample_seed(&self, block: usize, workload: usize) -> u64 {
+        self.rng(block, 2 + workload as u64).next_u64()
+    }
+
+    /// SHA-256 over everything that decides what is done in a block, as 16 hexadecimal
+    /// digits. How many blocks there are and when the study ends is not in it: a study
+    /// may go on with more.
+    #[must_use]
+    pub fn hash(&self) -> String {
+        let mut study = self.study.clone();
+        study.rules.blocks = 0;
+        study.rules.budget_s = None;
+        study.rules.precision_percent = None;
+        study.rules.seed = Some(self.seed);
+        // Serialising plain data with string keys cannot fail.
+        let text = serde_json::to_string(&study).unwrap_or_default();
+        Sha256::digest(text).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// What is known before the first sample.
+    #[must_use]
+    pub fn run(&self, workloads: &[Workload], world: String, started: Started) -> StudyRun {
+        let study = &self.study;
+        let shown = |workload: &Workload| numalab_record::study::Workload {
+            name: workload.name.clone(),
+            command: workload.command.clone(),
+        };
+        StudyRun {
+            schema: SCHEMA.to_owned(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            command: started.command,
+            started_unix_ms: started.unix_ms,
+            seed: self.seed,
+            plan: self.hash(),
+            name: study.name.clone(),
+            question: study.question.clone(),
+            note: study.note.clone(),
+            world,
+            factors: study.factors.iter().map(factor).collect(),
+            workloads: workloads.iter().map(shown).collect(),
+            rules: study.rules.clone(),
+            treatments: self.treatments.clone(),
+        }
+    }
+
+    fn rng(&self, block: usize, stream: u64) -> Rng {
+        let block = (block as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        Rng::new(self.seed ^ block.wrapping_add(stream.rotate_left(32)))
+    }
+}
+
+/// When a run began, and by which command line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Started {
+    /// The command line as given.
+    pub command: Vec<String>,
+    /// Milliseconds since 1970-01-01 UTC.
+    pub unix_ms: u64,
+}
+
+fn factor(factor: &Factor) -> numalab_record::study::Factor {
+    let numbers = match factor.kind {
+        FactorKind::Choice => Vec::new(),
+        FactorKind::Scale => factor.levels.iter().filter_map(|level| level.number()).collect(),
+    };
+    numalab_record::study::Factor {
+        name: factor.name.clone(),
+        kind: factor.kind,
+        levels: factor.levels.iter().map(|level| level.name()).collect(),
+        numbers,
+    }
+}
+
+fn treatments(study: &Study) -> Vec<Treatment> {
+    let mut combinations: Vec<Vec<usize>> = vec![Vec::new()];
+    for factor in &study.factors {
+        let longer = |combination: &Vec<usize>| {
+            let combination = combination.clone();
+            (0..factor.levels.len()).map(move |level| [&combination[..], &[level]].concat())
+        };
+        combinations = combinations.iter().flat_map(longer).collect();
+    }
+    combinations.into_iter().map(|levels| treatment(study, levels)).collect()
+}
+
+fn treatment(study: &Study, levels: Vec<usize>) -> Treatment {
+    let chosen = || study.factors.iter().zip(&levels).map(|(f, level)| (f, &f.levels[*level]));
+    let names: Vec<String> =
+        chosen().map(|(factor, level)| format!("{}={}", factor.name, level.name())).collect();
+    let settings: BTreeMap<_, _> =
+        chosen().flat_map(|(factor, level)| level.settings(&factor.name)).collect();
+    Treatment { name: names.join(" "), levels, settings }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::parse;
+
+    const STUDY: &str = r#"
+        name = "s"
+        question = "q?"
+        [[factor]]
+        name = "pages"
+        levels = ["4k", { name = "huge", set = { pages = "2m", pool = 512 } }]
+        [[factor]]
+        name = "cpus"
+        levels = [1, 2, 4]
+        [[workload]]
+        name = "w"
+        command = ["true", "{pages}"]
+        metric = [{ name = "t", better = "lower", exit-time = true }]
+        [[workload]]
+        tool = "sysbench-cpu"
+    "#;
+
+    fn plan(seed: u64) -> Plan {
+        Plan::new(parse(STUDY, "s.toml").unwrap(), seed)
+    }
+
+    #[test]
+    fn every_combination_of_levels_is_a_treatment_the_baseline_first() {
+        let plan = plan(1);
+        let names: Vec<&str> = plan.treatments().iter().map(|t| t.name.as_str()).collect();
+        let expected = ["pages=4k cpus=1", "pages=4k cpus=2", "pages=4k cpus=4"];
+        assert_eq!(names[..3], expected);
+        assert_eq!((names.len(), names[5]), (6, "pages=huge cpus=4"));
+        let settings = &plan.treatments()[5].settings;
+        let shown: Vec<String> = settings.iter().map(|(name, v)| format!("{name}={v}")).collect();
+        assert_eq!(shown, ["cpus=4", "pages=2m", "pool=512"]);
+    }
+
+    #[test]
+    fn a_block_has_every_treatment_once_and_the_baseline_again() {
+        let plan = plan(7);
+        for block in 0..20 {
+            let mut visits = plan.visits(block);
+            assert_eq!(visits.len(), 7);
+            visits.sort_by_key(|visit| (visit.arm, visit.treatment));
+            let main: Vec<usize> = visits[..6].iter().map(|visit| visit.treatment).collect();
+            assert_eq!(main, [0, 1, 2, 3, 4, 5]);
+            assert_eq!(visits[6], Visit { treatment: 0, arm: Arm::Again });
+        }
+    }
+
+    #[test]
+    fn orders_follow_from_the_seed_alone_and_differ_between_blocks() {
+        let orders = |seed| (0..12).map(|b| plan(seed).visits(b)).collect::<Vec<_>>();
+        assert_eq!(orders(3), orders(3));
+        assert_ne!(orders(3), orders(4));
+        let firsts: BTreeSet<usize> = orders(3).iter().map(|visits| visits[0].treatment).collect();
+        assert!(firsts.len() > 2, "the same treatment comes first: {firsts:?}");
+        assert_eq!(plan(3).sample_seed(2, 0), plan(3).sample_seed(2, 0));
+        assert_ne!(plan(3).sample_seed(2, 0), plan(3).sample_seed(2, 1));
+    }
+
+    #[test]
+    fn each_place_in_a_block_comes_to_each_treatment_about_as_often() {
+        let plan = plan(11);
+        let mut counts = [[0_u32; 7]; 6];
+        for block in 0..2_100 {
+            for (place, visit) in plan.visits(block).iter().enumerate() {
+                if visit.arm == Arm::Main {
+                    counts[visit.treatment][place] += 1;
+                }
+            }
+        }
+        // 300 expected, standard deviation 16: five of them either way.
+        assert!(counts.iter().flatten().all(|count| (220..380).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn the_hash_is_of_what_is_done_not_of_how_long() {
+        let hash = |change: fn(&mut Study)| {
+            let mut study = parse(STUDY, "s.toml").unwrap();
+            change(&mut study);
+            Plan::new(study, 5).hash()
+        };
+        let same = hash(|_| {});
+        assert_eq!(same.len(), 16);
+        assert_eq!(hash(|study| study.rules.blocks = 99), same);
+        assert_eq!(hash(|study| study.rules.budget_s = Some(9.0)), same);
+        assert_ne!(hash(|study| study.rules.repeats = 9), same);
+        assert_ne!(hash(|study| study.workloads[1].arguments = Some(vec![])), same);
+        assert_ne!(Plan::new(parse(STUDY, "s.toml").unwrap(), 6).hash(), same);
+    }
+}

@@ -1,0 +1,274 @@
+//! Going through a plan, from its beginning or from where it was interrupted.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use numalab_host::{ErrorClass, Interrupt, UtcTime};
+use numalab_record::Environment;
+use numalab_record::study::{
+    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Taken, Visit,
+};
+use numalab_workload::Workload;
+
+use crate::environment::differences;
+use crate::journal::{Journal, JournalError};
+use crate::plan::Plan;
+use crate::world::{Order, World, WorldError};
+
+/// Why a session ended without doing what it should.
+#[derive(Debug, thiserror::Error)]
+pub enum SessionError {
+    /// The world cannot do it.
+    #[error(transparent)]
+    World(#[from] WorldError),
+    /// It cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The study goes on in another environment than it began in.
+    #[error("the environment is not that in which the study began: {differences}; run it anew")]
+    OtherEnvironment {
+        /// What differs.
+        differences: String,
+    },
+    /// What was there before could not be put back, whatever else happened.
+    #[error("could not be put back: {restore}{}", after(.cause.as_deref()))]
+    NotRestored {
+        /// What could not be put back.
+        restore: WorldError,
+        /// Why the session ended before.
+        cause: Option<Box<SessionError>>,
+    },
+}
+
+fn after(cause: Option<&SessionError>) -> String {
+    cause.map_or_else(String::new, |cause| format!(" (after: {cause})"))
+}
+
+impl SessionError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::World(error) => error.class(),
+            Self::Journal(error) => error.class(),
+            Self::OtherEnvironment { .. } | Self::NotRestored { .. } => ErrorClass::Failed,
+        }
+    }
+}
+
+/// Watches a session, and says when its intervals are narrow enough.
+pub trait Observer {
+    /// The world is ready; these things should be known beforehand.
+    fn starting(&mut self, _notices: &[String]) {}
+
+    /// A sample was kept. Done and in all: the samples that will count.
+    fn sampled(&mut self, _done: usize, _in_all: usize) {}
+
+    /// Whether every interval is narrow enough; asked after each block if the study has
+    /// a precision.
+    fn is_precise(&mut self, _document: &StudyDocument) -> bool {
+        false
+    }
+}
+
+/// A plan that is gone through in a world.
+pub struct Session<'a> {
+    plan: &'a Plan,
+    workloads: &'a [Workload],
+    world: &'a mut dyn World,
+    journal: &'a mut Journal,
+    interrupt: &'a Interrupt,
+}
+
+/// A cell of the plan: block, treatment, arm, workload.
+type Cell = (usize, usize, Arm, usize);
+
+impl<'a> Session<'a> {
+    /// A session of a plan whose workloads were resolved.
+    pub fn new(
+        plan: &'a Plan,
+        workloads: &'a [Workload],
+        world: &'a mut dyn World,
+        journal: &'a mut Journal,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Self { plan, workloads, world, journal, interrupt }
+    }
+
+    /// Takes every sample that the journal does not have yet, and puts back what was there
+    /// before, however it ends.
+    ///
+    /// # Errors
+    /// [`SessionError`]; every finished sample is kept.
+    pub fn run(mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
+        let notices = self.world.check(self.plan.treatments(), self.workloads)?;
+        let environment = self.world.environment()?;
+        self.refuse_other_environment(&environment)?;
+        observer.starting(&notices);
+        let unix_ms = UtcTime::now().unix_ms;
+        let plan = self.plan.hash();
+        self.journal.append(Entry::Began { plan, unix_ms, environment, notices })?;
+        let outcome = self.blocks(observer);
+        let restored = self.world.restore();
+        let outcome = match outcome {
+            Err(SessionError::World(WorldError::Interrupted)) => Ok(EndReason::Interrupted),
+            outcome => outcome,
+        };
+        let reason = match &outcome {
+            Ok(reason) => reason.clone(),
+            Err(error) => EndReason::Failed(error.to_string()),
+        };
+        let ended = Entry::Ended { reason, unix_ms: UtcTime::now().unix_ms };
+        let kept = self.journal.append(ended);
+        match restored {
+            Ok(()) => outcome.and_then(|reason| Ok(kept.map(|()| reason)?)),
+            Err(restore) => {
+                let cause = outcome.err().map(Box::new);
+                Err(SessionError::NotRestored { restore, cause })
+            }
+        }
+    }
+
+    fn refuse_other_environment(&self, now: &Environment) -> Result<(), SessionError> {
+        let began = self.journal.document().journal.iter().find_map(|entry| match entry {
+            Entry::Began { environment, .. } => Some(environment),
+            _ => None,
+        });
+        let differences = began.map(|began| differences(began, now)).unwrap_or_default();
+        if differences.is_empty() {
+            return Ok(());
+        }
+        Err(SessionError::OtherEnvironment { differences: differences.join("; ") })
+    }
+
+    fn blocks(&mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
+        let mut attempts = self.attempts();
+        let rules = self.plan.study().rules.clone();
+        for block in 0..self.plan.blocks() {
+            let left = self.plan.visits(block).iter().any(|visit| {
+                self.plan.workloads(block).into_iter().any(|workload| {
+                    !self.is_done(&attempts, (block, visit.treatment, visit.arm, workload))
+                })
+            });
+            if !left {
+                continue;
+            }
+            if block > rules.warm_ups && self.is_spent(block) {
+                return Ok(EndReason::BudgetSpent);
+            }
+            for visit in self.plan.visits(block) {
+                self.visit(block, visit, &mut attempts, observer)?;
+            }
+            let precise = rules.precision_percent.is_some() && block >= rules.warm_ups;
+            if precise && observer.is_precise(self.journal.document()) {
+                return Ok(EndReason::Precise);
+            }
+        }
+        Ok(EndReason::Done)
+    }
+
+    fn visit(
+        &mut self,
+        block: usize,
+        visit: Visit,
+        attempts: &mut BTreeMap<Cell, Vec<bool>>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), SessionError> {
+        let cell = |workload| (block, visit.treatment, visit.arm, workload);
+        let mut todo = self.plan.workloads(block);
+        todo.retain(|workload| !self.is_done(attempts, cell(*workload)));
+        if todo.is_empty() {
+            return Ok(());
+        }
+        self.heed_interrupt()?;
+        let treatment = &self.plan.treatments()[visit.treatment];
+        let begun = Instant::now();
+        let evidence = self.world.apply(treatment)?;
+        let took_s = begun.elapsed().as_secs_f64();
+        let Visit { treatment, arm } = visit;
+        self.journal.append(Entry::Applied(Applied { block, treatment, arm, took_s, evidence }))?;
+        for workload in todo {
+            while !self.is_done(attempts, cell(workload)) {
+                self.heed_interrupt()?;
+                let attempt = attempts.get(&cell(workload)).map_or(0, Vec::len);
+                let disturbed = self.sample(cell(workload), attempt)?;
+                attempts.entry(cell(workload)).or_default().push(disturbed);
+            }
+            let done = attempts.keys().filter(|cell| self.is_done(attempts, **cell)).count();
+            observer.sampled(done, self.samples_in_all());
+        }
+        Ok(())
+    }
+
+    /// Takes one sample and keeps it; whether it was disturbed.
+    fn sample(&mut self, cell: Cell, attempt: usize) -> Result<bool, SessionError> {
+        let (block, treatment, arm, workload) = cell;
+        let order = Order {
+            treatment: &self.plan.treatments()[treatment],
+            workload: &self.workloads[workload],
+            seed: self.plan.sample_seed(block, workload),
+        };
+        let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
+        let taken: Taken = self.world.sample(&order)?;
+        let took_s = begun.elapsed().as_secs_f64();
+        let disturbed = !taken.disturbances.is_empty();
+        let entry =
+            SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, taken };
+        self.journal.append(Entry::Sample(entry))?;
+        Ok(disturbed)
+    }
+
+    fn heed_interrupt(&self) -> Result<(), SessionError> {
+        match self.interrupt.requested() {
+            true => Err(WorldError::Interrupted.into()),
+            false => Ok(()),
+        }
+    }
+
+    /// For each cell of the journal, whether each attempt was disturbed.
+    fn attempts(&self) -> BTreeMap<Cell, Vec<bool>> {
+        let mut attempts: BTreeMap<Cell, Vec<bool>> = BTreeMap::new();
+        for sample in self.journal.document().samples() {
+            let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
+            attempts.entry(cell).or_default().push(!sample.taken.disturbances.is_empty());
+        }
+        attempts
+    }
+
+    /// A cell is done with an undisturbed sample, or after as many attempts as the rules
+    /// allow. No value is looked at. Warm-ups are taken once.
+    fn is_done(&self, attempts: &BTreeMap<Cell, Vec<bool>>, cell: Cell) -> bool {
+        let rules = &self.plan.study().rules;
+        let most = if cell.0 < rules.warm_ups { 1 } else { 1 + rules.repeats };
+        attempts
+            .get(&cell)
+            .is_some_and(|disturbed| disturbed.len() >= most || disturbed.contains(&false))
+    }
+
+    fn samples_in_all(&self) -> usize {
+        let visits = self.plan.treatments().len() + usize::from(self.plan.study().rules.aa);
+        self.plan.blocks() * visits * self.workloads.len()
+    }
+
+    /// Whether another block like the mean of those before would exceed the budget.
+    fn is_spent(&self, blocks_done: usize) -> bool {
+        let Some(budget_s) = self.plan.study().rules.budget_s else { return false };
+        let spent = time_spent(self.journal.document()).as_secs_f64();
+        spent + spent / blocks_done as f64 > budget_s
+    }
+}
+
+/// The time that all sessions of a study took for treatments and samples.
+#[must_use]
+pub fn time_spent(document: &StudyDocument) -> Duration {
+    let seconds: f64 = document
+        .journal
+        .iter()
+        .map(|entry| match entry {
+            Entry::Applied(applied) => applied.took_s,
+            Entry::Sample(sample) => sample.took_s,
+            _ => 0.0,
+        })
+        .sum();
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}

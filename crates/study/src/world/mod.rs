@@ -1,0 +1,137 @@
+//! Where samples are taken, and how treatments are applied there.
+
+mod host;
+
+use numalab_host::{ErrorClass, Interrupt};
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_workload::Workload;
+
+use crate::definition::Study;
+
+/// A place in which treatments are applied and workloads run: this machine, a guest.
+///
+/// A session calls [`check`](Self::check) and [`environment`](Self::environment) once,
+/// then for each visit of a block [`apply`](Self::apply) and a [`sample`](Self::sample)
+/// for each workload, and [`restore`](Self::restore) at its end, however it ends. A world
+/// may boot a guest in `apply`, or in every `sample`.
+pub trait World {
+    /// What the place is, in words: `this machine`, `Linux guest, 4 nodes, TCG`.
+    fn describe(&self) -> String;
+
+    /// Looks whether the study can be run, and changes nothing. Gives what the reader
+    /// should know before it starts, such as that a knob cannot act on one node.
+    ///
+    /// # Errors
+    /// [`WorldError::Lacking`] with what mends it, [`WorldError::BadInput`] for a setting
+    /// or a workload that this world does not know.
+    fn check(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<Vec<String>, WorldError>;
+
+    /// About how long it takes to apply a treatment, in seconds.
+    fn about_apply_s(&self) -> f64 {
+        0.0
+    }
+
+    /// Facts about the place; a study resumes only if all of them but those that every
+    /// machine changes by itself are the same.
+    ///
+    /// # Errors
+    /// [`WorldError`] if they cannot be found.
+    fn environment(&mut self) -> Result<Environment, WorldError>;
+
+    /// Makes a treatment hold. Gives every setting as read back, and what shows that it
+    /// acts.
+    ///
+    /// # Errors
+    /// [`WorldError::Failed`] if a setting does not hold.
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError>;
+
+    /// Runs one workload once under the treatment that was applied last.
+    ///
+    /// # Errors
+    /// [`WorldError::Failed`] if the workload fails or a value cannot be read.
+    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError>;
+
+    /// Puts back what was there before. Called once more after an error must do no harm.
+    ///
+    /// # Errors
+    /// [`WorldError`] names what could not be put back.
+    fn restore(&mut self) -> Result<(), WorldError>;
+}
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct Order<'a> {
+    /// Under which treatment.
+    pub treatment: &'a Treatment,
+    /// What.
+    pub workload: &'a Workload,
+    /// A seed for everything random in it, the same under every treatment of a block.
+    pub seed: u64,
+}
+
+/// Why a world cannot do what it is asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum WorldError {
+    /// This machine lacks a tool, a permission or a feature.
+    #[error("{what}; {remedy}")]
+    Lacking {
+        /// What is missing, and what for.
+        what: String,
+        /// The package or command that mends it.
+        remedy: String,
+    },
+    /// The study asks for what the world does not know.
+    #[error("{place}: {found}: expected {expected}")]
+    BadInput {
+        /// Where in the study: `factor pages, level 2m`.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// It failed while running.
+    #[error("{doing}: {reason}")]
+    Failed {
+        /// What was tried.
+        doing: String,
+        /// What came of it.
+        reason: String,
+    },
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl WorldError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Lacking { .. } => ErrorClass::Lacking,
+            Self::BadInput { .. } => ErrorClass::BadInput,
+            Self::Failed { .. } | Self::Interrupted => ErrorClass::Failed,
+        }
+    }
+}
+
+/// Opens the world that a study names, and changes nothing. What it runs is ended when
+/// `interrupt` is requested.
+///
+/// # Errors
+/// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
+pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
+    match study.world.kind.as_str() {
+        "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
+        kind => Err(WorldError::BadInput {
+            place: "world".to_owned(),
+            found: kind.to_owned(),
+            expected: "host".to_owned(),
+        }),
+    }
+}

@@ -1,0 +1,109 @@
+//! What is no study is refused with its place, and what is one can be written and read again.
+
+use numalab_record::study::{FactorKind, Setting};
+use numalab_study::{Level, bundled, parse, start};
+
+const GOOD: &str = r#"name = "s"
+question = "q?"
+
+[[factor]]
+name = "pages"
+levels = ["4k", "2m"]
+
+[[workload]]
+name = "w"
+command = ["true", "{pages}"]
+metric = [{ name = "t", better = "lower", exit-time = true }]
+"#;
+
+fn refused(text: &str) -> String {
+    parse(text, "s.toml").expect_err(text).to_string()
+}
+
+fn with(from: &str, to: &str) -> String {
+    assert!(GOOD.contains(from), "{from}");
+    GOOD.replacen(from, to, 1)
+}
+
+#[test]
+fn an_unknown_key_is_refused_with_line_and_column() {
+    for (text, line, key) in [
+        (with("question", "answer = 42\nquestion"), "line 2", "answer"),
+        (format!("{GOOD}\n[rules]\nblock = 3\n"), "line 14", "block"),
+        (with("levels = [\"4k\"", "levels = [{ name = \"4k\", sets = {} }"), "line 6", "sets"),
+        (with("better", "beter = 1, better"), "line 11", "beter"),
+        (with("name = \"pages\"", "name = \"pages\"\nlevel = 1"), "line 6", "level"),
+    ] {
+        let message = refused(&text);
+        assert!(message.starts_with("s.toml: "), "{message}");
+        assert!(message.contains(line) && message.contains(key), "{line} {key}: {message}");
+    }
+}
+
+#[test]
+fn a_value_of_another_kind_is_refused_with_what_may_stand_there() {
+    let message = refused(&with("\"4k\", \"2m\"", "[1], \"2m\""));
+    assert!(message.contains("line 6") && message.contains("a value, or a table"), "{message}");
+    let message = refused(&with("question", "world = 3\nquestion"));
+    assert!(message.contains("[world.linux-guest]"), "{message}");
+    let message = refused(&with("question", "world = { a = {}, b = {} }\nquestion"));
+    assert!(message.contains("one table"), "{message}");
+}
+
+#[test]
+fn what_cannot_be_tried_is_refused_by_name() {
+    for (text, words) in [
+        (with("[\"4k\", \"2m\"]", "[\"4k\"]"), ["factor pages", "two levels or more"]),
+        (with("\"4k\", \"2m\"", "\"4k\", \"4k\""), ["factor pages", "each level once"]),
+        (with("name = \"s\"", "name = \"../s\""), ["../s", "letters"]),
+        (with("{pages}", "{page}"), ["{page}", "a setting"]),
+        (with("levels", "kind = \"scale\"\nlevels"), ["4k, 2m", "positive numbers"]),
+        (format!("{GOOD}[rules]\nblocks = 0\n"), ["rules.blocks", "1 to 100000"]),
+        (format!("{GOOD}[rules]\nmargins.\"x.t\" = 2\n"), ["x.t", "workload.metric"]),
+        (format!("{GOOD}[rules]\nbudget-s = -1\n"), ["rules.budget-s", "more than 0"]),
+        (with("exit-time = true", "pattern = \"x\""), ["w", "x"]),
+        (
+            format!("{GOOD}[[factor]]\nname = \"pages\"\nlevels = [1, 2]\n"),
+            ["factor pages", "each factor once"],
+        ),
+        (
+            format!(
+                "{GOOD}[[factor]]\nname = \"b\"\nlevels = [{{ name = \"x\", set = {{ pages = 1 }} }}, 2]\n"
+            ),
+            ["pages, which factor pages sets too", "one factor"],
+        ),
+    ] {
+        let message = refused(&text);
+        for word in words {
+            assert!(message.contains(word), "no `{word}` in: {message}");
+        }
+    }
+}
+
+#[test]
+fn defaults_are_filled_in_and_the_whole_can_be_read_again() {
+    let study = parse(GOOD, "s.toml").unwrap();
+    assert_eq!((study.rules.blocks, study.rules.aa, study.world.kind.as_str()), (12, true, "host"));
+    assert_eq!(study.factors[0].kind, FactorKind::Choice);
+    assert_eq!(study.factors[0].levels[1], Level::Value(Setting::Text("2m".to_owned())));
+    let starts = [start("x")];
+    let texts = bundled().iter().map(|(_, text)| *text).chain([GOOD, &starts[0]]);
+    for text in texts {
+        let study = parse(text, "a").unwrap();
+        let written = study.to_toml().unwrap();
+        assert_eq!(parse(&written, "b").unwrap_or_else(|e| panic!("{e}\n{written}")), study);
+    }
+}
+
+#[test]
+fn no_cut_or_changed_byte_makes_it_panic() {
+    for end in 0..GOOD.len() {
+        let _ = parse(&GOOD[..end], "cut");
+    }
+    for at in 0..GOOD.len() {
+        for with in ["\"", "[", "0", "{", "-"] {
+            let changed = format!("{}{with}{}", &GOOD[..at], &GOOD[at + 1..]);
+            let _ = parse(&changed, "changed");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Numbers in output.
+
+use crate::error::OutputError;
+
+/// The number that `text` begins with, and what follows it: `0.7931`, `-3`, `1e-5`,
+/// `98.`; a unit may follow at once, as in `3.0105s`. None for `nan` and `inf`.
+pub(crate) fn leading(text: &str) -> Option<(f64, &str)> {
+    let bytes = text.as_bytes();
+    let digits = |from: usize| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
+    };
+    let sign = usize::from(matches!(bytes.first(), Some(b'+' | b'-')));
+    let whole = digits(sign);
+    let mut end = whole;
+    if bytes.get(end) == Some(&b'.') {
+        end = digits(end + 1);
+    }
+    let has_digit = whole > sign || end > whole + 1;
+    if !has_digit {
+        return None;
+    }
+    if matches!(bytes.get(end), Some(b'e' | b'E')) {
+        let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+        let exponent = digits(end + 1 + sign);
+        if exponent > end + 1 + sign {
+            end = exponent;
+        }
+    }
+    let (number, rest) = text.split_at(end);
+    let value: f64 = number.parse().ok()?;
+    value.is_finite().then_some((value, rest))
+}
+
+/// The number that the whole of `text` is, without blanks around it.
+pub(crate) fn whole(what: &str, text: &str) -> Result<f64, OutputError> {
+    match leading(text.trim()) {
+        Some((value, "")) => Ok(value),
+        _ => Err(OutputError::NoNumber {
+            what: what.to_owned(),
+            text: text.trim().chars().take(40).collect(),
+        }),
+    }
+}
+
+/// The number that `text` begins with, after blanks; what follows is a unit.
+pub(crate) fn first(what: &str, text: &str) -> Result<(f64, String), OutputError> {
+    match leading(text.trim_start()) {
+        Some((value, rest)) => Ok((value, rest.trim().to_owned())),
+        None => Err(OutputError::NoNumber {
+            what: what.to_owned(),
+            text: text.trim().chars().take(40).collect(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_number_ends_where_its_unit_begins() {
+        assert_eq!(leading("3.0105s"), Some((3.0105, "s")));
+        assert_eq!(leading("12 of 64"), Some((12.0, " of 64")));
+        assert_eq!(leading("1e5x"), Some((1e5, "x")));
+        assert_eq!(leading("1em"), Some((1.0, "em")));
+        assert_eq!(leading("-.5"), Some((-0.5, "")));
+        assert_eq!(leading("98."), Some((98.0, "")));
+        for nonsense in ["", "-", ".", "-nan", "inf", "e5", "+e"] {
+            assert_eq!(leading(nonsense), None, "{nonsense}");
+        }
+        assert_eq!(leading("1e999"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_printed_is_read_back(value in proptest::num::f64::NORMAL) {
+            for text in [format!("{value}"), format!("{value:e}")] {
+                prop_assert_eq!(leading(&text), Some((value, "")));
+            }
+        }
+
+        #[test]
+        fn any_text_is_answered(text in "\\PC*") {
+            let _ = leading(&text);
+            let _ = whole("x", &text);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Metrics that a user describes for a command of their own.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::SpecError;
+use crate::finished::Finished;
+use crate::metric::{Better, Metric};
+use crate::pattern::Pattern;
+
+/// Which of a command's outputs is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stream {
+    /// Standard output.
+    #[default]
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+impl Stream {
+    pub(crate) fn of<'a>(self, finished: &Finished<'a>) -> &'a str {
+        match self {
+            Self::Stdout => finished.stdout,
+            Self::Stderr => finished.stderr,
+        }
+    }
+}
+
+/// Where a metric's value comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// The last match of a [`Pattern`].
+    Pattern(String),
+    /// A JSON pointer (RFC 6901) into the output.
+    Json(String),
+    /// The time from the command's start to its end.
+    ExitTime,
+}
+
+/// A metric of the user's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnMetric {
+    /// What is measured.
+    pub metric: Metric,
+    /// Where its value comes from.
+    pub source: Source,
+    /// Which output is read.
+    pub stream: Stream,
+}
+
+/// A metric as a user writes it in TOML. One of `pattern`, `json` and `exit-time`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct MetricSpec {
+    /// Its name within the workload.
+    pub name: String,
+    /// The unit of its values; of an exit time always seconds.
+    #[serde(default)]
+    pub unit: String,
+    /// Which direction is an improvement.
+    pub better: Better,
+    /// Text with a place for the number: `Rate: {steps} steps/s`. The last match counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// A JSON pointer into the output: `/results/0/rate`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub json: Option<String>,
+    /// The time from start to end.
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub exit_time: bool,
+    /// Which output is read.
+    #[serde(default)]
+    pub from: Stream,
+}
+
+impl MetricSpec {
+    /// The checked metric of the workload `name`.
+    pub(crate) fn check(&self, name: &str) -> Result<OwnMetric, SpecError> {
+        let (name, metric) = (name.to_owned(), self.name.clone());
+        let (source, unit) = match (&self.pattern, &self.json, self.exit_time) {
+            (Some(pattern), None, false) => {
+                let parsed = Pattern::parse(pattern).map_err(|error| SpecError::Pattern {
+                    name,
+                    metric,
+                    error,
+                })?;
+                let unit = if self.unit.is_empty() { parsed.label() } else { &self.unit };
+                (Source::Pattern(pattern.clone()), unit.to_owned())
+            }
+            (None, Some(pointer), false) if pointer.is_empty() || pointer.starts_with('/') => {
+                (Source::Json(pointer.clone()), self.unit.clone())
+            }
+            (None, Some(pointer), false) => {
+                return Err(SpecError::Pointer { name, metric, pointer: pointer.clone() });
+            }
+            (None, None, true) => (Source::ExitTime, "s".to_owned()),
+            _ => return Err(SpecError::Source { name, metric }),
+        };
+        let metric = Metric { name: self.name.clone(), unit, better: self.better };
+        Ok(OwnMetric { metric, source, stream: self.from })
+    }
+}

@@ -1,0 +1,24 @@
+//! `dbench`: one line that counts, among progress and stray lines.
+
+use crate::error::OutputError;
+use crate::metric::{Metric, Reading};
+use crate::number;
+
+/// The readings of `Throughput 410.682 MB/sec  4 clients  4 procs  max_latency=111.172 ms`.
+pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+    let line = text.lines().find_map(|line| line.strip_prefix("Throughput "));
+    let line = line.ok_or_else(|| {
+        OutputError::missing("throughput", "Throughput 410.682 MB/sec  4 clients", text)
+    })?;
+    let (throughput, rest) = number::first("throughput", line)?;
+    if !rest.starts_with("MB/sec") {
+        let text = line.to_owned();
+        return Err(OutputError::NoNumber { what: "MB/sec of throughput".to_owned(), text });
+    }
+    let mut readings = vec![Metric::higher("throughput", "MB/s").at(throughput)];
+    if let Some((_, latency)) = rest.split_once("max_latency=") {
+        let (value, _) = number::first("max_latency", latency)?;
+        readings.push(Metric::lower("latency-max", "ms").at(value));
+    }
+    Ok(readings)
+}

@@ -1,0 +1,60 @@
+//! What numalab's own measuring commands print with `--format json`.
+
+use numalab_record::{Document, Metric as Measured, SCHEMA};
+use numalab_stats::Sample;
+use serde_json::Value;
+
+use crate::error::OutputError;
+use crate::metric::{Metric, Reading};
+use crate::parse::json;
+
+/// The readings of a document: the median of each cell's windows by metric, named by
+/// the metric and, where several cells have it, the cell.
+///
+/// The windows that nothing disturbed count, or all of them where there is none.
+pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+    let value = json::document(text)?;
+    let probe = value.get("readings").cloned();
+    if let Some(readings) = probe {
+        return serde_json::from_value(readings).map_err(unreadable);
+    }
+    let document: Document = match value.get("schema").and_then(Value::as_str) {
+        Some(SCHEMA) => serde_json::from_value(value).map_err(unreadable)?,
+        _ => return Err(OutputError::missing("run", "\"schema\": \"numalab/1\"", text)),
+    };
+    let readings: Vec<Reading> =
+        Measured::ALL.into_iter().flat_map(|measured| readings_of(&document, measured)).collect();
+    if readings.is_empty() {
+        return Err(OutputError::missing("samples", "a run with at least one sample", text));
+    }
+    Ok(readings)
+}
+
+fn readings_of(document: &Document, measured: Measured) -> Vec<Reading> {
+    let medians: Vec<(String, f64)> = document
+        .cells
+        .iter()
+        .filter_map(|result| {
+            let mut values = result.values(measured);
+            if values.is_empty() {
+                let all = result.samples.iter().filter(|sample| sample.metric == measured);
+                values = all.map(|sample| sample.value).collect();
+            }
+            Some((result.cell.id.to_string(), Sample::new(values).ok()?.median()))
+        })
+        .collect();
+    let alone = medians.len() == 1;
+    let name = |cell: String| {
+        if alone { measured.name().to_owned() } else { format!("{} {cell}", measured.name()) }
+    };
+    let unit = measured.unit().to_string();
+    let metric = |cell| {
+        let make = if measured.lower_is_better() { Metric::lower } else { Metric::higher };
+        make(name(cell), unit.clone())
+    };
+    medians.into_iter().map(|(cell, median)| metric(cell).at(median)).collect()
+}
+
+fn unreadable(error: serde_json::Error) -> OutputError {
+    OutputError::NoJson { reason: error.to_string() }
+}

@@ -1,0 +1,175 @@
+//! `perf bench` in its formats. Only some benchmarks heed `-f simple`: sched and syscall
+//! print seconds, mem prints bytes per second behind a comment, futex and numa print
+//! what they always print.
+
+use crate::error::OutputError;
+use crate::metric::{Metric, Reading};
+use crate::number;
+
+/// What a `perf bench` measures, which its simple format does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Benchmark {
+    /// Seconds for so many operations.
+    Operations(u64),
+    /// Seconds.
+    Time,
+    /// Bytes per second by function.
+    Memory,
+    /// Milliseconds of waking or requeueing all threads.
+    Wakeups,
+    /// Operations per second, averaged over threads.
+    Average,
+    /// `numa mem`, with or without `-q`.
+    Numa,
+}
+
+/// The readings in the output of a benchmark.
+pub(crate) fn parse(benchmark: Benchmark, text: &str) -> Result<Vec<Reading>, OutputError> {
+    match benchmark {
+        Benchmark::Operations(count) => operations(text, count),
+        Benchmark::Time => Ok(vec![Metric::lower("time", "s").at(seconds(text)?)]),
+        Benchmark::Memory => memory(text),
+        Benchmark::Wakeups => wakeups(text),
+        Benchmark::Average => average(text),
+        Benchmark::Numa => numa(text),
+    }
+}
+
+/// The lines that are no comments.
+fn content(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'))
+}
+
+/// The seconds of `Total time: 0.705 [sec]`, or of a line of its own.
+fn seconds(text: &str) -> Result<f64, OutputError> {
+    let labelled = content(text).find_map(|line| line.strip_prefix("Total time:"));
+    if let Some(rest) = labelled {
+        return Ok(number::first("total time", rest)?.0);
+    }
+    let lines: Vec<&str> = content(text).collect();
+    match lines[..] {
+        [line] => number::whole("total time", line),
+        [] => Err(OutputError::missing("total time", "seconds such as 0.705", text)),
+        _ => Err(OutputError::Several { what: "total time".to_owned(), count: lines.len() }),
+    }
+}
+
+fn operations(text: &str, count: u64) -> Result<Vec<Reading>, OutputError> {
+    let seconds = seconds(text)?;
+    let printed = content(text).find_map(|line| line.strip_suffix("usecs/op"));
+    #[expect(clippy::cast_precision_loss, reason = "counts of operations are far below 2^53")]
+    let count = count as f64;
+    let each_us = match printed {
+        Some(value) => number::whole("usecs/op", value)?,
+        None if count > 0.0 => seconds * 1e6 / count,
+        None => return Err(OutputError::missing("operations", "-l with at least one", text)),
+    };
+    Ok(vec![Metric::lower("time-per-op", "us").at(each_us), Metric::lower("time", "s").at(seconds)])
+}
+
+/// `# function 'default' (...)`, then `2557270978.712864` bytes per second in the simple
+/// format and `4.669591 GB/sec` in the other, where a GB is 2^30 bytes.
+fn memory(text: &str) -> Result<Vec<Reading>, OutputError> {
+    let mut readings = Vec::new();
+    let mut function = None;
+    for line in text.lines().map(str::trim) {
+        if let Some(rest) = line.strip_prefix("# function '") {
+            function = rest.split('\'').next();
+        } else if !line.is_empty() && !line.starts_with('#') {
+            let (value, unit) = number::first("throughput", line)?;
+            let bytes = value * bytes_of(&unit).ok_or_else(|| unknown_unit(line))?;
+            let name = match function.take() {
+                None | Some("default") => "throughput".to_owned(),
+                Some(function) => format!("throughput {function}"),
+            };
+            readings.push(Metric::higher(name, "GB/s").at(bytes / 1e9));
+        }
+    }
+    if readings.is_empty() {
+        return Err(OutputError::missing("throughput", "bytes per second, or 4.6 GB/sec", text));
+    }
+    Ok(readings)
+}
+
+fn bytes_of(unit: &str) -> Option<f64> {
+    Some(match unit {
+        "" | "B/sec" => 1.0,
+        "KB/sec" => 1024.0,
+        "MB/sec" => 1024.0 * 1024.0,
+        "GB/sec" => 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    })
+}
+
+fn unknown_unit(line: &str) -> OutputError {
+    OutputError::NoNumber { what: "throughput".to_owned(), text: line.to_owned() }
+}
+
+/// `Wokeup 64 of 64 threads in 0.7931 ms (+-9.68%)`, the line of all runs after those
+/// of each; `Requeued ...`, and `Avg per-thread latency (...) in 0.0244 ms`.
+fn wakeups(text: &str) -> Result<Vec<Reading>, OutputError> {
+    const BEGINNINGS: [&str; 3] = ["Wokeup ", "Requeued ", "Avg per-thread latency "];
+    let is_result = |line: &&str| BEGINNINGS.iter().any(|words| line.starts_with(words));
+    let line = content(text).filter(is_result).last();
+    let rest = line.and_then(|line| line.rsplit_once(" in ")).map(|(_, rest)| rest);
+    let rest = rest.ok_or_else(|| {
+        OutputError::missing("time of waking", "Wokeup 64 of 64 threads in 0.7931 ms", text)
+    })?;
+    let (value, unit) = number::first("time of waking", rest)?;
+    if !unit.starts_with("ms") {
+        return Err(OutputError::NoNumber {
+            what: "milliseconds of waking".to_owned(),
+            text: rest.to_owned(),
+        });
+    }
+    Ok(vec![Metric::lower("time", "ms").at(value)])
+}
+
+/// `Averaged 1370624 operations/sec (+- 5.42%), total secs = 2`.
+fn average(text: &str) -> Result<Vec<Reading>, OutputError> {
+    let rest = content(text).find_map(|line| line.strip_prefix("Averaged ")).ok_or_else(|| {
+        OutputError::missing("operations/sec", "Averaged 1370624 operations/sec", text)
+    })?;
+    let (value, _) = number::first("operations/sec", rest)?;
+    Ok(vec![Metric::higher("rate", "ops/s").at(value)])
+}
+
+/// How `numa mem` names its figures: with `-q` behind the value, else behind the unit.
+const NUMA: [(&str, &str, &str, &str); 5] = [
+    ("total-speed", "total-speed", "GB/sec total speed", "GB/s"),
+    ("thread-speed", "thread-speed", "GB/sec/thread speed", "GB/s"),
+    ("runtime-max", "runtime-max/thread", "secs slowest (max) thread-runtime", "s"),
+    ("runtime-avg", "runtime-avg/thread", "secs average thread-runtime", "s"),
+    ("convergence", "NUMA-convergence-latency", "secs latency to NUMA-converge", "s"),
+];
+
+fn numa(text: &str) -> Result<Vec<Reading>, OutputError> {
+    if let Some(line) = text.lines().find(|line| line.starts_with("Test not applicable")) {
+        return Err(OutputError::NotApplicable { reason: line.trim().to_owned() });
+    }
+    let mut readings = Vec::new();
+    for (name, field, words, unit) in NUMA {
+        let Some(value) = content(text).find_map(|line| numa_value(line, field, words)) else {
+            continue;
+        };
+        let metric = match unit {
+            "s" => Metric::lower(name, unit),
+            _ => Metric::higher(name, unit),
+        };
+        readings.push(metric.at(number::whole(name, value)?));
+    }
+    if !readings.iter().any(|reading| reading.metric.name == "total-speed") {
+        return Err(OutputError::missing("total speed", "4.177, GB/sec, total-speed", text));
+    }
+    Ok(readings)
+}
+
+fn numa_value<'a>(line: &'a str, field: &str, words: &str) -> Option<&'a str> {
+    let mut columns = line.split(',').map(str::trim);
+    if let (Some("main"), Some(value), Some(_), Some(name)) =
+        (columns.next(), columns.next(), columns.next(), columns.next())
+    {
+        return (name == field).then_some(value);
+    }
+    line.strip_suffix(words).map(str::trim)
+}

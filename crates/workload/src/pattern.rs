@@ -1,0 +1,185 @@
+//! Text with a place for a number.
+
+use crate::error::{OutputError, PatternError};
+use crate::number;
+
+/// Text with one place for a number in braces: `Time elapsed: {seconds} s`.
+///
+/// A run of blanks matches any run of blanks, and everything else itself; the number
+/// may be followed by anything unless the pattern goes on. A match lies within one
+/// line; a carriage return ends a line too, as progress displays use it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern {
+    before: Vec<String>,
+    /// Whether blanks stand between the text and the number.
+    blank_before: bool,
+    after: Vec<String>,
+    blank_after: bool,
+    /// What stands in the braces.
+    label: String,
+}
+
+impl Pattern {
+    /// Reads a pattern.
+    ///
+    /// # Errors
+    /// [`PatternError::Places`] unless there is exactly one pair of braces,
+    /// [`PatternError::NoText`] if there is nothing else.
+    pub fn parse(text: &str) -> Result<Self, PatternError> {
+        let places = text.matches('{').count();
+        let count = if places == text.matches('}').count() { places } else { 0 };
+        let parts = text.split_once('{').and_then(|(before, rest)| {
+            let (label, after) = rest.split_once('}')?;
+            (count == 1).then_some((before, label, after))
+        });
+        let pattern = text.to_owned();
+        let count = if count == 1 { 0 } else { count };
+        let (before, label, after) = parts.ok_or(PatternError::Places { pattern, count })?;
+        if before.trim().is_empty() && after.trim().is_empty() {
+            return Err(PatternError::NoText { pattern: text.to_owned() });
+        }
+        let words =
+            |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<String>>();
+        Ok(Self {
+            before: words(before),
+            blank_before: before.ends_with(char::is_whitespace),
+            after: words(after),
+            blank_after: after.starts_with(char::is_whitespace),
+            label: label.to_owned(),
+        })
+    }
+
+    /// What stands in the braces, which may name the unit: `seconds`.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The numbers at all places of `text` that match, in order.
+    #[must_use]
+    pub fn values(&self, text: &str) -> Vec<f64> {
+        text.split(['\n', '\r']).flat_map(|line| self.values_in_line(line)).collect()
+    }
+
+    /// The one number, or the last of several.
+    ///
+    /// # Errors
+    /// [`OutputError::Missing`] if nothing matches.
+    pub fn last(&self, metric: &str, text: &str) -> Result<f64, OutputError> {
+        let missing = || OutputError::missing(metric, "a line that matches its pattern", text);
+        self.values(text).last().copied().ok_or_else(missing)
+    }
+
+    fn values_in_line(&self, line: &str) -> Vec<f64> {
+        let mut values = Vec::new();
+        let mut rest = line;
+        while let Some((value, after)) = self.first_match(rest) {
+            values.push(value);
+            rest = after;
+        }
+        values
+    }
+
+    /// The leftmost match and what follows it.
+    fn first_match<'a>(&self, line: &'a str) -> Option<(f64, &'a str)> {
+        line.char_indices().find_map(|(start, _)| {
+            // A number is not begun in its own middle.
+            let previous = line[..start].chars().next_back();
+            let inside = self.before.is_empty()
+                && previous.is_some_and(|c| c.is_alphanumeric() || c == '.' || c == '-');
+            if inside { None } else { self.match_at(&line[start..]) }
+        })
+    }
+
+    fn match_at<'a>(&self, text: &'a str) -> Option<(f64, &'a str)> {
+        let mut rest = words_at(text, &self.before)?;
+        if self.blank_before && !self.before.is_empty() {
+            rest = skip_blanks(rest)?;
+        }
+        let (value, mut rest) = number::leading(rest)?;
+        if self.after.is_empty() {
+            return Some((value, rest));
+        }
+        if self.blank_after {
+            rest = skip_blanks(rest)?;
+        }
+        Some((value, words_at(rest, &self.after)?))
+    }
+}
+
+/// What follows these words, which `text` must begin with, blanks between them.
+fn words_at<'a>(text: &'a str, words: &[String]) -> Option<&'a str> {
+    let mut rest = text;
+    for (index, word) in words.iter().enumerate() {
+        if index > 0 {
+            rest = skip_blanks(rest)?;
+        }
+        rest = rest.strip_prefix(word.as_str())?;
+    }
+    Some(rest)
+}
+
+/// What follows at least one blank.
+fn skip_blanks(text: &str) -> Option<&str> {
+    let rest = text.trim_start();
+    (rest.len() < text.len()).then_some(rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn values(pattern: &str, text: &str) -> Vec<f64> {
+        Pattern::parse(pattern).unwrap().values(text)
+    }
+
+    #[test]
+    fn the_number_stands_between_the_texts() {
+        let log = "run 1\nTime elapsed: 12.5 s\nrun 2\nTime   elapsed:\t13 s\n";
+        assert_eq!(values("Time elapsed: {seconds} s", log), [12.5, 13.0]);
+        assert_eq!(values("{rps} requests per second", "\rGET: 1.5 requests per second,"), [1.5]);
+        assert_eq!(values("x={}", "x=1 x=2\rx=3"), [1.0, 2.0, 3.0]);
+        assert_eq!(
+            values("({rate} MiB/sec)", "1024.00 MiB transferred (7896.54 MiB/sec)"),
+            [7896.54]
+        );
+    }
+
+    #[test]
+    fn what_is_no_number_or_not_followed_by_the_rest_does_not_match() {
+        assert!(values("rps={}", "rps=-nan").is_empty());
+        assert!(values("t: {} s", "t: 12 ms").is_empty());
+        assert!(values("t: {}", "t:12").is_empty());
+        assert!(values("{} s", "x12.5 s").is_empty());
+    }
+
+    #[test]
+    fn a_pattern_has_one_place_and_some_text() {
+        let places = |text| match Pattern::parse(text) {
+            Err(PatternError::Places { count, .. }) => count,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(places("Time: s"), 0);
+        assert_eq!(places("{a} of {b}"), 2);
+        assert_eq!(places("{a"), 0);
+        assert_eq!(places("}a{"), 0);
+        assert!(matches!(Pattern::parse(" {x} "), Err(PatternError::NoText { .. })));
+    }
+
+    proptest! {
+        #[test]
+        fn a_number_put_into_its_place_is_found(value in -1e12f64..1e12, noise in "[a-z \n]{0,40}") {
+            let pattern = Pattern::parse("Rate now: {x} steps/s").unwrap();
+            let text = format!("{noise}Rate now:  {value} steps/s{noise}");
+            prop_assert_eq!(pattern.values(&text), vec![value]);
+        }
+
+        #[test]
+        fn any_pattern_and_text_are_answered(pattern in "\\PC{0,20}", text in "\\PC{0,60}") {
+            if let Ok(pattern) = Pattern::parse(&pattern) {
+                let _ = pattern.values(&text);
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A workload, ready to be run.
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{OutputError, SpecError};
+use crate::finished::{Ending, Finished};
+use crate::metric::{Metric, Reading};
+use crate::need::{KernelNeed, Tool};
+use crate::reader::Reader;
+
+/// In a command line: an empty directory of the run's own.
+pub const SCRATCH: &str = "{scratch}";
+/// As a program: this very numalab, wherever it lies.
+pub const NUMALAB: &str = "numalab";
+
+/// A program that must be up while the workload runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Service {
+    /// Starts it; it stays in the foreground.
+    pub command: Vec<String>,
+    /// Ends with 0 once the service is up: tried until then.
+    pub ready: Vec<String>,
+    /// How long it may take to be up, in seconds.
+    pub ready_within_s: u64,
+}
+
+/// Something to run that prints how well it went.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Its name, unique within a study.
+    pub name: String,
+    /// What must be up before, and is ended afterwards.
+    pub service: Option<Service>,
+    /// The command line; [`SCRATCH`] and [`NUMALAB`] are filled in by the runner.
+    pub command: Vec<String>,
+    /// After how many seconds it is ended and has failed.
+    pub timeout_s: u64,
+    /// The programs that must be installed.
+    pub tools: Vec<Tool>,
+    /// What the kernel and the machine must have.
+    pub kernel_needs: Vec<KernelNeed>,
+    /// The metrics that matter; all that the output has if empty.
+    pub wanted: Vec<String>,
+    /// How the output is read.
+    pub reader: Reader,
+}
+
+impl Workload {
+    /// The readings of a run: the wanted ones in their order.
+    ///
+    /// # Errors
+    /// [`OutputError::Failed`] if the command did not end with 0, else what is wrong
+    /// with its output.
+    pub fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
+        if finished.ending != Ending::Exited(0) {
+            return Err(OutputError::Failed {
+                command: self.command.join(" "),
+                ending: finished.ending,
+                last_words: finished.last_words().to_owned(),
+            });
+        }
+        let mut readings = self.reader.read(finished)?;
+        if self.wanted.is_empty() {
+            return Ok(readings);
+        }
+        let available: Vec<&str> =
+            readings.iter().map(|reading| reading.metric.name.as_str()).collect();
+        let available = available.join(", ");
+        let take = |wanted: &String| {
+            let found = readings.iter().position(|reading| reading.metric.name == *wanted);
+            let (wanted, available) = (wanted.clone(), available.clone());
+            let index = found.ok_or(OutputError::NoMetric { wanted, available })?;
+            Ok(readings.swap_remove(index))
+        };
+        self.wanted.iter().map(take).collect()
+    }
+
+    /// The metrics that matter, known before it has run; none for a tool whose metrics
+    /// depend on what it finds (`wanted` is empty, and they are not the user's own).
+    ///
+    /// # Errors
+    /// [`SpecError::NoSuchMetric`] for a wanted metric that its output never has.
+    pub fn metrics(&self) -> Result<Vec<Metric>, SpecError> {
+        if let Reader::Own(metrics) = &self.reader {
+            return Ok(metrics.iter().map(|own| own.metric.clone()).collect());
+        }
+        let known = |metric: &String| {
+            let (name, metric) = (self.name.clone(), metric.clone());
+            self.reader.metric(&metric).ok_or(SpecError::NoSuchMetric { name, metric })
+        };
+        self.wanted.iter().map(known).collect()
+    }
+
+    /// The command line with the places filled in. `scratch` is the run's own directory,
+    /// `numalab` the program of this name.
+    #[must_use]
+    pub fn filled_in(words: &[String], scratch: &str, numalab: &str) -> Vec<String> {
+        let fill = |(index, word): (usize, &String)| match (index, word.as_str()) {
+            (0, NUMALAB) => numalab.to_owned(),
+            _ => word.replace(SCRATCH, scratch),
+        };
+        words.iter().enumerate().map(fill).collect()
+    }
+
+    /// Whether a directory of its own must be made for it.
+    #[must_use]
+    pub fn needs_scratch(&self) -> bool {
+        let service = self.service.iter().flat_map(|service| &service.command);
+        self.command.iter().chain(service).any(|word| word.contains(SCRATCH))
+    }
+}
