@@ -3,6 +3,7 @@
 mod bind;
 mod compare;
 mod explore;
+mod fleet;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -25,6 +26,7 @@ use numalab_record::{AccessPattern, StreamKernel};
 pub(crate) use bind::BindArgs;
 pub(crate) use compare::{Better, CompareArgs};
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
+pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -91,6 +93,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
     Explore(ExploreArgs),
+    /// Measure every host of a cluster the same way, and find those that leave their peers
+    Fleet(FleetArgs),
     /// Take memory from chosen nodes, rank by rank, and become a command
     Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
@@ -301,6 +305,12 @@ pub(crate) struct ReportArgs {
     /// The result directory, or the file of a memory emulator
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
+  numalab report results_scaling                           all runs of numalab scale below it
+  numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
+  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite")]
+pub(crate) struct ReportArgs {
+    /// The result directory, of any command; or a CSV of numalab scale
+    pub directory: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,

@@ -7,6 +7,7 @@ pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod explore;
+pub(crate) mod fleet;
 pub(crate) mod guest;
 pub(crate) mod knobs;
 pub(crate) mod latency;

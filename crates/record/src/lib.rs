@@ -14,6 +14,7 @@ mod metric;
 mod placement;
 mod run;
 mod sample;
+pub mod scaling;
 pub mod study;
 
 pub use cell::{
