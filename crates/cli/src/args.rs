@@ -4,6 +4,7 @@ mod bind;
 mod guest;
 mod guest_value;
 mod measuring;
+mod scale;
 mod topology;
 mod value;
 
@@ -19,10 +20,11 @@ pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use scale::ScaleArgs;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::SizeList;
+pub(crate) use value::{CpuList, SizeList};
 
 /// What memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
@@ -65,6 +67,8 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Take memory from chosen nodes, rank by rank, and become a command
     Bind(BindArgs),
+    /// Measure from one rank to all cores of chosen nodes, under SLURM, MPI or alone
+    Scale(ScaleArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(GuestArgs),
     /// Make the report of a result directory again from its raw samples

@@ -13,4 +13,5 @@ pub(crate) mod man;
 pub(crate) mod measure;
 mod measuring;
 pub(crate) mod report;
+pub(crate) mod scale;
 pub(crate) mod topology;

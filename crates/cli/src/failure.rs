@@ -8,6 +8,8 @@ use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
+use numalab_launch::local::StartError;
+use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 
 /// The exit codes other than 0, as `--help` and the README list them.
@@ -93,6 +95,35 @@ impl From<IdentityError> for Failure {
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Self {
+        Self::new(Code::Lacking, error)
+    }
+}
+
+impl From<DirectoryError> for Failure {
+    fn from(error: DirectoryError) -> Self {
+        let code = match error {
+            DirectoryError::Write { .. } => Code::Failed,
+            DirectoryError::Exists { .. } | DirectoryError::NoRun { .. } => Code::BadInput,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::new(Code::Failed, error)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let absent = error.error.kind() == std::io::ErrorKind::NotFound;
+        Self::new(if absent { Code::Lacking } else { Code::Failed }, error)
     }
 }
 

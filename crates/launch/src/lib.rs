@@ -3,3 +3,5 @@
 
 pub mod bind;
 pub mod identity;
+pub mod local;
+pub mod scale;
