@@ -2,6 +2,8 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+mod hostlist;
 pub mod identity;
 pub mod local;
 pub mod scale;
+pub mod team;
