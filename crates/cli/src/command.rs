@@ -12,6 +12,7 @@ pub(crate) mod loaded;
 pub(crate) mod man;
 pub(crate) mod measure;
 mod measuring;
+mod ranks;
 pub(crate) mod report;
 pub(crate) mod scale;
 pub(crate) mod topology;

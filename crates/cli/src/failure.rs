@@ -50,6 +50,16 @@ impl Failure {
         Self::new(Code::BadInput, message)
     }
 
+    /// The failure of a rank, which has said why itself.
+    pub fn of_rank(exit_code: u8) -> Self {
+        let code = match exit_code {
+            2 => Code::BadInput,
+            3 => Code::Lacking,
+            _ => Code::Failed,
+        };
+        Self::new(code, "")
+    }
+
     /// Prints the message once and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {

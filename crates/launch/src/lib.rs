@@ -6,4 +6,5 @@ mod hostlist;
 pub mod identity;
 pub mod local;
 pub mod scale;
+pub mod session;
 pub mod team;

@@ -56,7 +56,9 @@ pub enum TeamError {
         reason: String,
     },
     /// The launcher does not tell where ranks of several hosts can meet.
-    #[error("{launcher} does not say where ranks of several hosts can meet; use --meet mpi, or --meet tcp:HOST:PORT with rank 0's host")]
+    #[error(
+        "{launcher} does not say where ranks of several hosts can meet; use --meet mpi, or --meet tcp:HOST:PORT with rank 0's host"
+    )]
     Nowhere {
         /// The launcher.
         launcher: Launcher,
@@ -230,7 +232,8 @@ fn join_mpi(identity: &Identity, flavour: MpiFlavour) -> Result<Mpi, TeamError> 
         MpiFlavour::Mpich => [MpiFlavour::Mpich, MpiFlavour::CrayMpich, MpiFlavour::OpenMpi],
         MpiFlavour::CrayMpich => [MpiFlavour::CrayMpich, MpiFlavour::Mpich, MpiFlavour::OpenMpi],
     };
-    let names: Vec<&str> = order.iter().flat_map(|flavour| flavour.library_names()).copied().collect();
+    let names: Vec<&str> =
+        order.iter().flat_map(|flavour| flavour.library_names()).copied().collect();
     let mpi = Mpi::init(&names)?;
     let (rank, size) = mpi.rank_and_size()?;
     if (rank, size) == (identity.rank, identity.size) {

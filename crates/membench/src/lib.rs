@@ -39,6 +39,7 @@ mod line;
 mod loaded;
 mod stream;
 mod window;
+mod words;
 
 pub use barrier::{Aborted, Barrier};
 pub use c2c::{C2cError, Ping, Pong, RoundTrips};
@@ -51,3 +52,4 @@ pub use line::{Line, MemoryError};
 pub use loaded::{Throttle, generate};
 pub use stream::{Access, Arrays, Kernel, Stream, StreamError};
 pub use window::Window;
+pub use words::WordChain;

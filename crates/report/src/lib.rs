@@ -13,6 +13,7 @@ mod json;
 mod label;
 mod markdown;
 mod number;
+mod ranks;
 mod section;
 mod summary;
 mod table;
@@ -24,6 +25,9 @@ pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
+pub use ranks::{
+    mapping_check, memory_by_node, ranks_csv, ranks_csv_header, ranks_csv_row, ranks_table,
+};
 pub use summary::{
     Axis, BandwidthRow, Bandwidths, CellSummary, Core, CoreToCore, Curve, CurvePoint, Entry,
     Figure, Home, LatencyMatrix, Level, LevelName, LoadedCurve, LoadedPoint, Matrix, MetricFigures,

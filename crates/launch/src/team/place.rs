@@ -63,11 +63,7 @@ pub(super) enum Place {
     },
 }
 
-pub(super) fn choose(
-    identity: &Identity,
-    meet: &Meet,
-    look: Look<'_>,
-) -> Result<Place, TeamError> {
+pub(super) fn choose(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result<Place, TeamError> {
     let launcher = identity.launcher;
     let nowhere = || TeamError::Nowhere { launcher };
     let several = !identity.is_on_one_host();
@@ -78,12 +74,20 @@ pub(super) fn choose(
         return Err(nowhere());
     }
     let single = Local { rank: identity.rank, size: identity.size };
-    let local = if several { identity.local.ok_or_else(nowhere)? } else { identity.local.unwrap_or(single) };
-    let node = look("SLURM_NODEID").or_else(|| look("OMPI_COMM_WORLD_NODE_RANK")).unwrap_or_default();
+    let local = if several {
+        identity.local.ok_or_else(nowhere)?
+    } else {
+        identity.local.unwrap_or(single)
+    };
+    let node = look("SLURM_NODEID").unwrap_or_default();
     let meeting = meeting(launcher, look);
     // Several of a lab's hosts can be one machine: each has its own room.
     let host = look("SLURMD_NODENAME").unwrap_or_default();
-    let name = format!("numalab-{}-{:016x}", rustix::process::getuid().as_raw(), hash(&(&meeting, &node, &host)));
+    let name = format!(
+        "numalab-{}-{:016x}",
+        rustix::process::getuid().as_raw(),
+        hash(&(&meeting, &node, &host))
+    );
     let room = RoomPlace {
         path: shared_memory_directory().join(name),
         local_rank: local.rank,
@@ -116,7 +120,8 @@ fn hosts(
             let first = list.and_then(|list| first_host(&list));
             // Where the name has no address, the host that srun runs on often is the first.
             let launched = ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"];
-            let names: Vec<String> = first.into_iter().chain(launched.iter().filter_map(|name| look(name))).collect();
+            let names: Vec<String> =
+                first.into_iter().chain(launched.iter().filter_map(|name| look(name))).collect();
             if names.is_empty() {
                 return Err(TeamError::Nowhere { launcher: identity.launcher });
             }

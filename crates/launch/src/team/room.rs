@@ -47,11 +47,9 @@ impl Room {
     /// Enters the room and waits until all are there; then its file is removed.
     pub fn enter(place: &RoomPlace, rank: usize, limit: Duration) -> Result<Self, TeamError> {
         let &RoomPlace { ref path, local_rank, local_size } = place;
-        let words = SharedWords::open(path, HEAD + local_size * SLOT)
-            .map_err(|error| TeamError::Place {
-                place: path.display().to_string(),
-                reason: error.to_string(),
-            })?;
+        let words = SharedWords::open(path, HEAD + local_size * SLOT).map_err(|error| {
+            TeamError::Place { place: path.display().to_string(), reason: error.to_string() }
+        })?;
         let mut room = Self { words, local_rank, local_size, ranks: Vec::new(), finish_lines: 0 };
         let own = std::process::id();
         let slot = room.slot(local_rank);
@@ -82,7 +80,13 @@ impl Room {
             }
             if Instant::now() > deadline || present > expected {
                 let place = path.display().to_string();
-                return Err(TeamError::NotAllCame { rank, present, expected, what: "ranks", place });
+                return Err(TeamError::NotAllCame {
+                    rank,
+                    present,
+                    expected,
+                    what: "ranks",
+                    place,
+                });
             }
             std::thread::sleep(Duration::from_millis(1));
         }
