@@ -7,7 +7,7 @@ mod room;
 
 use std::time::Duration;
 
-use numalab_host::{Mpi, MpiError, MpiFlavour};
+use numalab_host::{Mpi, MpiError};
 
 use crate::identity::{Identity, IdentityError, Launcher, Look};
 use link::Link;
@@ -109,8 +109,8 @@ impl Team {
     pub fn join(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result<Self, TeamError> {
         let (rank, size) = (identity.rank, identity.size);
         let transport = match place::choose(identity, meet, look)? {
-            _ if size == 1 && *meet != Meet::Mpi => Transport::Alone,
-            Place::Mpi(flavour) => Transport::Mpi(join_mpi(identity, flavour)?),
+            _ if size == 1 && !matches!(meet, Meet::Mpi(_)) => Transport::Alone,
+            Place::Mpi(libraries) => Transport::Mpi(join_mpi(identity, &libraries)?),
             Place::Hosts { room, link } => {
                 let room = Room::enter(&room, rank, ARRIVAL)?;
                 let link = match link {
@@ -226,14 +226,8 @@ impl Team {
 }
 
 /// MPI, after a check that its world is the launcher's.
-fn join_mpi(identity: &Identity, flavour: MpiFlavour) -> Result<Mpi, TeamError> {
-    let order = match flavour {
-        MpiFlavour::OpenMpi => [MpiFlavour::OpenMpi, MpiFlavour::Mpich, MpiFlavour::CrayMpich],
-        MpiFlavour::Mpich => [MpiFlavour::Mpich, MpiFlavour::CrayMpich, MpiFlavour::OpenMpi],
-        MpiFlavour::CrayMpich => [MpiFlavour::CrayMpich, MpiFlavour::Mpich, MpiFlavour::OpenMpi],
-    };
-    let names: Vec<&str> =
-        order.iter().flat_map(|flavour| flavour.library_names()).copied().collect();
+fn join_mpi(identity: &Identity, libraries: &[String]) -> Result<Mpi, TeamError> {
+    let names: Vec<&str> = libraries.iter().map(String::as_str).collect();
     let mpi = Mpi::init(&names)?;
     let (rank, size) = mpi.rank_and_size()?;
     if (rank, size) == (identity.rank, identity.size) {

@@ -15,7 +15,8 @@ pub(crate) struct RankArgs {
     /// Write the suite's CSV (size (MB),0,1,...), and beside it <name>.json and mapping_check.log
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// How ranks meet: auto, node (shared memory), tcp:HOST:PORT (rank 0's host), mpi
+    /// How ranks meet: auto, node (shared memory), tcp:HOST:PORT (rank 0's host), mpi,
+    /// mpi:LIBRARY
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meet: Meet,
     /// Let ranks share a cpu; what they measure then is each other

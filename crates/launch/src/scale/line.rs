@@ -122,7 +122,7 @@ pub struct Line<'a> {
     pub options: &'a [String],
     /// Whether second threads are used.
     pub with_smt: bool,
-    /// Whether a SLURM job has been allocated: else each `srun` takes a whole node.
+    /// Whether a SLURM job has been allocated: else each launch allocates a node.
     pub in_job: bool,
 }
 
@@ -136,10 +136,11 @@ impl Line<'_> {
         let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
         match self.launcher {
             LauncherChoice::Srun | LauncherChoice::Auto => {
-                add(&["srun", "--unbuffered", "--nodes", "1", "--ntasks", &ranks]);
                 if !self.in_job {
-                    add(&["--exclusive"]);
+                    // Only a job with a whole node lets its steps have any map.
+                    add(&["salloc", "--quiet", "--exclusive", "--nodes", "1"]);
                 }
+                add(&["srun", "--unbuffered", "--nodes", "1", "--ntasks", &ranks]);
                 add(&[&format!("--cpu-bind=map_cpu:{cpus}")]);
                 if !self.with_smt {
                     add(&["--hint=nomultithread"]);
@@ -192,7 +193,7 @@ mod tests {
 
     use super::*;
 
-    fn line(launcher: LauncherChoice, workload: &Workload) -> String {
+    fn line(launcher: LauncherChoice, workload: &Workload, in_job: bool) -> String {
         let step = Step {
             ranks: 2,
             per_domain: 1,
@@ -207,7 +208,7 @@ mod tests {
             sizes: "8",
             options: &[],
             with_smt: false,
-            in_job: true,
+            in_job,
         };
         shell(&line.words(&step))
     }
@@ -215,17 +216,19 @@ mod tests {
     #[test]
     fn each_launcher_has_its_line() {
         assert_eq!(
-            line(LauncherChoice::Srun, &Workload::Latency),
+            line(LauncherChoice::Srun, &Workload::Latency, true),
             "srun --unbuffered --nodes 1 --ntasks 2 --cpu-bind=map_cpu:48,80 --hint=nomultithread \
              numalab bind --numa=3,5 -- --size=8 --csv=interleaved_domains3,5_2ranks_8MB.csv"
         );
+        let outside = line(LauncherChoice::Srun, &Workload::Latency, false);
+        assert!(outside.starts_with("salloc --quiet --exclusive --nodes 1 srun "), "{outside}");
         assert_eq!(
-            line(LauncherChoice::Mpirun, &Workload::Bandwidth),
+            line(LauncherChoice::Mpirun, &Workload::Bandwidth, true),
             "mpirun -n 2 --bind-to none numalab bind --cpus=48,80 --numa=3,5 -- \
              numalab bandwidth --size=8 --csv=interleaved_domains3,5_2ranks_8MB.csv"
         );
         assert_eq!(
-            line(LauncherChoice::Local, &Workload::Command("echo 'a b'".to_owned())),
+            line(LauncherChoice::Local, &Workload::Command("echo 'a b'".to_owned()), true),
             "numalab bind --ranks 2 --cpus=48,80 --numa=3,5 -- sh -c 'echo '\\''a b'\\'''"
         );
     }

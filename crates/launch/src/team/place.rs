@@ -25,14 +25,14 @@ pub enum Meet {
     Node,
     /// Over TCP between hosts, at this host (rank 0's) and port.
     Tcp(String, u16),
-    /// By an MPI library found at run time.
-    Mpi,
+    /// By an MPI library found at run time, or by this one.
+    Mpi(Option<String>),
 }
 
 impl std::str::FromStr for Meet {
     type Err = String;
 
-    /// `auto`, `node`, `tcp:HOST:PORT` or `mpi`.
+    /// `auto`, `node`, `tcp:HOST:PORT`, `mpi` or `mpi:LIBRARY`.
     fn from_str(text: &str) -> Result<Self, String> {
         let tcp = |rest: &str| {
             let (host, port) = rest.rsplit_once(':')?;
@@ -42,18 +42,23 @@ impl std::str::FromStr for Meet {
         match text {
             "auto" => Some(Self::Auto),
             "node" => Some(Self::Node),
-            "mpi" => Some(Self::Mpi),
-            _ => text.strip_prefix("tcp:").and_then(tcp),
+            "mpi" => Some(Self::Mpi(None)),
+            _ => match text.strip_prefix("mpi:") {
+                Some(library) if !library.is_empty() => Some(Self::Mpi(Some(library.to_owned()))),
+                _ => text.strip_prefix("tcp:").and_then(tcp),
+            },
         }
-        .ok_or_else(|| format!("`{text}`: expected auto, node, tcp:HOST:PORT or mpi"))
+        .ok_or_else(|| {
+            format!("`{text}`: expected auto, node, tcp:HOST:PORT, mpi or mpi:LIBRARY")
+        })
     }
 }
 
 /// Where ranks meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    /// By MPI, this library first.
-    Mpi(MpiFlavour),
+    /// By MPI, the first of these libraries that is there.
+    Mpi(Vec<String>),
     /// In shared memory, and over TCP where there are several hosts.
     Hosts {
         /// This host's shared memory.
@@ -67,8 +72,13 @@ pub(super) fn choose(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result
     let launcher = identity.launcher;
     let nowhere = || TeamError::Nowhere { launcher };
     let several = !identity.is_on_one_host();
-    if *meet == Meet::Mpi || (*meet == Meet::Auto && several && launcher != Launcher::Slurm) {
-        return Ok(Place::Mpi(flavour(launcher, look)));
+    match meet {
+        Meet::Mpi(Some(library)) => return Ok(Place::Mpi(vec![library.clone()])),
+        Meet::Mpi(None) => return Ok(Place::Mpi(libraries(flavour(launcher, look)))),
+        Meet::Auto if several && launcher != Launcher::Slurm => {
+            return Ok(Place::Mpi(libraries(flavour(launcher, look))));
+        }
+        _ => {}
     }
     if several && *meet == Meet::Node {
         return Err(nowhere());
@@ -183,6 +193,14 @@ fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
     }
 }
 
+/// The libraries of all flavours, the likeliest first.
+fn libraries(first: MpiFlavour) -> Vec<String> {
+    let all = [MpiFlavour::OpenMpi, MpiFlavour::Mpich, MpiFlavour::CrayMpich];
+    let others = all.into_iter().filter(|flavour| *flavour != first);
+    let names = std::iter::once(first).chain(others).flat_map(MpiFlavour::library_names);
+    names.map(|name| (*name).to_owned()).collect()
+}
+
 fn shared_memory_directory() -> PathBuf {
     let memory = PathBuf::from("/dev/shm");
     if memory.is_dir() { memory } else { std::env::temp_dir() }
@@ -202,8 +220,9 @@ mod tests {
     #[test]
     fn places_are_named_or_refused_with_the_expected_form() {
         assert_eq!("tcp:n1:7000".parse(), Ok(Meet::Tcp("n1".to_owned(), 7000)));
-        assert_eq!("mpi".parse(), Ok(Meet::Mpi));
-        for text in ["", "tcp:", "tcp:n1", "tcp::7", "tcp:n1:0", "udp:n1:7"] {
+        assert_eq!("mpi".parse(), Ok(Meet::Mpi(None)));
+        assert_eq!("mpi:libx.so".parse(), Ok(Meet::Mpi(Some("libx.so".to_owned()))));
+        for text in ["", "tcp:", "tcp:n1", "tcp::7", "tcp:n1:0", "udp:n1:7", "mpi:"] {
             assert!(text.parse::<Meet>().unwrap_err().contains("tcp:HOST:PORT"), "{text}");
         }
     }
@@ -223,7 +242,8 @@ mod tests {
         assert!(!link.is_root);
         assert_eq!((link.hosts, link.names[0].as_str()), (2, "nid007"));
         let place = choose(&of(Launcher::OpenMpi), &Meet::Auto, &slurm).unwrap();
-        assert_eq!(place, Place::Mpi(MpiFlavour::OpenMpi));
+        let Place::Mpi(libraries) = place else { panic!("{place:?}") };
+        assert_eq!(libraries[0], "libmpi.so.40");
         assert!(choose(&of(Launcher::Slurm), &Meet::Node, &slurm).is_err());
     }
 }
