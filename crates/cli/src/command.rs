@@ -19,4 +19,7 @@ mod measuring;
 pub(crate) mod probe;
 pub(crate) mod report;
 pub(crate) mod study;
+mod ranks;
+pub(crate) mod report;
+pub(crate) mod scale;
 pub(crate) mod topology;

@@ -50,6 +50,8 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
         Command::Bind(args) => command::bind::run(&args),
+        Command::Bind(args) => return command::bind::run(&args),
+        Command::Scale(args) => command::scale::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),
         Command::Fleet(args) => command::fleet::run(&args.command),
