@@ -27,6 +27,7 @@ const NEVER: [(&str, &[&str]); 11] = [
     ("report", &["measure", "host", "membench", "formats"]),
     ("emulator", &["host", "guest", "formats", "topology", "measure"]),
     ("explore", &["measure", "membench", "stats"]),
+    ("fleet", &["measure", "membench", "host"]),
 ];
 
 fn root() -> PathBuf {
