@@ -5,6 +5,7 @@ mod runs;
 mod browser;
 mod comparison;
 mod golden;
+mod memory;
 mod properties;
 mod summary;
 mod topology;
