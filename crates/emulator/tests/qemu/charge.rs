@@ -37,6 +37,7 @@ fn accesses_are_counted_by_phase_node_and_kind_and_devices_apart() {
         assert_eq!((&device["io"], &device["local_share"]), (&10.into(), &Value::Null));
         assert_eq!(run.vcpu(0, 0)["local_share"], 1.0);
         assert_eq!(run.vcpu(1, 0)["local_share"], 0.0);
+        assert_eq!(run.json()["qemu"]["version"], qemu.version.to_string());
         assert_eq!(run.json()["markers"]["begins"], 1);
         assert_eq!(run.json()["markers"]["phases"], 6);
     }

@@ -10,6 +10,8 @@ use crate::study::words;
 const ROW: f64 = 52.0;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
+/// Changes beyond this are drawn at the edge, in percent.
+const FARTHEST: f64 = 120.0;
 
 /// Rows of name, interval and verdict around zero percent.
 pub(super) fn chart(answers: &[(&Subject, &Effect)]) -> String {
@@ -45,8 +47,8 @@ fn reach(subject: &Subject, effect: &Effect) -> f64 {
     let interval = effect.found.percent_interval();
     let ends = interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
     let change = effect.found.percent().unwrap_or(0.0).abs();
-    // One interval that goes nowhere must not make all others dots.
-    ends.min(4.0 * change.max(25.0)).max(change).max(subject.margin_percent)
+    // One change that is far away must not make dots of all others: it ends at the edge.
+    ends.max(change).min(FARTHEST).max(subject.margin_percent)
 }
 
 fn row(
@@ -78,7 +80,8 @@ fn row(
         Verdict::Inconclusive { .. } => "open",
     };
     let short = verdict.split(':').next().unwrap_or(&verdict);
-    drawing.text(&format!("strong t-{class}"), "end", (WIDTH - SIDE, top + 18.0), short);
+    let short = format!("{} {short}", words::change(&effect.found));
+    drawing.text(&format!("strong t-{class}"), "end", (WIDTH - SIDE, top + 18.0), &short);
     if let Some(interval) = effect.found.percent_interval() {
         let ends = (x.at(interval.lo), x.at(interval.hi));
         drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));

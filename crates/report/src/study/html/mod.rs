@@ -118,7 +118,7 @@ impl StudySummary<'_> {
     }
 
     fn subject(&self, subject: &Subject) -> String {
-        let mut content = captioned(&tables::treatments(self, subject));
+        let mut content = captioned(&tables::treatments(self, subject, tables::plain));
         if self.subjects.len() <= DRAWN_SUBJECTS {
             for effect in subject
                 .effects
@@ -141,14 +141,8 @@ impl StudySummary<'_> {
     }
 
     fn grounds_section(&self) -> String {
-        let mut content: String =
-            self.grounds().iter().map(|text| format!("<p>{}</p>\n", escape(text))).collect();
-        content.push_str(
-            &method::sentences(self)
-                .iter()
-                .map(|text| format!("<p>{}</p>\n", escape(text)))
-                .collect::<String>(),
-        );
+        let sentences = self.grounds().into_iter().chain(method::sentences(self));
+        let content: String = sentences.map(|sentence| text(&sentence)).collect();
         section("method", "What the verdicts rest on", &content)
     }
 
@@ -167,7 +161,15 @@ impl StudySummary<'_> {
 }
 
 fn section(id: &str, title: &str, content: &str) -> String {
-    format!("<section id=\"{id}\">\n<h2>{}</h2>\n{content}</section>\n", escape(title))
+    format!(
+        "<section id=\"{id}\">\n<h2>{}</h2>\n<div class=\"panels\">\n{content}</div></section>\n",
+        escape(title)
+    )
+}
+
+/// A paragraph of a line of its own.
+fn text(sentence: &str) -> String {
+    format!("<p class=\"text\">{}</p>\n", escape(sentence))
 }
 
 fn captioned(part: &Table) -> String {
