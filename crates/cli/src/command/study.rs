@@ -6,6 +6,7 @@ mod show;
 mod source;
 
 pub(crate) use run::run_given;
+pub(crate) use show::report;
 
 use crate::args::StudyCommand;
 use crate::failure::Failure;
@@ -19,6 +20,6 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
-        StudyCommand::Report(args) => show::report(args),
+        StudyCommand::Report(args) => show::report_and_judge(args),
     }
 }
