@@ -1,5 +1,8 @@
 //! The command line as typed.
 
+mod bind;
+mod compare;
+mod explore;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -17,6 +20,9 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use bind::BindArgs;
+pub(crate) use compare::{Better, CompareArgs};
+pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
@@ -78,6 +84,10 @@ pub(crate) enum Command {
     Study(StudyArgs),
     /// Say what changed between two results, and whether it is beyond noise
     Compare(CompareArgs),
+    /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
+    Explore(ExploreArgs),
+    /// Take memory from chosen nodes, rank by rank, and become a command
+    Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
     /// Show system settings that matter to memory, and put back what a run left
@@ -272,27 +282,6 @@ pub(crate) struct C2cArgs {
     pub rules: Rules,
     #[command(flatten)]
     pub output: Output,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  numalab compare results/before results/after
-  numalab compare results/before results/after --margin 3 --fail-if worse")]
-pub(crate) struct CompareArgs {
-    /// The result directory to compare with
-    pub baseline: PathBuf,
-    /// The result directory in question
-    pub candidate: PathBuf,
-    /// Changes up to this many percent are within the noise of two runs
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
-    pub margin: f64,
-    /// Exit 4 if anything is worse
-    #[arg(long, value_name = "WHAT")]
-    pub fail_if: Option<FailIf>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
 }
 
 #[derive(Debug, Args)]

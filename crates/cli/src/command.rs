@@ -2,9 +2,11 @@
 
 pub(crate) mod acpi;
 pub(crate) mod bandwidth;
+pub(crate) mod bind;
 pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod explore;
 pub(crate) mod guest;
 pub(crate) mod knobs;
 pub(crate) mod latency;

@@ -3,9 +3,12 @@
 use std::fmt::Display;
 use std::process::ExitCode;
 
+use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
+use numalab_launch::bind::BindError;
+use numalab_launch::identity::IdentityError;
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::{JournalError, SessionError, WorldError};
 
@@ -98,6 +101,24 @@ impl From<SessionError> for Failure {
 impl From<WorldError> for Failure {
     fn from(error: WorldError) -> Self {
         Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<ExploreError> for Failure {
+    fn from(error: ExploreError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<IdentityError> for Failure {
+    fn from(error: IdentityError) -> Self {
+        Self::bad_input(error)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Self::bad_input(error)
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 15] = [
     "measure",
     "topology",
     "acpi",
@@ -16,7 +16,10 @@ const COMMANDS: [&str; 12] = [
     "bandwidth",
     "loaded",
     "c2c",
+    "bind",
     "compare",
+    "study",
+    "explore",
     "guest",
     "report",
     "completions",
@@ -90,12 +93,16 @@ fn every_command_has_help_with_an_example() {
     for command in COMMANDS {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
-        let teaches = help.contains("Example") || ["acpi", "guest"].contains(&command);
+        let teaches = help.contains("Example") || ["acpi", "guest", "study"].contains(&command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
         let help = prints(&["guest", command, "--help"]);
         assert!(help.contains("Example"), "guest {command} --help has no example");
+    }
+    for command in ["list", "new", "show", "plan", "run", "resume", "report"] {
+        let help = prints(&["study", command, "--help"]);
+        assert!(help.contains("Example"), "study {command} --help has no example");
     }
     assert!(help.contains("Exit codes"), "--help does not list the exit codes");
 }

@@ -35,6 +35,23 @@ echo looked; echo to errors >&2
 exit 7
 ";
 
+/// In a guest: a thread on node 3 that chases through memory on node 0.
+const EXPLORE: &str = "\
+set -e
+mkdir out
+numalab latency --cpus 7 --nodes 0 --size 64M --budget 60s --precision 0.001% --quiet > /dev/null 2>&1 &
+worker=$!
+for try in $(seq 60); do
+  sleep 1
+  numalab explore --pid $worker > out/process.txt
+  grep -q 'on node 3; .* lies on node 0' out/process.txt && break
+done
+numalab explore --pid $worker --format json > out/process.json
+numalab explore --nodes --interval 100ms --format json > out/nodes.json
+kill -9 $worker
+exit 7
+";
+
 /// A directory of our own, and the program in it.
 struct Lab {
     directory: TempDir,
@@ -181,6 +198,26 @@ fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
     in_tables.nodes[0].memory_bytes -= VIDEO_BYTES;
     assert_tables_say(&lab.found_machine("acpi.json"), &in_tables);
     assert_eq!(signatures(&lab.found("tables.json")), ["SRAT", "SLIT", "APIC"]);
+}
+
+#[test]
+fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes() {
+    let lab = Lab::open();
+    let results = lab.text("results");
+    let start = ["guest", "run", "--emulate", "512M,512M,512M,512M", "--cpus", "8"];
+    let end = ["-o", &results, "--collect", "/root/out", "--", "sh", "-c", EXPLORE];
+    if lab.boots(&[&start[..], &end].concat(), 7).is_none() {
+        return;
+    }
+    let text = fs::read_to_string(lab.path("results/root/out/process.txt")).expect("brought back");
+    assert!(text.contains("on node 3; ") && text.contains("lies on node 0"), "{text}");
+    let process = lab.found("process.json");
+    assert!(process["own_bytes_by_node"]["0"].as_u64() >= Some(64 << 20), "{process}");
+    let mend = process["findings"][0]["mend"].as_str().expect("a command");
+    assert!(mend.contains("numactl") || mend.contains("migratepages"), "{mend}");
+    let nodes = lab.found("nodes.json");
+    assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(4));
+    assert!(nodes["nodes"][3]["rates"]["hit"].is_number(), "{nodes}");
 }
 
 /// Three nodes with cpus, a fourth of memory alone with a cache before it, and what each

@@ -94,6 +94,15 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
     }
 }
 
+fn assert_fits_schema(document: &Value) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numalab-study-1.schema.json");
+    let schema = fs::read_to_string(path).expect("the schema is there");
+    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
+    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
+    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
 #[test]
 fn a_study_is_run_reported_and_given_more_blocks() {
     let place = Place::with("echo t = {v}", 4);
@@ -108,13 +117,17 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     let directory = results.to_str().expect("UTF-8");
     place.ends(&["study", "report", directory], 0);
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
+    let (out, _) = place.ends(&["report", directory], 0);
+    assert!(out.contains("report.md"), "{out}");
+    let (_, err) = place.ends(&["compare", directory, directory], 2);
+    assert!(err.contains("numalab study report"), "{err}");
     let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
     assert!(err.contains("worse: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
     assert_every_cell_once(&place.journal().expect("a journal"), 7 * 3);
     let (json, _) = place.ends(&["study", "report", directory, "--format", "json"], 0);
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["schema"], "numalab/1");
+    assert_fits_schema(&json);
     assert_eq!(json["effects"][0]["found"]["verdict"], "worse");
     assert_eq!(json["effects"][0]["blocks"], 6);
 }
@@ -217,6 +230,22 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     fs::write(&study, question.replace("echo", "echo -n")).expect("written");
     let (_, err) = place.ends(&["study", "resume", directory], 2);
     assert!(err.contains("was changed since"), "{err}");
+}
+
+#[test]
+fn a_study_ends_when_it_is_precise_or_its_time_is_spent() {
+    let place = Place::with("echo t = {v}", 30);
+    let (out, _) = place.ends(&["study", "run", "s.toml", "--precision", "1%"], 0);
+    // Six blocks are the fewest that have an interval at all.
+    assert!(out.contains("6 of 30 blocks are finished: every interval was narrow"), "{out}");
+
+    let place = Place::with("sleep 0.1; echo t = {v}", 500);
+    let begun = Instant::now();
+    let (out, _) = place.ends(&["study", "run", "s.toml", "--budget", "2s"], 0);
+    assert!(out.contains("blocks are finished: the time allowed was spent"), "{out}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    let samples = samples(&place.journal().expect("a journal"));
+    assert!((6..=60).contains(&samples.len()), "{} samples in 2 s", samples.len());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use crate::affinity::AffinityError;
 use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
+use crate::process_policy::PolicyError;
 use crate::proof::ProofError;
 use crate::signals::SignalError;
 use crate::sysfs::SysfsError;
@@ -43,6 +44,9 @@ pub enum Error {
     /// Getting, binding or touching memory.
     #[error(transparent)]
     Mapping(#[from] MappingError),
+    /// Setting or reading the process's memory policy.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// Proving where memory lies.
     #[error(transparent)]
     Proof(#[from] ProofError),
@@ -65,6 +69,7 @@ impl Error {
             Self::Sysfs(error) => error.class(),
             Self::Affinity(error) => error.class(),
             Self::Mapping(error) => error.class(),
+            Self::Policy(error) => error.class(),
             Self::Proof(error) => error.class(),
             Self::Memory(error) => error.class(),
             Self::Knob(error) => error.class(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -59,8 +59,8 @@ pub enum ProofError {
     /// Pages lie on other nodes.
     #[error("{misplaced} of {checked} pages looked at are not on node {expected}: {}", list(.pages_per_node))]
     WrongNode {
-        /// The node that was expected.
-        expected: NodeId,
+        /// The node, or nodes, expected.
+        expected: NodeSet,
         /// Pages elsewhere.
         misplaced: u64,
         /// Pages looked at.
@@ -153,6 +153,15 @@ pub fn prove(mapping: &Mapping, expected: NodeId) -> Result<Proof, ProofError> {
 /// # Errors
 /// As [`prove`].
 pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
+    prove_within(span, &NodeSet::from_iter([expected]))
+}
+
+/// [`prove_span`] for memory that may lie on several nodes, such as interleaved memory;
+/// no nodes means that it may lie anywhere.
+///
+/// # Errors
+/// As [`prove`].
+pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError> {
     let page_bytes = span.pages.page_bytes();
     let mapped_bytes = span.mapped_bytes as u64;
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
@@ -212,15 +221,17 @@ struct Found {
 }
 
 impl Found {
-    fn check(&self, expected: NodeId) -> Result<(), ProofError> {
+    fn check(&self, expected: &NodeSet) -> Result<(), ProofError> {
         if self.absent > 0 {
             return Err(ProofError::NotTouched { absent: self.absent, checked: self.checked });
         }
-        let elsewhere = self.per_node.iter().filter(|(node, _)| **node != expected);
+        let anywhere = expected.is_empty();
+        let elsewhere =
+            self.per_node.iter().filter(|(node, _)| !anywhere && !expected.contains(**node));
         let misplaced: u64 = elsewhere.map(|(_, pages)| pages).sum();
         if misplaced > 0 {
             return Err(ProofError::WrongNode {
-                expected,
+                expected: expected.clone(),
                 misplaced,
                 checked: self.checked,
                 pages_per_node: self.per_node.clone(),
@@ -242,7 +253,7 @@ fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found
         let address = span.address as u64 + page * page_bytes;
         addresses.push(usize::try_from(address).unwrap_or(span.address));
         if addresses.len() == BATCH_PAGES || index + 1 == checked {
-            syscall::nodes_of_pages(&addresses, &mut status)?;
+            syscall::nodes_of_pages(0, &addresses, &mut status)?;
             count(&status[..addresses.len()], &mut found);
             addresses.clear();
         }
@@ -275,7 +286,7 @@ fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
 }
 
 /// The ways that are left where `move_pages` is forbidden.
-fn without_move_pages(span: Span, expected: NodeId, errno: Errno) -> Result<Found, ProofError> {
+fn without_move_pages(span: Span, expected: &NodeSet, errno: Errno) -> Result<Found, ProofError> {
     let text = Root::live().document("proc/self/numa_maps").unwrap_or_default();
     let (address, length) = (span.address as u64, span.mapped_bytes as u64);
     let per_node = numa_maps::pages_per_node(&text, address, length);
@@ -288,12 +299,13 @@ fn without_move_pages(span: Span, expected: NodeId, errno: Errno) -> Result<Foun
         });
     }
     let pages = length.div_ceil(base_page_bytes());
-    if errno == Errno::NOSYS && is_only_node(expected) {
+    let only = expected.first().unwrap_or_default();
+    if errno == Errno::NOSYS && expected.len() <= 1 && is_only_node(only) {
         return Ok(Found {
             method: ProofMethod::OnlyNode,
             checked: 0,
             absent: 0,
-            per_node: BTreeMap::from([(expected, pages)]),
+            per_node: BTreeMap::from([(only, pages)]),
         });
     }
     Err(ProofError::CannotBeProven { move_pages: errno })
@@ -340,7 +352,7 @@ mod tests {
             per_node: BTreeMap::from([(NodeId(0), 9), (NodeId(3), 3)]),
         };
         assert_eq!(
-            found.check(NodeId(0)).unwrap_err().to_string(),
+            found.check(&NodeSet::from_iter([NodeId(0)])).unwrap_err().to_string(),
             "3 of 12 pages looked at are not on node 0: 9 on node 0, 3 on node 3"
         );
     }

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use numalab_topology::{CpuId, CpuSet, NodeId};
+use numalab_topology::{CpuId, CpuSet, NodeId, NodeSet};
 use rustix::io::Errno;
 
 const WORD_BITS: usize = usize::BITS as usize;
@@ -92,16 +92,54 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
     Ok(Policy { mode, nodes })
 }
 
-/// Asks for the node of the page at each address, by `move_pages(2)` without targets.
-/// A status is a node, or a negative errno.
-pub(crate) fn nodes_of_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
+/// The policy of the calling thread, by `get_mempolicy(2)`.
+pub(crate) fn own_policy() -> Result<Policy, Errno> {
+    let mut mode: libc::c_int = 0;
+    let mut mask = [0_usize; NODE_WORDS];
+    // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
+    // which is as long; without flags no address is used.
+    check(unsafe {
+        libc::syscall(
+            libc::SYS_get_mempolicy,
+            &raw mut mode,
+            mask.as_mut_ptr(),
+            MAX_NODE,
+            std::ptr::null::<libc::c_void>(),
+            0,
+        )
+    })?;
+    let nodes = bits(&mask).map(NodeId).collect();
+    Ok(Policy { mode, nodes })
+}
+
+/// Sets the policy of the calling thread, by `set_mempolicy(2)`. Nodes beyond 1,023 give
+/// `EINVAL`.
+pub(crate) fn set_own_policy(mode: i32, nodes: &NodeSet) -> Result<(), Errno> {
+    let mut mask = [0_usize; NODE_WORDS];
+    for node in nodes.iter() {
+        let node = node.0 as usize;
+        *mask.get_mut(node / WORD_BITS).ok_or(Errno::INVAL)? |= 1 << (node % WORD_BITS);
+    }
+    let (mask, length) =
+        if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), MAX_NODE) };
+    // SAFETY: the kernel only reads the mask, which is null or has `MAX_NODE - 1` bits.
+    check(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, mask, length) }).map(drop)
+}
+
+/// Asks for the node of the page at each address of a process, by `move_pages(2)` without
+/// targets; process 0 is the calling one. A status is a node, or a negative errno.
+pub(crate) fn nodes_of_pages(
+    process: libc::pid_t,
+    addresses: &[usize],
+    status: &mut [i32],
+) -> Result<(), Errno> {
     let count = addresses.len().min(status.len());
     // SAFETY: the kernel reads `count` addresses and writes `count` ints, and both
     // slices are at least so long; without target nodes nothing moves.
     check(unsafe {
         libc::syscall(
             libc::SYS_move_pages,
-            0,
+            process,
             count,
             addresses.as_ptr(),
             std::ptr::null::<libc::c_int>(),

@@ -13,11 +13,13 @@ mod json;
 mod label;
 mod markdown;
 mod number;
+pub mod samples;
 mod section;
 pub mod study;
 mod summary;
 mod table;
 mod terminal;
+pub mod text;
 pub mod topology;
 
 pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};

@@ -1,7 +1,8 @@
 //! Figures, sizes and times as people read them.
 
 /// A figure with about three significant digits: `0.981`, `86.6`, `173`.
-pub(crate) fn figure(value: f64) -> String {
+#[must_use]
+pub fn figure(value: f64) -> String {
     let magnitude = value.abs();
     if !value.is_finite() {
         "–".to_owned()
@@ -56,12 +57,14 @@ pub(crate) fn trimmed(value: f64) -> String {
 }
 
 /// A count with its noun: `1 cell`, `3 cells`.
-pub(crate) fn count(number: usize, noun: &str) -> String {
+#[must_use]
+pub fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
 /// A number of bytes in binary units: `48K`, `1.5M`, `1G`.
-pub(crate) fn size(bytes: u64) -> String {
+#[must_use]
+pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with three significant digits")]
     approximate_size(bytes as f64)
 }

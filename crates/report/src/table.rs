@@ -2,7 +2,7 @@
 
 /// On which side a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Align {
+pub enum Align {
     /// Words.
     Left,
     /// Figures.
@@ -11,44 +11,48 @@ pub(crate) enum Align {
 
 /// One column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Column {
+pub struct Column {
     /// Its heading.
-    pub(crate) name: String,
+    pub name: String,
     /// Its side.
-    pub(crate) align: Align,
+    pub align: Align,
 }
 
 /// A table: headings and rows of as many texts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Table {
+pub struct Table {
     /// What it shows.
-    pub(crate) caption: String,
+    pub caption: String,
     /// The columns.
-    pub(crate) columns: Vec<Column>,
+    pub columns: Vec<Column>,
     /// The rows.
-    pub(crate) rows: Vec<Vec<String>>,
+    pub rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table without columns.
-    pub(crate) fn new(caption: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn new(caption: impl Into<String>) -> Self {
         Self { caption: caption.into(), ..Self::default() }
     }
 
     /// With one more column of words.
-    pub(crate) fn words(mut self, name: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn words(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Left });
         self
     }
 
     /// With one more column of figures.
-    pub(crate) fn figures(mut self, name: impl Into<String>) -> Self {
+    #[must_use]
+    pub fn figures(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Right });
         self
     }
 
     /// With these rows.
-    pub(crate) fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+    #[must_use]
+    pub fn rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         self.rows.extend(rows);
         self
     }
@@ -56,6 +60,7 @@ impl Table {
 
 /// `text` with every control character replaced, so that a name out of a file can
 /// neither break a line nor steer a terminal.
-pub(crate) fn one_line(text: &str) -> String {
+#[must_use]
+pub fn one_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { '·' } else { c }).collect()
 }

@@ -8,6 +8,9 @@ use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if numalab_study::is_study(&args.directory) {
+        return super::study::report(&args.directory, args.format);
+    }
     let document = numalab_measure::read(&args.directory)?;
     match args.format {
         Some(format) => output::print(&output::render(&document, format)?),

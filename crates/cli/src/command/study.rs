@@ -5,6 +5,9 @@ mod run;
 mod show;
 mod source;
 
+pub(crate) use run::run_given;
+pub(crate) use show::report;
+
 use crate::args::StudyCommand;
 use crate::failure::{Code, Failure};
 
@@ -17,10 +20,10 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
-        StudyCommand::Report(args) => show::report(args),
         StudyCommand::Agent { settings } => {
             numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
                 .map_err(|error| Failure::new(Code::Failed, error))
         }
+        StudyCommand::Report(args) => show::report_and_judge(args),
     }
 }

@@ -56,7 +56,7 @@ pub fn machine(nodes: u16, per_node: u64, cpus: Vec<NodeIndex>) -> Machine<'stat
 }
 
 impl<F: Fences + Sync> Subject for Frames<'static, F> {
-    #[inline]
+    #[inline(always)]
     fn alloc(&self, cpu: u16, order: u8) -> Option<u64> {
         let found = if order == 0 {
             self.alloc_frame(CpuIndex(cpu))
@@ -66,7 +66,7 @@ impl<F: Fences + Sync> Subject for Frames<'static, F> {
         found.ok().map(Frame::number)
     }
 
-    #[inline]
+    #[inline(always)]
     fn free(&self, cpu: u16, frame: u64, order: u8) {
         let (cpu, frame) = (CpuIndex(cpu), Frame::new(frame));
         let freed = match Order::new(order) {
@@ -111,10 +111,12 @@ impl Buddy {
 }
 
 impl Subject for Buddy {
+    #[inline(always)]
     fn alloc(&self, _cpu: u16, order: u8) -> Option<u64> {
         self.0.lock().ok()?.alloc(1 << order).map(|frame| frame as u64)
     }
 
+    #[inline(always)]
     fn free(&self, _cpu: u16, frame: u64, order: u8) {
         let frame = usize::try_from(frame).expect("64 bits");
         self.0.lock().expect("no panic").dealloc(frame, 1 << order);
@@ -133,6 +135,7 @@ impl Bitmap {
 }
 
 impl Subject for Bitmap {
+    #[inline(always)]
     fn alloc(&self, _cpu: u16, order: u8) -> Option<u64> {
         let mut bitmap = self.0.lock().ok()?;
         let found = match order {
@@ -142,6 +145,7 @@ impl Subject for Bitmap {
         found.map(|frame| frame as u64)
     }
 
+    #[inline(always)]
     fn free(&self, _cpu: u16, frame: u64, order: u8) {
         let frame = usize::try_from(frame).expect("64 bits");
         let mut bitmap = self.0.lock().expect("no panic");
@@ -207,6 +211,7 @@ impl Depot {
 }
 
 impl Subject for Depot {
+    #[inline(always)]
     fn alloc(&self, cpu: u16, order: u8) -> Option<u64> {
         CPU.set(cpu.into());
         let count = NonZeroUsize::new(1 << order)?;
@@ -214,6 +219,7 @@ impl Subject for Depot {
         Some((address - self.base) as u64 / 4096)
     }
 
+    #[inline(always)]
     fn free(&self, cpu: u16, frame: u64, order: u8) {
         CPU.set(cpu.into());
         let count = NonZeroUsize::new(1 << order).expect("a power of two");

@@ -1,8 +1,9 @@
 //! Reads every sysfs tree of the corpus and compares it with what hwloc and lscpu say of
-//! it, and with the corpus's own manifest.
+//! it, and with the corpus's own manifest; and lets the frame allocator run out on each.
 
 mod console;
 mod expected;
+mod fallback;
 mod lscpu;
 mod manifest;
 mod tree;
@@ -88,6 +89,7 @@ fn read_all(directory: &Path, entries: &[Entry]) -> (Vec<String>, usize) {
         let root = Root::at(unpacked.path().join(&entry.root));
         let reading = read_machine(&root).unwrap();
         faults.extend(entry.compare(&reading.machine));
+        faults.extend(fallback::faults(&entry.file, &reading.machine));
         let outputs = compare_outputs(directory, entry, &reading.machine, &mut faults);
         compared += outputs.len();
         print_row(entry, &reading, &outputs);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Arm, Better, Entry, Evidence};
+use numalab_record::study::{Arm, Better, Entry, Evidence, FactorKind};
 use numalab_stats::{Interval, Test, Verdict};
 
 use super::analysis::{Effect, StudySummary, Subject};
@@ -34,32 +34,29 @@ pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
     table.figures("change").figures("95 % interval").words("verdict").rows(rows)
 }
 
-/// The answers as a terminal has room for.
-pub(super) fn short_answers(summary: &StudySummary<'_>) -> Vec<Table> {
-    let mut labels: Vec<&str> = Vec::new();
-    for (_, effect) in summary.answers() {
-        if !labels.contains(&effect.label.as_str()) {
-            labels.push(&effect.label);
+/// Effects as a terminal has room for, a table a change.
+pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for (subject, effect) in effects {
+        let row = vec![
+            subject.title(),
+            words::change(&effect.found),
+            interval(effect),
+            words::short_verdict(&effect.found),
+        ];
+        match tables.iter_mut().find(|table| table.caption == effect.label) {
+            Some(table) => table.rows.push(row),
+            None => tables.push(
+                Table::new(&effect.label)
+                    .words("metric")
+                    .figures("change")
+                    .figures("95 % interval")
+                    .words("verdict")
+                    .rows([row]),
+            ),
         }
     }
-    let table = |label: &&str| {
-        let rows = summary.answers().filter(|(_, effect)| effect.label == **label);
-        let rows = rows.map(|(subject, effect)| {
-            vec![
-                subject.title(),
-                words::change(&effect.found),
-                interval(effect),
-                words::short_verdict(&effect.found),
-            ]
-        });
-        Table::new(*label)
-            .words("metric")
-            .figures("change")
-            .figures("95 % interval")
-            .words("verdict")
-            .rows(rows)
-    };
-    labels.iter().map(table).collect()
+    tables
 }
 
 /// All effects of a kind, with every test.
@@ -111,8 +108,7 @@ pub(super) fn treatments(
     let run = &summary.document.run;
     let rows = run.treatments.iter().enumerate().map(|(index, treatment)| {
         let mut row = vec![treatment.name.clone(), median(subject, index)];
-        let against = subject.effects.iter().find(|effect| effect.sides == Some((0, index)));
-        match against.filter(|_| index > 0) {
+        match against(subject, index) {
             Some(effect) => {
                 row.extend([words::change(&effect.found), interval(effect), mark(subject, effect)]);
             }
@@ -123,14 +119,16 @@ pub(super) fn treatments(
         }
         row
     });
+    let scaled = run.factors.iter().any(|factor| factor.kind == FactorKind::Scale);
     Table::new(format!(
-        "{} in {}, {}",
+        "{} in {}, {}; change against {}",
         subject.quantity.metric,
         subject.quantity.unit,
         match subject.quantity.better {
             Better::Lower => "lower is better",
             Better::Higher => "higher is better",
-        }
+        },
+        if scaled { "the baseline at the same number" } else { "the baseline" }
     ))
     .words("treatment")
     .figures(format!("median ({})", subject.quantity.unit))
@@ -138,6 +136,15 @@ pub(super) fn treatments(
     .figures("95 % interval")
     .words("verdict")
     .rows(rows)
+}
+
+/// The effect of a treatment against the baseline, or else against the same treatment with
+/// one factor at its first level.
+fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
+    let mut effects = subject.effects.iter();
+    let of = |effect: &&Effect| effect.sides == Some((0, treatment));
+    let within = |effect: &&Effect| effect.sides.is_some_and(|sides| sides.1 == treatment);
+    effects.clone().find(of).or_else(|| effects.find(within))
 }
 
 /// A verdict with a mark whose colour every reader of Markdown shows.

@@ -27,13 +27,13 @@ impl StudySummary<'_> {
             };
             out.push_str(&format!("\n{title}\n{}\n", hanging("", &sentence.text, 2)));
         }
-        for part in tables::short_answers(self) {
+        let answered = self.answers().next().map(|(_, effect)| effect.kind);
+        let further = [EffectKind::Interaction, EffectKind::Trend];
+        let further = further.into_iter().filter(|kind| Some(*kind) != answered);
+        let effects = self.answers().chain(further.flat_map(|kind| self.effects(kind)));
+        for part in tables::short(effects) {
             let caption = style.faint(&wrap(&part.caption, 0));
             out.push_str(&format!("\n{caption}\n{}", table(&part, style)));
-        }
-        let interactions = tables::effects(self, EffectKind::Interaction);
-        if !interactions.rows.is_empty() {
-            out.push_str(&format!("\n{}", table(&shortened(&interactions), style)));
         }
         for sentence in self.grounds() {
             out.push_str(&format!("\n{}\n", wrap(&sentence, 0)));
@@ -117,19 +117,5 @@ impl StudySummary<'_> {
             tables::environment(self),
         ];
         effects.into_iter().chain(rest).filter(|table| !table.rows.is_empty()).collect()
-    }
-}
-
-/// Metric, label, change, interval and verdict of a table of effects.
-fn shortened(full: &Table) -> Table {
-    const KEPT: [usize; 5] = [0, 1, 3, 4, 9];
-    Table {
-        caption: full.caption.clone(),
-        columns: KEPT.iter().map(|at| full.columns[*at].clone()).collect(),
-        rows: full
-            .rows
-            .iter()
-            .map(|row| KEPT.iter().map(|at| row[*at].clone()).collect())
-            .collect(),
     }
 }

@@ -8,6 +8,9 @@ use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 use super::analysis::{Effect, StudySummary, Subject};
 use crate::number::{count, percent, trimmed};
 
+/// Metrics that a sentence names at most.
+const LISTED: usize = 4;
+
 /// How a sentence is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tone {
@@ -143,15 +146,19 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
 
 /// A verdict as a terminal has room for: `inconclusive, +8 blocks`.
 pub(super) fn short_verdict(found: &Comparison) -> String {
-    match (found.verdict, found.ground) {
-        (Verdict::Better, _) => "better".to_owned(),
-        (Verdict::Worse, _) => "worse".to_owned(),
-        (Verdict::Equivalent, _) => "equivalent".to_owned(),
-        (_, Ground::TooFew { needed }) => format!("inconclusive, {needed} blocks at least"),
+    let word = match (found.verdict, found.ground) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        (Verdict::Equivalent, _) => "equivalent",
+        (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
-            format!("inconclusive, +{}", count(further, "block"))
+            return format!("inconclusive, +{}", count(further, "block"));
         }
-        _ => "inconclusive".to_owned(),
+        _ => "inconclusive",
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word.to_owned(),
     }
 }
 
@@ -175,13 +182,12 @@ pub(super) fn aa_sentence(summary: &StudySummary<'_>) -> Option<String> {
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
     let shown = |least: f64| percent(least).trim_start_matches('+').to_owned();
-    if least.len() == 1 {
-        text.push_str(&format!(" An effect smaller than {} could not be seen.", shown(low)));
-    } else if least.len() > 1 {
+    let [low, high] = [shown(low), shown(high)];
+    if low == high {
+        text.push_str(&format!(" An effect smaller than {low} could not be seen."));
+    } else if !least.is_empty() {
         text.push_str(&format!(
-            " Effects smaller than {} to {} could not be seen, depending on the metric.",
-            shown(low),
-            shown(high)
+            " Effects smaller than {low} to {high} could not be seen, depending on the metric."
         ));
     }
     Some(text)
@@ -196,11 +202,16 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
     if disturbed == 0 {
         return format!("None of {} was disturbed.", count(taken, "sample"));
     }
-    let differ: Vec<String> = summary
+    let mut differ: Vec<String> = summary
         .answers()
         .filter(|(_, effect)| effect.verdicts_differ())
         .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label))
         .collect();
+    let more = differ.len().saturating_sub(LISTED);
+    differ.truncate(LISTED);
+    if more > 0 {
+        differ.push(format!("and {more} more"));
+    }
     let consequence = if differ.is_empty() {
         "with the samples as they first came, every verdict is the same.".to_owned()
     } else {

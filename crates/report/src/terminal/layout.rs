@@ -4,19 +4,21 @@ use super::style::Style;
 use crate::table::{Align, Table, one_line};
 
 /// The width that every text keeps to.
-pub(crate) const WIDTH: usize = 80;
+pub const WIDTH: usize = 80;
 /// A column of words is cut behind this many characters.
 const WIDEST_COLUMN: usize = 56;
 const GAP: &str = "  ";
 
 /// `text` broken at spaces into lines of at most [`WIDTH`], each begun with
 /// `indent` spaces except the first; longer words are broken where they must.
-pub(crate) fn wrap(text: &str, indent: usize) -> String {
+#[must_use]
+pub fn wrap(text: &str, indent: usize) -> String {
     fill(String::new(), text, indent)
 }
 
 /// As [`wrap`], but the first line begins with `name` in place of the spaces.
-pub(crate) fn hanging(name: &str, text: &str, indent: usize) -> String {
+#[must_use]
+pub fn hanging(name: &str, text: &str, indent: usize) -> String {
     fill(format!("{name:<indent$}"), text, indent)
 }
 
@@ -51,7 +53,8 @@ fn break_line(out: &mut String, indent: usize) -> usize {
 
 /// The table within [`WIDTH`] columns: where its columns do not fit side by side,
 /// it is continued below with its first column again.
-pub(crate) fn table(table: &Table, style: Style) -> String {
+#[must_use]
+pub fn table(table: &Table, style: Style) -> String {
     let widths = widths(table);
     let mut out = String::new();
     for band in bands(&widths) {
@@ -118,7 +121,8 @@ fn line(table: &Table, row: &[String], band: &[usize], widths: &[usize]) -> Stri
 }
 
 /// `text` in at most `width` characters; an ellipsis shows that it was longer.
-pub(crate) fn cut(text: &str, width: usize) -> String {
+#[must_use]
+pub fn cut(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text.to_owned();
     }

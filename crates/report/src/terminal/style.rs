@@ -12,32 +12,38 @@ pub enum Style {
 
 impl Style {
     /// A heading.
-    pub(crate) fn heading(self, text: &str) -> String {
+    #[must_use]
+    pub fn heading(self, text: &str) -> String {
         self.paint("1", text)
     }
 
     /// Something of lesser weight.
-    pub(crate) fn faint(self, text: &str) -> String {
+    #[must_use]
+    pub fn faint(self, text: &str) -> String {
         self.paint("2", text)
     }
 
     /// Something good.
-    pub(crate) fn good(self, text: &str) -> String {
+    #[must_use]
+    pub fn good(self, text: &str) -> String {
         self.paint("32", text)
     }
 
     /// Something to look at.
-    pub(crate) fn warning(self, text: &str) -> String {
+    #[must_use]
+    pub fn warning(self, text: &str) -> String {
         self.paint("33", text)
     }
 
     /// Something wrong.
-    pub(crate) fn bad(self, text: &str) -> String {
+    #[must_use]
+    pub fn bad(self, text: &str) -> String {
         self.paint("31", text)
     }
 
     /// A drawn mark.
-    pub(crate) fn mark(self, text: &str) -> String {
+    #[must_use]
+    pub fn mark(self, text: &str) -> String {
         self.paint("36", text)
     }
 

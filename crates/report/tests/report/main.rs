@@ -1,10 +1,12 @@
 //! The report from outside: synthetic runs in, texts out.
 
 mod runs;
+mod studies;
 
 mod browser;
 mod comparison;
 mod golden;
 mod properties;
+mod study;
 mod summary;
 mod topology;

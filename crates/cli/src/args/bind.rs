@@ -1,0 +1,64 @@
+//! Arguments of `numalab bind`.
+
+use clap::{Args, ValueEnum};
+use numalab_launch::bind::{NodeChoice, PolicyKind};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  srun -n4 --cpu-bind=map_cpu:1,17,33,49 numalab bind --numa=3 -- --size=2048
+  srun -n8 numalab bind --numa=0,1,2,3,0,1,2,3 -- ./a.out      a node for each rank
+  mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
+  numalab bind --numa=0,1 --policy interleave -- ./a.out
+  srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
+
+In place of wrapper_numa.sh. With only options behind --, it runs `numalab latency` with
+them. It takes neither numactl nor a launcher.")]
+pub(crate) struct BindArgs {
+    /// A node for all ranks, a node for each such as 0,1,2,3, or auto: nodes in turn
+    /// (default: node 0)
+    #[arg(long, value_name = "NODES")]
+    pub numa: Option<NodeChoice>,
+    /// What the nodes are for: bind to the rank's node, prefer it, or spread over all of them
+    #[arg(long, value_enum, default_value_t = Policy::Bind)]
+    pub policy: Policy,
+    /// The program that takes the arguments behind -- (default: their first word)
+    #[arg(long, value_name = "PROGRAM")]
+    pub executable: Option<String>,
+    /// Print nothing
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print what is bound to what (the default)
+    #[arg(long, conflicts_with = "quiet")]
+    pub verbose: bool,
+    /// Print what would be done; set and start nothing
+    #[arg(long, conflicts_with = "quiet")]
+    pub dry_run: bool,
+    /// The command, or only options of `numalab latency`
+    #[arg(last = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+/// How nodes are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Policy {
+    /// The rank's node and no other
+    Bind,
+    /// The rank's node while it has memory
+    Preferred,
+    /// All named nodes, a page from each in turn
+    Interleave,
+    /// All named nodes by their weights (Linux 6.9)
+    Weighted,
+}
+
+impl From<Policy> for PolicyKind {
+    fn from(policy: Policy) -> Self {
+        match policy {
+            Policy::Bind => Self::Bind,
+            Policy::Preferred => Self::Preferred,
+            Policy::Interleave => Self::Interleave,
+            Policy::Weighted => Self::Weighted,
+        }
+    }
+}

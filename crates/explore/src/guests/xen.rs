@@ -1,0 +1,91 @@
+//! Guests of Xen, as its first domain sees them.
+
+use std::path::Path;
+use std::thread;
+use std::time::Duration;
+
+use numalab_guest::tool::{self, ToolError};
+
+use super::xl_text::{ListedDomain, ListedVcpu, read_list, read_vcpus};
+use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
+use crate::error::ExploreError;
+use crate::heap::xen_keys::{PAGE_BYTES, XenDump};
+
+/// A toolstack that does not answer so long has lost its daemon.
+const LIMIT: Duration = Duration::from_secs(30);
+/// The console takes a moment to be written.
+const SETTLE: Duration = Duration::from_millis(300);
+
+/// Whether this is Xen's first domain, by the file that its drivers make.
+#[must_use]
+pub fn is_dom0() -> bool {
+    let capabilities = std::fs::read_to_string("/proc/xen/capabilities").unwrap_or_default();
+    capabilities.contains("control_d") || Path::new("/dev/xen/privcmd").exists()
+}
+
+/// Asks `xl`: the list, the virtual cpus, and the debug key `u` for where memory is.
+///
+/// # Errors
+/// [`ExploreError::Xl`] if it is not there or fails.
+pub fn read_live() -> Result<Vec<GuestView>, ExploreError> {
+    let list = xl(&["list", "-n"])?;
+    let vcpus = xl(&["vcpu-list"])?;
+    xl(&["debug-keys", "u"])?;
+    thread::sleep(SETTLE);
+    let dump = XenDump::read(&xl(&["dmesg"])?);
+    Ok(placement(&list, &vcpus, &dump))
+}
+
+fn xl(arguments: &[&str]) -> Result<String, ToolError> {
+    let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
+    tool::output_of(tool::command("xl", &arguments), LIMIT)
+}
+
+/// The guests by what `xl list -n`, `xl vcpu-list` and the debug key `u` say; the shares
+/// are worked out.
+#[must_use]
+pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
+    let vcpus = read_vcpus(vcpus);
+    let mut guests: Vec<GuestView> =
+        read_list(list).into_iter().map(|domain| guest(domain, &vcpus, dump)).collect();
+    guests.iter_mut().for_each(GuestView::weigh);
+    guests
+}
+
+fn guest(domain: ListedDomain, vcpus: &[ListedVcpu], dump: &XenDump) -> GuestView {
+    let bytes_by_node = dump
+        .domains
+        .iter()
+        .find(|known| known.domain == domain.domain)
+        .map(|known| {
+            let pages = known.pages_by_node.iter().filter(|(_, pages)| **pages > 0);
+            pages.map(|(node, pages)| (*node, pages.saturating_mul(PAGE_BYTES))).collect()
+        })
+        .unwrap_or_default();
+    let vcpus = vcpus.iter().filter(|vcpu| vcpu.domain == domain.domain);
+    GuestView {
+        hypervisor: Hypervisor::Xen,
+        number: domain.domain,
+        vcpus: vcpus.map(|vcpu| vcpu_view(vcpu, dump)).collect(),
+        memory: vec![GuestMemory {
+            name: domain.name.clone(),
+            bytes_by_node: std::collections::BTreeMap::clone(&bytes_by_node),
+            ..GuestMemory::default()
+        }],
+        name: domain.name,
+        bytes_by_node,
+        remote_share: None,
+        control: None,
+    }
+}
+
+fn vcpu_view(vcpu: &ListedVcpu, dump: &XenDump) -> VcpuView {
+    VcpuView {
+        index: vcpu.index,
+        cpu: vcpu.cpu,
+        node: vcpu.cpu.and_then(|cpu| dump.cpus.get(&cpu).copied()),
+        allowed: vcpu.hard.clone(),
+        preferred: vcpu.soft.clone(),
+        ..VcpuView::default()
+    }
+}

@@ -1,0 +1,120 @@
+//! What `xl list -n` and `xl vcpu-list` print (xl(1)).
+
+use numalab_topology::{CpuId, CpuSet, NodeSet};
+
+/// A line of `xl list -n`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedDomain {
+    /// Its name.
+    pub name: String,
+    /// Its number.
+    pub domain: u32,
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
+    /// The nodes of its affinity, which need not be those of its memory; `None` for all.
+    pub nodes: Option<NodeSet>,
+}
+
+/// A line of `xl vcpu-list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVcpu {
+    /// Its domain.
+    pub domain: u32,
+    /// Its index.
+    pub index: u32,
+    /// The cpu that it runs on, or ran on last; `None` while it is offline.
+    pub cpu: Option<CpuId>,
+    /// The cpus that it may run on; `None` for all.
+    pub hard: Option<CpuSet>,
+    /// The cpus that it should run on; `None` for all.
+    pub soft: Option<CpuSet>,
+}
+
+/// Reads `xl list -n`; lines that are none are passed over.
+#[must_use]
+pub fn read_list(text: &str) -> Vec<ListedDomain> {
+    text.lines().filter_map(listed_domain).collect()
+}
+
+fn listed_domain(line: &str) -> Option<ListedDomain> {
+    // Name, ID, Mem, VCPUs, State, Time(s), then the affinity, if asked for.
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [name, domain, memory, _vcpus, _state, _time, nodes @ ..] = words.as_slice() else {
+        return None;
+    };
+    let memory_mib: u64 = memory.parse().ok()?;
+    Some(ListedDomain {
+        name: (*name).to_owned(),
+        domain: domain.parse().ok()?,
+        memory_bytes: memory_mib.checked_mul(1 << 20)?,
+        nodes: nodes.concat().parse().ok().filter(|nodes: &NodeSet| !nodes.is_empty()),
+    })
+}
+
+/// Reads `xl vcpu-list`; lines that are none are passed over.
+#[must_use]
+pub fn read_vcpus(text: &str) -> Vec<ListedVcpu> {
+    text.lines().filter_map(listed_vcpu).collect()
+}
+
+fn listed_vcpu(line: &str) -> Option<ListedVcpu> {
+    let (front, soft) = line.rsplit_once(" / ")?;
+    // Name, ID, VCPU, CPU, State, Time(s), hard affinity.
+    let words: Vec<&str> = front.split_ascii_whitespace().collect();
+    let [_name, domain, index, cpu, _state, _time, hard @ ..] = words.as_slice() else {
+        return None;
+    };
+    Some(ListedVcpu {
+        domain: domain.parse().ok()?,
+        index: index.parse().ok()?,
+        cpu: cpu.parse().ok().map(CpuId),
+        hard: cpus(&hard.concat()),
+        soft: cpus(soft.trim()),
+    })
+}
+
+/// `0-1,4`; `all` is no restriction.
+fn cpus(text: &str) -> Option<CpuSet> {
+    text.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LIST: &str = "\
+Name                                        ID   Mem VCPUs\tState\tTime(s) NODE Affinity
+Domain-0                                     0  1024     2     r-----      80.3 all
+d2                                           2   128     1     -b----      22.4 1-2
+p3                                           3   128     1     --p---       0.0 3
+";
+    const VCPUS: &str = "\
+Name                                ID  VCPU   CPU State   Time(s) Affinity (Hard / Soft)
+Domain-0                             0     0    3   -b-      46.7  all / all
+d2                                   2     0    2   -b-      22.4  2-3,7 / 4-5
+d2                                   2     1    -   --p       0.0  2-3 / all
+";
+
+    #[test]
+    fn domains_and_vcpus_are_read_with_their_affinity() {
+        let domains = read_list(LIST);
+        assert_eq!(domains.len(), 3);
+        assert_eq!((domains[0].nodes.as_ref(), domains[0].memory_bytes), (None, 1 << 30));
+        assert_eq!(domains[1].nodes.as_ref().unwrap().to_string(), "1,2");
+        let vcpus = read_vcpus(VCPUS);
+        assert_eq!(vcpus.len(), 3);
+        assert_eq!((vcpus[0].cpu, vcpus[0].hard.as_ref()), (Some(CpuId(3)), None));
+        assert_eq!(vcpus[1].hard.as_ref().unwrap().to_string(), "2,3,7");
+        assert_eq!(vcpus[1].soft.as_ref().unwrap().to_string(), "4,5");
+        assert_eq!(vcpus[2].cpu, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)\\PC{0,200}", end in 0..VCPUS.len()) {
+            let _ = (read_list(&text), read_vcpus(&text), read_vcpus(&VCPUS[..end]));
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What each node's memory is used for, and how well its free memory hangs together.
+
+mod advice;
+mod counters;
+mod zones;
+
+use std::collections::BTreeMap;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use numalab_host::{Root, base_page_bytes, read_machine};
+use numalab_topology::{CpuSet, HugePagePool, NodeId};
+use serde::Serialize;
+
+pub use counters::Counters;
+pub use zones::{ZoneView, fragmentation, read_buddyinfo};
+
+use crate::error::ExploreError;
+use crate::files;
+use crate::finding::Finding;
+
+/// The nodes of a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NodesView {
+    /// The nodes by number.
+    pub nodes: Vec<NodeView>,
+    /// A huge page is a block of this order.
+    pub huge_order: u32,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What is missing here and who could see it.
+    pub unseen: Vec<String>,
+}
+
+/// One node's memory, in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct NodeView {
+    /// The node.
+    pub node: NodeId,
+    /// Its cpus.
+    pub cpus: CpuSet,
+    /// All of it.
+    pub total_bytes: u64,
+    /// Free.
+    pub free_bytes: u64,
+    /// Page cache.
+    pub page_cache_bytes: u64,
+    /// Anonymous.
+    pub anonymous_bytes: u64,
+    /// Of these, in transparent huge pages.
+    pub transparent_huge_bytes: u64,
+    /// The kernel's slab caches.
+    pub slab_bytes: u64,
+    /// Of these, such as the kernel can give back.
+    pub slab_reclaimable_bytes: u64,
+    /// Pools of reserved huge pages.
+    pub huge_pages: Vec<HugePagePool>,
+    /// Its zones.
+    pub zones: Vec<ZoneView>,
+    /// The share of its free memory that cannot serve a huge page, 0 to 1.
+    pub fragmentation: Option<f64>,
+    /// Pages since boot.
+    pub since_boot: Option<Counters>,
+    /// Pages a second.
+    pub rates: Option<Counters>,
+}
+
+/// Looks at the nodes; on the running system twice, `interval` apart, so that the counters
+/// have rates. A zero interval gives none.
+///
+/// # Errors
+/// [`ExploreError::Machine`] if the machine cannot be read.
+pub fn read_nodes(root: &Root, interval: Duration) -> Result<NodesView, ExploreError> {
+    let before = counters(root);
+    let begun = Instant::now();
+    if root.is_live() {
+        thread::sleep(interval);
+    }
+    let mut view = read_once(root)?;
+    if root.is_live() && !interval.is_zero() {
+        view.take_rates(&before, begun.elapsed());
+    }
+    view.findings = advice::findings(&view);
+    Ok(view)
+}
+
+/// As [`read_nodes`], with rates since an earlier view in place of a wait.
+///
+/// # Errors
+/// As [`read_nodes`].
+pub fn read_nodes_since(
+    root: &Root,
+    earlier: &NodesView,
+    passed: Duration,
+) -> Result<NodesView, ExploreError> {
+    let mut view = read_once(root)?;
+    let before = earlier.nodes.iter().filter_map(|node| Some((node.node, node.since_boot?)));
+    view.take_rates(&before.collect(), passed);
+    view.findings = advice::findings(&view);
+    Ok(view)
+}
+
+fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
+    let machine = read_machine(root)?.machine;
+    let page_bytes = base_page_bytes();
+    let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);
+    let huge_order = (huge_bytes / page_bytes).max(1).ilog2();
+    let buddyinfo = files::text(root, "proc/buddyinfo").unwrap_or_default();
+    let mut zones = read_buddyinfo(&buddyinfo);
+    zones::take_zoneinfo(&mut zones, &files::text(root, "proc/zoneinfo").unwrap_or_default());
+    let mut unseen = Vec::new();
+    match files::text(root, "proc/pagetypeinfo") {
+        Ok(text) => zones::take_pagetypeinfo(&mut zones, &text),
+        Err(error) if files::is_denied(&error) => unseen.push(
+            "what of the memory the kernel can move to make huge pages: root sees it (/proc/pagetypeinfo)"
+                .to_owned(),
+        ),
+        Err(_) => {}
+    }
+    let mut counters = counters(root);
+    let nodes = machine.nodes.iter().map(|node| {
+        let zones = zones.remove(&node.id).unwrap_or_default();
+        let mut view = NodeView {
+            node: node.id,
+            cpus: node.cpus.clone(),
+            total_bytes: node.memory_bytes,
+            huge_pages: node.huge_pages.clone(),
+            fragmentation: fragmentation(&zones, huge_order),
+            zones,
+            since_boot: counters.remove(&node.id),
+            ..NodeView::default()
+        };
+        let meminfo = format!("sys/devices/system/node/node{}/meminfo", node.id);
+        view.take_meminfo(&files::text(root, &meminfo).unwrap_or_default());
+        view
+    });
+    Ok(NodesView { nodes: nodes.collect(), huge_order, findings: Vec::new(), unseen })
+}
+
+fn counters(root: &Root) -> BTreeMap<NodeId, Counters> {
+    let nodes = files::names(root, "sys/devices/system/node").into_iter();
+    let nodes = nodes.filter_map(|name| name.strip_prefix("node")?.parse().ok().map(NodeId));
+    nodes
+        .filter_map(|node| {
+            let file = format!("sys/devices/system/node/node{node}/numastat");
+            Some((node, Counters::read(&files::text(root, &file).ok()?)?))
+        })
+        .collect()
+}
+
+impl NodesView {
+    fn take_rates(&mut self, before: &BTreeMap<NodeId, Counters>, passed: Duration) {
+        for node in &mut self.nodes {
+            if let (Some(now), Some(before)) = (node.since_boot, before.get(&node.node)) {
+                node.rates = Some(now.rates(before, passed));
+            }
+        }
+    }
+}
+
+impl NodeView {
+    /// `Node 0 MemFree:  12 kB`
+    fn take_meminfo(&mut self, text: &str) {
+        for line in text.lines() {
+            let mut words = line.split_ascii_whitespace().skip(2);
+            let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
+            let field = match name {
+                "MemTotal:" => &mut self.total_bytes,
+                "MemFree:" => &mut self.free_bytes,
+                "FilePages:" => &mut self.page_cache_bytes,
+                "AnonPages:" => &mut self.anonymous_bytes,
+                "AnonHugePages:" => &mut self.transparent_huge_bytes,
+                "Slab:" => &mut self.slab_bytes,
+                "SReclaimable:" => &mut self.slab_reclaimable_bytes,
+                _ => continue,
+            };
+            if let Ok(kib) = value.parse::<u64>() {
+                *field = kib.saturating_mul(1024);
+            }
+        }
+    }
+
+    /// Bytes that are free or can be freed at once: page cache and reclaimable slab.
+    #[must_use]
+    pub fn available_bytes(&self) -> u64 {
+        self.free_bytes
+            .saturating_add(self.page_cache_bytes)
+            .saturating_add(self.slab_reclaimable_bytes)
+    }
+}

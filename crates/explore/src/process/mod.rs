@@ -1,0 +1,219 @@
+//! Where the memory of one process lies, beside where its threads run.
+
+pub(crate) mod advice;
+mod memory_maps;
+pub mod numa_maps;
+mod sampled;
+mod threads;
+
+use numalab_host::{Root, base_page_bytes, read_machine};
+use numalab_topology::Machine;
+use serde::Serialize;
+
+pub(crate) use advice::largest;
+pub use memory_maps::PageSizes;
+pub use numa_maps::{MappingKind, MappingView};
+pub use sampled::Sampled;
+pub use threads::ThreadView;
+pub(crate) use threads::allowed_nodes;
+
+use crate::error::ExploreError;
+use crate::files;
+use crate::finding::Finding;
+use crate::spread::{self, BytesByNode};
+
+/// Beyond so many mappings `smaps` is not read: the kernel takes about 4 us for each.
+const MOST_SMAPS: usize = 20_000;
+
+/// A process: where its memory lies and where its threads run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ProcessView {
+    /// Its number.
+    pub process: u32,
+    /// Its command line, or its name in brackets for a kernel thread.
+    pub command: String,
+    /// Its threads, by number.
+    pub threads: Vec<ThreadView>,
+    /// Its mappings, by address.
+    pub mappings: Vec<MappingView>,
+    /// Bytes in memory by node.
+    pub bytes_by_node: BytesByNode,
+    /// Bytes by node that are its own: all but unmodified pages of files.
+    pub own_bytes_by_node: BytesByNode,
+    /// What pages its memory is made of.
+    pub page_sizes: Option<PageSizes>,
+    /// A sample of single pages, where the kernel tells them.
+    pub sampled: Option<Sampled>,
+    /// The share of what its threads touch that is remote, 0 to 1, each thread by its time
+    /// on a cpu.
+    pub remote_share: Option<f64>,
+    /// What is wrong.
+    pub findings: Vec<Finding>,
+    /// What is missing here and who could see it.
+    pub unseen: Vec<String>,
+}
+
+/// Looks at a process of the root, without changing anything.
+///
+/// # Errors
+/// [`ExploreError::NoProcess`], and [`ExploreError::Foreign`] for another user's process.
+pub fn read_process(root: &Root, process: u32) -> Result<ProcessView, ExploreError> {
+    let machine = read_machine(root)?.machine;
+    read_process_on(root, process, &machine)
+}
+
+/// As [`read_process`], on a machine that was read before.
+///
+/// # Errors
+/// As [`read_process`].
+pub fn read_process_on(
+    root: &Root,
+    process: u32,
+    machine: &Machine,
+) -> Result<ProcessView, ExploreError> {
+    let command = command(root, process).ok_or(ExploreError::NoProcess { process })?;
+    let threads = threads::read(root, process, machine);
+    let mut unseen = Vec::new();
+    let mut mappings = mappings(root, process, &command)?;
+    let page_sizes = page_sizes(root, process, &mut mappings, &mut unseen);
+    let sampled = match root.is_live() {
+        true => sampled::sample(process, &mappings),
+        false => Ok(Sampled { pages: 0, pages_by_node: BytesByNode::new() }),
+    };
+    let placed = mappings.iter().any(|mapping| !mapping.bytes_by_node.is_empty());
+    let sampled = match sampled {
+        Ok(sampled) if sampled.pages == 0 => None,
+        Ok(sampled) => Some(sampled),
+        Err(source) if !placed && page_sizes.is_some_and(|sizes| sizes.resident > 0) => {
+            return Err(ExploreError::NoPlacement { process, source });
+        }
+        Err(error) => {
+            unseen.push(format!("no pages were sampled: {error}"));
+            None
+        }
+    };
+    let mut view = ProcessView {
+        process,
+        command,
+        threads,
+        bytes_by_node: sum(&mappings, |_| true),
+        own_bytes_by_node: sum(&mappings, |mapping| mapping.own),
+        mappings,
+        page_sizes,
+        sampled,
+        remote_share: None,
+        findings: Vec::new(),
+        unseen,
+    };
+    view.take_samples_for_sums();
+    view.weigh_threads();
+    view.findings = advice::findings(root, &view, machine);
+    Ok(view)
+}
+
+impl ProcessView {
+    /// A kernel without `numa_maps` leaves only the sample to go by.
+    fn take_samples_for_sums(&mut self) {
+        let (Some(sampled), Some(sizes)) = (&self.sampled, self.page_sizes) else { return };
+        let found = spread::total(&sampled.pages_by_node);
+        if !self.bytes_by_node.is_empty() || found == 0 {
+            return;
+        }
+        let resident = sizes.resident.saturating_add(sizes.reserved_huge);
+        let scale = |pages: u64| {
+            u64::try_from(u128::from(pages) * u128::from(resident) / u128::from(found))
+                .unwrap_or(resident)
+        };
+        self.bytes_by_node =
+            sampled.pages_by_node.iter().map(|(node, pages)| (*node, scale(*pages))).collect();
+        self.own_bytes_by_node = self.bytes_by_node.clone();
+        self.unseen.push(format!(
+            "without numa_maps the sums are estimates from {} pages of move_pages(2)",
+            sampled.pages
+        ));
+    }
+
+    /// Gives each thread its remote share, and the process the mean by time on a cpu.
+    fn weigh_threads(&mut self) {
+        let (mut weighted, mut weights) = (0.0, 0.0);
+        for thread in &mut self.threads {
+            let touched = match thread.touched_pages.is_empty() {
+                true => &self.own_bytes_by_node,
+                false => &thread.touched_pages,
+            };
+            let share = thread.node.and_then(|node| spread::share_beside(touched, node));
+            thread.remote_share = share;
+            if let Some(share) = share {
+                #[expect(clippy::cast_precision_loss, reason = "a weight")]
+                let weight = (thread.cpu_ticks + 1) as f64;
+                weighted += share * weight;
+                weights += weight;
+            }
+        }
+        self.remote_share = (weights > 0.0).then(|| weighted / weights);
+    }
+}
+
+fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> BytesByNode {
+    let mut sum = BytesByNode::new();
+    for mapping in mappings.iter().filter(|mapping| wanted(mapping)) {
+        spread::add(&mut sum, &mapping.bytes_by_node);
+    }
+    sum
+}
+
+/// The command line, else the name; `None` for no process.
+pub(crate) fn command(root: &Root, process: u32) -> Option<String> {
+    let line = files::text(root, &format!("proc/{process}/cmdline")).unwrap_or_default();
+    let line = line.trim_matches('\0').replace('\0', " ");
+    match line.is_empty() {
+        false => Some(line),
+        true => Some(format!("[{}]", files::value(root, &format!("proc/{process}/comm"))?)),
+    }
+}
+
+/// The mappings with their nodes; without nodes on a kernel that has no `numa_maps`.
+fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>, ExploreError> {
+    let read = |name: &str| match files::text(root, &format!("proc/{process}/{name}")) {
+        Err(error) if files::is_denied(&error) => {
+            Err(ExploreError::Foreign { process, command: command.to_owned() })
+        }
+        other => Ok(other.ok()),
+    };
+    let lengths = memory_maps::lengths(&read("maps")?.unwrap_or_default());
+    let mut mappings = match read("numa_maps")? {
+        Some(text) => numa_maps::read(&text, base_page_bytes()),
+        None => Vec::new(),
+    };
+    if mappings.is_empty() {
+        let mut starts: Vec<&u64> = lengths.keys().collect();
+        starts.sort_unstable();
+        let lines: String = starts.iter().map(|start| format!("{start:x} unknown\n")).collect();
+        mappings = numa_maps::read(&lines, base_page_bytes());
+    }
+    for mapping in &mut mappings {
+        mapping.size_bytes = lengths.get(&mapping.start).copied();
+    }
+    Ok(mappings)
+}
+
+fn page_sizes(
+    root: &Root,
+    process: u32,
+    mappings: &mut [MappingView],
+    unseen: &mut Vec<String>,
+) -> Option<PageSizes> {
+    if mappings.len() > MOST_SMAPS {
+        unseen.push(format!(
+            "huge pages are told in all and not by mapping: more than {MOST_SMAPS} mappings"
+        ));
+        let rollup = files::text(root, &format!("proc/{process}/smaps_rollup")).ok()?;
+        return Some(memory_maps::page_sizes(&rollup).0);
+    }
+    let smaps = files::text(root, &format!("proc/{process}/smaps")).ok()?;
+    let (sizes, huge) = memory_maps::page_sizes(&smaps);
+    for mapping in mappings {
+        mapping.transparent_huge_bytes = huge.get(&mapping.start).copied();
+    }
+    Some(sizes)
+}

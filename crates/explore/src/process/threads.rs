@@ -1,0 +1,159 @@
+//! The threads of a process: where they run, where they may, and what they touched.
+
+use numalab_host::Root;
+use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
+use serde::Serialize;
+
+use crate::files;
+use crate::spread::BytesByNode;
+
+/// A thread.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ThreadView {
+    /// Its number.
+    pub thread: u32,
+    /// Its name.
+    pub name: String,
+    /// Its state as `ps` letters it: R runs, S sleeps, D waits for a device.
+    pub state: char,
+    /// The cpu that it runs on, or ran on last.
+    pub cpu: CpuId,
+    /// The node of that cpu.
+    pub node: Option<NodeId>,
+    /// The cpus that it may run on.
+    pub allowed: CpuSet,
+    /// Its time on cpus so far, in ticks of the kernel (100 a second).
+    pub cpu_ticks: u64,
+    /// Pages that it was seen to touch, by node: the samples of NUMA balancing (which
+    /// decay), where that is on. A count, not bytes.
+    pub touched_pages: BytesByNode,
+    /// The share of what it touches that is remote, 0 to 1: by `touched_pages`, or else of
+    /// the memory of the whole process.
+    pub remote_share: Option<f64>,
+}
+
+/// Every thread of the process, by number; those that end meanwhile are left out.
+pub(super) fn read(root: &Root, process: u32, machine: &Machine) -> Vec<ThreadView> {
+    let directory = format!("proc/{process}/task");
+    let threads = files::numbers(root, &directory).into_iter();
+    threads
+        .filter_map(|thread| read_one(root, &format!("{directory}/{thread}"), thread, machine))
+        .collect()
+}
+
+fn read_one(root: &Root, directory: &str, thread: u32, machine: &Machine) -> Option<ThreadView> {
+    let stat = Stat::read(&files::text(root, &format!("{directory}/stat")).ok()?)?;
+    let status = files::text(root, &format!("{directory}/status")).unwrap_or_default();
+    let sched = files::text(root, &format!("{directory}/sched")).unwrap_or_default();
+    Some(ThreadView {
+        thread,
+        node: machine.cpu(stat.cpu).and_then(|cpu| cpu.node),
+        name: stat.name,
+        state: stat.state,
+        cpu: stat.cpu,
+        allowed: allowed(&status),
+        cpu_ticks: stat.cpu_ticks,
+        touched_pages: touched(&sched),
+        remote_share: None,
+    })
+}
+
+/// What `/proc/PID/stat` says (proc(5)).
+#[derive(Debug, PartialEq, Eq)]
+struct Stat {
+    name: String,
+    state: char,
+    cpu_ticks: u64,
+    cpu: CpuId,
+}
+
+impl Stat {
+    /// The name stands in parentheses and may hold any character, parentheses too.
+    fn read(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once('(')?;
+        let (name, rest) = rest.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        // Field 3 of proc(5), the state, is the first one here.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        Some(Self {
+            name: name.to_owned(),
+            state: fields.first()?.chars().next()?,
+            cpu_ticks: number(14)?.saturating_add(number(15)?),
+            cpu: CpuId(u32::try_from(number(39)?).ok()?),
+        })
+    }
+}
+
+/// The cpus of `Cpus_allowed_list` in `/proc/PID/status`.
+fn allowed(status: &str) -> CpuSet {
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    list.and_then(|list| list.trim().parse().ok()).unwrap_or_default()
+}
+
+/// `numa_faults node=0 task_private=3 task_shared=1 …` in `/proc/PID/sched`
+/// (`kernel/sched/debug.c`): pages on the node that the thread itself touched.
+fn touched(sched: &str) -> BytesByNode {
+    let mut pages = BytesByNode::new();
+    for line in sched.lines().filter_map(|line| line.strip_prefix("numa_faults ")) {
+        let values: Vec<(&str, u64)> = line
+            .split_ascii_whitespace()
+            .filter_map(|word| word.split_once('='))
+            .filter_map(|(name, value)| Some((name, value.parse().ok()?)))
+            .collect();
+        let value = |name| values.iter().find(|(found, _)| *found == name).map(|(_, value)| *value);
+        let node = value("node").and_then(|node| u32::try_from(node).ok());
+        if let Some(node) = node {
+            let own = value("task_private").unwrap_or(0);
+            let count = own.saturating_add(value("task_shared").unwrap_or(0));
+            let sum = pages.entry(NodeId(node)).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    pages.retain(|_, count| *count > 0);
+    pages
+}
+
+/// The nodes whose cpus a thread may run on.
+pub(crate) fn allowed_nodes(thread: &ThreadView, machine: &Machine) -> NodeSet {
+    machine
+        .nodes
+        .iter()
+        .filter(|node| !node.cpus.intersection(&thread.allowed).is_empty())
+        .map(|node| node.id)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STAT: &str = "4242 (a) b (c) R 1 4242 4242 0 -1 4194304 100 0 0 0 150 50 0 0 20 0 3 0 \
+        83399 1000 10 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 13 0 0 0 0 0 0 0 0 0 0 0 0 0";
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let stat = Stat::read(STAT).unwrap();
+        let name = "a) b (c".to_owned();
+        assert_eq!(stat, Stat { name, state: 'R', cpu_ticks: 200, cpu: CpuId(13) });
+    }
+
+    #[test]
+    fn touched_pages_are_the_threads_own_by_node() {
+        let sched = "\
+mm->numa_scan_seq                            :                    3
+numa_faults node=0 task_private=40 task_shared=8 group_private=900 group_shared=0
+numa_faults node=1 task_private=0 task_shared=0 group_private=900 group_shared=0
+numa_faults node=3 task_private=2 task_shared=0 group_private=0 group_shared=0
+";
+        assert_eq!(touched(sched), BytesByNode::from([(NodeId(0), 48), (NodeId(3), 2)]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)\\PC{0,200}", end in 0..STAT.len()) {
+            let _ = (Stat::read(&text), Stat::read(&STAT[..end]), touched(&text), allowed(&text));
+        }
+    }
+}

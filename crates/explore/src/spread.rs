@@ -1,0 +1,88 @@
+//! Memory over nodes.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{NodeId, NodeSet};
+
+/// Bytes on each node.
+pub type BytesByNode = BTreeMap<NodeId, u64>;
+
+/// Adds `more` to `sum`.
+pub(crate) fn add(sum: &mut BytesByNode, more: &BytesByNode) {
+    for (&node, &bytes) in more {
+        let total = sum.entry(node).or_default();
+        *total = total.saturating_add(bytes);
+    }
+}
+
+/// All of it in bytes.
+#[must_use]
+pub fn total(bytes: &BytesByNode) -> u64 {
+    bytes.values().fold(0, |sum, &bytes| sum.saturating_add(bytes))
+}
+
+/// The share of it that lies on `nodes`, 0 to 1; nothing has no share.
+#[must_use]
+pub fn share_on(bytes: &BytesByNode, nodes: &NodeSet) -> Option<f64> {
+    let on = bytes.iter().filter(|(node, _)| nodes.contains(**node)).map(|(_, &bytes)| bytes);
+    ratio(on.fold(0, u64::saturating_add), total(bytes))
+}
+
+/// The share of it that is not on `node`, 0 to 1; nothing has no share.
+#[must_use]
+pub fn share_beside(bytes: &BytesByNode, node: NodeId) -> Option<f64> {
+    share_on(bytes, &NodeSet::from_iter([node])).map(|share| 1.0 - share)
+}
+
+/// The node with most of it, and its share.
+#[must_use]
+pub fn most(bytes: &BytesByNode) -> Option<(NodeId, f64)> {
+    let (&node, &most) = bytes.iter().max_by_key(|&(node, &bytes)| (bytes, *node))?;
+    Some((node, ratio(most, total(bytes))?))
+}
+
+/// `part / whole`; `None` of nothing.
+#[expect(clippy::cast_precision_loss, reason = "a share, shown with three digits")]
+#[must_use]
+pub fn ratio(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+/// A share in percent: `96 %`, `0.3 %`; only all of it is `100 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if p <= 0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "under 0.1 %".to_owned(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p if p > 99.5 && p < 100.0 => "over 99 %".to_owned(),
+        p => format!("{p:.0} %"),
+    }
+}
+
+/// The nodes but one, as migratepages(8) takes them.
+pub(crate) fn others(bytes: &BytesByNode, node: NodeId) -> NodeSet {
+    bytes.iter().filter(|(other, bytes)| **other != node && **bytes > 0).map(|(n, _)| *n).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_is_of_what_is_there_and_nothing_has_none() {
+        let bytes = BytesByNode::from([(NodeId(0), 96), (NodeId(3), 4)]);
+        assert_eq!(most(&bytes), Some((NodeId(0), 0.96)));
+        assert_eq!(share_beside(&bytes, NodeId(3)), Some(0.96));
+        assert_eq!(share_beside(&bytes, NodeId(7)), Some(1.0));
+        assert_eq!(share_beside(&BytesByNode::new(), NodeId(0)), None);
+        assert_eq!(others(&bytes, NodeId(0)).to_string(), "3");
+    }
+
+    #[test]
+    fn a_share_is_never_rounded_to_all_or_nothing() {
+        let shown = [0.0, 0.0004, 0.031, 0.96, 0.9996, 1.0].map(percent);
+        assert_eq!(shown, ["0 %", "under 0.1 %", "3.1 %", "96 %", "over 99 %", "100 %"]);
+    }
+}

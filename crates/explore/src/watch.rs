@@ -1,0 +1,203 @@
+//! A view that stays on the terminal and renews itself.
+
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use crossterm::{cursor, execute, queue, style, terminal};
+
+use crate::error::ExploreError;
+
+/// How long a signal may wait to be heeded.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+const LEAST_INTERVAL: Duration = Duration::from_millis(200);
+const MOST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The terminal while a view has it: the other screen, raw keys, no cursor. Dropping it
+/// gives everything back, also on a panic.
+struct Screen;
+
+impl Screen {
+    fn take() -> io::Result<Self> {
+        terminal::enable_raw_mode()?;
+        let screen = Self;
+        execute!(io::stdout(), terminal::EnterAlternateScreen, cursor::Hide)?;
+        Ok(screen)
+    }
+
+    /// Shows the lines from `first` on, and the last line as given; nothing flickers, as
+    /// lines are overwritten.
+    fn show(text: &str, first: usize, status: &str) -> io::Result<()> {
+        let (columns, rows) = size()?;
+        let mut out = io::stdout().lock();
+        queue!(out, terminal::BeginSynchronizedUpdate)?;
+        let room = rows.saturating_sub(1);
+        let mut lines = text.lines().skip(first);
+        for row in 0..room {
+            queue!(out, cursor::MoveTo(0, row))?;
+            let line = lines.next().unwrap_or_default();
+            queue!(out, style::Print(fitting(line, usize::from(columns))))?;
+            queue!(out, terminal::Clear(terminal::ClearType::UntilNewLine))?;
+        }
+        let status = fitting(status, usize::from(columns));
+        queue!(out, cursor::MoveTo(0, room), style::SetAttribute(style::Attribute::Reverse))?;
+        queue!(out, style::Print(status), terminal::Clear(terminal::ClearType::UntilNewLine))?;
+        queue!(out, style::SetAttribute(style::Attribute::Reset))?;
+        queue!(out, terminal::EndSynchronizedUpdate)?;
+        out.flush()
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // A terminal that is gone needs nothing back.
+        let _ = execute!(io::stdout(), cursor::Show, terminal::LeaveAlternateScreen);
+        let _ = terminal::disable_raw_mode();
+    }
+}
+
+/// Columns and rows; a terminal that does not know (a serial port) is taken for 80 x 24.
+fn size() -> io::Result<(u16, u16)> {
+    let (columns, rows) = terminal::size()?;
+    Ok((if columns == 0 { 80 } else { columns }, if rows == 0 { 24 } else { rows }))
+}
+
+/// `line` in at most `columns`; escapes take no room, and colour ends with the line.
+fn fitting(line: &str, columns: usize) -> String {
+    let mut out = String::new();
+    let (mut used, mut in_escape, mut escaped) = (0, false, false);
+    for c in line.chars() {
+        match (in_escape, c) {
+            (false, '\u{1b}') => (in_escape, escaped) = (true, true),
+            (true, 'm') => in_escape = false,
+            (true, _) => {}
+            (false, _) if used == columns => break,
+            (false, _) => used += 1,
+        }
+        out.push(c);
+    }
+    if escaped {
+        out.push_str("\u{1b}[0m");
+    }
+    out
+}
+
+/// What the keys have changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Watching {
+    interval: Duration,
+    paused: bool,
+    first_line: usize,
+    done: bool,
+    renew: bool,
+}
+
+impl Watching {
+    fn heed(&mut self, key: KeyEvent) {
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Char('c') if control => self.done = true,
+            KeyCode::Char('q') | KeyCode::Esc => self.done = true,
+            KeyCode::Char('p' | ' ') => self.paused = !self.paused,
+            KeyCode::Char('+') => self.interval = (self.interval * 2).min(MOST_INTERVAL),
+            KeyCode::Char('-') => self.interval = (self.interval / 2).max(LEAST_INTERVAL),
+            KeyCode::Char('r') => self.renew = true,
+            KeyCode::Down | KeyCode::Char('j') => self.first_line += 1,
+            KeyCode::Up | KeyCode::Char('k') => {
+                self.first_line = self.first_line.saturating_sub(1);
+            }
+            KeyCode::PageDown => self.first_line += 10,
+            KeyCode::PageUp => self.first_line = self.first_line.saturating_sub(10),
+            KeyCode::Home => self.first_line = 0,
+            _ => {}
+        }
+    }
+
+    fn status(&self, lines: usize) -> String {
+        let state = if self.paused { "paused" } else { "q quit  p pause" };
+        let seconds = self.interval.as_secs_f64();
+        format!(
+            " {state}  +/- every {seconds:.1} s  r now  arrows scroll ({}/{lines})",
+            self.first_line + 1
+        )
+    }
+}
+
+/// Shows what `look` says, again every `interval`, until the user presses q or `ended` is
+/// true. The terminal is given back in every case.
+///
+/// # Errors
+/// [`ExploreError::Terminal`], and what `look` gives.
+pub fn watch(
+    interval: Duration,
+    ended: impl Fn() -> bool,
+    mut look: impl FnMut() -> Result<String, ExploreError>,
+) -> Result<(), ExploreError> {
+    let mut text = look()?;
+    let screen = Screen::take().map_err(ExploreError::Terminal)?;
+    let mut state = Watching { interval, paused: false, first_line: 0, done: false, renew: false };
+    let mut looked = Instant::now();
+    while !state.done && !ended() {
+        let lines = text.lines().count();
+        state.first_line = state.first_line.min(lines.saturating_sub(1));
+        Screen::show(&text, state.first_line, &state.status(lines))
+            .map_err(ExploreError::Terminal)?;
+        let deadline = looked + state.interval;
+        if !wait(&mut state, deadline, &ended).map_err(ExploreError::Terminal)? {
+            continue;
+        }
+        text = look()?;
+        looked = Instant::now();
+    }
+    drop(screen);
+    Ok(())
+}
+
+/// Waits for a key or the deadline; whether it is time to look again.
+fn wait(state: &mut Watching, deadline: Instant, ended: &impl Fn() -> bool) -> io::Result<bool> {
+    loop {
+        let now = Instant::now();
+        let due = now >= deadline && !state.paused;
+        if due || ended() {
+            return Ok(due);
+        }
+        let left = if state.paused { LOOK_EVERY } else { deadline - now };
+        if !event::poll(left.min(LOOK_EVERY))? {
+            continue;
+        }
+        if let Event::Key(key) = event::read()?
+            && key.kind == KeyEventKind::Press
+        {
+            state.heed(key);
+        }
+        return Ok(std::mem::take(&mut state.renew));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_the_terminal_and_its_colour_ends() {
+        assert_eq!(fitting("\u{1b}[31mabcdef\u{1b}[0m", 3), "\u{1b}[31mabc\u{1b}[0m");
+        assert_eq!(fitting("abc", 80), "abc");
+    }
+
+    #[test]
+    fn keys_pause_scroll_and_end() {
+        let press =
+            |state: &mut Watching, code| state.heed(KeyEvent::new(code, KeyModifiers::NONE));
+        let interval = Duration::from_secs(1);
+        let mut state =
+            Watching { interval, paused: false, first_line: 0, done: false, renew: false };
+        press(&mut state, KeyCode::Char('p'));
+        press(&mut state, KeyCode::PageDown);
+        press(&mut state, KeyCode::Up);
+        press(&mut state, KeyCode::Char('-'));
+        assert_eq!((state.paused, state.first_line), (true, 9));
+        assert_eq!(state.interval, Duration::from_millis(500));
+        press(&mut state, KeyCode::Char('q'));
+        assert!(state.done);
+    }
+}

@@ -1,0 +1,103 @@
+//! Texts of other people's machines, read where they lie (`NUMALAB_CORPUS`).
+
+use std::fs;
+use std::path::PathBuf;
+
+use numalab_explore::guests::{Hypervisor, findings, xen};
+use numalab_explore::heap::xen_keys::XenDump;
+use numalab_explore::nodes::{fragmentation, read_buddyinfo};
+use numalab_explore::process::numa_maps;
+use numalab_explore::{read_heap, spread};
+use numalab_topology::{Machine, NodeId};
+
+/// The file, or `None` with loud words where the corpus is absent.
+fn corpus(name: &str) -> Option<PathBuf> {
+    let directory = std::env::var_os("NUMALAB_CORPUS").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/corpus"),
+        PathBuf::from,
+    );
+    let path = directory.join(name);
+    if !path.exists() {
+        eprintln!("NOT RUN: no {}; NUMALAB_CORPUS names the corpus", path.display());
+        return None;
+    }
+    Some(path)
+}
+
+fn text(name: &str) -> Option<String> {
+    Some(fs::read_to_string(corpus(name)?).unwrap())
+}
+
+#[test]
+fn mappings_of_a_java_process_on_two_nodes_are_read() {
+    let Some(text) = text("text/numa_maps-java-2node.txt") else { return };
+    let mappings = numa_maps::read(&text, 4096);
+    assert_eq!(mappings.len(), 10);
+    assert_eq!(mappings[1].bytes_by_node[&NodeId(1)], 213 << 12);
+    assert!(mappings[9].own && !mappings[7].own);
+}
+
+#[test]
+fn buddyinfo_of_two_machines_shows_their_fragmentation() {
+    let Some(text) = text("text/buddyinfo-2node-and-arm64-64k.txt") else { return };
+    let (x86, arm) = text.split_once("--- arm64 64k ---").unwrap();
+    let nodes = read_buddyinfo(x86);
+    assert_eq!(nodes[&NodeId(0)].len(), 3);
+    // Worked out by hand: 6,120 blocks of order 10 and 247 of 9 among 6,739,404 pages.
+    let normal = &nodes[&NodeId(0)][2];
+    assert_eq!(normal.pages_from(9), 6120 * 1024 + 247 * 512);
+    let share = fragmentation(std::slice::from_ref(normal), 9).unwrap();
+    assert!((0.05..0.09).contains(&share), "{share}");
+    // Pages of 64 KiB: a huge page of 512 MiB is order 13, and node 3 has none.
+    let arm = read_buddyinfo(arm);
+    assert_eq!(fragmentation(&arm[&NodeId(3)], 13), Some(1.0));
+}
+
+fn section<'a>(log: &'a str, name: &str) -> &'a str {
+    let (_, rest) = log.split_once(&format!("##### {name} [")).unwrap();
+    rest.split("\n#####").next().unwrap()
+}
+
+#[test]
+fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_told() {
+    let Some(log) = text("xen/samples/d4-cpus.log") else { return };
+    let dump = XenDump::read(section(&log, "debug-keys u"));
+    let guests = xen::placement(section(&log, "xl list -n"), section(&log, "xl vcpu-list"), &dump);
+    assert_eq!(guests.len(), 5);
+    assert!(guests.iter().all(|guest| guest.hypervisor == Hypervisor::Xen));
+    let remote: Vec<Option<f64>> = guests[1..].iter().map(|guest| guest.remote_share).collect();
+    assert_eq!(remote, [Some(1.0), Some(0.0), Some(0.0), Some(1.0)]);
+    let found = findings(&guests, &Machine::default());
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(found[0].what.starts_with(
+        "guest d1: vcpu 0 runs on node 0; 100 % of the guest's memory lies on node 2"
+    ));
+    assert!(found[0].mend.as_deref().unwrap().contains("cpus = [\"0,1\"] (a list)"), "{found:?}");
+}
+
+#[test]
+fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
+    for name in ["d4-list-on", "d8-list-on", "d16-list-on"] {
+        let Some(log) = text(&format!("xen/samples/{name}.log")) else { return };
+        let dump = XenDump::read(section(&log, "debug-keys u"));
+        let lists = (section(&log, "xl list -n"), section(&log, "xl vcpu-list"));
+        let guests = xen::placement(lists.0, lists.1, &dump);
+        assert!(guests.len() >= 5, "{name}");
+        assert!(guests[1..].iter().all(|guest| guest.remote_share == Some(0.0)), "{name}");
+        assert_eq!(findings(&guests, &Machine::default()), [], "{name}");
+    }
+}
+
+#[test]
+fn heaps_of_xen_are_read_from_whole_consoles() {
+    let Some(path) = corpus("xen/samples/info-numa-on.log") else { return };
+    let view = read_heap(&path).unwrap();
+    assert_eq!(view.nodes.len(), 4);
+    let zones: u64 = view.nodes[0].zones.iter().map(|zone| zone.free_bytes).sum();
+    assert_eq!(zones, view.nodes[0].free_bytes);
+    let domain = &view.xen.as_ref().unwrap().domains[0];
+    assert_eq!(spread::total(&domain.pages_by_node), domain.total_pages);
+    // A fake node in a hole has no memory at all.
+    let fake = read_heap(&corpus("xen/samples/fake4.log").unwrap()).unwrap();
+    assert!(fake.findings[0].what.starts_with("node 2 has 0 % free"), "{:?}", fake.findings);
+}

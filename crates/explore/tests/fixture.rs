@@ -1,0 +1,237 @@
+//! A machine of four nodes that was written down: processes, nodes and a guest of QEMU.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use numalab_explore::{ExploreError, MappingKind, read_guests, read_nodes, read_process, show};
+use numalab_host::{ErrorClass, Root};
+use numalab_report::Style;
+use numalab_topology::NodeId;
+use tempfile::TempDir;
+
+/// Four nodes of two cpus and 4 GiB each.
+struct Tree {
+    directory: TempDir,
+}
+
+impl Tree {
+    fn new() -> Self {
+        let tree = Self { directory: tempfile::tempdir().unwrap() };
+        let list = "0-3\n";
+        for name in ["online", "possible", "has_cpu", "has_memory", "has_normal_memory"] {
+            tree.write(&format!("sys/devices/system/node/{name}"), list);
+        }
+        for name in ["online", "possible", "present"] {
+            tree.write(&format!("sys/devices/system/cpu/{name}"), "0-7\n");
+        }
+        for node in 0..4_u32 {
+            let directory = format!("sys/devices/system/node/node{node}");
+            let cpus = (2 * node, 2 * node + 1);
+            tree.write(&format!("{directory}/cpulist"), &format!("{}-{}\n", cpus.0, cpus.1));
+            let distances: Vec<String> =
+                (0..4).map(|to| if to == node { "10" } else { "20" }.to_owned()).collect();
+            tree.write(&format!("{directory}/distance"), &distances.join(" "));
+            let free = if node == 0 { 65_536 } else { 3 << 20 };
+            tree.write(
+                &format!("{directory}/meminfo"),
+                &format!("Node {node} MemTotal:  4194304 kB\nNode {node} MemFree:  {free} kB\nNode {node} FilePages:  1024 kB\n"),
+            );
+            tree.write(&format!("{directory}/numastat"), "numa_hit 10\nnuma_foreign 0\n");
+            for cpu in [cpus.0, cpus.1] {
+                let directory = format!("sys/devices/system/cpu/cpu{cpu}");
+                tree.write(&format!("{directory}/topology/core_id"), &cpu.to_string());
+                tree.write(&format!("{directory}/topology/physical_package_id"), &node.to_string());
+                fs::create_dir_all(tree.path().join(format!("{directory}/node{node}"))).unwrap();
+            }
+        }
+        tree.write("proc/buddyinfo", "Node 0, zone Normal 100 100 0 0 0 0 0 0 0 0 1\nNode 3, zone Normal 200000 0 0 0 0 0 0 0 0 1 0\n");
+        tree.write("sys/kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n");
+        tree
+    }
+
+    fn path(&self) -> &Path {
+        self.directory.path()
+    }
+
+    fn root(&self) -> Root {
+        Root::at(self.path())
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// A process with its threads (number, name, cpu, cpus, numa_faults lines).
+    fn process(&self, pid: u32, command: &[&str], numa_maps: &str, threads: &[Thread<'_>]) {
+        let directory = format!("proc/{pid}");
+        self.write(&format!("{directory}/cmdline"), &(command.join("\0") + "\0"));
+        self.write(&format!("{directory}/numa_maps"), numa_maps);
+        let maps = numa_maps.lines().map(|line| {
+            let start = u64::from_str_radix(line.split(' ').next().unwrap(), 16).unwrap();
+            format!("{start:x}-{:x} rw-p 00000000 00:00 0 \n", start + (64 << 20))
+        });
+        self.write(&format!("{directory}/maps"), &maps.collect::<String>());
+        for thread in threads {
+            let directory = format!("{directory}/task/{}", thread.number);
+            // Fields 3 to 52 of proc(5): state, time in user and system mode, processor.
+            let value = |field: u32| match field {
+                3 => "R".to_owned(),
+                14 => "900".to_owned(),
+                15 => "100".to_owned(),
+                39 => thread.cpu.to_string(),
+                _ => "0".to_owned(),
+            };
+            let fields: Vec<String> = (3..=52).map(value).collect();
+            let stat = format!("{} ({}) {}", thread.number, thread.name, fields.join(" "));
+            self.write(&format!("{directory}/stat"), &stat);
+            self.write(
+                &format!("{directory}/status"),
+                &format!("Cpus_allowed_list:\t{}\n", thread.allowed),
+            );
+            self.write(&format!("{directory}/sched"), thread.faults);
+        }
+    }
+}
+
+struct Thread<'a> {
+    number: u32,
+    name: &'a str,
+    cpu: u32,
+    allowed: &'a str,
+    faults: &'a str,
+}
+
+fn whats(findings: &[numalab_explore::Finding]) -> Vec<String> {
+    let text =
+        |f: &numalab_explore::Finding| format!("{} | {}", f.what, f.mend.as_deref().unwrap_or("-"));
+    findings.iter().map(text).collect()
+}
+
+/// 96 MiB on node 0 and 4 MiB on node 3.
+const ON_NODE_0: &str = "\
+7f0000000000 default anon=25600 dirty=25600 N0=24576 N3=1024 kernelpagesize_kB=4
+7f1000000000 default file=/lib/libc.so mapped=90000 N1=90000 kernelpagesize_kB=4
+";
+
+#[test]
+fn a_thread_tied_to_another_node_than_its_memory_is_told_with_the_command() {
+    let tree = Tree::new();
+    let tied = Thread { number: 12, name: "solver", cpu: 6, allowed: "6-7", faults: "" };
+    tree.process(12, &["./solver", "-n"], ON_NODE_0, &[tied]);
+    let view = read_process(&tree.root(), 12).unwrap();
+    assert_eq!(view.own_bytes_by_node[&NodeId(0)], 96 << 20);
+    assert_eq!(view.remote_share, Some(0.96));
+    assert_eq!(
+        whats(&view.findings),
+        ["thread 12 runs on node 3; 96 % of what it touched lies on node 0 | migratepages 12 0 3"]
+    );
+}
+
+#[test]
+fn a_thread_that_may_go_home_is_sent_home() {
+    let tree = Tree::new();
+    let free = Thread { number: 12, name: "solver", cpu: 6, allowed: "0-7", faults: "" };
+    tree.process(12, &["./solver"], ON_NODE_0, &[free]);
+    let view = read_process(&tree.root(), 12).unwrap();
+    assert!(whats(&view.findings)[0].ends_with("| taskset -acp 0,1 12"), "{:?}", view.findings);
+}
+
+#[test]
+fn what_a_thread_was_seen_to_touch_counts_more_than_what_the_process_has() {
+    let tree = Tree::new();
+    let faults =
+        "numa_faults node=2 task_private=30 task_shared=2 group_private=0 group_shared=0\n";
+    let near = Thread { number: 20, name: "a", cpu: 4, allowed: "0-7", faults };
+    let far = Thread { number: 21, name: "b", cpu: 3, allowed: "0-7", faults };
+    tree.process(20, &["./two"], ON_NODE_0, &[near, far]);
+    let view = read_process(&tree.root(), 20).unwrap();
+    assert_eq!(view.threads[0].remote_share, Some(0.0));
+    assert_eq!(view.threads[1].remote_share, Some(1.0));
+    let found = whats(&view.findings);
+    assert_eq!(found.len(), 1);
+    assert!(
+        found[0].starts_with(
+            "thread 21 runs on node 1; 100 % of what was touched from there lies on node 2"
+        ),
+        "{found:?}"
+    );
+    assert!(found[0].ends_with("numactl --interleave=1,2 -- ./two"), "{found:?}");
+}
+
+#[test]
+fn memory_bound_where_no_thread_runs_is_told() {
+    let tree = Tree::new();
+    let maps = "7f0000000000 bind:2 anon=25600 dirty=25600 N2=25600 kernelpagesize_kB=4\n";
+    let thread = Thread { number: 12, name: "x", cpu: 0, allowed: "0-1", faults: "" };
+    tree.process(12, &["./x"], maps, &[thread]);
+    let found = whats(&read_process(&tree.root(), 12).unwrap().findings);
+    assert!(found[1].starts_with("100 MiB are bound to node 2 by a policy"), "{found:?}");
+}
+
+#[test]
+fn a_process_whose_memory_is_near_has_nothing_wrong() {
+    let tree = Tree::new();
+    let thread = Thread { number: 12, name: "x", cpu: 1, allowed: "0-1", faults: "" };
+    tree.process(12, &["./x"], ON_NODE_0, &[thread]);
+    let view = read_process(&tree.root(), 12).unwrap();
+    assert_eq!(view.findings, []);
+    let text = show::process(&view, show::ProcessRows::default(), Style::Plain);
+    assert!(text.contains("Nothing wrong is seen."), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_eq!(view.mappings[1].kind, MappingKind::File);
+}
+
+#[test]
+fn a_process_that_is_not_there_is_bad_input() {
+    let error = read_process(&Tree::new().root(), 99).unwrap_err();
+    assert!(matches!(error, ExploreError::NoProcess { process: 99 }));
+    assert_eq!(error.class(), ErrorClass::BadInput);
+}
+
+#[test]
+fn nodes_show_what_is_full_and_what_is_scattered() {
+    let tree = Tree::new();
+    let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
+    assert_eq!(view.nodes.len(), 4);
+    assert_eq!((view.huge_order, view.nodes[0].free_bytes), (9, 64 << 20));
+    let found = whats(&view.findings);
+    assert!(found[0].starts_with("node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
+    assert!(
+        found[1].contains("node 3 has 3 GiB free, but over 99 % of it lie in pieces"),
+        "{found:?}"
+    );
+    let text = show::nodes(&view, Style::Plain);
+    assert!(text.contains("since boot"), "{text}");
+    assert!(
+        text.lines().filter(|l| !l.contains("migratepages")).all(|line| line.chars().count() <= 80),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_guest_of_qemu_whose_vcpu_runs_apart_from_its_memory_is_told() {
+    let tree = Tree::new();
+    let maps = "\
+7f0000000000 default anon=16384 dirty=16384 N1=16384 kernelpagesize_kB=4
+7f2000000000 default heap anon=90000 dirty=90000 N3=90000 kernelpagesize_kB=4
+";
+    let vcpu = |number, name, cpu| Thread { number, name, cpu, allowed: "0-7", faults: "" };
+    let threads = [vcpu(50, "qemu", 6), vcpu(51, "CPU 0/KVM", 2), vcpu(52, "CPU 1/KVM", 7)];
+    let command = ["/usr/bin/qemu-system-x86_64", "-name", "guest=web,debug-threads=on"];
+    tree.process(50, &command, maps, &threads);
+    tree.process(60, &["sleep", "qemu-system-x86_64"], maps, &[vcpu(60, "sleep", 0)]);
+    let view = read_guests(&tree.root()).unwrap();
+    assert_eq!(view.guests.len(), 1);
+    let guest = &view.guests[0];
+    assert_eq!((guest.name.as_str(), guest.vcpus.len(), guest.remote_share), ("web", 2, Some(0.5)));
+    assert_eq!(guest.bytes_by_node[&NodeId(1)], 64 << 20);
+    assert_eq!(
+        whats(&view.findings),
+        [
+            "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory lies on node 1 | taskset -cp 2,3 52"
+        ]
+    );
+}

@@ -1,0 +1,86 @@
+//! How much memory of each kind a process has on each node, as `numastat -p` counts it.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::NodeId;
+
+use crate::root::Root;
+
+/// Bytes on each node by kind of memory.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Pages from a reserved pool.
+    pub huge: BTreeMap<NodeId, u64>,
+    /// The heap of `brk(2)`.
+    pub heap: BTreeMap<NodeId, u64>,
+    /// The stack.
+    pub stack: BTreeMap<NodeId, u64>,
+    /// Everything else that is mapped.
+    pub private: BTreeMap<NodeId, u64>,
+}
+
+/// The calling process's memory by node and kind, from `/proc/self/numa_maps`; `None`
+/// where the kernel has no such file.
+#[must_use]
+pub fn memory_use() -> Option<MemoryUse> {
+    Root::live().document("proc/self/numa_maps").ok().map(|text| count(&text))
+}
+
+fn count(numa_maps: &str) -> MemoryUse {
+    let mut found = MemoryUse::default();
+    for line in numa_maps.lines() {
+        let words: Vec<&str> = line.split_ascii_whitespace().collect();
+        let has = |word| words.contains(&word);
+        let kind = if has("huge") {
+            &mut found.huge
+        } else if has("heap") {
+            &mut found.heap
+        } else if has("stack") {
+            &mut found.stack
+        } else {
+            &mut found.private
+        };
+        let kilobytes = words.iter().find_map(|word| word.strip_prefix("kernelpagesize_kB="));
+        let page_bytes = kilobytes.and_then(|text| text.parse::<u64>().ok()).unwrap_or(4) * 1024;
+        for word in &words {
+            let Some((node, pages)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) else {
+                continue;
+            };
+            if let (Ok(node), Ok(pages)) = (node.parse(), pages.parse::<u64>()) {
+                let bytes: &mut u64 = kind.entry(NodeId(node)).or_default();
+                *bytes = bytes.saturating_add(pages.saturating_mul(page_bytes));
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const NUMA_MAPS: &str = "\
+5581a2e0a000 default file=/bin/cat mapped=2 N0=2 kernelpagesize_kB=4
+5581a3e0a000 default heap anon=3 dirty=3 N0=1 N1=2 kernelpagesize_kB=4
+7f1000000000 bind:1 file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N1=2 kernelpagesize_kB=2048
+7ffd00000000 default stack anon=3 dirty=3 N0=3 kernelpagesize_kB=4
+";
+
+    #[test]
+    fn memory_is_counted_by_kind_and_node_in_pages_of_its_size() {
+        let found = count(NUMA_MAPS);
+        assert_eq!(found.private, BTreeMap::from([(NodeId(0), 8192)]));
+        assert_eq!(found.heap, BTreeMap::from([(NodeId(0), 4096), (NodeId(1), 8192)]));
+        assert_eq!(found.huge, BTreeMap::from([(NodeId(1), 4 << 20)]));
+        assert_eq!(found.stack, BTreeMap::from([(NodeId(0), 12_288)]));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_counted_without_a_panic(text in "(?s).{0,200}") {
+            let _ = count(&text);
+        }
+    }
+}

@@ -1,0 +1,223 @@
+//! The functions of an MPI library, by the type of its handles.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+use super::MpiError;
+
+/// The longest version text of any library (MPICH's `MPI_MAX_LIBRARY_VERSION_STRING`).
+const LONGEST_VERSION: usize = 8192;
+/// MPICH's numbers (`mpi.h`, fixed by its ABI).
+const MPICH_COMM_WORLD: c_int = 0x4400_0000;
+const MPICH_BYTE: c_int = 0x4c00_010d;
+const MPICH_INT: c_int = 0x4c00_0405;
+
+/// A library that is loaded for good.
+pub(super) struct Loaded {
+    name: String,
+    handle: *mut c_void,
+}
+
+/// Loads the first library that is there.
+pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
+    if cfg!(target_feature = "crt-static") {
+        return Err(MpiError::Static);
+    }
+    let mut last = String::new();
+    for name in names {
+        let Ok(text) = CString::new(*name) else { continue };
+        // SAFETY: `text` is a C string. The initialisers of a library that calls itself
+        // MPI's run: that is what the user asked for. Open MPI's plugins need its symbols
+        // to be global.
+        let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
+        if !handle.is_null() {
+            return Ok(Loaded { name: (*name).to_owned(), handle });
+        }
+        // SAFETY: takes nothing; the text stays valid until this thread's next such call.
+        let reason = unsafe { libc::dlerror() };
+        if !reason.is_null() {
+            // SAFETY: not null, and a C string by `dlerror(3)`.
+            last = unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned();
+        }
+    }
+    Err(MpiError::NotFound { tried: format!("{} ({last})", names.join(", ")) })
+}
+
+impl Loaded {
+    fn symbol(&self, name: &str) -> Option<*mut c_void> {
+        let text = CString::new(name).ok()?;
+        // SAFETY: the handle is of a library that is never closed, `text` a C string.
+        let found = unsafe { libc::dlsym(self.handle, text.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+
+    fn function(&self, name: &str) -> Result<*mut c_void, MpiError> {
+        self.symbol(name).ok_or_else(|| MpiError::NoSymbol {
+            library: self.name.clone(),
+            symbol: name.to_owned(),
+        })
+    }
+}
+
+/// What a library's constants are.
+#[derive(Clone, Copy)]
+pub(super) struct Handles<H> {
+    world: H,
+    byte: H,
+    int: H,
+}
+
+impl Handles<*mut c_void> {
+    /// Open MPI's, if the library is one.
+    pub fn find(loaded: &Loaded) -> Option<Self> {
+        Some(Self {
+            world: loaded.symbol("ompi_mpi_comm_world")?,
+            byte: loaded.symbol("ompi_mpi_byte")?,
+            int: loaded.symbol("ompi_mpi_int")?,
+        })
+    }
+}
+
+impl Handles<c_int> {
+    pub const fn mpich() -> Self {
+        Self { world: MPICH_COMM_WORLD, byte: MPICH_BYTE, int: MPICH_INT }
+    }
+}
+
+type AllGather<H> =
+    unsafe extern "C" fn(*const c_void, c_int, H, *mut c_void, c_int, H, H) -> c_int;
+type AllGatherV<H> = unsafe extern "C" fn(
+    *const c_void,
+    c_int,
+    H,
+    *mut c_void,
+    *const c_int,
+    *const c_int,
+    H,
+    H,
+) -> c_int;
+type Ask<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
+
+/// The functions, for handles of type `H`.
+pub(super) struct Calls<H> {
+    handles: Handles<H>,
+    library_version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
+    init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int,
+    finalize: unsafe extern "C" fn() -> c_int,
+    rank: Ask<H>,
+    size: Ask<H>,
+    barrier: unsafe extern "C" fn(H) -> c_int,
+    all_gather: AllGather<H>,
+    all_gather_v: AllGatherV<H>,
+    abort: unsafe extern "C" fn(H, c_int) -> c_int,
+}
+
+fn done(call: &'static str, code: c_int) -> Result<(), MpiError> {
+    if code == 0 { Ok(()) } else { Err(MpiError::Call { call, code }) }
+}
+
+fn length(bytes: usize) -> Result<c_int, MpiError> {
+    c_int::try_from(bytes).map_err(|_| MpiError::TooLong { bytes })
+}
+
+impl<H: Copy> Calls<H> {
+    pub fn find(loaded: &Loaded, handles: Handles<H>) -> Result<Self, MpiError> {
+        macro_rules! function {
+            ($name:literal) => {{
+                let found = loaded.function($name)?;
+                // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
+                // function's type but for the handles, whose type was told by the library's
+                // own symbols.
+                unsafe { std::mem::transmute(found) }
+            }};
+        }
+        Ok(Self {
+            handles,
+            library_version: function!("MPI_Get_library_version"),
+            init: function!("MPI_Init"),
+            finalize: function!("MPI_Finalize"),
+            rank: function!("MPI_Comm_rank"),
+            size: function!("MPI_Comm_size"),
+            barrier: function!("MPI_Barrier"),
+            all_gather: function!("MPI_Allgather"),
+            all_gather_v: function!("MPI_Allgatherv"),
+            abort: function!("MPI_Abort"),
+        })
+    }
+
+    /// What the library says of itself; allowed before `MPI_Init`.
+    pub fn library_version(&self) -> Result<String, MpiError> {
+        let mut text = vec![0_u8; LONGEST_VERSION + 1];
+        let mut length = 0;
+        // SAFETY: the text is longer than any library's, and ends in zeros.
+        let code = unsafe { (self.library_version)(text.as_mut_ptr().cast(), &raw mut length) };
+        done("MPI_Get_library_version", code)?;
+        let text = CStr::from_bytes_until_nul(&text).unwrap_or_default();
+        Ok(text.to_string_lossy().into_owned())
+    }
+
+    pub fn init(&self) -> Result<(), MpiError> {
+        // SAFETY: null arguments are allowed since MPI-2.
+        done("MPI_Init", unsafe { (self.init)(std::ptr::null_mut(), std::ptr::null_mut()) })
+    }
+
+    pub fn finalize(&self) -> Result<(), MpiError> {
+        // SAFETY: MPI is initialised, and `Mpi::finalize` calls it once, last.
+        done("MPI_Finalize", unsafe { (self.finalize)() })
+    }
+
+    pub fn rank_and_size(&self) -> Result<(usize, usize), MpiError> {
+        let (mut rank, mut size) = (0, 0);
+        // SAFETY: MPI is initialised; one int is written.
+        done("MPI_Comm_rank", unsafe { (self.rank)(self.handles.world, &raw mut rank) })?;
+        // SAFETY: as above.
+        done("MPI_Comm_size", unsafe { (self.size)(self.handles.world, &raw mut size) })?;
+        Ok((usize::try_from(rank).unwrap_or(0), usize::try_from(size).unwrap_or(0)))
+    }
+
+    pub fn barrier(&self) -> Result<(), MpiError> {
+        // SAFETY: MPI is initialised.
+        done("MPI_Barrier", unsafe { (self.barrier)(self.handles.world) })
+    }
+
+    pub fn all_gather(&self, bytes: &[u8], size: usize) -> Result<Vec<Vec<u8>>, MpiError> {
+        let Handles { world, byte, int } = self.handles;
+        let own = length(bytes.len())?;
+        let mut lengths: Vec<c_int> = vec![0; size];
+        // SAFETY: one int is read from `own`, and one from each rank written.
+        let code = unsafe {
+            let all = lengths.as_mut_ptr().cast();
+            (self.all_gather)((&raw const own).cast(), 1, int, all, 1, int, world)
+        };
+        done("MPI_Allgather", code)?;
+        let mut offsets = Vec::with_capacity(size);
+        let mut total = 0_usize;
+        for &count in &lengths {
+            offsets.push(length(total)?);
+            total += usize::try_from(count).unwrap_or(0);
+        }
+        length(total)?;
+        let mut all = vec![0_u8; total];
+        // SAFETY: `own` bytes are read; of rank r, `lengths[r]` bytes are written from
+        // `offsets[r]`, which adds up to the length of `all`.
+        let code = unsafe {
+            let from = bytes.as_ptr().cast();
+            let (to, lengths, offsets) =
+                (all.as_mut_ptr().cast(), lengths.as_ptr(), offsets.as_ptr());
+            (self.all_gather_v)(from, own, byte, to, lengths, offsets, byte, world)
+        };
+        done("MPI_Allgatherv", code)?;
+        let mut rest = all.as_slice();
+        let mut parts = Vec::with_capacity(size);
+        for &count in &lengths {
+            let (part, after) = rest.split_at(usize::try_from(count).unwrap_or(0));
+            parts.push(part.to_vec());
+            rest = after;
+        }
+        Ok(parts)
+    }
+
+    pub fn abort(&self, exit_code: c_int) {
+        // SAFETY: MPI is initialised; whatever it answers, the process ends soon.
+        unsafe { (self.abort)(self.handles.world, exit_code) };
+    }
+}

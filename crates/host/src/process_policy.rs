@@ -1,0 +1,232 @@
+//! The memory policy of this process, which the programs that it becomes inherit.
+
+use core::fmt;
+
+use numalab_topology::{NodeId, NodeSet};
+use rustix::io::Errno;
+
+use crate::error::ErrorClass;
+use crate::mapping::is_only_node;
+use crate::syscall;
+
+/// `MPOL_WEIGHTED_INTERLEAVE` of `linux/mempolicy.h`, since Linux 6.9.
+const WEIGHTED_INTERLEAVE: i32 = 6;
+/// `MPOL_LOCAL`; some kernels tell it as `MPOL_PREFERRED` without nodes.
+const LOCAL: i32 = 4;
+
+/// Where a process's new memory comes from (`set_mempolicy(2)`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemoryPolicy {
+    /// The node of the cpu that touches it first.
+    Local,
+    /// These nodes and no others.
+    Bind(NodeSet),
+    /// This node while it has any, then the nearest.
+    Preferred(NodeId),
+    /// A page from each of these nodes in turn.
+    Interleave(NodeSet),
+    /// As many pages from each node in turn as
+    /// `/sys/kernel/mm/mempolicy/weighted_interleave` says.
+    WeightedInterleave(NodeSet),
+}
+
+impl MemoryPolicy {
+    /// The kernel's mode and nodes.
+    fn parts(&self) -> (i32, NodeSet) {
+        match self {
+            Self::Local => (libc::MPOL_DEFAULT, NodeSet::new()),
+            Self::Bind(nodes) => (libc::MPOL_BIND, nodes.clone()),
+            Self::Preferred(node) => (libc::MPOL_PREFERRED, NodeSet::from_iter([*node])),
+            Self::Interleave(nodes) => (libc::MPOL_INTERLEAVE, nodes.clone()),
+            Self::WeightedInterleave(nodes) => (WEIGHTED_INTERLEAVE, nodes.clone()),
+        }
+    }
+
+    fn from_parts(mode: i32, nodes: NodeSet) -> Option<Self> {
+        match (mode, nodes.first()) {
+            (libc::MPOL_DEFAULT | LOCAL, _) | (libc::MPOL_PREFERRED, None) => Some(Self::Local),
+            (libc::MPOL_PREFERRED, Some(node)) => Some(Self::Preferred(node)),
+            (libc::MPOL_BIND, Some(_)) => Some(Self::Bind(nodes)),
+            (libc::MPOL_INTERLEAVE, Some(_)) => Some(Self::Interleave(nodes)),
+            (WEIGHTED_INTERLEAVE, Some(_)) => Some(Self::WeightedInterleave(nodes)),
+            _ => None,
+        }
+    }
+
+    /// The nodes that it names; none for [`MemoryPolicy::Local`].
+    #[must_use]
+    pub fn nodes(&self) -> NodeSet {
+        self.parts().1
+    }
+}
+
+/// `bind:0`, `interleave:0,1`, `local`.
+impl fmt::Display for MemoryPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = match self {
+            Self::Local => return f.write_str("local"),
+            Self::Bind(_) => "bind",
+            Self::Preferred(_) => "preferred",
+            Self::Interleave(_) => "interleave",
+            Self::WeightedInterleave(_) => "weighted",
+        };
+        write!(f, "{name}:{}", self.nodes())
+    }
+}
+
+/// Why the memory policy of a process could not be set or read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PolicyError {
+    /// This kernel has no such policy.
+    #[error(
+        "this kernel has no weighted interleave: it takes Linux 6.9 or newer, this is {release}; interleave takes every node alike"
+    )]
+    NoWeights {
+        /// The kernel's release.
+        release: String,
+    },
+    /// A node does not exist, has no memory or is outside the cpuset.
+    #[error(
+        "memory policy {policy}: a node does not exist, has no memory or is not in this process's Mems_allowed_list ({allowed})"
+    )]
+    NodeNotAllowed {
+        /// The policy asked for.
+        policy: MemoryPolicy,
+        /// The nodes that may be used.
+        allowed: String,
+    },
+    /// The kernel kept something else, such as fewer nodes.
+    #[error(
+        "memory policy {wanted} was set, but the kernel keeps {kept}: nodes without memory or outside the cpuset are left out silently"
+    )]
+    NotApplied {
+        /// The policy asked for.
+        wanted: MemoryPolicy,
+        /// What was read back.
+        kept: String,
+    },
+    /// The calls are forbidden.
+    #[error(
+        "the memory policy cannot be set or read ({errno}): a seccomp filter or a kernel without NUMA; for a container: --cap-add SYS_NICE or --security-opt seccomp=unconfined"
+    )]
+    Forbidden {
+        /// The kernel's answer.
+        errno: Errno,
+    },
+}
+
+impl PolicyError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::NodeNotAllowed { .. } => ErrorClass::BadInput,
+            Self::NoWeights { .. } | Self::Forbidden { .. } => ErrorClass::Lacking,
+            Self::NotApplied { .. } => ErrorClass::Failed,
+        }
+    }
+}
+
+/// The memory policy of the calling thread.
+///
+/// # Errors
+/// [`PolicyError::Forbidden`] if the kernel does not tell.
+pub fn process_policy() -> Result<MemoryPolicy, PolicyError> {
+    match syscall::own_policy() {
+        Ok(policy) => Ok(MemoryPolicy::from_parts(policy.mode, NodeSet::from_iter(policy.nodes))
+            .unwrap_or(MemoryPolicy::Local)),
+        // A kernel without NUMA has one node, where all memory is local.
+        Err(Errno::NOSYS) => Ok(MemoryPolicy::Local),
+        Err(errno) => Err(PolicyError::Forbidden { errno }),
+    }
+}
+
+/// Sets the memory policy of the calling thread, its later children and the programs
+/// that it becomes, and reads it back. Where the machine has one node only, a kernel that
+/// refuses is accepted, since there is no other place.
+///
+/// # Errors
+/// Every variant of [`PolicyError`].
+pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
+    let (mode, nodes) = policy.parts();
+    let not_allowed = || PolicyError::NodeNotAllowed {
+        policy: policy.clone(),
+        allowed: crate::allowed::allowed_now()
+            .map_or_else(|_| "unknown".to_owned(), |allowed| allowed.memory_nodes.to_string()),
+    };
+    match syscall::set_own_policy(mode, &nodes) {
+        Ok(()) => {}
+        Err(Errno::INVAL) if mode == WEIGHTED_INTERLEAVE && !has_weights() => {
+            return Err(PolicyError::NoWeights { release: release() });
+        }
+        Err(Errno::INVAL | Errno::NODEV) => return Err(not_allowed()),
+        Err(Errno::NOSYS) if nodes.iter().all(is_only_node) => return Ok(()),
+        Err(errno) => return Err(PolicyError::Forbidden { errno }),
+    }
+    let kept = process_policy()?;
+    if kept == *policy {
+        Ok(())
+    } else {
+        Err(PolicyError::NotApplied { wanted: policy.clone(), kept: kept.to_string() })
+    }
+}
+
+/// Whether this kernel knows weighted interleave.
+fn has_weights() -> bool {
+    let release = release();
+    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 9)
+}
+
+fn release() -> String {
+    rustix::system::uname().release().to_string_lossy().into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_policy_is_set_and_read_back_and_inherited_by_threads() {
+        let only = crate::allowed::allowed_now().unwrap().memory_nodes;
+        let node = only.first().unwrap_or_default();
+        for policy in [
+            MemoryPolicy::Bind(NodeSet::from_iter([node])),
+            MemoryPolicy::Preferred(node),
+            MemoryPolicy::Interleave(NodeSet::from_iter([node])),
+        ] {
+            std::thread::spawn(move || {
+                set_process_policy(&policy).unwrap();
+                let inherited = std::thread::spawn(process_policy).join().unwrap();
+                assert_eq!(inherited, Ok(policy));
+                set_process_policy(&MemoryPolicy::Local).unwrap();
+                assert_eq!(process_policy(), Ok(MemoryPolicy::Local));
+            })
+            .join()
+            .unwrap();
+        }
+    }
+
+    #[test]
+    fn a_node_that_is_not_there_is_refused_with_those_that_are() {
+        let policy = MemoryPolicy::Bind(NodeSet::from_iter([NodeId(900)]));
+        let error = set_process_policy(&policy).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::BadInput);
+        assert!(error.to_string().contains("bind:900"), "{error}");
+    }
+
+    #[test]
+    fn weighted_interleave_is_there_from_linux_6_9_and_lacking_before() {
+        let policy = MemoryPolicy::WeightedInterleave(NodeSet::from_iter([NodeId(0)]));
+        std::thread::spawn(move || match set_process_policy(&policy) {
+            Ok(()) => assert!(has_weights()),
+            Err(error) => {
+                assert!(!has_weights(), "{error}");
+                assert_eq!(error.class(), ErrorClass::Lacking);
+                assert!(error.to_string().contains("6.9"), "{error}");
+            }
+        })
+        .join()
+        .unwrap();
+    }
+}
