@@ -6,6 +6,7 @@ mod explore;
 mod guest;
 mod guest_value;
 mod knobs;
+mod mark;
 mod measuring;
 mod memory_emulator;
 mod probe;
@@ -29,6 +30,7 @@ pub(crate) use guest::{
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
+pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
@@ -90,6 +92,8 @@ pub(crate) enum Command {
     Bind(BindArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Run a command between markers that the memory emulator sees
+    Mark(MarkArgs),
     /// Show system settings that matter to memory, and put back what a run left
     Knobs(KnobsArgs),
     /// Ask the kernel a single question, such as whether it moves memory after its thread
@@ -288,10 +292,12 @@ pub(crate) struct C2cArgs {
 #[command(after_help = "\
 Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
-  numalab report results/measure-20261121-024500 --format json")]
+  numalab report results/measure-20261121-024500 --format json
+  numalab report memory.json                               what --emulate-report wrote")]
 pub(crate) struct ReportArgs {
-    /// The result directory
-    pub directory: PathBuf,
+    /// The result directory, or the file of a memory emulator
+    #[arg(value_name = "DIR|FILE")]
+    pub place: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,

@@ -12,6 +12,7 @@ mod html;
 mod json;
 mod label;
 mod markdown;
+pub mod memory;
 mod number;
 pub mod samples;
 mod section;
