@@ -22,6 +22,8 @@ const COMMANDS: &[&str] = &[
     "explore",
     "fleet",
     "guest",
+    "knobs",
+    "probe",
     "report",
     "completions",
     "man",
@@ -94,12 +96,19 @@ fn every_command_has_help_with_an_example() {
     for command in COMMANDS {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
-        let teaches = help.contains("Example") || ["acpi", "guest", "study"].contains(&command);
+        let teaches = help.contains("Example")
+            || ["acpi", "guest", "knobs", "probe", "study"].contains(&command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
         let help = prints(&["guest", command, "--help"]);
         assert!(help.contains("Example"), "guest {command} --help has no example");
+    }
+    for (group, command) in
+        [("knobs", "list"), ("knobs", "restore"), ("knobs", "run"), ("probe", "balancing")]
+    {
+        let help = prints(&[group, command, "--help"]);
+        assert!(help.contains("Example"), "{group} {command} --help has no example");
     }
     for command in ["list", "new", "show", "plan", "run", "resume", "report"] {
         let help = prints(&["study", command, "--help"]);
