@@ -4,7 +4,12 @@
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
-const STUDIES: [(&str, &str); 1] = [("noise", include_str!("../studies/noise.toml"))];
+const STUDIES: [(&str, &str); 4] = [
+    ("frame-allocator", include_str!("../studies/frame-allocator.toml")),
+    ("frame-allocator-backends", include_str!("../studies/frame-allocator-backends.toml")),
+    ("frame-allocator-flat", include_str!("../studies/frame-allocator-flat.toml")),
+    ("noise", include_str!("../studies/noise.toml")),
+];
 
 /// Names and texts of the studies that come with numalab.
 #[must_use]

@@ -1,6 +1,7 @@
 //! Where samples are taken, and how treatments are applied there.
 
 mod host;
+mod kernel;
 
 use numalab_host::{ErrorClass, Interrupt};
 use numalab_record::Environment;
@@ -128,10 +129,11 @@ impl WorldError {
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
     match study.world.kind.as_str() {
         "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
+        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
-            expected: "host".to_owned(),
+            expected: "host or kernel".to_owned(),
         }),
     }
 }
