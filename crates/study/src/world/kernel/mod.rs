@@ -158,12 +158,8 @@ impl Kernel {
     fn taken(&self, order: &Order<'_>, results: &Results) -> Result<Taken, WorldError> {
         let boot = results.boot.clone().unwrap_or_default();
         let text = metric_lines(results, &boot);
-        let finished = Finished {
-            ending: Ending::Exited(0),
-            stdout: &text,
-            stderr: "",
-            elapsed_s: 0.0,
-        };
+        let finished =
+            Finished { ending: Ending::Exited(0), stdout: &text, stderr: "", elapsed_s: 0.0 };
         let readings = order
             .workload
             .read(&finished)

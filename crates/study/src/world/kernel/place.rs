@@ -114,7 +114,8 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Wo
         expected: error.to_string(),
     })?;
     let mode = EmulatorMode::Virtual;
-    let needs = mode.needs(machine.online_cpus().len());
+    // Unlike Linux, the kernel runs in virtual time on every QEMU that has plugins.
+    let needs = QemuNeeds { plugins: true, ..QemuNeeds::default() };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
     let emulator = MemoryEmulator { plugin, mode, machine: described };
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Emulated(Box::new(emulator)) })
