@@ -26,6 +26,7 @@ const NEVER: [(&str, &[&str]); 10] = [
     ("measure", &["report", "formats"]),
     ("report", &["measure", "host", "membench", "formats"]),
     ("explore", &["measure", "membench", "stats"]),
+    ("fleet", &["measure", "membench", "host"]),
 ];
 
 fn root() -> PathBuf {

@@ -1,5 +1,7 @@
 //! `numalab report`.
 
+mod scaling;
+
 use std::fs;
 use std::path::Path;
 
@@ -15,6 +17,9 @@ use super::measuring::write_reports;
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if args.place.is_file() {
         return of_memory(&args.place, args.format.unwrap_or(Format::Text));
+    }
+    if scaling::is_meant(&args.place) {
+        return scaling::run(args);
     }
     let document = numalab_measure::read(&args.place)?;
     match args.format {
