@@ -20,6 +20,7 @@ const COMMANDS: [&str; 15] = [
     "compare",
     "study",
     "explore",
+    "fleet",
     "guest",
     "report",
     "completions",

@@ -101,23 +101,23 @@ impl Engine {
         }
     }
 
-    /// A vCPU begins a block; whether its turn is over, where vCPUs take turns.
+    /// A vCPU begins a block.
     #[inline]
-    pub fn block(&self, vcpu: usize, instructions: u64) -> bool {
+    pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
         let figures = self.figures(vcpu);
         figures.instructions.add(instructions);
         figures.time_ps.add(instructions * self.ps_each);
         if self.is_plain() {
-            return false;
+            return Step::default();
         }
         let mut state = locked(&self.vcpus[vcpu]);
-        state.begin_block(instructions, self.ps_each);
-        if self.bandwidth.is_none() {
-            return false;
-        }
         state.time_ps = self.front.meet(state.time_ps);
-        self.arguments.mode == Mode::Virtual
-            && locked(&self.turn).is_over(vcpu, state.time_ps, &self.front)
+        let step = match self.arguments.mode {
+            Mode::Virtual => self.take_turn(vcpu, state.time_ps),
+            Mode::Count | Mode::Sleep => Step::default(),
+        };
+        state.begin_block(instructions, self.ps_each);
+        step
     }
 
     /// Whether this access of the vCPU is not one of the sample.
@@ -159,21 +159,42 @@ impl Engine {
         self.map.node(address)
     }
 
+    /// A vCPU's own time: on one scale with the others', as far as they run.
+    pub fn time_ps(&self, vcpu: usize) -> u64 {
+        if self.is_plain() {
+            self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
+        } else {
+            locked(&self.vcpus[vcpu]).time_ps
+        }
+    }
+
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
         locked(&self.vcpus[vcpu]).debt.slept(slept);
     }
 
-    /// A guest's marker; what it changed.
-    pub fn mark(&self, marker: Marker) -> Change {
+    /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
+    /// must go on.
+    pub fn mark(&self, marker: Marker) -> (Change, i64) {
         let change = self.gate.mark(marker);
         if change == Change::Opened {
             self.forget();
         }
-        if matches!(change, Change::Opened | Change::Phase) {
-            self.align();
+        let behind_ns = if change == Change::None { 0 } else { self.align() };
+        // Before counting began, nobody's own clock was anything but QEMU's.
+        (change, if change == Change::Opened { 0 } else { behind_ns })
+    }
+
+    /// Gives the vCPU its turn, if it has none, and ends it in time.
+    fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
+        let mut turn = locked(&self.turn);
+        let mut clock_ns = 0;
+        if turn.vcpu() != vcpu {
+            let before_ps = locked(&self.vcpus[turn.vcpu()]).time_ps;
+            clock_ns = nanoseconds(before_ps, time_ps);
+            turn.pass(vcpu, time_ps);
         }
-        change
+        Step { over: turn.is_over(time_ps, &self.front), clock_ns }
     }
 
     /// An access through caches and queues.
@@ -264,11 +285,28 @@ impl Engine {
         }
     }
 
-    /// All vCPUs' times become the latest one: what follows begins together.
-    fn align(&self) {
+    /// All vCPUs' times become the latest one: what follows begins together. How far that
+    /// is for the one whose turn it is.
+    fn align(&self) -> i64 {
+        let present_ps = locked(&self.vcpus[locked(&self.turn).vcpu()]).time_ps;
         let latest_ps = self.vcpus.iter().map(|vcpu| locked(vcpu).time_ps).max().unwrap_or(0);
         self.vcpus.iter().for_each(|vcpu| locked(vcpu).time_ps = latest_ps);
+        nanoseconds(present_ps, latest_ps)
     }
+}
+
+/// What a block of a vCPU means for QEMU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The vCPU has had its turn.
+    pub over: bool,
+    /// How far its own clock is from that of the vCPU before it.
+    pub clock_ns: i64,
+}
+
+/// How far it is from one time to another on a clock of whole nanoseconds.
+fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
+    (to_ps / 1000).wrapping_sub(from_ps / 1000).cast_signed()
 }
 
 /// What memory moves at a time, where no cache says it.

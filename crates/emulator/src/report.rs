@@ -19,6 +19,8 @@ pub const SCHEMA: &str = "numalab-emulator/1";
 /// The QEMU that the guest ran in.
 #[derive(Clone, Debug, Serialize)]
 pub struct Host {
+    /// QEMU's version, if it says one.
+    pub version: Option<String>,
     /// Version of its plugin interface.
     pub api: i32,
     /// The guest's architecture.

@@ -1,5 +1,6 @@
 //! `numalab study`: does this change really help?
 
+mod guests;
 mod plan;
 mod run;
 mod show;
@@ -9,7 +10,7 @@ pub(crate) use run::run_given;
 pub(crate) use show::report;
 
 use crate::args::StudyCommand;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
@@ -21,5 +22,9 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
         StudyCommand::Report(args) => show::report_and_judge(args),
+        StudyCommand::Agent { settings } => {
+            numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
+                .map_err(|error| Failure::new(Code::Failed, error))
+        }
     }
 }

@@ -7,6 +7,7 @@ mod browser;
 mod comparison;
 mod golden;
 mod properties;
+mod scaling;
 mod study;
 mod summary;
 mod topology;
