@@ -21,6 +21,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     if scaling::is_meant(&args.place) {
         return scaling::run(args);
     }
+    if numalab_study::is_study(&args.place) {
+        return super::study::report(&args.place, args.format);
+    }
     let document = numalab_measure::read(&args.place)?;
     match args.format {
         Some(format) => output::print(&output::render(&document, format)?),
