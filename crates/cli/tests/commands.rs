@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: &[&str] = &[
     "measure",
     "topology",
     "acpi",
