@@ -8,6 +8,8 @@ mod guest_value;
 mod knobs;
 mod measuring;
 mod memory_emulator;
+mod ranks;
+mod scale;
 mod study;
 mod topology;
 mod value;
@@ -30,6 +32,8 @@ pub(crate) use knobs::{
 };
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
+pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
@@ -38,7 +42,7 @@ pub(crate) use study::{
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::SizeList;
+pub(crate) use value::{CpuList, SizeList};
 
 /// What memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
@@ -88,6 +92,8 @@ pub(crate) enum Command {
     Fleet(FleetArgs),
     /// Take memory from chosen nodes, rank by rank, and become a command
     Bind(BindArgs),
+    /// Measure from one rank to all cores of chosen nodes, under SLURM, MPI or alone
+    Scale(ScaleArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
     /// Show system settings that matter to memory, and put back what a run left
@@ -160,7 +166,10 @@ Examples:
   numalab latency --size 256M --per node   node x node, one cpu for each node
   numalab latency --size=1-16384           the sizes in MB, powers of two
   numalab latency --size 1G --pages 4k     page walks included
-  numalab latency --size 512M --concurrent all cpus at once: interference")]
+  numalab latency --size 512M --concurrent all cpus at once: interference
+  srun -n8 --cpu-bind=map_cpu:1,9,17,25,33,41,49,57 numalab latency --size=1-16384
+                                           a rank on each cpu, and the suite's table
+  numalab latency --ranks 4 --size=1-512 --csv=four.csv")]
 pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES")]
@@ -184,6 +193,10 @@ pub(crate) struct LatencyArgs {
     /// Print one row for each worker and a column for each size
     #[arg(long)]
     pub table: bool,
+    #[command(flatten)]
+    pub ranks: RankArgs,
+    #[command(flatten)]
+    pub chase: ChaseArgs,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
@@ -217,6 +230,7 @@ Examples:
   numalab bandwidth --kernel read,triad --cpus 0-7
   numalab bandwidth --kernel read --pattern random
   numalab bandwidth --kernel copy-nt --isa avx2 --size 1G
+  mpirun -n 8 numalab bandwidth --kernel triad --size=64-512 --csv=eight.csv
 
 Bytes are counted as the program asked to move them (as STREAM does): write, copy
 and triad with ordinary stores move one more line for each line stored.")]
@@ -224,15 +238,20 @@ pub(crate) struct BandwidthArgs {
     /// Kernels: read, write, write-nt, copy, copy-nt, triad
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
-    /// Bytes of each worker's buffers together
-    #[arg(long, value_name = "SIZE", value_parser = value::size)]
-    pub size: Option<u64>,
+    /// Bytes of each worker's buffers together; ranks take several: 1-512 (MB), 64M,1G
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<SizeList>,
     /// The order of visits: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential", value_parser = value::pattern)]
     pub pattern: AccessPattern,
     /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest here)
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
+    /// Ranks take turns instead of streaming at once
+    #[arg(long)]
+    pub serial: bool,
+    #[command(flatten)]
+    pub ranks: RankArgs,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]

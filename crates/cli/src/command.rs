@@ -15,6 +15,8 @@ pub(crate) mod loaded;
 pub(crate) mod man;
 pub(crate) mod measure;
 mod measuring;
+mod ranks;
 pub(crate) mod report;
+pub(crate) mod scale;
 pub(crate) mod study;
 pub(crate) mod topology;

@@ -11,6 +11,7 @@ mod keep;
 mod lab;
 mod measure_run;
 pub mod plan;
+pub mod rank;
 mod run;
 mod sampling;
 mod session;

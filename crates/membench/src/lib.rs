@@ -41,6 +41,7 @@ pub mod mark;
 mod stream;
 pub mod virtual_time;
 mod window;
+mod words;
 
 pub use barrier::{Aborted, Barrier};
 pub use c2c::{C2cError, Ping, Pong, RoundTrips};
@@ -53,3 +54,4 @@ pub use line::{Line, MemoryError};
 pub use loaded::{Throttle, generate};
 pub use stream::{Access, Arrays, Kernel, Stream, StreamError};
 pub use window::Window;
+pub use words::WordChain;

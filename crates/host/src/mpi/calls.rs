@@ -196,9 +196,11 @@ impl<H: Copy> Calls<H> {
             total += usize::try_from(count).unwrap_or(0);
         }
         length(total)?;
-        let mut all = vec![0_u8; total];
-        // SAFETY: `own` bytes are read; of rank r, `lengths[r]` bytes are written from
-        // `offsets[r]`, which adds up to the length of `all`.
+        // The address of a buffer of no bytes is 1, which is Open MPI's MPI_IN_PLACE.
+        let bytes = if bytes.is_empty() { &[0] } else { bytes };
+        let mut all = vec![0_u8; total.max(1)];
+        // SAFETY: `own` bytes are read, of which there are no fewer; of rank r, `lengths[r]`
+        // bytes are written from `offsets[r]`, which adds up to no more than `all` has.
         let code = unsafe {
             let from = bytes.as_ptr().cast();
             let (to, lengths, offsets) =
