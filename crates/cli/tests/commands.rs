@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "measure",
     "topology",
     "acpi",
@@ -17,6 +17,7 @@ const COMMANDS: [&str; 13] = [
     "loaded",
     "c2c",
     "bind",
+    "scale",
     "compare",
     "guest",
     "report",
