@@ -6,6 +6,7 @@ mod studies;
 mod browser;
 mod comparison;
 mod golden;
+mod memory;
 mod properties;
 mod scaling;
 mod study;
