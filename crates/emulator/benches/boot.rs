@@ -31,6 +31,8 @@ fn main() {
         .or_else(|_| Qemu::fetch_backports(&cache, &mut note))
         .expect("QEMU 10");
     let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note).expect("a kernel");
+    // The first one reads QEMU and the kernel from the disk.
+    boot(&qemu, &kernel, None);
     let mut seconds = vec![Vec::new(); KINDS.len()];
     for round in 0..rounds {
         eprintln!("round {} of {rounds}", round + 1);
