@@ -116,7 +116,9 @@ mod tests {
             assert!(error.to_string().contains("expected words of letters"), "{error}");
         }
         let menu = configuration("work=chase,storm numa=fake=1G,2G").unwrap();
-        assert!(menu.contains("multiboot2 /boot/numalab-kernel work=chase,storm numa=fake=1G,2G\n"));
+        assert!(
+            menu.contains("multiboot2 /boot/numalab-kernel work=chase,storm numa=fake=1G,2G\n")
+        );
     }
 
     #[test]

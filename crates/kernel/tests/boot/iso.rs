@@ -7,8 +7,7 @@ use numalab_kernel::results::{Reader, Results};
 
 use crate::qemu::{DONE, Qemu};
 
-const FIRMWARE: [&str; 2] =
-    ["/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"];
+const FIRMWARE: [&str; 2] = ["/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_VARS_4M.fd"];
 
 /// What the kernel said between the words of firmware and boot loader.
 fn results(text: &str) -> Results {
@@ -34,8 +33,17 @@ fn an_image_boots_by_bios_and_by_uefi() {
         return;
     }
     let nodes = [
-        "-smp", "2", "-m", "512M", "-object", "memory-backend-ram,id=a,size=256M", "-object",
-        "memory-backend-ram,id=b,size=256M", "-numa", "node,memdev=a,cpus=0", "-numa",
+        "-smp",
+        "2",
+        "-m",
+        "512M",
+        "-object",
+        "memory-backend-ram,id=a,size=256M",
+        "-object",
+        "memory-backend-ram,id=b,size=256M",
+        "-numa",
+        "node,memdev=a,cpus=0",
+        "-numa",
         "node,memdev=b,cpus=1",
     ];
     let mut machine: Vec<String> = nodes.map(str::to_owned).to_vec();
