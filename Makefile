@@ -2,6 +2,7 @@
 # make run       boot our own kernel with SMP cpus and MEM, and run its test_numa
 # make test      all tests; installs what they need from the distribution
 # make bench     compare with peers
+# make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -15,7 +16,7 @@ ENABLE_BASIC_TEST ?= true
 RUNS ?= 20
 KERNEL_WORDS ?=
 
-.PHONY: measure run build test test-long bench check install clean
+.PHONY: measure run build test test-long bench studies check install clean
 
 measure: build
 	@target/release/numalab measure $(ARGS)
@@ -30,6 +31,7 @@ run: build
 build:
 	@scripts/setup build
 	@$(CARGO) build --release -p numalab
+	@$(CARGO) build --release -p numalab-emulator
 	@scripts/kernel
 
 test:
@@ -44,6 +46,11 @@ bench: build
 	@scripts/setup bench
 	@scripts/bench $(ARGS)
 
+studies: build
+	@scripts/setup test
+	@target/release/numalab guest image --fetch-qemu
+	@scripts/studies $(ARGS)
+
 check:
 	@scripts/setup build
 	$(CARGO) fmt --all --check
@@ -53,6 +60,7 @@ check:
 
 install: build
 	install -Dm755 target/release/numalab $(PREFIX)/bin/numalab
+	install -Dm755 target/release/libnumalab_emulator.so $(PREFIX)/lib/numalab/libnumalab_emulator.so
 	mkdir -p $(PREFIX)/share/man/man1
 	if [ -e target/release/numalab-kernel.elf ]; then \
 	  install -Dm644 target/release/numalab-kernel.elf $(PREFIX)/lib/numalab/numalab-kernel.elf; fi

@@ -38,7 +38,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return command::guest::run(&args.command),
+        Command::Probe(args) => command::probe::run(&args.command),
         Command::Knobs(args) => return command::knobs::run(&args.command),
+        Command::Mark(args) => return command::mark::run(&args),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
         Command::Acpi(args) => command::acpi::run(&args.command),
@@ -47,9 +49,11 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
-        Command::Bind(args) => command::bind::run(&args),
+        Command::Bind(args) => return command::bind::run(&args),
+        Command::Scale(args) => command::scale::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),
+        Command::Fleet(args) => command::fleet::run(&args.command),
         Command::Report(args) => command::report::run(&args),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),

@@ -101,23 +101,23 @@ impl Engine {
         }
     }
 
-    /// A vCPU begins a block; whether its turn is over, where vCPUs take turns.
+    /// A vCPU begins a block.
     #[inline]
-    pub fn block(&self, vcpu: usize, instructions: u64) -> bool {
+    pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
         let figures = self.figures(vcpu);
         figures.instructions.add(instructions);
         figures.time_ps.add(instructions * self.ps_each);
         if self.is_plain() {
-            return false;
+            return Step::default();
         }
         let mut state = locked(&self.vcpus[vcpu]);
-        state.begin_block(instructions, self.ps_each);
-        if self.bandwidth.is_none() {
-            return false;
-        }
         state.time_ps = self.front.meet(state.time_ps);
-        self.arguments.mode == Mode::Virtual
-            && locked(&self.turn).is_over(vcpu, state.time_ps, &self.front)
+        let step = match self.arguments.mode {
+            Mode::Virtual => self.take_turn(vcpu, state.time_ps),
+            Mode::Count | Mode::Sleep => Step::default(),
+        };
+        state.begin_block(instructions, self.ps_each);
+        step
     }
 
     /// Whether this access of the vCPU is not one of the sample.
@@ -159,21 +159,42 @@ impl Engine {
         self.map.node(address)
     }
 
+    /// A vCPU's own time: on one scale with the others', as far as they run.
+    pub fn time_ps(&self, vcpu: usize) -> u64 {
+        if self.is_plain() {
+            self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
+        } else {
+            locked(&self.vcpus[vcpu]).time_ps
+        }
+    }
+
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
         locked(&self.vcpus[vcpu]).debt.slept(slept);
     }
 
-    /// A guest's marker; what it changed.
-    pub fn mark(&self, marker: Marker) -> Change {
+    /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
+    /// must go on.
+    pub fn mark(&self, marker: Marker) -> (Change, i64) {
         let change = self.gate.mark(marker);
         if change == Change::Opened {
             self.forget();
         }
-        if matches!(change, Change::Opened | Change::Phase) {
-            self.align();
+        let behind_ns = if change == Change::None { 0 } else { self.align() };
+        // Before counting began, nobody's own clock was anything but QEMU's.
+        (change, if change == Change::Opened { 0 } else { behind_ns })
+    }
+
+    /// Gives the vCPU its turn, if it has none, and ends it in time.
+    fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
+        let mut turn = locked(&self.turn);
+        let mut clock_ns = 0;
+        if turn.vcpu() != vcpu {
+            let before_ps = locked(&self.vcpus[turn.vcpu()]).time_ps;
+            clock_ns = nanoseconds(before_ps, time_ps);
+            turn.pass(vcpu, time_ps);
         }
-        change
+        Step { over: turn.is_over(time_ps, &self.front), clock_ns }
     }
 
     /// An access through caches and queues.
@@ -264,11 +285,28 @@ impl Engine {
         }
     }
 
-    /// All vCPUs' times become the latest one: what follows begins together.
-    fn align(&self) {
+    /// All vCPUs' times become the latest one: what follows begins together. How far that
+    /// is for the one whose turn it is.
+    fn align(&self) -> i64 {
+        let present_ps = locked(&self.vcpus[locked(&self.turn).vcpu()]).time_ps;
         let latest_ps = self.vcpus.iter().map(|vcpu| locked(vcpu).time_ps).max().unwrap_or(0);
         self.vcpus.iter().for_each(|vcpu| locked(vcpu).time_ps = latest_ps);
+        nanoseconds(present_ps, latest_ps)
     }
+}
+
+/// What a block of a vCPU means for QEMU.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Step {
+    /// The vCPU has had its turn.
+    pub over: bool,
+    /// How far its own clock is from that of the vCPU before it.
+    pub clock_ns: i64,
+}
+
+/// How far it is from one time to another on a clock of whole nanoseconds.
+fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
+    (to_ps / 1000).wrapping_sub(from_ps / 1000).cast_signed()
 }
 
 /// What memory moves at a time, where no cache says it.
@@ -277,4 +315,77 @@ const LINE_BYTES: u32 = 64;
 /// The state, also if another vCPU's thread died with it.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+    const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
+
+    fn engine(more: &str) -> Engine {
+        let arguments = format!("{MACHINE},{more}");
+        let arguments = Arguments::parse(arguments.split(',')).unwrap();
+        Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION)
+    }
+
+    fn load(vcpu: usize, address: u64, position: u32) -> Access {
+        Access { vcpu, address, kind: Kind::Load, position }
+    }
+
+    #[test]
+    fn the_clock_goes_on_by_what_instructions_do_not_hide() {
+        let engine = engine("mode=virtual,overlap=4");
+        engine.block(0, 10);
+        // Its own instruction and up to three before it run beside the miss.
+        assert_eq!(engine.access(load(0, MIB, 0)), Effect::Advance(99));
+        assert_eq!(engine.access(load(0, 65 * MIB, 9)), Effect::Advance(246));
+        assert_eq!(engine.time_ps(0), (10 + 99 + 246) * 1000);
+        let figures = engine.counters.of(0, 0);
+        assert_eq!(figures.cost_ps.get(), 350_000);
+        assert_eq!(figures.nodes[1].accesses[0].get(), 1);
+    }
+
+    #[test]
+    fn another_vcpus_turn_moves_the_clock_to_its_own_time() {
+        let engine = engine("mode=virtual");
+        assert_eq!(engine.block(0, 3000).clock_ns, 0);
+        let first = engine.block(1, 1000);
+        assert_eq!((first.clock_ns, first.over), (-3000, false));
+        assert_eq!(engine.block(0, 1).clock_ns, 2000);
+        let (change, moved_ns) = engine.mark(Marker::Phase(3));
+        assert_eq!((change, moved_ns), (Change::Phase, 0));
+        assert_eq!(engine.time_ps(1), engine.time_ps(0), "a phase begins for all at once");
+    }
+
+    #[test]
+    fn memory_of_no_node_costs_nothing() {
+        let engine = engine("mode=virtual");
+        assert_eq!(engine.access(load(0, 1 << 40, 0)), Effect::None);
+        assert_eq!(engine.counters.of(0, 0).other.get(), 1);
+    }
+
+    #[test]
+    fn counting_anew_begins_with_empty_caches() {
+        let engine = engine("mode=virtual,start=marker,caches=1:4K:4:64:cpu+2:8K:4:64:group:30");
+        for _ in 0..2 {
+            engine.mark(Marker::Begin);
+            engine.block(0, 2);
+            assert_ne!(engine.access(load(0, MIB, 0)), Effect::None);
+            assert_eq!(engine.access(load(0, MIB, 1)), Effect::None);
+            engine.mark(Marker::End);
+        }
+        assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
+    }
+
+    #[test]
+    fn a_hit_in_a_farther_cache_costs_what_it_says() {
+        let engine = engine("mode=virtual,overlap=1,caches=1:64:1:64:cpu+2:8K:4:64:group:30");
+        engine.block(0, 3);
+        engine.access(load(0, 0, 0));
+        engine.access(load(0, 64, 1));
+        assert_eq!(engine.access(load(0, 0, 2)), Effect::Advance(29));
+        assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
+    }
 }

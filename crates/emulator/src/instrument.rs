@@ -66,8 +66,9 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
 extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        let turn_over = plugin.engine.block(plugin.vcpu(vcpu), instructions as u64);
-        if turn_over {
+        let step = plugin.engine.block(plugin.vcpu(vcpu), instructions as u64);
+        plugin.move_clock(step.clock_ns);
+        if step.over {
             plugin.running.end_turn();
         }
     }
@@ -108,7 +109,8 @@ extern "C" fn mark(vcpu: c_uint, code: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     let code = u8::try_from(code as usize).unwrap_or(0);
     let Some(marker) = Marker::from_code(code) else { return };
-    let change = plugin.engine.mark(marker);
+    let (change, clock_ns) = plugin.engine.mark(marker);
+    plugin.move_clock(clock_ns);
     if matches!(change, Change::Opened | Change::Closed) {
         plugin.publish(None);
         // SAFETY: the id is ours; QEMU calls back when no vCPU runs.

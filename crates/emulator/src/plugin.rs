@@ -67,16 +67,20 @@ impl Plugin {
     pub fn apply(&self, vcpu: usize, effect: Effect) {
         match effect {
             Effect::None => {}
-            Effect::Advance(ns) => {
-                if let Some(clock) = &self.clock {
-                    clock.advance(ns);
-                }
-            }
+            Effect::Advance(ns) => self.move_clock(i64::try_from(ns).unwrap_or(0)),
             Effect::Sleep(time) => {
                 let begun = std::time::Instant::now();
                 std::thread::sleep(time);
                 self.engine.slept(vcpu, begun.elapsed());
             }
+        }
+    }
+
+    /// Moves the guest's clock, in virtual mode.
+    #[inline]
+    pub fn move_clock(&self, ns: i64) {
+        if let (Some(clock), true) = (&self.clock, ns != 0) {
+            clock.advance(ns);
         }
     }
 

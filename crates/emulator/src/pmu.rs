@@ -96,7 +96,6 @@ fn block(engine: &Engine, vcpu: usize) -> [u8; STRIDE] {
     let mut words = [0_u64; STRIDE / 8];
     let all = engine.counters.phases().map(|(_, vcpus)| &vcpus[vcpu]);
     for figures in all {
-        words[1] += figures.time_ps.get();
         words[2] += figures.instructions.get();
         words[3] += figures.cost_ps.get();
         for (target, node) in figures.nodes.iter().enumerate() {
@@ -107,7 +106,7 @@ fn block(engine: &Engine, vcpu: usize) -> [u8; STRIDE] {
             words[BY_NODE / 8 + target] += node.all();
         }
     }
-    words[1] /= 1000;
+    words[1] = engine.time_ps(vcpu) / 1000;
     words[3] /= 1000;
     words[10] = home as u64 | (engine.gate.phase() as u64) << 32;
     let mut block = [0; STRIDE];

@@ -58,12 +58,12 @@ impl Clock {
         }
     }
 
-    /// Lets the guest's clock go on.
+    /// Lets the guest's clock go on, or back.
     #[inline]
-    pub fn advance(&self, ns: u64) {
+    pub fn advance(&self, ns: i64) {
         // SAFETY: an aligned i64 that lives as long as QEMU (see `find`).
         let bias = unsafe { AtomicI64::from_ptr(self.bias) };
-        bias.fetch_add(i64::try_from(ns).unwrap_or(0), Relaxed);
+        bias.fetch_add(ns, Relaxed);
     }
 
     /// Moves the offset by a trial amount and back; what QEMU's clock made of it.

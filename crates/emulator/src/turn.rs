@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// which judge a vCPU's share by what the others used in their last window.
 const TURN_PS: u64 = 5_000_000;
 /// A vCPU that is further behind the others waited, for work or for them.
-const BEHIND_PS: u64 = 50_000_000;
+const BEHIND_PS: u64 = 2 * TURN_PS;
 
 /// The latest of all vCPUs' own times.
 #[derive(Debug, Default)]
@@ -37,14 +37,21 @@ pub struct Turn {
 }
 
 impl Turn {
+    /// The vCPU whose turn it is.
+    pub fn vcpu(&self) -> usize {
+        self.vcpu
+    }
+
+    /// Another vCPU has its turn now, from this time of its own.
+    pub fn pass(&mut self, vcpu: usize, time_ps: u64) {
+        *self = Self { vcpu, since_ps: time_ps };
+    }
+
     /// Whether the vCPU, which has come to this time of its own, has had its turn.
     ///
     /// Turns end where a grid of times is crossed, and not before the vCPU has caught up
     /// with the others, so that none falls behind by what turns are too long or too short.
-    pub fn is_over(&mut self, vcpu: usize, time_ps: u64, front: &Front) -> bool {
-        if vcpu != self.vcpu || time_ps < self.since_ps {
-            *self = Self { vcpu, since_ps: time_ps };
-        }
+    pub fn is_over(&mut self, time_ps: u64, front: &Front) -> bool {
         let cell = time_ps / TURN_PS;
         let over = cell > self.since_ps / TURN_PS && cell >= front.latest_ps() / TURN_PS;
         if over {
@@ -69,7 +76,13 @@ mod tests {
     #[test]
     fn a_turn_ends_on_the_grid() {
         let (mut turn, front) = (Turn::default(), Front::default());
-        let mut over = |vcpu, time_ps| turn.is_over(vcpu, front.meet(time_ps), &front);
+        turn.pass(1, 0);
+        let mut over = |vcpu, time_ps| {
+            if turn.vcpu() != vcpu {
+                turn.pass(vcpu, time_ps);
+            }
+            turn.is_over(front.meet(time_ps), &front)
+        };
         assert!(!over(1, 5));
         assert!(!over(1, TURN_PS - 1));
         assert!(over(1, TURN_PS));

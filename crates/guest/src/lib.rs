@@ -12,6 +12,7 @@ pub mod protocol;
 pub mod qemu;
 pub mod qmp;
 pub mod tool;
+pub mod xen;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
@@ -20,8 +21,8 @@ pub use image::{
 };
 pub use launch::{
     Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
-    HostMemory, HostMemoryError, HostPages, Launch, Limits, Outcome, Phase, Pins, RunningGuest,
-    Runtime, RuntimeError, SessionError, Sink, Task, Times,
+    HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Phase, Pins,
+    RunningGuest, Runtime, RuntimeError, SessionError, Sink, Task, Times,
 };
 pub use protocol::{Exit, Job, Stream};
 pub use qemu::{

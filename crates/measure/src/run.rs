@@ -1,8 +1,8 @@
 //! Running cells: one module for each kind, all giving [`Finished`] cells with samples.
 
-mod bandwidth;
+pub(crate) mod bandwidth;
 mod c2c;
-mod chase;
+pub(crate) mod chase;
 mod core;
 mod latency;
 mod loaded;

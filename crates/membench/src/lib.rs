@@ -42,6 +42,7 @@ mod random;
 mod stream;
 pub mod virtual_time;
 mod window;
+mod words;
 
 pub use barrier::{Aborted, Barrier};
 pub use c2c::{C2cError, Ping, Pong, RoundTrips};
@@ -55,3 +56,4 @@ pub use loaded::{Throttle, generate};
 pub use random::{Random, random_reads, touch};
 pub use stream::{Access, Arrays, Kernel, Stream, StreamError};
 pub use window::Window;
+pub use words::WordChain;

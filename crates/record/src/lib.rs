@@ -12,8 +12,10 @@ mod csv;
 mod document;
 mod metric;
 mod placement;
+mod ranks;
 mod run;
 mod sample;
+pub mod scaling;
 pub mod study;
 
 pub use cell::{
@@ -24,5 +26,6 @@ pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use metric::{Metric, Unit};
 pub use placement::{Placement, ProofMethod};
+pub use ranks::{RANKS_SCHEMA, RankResult, RankRun};
 pub use run::{Environment, Run, SCHEMA};
 pub use sample::Sample;

@@ -15,6 +15,8 @@ pub enum Unit {
     Ratio,
     /// Gigahertz.
     Gigahertz,
+    /// Hundredths of a whole.
+    Percent,
     /// Seconds.
     Seconds,
 }
@@ -26,6 +28,7 @@ impl fmt::Display for Unit {
             Self::GigabytesPerSecond => "GB/s",
             Self::Ratio => "x",
             Self::Gigahertz => "GHz",
+            Self::Percent => "%",
             Self::Seconds => "s",
         })
     }

@@ -90,7 +90,7 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
 
 /// A field quoted where RFC 4180 wants it. A field that a spreadsheet would take
 /// for a formula is begun with an apostrophe.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) {
