@@ -26,7 +26,7 @@ pub(super) enum Kind {
     /// Real nodes: times are the machine's.
     Real {
         /// The host.
-        host: Machine,
+        host: Box<Machine>,
         /// A host node for each of the guest's.
         nodes: Vec<NodeSet>,
     },
@@ -102,7 +102,7 @@ fn real(machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
         return Err(lacks(&accelerator.reason, "expected a machine with KVM"));
     }
     let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
-    Ok(Place { qemu, accelerator, kind: Kind::Real { host, nodes } })
+    Ok(Place { qemu, accelerator, kind: Kind::Real { host: Box::new(host), nodes } })
 }
 
 fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
@@ -148,6 +148,6 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
         false => nodes.clone(),
     };
     let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
-    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: host.clone() };
+    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: (**host).clone() };
     (memory, Some(pins))
 }
