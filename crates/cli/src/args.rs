@@ -3,6 +3,7 @@
 mod bind;
 mod compare;
 mod explore;
+mod fleet;
 mod guest;
 mod guest_value;
 mod knobs;
@@ -10,7 +11,10 @@ mod mark;
 mod measuring;
 mod memory_emulator;
 mod probe;
+mod ranks;
+mod scale;
 mod study;
+mod study_guests;
 mod topology;
 mod value;
 
@@ -24,9 +28,11 @@ use numalab_record::{AccessPattern, StreamKernel};
 pub(crate) use bind::BindArgs;
 pub(crate) use compare::{Better, CompareArgs};
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
+pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
+pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
@@ -34,15 +40,18 @@ pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
+pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
+pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
+pub(crate) use study_guests::GuestsChange;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::SizeList;
+pub(crate) use value::{CpuList, SizeList};
 
 /// What memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
@@ -88,8 +97,12 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
     Explore(ExploreArgs),
+    /// Measure every host of a cluster the same way, and find those that leave their peers
+    Fleet(FleetArgs),
     /// Take memory from chosen nodes, rank by rank, and become a command
     Bind(BindArgs),
+    /// Measure from one rank to all cores of chosen nodes, under SLURM, MPI or alone
+    Scale(ScaleArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
     /// Run a command between markers that the memory emulator sees
@@ -166,7 +179,10 @@ Examples:
   numalab latency --size 256M --per node   node x node, one cpu for each node
   numalab latency --size=1-16384           the sizes in MB, powers of two
   numalab latency --size 1G --pages 4k     page walks included
-  numalab latency --size 512M --concurrent all cpus at once: interference")]
+  numalab latency --size 512M --concurrent all cpus at once: interference
+  srun -n8 --cpu-bind=map_cpu:1,9,17,25,33,41,49,57 numalab latency --size=1-16384
+                                           a rank on each cpu, and the suite's table
+  numalab latency --ranks 4 --size=1-512 --csv=four.csv")]
 pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES")]
@@ -190,6 +206,10 @@ pub(crate) struct LatencyArgs {
     /// Print one row for each worker and a column for each size
     #[arg(long)]
     pub table: bool,
+    #[command(flatten)]
+    pub ranks: RankArgs,
+    #[command(flatten)]
+    pub chase: ChaseArgs,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
@@ -223,6 +243,7 @@ Examples:
   numalab bandwidth --kernel read,triad --cpus 0-7
   numalab bandwidth --kernel read --pattern random
   numalab bandwidth --kernel copy-nt --isa avx2 --size 1G
+  mpirun -n 8 numalab bandwidth --kernel triad --size=64-512 --csv=eight.csv
 
 Bytes are counted as the program asked to move them (as STREAM does): write, copy
 and triad with ordinary stores move one more line for each line stored.")]
@@ -230,15 +251,20 @@ pub(crate) struct BandwidthArgs {
     /// Kernels: read, write, write-nt, copy, copy-nt, triad
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
-    /// Bytes of each worker's buffers together
-    #[arg(long, value_name = "SIZE", value_parser = value::size)]
-    pub size: Option<u64>,
+    /// Bytes of each worker's buffers together; ranks take several: 1-512 (MB), 64M,1G
+    #[arg(long, value_name = "SIZE")]
+    pub size: Option<SizeList>,
     /// The order of visits: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential", value_parser = value::pattern)]
     pub pattern: AccessPattern,
     /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest here)
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
+    /// Ranks take turns instead of streaming at once
+    #[arg(long)]
+    pub serial: bool,
+    #[command(flatten)]
+    pub ranks: RankArgs,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]
@@ -293,9 +319,13 @@ pub(crate) struct C2cArgs {
 Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
   numalab report results/measure-20261121-024500 --format json
+  numalab report results_scaling                           all runs of numalab scale below it
+  numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
+  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
   numalab report memory.json                               what --emulate-report wrote")]
 pub(crate) struct ReportArgs {
-    /// The result directory, or the file of a memory emulator
+    /// The result directory of any command, a CSV of numalab scale, or the file of a memory
+    /// emulator
     #[arg(value_name = "DIR|FILE")]
     pub place: PathBuf,
     /// Print it instead of writing report.md and report.html

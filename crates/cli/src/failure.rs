@@ -9,6 +9,8 @@ use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::ErrorClass;
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
+use numalab_launch::local::StartError;
+use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::{JournalError, SessionError, WorldError};
 
@@ -48,6 +50,16 @@ impl Failure {
     /// Bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)
+    }
+
+    /// The failure of a rank, which has said why itself.
+    pub fn of_rank(exit_code: u8) -> Self {
+        let code = match exit_code {
+            2 => Code::BadInput,
+            3 => Code::Lacking,
+            _ => Code::Failed,
+        };
+        Self::new(code, "")
     }
 
     /// Prints the message once and gives the exit code.
@@ -119,6 +131,35 @@ impl From<IdentityError> for Failure {
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<LaunchError> for Failure {
+    fn from(error: LaunchError) -> Self {
+        Self::new(Code::Lacking, error)
+    }
+}
+
+impl From<DirectoryError> for Failure {
+    fn from(error: DirectoryError) -> Self {
+        let code = match error {
+            DirectoryError::Write { .. } => Code::Failed,
+            DirectoryError::Exists { .. } | DirectoryError::NoRun { .. } => Code::BadInput,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<RunError> for Failure {
+    fn from(error: RunError) -> Self {
+        Self::new(Code::Failed, error)
+    }
+}
+
+impl From<StartError> for Failure {
+    fn from(error: StartError) -> Self {
+        let absent = error.error.kind() == std::io::ErrorKind::NotFound;
+        Self::new(if absent { Code::Lacking } else { Code::Failed }, error)
     }
 }
 

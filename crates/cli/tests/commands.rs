@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: &[&str] = &[
     "measure",
     "topology",
     "acpi",
@@ -17,9 +17,11 @@ const COMMANDS: [&str; 17] = [
     "loaded",
     "c2c",
     "bind",
+    "scale",
     "compare",
     "study",
     "explore",
+    "fleet",
     "guest",
     "knobs",
     "probe",

@@ -133,7 +133,8 @@ struct Watched {
 
 impl Watched {
     fn start() -> Self {
-        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        let terminal = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)
+            .expect("a terminal");
         grantpt(&terminal).expect("granted");
         unlockpt(&terminal).expect("unlocked");
         let size = Winsize { ws_row: 50, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
@@ -174,6 +175,14 @@ impl Watched {
         assert_eq!(self.child.wait().expect("ended").code(), Some(0));
         let modes = rustix::termios::tcgetattr(&self.terminal).expect("modes");
         assert!(modes.local_modes.contains(cooked), "the terminal is as it was");
+    }
+}
+
+impl Drop for Watched {
+    /// Nothing is left of a test that failed.
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 

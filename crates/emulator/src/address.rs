@@ -26,11 +26,27 @@ pub fn q35_ranges(memory_bytes: &[u64]) -> Vec<Vec<(u64, u64)>> {
 /// Which address QEMU gives for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
-    /// The guest-physical address: QEMU 8 and later.
+    /// The guest-physical address: QEMU 8.2 and later.
     Physical,
     /// The place in QEMU's list of memory blocks plus the place in the machine's memory:
-    /// QEMU 7. With one block per node, in order, both are the bytes of the nodes before.
+    /// QEMU before 8.2. With one block per node, in order, both are the bytes of the nodes before.
     Blocks,
+}
+
+impl Addressing {
+    /// What a QEMU of this version gives; without one, of this plugin interface.
+    pub fn of_qemu(version: Option<&str>, interface: i32) -> Self {
+        let old = match version.and_then(major_and_minor) {
+            Some(version) => version < (8, 2),
+            None => interface < 2,
+        };
+        if old { Self::Blocks } else { Self::Physical }
+    }
+}
+
+fn major_and_minor(version: &str) -> Option<(u32, u32)> {
+    let mut numbers = version.split('.').map(|number| number.parse().ok());
+    Some((numbers.next()??, numbers.next()??))
 }
 
 /// The nodes by address.
@@ -113,6 +129,18 @@ mod tests {
         for (address, node) in expected {
             assert_eq!(map.node(address), node, "{address:#x}");
         }
+    }
+
+    #[test]
+    fn the_version_of_qemu_says_which_address_it_gives() {
+        use Addressing::{Blocks, Physical};
+        let cases =
+            [("7.2.22", Blocks), ("8.1.0", Blocks), ("8.2.2", Physical), ("10.0.2", Physical)];
+        for (version, addressing) in cases {
+            assert_eq!(Addressing::of_qemu(Some(version), 1), addressing, "{version}");
+        }
+        assert_eq!(Addressing::of_qemu(None, 1), Blocks);
+        assert_eq!(Addressing::of_qemu(Some("git"), 4), Physical);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Where QEMU enters the plugin.
 
 use std::ffi::{c_char, c_int};
+use std::process::Command;
 use std::sync::OnceLock;
 
 use crate::address::Addressing;
@@ -14,8 +15,6 @@ use crate::qemu::{Clock, Running, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
 
-/// First version of the interface whose addresses are the guest's (QEMU 8.? and later).
-const PHYSICAL_ADDRESSES: c_int = 2;
 /// What the trial of the clock charges.
 const TRIALS_NS: [i64; 3] = [1, 100, 1 << 40];
 
@@ -69,8 +68,8 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         open.map_err(|error| format!("pmu={}: {error}", place.file.display()))
     });
     let pmu = pmu.transpose()?;
-    let old = info.version < PHYSICAL_ADDRESSES;
-    let addressing = if old { Addressing::Blocks } else { Addressing::Physical };
+    let version = qemu_version();
+    let addressing = Addressing::of_qemu(version.as_deref(), info.version);
     let ps_each =
         clock.as_ref().map_or(PS_PER_INSTRUCTION, |clock| 1000 * clock.ns_per_instruction());
     let plugin = Plugin {
@@ -84,7 +83,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         checks,
         index_check: OnceLock::new(),
         first: Default::default(),
-        host: Host { api: info.version, target, vcpus },
+        host: Host { version, api: info.version, target, vcpus },
     };
     plugin.publish(None);
     if !plugin.install() {
@@ -94,6 +93,15 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         register(plugin);
     }
     Ok(())
+}
+
+/// What this very program calls itself: the interface does not tell.
+fn qemu_version() -> Option<String> {
+    let output = Command::new("/proc/self/exe").arg("--version").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (_, version) = text.split_once("version ")?;
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
+    (end > 0).then(|| version[..end].to_owned())
 }
 
 fn refuse_failed(checks: &[Check]) -> Result<(), String> {

@@ -2,4 +2,9 @@
 #![forbid(unsafe_code)]
 
 pub mod bind;
+mod hostlist;
 pub mod identity;
+pub mod local;
+pub mod scale;
+pub mod session;
+pub mod team;

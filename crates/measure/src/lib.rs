@@ -12,6 +12,7 @@ mod lab;
 mod measure_run;
 pub mod plan;
 mod probe;
+pub mod rank;
 mod run;
 mod sampling;
 mod session;

@@ -92,6 +92,15 @@ pub struct Walk<'c> {
 unsafe impl Send for Walk<'_> {}
 
 impl Walk<'_> {
+    /// A walk from the first word of `start`.
+    ///
+    /// # Safety
+    /// For the walk's lifetime, `start` and every word that can be reached from it must hold
+    /// the address of such a word, and nobody may write to them.
+    pub(crate) unsafe fn over(start: NonNull<Line>) -> Self {
+        Walk { start, at: start.addr().get(), chase: PhantomData }
+    }
+
     /// Makes exactly `loads` loads, each of which needs the last one's result: the time of
     /// the whole is the sum of their latencies.
     pub fn loads(&mut self, loads: u64) {

@@ -12,17 +12,20 @@ mod csv;
 mod document;
 mod metric;
 mod placement;
+mod ranks;
 mod run;
 mod sample;
+pub mod scaling;
 pub mod study;
 
 pub use cell::{
-    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, IsaName,
+    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName,
     LatencyCell, LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use metric::{Metric, Unit};
 pub use placement::{Placement, ProofMethod};
+pub use ranks::{RANKS_SCHEMA, RankResult, RankRun};
 pub use run::{Environment, Run, SCHEMA};
 pub use sample::Sample;

@@ -84,13 +84,13 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
         Experiment::C2c(cell) => {
             [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
         }
-        Experiment::Core { .. } => Vec::new(),
+        Experiment::Core { .. } | Experiment::Frames(_) => Vec::new(),
     }
 }
 
 /// A field quoted where RFC 4180 wants it. A field that a spreadsheet would take
 /// for a formula is begun with an apostrophe.
-fn quote(text: &str) -> String {
+pub(crate) fn quote(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@']);
     let text = if formula { format!("'{text}") } else { text.to_owned() };
     if text.contains([',', '"', '\n', '\r']) {

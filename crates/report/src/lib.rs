@@ -14,7 +14,10 @@ mod label;
 mod markdown;
 pub mod memory;
 mod number;
+pub mod page;
+mod ranks;
 pub mod samples;
+pub mod scaling;
 mod section;
 pub mod study;
 mod summary;
@@ -28,6 +31,9 @@ pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
+pub use ranks::{
+    mapping_check, memory_by_node, ranks_csv, ranks_csv_header, ranks_csv_row, ranks_table,
+};
 pub use summary::{
     Axis, BandwidthRow, Bandwidths, CellSummary, Core, CoreToCore, Curve, CurvePoint, Entry,
     Figure, Home, LatencyMatrix, Level, LevelName, LoadedCurve, LoadedPoint, Matrix, MetricFigures,

@@ -52,7 +52,7 @@ pub use interval::{Estimate, Interval};
 pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
 pub use median::{median_interval, median_interval_interpolated};
 pub use multiplicity::{benjamini_hochberg, holm};
-pub use outlier::{OUTLIER_SCORE, Outlier, outliers};
+pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
 pub use permutation::{Draws, paired_permutation};
 pub use plateau::{Level, SizePoint, plateaus};
 pub use precision::{Precision, Progress};

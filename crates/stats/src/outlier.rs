@@ -1,5 +1,7 @@
 //! Values far from the rest, by a score that they cannot hide in.
 
+use statrs::function::beta::beta_reg;
+
 use crate::{Sample, spread::MAD_TO_SD};
 
 /// The score above which a value counts as an outlier by custom.
@@ -38,6 +40,22 @@ pub fn outliers(sample: &Sample, threshold: f64) -> Vec<Outlier> {
         .collect()
 }
 
+/// The share of the degrees of freedom that a scale by the median absolute deviation is worth:
+/// its efficiency for normal values (Rousseeuw & Croux, J. Am. Stat. Assoc. 88, 1993).
+const MAD_EFFICIENCY: f64 = 0.37;
+
+/// The chance of a robust score this far from 0 or farther among `peers` normal values: by
+/// Student's distribution with the degrees of freedom that a scale from the median absolute
+/// deviation has.
+#[must_use]
+pub fn outlier_p(score: f64, peers: usize) -> f64 {
+    let freedom = (MAD_EFFICIENCY * (peers.max(2) - 1) as f64).max(1.0);
+    if !score.is_finite() {
+        return if score.is_nan() { 1.0 } else { 0.0 };
+    }
+    beta_reg(freedom / 2.0, 0.5, freedom / (freedom + score * score))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -67,5 +85,14 @@ mod tests {
         assert_eq!(found(&values), [0_usize; 0]);
         values[7] = 6.0;
         assert_eq!(found(&values), [7]);
+    }
+
+    #[test]
+    fn the_chance_of_a_score_is_students_and_nearly_normal_among_many() {
+        assert!((outlier_p(1.959_964, 1_000_000) - 0.05).abs() < 1e-6);
+        // 0.37 x 27 is 10 degrees of freedom: 2.228 is the tabled 5 % point.
+        assert!((outlier_p(2.228, 28) - 0.05).abs() < 2e-4);
+        assert!(outlier_p(5.0, 10) > 50.0 * outlier_p(5.0, 10_000));
+        assert_eq!((outlier_p(f64::INFINITY, 9), outlier_p(0.0, 9)), (0.0, 1.0));
     }
 }

@@ -3,12 +3,15 @@
 use clap::{Args, ValueEnum};
 use numalab_launch::bind::{NodeChoice, PolicyKind};
 
+use super::value::{self, CpuList};
+
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   srun -n4 --cpu-bind=map_cpu:1,17,33,49 numalab bind --numa=3 -- --size=2048
   srun -n8 numalab bind --numa=0,1,2,3,0,1,2,3 -- ./a.out      a node for each rank
   mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
+  numalab bind --ranks 4 --cpus=0,8,1,9 --numa=0 -- ./a.out    without a launcher
   numalab bind --numa=0,1 --policy interleave -- ./a.out
   srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
 
@@ -22,6 +25,12 @@ pub(crate) struct BindArgs {
     /// What the nodes are for: bind to the rank's node, prefer it, or spread over all of them
     #[arg(long, value_enum, default_value_t = Policy::Bind)]
     pub policy: Policy,
+    /// A cpu for each rank, such as 0,8,1,9: the rank runs there and nowhere else
+    #[arg(long, value_name = "CPUS", value_parser = value::cpu_list)]
+    pub cpus: Option<CpuList>,
+    /// Start so many ranks here, without any launcher
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub ranks: Option<u32>,
     /// The program that takes the arguments behind -- (default: their first word)
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use numalab_formats::size;
 use numalab_record::{AccessPattern, Pages, StreamKernel};
+use numalab_topology::{CpuId, CpuSet};
 
 /// A smaller buffer has no order to visit it in.
 const LEAST_BYTES: u64 = 1 << 10;
@@ -26,6 +27,20 @@ impl FromStr for SizeList {
             None => Ok(Self(sizes)),
         }
     }
+}
+
+/// Cpus in the order given, as a rank takes its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct CpuList(pub Vec<CpuId>);
+
+/// `0,8,1,9` or `0-3,8`: an order, not a set.
+pub(crate) fn cpu_list(text: &str) -> Result<CpuList, String> {
+    let items = text.split(',').map(|item| item.trim().parse::<CpuSet>());
+    let sets: Vec<CpuSet> = items.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
+    if sets.iter().any(CpuSet::is_empty) {
+        return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
+    }
+    Ok(CpuList(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect()))
 }
 
 /// A single size in bytes.
@@ -122,6 +137,14 @@ mod tests {
             let error = text.parse::<SizeList>().expect_err(text);
             assert!(error.contains("expected"), "{text}: {error}");
         }
+    }
+
+    #[test]
+    fn cpus_of_ranks_keep_their_order() {
+        let cpus = |text| cpu_list(text).map(|list| list.0.iter().map(|cpu| cpu.0).collect());
+        assert_eq!(cpus("0,8,1,9"), Ok(vec![0, 8, 1, 9]));
+        assert_eq!(cpus("4-6,0"), Ok(vec![4, 5, 6, 0]));
+        assert!(cpus("0,,1").is_err() && cpus("x").is_err());
     }
 
     #[test]

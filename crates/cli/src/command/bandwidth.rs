@@ -2,23 +2,75 @@
 
 use std::collections::BTreeSet;
 
+use numalab_launch::session::Work;
 use numalab_measure::plan::{
     BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix, isa_name,
 };
+use numalab_measure::rank::StreamRules;
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
 use super::measuring::{Ground, deliver, print_plan, run_plan};
+use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
 
 /// Each worker's buffers together, unless `--size` says otherwise.
 const BUFFER_BYTES: u64 = 384 << 20;
 
-/// Measures bandwidth and prints it.
+/// How long ranks stream before they wait for each other, in nanoseconds.
+const RANK_ROUND_NS: u64 = 20_000_000;
+
+/// Measures bandwidth and prints it, as ranks where there is a launcher.
 pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
+    match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
+        Role::NoRanks => run_here(args),
+        Role::Starter(ranks) => ranks::start(ranks, &args.output),
+        Role::Rank(identity) => ranks::run(task(args)?, &identity),
+    }
+}
+
+/// What each rank is to do.
+fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
+    let kernel = ranks::one(&args.kernel, StreamKernel::Read)?;
+    let rules = StreamRules {
+        kernel,
+        pattern: args.pattern,
+        isa: isa(args),
+        round_ns: RANK_ROUND_NS,
+        seed: 0,
+    };
+    Ok(Task {
+        work: Work::Bandwidth(rules),
+        chain: kernel.name().to_owned(),
+        sizes_bytes: args.size.as_ref().map_or(vec![BUFFER_BYTES], |sizes| sizes.0.clone()),
+        serial: args.serial,
+        selection: &args.selection,
+        rules: &args.rules,
+        output: &args.output,
+        ranks: &args.ranks,
+    })
+}
+
+fn isa(args: &BandwidthArgs) -> IsaName {
+    match &args.isa {
+        Some(name) => IsaName(name.to_lowercase()),
+        None => isa_name(Isa::detect()),
+    }
+}
+
+/// Measures bandwidth with this process's threads.
+fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
+    let size_bytes = match args.size.as_ref().map(|sizes| sizes.0.as_slice()) {
+        None => BUFFER_BYTES,
+        Some(&[size]) => size,
+        Some(_) => {
+            let message = "--size: a list is for ranks; expected one size, such as 256M";
+            return Err(Failure::bad_input(message));
+        }
+    };
     let ground = Ground::survey(&args.selection)?;
-    let cells = plan(args, &ground);
+    let cells = plan(args, &ground, size_bytes);
     if args.output.dry_run {
         return print_plan(&cells);
     }
@@ -28,19 +80,11 @@ pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
 }
 
 /// Every kernel on one cpu and on all; with several nodes, node x node too.
-fn plan(args: &BandwidthArgs, ground: &Ground) -> Vec<Cell> {
+fn plan(args: &BandwidthArgs, ground: &Ground, size_bytes: u64) -> Vec<Cell> {
     let all_kernels = args.kernel.is_empty();
     let kernels = if all_kernels { &StreamKernel::ALL[..] } else { &args.kernel };
-    let isa = match &args.isa {
-        Some(name) => IsaName(name.to_lowercase()),
-        None => isa_name(Isa::detect()),
-    };
-    let spec = BandwidthSpec {
-        pattern: args.pattern,
-        pages: ground.pages,
-        isa,
-        size_bytes: args.size.unwrap_or(BUFFER_BYTES),
-    };
+    let spec =
+        BandwidthSpec { pattern: args.pattern, pages: ground.pages, isa: isa(args), size_bytes };
     let all = all_workers(&ground.machine, &ground.scope);
     let mut cells = bandwidth_cells(&all[..1], kernels, &spec);
     cells.extend(bandwidth_cells(&all, kernels, &spec));

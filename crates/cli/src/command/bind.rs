@@ -2,24 +2,57 @@
 
 use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use numalab_host::{Root, set_process_policy};
+use numalab_host::{Interrupt, Root, set_process_policy};
 use numalab_launch::bind::{Binding, NodeChoice};
-use numalab_launch::identity::detect_own;
-use numalab_topology::NodeSet;
+use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
+use numalab_topology::{CpuId, NodeSet};
 
-use crate::args::BindArgs;
+use crate::args::{BindArgs, CpuList};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Binds this rank's memory and becomes the command.
-pub(crate) fn run(args: &BindArgs) -> Result<(), Failure> {
+/// Binds this rank's memory and becomes the command; with `--ranks`, starts itself so
+/// often.
+pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
+    let identity = detect_own()?;
+    let here = match (args.ranks, &identity) {
+        (Some(ranks), None) => Some(usize::try_from(ranks).unwrap_or(usize::MAX)),
+        _ => None,
+    };
+    match here {
+        Some(size) if args.dry_run => (0..size).try_for_each(|rank| {
+            let local = Some(Local { rank, size });
+            let identity = Identity { launcher: Launcher::Local, rank, size, local };
+            prepare(args, Some(&identity)).map(drop)
+        })?,
+        Some(size) => return start(size),
+        None => {
+            let prepared = prepare(args, identity.as_ref())?;
+            if !args.dry_run {
+                // Never dropped: the command keeps the affinity.
+                let pinned = prepared.cpu.map(numalab_host::pin).transpose();
+                let _pinned = pinned.map_err(numalab_host::Error::from)?;
+                return become_command(&prepared.command);
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What a rank is about to become.
+struct Prepared {
+    command: Vec<String>,
+    cpu: Option<CpuId>,
+}
+
+/// Sets the policy, unless it is a dry run, and says so.
+fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
     let choice = args.numa.clone().unwrap_or(NodeChoice::Unsaid);
-    let identity = detect_own()?;
-    let nodes = nodes_with_memory()?;
-    let binding = Binding::of(&choice, args.policy.into(), identity.as_ref(), &nodes)?;
+    let cpu = cpu_of(args, identity)?;
+    let binding = Binding::of(&choice, args.policy.into(), identity, &nodes_with_memory()?)?;
     if !args.dry_run {
         set_process_policy(&binding.policy).map_err(numalab_host::Error::from)?;
     }
@@ -32,10 +65,15 @@ pub(crate) fn run(args: &BindArgs) -> Result<(), Failure> {
         };
         output::print(&format!("{unsaid}{}", binding.lines(&command)))?;
     }
-    if args.dry_run {
-        return Ok(());
-    }
-    become_command(&command)
+    Ok(Prepared { command, cpu })
+}
+
+/// Starts this very command as so many ranks.
+fn start(ranks: usize) -> Result<ExitCode, Failure> {
+    let mut words = vec![own_program()?];
+    words.extend(std::env::args().skip(1));
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
 }
 
 /// The nodes whose memory this process may take.
@@ -46,21 +84,38 @@ fn nodes_with_memory() -> Result<NodeSet, Failure> {
     Ok(if allowed.is_empty() { nodes } else { nodes.intersection(&allowed) })
 }
 
+/// The cpu of this rank among those of `--cpus`.
+fn cpu_of(args: &BindArgs, identity: Option<&Identity>) -> Result<Option<CpuId>, Failure> {
+    let Some(CpuList(cpus)) = &args.cpus else { return Ok(None) };
+    let (rank, ranks) = identity.map_or((0, 1), |identity| (identity.rank, identity.size));
+    if cpus.len() == ranks {
+        return Ok(cpus.get(rank).copied());
+    }
+    let named = cpus.len();
+    let message = format!("--cpus names {named} cpus for {ranks} ranks: expected one for each");
+    Err(Failure::bad_input(message))
+}
+
 /// What to run: `numalab latency` where only its options are given.
 fn command_of(args: &BindArgs) -> Result<Vec<String>, Failure> {
     let mut command = args.command.clone();
     if let Some(program) = &args.executable {
         command.insert(0, program.clone());
     } else if command.first().is_none_or(|word| word.starts_with('-')) {
-        let own = std::env::current_exe()
-            .map_err(|error| Failure::new(Code::Failed, format!("own program: {error}")))?;
-        command.splice(0..0, [own.to_string_lossy().into_owned(), "latency".to_owned()]);
+        command.splice(0..0, [own_program()?, "latency".to_owned()]);
     }
     Ok(command)
 }
 
+/// The path of this program.
+pub(crate) fn own_program() -> Result<String, Failure> {
+    let own = std::env::current_exe()
+        .map_err(|error| Failure::new(Code::Failed, format!("own program: {error}")))?;
+    Ok(own.to_string_lossy().into_owned())
+}
+
 /// Replaces this process; returns only if that fails.
-fn become_command(command: &[String]) -> Result<(), Failure> {
+fn become_command(command: &[String]) -> Result<ExitCode, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("nothing to run: expected -- and a command, or options of latency")
     })?;

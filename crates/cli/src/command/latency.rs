@@ -1,13 +1,16 @@
 //! `numalab latency`.
 
+use numalab_launch::session::Work;
 use numalab_measure::beyond_caches;
 use numalab_measure::plan::{
     LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern,
 };
-use numalab_record::{Cell, Team, WorkerPlan};
+use numalab_measure::rank::{Chain as RankChain, ChaseRules};
+use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
 
 use super::measuring::{Ground, deliver, print_plan, run_plan};
-use crate::args::{Format, LatencyArgs};
+use super::ranks::{self, Role, Task};
+use crate::args::{Chain, Format, LatencyArgs};
 use crate::failure::Failure;
 use crate::output;
 
@@ -16,8 +19,54 @@ const CURVE_BYTES: (u64, u64) = (4 << 10, 512 << 20);
 /// What `--dry-run` takes for the matrix, whose size the curve decides.
 const FORESEEN_MATRIX_BYTES: u64 = 256 << 20;
 
-/// Measures latency and prints it.
+/// The size of ranks without `--size`: the suite's.
+const RANK_BYTES: u64 = 512 << 20;
+
+/// Measures latency and prints it, as ranks where there is a launcher.
 pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
+    let wants_ranks = args.ranks.csv.is_some() || args.chase.chain == Chain::FisherYates;
+    match ranks::role(&args.ranks, wants_ranks)? {
+        Role::NoRanks => run_here(args),
+        Role::Starter(ranks) => ranks::start(ranks, &args.output),
+        Role::Rank(identity) => ranks::run(task(args), &identity),
+    }
+}
+
+/// What each rank is to do.
+fn task(args: &LatencyArgs) -> Task<'_> {
+    let (chain, name) = match args.chase.chain {
+        Chain::FisherYates => (RankChain::FisherYates, "fisher-yates".to_owned()),
+        Chain::Cycle => {
+            let pattern =
+                args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)));
+            (RankChain::Lines(pattern), pattern_name(pattern))
+        }
+    };
+    let rules =
+        ChaseRules { chain, iterations: args.chase.iterations, warmup: args.chase.warmup, seed: 0 };
+    Task {
+        work: Work::Latency(rules),
+        chain: name,
+        sizes_bytes: args.size.as_ref().map_or(vec![RANK_BYTES], |sizes| sizes.0.clone()),
+        serial: args.serial,
+        selection: &args.selection,
+        rules: &args.rules,
+        output: &args.output,
+        ranks: &args.ranks,
+    }
+}
+
+fn pattern_name(pattern: AccessPattern) -> String {
+    match pattern {
+        AccessPattern::Random => "random".to_owned(),
+        AccessPattern::PageLocal => "page-local".to_owned(),
+        AccessPattern::Sequential => "sequential".to_owned(),
+        AccessPattern::Stride(bytes) => format!("stride:{bytes}"),
+    }
+}
+
+/// Measures latency with this process's threads.
+fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
     let ground = Ground::survey(&args.selection)?;
     let first = match &args.size {
         Some(sizes) => matrix(args, &ground, &sizes.0),

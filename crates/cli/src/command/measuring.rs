@@ -36,7 +36,7 @@ impl Ground {
 }
 
 /// Transparent huge pages where the kernel gives them, else base pages.
-fn usual_pages() -> Pages {
+pub(crate) fn usual_pages() -> Pages {
     let root = Root::live();
     let modes = Environment::read(&root).fact("thp_enabled").map(str::to_owned);
     match modes {

@@ -1,5 +1,7 @@
 //! `numalab report`.
 
+mod scaling;
+
 use std::fs;
 use std::path::Path;
 
@@ -13,6 +15,9 @@ use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if scaling::is_meant(&args.place) {
+        return scaling::run(args);
+    }
     if args.place.is_file() {
         return of_memory(&args.place, args.format.unwrap_or(Format::Text));
     }

@@ -1,5 +1,6 @@
 //! `numalab study`: does this change really help?
 
+mod guests;
 mod plan;
 mod run;
 mod show;
@@ -20,10 +21,10 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
+        StudyCommand::Report(args) => show::report_and_judge(args),
         StudyCommand::Agent { settings } => {
             numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
                 .map_err(|error| Failure::new(Code::Failed, error))
         }
-        StudyCommand::Report(args) => show::report_and_judge(args),
     }
 }

@@ -13,7 +13,7 @@ pub const NODE_BANDWIDTH: f64 = 1.0;
 
 const SCRIPT: &str = "\
 echo 0 > /proc/sys/kernel/numa_balancing
-latency='numalab latency --size 4M --per node --pages 4k --seed 1 --format csv -q'
+latency='numalab latency --size 2M --per node --pages 4k --seed 1 --format csv -q'
 echo '== matrix 1'; $latency
 echo '== matrix 2'; $latency
 echo '== says'; numalab latency --size 1M --cpus 0 --nodes 0 --pages 4k --seed 1

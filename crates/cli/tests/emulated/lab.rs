@@ -141,6 +141,14 @@ impl Answer {
         };
         rows.filter_map(median).collect()
     }
+
+    /// The median of the last cell of a part in numalab's CSV.
+    pub fn last_median(&self, name: &str) -> f64 {
+        let last = self.part(name).pop().expect("a row");
+        let fields = last.rsplit_once("\",").expect("a quoted name").1;
+        let median = fields.split(',').nth(5).and_then(|field| field.parse().ok());
+        median.unwrap_or_else(|| panic!("no median: {last}"))
+    }
 }
 
 /// The rounds of `placed_chase`: pages by node, and nanoseconds of a load.

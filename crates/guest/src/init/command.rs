@@ -11,7 +11,8 @@ use numalab_membench::mark;
 use super::{In, InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+/// Where commands are looked for.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 /// A shell's codes for a command that is not there and one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
@@ -106,7 +107,8 @@ fn stream(mut pipe: impl Read + Send + 'static, which: Stream, out: &Out) -> Joi
     })
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
+/// How a process ended, in our terms.
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     let small = |number: i32| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(small(code)),

@@ -204,7 +204,7 @@ fn stream_over<'m>(
     Ok(Stream::new(kernel, access, isa, arrays)?)
 }
 
-pub(super) fn membench_kernel(kernel: StreamKernel) -> Kernel {
+pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
     match kernel {
         StreamKernel::Read => Kernel::Read,
         StreamKernel::Write => Kernel::Write,
@@ -215,7 +215,7 @@ pub(super) fn membench_kernel(kernel: StreamKernel) -> Kernel {
     }
 }
 
-fn membench_access(pattern: AccessPattern, seed: u64) -> Result<Access, MeasureError> {
+pub(crate) fn membench_access(pattern: AccessPattern, seed: u64) -> Result<Access, MeasureError> {
     match pattern {
         AccessPattern::Sequential => Ok(Access::Sequential),
         AccessPattern::Random => Ok(Access::Random { seed }),
@@ -226,7 +226,7 @@ fn membench_access(pattern: AccessPattern, seed: u64) -> Result<Access, MeasureE
     }
 }
 
-fn isa_named(name: &str) -> Result<Isa, MeasureError> {
+pub(crate) fn isa_named(name: &str) -> Result<Isa, MeasureError> {
     let available = || Isa::ALL.into_iter().filter(|isa| isa.is_available());
     available().find(|isa| crate::plan::isa_name(*isa).0 == name).ok_or_else(|| {
         let names: Vec<_> = available().map(|isa| crate::plan::isa_name(isa).0).collect();

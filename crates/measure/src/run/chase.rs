@@ -33,7 +33,7 @@ pub(crate) fn cycle_of(lab: &Lab, cell: &LatencyCell) -> Result<Cycle, MeasureEr
     Ok(Cycle::new(pattern, size, LineSize::Bytes64, lab.settings.seed)?)
 }
 
-fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern {
+pub(crate) fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern {
     let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
     match pattern {
         AccessPattern::Random => Pattern::Random,

@@ -12,6 +12,7 @@ mod round;
 
 pub use build::{BuiltPart, Part, Parts};
 pub use permutation::{BATCH, Permutation};
+pub(crate) use round::mix;
 
 use core::fmt;
 use order::{Blocks, Order};

@@ -2,7 +2,9 @@
 
 mod bars;
 mod curve;
+pub(crate) mod general;
 mod heatmap;
+mod lines;
 mod loaded;
 pub(crate) mod markup;
 pub(crate) mod page;

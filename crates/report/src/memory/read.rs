@@ -131,6 +131,7 @@ impl Vcpu {
 
     /// Those that reached memory of the cpu's own node.
     pub(super) fn local_misses(&self) -> u64 {
-        self.nodes.iter().filter(|node| node.node == self.node).map(Accesses::misses).sum()
+        let own = self.nodes.iter().filter(|node| node.node == self.node);
+        own.map(Accesses::misses).fold(0, u64::saturating_add)
     }
 }

@@ -10,16 +10,7 @@ use crate::table::Table;
 
 /// The heatmap of each phase, the cpus' figures, and what the emulator checked.
 pub(super) fn sections(report: &MemoryReport) -> Vec<Section<'static>> {
-    let several = report.phases.len() > 1;
-    let mut all: Vec<Section<'static>> =
-        report.phases.iter().map(|phase| accesses(report, phase, several)).collect();
-    if all.is_empty() {
-        let note = "Nothing was counted: no program in the guest began a measurement.".to_owned();
-        all.push(section("accesses", "Accesses to memory", vec![note], Vec::new()));
-    }
-    all.push(charged(report));
-    all.push(checks(report));
-    all
+    vec![accesses(report), charged(report), checks(report)]
 }
 
 fn section(
@@ -31,25 +22,36 @@ fn section(
     Section { id, title, notes, panels, weight: Weight::Result }
 }
 
-fn accesses(report: &MemoryReport, phase: &Phase, several: bool) -> Section<'static> {
-    let of = if several { format!(", phase {}", phase.phase) } else { String::new() };
-    let matrix = matrix(phase);
-    let caption = format!("% of each cpu's accesses that reached memory, by node{of}");
-    let table = crate::section::matrix_table(&matrix, caption);
-    let (reached, local) = phase.vcpus.iter().fold((0_u64, 0_u64), |(reached, local), cpu| {
-        (reached.saturating_add(cpu.misses()), local.saturating_add(cpu.local_misses()))
-    });
-    let mut notes = vec![format!(
-        "{} accesses reached memory, {} of them that of the cpu's own node.",
-        figure(reached as f64),
-        percent(local, reached)
-    )];
+fn accesses(report: &MemoryReport) -> Section<'static> {
+    let several = report.phases.len() > 1;
+    let (mut notes, mut panels) = (Vec::new(), Vec::new());
+    for phase in &report.phases {
+        let of = if several { format!(", phase {}", phase.phase) } else { String::new() };
+        let matrix = matrix(phase);
+        let caption = format!("% of each cpu's accesses that reached memory, by node{of}");
+        let table = crate::section::matrix_table(&matrix, caption);
+        panels.push(Panel::drawn(Chart::OwnHeatmap(matrix), table));
+        panels.push(Panel::plain(cpus(phase, &of)));
+        notes.push(sentence(phase, several));
+    }
+    if report.phases.is_empty() {
+        notes.push("Nothing was counted: no program in the guest began a measurement.".to_owned());
+    }
     if report.sample > 1 {
         notes.push(format!("One access in {} was looked at; counts are scaled.", report.sample));
     }
-    let panels =
-        vec![Panel::drawn(Chart::OwnHeatmap(matrix), table), Panel::plain(cpus(phase, &of))];
     section("accesses", "Accesses to memory", notes, panels)
+}
+
+fn sentence(phase: &Phase, several: bool) -> String {
+    let reached = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.misses()));
+    let local = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.local_misses()));
+    let of = if several { format!("Phase {}: ", phase.phase) } else { String::new() };
+    format!(
+        "{of}{} million accesses reached memory, {} of them that of the cpu's own node.",
+        figure(reached as f64 / 1e6),
+        percent(local, reached)
+    )
 }
 
 fn matrix(phase: &Phase) -> Matrix {
@@ -74,19 +76,22 @@ fn matrix(phase: &Phase) -> Matrix {
 }
 
 fn cpus(phase: &Phase, of: &str) -> Table {
-    let table = Table::new(format!("Each cpu's accesses, how many reached memory, and what that cost{of}"))
-        .words("cpu")
-        .figures("node")
-        .figures("10^6")
-        .figures("to memory")
-        .figures("local")
-        .figures("ns each")
-        .figures("wait ms")
-        .figures("time ms");
-    let sum = |cpu: &Vcpu, of: fn(&Accesses) -> u64| -> u64 { cpu.nodes.iter().map(of).sum() };
+    let table =
+        Table::new(format!("Each cpu's accesses, how many reached memory, and what that cost{of}"))
+            .words("cpu")
+            .figures("node")
+            .figures("10^6")
+            .figures("to memory")
+            .figures("local")
+            .figures("ns each")
+            .figures("wait ms")
+            .figures("time ms");
+    let sum = |cpu: &Vcpu, of: fn(&Accesses) -> u64| {
+        cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
+    };
     let row = |cpu: &Vcpu| {
         let (reached, cost_ns) = (cpu.misses(), sum(cpu, |node| node.cost_ns));
-        let accesses = sum(cpu, |node| node.loads + node.stores);
+        let accesses = sum(cpu, |node| node.loads.saturating_add(node.stores));
         let mean = if reached > 0 { figure(cost_ns as f64 / reached as f64) } else { "–".into() };
         vec![
             format!("cpu {}", cpu.vcpu),

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::process::Command;
 
+use numalab_report::scaling::ScalingReport;
 use numalab_report::study::StudySummary;
 use numalab_report::{Summary, Tolerance, compare, html};
 
-use crate::{runs, studies};
+use crate::{runs, scaling, studies};
 
 /// Collects errors from the first moment on.
 const EARS: &str = "<script>window.heard = [];\
@@ -127,6 +128,14 @@ fn the_page_of_a_study_opens_without_error_and_fits_a_phone() {
     for (name, document) in studies::all() {
         check(name, &StudySummary::of(&document).html(), 390, name != "begun");
     }
+}
+
+#[test]
+fn a_page_of_a_scaling_run_fits_a_phone_and_a_desk() {
+    let run = scaling::with_contention();
+    let page = ScalingReport::of(&run).page().html();
+    check("scaling", &page, 390, true);
+    check("scaling", &page, 1280, true);
 }
 
 #[test]

@@ -3,7 +3,9 @@
 mod agent;
 mod facts;
 mod guest_machine;
+mod guests;
 mod host;
+mod kernel;
 mod knob_settings;
 mod linux_guest;
 mod live_guest;
@@ -137,12 +139,14 @@ impl WorldError {
 /// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
     match study.world.kind.as_str() {
+        "guests" => Ok(Box::new(guests::Guests::open(&study.world, interrupt)?)),
         "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
         "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.world, interrupt)?)),
+        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
-            expected: "host or linux-guest".to_owned(),
+            expected: "host, linux-guest, guests or kernel".to_owned(),
         }),
     }
 }

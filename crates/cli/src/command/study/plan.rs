@@ -7,6 +7,7 @@ use numalab_record::study::Arm;
 use numalab_study::{Plan, Study, World, open, parse, pilot, stated_time};
 use numalab_workload::Workload;
 
+use super::guests;
 use super::source::{self, Source};
 use crate::args::{StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
@@ -27,6 +28,11 @@ pub(super) struct Ready {
 pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> {
     let mut source = source::read(name)?;
     apply(&mut source.study, change)?;
+    if guests::apply(&mut source.study, &change.guests)? {
+        // What is kept with the results is the study that was run.
+        source.text = source.study.to_toml().map_err(Failure::bad_input)?;
+        source.study = parse(&source.text, name).map_err(Failure::bad_input)?;
+    }
     planned(source)
 }
 

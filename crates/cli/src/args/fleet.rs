@@ -1,0 +1,96 @@
+//! Arguments of `numalab fleet`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{Format, value};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab fleet submit --partition standard /scratch/fleet --dry-run
+                                           the script and what would be submitted
+  numalab fleet submit --partition standard /scratch/fleet
+                                           a job array: every host measured alone, 10 s each
+  numalab fleet collect /scratch/fleet     new and changed results into fleet.sqlite
+  numalab fleet report /scratch/fleet      who leaves the peers, and in what they differ")]
+pub(crate) struct FleetArgs {
+    #[command(subcommand)]
+    pub command: FleetCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum FleetCommand {
+    /// Submit a SLURM job array which measures each host of a partition the same way
+    Submit(SubmitArgs),
+    /// Collect results into one file, again and again: only what changed is read
+    Collect(CollectArgs),
+    /// Show hosts, sockets and memory nodes whose figures leave their peers
+    Report(FleetReportArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab fleet submit --partition standard /scratch/fleet --dry-run
+  numalab fleet submit --hosts 'nid[001000-001063]' /scratch/fleet --at-once 16
+  numalab fleet submit /scratch/fleet -- bandwidth --kernel read,triad --budget 30s
+
+Results go to DIR/hosts/HOST/: DIR and this program must be seen by every host. Each task is
+bound to its host and has it alone (--exclusive); hosts that are down or drained are left out.")]
+pub(crate) struct SubmitArgs {
+    /// Directory of the fleet, on a file system that all hosts see
+    pub directory: PathBuf,
+    /// The partition (default: SLURM's own default)
+    #[arg(long, value_name = "NAME")]
+    pub partition: Option<String>,
+    /// Only these hosts, in SLURM's way: n1,n2 or n[1-64]
+    #[arg(long, value_name = "HOSTS")]
+    pub hosts: Option<String>,
+    /// At most so many hosts at once
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at_once: Option<u32>,
+    /// Time limit of each task in minutes
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub minutes: u32,
+    /// Print the script and the commands; submit nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// What each host measures: a measuring command of numalab (default: measure --quick)
+    #[arg(last = true, value_name = "COMMAND")]
+    pub measure: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  numalab fleet collect /scratch/fleet")]
+pub(crate) struct CollectArgs {
+    /// Directory of the fleet: results lie in DIR/hosts/HOST/RUN/
+    pub directory: PathBuf,
+    /// The file (default: fleet.sqlite in DIR)
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// Print nothing but errors
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab fleet report /scratch/fleet
+  numalab fleet report /scratch/fleet --format html > fleet.html
+  numalab fleet report /scratch/fleet --format csv | sort -t, -k5 -g    claims, a line each")]
+pub(crate) struct FleetReportArgs {
+    /// Directory of the fleet
+    pub directory: PathBuf,
+    /// The file (default: fleet.sqlite in DIR)
+    #[arg(long, value_name = "FILE")]
+    pub store: Option<PathBuf>,
+    /// The rate of false discoveries that is allowed
+    #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percent)]
+    pub false_discoveries: f64,
+    /// How to print it
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+}

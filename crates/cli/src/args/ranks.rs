@@ -1,0 +1,49 @@
+//! Arguments of measuring commands that run as ranks.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use numalab_launch::team::Meet;
+
+/// How ranks are started and meet, and what they leave.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
+pub(crate) struct RankArgs {
+    /// Start so many ranks here, each on a core of its own
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
+    pub ranks: Option<u32>,
+    /// Write the suite's CSV (size (MB),0,1,...), and beside it <name>.json and mapping_check.log
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// How ranks meet: auto, node (shared memory), tcp:HOST:PORT (rank 0's host), mpi,
+    /// mpi:LIBRARY
+    #[arg(long, value_name = "HOW", default_value = "auto")]
+    pub meet: Meet,
+    /// Let ranks share a cpu; what they measure then is each other
+    #[arg(long)]
+    pub overcommit: bool,
+}
+
+/// How ranks chase.
+#[derive(Clone, Debug, Args)]
+#[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
+pub(crate) struct ChaseArgs {
+    /// What a rank's chase goes through
+    #[arg(long, value_enum, value_name = "CHAIN", default_value_t = Chain::Cycle)]
+    pub chain: Chain,
+    /// Loads that a rank measures for each size
+    #[arg(long, value_name = "N", env = "LATENCY_ITERATIONS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub iterations: u64,
+    /// Loads before these
+    #[arg(long, value_name = "N", env = "WARMUP_ITERATIONS", default_value_t = 1_000)]
+    pub warmup: u64,
+}
+
+/// What a rank's chase goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Chain {
+    /// Every line once, in the order of --pattern
+    Cycle,
+    /// Every word once, shuffled as the benchmark suite does
+    FisherYates,
+}

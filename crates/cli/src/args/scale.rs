@@ -1,0 +1,108 @@
+//! Arguments of `numalab scale`.
+
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args, ValueEnum};
+use numalab_launch::scale::{LauncherChoice, Workload};
+use numalab_topology::NodeSet;
+
+use super::value::SizeList;
+
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("placement").args(["sequential", "interleaved", "resume"]).required(true))]
+#[command(after_help = "\
+Examples:
+  numalab scale --arch lumi_partc --sequential 0,1 --dry-run
+  numalab scale --arch lumi_partc --interleaved 0,1,2 --label test_run --submit \\
+      --sbatch=--partition=standard --sbatch=--account=project_1
+  sbatch --exclusive --nodes=1 --wrap 'numalab scale --arch lumi_partc --sequential 0'
+  numalab scale --resume results_scaling/job_123456_test_run     the steps that are missing
+  numalab scale --arch laptop --sequential 0 --launcher local --memory-sizes 8
+  numalab scale --arch laptop --sequential 0 --workload 'stress-ng --vm 1 -t 5'
+
+In place of run_numa_benchmarks.sh, with its files: results_scaling/job_<id>[_label]/ has
+<mode>_domain0_7ranks_8MB.csv for each step, mapping_check.log and
+slurm_run_numa_benchmarks_<id>.log. From one rank in each domain to all of their cores.")]
+pub(crate) struct ScaleArgs {
+    /// The architecture file: SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu
+    #[arg(long, value_name = "FILE", required_unless_present = "resume")]
+    pub arch: Option<PathBuf>,
+    /// NUMA domains whose cores are taken by number, such as 0,1
+    #[arg(long, value_name = "DOMAINS")]
+    pub sequential: Option<NodeSet>,
+    /// NUMA domains of which one core of each CCD is taken in turn
+    #[arg(long, value_name = "DOMAINS")]
+    pub interleaved: Option<NodeSet>,
+    /// Go on with an earlier run in its directory: the steps without a result
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
+    pub resume: Option<PathBuf>,
+    /// Sizes in MB as --size takes them: 8, 1-512, 1,4,16 (default: 1-512)
+    #[arg(long, value_name = "SIZES")]
+    pub memory_sizes: Option<String>,
+    /// A word for the name of the result directory
+    #[arg(long, value_name = "WORD")]
+    pub label: Option<String>,
+    /// Who starts the ranks (default: srun where there is one, else numalab itself)
+    #[arg(long, value_enum, value_name = "WHO")]
+    pub launcher: Option<Launcher>,
+    /// What each rank does: latency, bandwidth, or a shell command
+    #[arg(long, value_name = "WORKLOAD", default_value = "latency")]
+    pub workload: Workload,
+    /// After all cores, use their second threads too
+    #[arg(long)]
+    pub smt: bool,
+    /// An option for every rank's latency or bandwidth, such as --rank-option=--serial
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub rank_option: Vec<String>,
+    /// Submit it as a SLURM job of a whole node
+    #[arg(long, conflicts_with = "dry_run")]
+    pub submit: bool,
+    /// A line for the batch script, such as --sbatch=--partition=standard
+    #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
+    pub sbatch: Vec<String>,
+    /// The directory that gets the result directory
+    #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
+    pub output: PathBuf,
+    /// Print nothing but errors; the log has everything
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print every launch line, the time it takes and the batch script; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+impl ScaleArgs {
+    /// The sizes as typed.
+    pub fn sizes(&self) -> &str {
+        self.memory_sizes.as_deref().unwrap_or("1-512")
+    }
+
+    /// The sizes in bytes.
+    pub fn sizes_bytes(&self) -> Result<Vec<u64>, String> {
+        self.sizes().parse::<SizeList>().map(|list| list.0)
+    }
+}
+
+/// Who starts the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Launcher {
+    /// srun where there is one, else numalab
+    Auto,
+    /// numalab, on this machine
+    Local,
+    /// mpirun of Open MPI or MPICH
+    Mpirun,
+    /// srun
+    Srun,
+}
+
+impl From<Launcher> for LauncherChoice {
+    fn from(launcher: Launcher) -> Self {
+        match launcher {
+            Launcher::Auto => Self::Auto,
+            Launcher::Local => Self::Local,
+            Launcher::Mpirun => Self::Mpirun,
+            Launcher::Srun => Self::Srun,
+        }
+    }
+}

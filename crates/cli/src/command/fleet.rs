@@ -1,0 +1,173 @@
+//! `numalab fleet`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numalab_fleet::{
+    Analysis, FleetError, Runs, Store, Submission, SubmitError, TaskPlan, analyse, page,
+    plan_submission, slurm,
+};
+use numalab_record::SCHEMA;
+use numalab_report::page::csv_line;
+use serde::Serialize;
+
+use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, Format, SubmitArgs};
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// What each host measures if nothing else is asked for.
+const MEASURE: [&str; 3] = ["measure", "--quick", "--quiet"];
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &FleetCommand) -> Result<(), Failure> {
+    match command {
+        FleetCommand::Submit(args) => submit(args),
+        FleetCommand::Collect(args) => collect_results(args),
+        FleetCommand::Report(args) => report(args),
+    }
+}
+
+impl From<FleetError> for Failure {
+    fn from(error: FleetError) -> Self {
+        let code = match error {
+            FleetError::Store { .. } => Code::Failed,
+            _ => Code::BadInput,
+        };
+        Self::new(code, error)
+    }
+}
+
+impl From<SubmitError> for Failure {
+    fn from(error: SubmitError) -> Self {
+        let code = match error {
+            SubmitError::Absent { .. } => Code::Lacking,
+            SubmitError::Failed { .. } => Code::Failed,
+            SubmitError::NoHosts { .. } => Code::BadInput,
+        };
+        Self::new(code, error)
+    }
+}
+
+fn submit(args: &SubmitArgs) -> Result<(), Failure> {
+    let hosts = slurm::hosts(args.partition.as_deref(), args.hosts.as_deref())?;
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::new(Code::Failed, format!("this program's path: {error}")))?;
+    let directory =
+        std::path::absolute(&args.directory).map_err(|error| failed(&args.directory, &error))?;
+    let measure = match args.measure.is_empty() {
+        true => MEASURE.map(str::to_owned).to_vec(),
+        false => args.measure.clone(),
+    };
+    let plan = TaskPlan {
+        directory: &directory,
+        partition: args.partition.as_deref(),
+        program: &program,
+        measure: &measure,
+        minutes: args.minutes,
+        at_once: args.at_once,
+        longest_array: slurm::longest_array(),
+    };
+    let submission = plan_submission(&hosts, &plan);
+    let script = directory.join("fleet.sh");
+    if args.dry_run {
+        return output::print(&dry_run(&submission, &plan, &script));
+    }
+    for part in ["hosts", "log"] {
+        let path = directory.join(part);
+        fs::create_dir_all(&path).map_err(|error| failed(&path, &error))?;
+    }
+    fs::write(&script, &submission.script).map_err(|error| failed(&script, &error))?;
+    let mut text = String::new();
+    for array in &submission.arrays {
+        let job = slurm::submit(&submission.sbatch(array, &plan, &script))?;
+        slurm::control(&Submission::bindings(array, &job)).map_err(|error| {
+            Failure::new(Code::Failed, format!("{error}; job {job} is held: scancel {job}"))
+        })?;
+        text.push_str(&format!("job {job}: {} hosts\n", array.len()));
+    }
+    text.push_str(&format!("then: numalab fleet collect {}\n", args.directory.display()));
+    output::print(&text)
+}
+
+fn dry_run(submission: &Submission, plan: &TaskPlan<'_>, script: &Path) -> String {
+    let mut text = format!("# {}\n{}\n", script.display(), submission.script);
+    for array in &submission.arrays {
+        let arguments = submission.sbatch(array, plan, script).join(" ");
+        text.push_str(&format!("# {} hosts\nsbatch {arguments}\nscontrol <<END\n", array.len()));
+        text.push_str(&Submission::bindings(array, "JOB"));
+        text.push_str("END\n");
+    }
+    text
+}
+
+fn store_of(directory: &Path, store: Option<&PathBuf>) -> PathBuf {
+    store.cloned().unwrap_or_else(|| directory.join("fleet.sqlite"))
+}
+
+fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
+    let hosts = args.directory.join("hosts");
+    let hosts = if hosts.is_dir() { hosts } else { args.directory.clone() };
+    let path = store_of(&args.directory, args.store.as_ref());
+    let runs = Runs::find(&hosts)?;
+    let collected = runs.collect(&mut Store::open(&path, true)?)?;
+    collected.failed.iter().for_each(|failed| eprintln!("numalab: {failed}"));
+    if args.quiet {
+        return Ok(());
+    }
+    output::print(&format!(
+        "{}: {} runs read, {} unchanged, {} unreadable\n",
+        path.display(),
+        collected.read,
+        collected.unchanged,
+        collected.failed.len()
+    ))
+}
+
+fn report(args: &FleetReportArgs) -> Result<(), Failure> {
+    let path = store_of(&args.directory, args.store.as_ref());
+    let store = Store::open(&path, false)?;
+    let (keys, hosts) = store.latest()?;
+    if hosts.is_empty() {
+        return Err(FleetError::NothingCollected { path }.into());
+    }
+    let analysis = analyse(&keys, &hosts, args.false_discoveries);
+    let name = args.directory.display().to_string();
+    output::print(&match args.format {
+        Format::Text => page(&name, &analysis).terminal(output::style()),
+        Format::Md => page(&name, &analysis).markdown(),
+        Format::Html => page(&name, &analysis).html(),
+        Format::Csv => csv(&analysis),
+        Format::Json => output::json_line(json(&analysis))?,
+    })
+}
+
+fn csv(analysis: &Analysis) -> String {
+    let header = "host,scope,family,change_percent,score,p,q,figures,peers\n";
+    let lines = analysis.claims.iter().map(|claim| {
+        csv_line(&[
+            claim.host.clone(),
+            claim.scope.to_string(),
+            claim.family.name().to_owned(),
+            format!("{:.3}", claim.change_percent),
+            format!("{:.3}", claim.score),
+            format!("{:e}", claim.p),
+            format!("{:e}", claim.q),
+            claim.figures.to_string(),
+            claim.peers.to_string(),
+        ])
+    });
+    header.to_owned() + &lines.collect::<String>()
+}
+
+fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
+    #[derive(Serialize)]
+    struct Shown<'a> {
+        schema: &'static str,
+        fleet: &'a Analysis,
+    }
+    serde_json::to_string_pretty(&Shown { schema: SCHEMA, fleet: analysis })
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::new(Code::Failed, format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,220 @@
+//! Measuring commands as ranks.
+
+use std::path::Path;
+
+use numalab_host::{Environment, Interrupt, Root, base_page_bytes, current_place};
+use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
+use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
+use numalab_launch::team::Team;
+use numalab_record::Pages;
+use numalab_topology::Machine;
+
+use super::bind::own_program;
+use super::measuring::{Ground, usual_pages};
+use crate::args::{Format, Output, RankArgs, Rules, Selection};
+use crate::failure::{Code, Failure, code_of};
+use crate::output;
+
+/// What a command gives its ranks to do, beside what all commands have.
+pub(crate) struct Task<'a> {
+    pub work: Work,
+    pub chain: String,
+    pub sizes_bytes: Vec<u64>,
+    pub serial: bool,
+    pub selection: &'a Selection,
+    pub rules: &'a Rules,
+    pub output: &'a Output,
+    pub ranks: &'a RankArgs,
+}
+
+/// Whether a command is to run as ranks, and as which.
+pub(crate) enum Role {
+    /// As always.
+    NoRanks,
+    /// It starts so many.
+    Starter(u32),
+    /// It is one.
+    Rank(Identity),
+}
+
+/// The role of this process; `wants_ranks` if it shall be a rank even without a launcher.
+pub(crate) fn role(args: &RankArgs, wants_ranks: bool) -> Result<Role, Failure> {
+    Ok(match (detect_own()?, args.ranks) {
+        (Some(identity), _) => Role::Rank(identity),
+        (None, Some(ranks)) => Role::Starter(ranks),
+        (None, None) if wants_ranks => Role::Rank(Identity {
+            launcher: Launcher::Local,
+            rank: 0,
+            size: 1,
+            local: Some(Local { rank: 0, size: 1 }),
+        }),
+        (None, None) => Role::NoRanks,
+    })
+}
+
+/// Starts this very command so often.
+pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
+    if output.dry_run {
+        return output::print(&format!("{ranks} ranks on this machine, one on each core\n"));
+    }
+    let mut words = vec![own_program()?];
+    words.extend(std::env::args().skip(1));
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let ranks = usize::try_from(ranks).unwrap_or(usize::MAX);
+    match numalab_launch::local::run(ranks, &words, &interrupt)? {
+        0 => Ok(()),
+        // The rank has said why.
+        code => Err(Failure::of_rank(code)),
+    }
+}
+
+/// Measures as one of the ranks.
+pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
+    check_output(task.output)?;
+    let ground = Ground::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
+    let plan = plan(&task, &ground)?;
+    if task.output.dry_run {
+        return if identity.rank == 0 { show(&plan, identity) } else { Ok(()) };
+    }
+    let look = |name: &str| std::env::var(name).ok();
+    let joined = Team::join(identity, &task.ranks.meet, &look);
+    let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
+    let around = Surroundings { identity, machine: &ground.machine, look: &look };
+    let mut begin = |team: &Team| {
+        if !task.output.quiet && task.output.format == Format::Text {
+            // A reader that went away is told of at the end.
+            let _ = output::print(&debug_block(&ground.machine, identity, team));
+        }
+    };
+    let outcome = measure(&mut team, around, &plan, &mut begin);
+    let findings = outcome.map_err(|error| match error.is_of_another_rank() {
+        true => Failure::of_rank(1),
+        false => of_rank(identity, error.class(), &error),
+    })?;
+    team.part().map_err(|error| of_rank(identity, error.class(), &error))?;
+    match findings {
+        Some(findings) => deliver(&findings, task.output),
+        None => Ok(()),
+    }
+}
+
+fn of_rank(
+    identity: &Identity,
+    class: numalab_host::ErrorClass,
+    error: &impl std::fmt::Display,
+) -> Failure {
+    Failure::new(code_of(class), format!("[Rank {}] {error}", identity.rank))
+}
+
+fn plan(task: &Task<'_>, ground: &Ground) -> Result<SessionPlan, Failure> {
+    let node = match &task.selection.nodes {
+        None => None,
+        Some(nodes) if nodes.len() == 1 => nodes.first(),
+        Some(nodes) => {
+            let message = format!(
+                "--nodes {nodes}: expected one node for all ranks; a node for each: \
+                 numalab bind --numa={nodes} -- numalab latency"
+            );
+            return Err(Failure::bad_input(message));
+        }
+    };
+    // All ranks must draw from the same seed, and their clocks differ.
+    let seed = task.rules.seed.unwrap_or(0);
+    let csv = task.ranks.csv.as_deref().map(Path::to_owned);
+    if csv.as_ref().is_some_and(|csv| csv.file_name().is_none()) {
+        return Err(Failure::bad_input("--csv: expected the name of a file"));
+    }
+    Ok(SessionPlan {
+        work: task.work.clone(),
+        sizes_bytes: task.sizes_bytes.clone(),
+        pages: ground.pages,
+        serial: task.serial,
+        seed,
+        cpus: task.selection.cpus.clone(),
+        node,
+        overcommit: task.ranks.overcommit,
+        csv,
+        chain: task.chain.clone(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+    })
+}
+
+fn check_output(output: &Output) -> Result<(), Failure> {
+    if output.output.is_some() {
+        return Err(Failure::bad_input("--output: ranks keep their results by --csv FILE"));
+    }
+    match output.format {
+        Format::Text | Format::Json | Format::Csv => Ok(()),
+        Format::Md | Format::Html => {
+            Err(Failure::bad_input("--format: expected text, json or csv with ranks"))
+        }
+    }
+}
+
+fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
+    let sizes: Vec<String> =
+        plan.sizes_bytes.iter().map(|&size| numalab_formats::size::format_bytes(size)).collect();
+    let how = if plan.serial { "one after the other" } else { "at once" };
+    output::print(&format!(
+        "{} ranks ({}), {how}: {} over {}\n",
+        identity.size,
+        identity.launcher,
+        plan.chain,
+        sizes.join(", ")
+    ))
+}
+
+/// The suite's block about the run, for its readers and their bug reports.
+fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
+    let arguments: String = std::env::args()
+        .enumerate()
+        .map(|(index, argument)| format!("    argv[{index}] = {argument}\n"))
+        .collect();
+    let place = current_place();
+    let nodes = machine.nodes.len();
+    let kernel = Environment::read(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
+    format!(
+        "\n=== Debug Information ===\nMPI Configuration:\n  Number of ranks: {}\n  \
+         Launcher: {}\n  Meeting: {}\n  Command line arguments:\n{arguments}\n\
+         System Information:\n  Page size: {} bytes\n  Number of NUMA nodes: {nodes}\n  \
+         NUMA available: {}\n  Number of CPUs: {}\n  Current CPU: {}\n  \
+         Current NUMA node: {}\n  Kernel: {kernel}\n\n\
+         Note: each rank's memory is where its policy puts it (numalab bind, numactl \
+         --membind=<node>), else on its cpu's node\n=====================\n\n",
+        team.size(),
+        identity.launcher,
+        team.describe(),
+        base_page_bytes(),
+        if nodes > 0 { "Yes" } else { "No" },
+        machine.online_cpus().len(),
+        place.cpu,
+        place.node,
+    )
+}
+
+fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
+    match output.format {
+        Format::Json => output::print(&output::json_line(serde_json::to_string(&findings.run))?),
+        Format::Csv => output::print(&numalab_report::ranks_csv(&findings.run)),
+        _ if output.quiet => Ok(()),
+        _ => output::print(&format!(
+            "\n{}\n{}",
+            numalab_report::ranks_table(&findings.run),
+            findings.memory
+        )),
+    }
+}
+
+/// The pages behind the buffers.
+pub(crate) fn pages(selection: &Selection) -> Pages {
+    selection.pages.unwrap_or_else(usual_pages)
+}
+
+/// The only stream kernel of ranks.
+pub(crate) fn one<T: Copy>(given: &[T], default: T) -> Result<T, Failure> {
+    match given {
+        [] => Ok(default),
+        [one] => Ok(*one),
+        _ => Err(Failure::new(Code::BadInput, "--kernel: expected one kernel with ranks")),
+    }
+}

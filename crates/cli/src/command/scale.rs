@@ -1,0 +1,249 @@
+//! `numalab scale`.
+
+use std::path::Path;
+
+use numalab_formats::architecture;
+use numalab_host::Interrupt;
+use numalab_launch::scale::{
+    Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
+    closing, estimate, opening, shell, step_heading, steps, submit,
+};
+use numalab_topology::NodeId;
+
+use super::bind::own_program;
+use crate::args::ScaleArgs;
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// Runs, resumes, submits or shows a scaling run.
+pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
+    if let Some(directory) = &args.resume {
+        let (directory, manifest) = ResultDirectory::open(directory)?;
+        let launcher = args.launcher.map_or(manifest.launcher, Into::into);
+        if args.dry_run {
+            return show(args, &manifest, launcher, Some(&directory));
+        }
+        return execute(args, &manifest, launcher, &directory);
+    }
+    let manifest = plan(args)?;
+    let launcher = manifest.launcher;
+    if args.dry_run {
+        return show(args, &manifest, launcher, None);
+    }
+    if args.submit {
+        return hand_over(args, &manifest);
+    }
+    // Fails before it makes a directory.
+    launcher.resolve()?;
+    let job = std::env::var("SLURM_JOB_ID").ok();
+    let directory = ResultDirectory::create(&args.output, job.as_deref(), &manifest)?;
+    execute(args, &manifest, launcher, &directory)
+}
+
+/// Everything about the run, from the arguments.
+fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
+    let path = args.arch.as_deref().unwrap_or(Path::new(""));
+    let arch = std::fs::read_to_string(path)
+        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    let named = |error: numalab_formats::ReadError| {
+        Failure::bad_input(format!("{}: {error}", path.display()))
+    };
+    let reading = architecture::read(&arch).map_err(named)?;
+    for finding in &reading.findings {
+        eprintln!("numalab: {}: {finding}", path.display());
+    }
+    args.sizes_bytes().map_err(|error| Failure::bad_input(format!("--memory-sizes: {error}")))?;
+    if let Some(label) = args.label.as_ref().filter(|label| label.contains('/')) {
+        return Err(Failure::bad_input(format!("--label {label}: expected a word without /")));
+    }
+    let (mode, domains) = match (&args.sequential, &args.interleaved) {
+        (_, Some(domains)) => (Mode::Interleaved, domains),
+        (Some(domains), None) => (Mode::Sequential, domains),
+        (None, None) => return Err(Failure::bad_input("--sequential or --interleaved is needed")),
+    };
+    let domains: Vec<NodeId> = domains.iter().collect();
+    let steps = steps(&reading.value, mode, &domains, args.sizes(), args.smt)
+        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    Ok(Manifest {
+        schema: "numalab-scale/1".to_owned(),
+        system: reading.value.system,
+        partition: reading.value.partition,
+        mode,
+        domains,
+        memory_sizes: args.sizes().to_owned(),
+        launcher: args.launcher.map_or(LauncherChoice::Auto, Into::into),
+        workload: args.workload.clone(),
+        options: args.rank_option.clone(),
+        with_smt: args.smt,
+        label: args.label.clone(),
+        arch,
+        steps,
+    })
+}
+
+fn line<'a>(manifest: &'a Manifest, launcher: LauncherChoice, numalab: &'a str) -> Line<'a> {
+    Line {
+        launcher,
+        numalab,
+        workload: &manifest.workload,
+        sizes: &manifest.memory_sizes,
+        options: &manifest.options,
+        with_smt: manifest.with_smt,
+        in_job: std::env::var_os("SLURM_JOB_ID").is_some(),
+    }
+}
+
+/// Prints what would be launched, how long it takes, and the batch script.
+fn show(
+    args: &ScaleArgs,
+    manifest: &Manifest,
+    launcher: LauncherChoice,
+    directory: Option<&ResultDirectory>,
+) -> Result<(), Failure> {
+    let architecture = manifest.architecture().map_err(Failure::bad_input)?;
+    let own = own_program()?;
+    // A script is often looked at where it cannot run.
+    let launcher = launcher.resolve().unwrap_or(launcher);
+    let line = Line { in_job: true, ..line(manifest, launcher, &own) };
+    let mut text = opening(&architecture);
+    let end = manifest.workload.file_end();
+    for step in &manifest.steps {
+        if directory.is_some_and(|directory| directory.has(step, end)) {
+            continue;
+        }
+        let command = shell(&line.words(step));
+        text.push_str(&step_heading(manifest, step, &command));
+        text.push_str(&format!("{}\n", "=".repeat(80)));
+    }
+    text.push_str(&closing(manifest, &architecture, true));
+    text.push_str(&script_text(args, manifest, &own)?);
+    output::print(&text)
+}
+
+/// The time that the run takes and the script that would be submitted.
+fn script_text(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Result<String, Failure> {
+    let (time, script) = batch(args, manifest, own)?;
+    let (steps, seconds) = (manifest.steps.len(), time.as_secs());
+    let time = match seconds {
+        ..180 => format!("{seconds} seconds"),
+        _ => format!("{} minutes", seconds.div_ceil(60)),
+    };
+    Ok(format!("\nAbout {time} for {steps} launches.\n\nBatch script:\n{script}"))
+}
+
+fn batch(
+    args: &ScaleArgs,
+    manifest: &Manifest,
+    own: &str,
+) -> Result<(std::time::Duration, String), Failure> {
+    let sizes: crate::args::SizeList = manifest.memory_sizes.parse().map_err(Failure::bad_input)?;
+    let time = estimate(&manifest.steps, &sizes.0);
+    let command = batch_command(args, manifest, own);
+    let script = Batch { command: &command, time: time * 2, options: &args.sbatch }.script();
+    Ok((time, script))
+}
+
+/// This command once more, for the job.
+fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String> {
+    let mut command = vec![own.to_owned(), "scale".to_owned()];
+    let mut add = |option: &str, value: &str| command.push(format!("--{option}={value}"));
+    if let Some(directory) = &args.resume {
+        add("resume", &absolute(directory));
+        return command;
+    }
+    let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
+    add("arch", &absolute(args.arch.as_deref().unwrap_or(Path::new(""))));
+    add(&manifest.mode.to_string(), &domains.join(","));
+    add("memory-sizes", &manifest.memory_sizes);
+    add("launcher", "srun");
+    match &manifest.workload {
+        numalab_launch::scale::Workload::Latency => {}
+        numalab_launch::scale::Workload::Bandwidth => add("workload", "bandwidth"),
+        numalab_launch::scale::Workload::Command(text) => add("workload", text),
+    }
+    if let Some(label) = &manifest.label {
+        add("label", label);
+    }
+    for option in &manifest.options {
+        add("rank-option", option);
+    }
+    add("output", &absolute(&args.output));
+    if manifest.with_smt {
+        command.push("--smt".to_owned());
+    }
+    command
+}
+
+fn absolute(path: &Path) -> String {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
+}
+
+/// Submits the batch script.
+fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
+    let (_, script) = batch(args, manifest, &own_program()?)?;
+    let answer = submit(&script).map_err(|error| {
+        let remedy = "apt-get install slurm-client, or run it without --submit";
+        Failure::new(Code::Lacking, format!("cannot start `sbatch`: {error}; {remedy}"))
+    })?;
+    match answer {
+        Submission::Accepted(job) => output::print(&format!("Submitted batch job {job}\n")),
+        Submission::Refused(words) => {
+            Err(Failure::new(Code::Lacking, format!("SLURM cannot run it: {words}")))
+        }
+    }
+}
+
+/// Runs what has no result yet.
+fn execute(
+    args: &ScaleArgs,
+    manifest: &Manifest,
+    launcher: LauncherChoice,
+    directory: &ResultDirectory,
+) -> Result<(), Failure> {
+    let architecture = manifest.architecture().map_err(Failure::bad_input)?;
+    let own = own_program()?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let runner = Runner {
+        manifest,
+        directory,
+        line: line(manifest, launcher.resolve()?, &own),
+        quiet: args.quiet,
+        interrupt: &interrupt,
+    };
+    say(args, directory, &opening(&architecture))?;
+    let tally = runner.run()?;
+    say(args, directory, &closing(manifest, &architecture, false))?;
+    conclude(args, manifest, directory, &tally)
+}
+
+fn conclude(
+    args: &ScaleArgs,
+    manifest: &Manifest,
+    directory: &ResultDirectory,
+    tally: &Tally,
+) -> Result<(), Failure> {
+    let (done, all) = (tally.done, manifest.steps.len());
+    if done == all {
+        let end = format!("Benchmarks completed successfully\n{}\n", "=".repeat(80));
+        return say(args, directory, &end);
+    }
+    let failed: Vec<String> = tally.failed.iter().map(ToString::to_string).collect();
+    let why = if tally.interrupted {
+        "interrupted".to_owned()
+    } else {
+        format!("the steps of {} ranks failed", failed.join(", "))
+    };
+    let path = directory.path().display();
+    let message = format!(
+        "{why}; {done} of {all} steps have their results in {path}; finish them with:\n  \
+         numalab scale --resume {path}"
+    );
+    say(args, directory, &format!("{message}\n"))?;
+    Err(Failure::new(Code::Failed, message))
+}
+
+/// Prints to the terminal and the log.
+fn say(args: &ScaleArgs, directory: &ResultDirectory, text: &str) -> Result<(), Failure> {
+    directory.append_log(text)?;
+    if args.quiet { Ok(()) } else { output::print(text) }
+}

@@ -1,0 +1,173 @@
+//! Scaling runs from outside: what is launched, and what is kept.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// Two nodes of two L3 groups each, the first core of each kept by the system.
+const OURS: &str = "\
+SYSTEM_NAME=\"OURS\"
+PARTITION=\"TEST\"
+CCDS_PER_NUMA=2   # two
+SKIP_CORES=0,4
+Thread(s) per core:                 2
+NUMA node(s):                       2
+NUMA node0 CPU(s):                  0-7,16-23
+NUMA node1 CPU(s):                  8-15,24-31
+user@login:~> exit
+";
+
+fn numalab(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    command.args(arguments).stdin(Stdio::null());
+    for name in ["SLURM_JOB_ID", "SLURM_CONF"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    numalab(arguments).output().expect("numalab starts")
+}
+
+fn prints(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn refuses(arguments: &[&str], code: i32, word: &str) {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+    assert!(errors.contains(word), "{arguments:?}: no `{word}` in {errors}");
+}
+
+fn ours(directory: &Path) -> String {
+    let file = directory.join("ours");
+    fs::write(&file, OURS).expect("written");
+    file.to_str().expect("UTF-8").to_owned()
+}
+
+/// The steps of a dry run, original or ours: ranks, nodes and cpus.
+fn steps(text: &str) -> Vec<[String; 3]> {
+    let mut steps: Vec<[String; 3]> = Vec::new();
+    for line in text.lines() {
+        let Some((head, rest)) = line.split_once(" RANKS ] ") else { continue };
+        let ranks = head.trim_start_matches("[ ").to_owned();
+        if let Some(nodes) = rest.strip_prefix("NUMA binding: ") {
+            steps.push([ranks, nodes.to_owned(), String::new()]);
+        } else if let Some(cpus) = rest.strip_prefix("CPU binding : ") {
+            cpus.clone_into(&mut steps.last_mut().expect("nodes come first")[2]);
+        }
+    }
+    steps
+}
+
+fn corpus() -> Option<PathBuf> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
+    let path = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
+    let suite = path.join("numa-mem-bench");
+    if suite.is_dir() {
+        return Some(suite);
+    }
+    eprintln!("NOT RUN: there is no corpus at {} (set NUMALAB_CORPUS)", path.display());
+    None
+}
+
+#[test]
+fn dry_runs_agree_with_those_of_the_suite_in_ranks_cores_and_nodes() {
+    let Some(suite) = corpus() else { return };
+    let mut compared = 0;
+    for entry in fs::read_dir(suite.join("golden-dryrun")).expect("readable") {
+        let path = entry.expect("readable").path();
+        let name = path.file_stem().expect("a name").to_str().expect("UTF-8").to_owned();
+        let [partition, mode, domains] =
+            name.splitn(3, '-').collect::<Vec<_>>().try_into().expect("three parts");
+        let architecture = suite.join("architectures").join(partition);
+        let domains = format!("--{mode}={}", domains.replace('_', ","));
+        let golden = steps(&fs::read_to_string(&path).expect("readable"));
+        let arch = architecture.to_str().expect("UTF-8");
+        let text = prints(&["scale", "--arch", arch, &domains, "--dry-run", "--launcher", "srun"]);
+        assert_eq!(steps(&text), golden, "{name}");
+        compared += golden.len();
+    }
+    assert!(compared >= 60, "{compared} steps only");
+}
+
+#[test]
+fn skipped_cores_are_left_out_and_nothing_is_written_by_a_dry_run() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = ours(directory.path());
+    let arguments = ["scale", "--arch", &arch, "--interleaved", "0,1", "--memory-sizes=8"];
+    let command = [&arguments[..], &["--launcher=srun", "--label=a", "--dry-run"]].concat();
+    let output = numalab(&command).current_dir(directory.path()).output().expect("it starts");
+    let text = String::from_utf8_lossy(&output.stdout);
+    let steps = steps(&text);
+    assert_eq!(steps.len(), 8);
+    assert_eq!(steps[2], ["6", "0,0,0,1,1,1", "1,5,2,8,12,9"]);
+    assert_eq!(
+        steps[7],
+        ["14", "0,0,0,0,0,0,1,1,1,1,1,1,1,1", "1,5,2,6,3,7,8,12,9,13,10,14,11,15"]
+    );
+    assert!(text.contains("--csv=interleaved_domains0,1_14ranks_8MB.csv"), "{text}");
+    for line in ["#SBATCH --exclusive", "--label=a", "About ", "--interleaved=0,1"] {
+        assert!(text.contains(line), "no {line} in {text}");
+    }
+    assert_eq!(fs::read_dir(directory.path()).expect("readable").count(), 1);
+}
+
+#[test]
+fn what_cannot_be_run_is_refused_with_its_reason() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = ours(directory.path());
+    let parent = directory.path().to_str().expect("UTF-8");
+    refuses(&["scale", "--arch", "/no/such", "--sequential", "0"], 2, "/no/such");
+    refuses(&["scale", "--arch", &arch], 2, "--sequential");
+    refuses(&["scale", "--arch", &arch, "--sequential", "7"], 2, "domain 7");
+    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--memory-sizes", "8X"], 2, "8X");
+    refuses(&["scale", "--arch", &arch, "--sequential", "0", "--label", "a/b"], 2, "a/b");
+    refuses(&["scale", "--resume", parent], 2, "scale.json");
+    let output = numalab(&["scale", "--arch", &arch, "--sequential", "0", "--submit"])
+        .env("PATH", "/no/such")
+        .output()
+        .expect("it starts");
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("slurm-client"));
+}
+
+#[test]
+fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = directory.path().join("one");
+    let one = "SYSTEM_NAME=\"ONE\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\nNUMA node0 CPU(s): 0\n";
+    fs::write(&arch, one).expect("written");
+    let parent = directory.path().join("results");
+    let flag = directory.path().join("mended");
+    let work = format!("test -e {} && echo rank $NUMALAB_RANK", flag.display());
+    let arguments = [
+        "scale",
+        "--arch",
+        arch.to_str().expect("UTF-8"),
+        "--sequential=0",
+        "--launcher=local",
+        "--memory-sizes=8",
+        "--label=x",
+        "-o",
+        parent.to_str().expect("UTF-8"),
+        "--workload",
+        &work,
+    ];
+    refuses(&arguments, 1, "--resume");
+    let results = fs::read_dir(&parent).expect("made").next().expect("one").expect("readable");
+    let results = results.path();
+    assert!(results.to_str().expect("UTF-8").ends_with("_x"), "{}", results.display());
+    fs::write(&flag, "").expect("written");
+    let printed = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);
+    assert!(printed.contains("Benchmarks completed successfully"), "{printed}");
+    let kept = fs::read_to_string(results.join("sequential_domain0_1ranks_8MB.out"));
+    assert!(kept.expect("kept").ends_with("rank 0\n"));
+    let again = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);
+    assert!(!again.contains("Executing"), "{again}");
+}

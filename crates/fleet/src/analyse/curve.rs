@@ -1,0 +1,56 @@
+//! What shift would have been found: the fleet's own units, moved by 3 to 8 standard
+//! deviations, held against the threshold that was in force.
+
+use std::collections::HashSet;
+
+use numalab_stats::outlier_p;
+use serde::Serialize;
+
+use super::Scope;
+use super::score::Unit;
+
+/// The shares found of units that were moved by a shift.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct DetectionPoint {
+    /// The shift of each figure in robust standard deviations.
+    pub shift: f64,
+    /// The share found where all figures of a unit move, 0 to 1.
+    pub units: Option<f64>,
+    /// The share found where a single figure moves, 0 to 1.
+    pub figures: Option<f64>,
+}
+
+/// Units looked at in all; more change nothing.
+const MOST_UNITS: usize = 200_000;
+
+pub(super) fn detection(
+    units: &[Unit],
+    claimed: &[(usize, f64, f64)],
+    rate: f64,
+) -> Vec<DetectionPoint> {
+    let odd: HashSet<usize> = claimed.iter().map(|claim| units[claim.0].host).collect();
+    // One more claim beside those there are is one if its chance is below this.
+    #[expect(clippy::cast_precision_loss, reason = "counts of tests")]
+    let threshold = rate * (claimed.len() + 1) as f64 / units.len().max(1) as f64;
+    let step = units.len() / MOST_UNITS + 1;
+    let usual: Vec<&Unit> =
+        units.iter().step_by(step).filter(|unit| !odd.contains(&unit.host)).collect();
+    let share = |shift: f64, single: bool| {
+        let of = usual.iter().filter(|unit| {
+            let is_single = matches!(unit.scope, Scope::Figure(_));
+            is_single == single && unit.scope != Scope::Host
+        });
+        let (mut all, mut found) = (0_u32, 0_u32);
+        for unit in of {
+            all += 1;
+            let score = unit.score + shift * unit.gain;
+            found += u32::from(outlier_p(score, unit.peers) <= threshold);
+        }
+        (all > 0).then(|| f64::from(found) / f64::from(all))
+    };
+    let point = |shift: u32| {
+        let shift = f64::from(shift);
+        DetectionPoint { shift, units: share(shift, false), figures: share(shift, true) }
+    };
+    (3..=8).map(point).collect()
+}

@@ -1,0 +1,162 @@
+//! Hosts, sockets and memory nodes whose figures leave their peers.
+
+mod curve;
+mod peers;
+mod score;
+mod settings;
+
+use std::fmt;
+
+use serde::Serialize;
+
+pub use curve::DetectionPoint;
+pub use settings::{Different, SettingEffect};
+
+use crate::collect::FigureKey;
+use crate::store::HostRun;
+
+/// Fewer peers than this and nothing is tested.
+const LEAST_PEERS: usize = 8;
+
+/// What a figure tells about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Family {
+    /// The core: its clock and L1.
+    Core,
+    /// Latency of sizes that a cache holds.
+    CacheLatency,
+    /// Latency of memory, idle or loaded.
+    MemoryLatency,
+    /// Bandwidth.
+    Bandwidth,
+    /// Cache lines from core to core.
+    CoreToCore,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Self; 5] =
+        [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
+
+    /// Its name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::CacheLatency => "cache latency",
+            Self::MemoryLatency => "memory latency",
+            Self::Bandwidth => "bandwidth",
+            Self::CoreToCore => "core to core",
+        }
+    }
+
+    /// The family of this name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.name() == name)
+    }
+}
+
+/// Whose figures they are.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// The whole host.
+    Host,
+    /// The cpus of a package (socket).
+    Package(u32),
+    /// The memory of a node: its channels.
+    MemoryNode(u32),
+    /// A single figure, by its cell.
+    Figure(String),
+}
+
+impl fmt::Display for Scope {
+    /// `host`, `socket 1`, `memory of node 3`, or the cell.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host => f.write_str("host"),
+            Self::Package(package) => write!(f, "socket {package}"),
+            Self::MemoryNode(node) => write!(f, "memory of node {node}"),
+            Self::Figure(cell) => f.write_str(cell),
+        }
+    }
+}
+
+/// A unit whose figures leave its peers'.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// The host.
+    pub host: String,
+    /// Whose figures they are.
+    pub scope: Scope,
+    /// What they tell about.
+    pub family: Family,
+    /// How far they are from the peers' in robust standard deviations; above 0 is worse.
+    pub score: f64,
+    /// The chance of such a score if the host were like its peers.
+    pub p: f64,
+    /// The expected share of false ones among this and all stronger claims.
+    pub q: f64,
+    /// The median change of its figures against the peers' medians, in percent.
+    pub change_percent: f64,
+    /// How many figures were joined.
+    pub figures: usize,
+    /// How many hosts it was held against.
+    pub peers: usize,
+}
+
+/// What was found in a fleet.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Analysis {
+    /// Hosts with results.
+    pub hosts: usize,
+    /// Tests that were made in all.
+    pub tests: usize,
+    /// The rate of false discoveries that was allowed.
+    pub false_discovery_rate: f64,
+    /// The claims, strongest first: of each host and family the strongest, and what is not
+    /// part of it.
+    pub claims: Vec<Claim>,
+    /// Settings and topology in which a claimed host differs from most of its peers.
+    pub different: Vec<Different>,
+    /// Settings that go with other figures.
+    pub effects: Vec<SettingEffect>,
+    /// Hosts without enough peers, with the reason.
+    pub untested: Vec<String>,
+    /// Hosts whose last run did not end, with how far it came.
+    pub unfinished: Vec<String>,
+    /// What shift would have been found.
+    pub detection: Vec<DetectionPoint>,
+}
+
+/// Looks for outliers with this rate of false discoveries (0.05 is 5 %).
+#[must_use]
+pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
+    let mut analysis =
+        Analysis { hosts: hosts.len(), false_discovery_rate: rate, ..Analysis::default() };
+    for host in hosts.iter().filter(|host| host.ended < host.planned) {
+        analysis
+            .unfinished
+            .push(format!("{}: {} of {} cells", host.host, host.ended, host.planned));
+    }
+    let mut units = Vec::new();
+    for group in peers::groups(hosts) {
+        if group.members.len() < LEAST_PEERS {
+            let reason = peers::reason(hosts, &group);
+            analysis.untested.extend(
+                group.members.iter().map(|&member| format!("{}: {reason}", hosts[member].host)),
+            );
+            continue;
+        }
+        units.extend(score::units(keys, hosts, &group.members));
+    }
+    analysis.tests = units.len();
+    let claimed = score::claimed(&units, rate);
+    analysis.detection = curve::detection(&units, &claimed, rate);
+    analysis.effects = settings::effects(hosts, &units, rate);
+    analysis.claims = score::strongest(&units, &claimed, hosts);
+    analysis.different = settings::different(hosts, &analysis.claims);
+    analysis
+}

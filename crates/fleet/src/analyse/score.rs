@@ -1,0 +1,184 @@
+//! Scores of figures and of units, and which of them are claims.
+
+use std::collections::{BTreeMap, HashMap};
+
+use numalab_stats::{Sample, benjamini_hochberg, outlier_p};
+
+use super::{Claim, Family, LEAST_PEERS, Scope};
+use crate::collect::FigureKey;
+use crate::store::HostRun;
+
+/// The tails of normal values: so many standard deviations hold all but 5 % on each side.
+const TAIL: f64 = 1.644_853_627;
+/// Figures of all hosts are never taken for more alike than this: 0.1 %.
+const LEAST_SCALE: f64 = 1e-3;
+
+/// One test: a host, whose figures, and how far they are.
+#[derive(Clone, Debug)]
+pub(super) struct Unit {
+    /// The host's position.
+    pub(super) host: usize,
+    pub(super) scope: Scope,
+    pub(super) family: Family,
+    pub(super) score: f64,
+    /// The median of the figures' log ratios to their peers.
+    pub(super) log_change: f64,
+    pub(super) figures: usize,
+    pub(super) peers: usize,
+    /// How much the score grows if all its figures move by one standard deviation.
+    pub(super) gain: f64,
+}
+
+/// A figure of a host against its peers.
+struct Scored {
+    host: usize,
+    key: usize,
+    z: f64,
+    log_ratio: f64,
+}
+
+/// Location and scale that outliers cannot move: median, and the larger of the scaled median
+/// absolute deviation and what the middle 90 % say, which follows heavier tails.
+fn location_and_scale(values: &[f64], least: f64) -> Option<(f64, f64)> {
+    let sample = Sample::new(values).ok()?;
+    let tails = (sample.quantile(0.95) - sample.quantile(0.05)) / (2.0 * TAIL);
+    Some((sample.median(), sample.mad_scaled().max(tails).max(least)))
+}
+
+/// Every test of a group of peers.
+pub(super) fn units(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<Unit> {
+    let scored = score_figures(keys, hosts, members);
+    let mut joined: BTreeMap<(Scope, Family), HashMap<usize, Vec<&Scored>>> = BTreeMap::new();
+    for figure in &scored {
+        let key = &keys[figure.key];
+        let mut scopes = vec![Scope::Host];
+        scopes.extend(key.package.map(Scope::Package));
+        scopes.extend(key.memory_node.map(Scope::MemoryNode));
+        for scope in scopes {
+            let unit = joined.entry((scope, key.family)).or_default();
+            unit.entry(figure.host).or_default().push(figure);
+        }
+    }
+    let mut units: Vec<Unit> = joined.into_iter().flat_map(|(name, of)| join(&name, &of)).collect();
+    let peers = members.len();
+    units.extend(scored.iter().map(|figure| Unit {
+        host: figure.host,
+        scope: Scope::Figure(keys[figure.key].cell.clone()),
+        family: keys[figure.key].family,
+        score: figure.z,
+        log_change: figure.log_ratio,
+        figures: 1,
+        peers,
+        gain: 1.0,
+    }));
+    units
+}
+
+/// Each figure's distance from the median of its peers, on logarithms; above 0 is worse.
+fn score_figures(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<Scored> {
+    let mut values: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+    for &member in members {
+        for &(key, median) in &hosts[member].medians {
+            values.entry(key).or_default().push((member, median.ln()));
+        }
+    }
+    let mut scored = Vec::new();
+    for (key, values) in values.into_iter().filter(|(_, values)| values.len() >= LEAST_PEERS) {
+        let logs: Vec<f64> = values.iter().map(|value| value.1).collect();
+        let Some((centre, scale)) = location_and_scale(&logs, LEAST_SCALE) else { continue };
+        let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
+        scored.extend(values.into_iter().map(|(host, log)| Scored {
+            host,
+            key,
+            z: worse * (log - centre) / scale,
+            log_ratio: log - centre,
+        }));
+    }
+    scored
+}
+
+/// The mean score of the figures of each host's unit, again in robust standard deviations of
+/// the peers, so that figures that move together are counted as what they are.
+#[expect(clippy::cast_precision_loss, reason = "counts of figures")]
+fn join((scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) -> Vec<Unit> {
+    let mut hosts: Vec<&usize> = of.keys().collect();
+    hosts.sort_unstable();
+    let mean = |figures: &[&Scored]| {
+        figures.iter().map(|figure| figure.z).sum::<f64>() / figures.len() as f64
+    };
+    let means: Vec<f64> = hosts.iter().map(|host| mean(&of[host])).collect();
+    if of.len() < LEAST_PEERS || of.values().all(|figures| figures.len() == 1) {
+        return Vec::new();
+    }
+    let Some((centre, scale)) = location_and_scale(&means, 1e-9) else { return Vec::new() };
+    let unit = |(host, mean): (&&usize, f64)| {
+        let figures = &of[*host];
+        let mut changes: Vec<f64> = figures.iter().map(|figure| figure.log_ratio).collect();
+        changes.sort_by(f64::total_cmp);
+        Unit {
+            host: **host,
+            scope: scope.clone(),
+            family: *family,
+            score: (mean - centre) / scale,
+            log_change: changes[changes.len() / 2],
+            figures: figures.len(),
+            peers: of.len(),
+            gain: 1.0 / scale,
+        }
+    };
+    hosts.iter().zip(means).map(unit).collect()
+}
+
+/// The position, the chance and the adjusted chance of every unit that is claimed.
+pub(super) fn claimed(units: &[Unit], rate: f64) -> Vec<(usize, f64, f64)> {
+    let p: Vec<f64> = units.iter().map(|unit| outlier_p(unit.score, unit.peers)).collect();
+    let q = benjamini_hochberg(&p);
+    let found = (0..units.len()).filter(|&at| q[at] <= rate);
+    found.map(|at| (at, p[at], q[at])).collect()
+}
+
+/// Of each host and family the strongest claim, and those that are no part of it.
+pub(super) fn strongest(
+    units: &[Unit],
+    claimed: &[(usize, f64, f64)],
+    hosts: &[HostRun],
+) -> Vec<Claim> {
+    let mut order: Vec<&(usize, f64, f64)> = claimed.iter().collect();
+    order.sort_by(|a, b| units[b.0].score.abs().total_cmp(&units[a.0].score.abs()));
+    let mut kept: Vec<&(usize, f64, f64)> = Vec::new();
+    let mut by_place: HashMap<(usize, Family), Vec<&Scope>> = HashMap::new();
+    for claim in order {
+        let unit = &units[claim.0];
+        let told = by_place.entry((unit.host, unit.family)).or_default();
+        if !told.iter().any(|scope| covers(scope, &unit.scope)) {
+            told.push(&unit.scope);
+            kept.push(claim);
+        }
+    }
+    let claim = |&&(at, p, q): &&(usize, f64, f64)| {
+        let unit = &units[at];
+        Claim {
+            host: hosts[unit.host].host.clone(),
+            scope: unit.scope.clone(),
+            family: unit.family,
+            score: unit.score,
+            p,
+            q,
+            change_percent: (unit.log_change.exp() - 1.0) * 100.0,
+            figures: unit.figures,
+            peers: unit.peers,
+        }
+    };
+    kept.iter().map(claim).collect()
+}
+
+/// Whether a claim on `told` says all that one on `other` would: it holds a part of it, or is
+/// one. Two nodes of one host are two claims.
+fn covers(told: &Scope, other: &Scope) -> bool {
+    match (told, other) {
+        (Scope::MemoryNode(a), Scope::MemoryNode(b)) | (Scope::Package(a), Scope::Package(b)) => {
+            a == b
+        }
+        _ => true,
+    }
+}

@@ -1,0 +1,203 @@
+//! What is kept of a run.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{CellResult, Document, Experiment, Metric, WorkerPlan};
+use numalab_stats::Sample;
+use numalab_topology::Machine;
+
+use crate::analyse::Family;
+
+/// Figures beyond so many of a run are left out: a host keeps at most about 50 KB.
+const MOST_FIGURES: usize = 1_200;
+/// A latency belongs to memory beyond so many times the largest cache.
+const BEYOND_CACHE: u64 = 2;
+/// Facts that change while nothing is changed.
+const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
+
+/// What is kept of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Digest {
+    /// When it began, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// The version of numalab.
+    pub version: String,
+    /// The command line.
+    pub command: String,
+    /// Cells that were planned.
+    pub planned: usize,
+    /// Cells that ended with samples.
+    pub ended: usize,
+    /// Facts about the system and its topology by name.
+    pub facts: BTreeMap<String, String>,
+    /// The figures.
+    pub figures: Vec<DigestFigure>,
+}
+
+/// What a figure is: the same on every host of the same shape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FigureKey {
+    /// The cell's name.
+    pub cell: String,
+    /// What was measured in it.
+    pub metric: Metric,
+    /// What it tells about.
+    pub family: Family,
+    /// The node of the memory, if it is one.
+    pub memory_node: Option<u32>,
+    /// The package of the cpus, if it is one.
+    pub package: Option<u32>,
+}
+
+/// A figure.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DigestFigure {
+    /// What it is.
+    pub key: FigureKey,
+    /// The median of its undisturbed samples.
+    pub median: f64,
+    /// Their scaled median absolute deviation over the median.
+    pub spread: f64,
+    /// How many they are.
+    pub samples: usize,
+}
+
+/// Reduces a run to what a fleet needs of it.
+#[must_use]
+pub fn digest(document: &Document) -> Digest {
+    let run = &document.run;
+    let largest = run.machine.caches.iter().filter_map(|cache| cache.size_bytes).max().unwrap_or(0);
+    let figures = document.cells.iter().flat_map(|cell| {
+        Metric::ALL
+            .into_iter()
+            .filter_map(move |metric| figure(cell, metric, &run.machine, largest))
+    });
+    let mut facts: BTreeMap<String, String> = run
+        .environment
+        .facts
+        .iter()
+        .filter(|(name, _)| !PASSING.contains(&name.as_str()))
+        .map(|(name, value)| (name.clone(), steady(name, value)))
+        .collect();
+    facts.extend(shape(&run.machine));
+    Digest {
+        started_unix_ms: run.started_unix_ms,
+        version: run.version.clone(),
+        command: run.command.join(" "),
+        planned: run.plan.len(),
+        ended: document.cells.iter().filter(|cell| !cell.samples.is_empty()).count(),
+        facts,
+        figures: figures.take(MOST_FIGURES).collect(),
+    }
+}
+
+fn figure(
+    cell: &CellResult,
+    metric: Metric,
+    machine: &Machine,
+    largest_cache: u64,
+) -> Option<DigestFigure> {
+    let sample = Sample::new(cell.values(metric)).ok()?;
+    let median = sample.median();
+    if median <= 0.0 {
+        return None;
+    }
+    let workers = workers(&cell.cell.experiment)?;
+    let key = FigureKey {
+        cell: cell.cell.id.0.clone(),
+        metric,
+        family: family(&cell.cell.experiment, metric, largest_cache),
+        memory_node: single(workers.iter().map(|worker| Some(worker.node.0))),
+        package: single(workers.iter().map(|worker| machine.cpu(worker.cpu)?.package)),
+    };
+    Some(DigestFigure { key, median, spread: sample.mad_scaled() / median, samples: sample.len() })
+}
+
+/// The one value that all have.
+fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
+    let first = values.next()??;
+    values.all(|value| value == Some(first)).then_some(first)
+}
+
+/// Who did it; none for work of our own kernel, in which machines are not compared.
+fn workers(experiment: &Experiment) -> Option<Vec<WorkerPlan>> {
+    Some(match experiment {
+        Experiment::Latency(cell) => vec![cell.worker],
+        Experiment::Bandwidth(cell) => cell.workers.clone(),
+        Experiment::Loaded(cell) => [&[cell.chaser], cell.load.as_slice()].concat(),
+        Experiment::C2c(cell) => {
+            [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
+        }
+        Experiment::Core { .. } => Vec::new(),
+        Experiment::Frames(_) => return None,
+    })
+}
+
+fn family(experiment: &Experiment, metric: Metric, largest_cache: u64) -> Family {
+    match (experiment, metric) {
+        (Experiment::Core { .. }, _) => Family::Core,
+        (Experiment::C2c(_), _) => Family::CoreToCore,
+        (_, Metric::Bandwidth) => Family::Bandwidth,
+        (Experiment::Latency(cell), _) if cell.size_bytes <= largest_cache * BEYOND_CACHE => {
+            Family::CacheLatency
+        }
+        _ => Family::MemoryLatency,
+    }
+}
+
+/// A fact without the part of it that changes by itself.
+fn steady(name: &str, value: &str) -> String {
+    match name {
+        // `8 (3 free)`
+        name if name.starts_with("huge_pages_") => {
+            value.split(" (").next().unwrap_or(value).to_owned()
+        }
+        // The kernel takes a little more or less for itself.
+        "memory_total_kb" => match value.parse::<u64>() {
+            Ok(kib) => format!("{} GiB", (kib + (1 << 19)) >> 20),
+            Err(_) => value.to_owned(),
+        },
+        _ => value.to_owned(),
+    }
+}
+
+/// What of the topology a firmware setting changes: NPS, SNC, SMT, missing memory.
+fn shape(machine: &Machine) -> Vec<(String, String)> {
+    let packages = machine.packages().len().max(1);
+    let memory: Vec<String> = machine
+        .nodes
+        .iter()
+        .map(|node| ((node.memory_bytes + (1 << 29)) >> 30).to_string())
+        .collect();
+    let distances: Vec<String> = machine.distances.values().iter().map(u8::to_string).collect();
+    let facts = [
+        ("topology.packages", packages.to_string()),
+        ("topology.nodes", machine.nodes.len().to_string()),
+        ("topology.nodes_per_package", (machine.nodes.len() / packages).to_string()),
+        ("topology.cpus", machine.online_cpus().len().to_string()),
+        ("topology.cores", machine.cores().len().to_string()),
+        ("topology.memory_gib_of_nodes", memory.join(",")),
+        ("topology.distances", distances.join(",")),
+    ];
+    facts.map(|(name, value)| (name.to_owned(), value)).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_lose_what_changes_by_itself() {
+        assert_eq!(steady("huge_pages_2048kb", "8 (3 free)"), "8");
+        assert_eq!(steady("memory_total_kb", "263921388"), "252 GiB");
+        assert_eq!(steady("kernel", "6.1.0 (x)"), "6.1.0 (x)");
+    }
+
+    #[test]
+    fn only_what_all_workers_share_is_the_figures_own() {
+        assert_eq!(single([Some(3), Some(3)].into_iter()), Some(3));
+        assert_eq!(single([Some(3), Some(4)].into_iter()), None);
+        assert_eq!(single([None, Some(4)].into_iter()), None);
+        assert_eq!(single(std::iter::empty()), None);
+    }
+}

@@ -1,0 +1,167 @@
+//! Result directories into the store: only those that are new or changed.
+
+mod digest;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::UNIX_EPOCH;
+
+use numalab_record::Document;
+
+pub use digest::{Digest, DigestFigure, FigureKey, digest};
+
+use crate::error::FleetError;
+use crate::store::Store;
+
+/// Digests that wait for the store.
+const WAITING: usize = 64;
+const RUN: &str = "run.json";
+const PARTS: [&str; 3] = [RUN, "cells.jsonl", "samples.csv"];
+
+/// What a collection did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Collected {
+    /// Runs that were read.
+    pub read: usize,
+    /// Runs that had not changed.
+    pub unchanged: usize,
+    /// Runs that could not be read, with the reason.
+    pub failed: Vec<String>,
+}
+
+/// A result directory: the host's name, where it is, and what changes when it does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Found {
+    host: String,
+    run: String,
+    path: PathBuf,
+    fingerprint: String,
+}
+
+/// The runs in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    found: Vec<Found>,
+}
+
+impl Runs {
+    /// Finds what lies in `directory/HOST/RUN/`.
+    ///
+    /// # Errors
+    /// [`FleetError::Io`], and [`FleetError::Empty`] if there is none.
+    pub fn find(directory: &Path) -> Result<Self, FleetError> {
+        let found = scan(directory)?;
+        match found.is_empty() {
+            true => Err(FleetError::Empty { path: directory.to_owned() }),
+            false => Ok(Self { found }),
+        }
+    }
+
+    /// Reads those that are new or changed into the store, with as many threads as there are
+    /// cpus; all of them count, or none.
+    ///
+    /// # Errors
+    /// [`FleetError::Store`]; runs that cannot be read are counted.
+    pub fn collect(&self, store: &mut Store) -> Result<Collected, FleetError> {
+        let known = store.fingerprints()?;
+        let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
+        let new: Vec<&Found> = self.found.iter().filter(is_new).collect();
+        let unchanged = self.found.len() - new.len();
+        let mut collected = Collected { unchanged, ..Collected::default() };
+        let mut writing = store.writing()?;
+        each_read(&new, |found, digest| {
+            match digest {
+                Ok(digest) => {
+                    writing.put(&found.host, &found.run, &found.fingerprint, &digest)?;
+                    collected.read += 1;
+                }
+                Err(reason) => collected.failed.push(format!("{}: {reason}", found.run)),
+            }
+            Ok(())
+        })?;
+        writing.finish()?;
+        Ok(collected)
+    }
+}
+
+/// Reads the runs on all cpus, and gives each to `taken` on this thread.
+fn each_read(
+    runs: &[&Found],
+    mut taken: impl FnMut(&Found, Result<Digest, String>) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(runs.len().max(1));
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (send, receive) = mpsc::sync_channel(WAITING);
+        for _ in 0..threads {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                while let Some(found) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver ends first only on an error, and then all ends.
+                    if send.send((*found, read(&found.path))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        receive.iter().try_for_each(|(found, digest)| taken(found, digest))
+    })
+}
+
+/// Every directory with a `run.json`, two below: the first names the host.
+fn scan(directory: &Path) -> Result<Vec<Found>, FleetError> {
+    let failed = |path: &Path, source| FleetError::Io { path: path.to_owned(), source };
+    let mut found = Vec::new();
+    for host in directories(directory).map_err(|error| failed(directory, error))? {
+        let name = file_name(&host);
+        for path in directories(&host).map_err(|error| failed(&host, error))? {
+            if let Some(fingerprint) = fingerprint(&path) {
+                let run = format!("{name}/{}", file_name(&path));
+                found.push(Found { host: name.clone(), run, path, fingerprint });
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn directories(path: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// Lengths and times of the files; `None` where there is no run.
+fn fingerprint(path: &Path) -> Option<String> {
+    let part = |name: &str| {
+        let data = fs::metadata(path.join(name)).ok()?;
+        let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        Some(format!("{}@{}", data.len(), changed.as_nanos()))
+    };
+    part(RUN)?;
+    let parts = PARTS.map(|name| part(name).unwrap_or_default());
+    Some(parts.join(" "))
+}
+
+fn read(path: &Path) -> Result<Digest, String> {
+    let text = |name: &str| {
+        fs::read_to_string(path.join(name)).map_err(|error| format!("{name}: {error}"))
+    };
+    let [run, cells, samples] = PARTS.map(text);
+    let document = Document::from_files(&run?, &cells?, &samples?);
+    document.map(|document| digest(&document)).map_err(|error| error.to_string())
+}

@@ -1,0 +1,229 @@
+//! What was found in a fleet, as a page.
+
+use std::collections::BTreeMap;
+
+use numalab_report::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
+use numalab_report::text::{Table, count, figure};
+
+use crate::analyse::{Analysis, Claim};
+
+/// The page of an analysis; `name` says which fleet it is.
+#[must_use]
+pub fn page(name: &str, analysis: &Analysis) -> Page {
+    let parts = [
+        claims(analysis),
+        different(analysis),
+        effects(analysis),
+        listed("Hosts that were not tested", &analysis.untested),
+        listed("Runs that did not end", &analysis.unfinished),
+        detection(analysis),
+    ];
+    Page {
+        brand: "numalab fleet".to_owned(),
+        title: format!("Outliers in {name}"),
+        meta: format!(
+            "{} · {} · false discoveries at most {} %",
+            count(analysis.hosts, "host"),
+            count(analysis.tests, "test"),
+            figure(analysis.false_discovery_rate * 100.0)
+        ),
+        lead: lead(analysis),
+        parts: parts.into_iter().flatten().collect(),
+    }
+}
+
+fn lead(analysis: &Analysis) -> Vec<Lead> {
+    let hosts: std::collections::BTreeSet<&str> =
+        analysis.claims.iter().map(|claim| claim.host.as_str()).collect();
+    let outliers = match analysis.claims.first() {
+        None => format!("none of {} leaves its peers", count(analysis.hosts, "host")),
+        Some(worst) => format!(
+            "{} of {} leave their peers; the farthest is {}",
+            hosts.len(),
+            count(analysis.hosts, "host"),
+            sentence(worst)
+        ),
+    };
+    let setting = match analysis.effects.first() {
+        None => "no setting goes with other figures".to_owned(),
+        Some(effect) => format!(
+            "{} with {} {} instead of {}: {} {}",
+            count(effect.hosts, "host"),
+            effect.name,
+            effect.value,
+            effect.usual,
+            effect.family.name(),
+            change(effect.change_percent)
+        ),
+    };
+    let mood = |odd: bool| if odd { Mood::Odd } else { Mood::Fine };
+    let item = |name: &str, sentence: String, odd: bool| Lead {
+        name: name.to_owned(),
+        sentence,
+        mood: mood(odd),
+    };
+    let mut lead = vec![
+        item("Outliers", outliers, !analysis.claims.is_empty()),
+        item("Settings", setting, !analysis.effects.is_empty()),
+    ];
+    if !analysis.untested.is_empty() || !analysis.unfinished.is_empty() {
+        let sentence = format!(
+            "{} could not be held against peers, {} did not end its run",
+            count(analysis.untested.len(), "host"),
+            count(analysis.unfinished.len(), "host")
+        );
+        lead.push(item("Left out", sentence, true));
+    }
+    lead
+}
+
+fn sentence(claim: &Claim) -> String {
+    format!(
+        "{} ({}): {} {} than its peers'",
+        claim.host,
+        claim.scope,
+        claim.family.name(),
+        change(claim.change_percent)
+    )
+}
+
+/// `18 % lower`
+fn change(percent: f64) -> String {
+    format!("{} % {}", figure(percent.abs()), if percent < 0.0 { "lower" } else { "higher" })
+}
+
+fn claims(analysis: &Analysis) -> Option<Part> {
+    let rows = analysis.claims.iter().map(|claim| {
+        vec![
+            claim.host.clone(),
+            claim.scope.to_string(),
+            claim.family.name().to_owned(),
+            change(claim.change_percent),
+            format!("{:+.1}", claim.score),
+            chance(claim.q),
+            claim.figures.to_string(),
+        ]
+    });
+    let table = Table::new("farthest first; score: robust standard deviations from the peers, above 0 is worse; q: expected share of false ones up to here")
+        .words("host")
+        .words("where")
+        .words("what")
+        .words("change")
+        .figures("score")
+        .figures("q")
+        .figures("figures")
+        .rows(rows);
+    part("Outliers", table)
+}
+
+fn part(title: &str, table: Table) -> Option<Part> {
+    (!table.rows.is_empty()).then(|| Part {
+        title: title.to_owned(),
+        notes: Vec::new(),
+        panels: vec![Figures { curves: None, table }],
+    })
+}
+
+fn chance(q: f64) -> String {
+    if q < 1e-9 { "<1e-9".to_owned() } else { format!("{q:.0e}") }
+}
+
+/// Settings of outliers, those that several of them share first.
+fn different(analysis: &Analysis) -> Option<Part> {
+    let mut shared: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    for one in &analysis.different {
+        *shared.entry((&one.name, &one.value)).or_default() += 1;
+    }
+    let mut order: Vec<_> = analysis.different.iter().collect();
+    order.sort_by_key(|one| {
+        (std::cmp::Reverse(shared[&(one.name.as_str(), one.value.as_str())]), &one.name, &one.host)
+    });
+    let rows = order.iter().map(|one| {
+        vec![
+            one.host.clone(),
+            one.name.clone(),
+            one.value.clone(),
+            one.usual.clone(),
+            one.hosts.to_string(),
+        ]
+    });
+    let table = Table::new("values that few hosts have, of hosts that leave their peers")
+        .words("host")
+        .words("setting")
+        .words("here")
+        .words("usually")
+        .figures("hosts with it")
+        .rows(rows);
+    part("In what the outliers differ", table)
+}
+
+fn effects(analysis: &Analysis) -> Option<Part> {
+    let rows = analysis.effects.iter().map(|effect| {
+        vec![
+            effect.name.clone(),
+            effect.value.clone(),
+            effect.usual.clone(),
+            effect.hosts.to_string(),
+            effect.family.name().to_owned(),
+            change(effect.change_percent),
+            chance(effect.q),
+        ]
+    });
+    let table = Table::new("hosts with an unusual value against those with the usual one; it goes with the figures, it need not be their cause")
+        .words("setting")
+        .words("value")
+        .words("usually")
+        .figures("hosts")
+        .words("what")
+        .words("change")
+        .figures("q")
+        .rows(rows);
+    part("Settings that go with other figures", table)
+}
+
+fn listed(title: &str, lines: &[String]) -> Option<Part> {
+    let rows = lines.iter().map(|line| {
+        let (host, reason) = line.split_once(": ").unwrap_or((line, ""));
+        vec![host.to_owned(), reason.to_owned()]
+    });
+    part(title, Table::new("by host").words("host").words("why").rows(rows))
+}
+
+fn detection(analysis: &Analysis) -> Option<Part> {
+    let percent = |share: Option<f64>| share.map(|share| share * 100.0);
+    let rows = analysis.detection.iter().map(|point| {
+        let shown =
+            |share| percent(share).map_or_else(|| "–".to_owned(), |share| format!("{share:.1} %"));
+        vec![figure(point.shift), shown(point.units), shown(point.figures)]
+    });
+    let table = Table::new("this fleet's own hosts, moved: how many would have been found")
+        .figures("shift in standard deviations")
+        .figures("all figures of a socket or memory node")
+        .figures("one figure alone")
+        .rows(rows);
+    let series = |name: &str, of: &dyn Fn(usize) -> Option<f64>| Series {
+        name: name.to_owned(),
+        points: (0..analysis.detection.len())
+            .filter_map(|at| Some((analysis.detection[at].shift, percent(of(at))?)))
+            .collect(),
+    };
+    let series: Vec<Series> = vec![
+        series("a socket or memory node", &|at| analysis.detection[at].units),
+        series("one figure alone", &|at| analysis.detection[at].figures),
+    ];
+    let series: Vec<Series> =
+        series.into_iter().filter(|series| !series.points.is_empty()).collect();
+    (!series.is_empty()).then(|| Part {
+        title: "What would have been found".to_owned(),
+        notes: Vec::new(),
+        panels: vec![Figures {
+            curves: Some(Curves {
+                x_name: "shift in robust standard deviations".to_owned(),
+                x_is_logarithmic: false,
+                y_name: "% found".to_owned(),
+                series,
+            }),
+            table,
+        }],
+    })
+}

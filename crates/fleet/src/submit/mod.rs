@@ -1,0 +1,174 @@
+//! A SLURM job array with one task for each machine of a partition.
+
+pub mod slurm;
+
+use std::path::{Path, PathBuf};
+
+/// What is to be submitted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Submission {
+    /// The batch script.
+    pub script: String,
+    /// The arrays: SLURM limits their length.
+    pub arrays: Vec<Vec<String>>,
+}
+
+/// Why nothing can be submitted.
+#[derive(Debug, thiserror::Error)]
+pub enum SubmitError {
+    /// A program of SLURM is not there.
+    #[error(
+        "{program} is not on this machine: submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
+    )]
+    Absent {
+        /// The program.
+        program: &'static str,
+    },
+    /// It failed.
+    #[error("{program}: {said}")]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// The partition has no hosts.
+    #[error("partition {partition:?} has no hosts; `sinfo` lists the partitions")]
+    NoHosts {
+        /// The partition.
+        partition: String,
+    },
+}
+
+/// What each task does, and where.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskPlan<'a> {
+    /// The fleet's directory, seen by every host.
+    pub directory: &'a Path,
+    /// The partition, if not the default one.
+    pub partition: Option<&'a str>,
+    /// The program.
+    pub program: &'a Path,
+    /// What it measures: arguments without the directory for results.
+    pub measure: &'a [String],
+    /// The time limit of a task in minutes.
+    pub minutes: u32,
+    /// At most so many tasks at once, if limited.
+    pub at_once: Option<u32>,
+    /// The longest array that SLURM takes.
+    pub longest_array: usize,
+}
+
+/// The script and the arrays for these hosts.
+#[must_use]
+pub fn plan_submission(hosts: &[String], plan: &TaskPlan<'_>) -> Submission {
+    let arrays = hosts.chunks(plan.longest_array.max(1)).map(<[String]>::to_vec).collect();
+    Submission { script: script(plan), arrays }
+}
+
+impl Submission {
+    /// The arguments of `sbatch` for an array: it is held until its tasks have their hosts.
+    #[must_use]
+    pub fn sbatch(&self, array: &[String], plan: &TaskPlan<'_>, script: &Path) -> Vec<String> {
+        let last = array.len().saturating_sub(1);
+        let limit = plan.at_once.map_or_else(String::new, |at_once| format!("%{at_once}"));
+        vec![
+            "--parsable".to_owned(),
+            "--hold".to_owned(),
+            format!("--array=0-{last}{limit}"),
+            script.display().to_string(),
+        ]
+    }
+
+    /// Lines for `scontrol`: each task's host, then all may start.
+    #[must_use]
+    pub fn bindings(array: &[String], job: &str) -> String {
+        let bind = |(task, host): (usize, &String)| {
+            format!("update JobId={job}_{task} ReqNodeList={host}\n")
+        };
+        let bound: String = array.iter().enumerate().map(bind).collect();
+        bound + &format!("release {job}\n")
+    }
+}
+
+fn script(plan: &TaskPlan<'_>) -> String {
+    let partition =
+        plan.partition.map_or_else(String::new, |name| format!("#SBATCH --partition={name}\n"));
+    let measure: Vec<String> = plan.measure.iter().map(|word| quoted(word)).collect();
+    let logs = plan.directory.join("log");
+    let hosts: PathBuf = plan.directory.join("hosts");
+    format!(
+        "#!/bin/bash\n\
+         #SBATCH --job-name=numalab-fleet\n\
+         {partition}\
+         #SBATCH --nodes=1\n\
+         #SBATCH --ntasks=1\n\
+         #SBATCH --exclusive\n\
+         #SBATCH --time={}\n\
+         #SBATCH --output={}/%A_%a.log\n\
+         # Every host is measured alone and the same way, once: its task is bound to it.\n\
+         set -euo pipefail\n\
+         host=${{SLURMD_NODENAME:?not started by SLURM}}\n\
+         exec {} {} --output {}/\"$host\"\n",
+        plan.minutes,
+        logs.display(),
+        quoted(&plan.program.display().to_string()),
+        measure.join(" "),
+        quoted(&hosts.display().to_string())
+    )
+}
+
+/// The word, in quotes where a shell would not leave it alone.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
+    match !word.is_empty() && word.chars().all(plain) {
+        true => word.to_owned(),
+        false => format!("'{}'", word.replace('\'', "'\\''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan<'a>(measure: &'a [String]) -> TaskPlan<'a> {
+        TaskPlan {
+            directory: Path::new("/scratch/my fleet"),
+            partition: Some("standard"),
+            program: Path::new("/opt/numalab"),
+            measure,
+            minutes: 10,
+            at_once: Some(50),
+            longest_array: 2,
+        }
+    }
+
+    #[test]
+    fn every_host_has_a_task_of_its_own_and_arrays_are_as_long_as_allowed() {
+        let hosts = ["n1", "n2", "n3"].map(str::to_owned);
+        let measure = ["measure".to_owned(), "--quick".to_owned()];
+        let submission = plan_submission(&hosts, &plan(&measure));
+        assert_eq!(
+            submission.arrays,
+            [vec!["n1".to_owned(), "n2".to_owned()], vec!["n3".to_owned()]]
+        );
+        let arguments =
+            submission.sbatch(&submission.arrays[0], &plan(&measure), Path::new("f.sh"));
+        assert_eq!(arguments, ["--parsable", "--hold", "--array=0-1%50", "f.sh"]);
+        assert_eq!(
+            Submission::bindings(&submission.arrays[0], "77"),
+            "update JobId=77_0 ReqNodeList=n1\nupdate JobId=77_1 ReqNodeList=n2\nrelease 77\n"
+        );
+    }
+
+    #[test]
+    fn the_script_measures_alone_and_leaves_results_by_host() {
+        let measure = ["measure".to_owned(), "--quick".to_owned()];
+        let script = plan_submission(&[], &plan(&measure)).script;
+        assert!(script.contains("#SBATCH --exclusive\n#SBATCH --time=10\n"), "{script}");
+        assert!(script.contains("#SBATCH --partition=standard\n"), "{script}");
+        let last =
+            "exec /opt/numalab measure --quick --output '/scratch/my fleet/hosts'/\"$host\"\n";
+        assert!(script.ends_with(last), "{script}");
+    }
+}

@@ -1,0 +1,119 @@
+//! SLURM's own programs.
+
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+
+use super::SubmitError;
+
+/// SLURM's default for `MaxArraySize`; tasks are numbered below it.
+const USUAL_LONGEST_ARRAY: usize = 1001;
+
+/// The hosts of a partition, or of all that are named in SLURM's way (`n[1-4,7]`).
+///
+/// # Errors
+/// [`SubmitError`].
+pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>, SubmitError> {
+    if let Some(named) = named.filter(|named| !named.contains('[')) {
+        return Ok(named.split(',').map(str::to_owned).collect());
+    }
+    let text = match named {
+        Some(named) => run("scontrol", &["show", "hostnames", named], None)?,
+        None => {
+            // A task bound to a host that is down or drained would wait for ever.
+            let states = "--states=idle,mixed,allocated,completing";
+            let mut arguments = vec!["--noheader", "--Node", "--format=%N", states];
+            arguments.extend(partition.iter().flat_map(|name| ["--partition", name]));
+            run("sinfo", &arguments, None)?
+        }
+    };
+    let mut hosts: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
+    hosts.retain(|host| !host.is_empty());
+    // A host of several partitions is listed for each.
+    hosts.sort_by_key(|host| numbered(host));
+    hosts.dedup();
+    match hosts.is_empty() {
+        true => Err(SubmitError::NoHosts { partition: partition.unwrap_or("default").to_owned() }),
+        false => Ok(hosts),
+    }
+}
+
+/// `n2` before `n10`.
+fn numbered(host: &str) -> (String, u64, String) {
+    let digits = host.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    (host[..digits].to_owned(), host[digits..].parse().unwrap_or(0), host.to_owned())
+}
+
+/// The longest array that SLURM takes.
+#[must_use]
+pub fn longest_array() -> usize {
+    let text = run("scontrol", &["show", "config"], None).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.trim().strip_prefix("MaxArraySize"));
+    let size = line.and_then(|line| line.trim_start_matches([' ', '=']).trim().parse().ok());
+    size.unwrap_or(USUAL_LONGEST_ARRAY)
+}
+
+/// Submits; the job's number.
+///
+/// # Errors
+/// [`SubmitError`].
+pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let said = run("sbatch", &arguments, None)?;
+    // `123` or `123;cluster`
+    Ok(said.trim().split(';').next().unwrap_or_default().to_owned())
+}
+
+/// Gives `scontrol` many commands at once.
+///
+/// # Errors
+/// [`SubmitError`], also if it complains of a command.
+pub fn control(commands: &str) -> Result<(), SubmitError> {
+    run("scontrol", &["--oneliner"], Some(commands)).map(drop)
+}
+
+fn run(
+    program: &'static str,
+    arguments: &[&str],
+    input: Option<&str>,
+) -> Result<String, SubmitError> {
+    let failed = |said: String| SubmitError::Failed { program, said };
+    let mut command = Command::new(program);
+    command.args(arguments).env("LC_ALL", "C");
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
+        Ok(child) => child,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            return Err(SubmitError::Absent { program });
+        }
+        Err(error) => return Err(failed(error.to_string())),
+    };
+    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
+        // What it does not read it complains about itself.
+        let _ = stdin.write_all(input.as_bytes());
+    }
+    let Output { status, stdout, stderr } =
+        child.wait_with_output().map_err(|error| failed(error.to_string()))?;
+    let errors = String::from_utf8_lossy(&stderr).trim().to_owned();
+    match status.success() && (input.is_none() || errors.is_empty()) {
+        true => Ok(String::from_utf8_lossy(&stdout).into_owned()),
+        false if errors.is_empty() => Err(failed(status.to_string())),
+        false => Err(failed(errors)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_named_one_by_one_need_no_slurm() {
+        assert_eq!(hosts(None, Some("a,b7")).unwrap(), ["a", "b7"]);
+    }
+
+    #[test]
+    fn hosts_are_ordered_by_their_number() {
+        let mut hosts = ["n10", "n9", "m2", "n1"];
+        hosts.sort_by_key(|host| numbered(host));
+        assert_eq!(hosts, ["m2", "n1", "n9", "n10"]);
+    }
+}

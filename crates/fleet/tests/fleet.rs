@@ -1,0 +1,156 @@
+//! Fleets made from one real run: every host with its own noise, some with planted faults.
+
+mod simulated;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Instant;
+
+use numalab_fleet::{Analysis, Family, Runs, Scope, Store, analyse, page};
+use numalab_report::Style;
+use simulated::{Fault, Fleet};
+
+fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
+    let raw = directory.join("hosts");
+    fleet.write(&raw);
+    let mut store = Store::open(&directory.join("fleet.sqlite"), true).unwrap();
+    let begun = Instant::now();
+    let collected = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
+    let (keys, hosts) = store.latest().unwrap();
+    let analysis = analyse(&keys, &hosts, 0.05);
+    let shown = page("fleet", &analysis).html().len();
+    println!("{} hosts to a page of {shown} bytes in {:?}", fleet.hosts, begun.elapsed());
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
+    println!("peak memory: {}", peak.trim_start_matches("VmHWM:").trim());
+    let kept = std::fs::metadata(directory.join("fleet.sqlite")).unwrap().len();
+    println!("{} bytes kept per host", kept / fleet.hosts as u64);
+    assert!(kept / (fleet.hosts as u64) < 50 << 10);
+    analysis
+}
+
+fn claimed(analysis: &Analysis) -> BTreeSet<&str> {
+    analysis.claims.iter().map(|claim| claim.host.as_str()).collect()
+}
+
+/// 150 hosts; 10,000 with `NUMALAB_LONG=1`.
+fn size() -> usize {
+    let long = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
+    if long { 10_000 } else { 150 }
+}
+
+#[test]
+fn planted_faults_of_five_deviations_are_found_and_few_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut fleet = Fleet::new(size(), 7);
+    for fault in 0..size() / 50 {
+        let shift = 5.0 + (fault % 4) as f64;
+        fleet.plant(fault * 47 + 3, Fault::MemoryNode { node: 1, shift });
+    }
+    let analysis = analysed(&fleet, directory.path());
+    let (planted, found) = (fleet.planted(), claimed(&analysis));
+    let missed: Vec<&String> =
+        planted.iter().filter(|host| !found.contains(host.as_str())).collect();
+    assert!(missed.is_empty(), "missed {missed:?} of {}", planted.len());
+    let wrong = found.iter().filter(|host| !planted.contains(**host)).count();
+    println!("{} planted, {} claimed, {wrong} falsely", planted.len(), found.len());
+    // 5 % is what is expected; in a small fleet one more is no wonder.
+    assert!(wrong * 20 <= found.len() + 20, "{wrong} of {} claims are false", found.len());
+    for claim in analysis.claims.iter().filter(|claim| planted.contains(&claim.host)) {
+        let is_place = matches!(
+            claim.scope,
+            Scope::MemoryNode(1) | Scope::Figure(_) | Scope::Host | Scope::Package(_)
+        );
+        assert!(is_place && claim.score > 0.0, "{claim:?}");
+    }
+    let nodes = analysis.claims.iter().filter(|claim| claim.scope == Scope::MemoryNode(1)).count();
+    assert!(nodes * 2 > planted.len(), "most are laid to node 1: {nodes}");
+    for point in &analysis.detection {
+        println!(
+            "shift {}: units {:?}, single figures {:?}",
+            point.shift, point.units, point.figures
+        );
+    }
+    let at = |shift: f64| analysis.detection.iter().find(|point| point.shift == shift).unwrap();
+    assert!(at(5.0).units > Some(0.99) && at(8.0).figures > Some(0.9), "{:?}", analysis.detection);
+}
+
+#[test]
+fn a_fleet_of_peers_has_nearly_no_outlier() {
+    let directory = tempfile::tempdir().unwrap();
+    let analysis = analysed(&Fleet::new(100, 11), directory.path());
+    // The rate holds for the expectation: 5 % of such fleets have one at all.
+    assert!(claimed(&analysis).len() <= 1, "{:?}", analysis.claims);
+    assert!(analysis.effects.is_empty(), "{:?}", analysis.effects);
+    let text = page("test", &analysis).terminal(Style::Plain);
+    assert!(text.contains("100 hosts"), "{text}");
+}
+
+#[test]
+fn one_figure_far_off_and_a_setting_that_slows_a_group_are_told_apart() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut fleet = Fleet::new(80, 3);
+    fleet.plant(5, Fault::Cell { name: "c2c/cpu0/cpu1/home0", shift: 12.0 });
+    for host in 60..70 {
+        fleet
+            .plant(host, Fault::Setting { name: "thp_enabled", value: "never", family_shift: 3.0 });
+    }
+    let analysis = analysed(&fleet, directory.path());
+    let claim = analysis.claims.iter().find(|claim| claim.host == "host00005").unwrap();
+    assert_eq!(claim.family, Family::CoreToCore);
+    let effect = analysis.effects.first().expect("the setting goes with figures");
+    assert_eq!(
+        (effect.name.as_str(), effect.value.as_str(), effect.hosts),
+        ("thp_enabled", "never", 10)
+    );
+    let text = page("test", &analysis).terminal(Style::Plain);
+    assert!(text.contains("thp_enabled never instead of madvise"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+}
+
+#[test]
+fn collecting_again_reads_only_what_changed() {
+    let directory = tempfile::tempdir().unwrap();
+    let raw = directory.path().join("hosts");
+    let fleet = Fleet::new(12, 5);
+    fleet.write(&raw);
+    let mut store = Store::open(&directory.path().join("fleet.sqlite"), true).unwrap();
+    assert_eq!(Runs::find(&raw).unwrap().collect(&mut store).unwrap().read, 12);
+    let again = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    assert_eq!((again.read, again.unchanged), (0, 12));
+    fleet.write_host(&raw, 3, 99);
+    std::fs::write(raw.join("host00004/measure-1/run.json"), "{").unwrap();
+    let third = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
+    assert_eq!((third.read, third.unchanged, third.failed.len()), (1, 10, 1));
+    assert!(third.failed[0].starts_with("host00004/measure-1: run.json"), "{third:?}");
+    // What was collected of it before stays.
+    assert_eq!(store.latest().unwrap().1.len(), 12);
+}
+
+#[test]
+fn hosts_of_another_shape_have_no_peers_and_are_named_with_what_differs() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut fleet = Fleet::new(30, 9);
+    fleet.plant(8, Fault::Model("Another Processor"));
+    let analysis = analysed(&fleet, directory.path());
+    assert_eq!(analysis.untested.len(), 1);
+    assert!(
+        analysis.untested[0].starts_with("host00008: no peers: cpu_model Another Processor"),
+        "{:?}",
+        analysis.untested
+    );
+}
+
+#[test]
+fn a_file_that_is_no_store_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.sqlite");
+    assert!(Store::open(&path, false).unwrap_err().to_string().contains("nothing collected yet"));
+    std::fs::write(
+        &path,
+        "this is no database, however long it is, and it never was one\n".repeat(99),
+    )
+    .unwrap();
+    assert!(Store::open(&path, true).is_err());
+}

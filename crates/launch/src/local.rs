@@ -1,0 +1,160 @@
+//! Ranks as processes of this machine, without any launcher.
+
+use std::io;
+use std::process::{Child, Command, ExitStatus};
+use std::time::{Duration, Instant};
+
+use numalab_host::Interrupt;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::identity::{RANK, SIZE};
+
+/// The variable that tells the ranks where they meet.
+pub const MEETING: &str = "NUMALAB_MEETING";
+/// Time that ranks have to end after one of them failed.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// Why ranks could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot start rank {rank}, `{program}`: {error}")]
+pub struct StartError {
+    /// The rank.
+    pub rank: usize,
+    /// The program.
+    pub program: String,
+    /// The system's answer.
+    pub error: io::Error,
+}
+
+/// Starts `ranks` copies of a command and waits for them. Once one fails, the others are
+/// ended. The result is the exit code of the rank that failed first, 0 if none did.
+///
+/// # Errors
+/// [`StartError`] if a rank cannot be started; those that were are ended.
+pub fn run(ranks: usize, words: &[String], interrupt: &Interrupt) -> Result<u8, StartError> {
+    let (program, arguments) = words.split_first().map_or(("", words), |(p, a)| (p.as_str(), a));
+    let time = numalab_host::monotonic_raw_ns();
+    let meeting = format!("local-{}-{time}", std::process::id());
+    let mut children: Vec<(usize, Child)> = Vec::new();
+    for rank in 0..ranks {
+        let started = Command::new(program)
+            .args(arguments)
+            .env(RANK, rank.to_string())
+            .env(SIZE, ranks.to_string())
+            .env(MEETING, &meeting)
+            .spawn();
+        match started {
+            Ok(child) => children.push((rank, child)),
+            Err(error) => {
+                end(&mut children);
+                return Err(StartError { rank, program: program.to_owned(), error });
+            }
+        }
+    }
+    Ok(wait(children, interrupt))
+}
+
+fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
+    let mut failed = None;
+    let mut deadline: Option<Instant> = None;
+    while !children.is_empty() {
+        children.retain_mut(|(rank, child)| match child.try_wait() {
+            Ok(None) => true,
+            Ok(Some(status)) => {
+                failed = worse(failed, failure_of(*rank, status));
+                false
+            }
+            Err(_) => false,
+        });
+        match deadline {
+            None if failed.is_some() || interrupt.requested() => {
+                // They find out by themselves at their next meeting, and say why.
+                deadline = Some(Instant::now() + GRACE);
+                if interrupt.requested() {
+                    children.iter_mut().for_each(|(_, child)| terminate(child));
+                }
+            }
+            Some(at) if Instant::now() > at => end(&mut children),
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    failed.unwrap_or(u8::from(interrupt.requested()))
+}
+
+/// The exit code of a rank that failed; one that a signal killed could not say so itself.
+fn failure_of(rank: usize, status: ExitStatus) -> Option<u8> {
+    if status.success() {
+        return None;
+    }
+    if status.code().is_none() {
+        eprintln!("numalab: rank {rank} was killed: {status}");
+    }
+    Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The first exit code, unless it is 1 and a later one says more: ranks that end because
+/// another one failed end with 1.
+fn worse(first: Option<u8>, next: Option<u8>) -> Option<u8> {
+    match (first, next) {
+        (None | Some(1), Some(code)) => Some(code),
+        (first, _) => first,
+    }
+}
+
+fn end(children: &mut [(usize, Child)]) {
+    for (_, child) in children {
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+/// Asks a child that was not waited for yet to end.
+pub(crate) fn terminate(child: &mut Child) {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    if let Some(pid) = pid {
+        // It may have ended meanwhile; until it is waited for the number is its own.
+        let _ = kill_process(pid, Signal::TERM);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Vec<String> {
+        ["sh", "-c", script].map(str::to_owned).to_vec()
+    }
+
+    #[test]
+    fn every_rank_knows_its_number_and_that_of_all() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("ranks");
+        let script = format!("echo $NUMALAB_RANK/$NUMALAB_RANKS >> {}", file.display());
+        assert_eq!(run(3, &sh(&script), &Interrupt::never()).unwrap(), 0);
+        let text = std::fs::read_to_string(file).unwrap();
+        let mut lines: Vec<_> = text.lines().collect();
+        lines.sort_unstable();
+        assert_eq!(lines, ["0/3", "1/3", "2/3"]);
+    }
+
+    #[test]
+    fn a_rank_that_fails_ends_the_others_and_its_code_is_the_result() {
+        let script = "test $NUMALAB_RANK = 1 && exit 7; exec sleep 60";
+        let begun = Instant::now();
+        assert_eq!(run(2, &sh(script), &Interrupt::never()).unwrap(), 7);
+        assert!(begun.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn the_code_of_the_rank_at_fault_is_the_result_whoever_ends_first() {
+        let script = "test $NUMALAB_RANK = 0 && sleep 0.3 && exit 2; exit 1";
+        assert_eq!(run(3, &sh(script), &Interrupt::never()).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_command_that_cannot_be_started_is_named() {
+        let error = run(2, &["/no/such".to_owned()], &Interrupt::never()).unwrap_err();
+        assert!(error.to_string().contains("rank 0, `/no/such`"), "{error}");
+    }
+}

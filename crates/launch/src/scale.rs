@@ -1,0 +1,20 @@
+//! A scaling run: from one rank in each domain to all of their cores.
+
+mod banner;
+mod batch;
+mod directory;
+mod estimate;
+mod line;
+mod manifest;
+mod run;
+mod step;
+
+pub use banner::{closing, opening, step_heading};
+pub use batch::{Batch, Submission, submit};
+pub(crate) use directory::write_whole;
+pub use directory::{DirectoryError, ResultDirectory};
+pub use estimate::estimate;
+pub use line::{LaunchError, LauncherChoice, Line, Workload, shell};
+pub use manifest::Manifest;
+pub use run::{RunError, Runner, Tally};
+pub use step::{Mode, PlacementError, Step, sizes_suffix, steps};

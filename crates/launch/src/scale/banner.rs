@@ -1,0 +1,69 @@
+//! The suite's text log: what its readers look for, word for word.
+
+use numalab_formats::architecture::Architecture;
+
+use super::manifest::Manifest;
+use super::step::Step;
+
+const RULE: &str =
+    "================================================================================";
+const THIN: &str =
+    "--------------------------------------------------------------------------------";
+
+/// The head of the log: the architecture as it was read.
+#[must_use]
+pub fn opening(architecture: &Architecture) -> String {
+    let Architecture { system, partition, ccds_per_numa, skip_cores, machine } = architecture;
+    let skipped = if skip_cores.is_empty() {
+        "No SKIP_CORES directive found, using all cores".to_owned()
+    } else {
+        let cores: Vec<String> = skip_cores.iter().map(|cpu| cpu.to_string()).collect();
+        format!("Found SKIP_CORES directive: {}", cores.join(" "))
+    };
+    format!(
+        "\n{RULE}\n={title:^78}=\n{RULE}\n\n# Architecture Configuration \nSystem: {system}\n\
+         Partition: {partition}\nCCDs per NUMA domain: {ccds_per_numa}\n\
+         Detected {nodes} NUMA nodes\n{skipped}\n{THIN}\n",
+        title = "NUMA-Aware Benchmark Configuration Tool (numalab)",
+        nodes = machine.nodes.len(),
+    )
+}
+
+/// What a step is about to do; `command` is its launch line.
+#[must_use]
+pub fn step_heading(manifest: &Manifest, step: &Step, command: &str) -> String {
+    let list = |items: Vec<String>| items.join(",");
+    let head = format!("[ {} RANKS ]", step.ranks);
+    let domains = list(manifest.domains.iter().map(ToString::to_string).collect());
+    let nodes = list(step.nodes.iter().map(ToString::to_string).collect());
+    let cpus = list(step.cpus.iter().map(ToString::to_string).collect());
+    format!(
+        "\n{RULE}\n{head} Benchmark Configuration\n\
+         {head} - Allocation Type  : {}\n{head} - Domains          : {domains}\n\
+         {head} - Ranks per Domain : {}\n{head} NUMA binding: {nodes}\n\
+         {head} CPU binding : {cpus}\n{head} Executing : {command}\n",
+        manifest.mode, step.per_domain
+    )
+}
+
+/// The end of the log.
+#[must_use]
+pub fn closing(manifest: &Manifest, architecture: &Architecture, dry_run: bool) -> String {
+    let Architecture { system, partition, ccds_per_numa, machine, .. } = architecture;
+    let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
+    let ranges: String = machine
+        .nodes
+        .iter()
+        .map(|node| format!("    Domain {}: {}\n", node.id, node.cpus))
+        .collect();
+    format!(
+        "\n{RULE}\n                     Benchmark Run Summary\n{RULE}\n\nConfiguration:\n{THIN}\n  \
+         System: {system}\n  Partition: {partition}\n  NUMA Nodes: {}\n  \
+         CCDs per NUMA domain: {ccds_per_numa}\n\n  CPU ranges:\n{ranges}\n  Mode: {}\n  \
+         Domains: {}\n  Memory Sizes: {}\n  Dry Run: {dry_run}\n",
+        machine.nodes.len(),
+        manifest.mode,
+        domains.join(","),
+        manifest.memory_sizes,
+    )
+}

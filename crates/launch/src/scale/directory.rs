@@ -1,0 +1,152 @@
+//! The result directory of a scaling run.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use numalab_host::UtcTime;
+
+use super::manifest::{FILE, Manifest, SCHEMA};
+use super::step::Step;
+
+/// Why a result directory cannot be made, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// It is there already.
+    #[error("{0}: results are there already; finish them with:\n  numalab scale --resume {0}", .path.display())]
+    Exists {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// It holds no scaling run.
+    #[error("{}: {reason}; expected the directory of a `numalab scale` run", .path.display())]
+    NoRun {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file cannot be written.
+    #[error("{}: {error}; what was measured so far is kept", .path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+/// A result directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultDirectory {
+    path: PathBuf,
+    id: String,
+}
+
+impl ResultDirectory {
+    /// Makes `parent/job_<id>[_label]` for a SLURM job, else `parent/local_<time>[_label]`,
+    /// with the manifest in it.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Exists`], [`DirectoryError::Write`].
+    pub fn create(
+        parent: &Path,
+        job: Option<&str>,
+        manifest: &Manifest,
+    ) -> Result<Self, DirectoryError> {
+        let now = UtcTime::now().compact();
+        let (kind, id) = job.map_or(("local", now.as_str()), |job| ("job", job));
+        let label = manifest.label.as_deref().map(|label| format!("_{label}"));
+        let path = parent.join(format!("{kind}_{id}{}", label.unwrap_or_default()));
+        let failed = |error| DirectoryError::Write { path: path.clone(), error };
+        fs::create_dir_all(parent).map_err(failed)?;
+        match fs::create_dir(&path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                return Err(DirectoryError::Exists { path });
+            }
+            made => made.map_err(failed)?,
+        }
+        let text = serde_json::to_string_pretty(manifest)
+            .map_err(|error| failed(io::Error::other(error)))?;
+        let directory = Self { id: id.to_owned(), path: path.clone() };
+        directory.write_whole(FILE, &text)?;
+        Ok(directory)
+    }
+
+    /// Opens the directory of an earlier run.
+    ///
+    /// # Errors
+    /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one.
+    pub fn open(path: &Path) -> Result<(Self, Manifest), DirectoryError> {
+        let no_run = |reason: String| DirectoryError::NoRun { path: path.to_owned(), reason };
+        let text = fs::read_to_string(path.join(FILE))
+            .map_err(|error| no_run(format!("{FILE}: {error}")))?;
+        let manifest: Manifest =
+            serde_json::from_str(&text).map_err(|error| no_run(format!("{FILE}: {error}")))?;
+        if manifest.schema != SCHEMA {
+            return Err(no_run(format!("{FILE} is of schema {}", manifest.schema)));
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let id = name.split('_').nth(1).unwrap_or("0").to_owned();
+        Ok((Self { path: path.to_owned(), id }, manifest))
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a step's result is there and whole.
+    #[must_use]
+    pub fn has(&self, step: &Step, end: &str) -> bool {
+        self.path.join(format!("{}.{end}", step.stem)).is_file()
+    }
+
+    /// The text log, to be appended to: `slurm_run_numa_benchmarks_<id>.log`.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Write`].
+    pub fn log(&self) -> Result<(PathBuf, File), DirectoryError> {
+        let path = self.path.join(format!("slurm_run_numa_benchmarks_{}.log", self.id));
+        match OpenOptions::new().create(true).append(true).open(&path) {
+            Ok(file) => Ok((path, file)),
+            Err(error) => Err(DirectoryError::Write { path, error }),
+        }
+    }
+
+    /// Appends to the text log.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Write`].
+    pub fn append_log(&self, text: &str) -> Result<(), DirectoryError> {
+        let (path, mut file) = self.log()?;
+        file.write_all(text.as_bytes()).map_err(|error| DirectoryError::Write { path, error })
+    }
+
+    /// Writes a file so that it is there whole or not at all.
+    ///
+    /// # Errors
+    /// [`DirectoryError::Write`].
+    pub fn write_whole(&self, name: &str, text: &str) -> Result<(), DirectoryError> {
+        let path = self.path.join(name);
+        write_whole(&path, text).map_err(|error| DirectoryError::Write { path, error })
+    }
+}
+
+/// Writes a file beside its place, syncs it and moves it there.
+///
+/// # Errors
+/// The system's; the file's place is untouched then.
+pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}

@@ -1,0 +1,49 @@
+//! How long a scaling run takes, roughly.
+
+use std::time::Duration;
+
+use super::step::Step;
+
+/// Time to start and end the ranks of a step.
+const LAUNCH: Duration = Duration::from_secs(2);
+/// Loads for each size, warm-up included, at a pessimistic latency.
+const LOADS_NS: u64 = 101_000 * 250;
+/// Bytes that a rank touches, builds and proves in a nanosecond.
+const BUILT_BYTES_PER_NS: u64 = 1;
+/// What one machine's memory takes from all ranks at once, in bytes for each nanosecond.
+const MACHINE_BYTES_PER_NS: u64 = 20;
+
+/// The time that all steps take together, each over these sizes.
+#[must_use]
+pub fn estimate(steps: &[Step], sizes_bytes: &[u64]) -> Duration {
+    steps.iter().map(|step| LAUNCH + of_step(step.ranks as u64, sizes_bytes)).sum()
+}
+
+fn of_step(ranks: u64, sizes_bytes: &[u64]) -> Duration {
+    let ns = sizes_bytes.iter().map(|&size| {
+        let alone = size / BUILT_BYTES_PER_NS;
+        let together = size.saturating_mul(ranks) / MACHINE_BYTES_PER_NS;
+        alone.max(together).saturating_add(LOADS_NS)
+    });
+    Duration::from_nanos(ns.fold(0, u64::saturating_add))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn more_ranks_and_larger_sizes_take_longer() {
+        let step = |ranks: usize| Step {
+            ranks,
+            per_domain: ranks,
+            cpus: Vec::new(),
+            nodes: Vec::new(),
+            stem: String::new(),
+        };
+        let one = estimate(&[step(1)], &[1 << 20]);
+        assert!(one >= LAUNCH && one < LAUNCH * 2);
+        assert!(estimate(&[step(1), step(2)], &[1 << 20]) >= LAUNCH * 2);
+        assert!(estimate(&[step(64)], &[1 << 30]) > estimate(&[step(1)], &[1 << 30]));
+    }
+}

@@ -1,0 +1,235 @@
+//! The command that launches a step.
+
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::step::Step;
+
+/// Who starts the ranks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LauncherChoice {
+    /// `srun` within a SLURM job or where there is one, else numalab.
+    Auto,
+    /// numalab, on this machine.
+    Local,
+    /// `mpirun`, on this machine.
+    Mpirun,
+    /// `srun`.
+    Srun,
+}
+
+impl fmt::Display for LauncherChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Auto => "auto",
+            Self::Local => "local",
+            Self::Mpirun => "mpirun",
+            Self::Srun => "srun",
+        })
+    }
+}
+
+/// What each rank does.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Workload {
+    /// `numalab latency`.
+    Latency,
+    /// `numalab bandwidth`.
+    Bandwidth,
+    /// A shell command; what it prints is kept.
+    Command(String),
+}
+
+impl std::str::FromStr for Workload {
+    type Err = std::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(match text {
+            "latency" => Self::Latency,
+            "bandwidth" => Self::Bandwidth,
+            command => Self::Command(command.to_owned()),
+        })
+    }
+}
+
+impl Workload {
+    /// The file that a finished step leaves, behind the step's stem.
+    #[must_use]
+    pub fn file_end(&self) -> &'static str {
+        match self {
+            Self::Latency | Self::Bandwidth => "csv",
+            Self::Command(_) => "out",
+        }
+    }
+}
+
+/// Why a launcher cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// The program is not there.
+    #[error("`{program}` is not in PATH: {remedy}")]
+    NoProgram {
+        /// The program.
+        program: &'static str,
+        /// What mends it.
+        remedy: &'static str,
+    },
+}
+
+impl LauncherChoice {
+    /// The launcher that `Auto` stands for here; the others stand for themselves.
+    ///
+    /// # Errors
+    /// [`LaunchError::NoProgram`] if its program is not in `PATH`.
+    pub fn resolve(self) -> Result<Self, LaunchError> {
+        let is_there = |program: &str| in_path(program);
+        match self {
+            Self::Auto if is_there("srun") => Ok(Self::Srun),
+            Self::Auto => Ok(Self::Local),
+            Self::Srun if !is_there("srun") => Err(LaunchError::NoProgram {
+                program: "srun",
+                remedy: "apt-get install slurm-client, or --launcher local",
+            }),
+            Self::Mpirun if !is_there("mpirun") => Err(LaunchError::NoProgram {
+                program: "mpirun",
+                remedy: "apt-get install openmpi-bin (or mpich), or --launcher local",
+            }),
+            other => Ok(other),
+        }
+    }
+}
+
+fn in_path(program: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
+}
+
+/// What the lines of all steps have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line<'a> {
+    /// Who starts the ranks; not `Auto`.
+    pub launcher: LauncherChoice,
+    /// This program.
+    pub numalab: &'a str,
+    /// What each rank does.
+    pub workload: &'a Workload,
+    /// The sizes as typed.
+    pub sizes: &'a str,
+    /// Options for every rank's command.
+    pub options: &'a [String],
+    /// Whether second threads are used.
+    pub with_smt: bool,
+    /// Whether a SLURM job has been allocated: else each launch allocates a node.
+    pub in_job: bool,
+}
+
+impl Line<'_> {
+    /// The words of the command that launches `step`.
+    #[must_use]
+    pub fn words(&self, step: &Step) -> Vec<String> {
+        let ranks = step.ranks.to_string();
+        let cpus = list(step.cpus.iter());
+        let mut words: Vec<String> = Vec::new();
+        let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
+        match self.launcher {
+            LauncherChoice::Srun | LauncherChoice::Auto => {
+                if !self.in_job {
+                    // Only a job with a whole node lets its steps have any map.
+                    add(&["salloc", "--quiet", "--exclusive", "--nodes", "1"]);
+                }
+                add(&["srun", "--unbuffered", "--nodes", "1", "--ntasks", &ranks]);
+                add(&[&format!("--cpu-bind=map_cpu:{cpus}")]);
+                if !self.with_smt {
+                    add(&["--hint=nomultithread"]);
+                }
+                add(&[self.numalab, "bind"]);
+            }
+            // The ranks bind themselves: each mpirun has options of its own for that.
+            LauncherChoice::Mpirun => {
+                add(&["mpirun", "-n", &ranks, "--bind-to", "none"]);
+                add(&[self.numalab, "bind", &format!("--cpus={cpus}")]);
+            }
+            LauncherChoice::Local => {
+                add(&[self.numalab, "bind", "--ranks", &ranks, &format!("--cpus={cpus}")]);
+            }
+        }
+        add(&[&format!("--numa={}", list(step.nodes.iter())), "--"]);
+        match self.workload {
+            Workload::Command(command) => add(&["sh", "-c", command]),
+            Workload::Latency => {}
+            Workload::Bandwidth => add(&[self.numalab, "bandwidth"]),
+        }
+        if !matches!(self.workload, Workload::Command(_)) {
+            add(&[&format!("--size={}", self.sizes), &format!("--csv={}.csv", step.stem)]);
+            words.extend(self.options.iter().cloned());
+        }
+        words
+    }
+}
+
+fn list<T: fmt::Display>(items: impl Iterator<Item = T>) -> String {
+    items.map(|item| item.to_string()).collect::<Vec<_>>().join(",")
+}
+
+/// The words as a shell reads them.
+#[must_use]
+pub fn shell(words: &[String]) -> String {
+    let plain = |word: &str| {
+        let fine = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
+        !word.is_empty() && word.chars().all(fine)
+    };
+    let quote = |word: &String| {
+        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::{CpuId, NodeId};
+
+    use super::*;
+
+    fn line(launcher: LauncherChoice, workload: &Workload, in_job: bool) -> String {
+        let step = Step {
+            ranks: 2,
+            per_domain: 1,
+            cpus: vec![CpuId(48), CpuId(80)],
+            nodes: vec![NodeId(3), NodeId(5)],
+            stem: "interleaved_domains3,5_2ranks_8MB".to_owned(),
+        };
+        let line = Line {
+            launcher,
+            numalab: "numalab",
+            workload,
+            sizes: "8",
+            options: &[],
+            with_smt: false,
+            in_job,
+        };
+        shell(&line.words(&step))
+    }
+
+    #[test]
+    fn each_launcher_has_its_line() {
+        assert_eq!(
+            line(LauncherChoice::Srun, &Workload::Latency, true),
+            "srun --unbuffered --nodes 1 --ntasks 2 --cpu-bind=map_cpu:48,80 --hint=nomultithread \
+             numalab bind --numa=3,5 -- --size=8 --csv=interleaved_domains3,5_2ranks_8MB.csv"
+        );
+        let outside = line(LauncherChoice::Srun, &Workload::Latency, false);
+        assert!(outside.starts_with("salloc --quiet --exclusive --nodes 1 srun "), "{outside}");
+        assert_eq!(
+            line(LauncherChoice::Mpirun, &Workload::Bandwidth, true),
+            "mpirun -n 2 --bind-to none numalab bind --cpus=48,80 --numa=3,5 -- \
+             numalab bandwidth --size=8 --csv=interleaved_domains3,5_2ranks_8MB.csv"
+        );
+        assert_eq!(
+            line(LauncherChoice::Local, &Workload::Command("echo 'a b'".to_owned()), true),
+            "numalab bind --ranks 2 --cpus=48,80 --numa=3,5 -- sh -c 'echo '\\''a b'\\'''"
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Running the steps one after the other.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use numalab_host::Interrupt;
+
+use super::banner::step_heading;
+use super::directory::{DirectoryError, ResultDirectory};
+use super::line::{Line, Workload, shell};
+use super::manifest::Manifest;
+use super::step::Step;
+
+/// Steps that fail one after the other before the run gives up: the node is likely gone.
+const MOST_FAILURES_IN_A_ROW: usize = 2;
+
+/// Why a run ended before its last step.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// Its directory cannot be written.
+    #[error(transparent)]
+    Directory(#[from] DirectoryError),
+    /// A launcher cannot be started.
+    #[error("cannot start `{command}`: {error}")]
+    Launch {
+        /// The launcher's line.
+        command: String,
+        /// The system's answer.
+        error: io::Error,
+    },
+}
+
+/// What became of the steps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Steps with a result, those of earlier runs included.
+    pub done: usize,
+    /// The ranks of steps that failed.
+    pub failed: Vec<usize>,
+    /// Whether a signal ended the run.
+    pub interrupted: bool,
+}
+
+/// A run of the steps that have no result yet.
+#[derive(Debug)]
+pub struct Runner<'a> {
+    /// What is run.
+    pub manifest: &'a Manifest,
+    /// Where results go.
+    pub directory: &'a ResultDirectory,
+    /// How steps are launched.
+    pub line: Line<'a>,
+    /// Whether the log is shown too.
+    pub quiet: bool,
+    /// Asked between steps and while one runs.
+    pub interrupt: &'a Interrupt,
+}
+
+impl Runner<'_> {
+    /// Runs every step that has no result.
+    ///
+    /// # Errors
+    /// [`RunError`] if nothing can be written or launched; what was measured stays.
+    pub fn run(&self) -> Result<Tally, RunError> {
+        let mut tally = Tally::default();
+        let mut in_a_row = 0;
+        for step in &self.manifest.steps {
+            if self.directory.has(step, self.manifest.workload.file_end()) {
+                tally.done += 1;
+                continue;
+            }
+            if self.interrupt.requested() {
+                tally.interrupted = true;
+                break;
+            }
+            if self.run_step(step)? {
+                tally.done += 1;
+                in_a_row = 0;
+            } else {
+                tally.failed.push(step.ranks);
+                in_a_row += 1;
+            }
+            tally.interrupted = self.interrupt.requested();
+            if tally.interrupted || in_a_row == MOST_FAILURES_IN_A_ROW {
+                break;
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Runs a step; whether it left its result.
+    fn run_step(&self, step: &Step) -> Result<bool, RunError> {
+        let words = self.line.words(step);
+        let command = shell(&words);
+        let (log_path, log) = self.directory.log()?;
+        let log = Mutex::new(log);
+        let failed = |error| DirectoryError::Write { path: log_path.clone(), error };
+        self.say(&log, &step_heading(self.manifest, step, &command)).map_err(failed)?;
+        let mut child = Command::new(&words[0])
+            .args(&words[1..])
+            .current_dir(self.directory.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| RunError::Launch { command, error })?;
+        let (status, printed) = self.follow(&mut child, &log).map_err(failed)?;
+        if let (Workload::Command(_), true) = (&self.manifest.workload, status.success()) {
+            self.directory.write_whole(&format!("{}.out", step.stem), &printed)?;
+        }
+        let done = self.directory.has(step, self.manifest.workload.file_end());
+        let verdict = match (status.success(), done) {
+            (true, true) => "Benchmark completed successfully".to_owned(),
+            (true, false) => "Benchmark ended without a result".to_owned(),
+            (false, _) => format!("Benchmark failed: {status}"),
+        };
+        let end = format!("\n[ {} RANKS ] {verdict}\n{}\n", step.ranks, "=".repeat(80));
+        self.say(&log, &end).map_err(failed)?;
+        Ok(status.success() && done)
+    }
+
+    /// Copies what the launcher prints to the log until it ends; the second value is what
+    /// it printed to standard output.
+    fn follow(&self, child: &mut Child, log: &Mutex<File>) -> io::Result<(ExitStatus, String)> {
+        let (output, errors) = (child.stdout.take(), child.stderr.take());
+        std::thread::scope(|scope| {
+            let errors = scope.spawn(|| self.copy(errors, log));
+            let output = scope.spawn(|| self.copy(output, log));
+            let status = self.wait(child)?;
+            let join = |thread: std::thread::ScopedJoinHandle<'_, io::Result<String>>| match thread
+                .join()
+            {
+                Ok(copied) => copied,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            join(errors)?;
+            Ok((status, join(output)?))
+        })
+    }
+
+    fn copy(&self, from: Option<impl io::Read>, log: &Mutex<File>) -> io::Result<String> {
+        let mut all = String::new();
+        let Some(from) = from else { return Ok(all) };
+        let mut failed = None;
+        for line in BufReader::new(from).split(b'\n') {
+            let line = format!("{}\n", String::from_utf8_lossy(&line?));
+            // The pipe is read to its end even when the disk is full: else the launcher
+            // would wait for ever.
+            if let Err(error) = self.say(log, &line) {
+                failed.get_or_insert(error);
+            }
+            all.push_str(&line);
+        }
+        failed.map_or(Ok(all), Err)
+    }
+
+    /// Waits; a signal that asked this run to end is passed on to the launcher once.
+    fn wait(&self, child: &mut Child) -> io::Result<ExitStatus> {
+        let mut passed_on = false;
+        loop {
+            if let Some(status) = child.try_wait()? {
+                return Ok(status);
+            }
+            if self.interrupt.requested() && !passed_on {
+                passed_on = true;
+                crate::local::terminate(child);
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn say(&self, log: &Mutex<File>, text: &str) -> io::Result<()> {
+        if !self.quiet {
+            // The log is what counts; a closed terminal is no reason to stop.
+            let _ = io::stdout().lock().write_all(text.as_bytes());
+        }
+        let mut log = log.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        log.write_all(text.as_bytes())
+    }
+}

@@ -1,0 +1,135 @@
+//! The files that rank 0 leaves beside the suite's CSV.
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use numalab_record::RankRun;
+use numalab_report::{mapping_check, ranks_csv_header, ranks_csv_row};
+
+use super::SessionError;
+use crate::scale::write_whole;
+
+/// A CSV that grows row by row under another name, and gets its own when it is complete.
+#[derive(Debug)]
+pub(super) struct PartialCsv {
+    path: PathBuf,
+    part: PathBuf,
+    file: File,
+}
+
+impl PartialCsv {
+    pub fn create(path: &Path, ranks: usize) -> Result<Self, SessionError> {
+        let part = with_more(path, ".part");
+        let failed = |error| SessionError::Write { path: part.clone(), error };
+        let mut file = File::create(&part).map_err(failed)?;
+        file.write_all(ranks_csv_header(ranks).as_bytes()).map_err(failed)?;
+        Ok(Self { path: path.to_owned(), part, file })
+    }
+
+    /// Appends a row, a mean of each rank as eight bytes, and syncs it.
+    pub fn row(&mut self, size_bytes: u64, means: &[Vec<u8>]) -> Result<(), SessionError> {
+        let number =
+            |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(f64::NAN, f64::from_le_bytes);
+        let means: Vec<f64> = means.iter().map(number).collect();
+        let before = self.file.metadata().map_or(0, |metadata| metadata.len());
+        let row = ranks_csv_row(size_bytes, &means);
+        let written = self.file.write_all(row.as_bytes()).and_then(|()| self.file.sync_data());
+        written.map_err(|error| {
+            // Readers of the .part file find whole rows only.
+            let _ = self.file.set_len(before);
+            SessionError::Write { path: self.part.clone(), error }
+        })
+    }
+
+    /// Writes `<stem>.json` and `mapping_check.log`, and gives the CSV its name last: where
+    /// it is, all is.
+    pub fn finish(self, run: &RankRun) -> Result<(), SessionError> {
+        let write = |path: PathBuf, text: &str| {
+            write_whole(&path, text).map_err(|error| SessionError::Write { path, error })
+        };
+        let json =
+            serde_json::to_string(run).map_err(|error| SessionError::Message(error.to_string()))?;
+        write(json_path(&self.path), &json)?;
+        write(self.path.with_file_name("mapping_check.log"), &mapping_check(run))?;
+        let named = self.file.sync_all().and_then(|()| fs::rename(&self.part, &self.path));
+        named.map_err(|error| SessionError::Write { path: self.path.clone(), error })?;
+        forget_failures(&self.path);
+        Ok(())
+    }
+}
+
+/// `x.csv` gives `x.json`, another name gets it appended.
+fn json_path(csv: &Path) -> PathBuf {
+    if csv.extension().is_some_and(|end| end == "csv") {
+        csv.with_extension("json")
+    } else {
+        with_more(csv, ".json")
+    }
+}
+
+fn with_more(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(more);
+    path.with_file_name(name)
+}
+
+fn failure_stem(csv: &Path) -> String {
+    let name = csv.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    format!("{}.rank", name.strip_suffix(".csv").unwrap_or(&name))
+}
+
+/// Leaves the exit code and the words of a rank that failed.
+pub(super) fn note_failure(csv: &Path, rank: usize, error: &SessionError) {
+    let path = csv.with_file_name(format!("{}{rank}.failed", failure_stem(csv)));
+    let text = format!("{}\n{error}\n", error.class().exit_code());
+    // If even this cannot be written, the words on stderr are all there is.
+    let _: io::Result<()> = fs::write(path, text);
+}
+
+/// Removes what an earlier attempt at the same result left.
+fn forget_failures(csv: &Path) {
+    let stem = failure_stem(csv);
+    let directory = csv.parent().filter(|parent| !parent.as_os_str().is_empty());
+    for entry in fs::read_dir(directory.unwrap_or(Path::new("."))).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if name.starts_with(&stem) && name.ends_with(".failed") {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_whole_and_the_name_comes_last() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a_1,2MB.csv");
+        let mut csv = PartialCsv::create(&path, 2).unwrap();
+        csv.row(1 << 20, &[11.534_f64.to_le_bytes().to_vec(), 2.0_f64.to_le_bytes().to_vec()])
+            .unwrap();
+        let text = fs::read_to_string(directory.path().join("a_1,2MB.csv.part")).unwrap();
+        assert_eq!(text, "size (MB),0,1\n1,11.53,2.00\n");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_failure_is_noted_and_forgotten_by_success() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a.csv");
+        let error = SessionError::Message("x".to_owned());
+        note_failure(&path, 3, &error);
+        let noted = directory.path().join("a.rank3.failed");
+        assert!(fs::read_to_string(&noted).unwrap().starts_with("1\n"));
+        forget_failures(&path);
+        assert!(!noted.exists());
+    }
+
+    #[test]
+    fn a_place_that_cannot_be_written_is_named() {
+        let error = PartialCsv::create(Path::new("/no/such/a.csv"), 1).unwrap_err();
+        assert!(error.to_string().contains("/no/such/a.csv.part"), "{error}");
+    }
+}

@@ -1,0 +1,247 @@
+//! Where ranks meet, from what the launcher says.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
+
+use numalab_host::MpiFlavour;
+
+use super::TeamError;
+use super::link::LinkPlace;
+use super::room::{RoomPlace, birth_of};
+use crate::hostlist::first_host;
+use crate::identity::{Identity, Launcher, Local, Look};
+use crate::local::MEETING;
+
+/// Ports that rank 0's host tries, from one that the meeting's name decides.
+const PORTS: u16 = 8;
+
+/// How ranks shall meet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Meet {
+    /// In shared memory on one host; over TCP between the hosts of a SLURM step; else MPI.
+    #[default]
+    Auto,
+    /// In shared memory: all ranks must be on one host.
+    Node,
+    /// Over TCP between hosts, at this host (rank 0's) and port.
+    Tcp(String, u16),
+    /// By an MPI library found at run time, or by this one.
+    Mpi(Option<String>),
+}
+
+impl std::str::FromStr for Meet {
+    type Err = String;
+
+    /// `auto`, `node`, `tcp:HOST:PORT`, `mpi` or `mpi:LIBRARY`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let tcp = |rest: &str| {
+            let (host, port) = rest.rsplit_once(':')?;
+            let port = port.parse().ok().filter(|port| *port > 0)?;
+            (!host.is_empty()).then(|| Self::Tcp(host.to_owned(), port))
+        };
+        match text {
+            "auto" => Some(Self::Auto),
+            "node" => Some(Self::Node),
+            "mpi" => Some(Self::Mpi(None)),
+            _ => match text.strip_prefix("mpi:") {
+                Some(library) if !library.is_empty() => Some(Self::Mpi(Some(library.to_owned()))),
+                _ => text.strip_prefix("tcp:").and_then(tcp),
+            },
+        }
+        .ok_or_else(|| format!("`{text}`: expected auto, node, tcp:HOST:PORT, mpi or mpi:LIBRARY"))
+    }
+}
+
+/// Where ranks meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// By MPI, the first of these libraries that is there.
+    Mpi(Vec<String>),
+    /// In shared memory, and over TCP where there are several hosts.
+    Hosts {
+        /// This host's shared memory.
+        room: RoomPlace,
+        /// The meeting of the hosts.
+        link: Option<LinkPlace>,
+    },
+}
+
+pub(super) fn choose(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result<Place, TeamError> {
+    let launcher = identity.launcher;
+    let nowhere = || TeamError::Nowhere { launcher };
+    let several = !identity.is_on_one_host();
+    match meet {
+        Meet::Mpi(Some(library)) => return Ok(Place::Mpi(vec![library.clone()])),
+        Meet::Mpi(None) => return Ok(Place::Mpi(libraries(flavour(launcher, look)))),
+        Meet::Auto if several && launcher != Launcher::Slurm => {
+            return Ok(Place::Mpi(libraries(flavour(launcher, look))));
+        }
+        _ => {}
+    }
+    if several && *meet == Meet::Node {
+        return Err(nowhere());
+    }
+    let single = Local { rank: identity.rank, size: identity.size };
+    let local = if several {
+        identity.local.ok_or_else(nowhere)?
+    } else {
+        identity.local.unwrap_or(single)
+    };
+    let node = look("SLURM_NODEID").unwrap_or_default();
+    let meeting = meeting(launcher, look);
+    // Several of a lab's hosts can be one machine: each has its own room.
+    let host = look("SLURMD_NODENAME").unwrap_or_default();
+    let name = format!(
+        "numalab-{}-{:016x}",
+        rustix::process::getuid().as_raw(),
+        hash(&(&meeting, &node, &host))
+    );
+    let room = RoomPlace {
+        path: shared_memory_directory().join(name),
+        local_rank: local.rank,
+        local_size: local.size,
+    };
+    let link = several.then(|| hosts(identity, local, meet, &meeting, look)).transpose()?;
+    Ok(Place::Hosts { room, link })
+}
+
+fn hosts(
+    identity: &Identity,
+    local: Local,
+    meet: &Meet,
+    meeting: &str,
+    look: Look<'_>,
+) -> Result<LinkPlace, TeamError> {
+    let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
+    let told = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
+    // Without a word, hosts are alike.
+    let hosts = told.unwrap_or_else(|| identity.size.div_ceil(local.size.max(1)));
+    let is_root = match number("SLURM_NODEID") {
+        Some(node) => node == 0,
+        None => identity.rank == 0,
+    };
+    let token = format!("{:016x}", hash(&(meeting, identity.size)));
+    let (names, ports) = match meet {
+        Meet::Tcp(host, port) => (vec![host.clone()], vec![*port]),
+        _ => {
+            let list = look("SLURM_STEP_NODELIST").or_else(|| look("SLURM_JOB_NODELIST"));
+            let first = list.and_then(|list| first_host(&list));
+            // Where the name has no address, the host that srun runs on often is the first.
+            let launched = ["SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST"];
+            let names: Vec<String> =
+                first.into_iter().chain(launched.iter().filter_map(|name| look(name))).collect();
+            if names.is_empty() {
+                return Err(TeamError::Nowhere { launcher: identity.launcher });
+            }
+            let start = 20_000 + u16::try_from(hash(&meeting) % 12_000).unwrap_or(0);
+            (names, (start..start + PORTS).collect())
+        }
+    };
+    Ok(LinkPlace { is_root, hosts, names, ports, token })
+}
+
+/// What all ranks of one start have in common, and no others.
+fn meeting(launcher: Launcher, look: Look<'_>) -> String {
+    let join = |names: &[&str]| {
+        let values = names.iter().map(|name| look(name).unwrap_or_default());
+        values.collect::<Vec<_>>().join("/")
+    };
+    match launcher {
+        Launcher::Local => join(&[MEETING]),
+        Launcher::Slurm => {
+            join(&["SLURM_JOB_ID", "SLURM_STEP_ID", "SLURM_SRUN_COMM_HOST", "SLURM_SRUN_COMM_PORT"])
+        }
+        Launcher::OpenMpi => {
+            join(&["PMIX_NAMESPACE", "OMPI_MCA_ess_base_jobid", "OMPI_MCA_orte_hnp_uri"])
+        }
+        Launcher::Pals => join(&["PALS_APID", "PBS_JOBID"]),
+        // Nothing in the environment tells one start from another; the process that started
+        // all ranks of this host does.
+        Launcher::Hydra | Launcher::Pmi => ancestor(),
+    }
+}
+
+/// Hydra's proxy, else the parent process, with its time of birth.
+fn ancestor() -> String {
+    let parent = |process: u32| -> Option<(u32, String)> {
+        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+        let (head, tail) = text.rsplit_once(") ")?;
+        let name = head.split_once('(')?.1.to_owned();
+        Some((tail.split(' ').nth(1)?.parse().ok()?, name))
+    };
+    let first = parent(std::process::id()).map_or(0, |(process, _)| process);
+    let mut process = first;
+    while process > 1 {
+        let Some((next, name)) = parent(process) else { break };
+        if name.starts_with("hydra_pmi") {
+            return format!("{process}/{}", birth_of(process).unwrap_or(0));
+        }
+        process = next;
+    }
+    format!("{first}/{}", birth_of(first).unwrap_or(0))
+}
+
+/// Whose MPI the launcher most likely is.
+fn flavour(launcher: Launcher, look: Look<'_>) -> MpiFlavour {
+    match launcher {
+        Launcher::OpenMpi => MpiFlavour::OpenMpi,
+        Launcher::Pals => MpiFlavour::CrayMpich,
+        Launcher::Slurm if look("PMI_RANK").is_none() => MpiFlavour::OpenMpi,
+        _ => MpiFlavour::Mpich,
+    }
+}
+
+/// The libraries of all flavours, the likeliest first.
+fn libraries(first: MpiFlavour) -> Vec<String> {
+    let all = [MpiFlavour::OpenMpi, MpiFlavour::Mpich, MpiFlavour::CrayMpich];
+    let others = all.into_iter().filter(|flavour| *flavour != first);
+    let names = std::iter::once(first).chain(others).flat_map(MpiFlavour::library_names);
+    names.map(|name| (*name).to_owned()).collect()
+}
+
+fn shared_memory_directory() -> PathBuf {
+    let memory = PathBuf::from("/dev/shm");
+    if memory.is_dir() { memory } else { std::env::temp_dir() }
+}
+
+/// The same on every host that runs the same program.
+fn hash(value: &impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_named_or_refused_with_the_expected_form() {
+        assert_eq!("tcp:n1:7000".parse(), Ok(Meet::Tcp("n1".to_owned(), 7000)));
+        assert_eq!("mpi".parse(), Ok(Meet::Mpi(None)));
+        assert_eq!("mpi:libx.so".parse(), Ok(Meet::Mpi(Some("libx.so".to_owned()))));
+        for text in ["", "tcp:", "tcp:n1", "tcp::7", "tcp:n1:0", "udp:n1:7", "mpi:"] {
+            assert!(text.parse::<Meet>().unwrap_err().contains("tcp:HOST:PORT"), "{text}");
+        }
+    }
+
+    #[test]
+    fn ranks_of_several_hosts_meet_over_tcp_under_slurm_and_by_mpi_under_mpirun() {
+        let local = Some(Local { rank: 1, size: 2 });
+        let of = |launcher| Identity { launcher, rank: 3, size: 4, local };
+        let slurm = |name: &str| match name {
+            "SLURM_NODEID" => Some("1".to_owned()),
+            "SLURM_STEP_NUM_NODES" => Some("2".to_owned()),
+            "SLURM_STEP_NODELIST" => Some("nid[007-008]".to_owned()),
+            _ => None,
+        };
+        let place = choose(&of(Launcher::Slurm), &Meet::Auto, &slurm).unwrap();
+        let Place::Hosts { link: Some(link), .. } = place else { panic!("{place:?}") };
+        assert!(!link.is_root);
+        assert_eq!((link.hosts, link.names[0].as_str()), (2, "nid007"));
+        let place = choose(&of(Launcher::OpenMpi), &Meet::Auto, &slurm).unwrap();
+        let Place::Mpi(libraries) = place else { panic!("{place:?}") };
+        assert_eq!(libraries[0], "libmpi.so.40");
+        assert!(choose(&of(Launcher::Slurm), &Meet::Node, &slurm).is_err());
+    }
+}

@@ -1,0 +1,251 @@
+//! Ranks of one host: they meet in shared memory.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use numalab_host::SharedWords;
+
+use super::TeamError;
+
+/// Words of the head, then [`SLOT`] words for each rank.
+const HEAD: usize = 8;
+const ARRIVED: usize = 0;
+const GENERATION: usize = 1;
+const GAVE_UP: usize = 2;
+const ATTACHED: usize = 3;
+const DONE: usize = 4;
+/// Words of each rank: process, its start, its number, bytes left, and the message.
+const SLOT: usize = 2048;
+const PROCESS: usize = 0;
+const BORN: usize = 1;
+const NUMBER: usize = 2;
+const LEFT: usize = 3;
+const MESSAGE: usize = 4;
+const MESSAGE_BYTES: usize = (SLOT - MESSAGE) * 8;
+/// How often a waiting rank looks whether the others live.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Where the ranks of a host meet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct RoomPlace {
+    pub path: PathBuf,
+    pub local_rank: usize,
+    pub local_size: usize,
+}
+
+#[derive(Debug)]
+pub(super) struct Room {
+    words: SharedWords,
+    local_rank: usize,
+    local_size: usize,
+    ranks: Vec<usize>,
+    finish_lines: u64,
+}
+
+impl Room {
+    /// Enters the room and waits until all are there; then its file is removed.
+    pub fn enter(place: &RoomPlace, rank: usize, limit: Duration) -> Result<Self, TeamError> {
+        let &RoomPlace { ref path, local_rank, local_size } = place;
+        let words = SharedWords::open(path, HEAD + local_size * SLOT).map_err(|error| {
+            TeamError::Place { place: path.display().to_string(), reason: error.to_string() }
+        })?;
+        let mut room = Self { words, local_rank, local_size, ranks: Vec::new(), finish_lines: 0 };
+        let own = std::process::id();
+        let slot = room.slot(local_rank);
+        slot[BORN].store(birth_of(own).unwrap_or(0), Ordering::Relaxed);
+        slot[NUMBER].store(rank as u64, Ordering::Relaxed);
+        slot[PROCESS].store(u64::from(own), Ordering::Release);
+        room.head(ATTACHED).fetch_add(1, Ordering::AcqRel);
+        let came = room.wait_for_all(rank, path, limit);
+        if came.is_err() || room.is_first() {
+            // Whoever comes later must not find the remains of this meeting.
+            let _ = std::fs::remove_file(path);
+        }
+        came?;
+        room.ranks = (0..local_size)
+            .map(|index| room.slot(index)[NUMBER].load(Ordering::Relaxed))
+            .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
+            .collect();
+        Ok(room)
+    }
+
+    fn wait_for_all(&self, rank: usize, path: &Path, limit: Duration) -> Result<(), TeamError> {
+        let expected = self.local_size;
+        let deadline = Instant::now() + limit;
+        loop {
+            let present = usize::try_from(self.head(ATTACHED).load(Ordering::Acquire)).unwrap_or(0);
+            if present == expected {
+                return Ok(());
+            }
+            if Instant::now() > deadline || present > expected {
+                let place = path.display().to_string();
+                return Err(TeamError::NotAllCame {
+                    rank,
+                    present,
+                    expected,
+                    what: "ranks",
+                    place,
+                });
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Whether this is the host's first rank.
+    pub fn is_first(&self) -> bool {
+        self.local_rank == 0
+    }
+
+    /// How many ranks are here.
+    pub fn size(&self) -> usize {
+        self.local_size
+    }
+
+    /// Their numbers among all ranks.
+    pub fn ranks(&self) -> &[usize] {
+        &self.ranks
+    }
+
+    /// Tells the others not to wait.
+    pub fn give_up(&self) {
+        self.head(GAVE_UP).store(1, Ordering::Release);
+    }
+
+    /// Waits until all are here.
+    pub fn barrier(&self) -> Result<(), TeamError> {
+        let generation = self.head(GENERATION).load(Ordering::Acquire);
+        let arrived = self.head(ARRIVED).fetch_add(1, Ordering::AcqRel) + 1;
+        if arrived == self.local_size as u64 {
+            self.head(ARRIVED).store(0, Ordering::Relaxed);
+            // Pairs with the loads of those who wait: they see all that was written before.
+            self.head(GENERATION).store(generation + 1, Ordering::Release);
+            return Ok(());
+        }
+        self.wait_while(|| self.head(GENERATION).load(Ordering::Acquire) == generation, || {})
+    }
+
+    /// Waits; between looks at the others `work` is done, or nothing.
+    fn wait_while(
+        &self,
+        goes_on: impl Fn() -> bool,
+        mut work: impl FnMut(),
+    ) -> Result<(), TeamError> {
+        let (mut turns, mut looked) = (0_u32, Instant::now());
+        while goes_on() {
+            work();
+            turns = turns.saturating_add(1);
+            match turns {
+                ..2_000 => std::hint::spin_loop(),
+                2_000..4_000 => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros(50)),
+            }
+            if turns.is_multiple_of(64) && looked.elapsed() > LOOK {
+                match self.look_round() {
+                    // Who went on from here may have ended since.
+                    Err(error) if goes_on() => return Err(error),
+                    _ => looked = Instant::now(),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Fails if a rank gave up or is gone.
+    fn look_round(&self) -> Result<(), TeamError> {
+        if self.head(GAVE_UP).load(Ordering::Acquire) != 0 {
+            return Err(TeamError::GaveUp);
+        }
+        for index in 0..self.local_size {
+            let slot = self.slot(index);
+            let process = slot[PROCESS].load(Ordering::Acquire);
+            let process = u32::try_from(process).unwrap_or(0);
+            if birth_of(process) != Some(slot[BORN].load(Ordering::Relaxed)) {
+                let rank = self.ranks.get(index).copied().unwrap_or(index);
+                // It may have given up with a reason, which says more.
+                if self.head(GAVE_UP).load(Ordering::Acquire) != 0 {
+                    return Err(TeamError::GaveUp);
+                }
+                return Err(TeamError::Gone { rank, process });
+            }
+        }
+        Ok(())
+    }
+
+    /// What every rank of this host gave, by local rank: in pieces, between two barriers each.
+    pub fn all_gather(&self, bytes: &[u8]) -> Result<Vec<Vec<u8>>, TeamError> {
+        let mut all: Vec<Vec<u8>> = vec![Vec::new(); self.local_size];
+        let mut rest = bytes;
+        loop {
+            let (piece, after) = rest.split_at(rest.len().min(MESSAGE_BYTES));
+            let slot = self.slot(self.local_rank);
+            slot[LEFT].store(rest.len() as u64, Ordering::Relaxed);
+            store(&slot[MESSAGE..], piece);
+            self.barrier()?;
+            let mut most = 0;
+            for (index, message) in all.iter_mut().enumerate() {
+                let slot = self.slot(index);
+                let left = slot[LEFT].load(Ordering::Relaxed);
+                let left = usize::try_from(left).unwrap_or(0);
+                load(&slot[MESSAGE..], left.min(MESSAGE_BYTES), message);
+                most = most.max(left);
+            }
+            self.barrier()?;
+            if most <= MESSAGE_BYTES {
+                return Ok(all);
+            }
+            rest = after;
+        }
+    }
+
+    /// Does `work` until all ranks of this host came to this line.
+    pub fn work_until_all_are_done(&mut self, work: impl FnMut()) -> Result<(), TeamError> {
+        self.finish_lines += 1;
+        let all = self.finish_lines * self.local_size as u64;
+        self.head(DONE).fetch_add(1, Ordering::AcqRel);
+        self.wait_while(|| self.head(DONE).load(Ordering::Acquire) < all, work)
+    }
+
+    fn head(&self, index: usize) -> &AtomicU64 {
+        &self.words.words()[index]
+    }
+
+    fn slot(&self, index: usize) -> &[AtomicU64] {
+        &self.words.words()[HEAD + index * SLOT..][..SLOT]
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // A rank that unwinds or returns early; who parted in peace is not waited for.
+        self.give_up();
+    }
+}
+
+/// Relaxed is enough: a barrier follows, which orders it.
+fn store(words: &[AtomicU64], bytes: &[u8]) {
+    for (word, chunk) in words.iter().zip(bytes.chunks(8)) {
+        let mut whole = [0; 8];
+        whole[..chunk.len()].copy_from_slice(chunk);
+        word.store(u64::from_le_bytes(whole), Ordering::Relaxed);
+    }
+}
+
+fn load(words: &[AtomicU64], length: usize, into: &mut Vec<u8>) {
+    let end = into.len() + length;
+    for word in &words[..length.div_ceil(8)] {
+        into.extend(word.load(Ordering::Relaxed).to_le_bytes());
+    }
+    into.truncate(end);
+}
+
+/// When a process was started, in clock ticks since boot (`proc_pid_stat(5)`); `None` if
+/// there is none, or its parent has yet to take note of its end.
+pub(super) fn birth_of(process: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
+    // The name is in parentheses and can hold anything.
+    let mut fields = text.rsplit_once(") ")?.1.split(' ');
+    let state = fields.next()?;
+    let born = fields.nth(18)?.parse().ok()?;
+    (!matches!(state, "Z" | "X")).then_some(born)
+}

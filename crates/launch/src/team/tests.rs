@@ -1,0 +1,143 @@
+//! Teams of threads, each of which stands for a rank's process.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::time::Instant;
+
+use super::link::LinkPlace;
+use super::room::RoomPlace;
+use super::*;
+
+fn rooms(directory: &Path, hosts: usize, per_host: usize) -> Vec<(usize, RoomPlace)> {
+    (0..hosts * per_host)
+        .map(|rank| {
+            let path = directory.join(format!("host{}", rank / per_host));
+            (rank, RoomPlace { path, local_rank: rank % per_host, local_size: per_host })
+        })
+        .collect()
+}
+
+/// A port that nobody uses now.
+fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+fn team_of(hosts: usize, per_host: usize, act: impl Fn(&mut Team) + Sync) {
+    let directory = tempfile::tempdir().unwrap();
+    let ports = vec![free_port()];
+    std::thread::scope(|scope| {
+        for (rank, place) in rooms(directory.path(), hosts, per_host) {
+            let (act, ports) = (&act, ports.clone());
+            scope.spawn(move || {
+                let link = LinkPlace {
+                    is_root: rank < per_host,
+                    hosts,
+                    names: vec!["localhost".to_owned()],
+                    ports,
+                    token: "t".to_owned(),
+                };
+                let room = Room::enter(&place, rank, ARRIVAL).unwrap();
+                let link = (hosts > 1 && room.is_first())
+                    .then(|| Link::join(&link, rank, ARRIVAL).unwrap());
+                let size = hosts * per_host;
+                act(&mut Team { rank, size, transport: Transport::Hosts { room, link } });
+            });
+        }
+    });
+    assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn ranks_of_one_host_gather_messages_longer_than_their_slots() {
+    team_of(1, 4, |team| {
+        let own = vec![u8::try_from(team.rank()).unwrap(); team.rank() * 20_000];
+        let all = team.all_gather(&own).unwrap();
+        let lengths: Vec<usize> = all.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [0, 20_000, 40_000, 60_000]);
+        assert!(all[3].iter().all(|&byte| byte == 3));
+        for _ in 0..100 {
+            team.barrier().unwrap();
+        }
+    });
+}
+
+#[test]
+fn ranks_of_several_hosts_gather_over_tcp() {
+    team_of(3, 2, |team| {
+        for round in 0..3 {
+            let own = format!("rank {} round {round}", team.rank());
+            let all = team.all_gather(own.as_bytes()).unwrap();
+            let expected: Vec<_> =
+                (0..6).map(|rank| format!("rank {rank} round {round}").into_bytes()).collect();
+            assert_eq!(all, expected);
+        }
+        team.barrier().unwrap();
+    });
+}
+
+#[test]
+fn nobody_waits_for_a_rank_that_gave_up() {
+    let begun = Instant::now();
+    team_of(1, 3, |team| {
+        if team.rank() == 1 {
+            team.give_up();
+        } else {
+            assert!(matches!(team.barrier(), Err(TeamError::GaveUp)));
+        }
+    });
+    assert!(begun.elapsed() < ARRIVAL);
+}
+
+#[test]
+fn a_host_that_is_gone_is_noticed_by_the_others() {
+    team_of(2, 1, |team| {
+        if team.rank() == 1 {
+            team.give_up();
+        } else {
+            let error = team.all_gather(b"x").unwrap_err().to_string();
+            assert!(error.contains("gone"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn work_goes_on_until_the_last_rank_is_done() {
+    team_of(1, 2, |team| {
+        let mut turns = 0_u64;
+        if team.rank() == 0 {
+            std::thread::sleep(Duration::from_millis(30));
+        }
+        team.work_until_all_are_done(|| turns += 1).unwrap();
+        assert!(team.rank() == 0 || turns > 0);
+        team.work_until_all_are_done(|| ()).unwrap();
+    });
+}
+
+#[test]
+fn ranks_that_never_come_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("room");
+    let place = RoomPlace { path: path.clone(), local_rank: 0, local_size: 3 };
+    let error = Room::enter(&place, 0, Duration::from_millis(50)).unwrap_err();
+    assert!(error.to_string().contains("only 1 of 3 ranks came"), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
+fn a_stranger_is_sent_away() {
+    let port = free_port();
+    let place = |is_root, token: &str| LinkPlace {
+        is_root,
+        hosts: 2,
+        names: vec!["localhost".to_owned()],
+        ports: vec![port],
+        token: token.to_owned(),
+    };
+    std::thread::scope(|scope| {
+        let root = scope.spawn(|| Link::join(&place(true, "ours"), 0, ARRIVAL).is_ok());
+        let stranger = Link::join(&place(false, "theirs"), 9, Duration::from_millis(300));
+        assert!(stranger.is_err());
+        assert!(Link::join(&place(false, "ours"), 1, ARRIVAL).is_ok());
+        assert!(root.join().unwrap());
+    });
+}

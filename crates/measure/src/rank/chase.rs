@@ -1,0 +1,141 @@
+//! A rank's pointer chase.
+
+use numalab_membench::{Chase, Clock, Cycle, LineSize, Walk, WordChain};
+use numalab_record::AccessPattern;
+
+use super::buffer::RankBuffer;
+use crate::error::MeasureError;
+use crate::run::chase::membench_pattern;
+
+/// Windows that the loads are divided into, for a median beside the mean.
+const WINDOWS: u64 = 20;
+
+/// What the chase goes through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chain {
+    /// Lines, each once, in this order.
+    Lines(AccessPattern),
+    /// Words, eight in each line, in random order: the benchmark suite's chain.
+    FisherYates,
+}
+
+/// How a rank chases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChaseRules {
+    /// What it goes through.
+    pub chain: Chain,
+    /// Loads that are measured for each size; at least 1.
+    pub iterations: u64,
+    /// Loads before these.
+    pub warmup: u64,
+    /// The seed of this rank's order.
+    pub seed: u64,
+}
+
+/// A chase built in a rank's buffer.
+#[derive(Debug)]
+pub struct RankChase<'b> {
+    built: Built<'b>,
+    rules: ChaseRules,
+}
+
+#[derive(Debug)]
+enum Built<'b> {
+    Lines(Chase<'b>),
+    Words(WordChain<'b>),
+}
+
+impl<'b> RankChase<'b> {
+    /// Builds the chase over the first `size_bytes` of the buffer.
+    ///
+    /// # Errors
+    /// [`MeasureError::Cycle`] if it cannot be built.
+    pub fn build(
+        buffer: &'b mut RankBuffer,
+        size_bytes: u64,
+        rules: ChaseRules,
+    ) -> Result<Self, MeasureError> {
+        let pages = buffer.pages();
+        let lines = buffer.lines(size_bytes)?;
+        let built = match rules.chain {
+            Chain::FisherYates => Built::Words(WordChain::shuffle(lines, rules.seed)?),
+            Chain::Lines(pattern) => {
+                let pattern = membench_pattern(pattern, pages);
+                let size = size_of_val(&*lines);
+                let cycle = Cycle::new(pattern, size, LineSize::Bytes64, rules.seed)?;
+                Built::Lines(Chase::build(cycle, lines)?)
+            }
+        };
+        Ok(Self { built, rules })
+    }
+
+    /// A walk from its start.
+    #[must_use]
+    pub fn walk(&self) -> RankWalk<'_> {
+        let walk = match &self.built {
+            Built::Lines(chase) => chase.walk(),
+            Built::Words(chain) => chain.walk(),
+        };
+        RankWalk { walk, rules: self.rules }
+    }
+}
+
+/// A rank underway.
+#[derive(Debug)]
+pub struct RankWalk<'c> {
+    walk: Walk<'c>,
+    rules: ChaseRules,
+}
+
+/// What a rank found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RankWindows {
+    /// Mean time of a load over all windows.
+    pub mean_ns: f64,
+    /// Mean time of a load in each window.
+    pub windows_ns: Vec<f64>,
+}
+
+impl RankWalk<'_> {
+    /// Warms up and takes the windows.
+    ///
+    /// # Errors
+    /// [`MeasureError::Clock`] if the clock steps back.
+    pub fn measure(&mut self, clock: &Clock) -> Result<RankWindows, MeasureError> {
+        self.walk.loads(self.rules.warmup);
+        let mut windows_ns = Vec::new();
+        let (mut total_ns, mut total_loads) = (0.0, 0.0);
+        for loads in windows(self.rules.iterations) {
+            let window = self.walk.window(loads)?;
+            windows_ns.push(window.ns_per_load(clock));
+            total_ns += clock.ns(window.ticks);
+            total_loads += loads as f64;
+        }
+        Ok(RankWindows { mean_ns: total_ns / f64::max(total_loads, 1.0), windows_ns })
+    }
+
+    /// Goes on for a little, unmeasured, while other ranks measure.
+    pub fn go_on(&mut self) {
+        self.walk.loads(1_000);
+    }
+}
+
+/// The loads of each window: as equal as can be, none without any.
+fn windows(iterations: u64) -> impl Iterator<Item = u64> {
+    let (each, more) = (iterations / WINDOWS, iterations % WINDOWS);
+    (0..WINDOWS).map(move |index| each + u64::from(index < more)).filter(|&loads| loads > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_all_loads_and_are_never_empty() {
+        for iterations in [1, 19, 20, 21, 100_000] {
+            assert_eq!(windows(iterations).sum::<u64>(), iterations);
+            assert!(windows(iterations).all(|loads| loads > 0));
+        }
+        assert_eq!(windows(100_000).count(), 20);
+    }
+}

@@ -1,0 +1,218 @@
+//! Files to steps.
+
+use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
+use super::{RankPlace, Scaling, ScalingMetric, ScalingStep, csv, name};
+
+/// A file of a result directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalingFile {
+    /// Its path below the directory, with `/`.
+    pub path: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// Why files are no results of a scaling run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ScalingError {
+    /// A line of a CSV.
+    #[error("{file}:{line}: `{found}`, expected {expected}")]
+    Line {
+        /// The file.
+        file: String,
+        /// The line, from 1.
+        line: usize,
+        /// What is there.
+        found: String,
+        /// What should be there.
+        expected: &'static str,
+    },
+    /// No file has results.
+    #[error(
+        "{directory}: no results of numalab scale in it: expected files such as sequential_domain0_8ranks_16MB.csv"
+    )]
+    Empty {
+        /// The directory.
+        directory: String,
+    },
+}
+
+/// Joins the files of a directory: `*.csv` and `*.csv.part` of `numalab scale` or of the
+/// suite, and beside them what tells where the ranks were. The text of the architecture file
+/// comes with it, if a run has one: reading it is for who knows such files.
+///
+/// # Errors
+/// [`ScalingError::Line`] for a damaged CSV, [`ScalingError::Empty`] if there is none.
+pub fn read(
+    directory: &str,
+    files: &[ScalingFile],
+) -> Result<(Scaling, Option<String>), ScalingError> {
+    let mut scaling = Scaling { name: directory.to_owned(), ..Scaling::default() };
+    let mut architecture = None;
+    for file in files {
+        let Some((run, stem)) = csv_stem(&file.path) else { continue };
+        if file.path.ends_with(".part") && is_there(files, file.path.trim_end_matches(".part")) {
+            continue;
+        }
+        let beside = Beside::of(run, stem, files, &mut scaling.findings);
+        if let Some(scale) = beside.scale.as_ref() {
+            if !scale.system.is_empty() {
+                scaling.name =
+                    format!("{} {}", scale.system, scale.partition).trim_end().to_owned();
+            }
+            architecture =
+                Some(scale.arch.clone()).filter(|text| !text.is_empty()).or(architecture);
+        }
+        scaling.steps.push(step(file, run, stem, &beside)?);
+    }
+    if scaling.steps.is_empty() {
+        return Err(ScalingError::Empty { directory: directory.to_owned() });
+    }
+    for step in &scaling.steps {
+        if !step.complete {
+            scaling.findings.push(format!("{}: the step broke off: fewer sizes", step.file));
+        }
+    }
+    scaling.steps.sort_by(|a, b| {
+        let key = |step: &ScalingStep| {
+            (step.metric, step.mode, step.serial, step.domains.clone(), step.ranks())
+        };
+        (key(a), &a.file).cmp(&(key(b), &b.file))
+    });
+    Ok((scaling, architecture))
+}
+
+fn is_there(files: &[ScalingFile], path: &str) -> bool {
+    files.iter().any(|file| file.path == path)
+}
+
+/// The directory and the name without ending of a results' CSV.
+fn csv_stem(path: &str) -> Option<(&str, &str)> {
+    let (run, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.strip_suffix(".csv").or_else(|| name.strip_suffix(".csv.part"))?;
+    // What other commands leave in a result directory.
+    (!["samples", "cells"].contains(&stem)).then_some((run, stem))
+}
+
+/// What lies beside a CSV.
+struct Beside<'a> {
+    step: Option<StepJson>,
+    scale: Option<ScaleJson>,
+    logs: Vec<&'a str>,
+    mapping: Option<&'a str>,
+}
+
+impl<'a> Beside<'a> {
+    fn of(run: &str, stem: &str, files: &'a [ScalingFile], findings: &mut Vec<String>) -> Self {
+        let prefix = if run.is_empty() { String::new() } else { format!("{run}/") };
+        let text = |name: &str| {
+            let path = format!("{prefix}{name}");
+            files.iter().find(|file| file.path == path).map(|file| file.text.as_str())
+        };
+        let logs = files.iter().filter(|file| {
+            let name = file.path.strip_prefix(&prefix);
+            name.is_some_and(|name| name.starts_with("slurm_") && name.ends_with(".log"))
+        });
+        let mut damaged = |name: &str, error: serde_json::Error| {
+            findings.push(format!("{prefix}{name} is damaged and not used: {error}"));
+        };
+        let json = format!("{stem}.json");
+        let step = text(&json).and_then(|text| {
+            serde_json::from_str(text).map_err(|error| damaged(&json, error)).ok()
+        });
+        let scale = text("scale.json").and_then(|text| {
+            serde_json::from_str(text).map_err(|error| damaged("scale.json", error)).ok()
+        });
+        Self {
+            step,
+            scale,
+            logs: logs.map(|file| file.text.as_str()).collect(),
+            mapping: text("mapping_check.log"),
+        }
+    }
+
+    /// The places of so many ranks, by the first source that has as many.
+    fn places(&self, csv: &str, ranks: usize) -> Vec<Option<RankPlace>> {
+        let step = self.step.iter().map(StepJson::places);
+        let scale = self.scale.iter().map(|scale| scale.places(csv));
+        let logs = self.logs.iter().map(|log| in_log(log, csv));
+        let mapping = self.mapping.iter().map(|text| in_mapping_check(text));
+        let mut sources = step.chain(scale).chain(logs).chain(mapping);
+        let found = sources.find(|places| places.len() == ranks);
+        found.map_or_else(|| vec![None; ranks], |places| places.into_iter().map(Some).collect())
+    }
+}
+
+fn step(
+    file: &ScalingFile,
+    run: &str,
+    stem: &str,
+    beside: &Beside<'_>,
+) -> Result<ScalingStep, ScalingError> {
+    let rows = csv::parse(&file.path, &file.text)?;
+    let name = name::parse(stem);
+    let ranks = rows.values.first().map_or(0, Vec::len);
+    let json = beside.step.as_ref();
+    let is_bandwidth = json.is_some_and(|json| json.metric == "bandwidth");
+    Ok(ScalingStep {
+        file: file.path.clone(),
+        run: run.to_owned(),
+        mode: name.mode,
+        domains: name.domains,
+        metric: if is_bandwidth { ScalingMetric::Bandwidth } else { ScalingMetric::Latency },
+        serial: name.serial || json.is_some_and(|json| json.serial),
+        complete: !rows.broken_off && file.path.ends_with(".csv"),
+        sizes_bytes: rows.sizes_bytes,
+        values: rows.values,
+        places: beside.places(&format!("{stem}.csv"), ranks),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Mode;
+    use super::*;
+
+    fn file(path: &str, text: &str) -> ScalingFile {
+        ScalingFile { path: path.to_owned(), text: text.to_owned() }
+    }
+
+    #[test]
+    fn runs_below_one_directory_are_joined_and_ordered() {
+        let files = [
+            file("job_2/interleaved_domain0_2ranks_8MB.csv", "size (MB),0,1\n8,10,11\n"),
+            file("job_1/sequential_domain0_2ranks_8MB.csv", "size (MB),0,1\n8,12,13\n"),
+            file("job_1/sequential_domain0_1ranks_8MB.csv", "size (MB),0\n8,9\n"),
+            file("job_1/mapping_check.log", "rank,cpu_id,cpu_numa,memory_numa\n0,4,0,0\n1,5,0,0\n"),
+            file(
+                "job_1/sequential_domain0_2ranks_8MB.json",
+                "{\"metric\":\"latency\",\"serial\":true",
+            ),
+            file("job_1/samples.csv", "not ours\n"),
+        ];
+        let (scaling, architecture) = read("results_scaling", &files).unwrap();
+        let order: Vec<(Mode, usize)> =
+            scaling.steps.iter().map(|step| (step.mode, step.ranks())).collect();
+        assert_eq!(order, [(Mode::Sequential, 1), (Mode::Sequential, 2), (Mode::Interleaved, 2)]);
+        assert_eq!(scaling.steps[1].places[1].unwrap().cpu.0, 5);
+        assert_eq!(scaling.steps[2].places, [None, None]);
+        assert!(scaling.findings[0].contains("is damaged and not used"), "{:?}", scaling.findings);
+        assert_eq!(architecture, None);
+    }
+
+    #[test]
+    fn a_step_that_broke_off_counts_unless_it_was_done_again() {
+        let part = file("sequential_domain0_1ranks_8MB.csv.part", "size (MB),0\n8,9\n");
+        let whole = file("sequential_domain0_1ranks_8MB.csv", "size (MB),0\n8,9\n16,10\n");
+        let (alone, _) = read("d", std::slice::from_ref(&part)).unwrap();
+        assert!(!alone.steps[0].complete && alone.findings.len() == 1);
+        let (both, _) = read("d", &[part, whole]).unwrap();
+        assert_eq!((both.steps.len(), both.steps[0].sizes_bytes.len()), (1, 2));
+    }
+
+    #[test]
+    fn a_directory_without_results_says_what_was_expected() {
+        let error = read("empty", &[]).unwrap_err();
+        assert!(error.to_string().contains("sequential_domain0_8ranks_16MB.csv"), "{error}");
+    }
+}

@@ -1,0 +1,127 @@
+//! What ranks found, in the benchmark suite's own forms.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use numalab_record::{Metric, RankResult, RankRun};
+use numalab_topology::NodeId;
+
+/// The suite's CSV: a row for each size, a column for each rank, means with two digits.
+#[must_use]
+pub fn ranks_csv(run: &RankRun) -> String {
+    let mut text = ranks_csv_header(run.ranks.len());
+    for (index, &size) in run.sizes_bytes.iter().enumerate() {
+        let means: Vec<f64> =
+            run.ranks.iter().filter_map(|rank| rank.mean.get(index).copied()).collect();
+        text.push_str(&ranks_csv_row(size, &means));
+    }
+    text
+}
+
+/// The first line of [`ranks_csv`].
+#[must_use]
+pub fn ranks_csv_header(ranks: usize) -> String {
+    let columns: String = (0..ranks).map(|rank| format!(",{rank}")).collect();
+    format!("size (MB){columns}\n")
+}
+
+/// One row of [`ranks_csv`].
+#[must_use]
+pub fn ranks_csv_row(size_bytes: u64, means: &[f64]) -> String {
+    let values: String = means.iter().map(|mean| format!(",{mean:.2}")).collect();
+    let megabytes = size_bytes as f64 / f64::from(1 << 20);
+    format!("{megabytes}{values}\n")
+}
+
+/// The suite's `mapping_check.log`.
+#[must_use]
+pub fn mapping_check(run: &RankRun) -> String {
+    let mut text = "rank,cpu_id,cpu_numa,memory_numa\n".to_owned();
+    for rank in &run.ranks {
+        let memory = rank.memory_node();
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "{},{},{},{memory}", rank.rank, rank.cpu, rank.cpu_node);
+    }
+    text
+}
+
+/// The suite's table with the means, and below it the same with the medians.
+#[must_use]
+pub fn ranks_table(run: &RankRun) -> String {
+    let (title, unit) = match run.metric {
+        Metric::Bandwidth => ("BANDWIDTH", "GB/s"),
+        _ => ("LATENCY", "ns"),
+    };
+    let mean = table(run, &format!("{title} ({unit})"), |rank| &rank.mean);
+    let median = table(run, &format!("MEDIAN ({unit})"), |rank| &rank.median);
+    format!("{mean}\n{median}")
+}
+
+fn table(run: &RankRun, title: &str, values: impl Fn(&RankResult) -> &Vec<f64>) -> String {
+    let columns = run.sizes_bytes.len();
+    // Eight characters a column and the bars between them.
+    let width = (columns * 9).saturating_sub(1).max(title.len());
+    let bar = "--------|".repeat(columns);
+    let rule = format!("|-------|---------|------|----------------|-------|{bar}\n");
+    let sizes: String =
+        run.sizes_bytes.iter().map(|&size| format!(" {:<7}|", size_label(size))).collect();
+    let edge = format!(" {}\n", "=".repeat(50 + width));
+    let mut text = format!(
+        "{edge}|  MPI  |        CPU     |              MEMORY    |{title:^width$}|\n{rule}\
+         | Ranks | Cores   | NUMA |     Address    | NUMA  |{sizes}\n{rule}"
+    );
+    for rank in &run.ranks {
+        let address = format!("{:#x}", rank.address);
+        let _ = write!(
+            text,
+            "|  {:03}  | {:<8}| {:^5}| {address:<15}| {:^6}|",
+            rank.rank,
+            rank.cpu,
+            rank.cpu_node,
+            rank.memory_node()
+        );
+        for value in values(rank) {
+            let _ = write!(text, " {:<7}|", format!("{value:.2}"));
+        }
+        text.push('\n');
+    }
+    text + &edge
+}
+
+/// `512MB`, and `1024M` from a thousand on, as the suite has it; `16KB` below one.
+fn size_label(bytes: u64) -> String {
+    match bytes >> 20 {
+        0 => format!("{}KB", bytes >> 10),
+        megabytes if megabytes < 1000 => format!("{megabytes}MB"),
+        megabytes => format!("{megabytes}M"),
+    }
+}
+
+/// Memory by kind and node, as `numastat -p` prints it.
+#[must_use]
+pub fn memory_by_node(
+    process: u32,
+    kinds: &[(&str, &BTreeMap<NodeId, u64>)],
+    nodes: &[NodeId],
+) -> String {
+    let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+    let rule = " ---------------".repeat(nodes.len() + 1);
+    let head: String =
+        nodes.iter().map(|node| format!(" {:>15}", format!("Node {node}"))).collect();
+    let mut text = format!(
+        "Per-node process memory usage (in MBs) for PID {process} (numalab)\n\
+         {:17}{head} {:>15}\n{:17}{rule}\n",
+        "", "Total", ""
+    );
+    let row = |name: &str, on: &dyn Fn(NodeId) -> u64| {
+        let values: String =
+            nodes.iter().map(|&node| format!(" {:>15.2}", megabytes(on(node)))).collect();
+        let total: u64 = nodes.iter().map(|&node| on(node)).sum();
+        format!("{name:<17}{values} {:>15.2}\n", megabytes(total))
+    };
+    for (name, bytes) in kinds {
+        text += &row(name, &|node| bytes.get(&node).copied().unwrap_or(0));
+    }
+    let all = |node: NodeId| kinds.iter().filter_map(|(_, bytes)| bytes.get(&node)).sum();
+    format!("{text}---------------- {rule}\n{}", row("Total", &all))
+}

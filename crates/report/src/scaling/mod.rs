@@ -1,0 +1,69 @@
+//! A scaling run analysed: figures over ranks, groups of ranks, and what is seen in them.
+
+mod csv;
+mod figures;
+mod groups;
+mod page;
+mod rules;
+
+use numalab_record::SCHEMA;
+use numalab_record::scaling::Scaling;
+use serde::Serialize;
+
+pub use figures::StepFigures;
+pub use groups::{Group, GroupKind};
+pub use rules::Explanation;
+
+use crate::page::Page;
+
+/// A scaling run with what follows from it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScalingReport<'a> {
+    /// The run itself, every figure of every rank.
+    pub scaling: &'a Scaling,
+    /// Statistics over the ranks of each step and size.
+    pub figures: Vec<StepFigures>,
+    /// Ranks in groups, in the step with the most ranks of each series, at the largest size.
+    pub groups: Vec<Group>,
+    /// What is seen, with its evidence.
+    pub explanations: Vec<Explanation>,
+}
+
+impl<'a> ScalingReport<'a> {
+    /// Analyses a run.
+    #[must_use]
+    pub fn of(scaling: &'a Scaling) -> Self {
+        Self {
+            scaling,
+            figures: figures::all(scaling),
+            groups: groups::all(scaling),
+            explanations: rules::all(scaling),
+        }
+    }
+
+    /// As a page of sentences, curves and tables.
+    #[must_use]
+    pub fn page(&self) -> Page {
+        page::page(self)
+    }
+
+    /// A line for each step and size.
+    #[must_use]
+    pub fn csv(&self) -> String {
+        csv::csv(&self.figures)
+    }
+
+    /// Everything, of schema `numalab/1`.
+    ///
+    /// # Errors
+    /// Whatever `serde_json` cannot write; no run is known to be such.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            schema: &'static str,
+            #[serde(flatten)]
+            report: &'a ScalingReport<'a>,
+        }
+        serde_json::to_string_pretty(&Shown { schema: SCHEMA, report: self })
+    }
+}
