@@ -60,7 +60,8 @@ fn in_job(lab: &Lab, options: &[&str], command: &[&str]) -> Command {
 }
 
 /// A short measurement that prints the suite's CSV.
-const SHORT: [&str; 6] = [NUMALAB, "latency", "--size=1", "--quiet", "--format=csv", "--iterations=2000"];
+const SHORT: [&str; 6] =
+    [NUMALAB, "latency", "--size=1", "--quiet", "--format=csv", "--iterations=2000"];
 
 fn short(more: &[&'static str]) -> Vec<&'static str> {
     [&SHORT[..], more].concat()

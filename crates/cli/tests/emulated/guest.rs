@@ -30,6 +30,7 @@ echo '== stays'; CHASE 6 0 2 4k 3 1500
 echo 1 > /proc/sys/kernel/numa_balancing
 echo '== moves'; CHASE 6 0 2 4k 8 1000
 echo 0 > /proc/sys/kernel/numa_balancing
+echo '== marked'; numalab mark --phase 3 -- CHASE 0 0 1 4k 1 0
 echo '== weights'
 weights=/sys/kernel/mm/mempolicy/weighted_interleave
 if test -d $weights; then

@@ -37,6 +37,18 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
 }
 
 #[test]
+fn a_marked_program_is_a_phase_of_its_own() {
+    let Some(booted) = booted() else { return };
+    let report: Value = serde_json::from_str(&booted.report).expect("JSON");
+    let phases = report["phases"].as_array().expect("phases");
+    let marked = phases.iter().find(|phase| phase["phase"] == 3).expect("phase 3");
+    let on_own_node = &marked["vcpus"][0]["nodes"][0]["load_misses"];
+    // It walks once round the lines of 1 MiB, and takes 51 windows.
+    let loads = (1 << 14) + 51 * 2_000;
+    assert!(on_own_node.as_u64() >= Some(loads), "{on_own_node} of at least {loads}");
+}
+
+#[test]
 fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     let lab = Lab::open();
     let refused = |arguments: &[&str], code: i32, words: &str| {
