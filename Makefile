@@ -30,7 +30,8 @@ run: build
 
 build:
 	@scripts/setup build
-	@$(CARGO) build --release -p numalab -p numalab-emulator
+	@$(CARGO) build --release -p numalab
+	@$(CARGO) build --release -p numalab-emulator
 	@scripts/kernel
 
 test:
@@ -47,7 +48,6 @@ bench: build
 
 studies: build
 	@scripts/setup test
-	@$(CARGO) build --release -p numalab-emulator
 	@target/release/numalab guest image --fetch-qemu
 	@scripts/studies $(ARGS)
 
@@ -60,7 +60,7 @@ check:
 
 install: build
 	install -Dm755 target/release/numalab $(PREFIX)/bin/numalab
-	install -Dm644 target/release/libnumalab_emulator.so $(PREFIX)/lib/numalab/libnumalab_emulator.so
+	install -Dm755 target/release/libnumalab_emulator.so $(PREFIX)/lib/numalab/libnumalab_emulator.so
 	mkdir -p $(PREFIX)/share/man/man1
 	if [ -e target/release/numalab-kernel.elf ]; then \
 	  install -Dm644 target/release/numalab-kernel.elf $(PREFIX)/lib/numalab/numalab-kernel.elf; fi

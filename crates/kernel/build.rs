@@ -6,7 +6,7 @@ fn main() {
     let variable = |name: &str| std::env::var(name).unwrap_or_default();
     if variable("CARGO_CFG_TARGET_OS") == "none" {
         let script = format!("-T{}/kernel.ld", variable("CARGO_MANIFEST_DIR"));
-        for argument in [&script, "--no-pie", "--build-id=none", "--gc-sections"] {
+        for argument in [&script, "--no-pie", "--build-id=none", "--gc-sections", "--icf=all"] {
             println!("cargo:rustc-link-arg-bins={argument}");
         }
     }

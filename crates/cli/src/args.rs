@@ -11,10 +11,13 @@ mod mark;
 mod measuring;
 mod memory_emulator;
 mod probe;
-mod study;
-mod study_guests;
+mod ranks;
 mod ranks;
 mod scale;
+mod scale;
+mod study;
+mod study;
+mod study_guests;
 mod topology;
 mod value;
 
@@ -40,14 +43,14 @@ pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
+pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
+pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
 pub(crate) use study_guests::GuestsChange;
-pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
-pub(crate) use scale::ScaleArgs;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -319,17 +322,15 @@ pub(crate) struct C2cArgs {
 Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
   numalab report results/measure-20261121-024500 --format json
-  numalab report memory.json                               what --emulate-report wrote")]
-pub(crate) struct ReportArgs {
-    /// The result directory, or the file of a memory emulator
-    #[arg(value_name = "DIR|FILE")]
-    pub place: PathBuf,
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
-  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite")]
+  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
+  numalab report memory.json                               what --emulate-report wrote")]
 pub(crate) struct ReportArgs {
-    /// The result directory, of any command; or a CSV of numalab scale
-    pub directory: PathBuf,
+    /// The result directory of any command, a CSV of numalab scale, or the file of a memory
+    /// emulator
+    #[arg(value_name = "DIR|FILE")]
+    pub place: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,

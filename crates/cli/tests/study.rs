@@ -117,6 +117,10 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     let directory = results.to_str().expect("UTF-8");
     place.ends(&["study", "report", directory], 0);
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
+    let (out, _) = place.ends(&["report", directory], 0);
+    assert!(out.contains("report.md"), "{out}");
+    let (_, err) = place.ends(&["compare", directory, directory], 2);
+    assert!(err.contains("numalab study report"), "{err}");
     let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
     assert!(err.contains("worse: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
@@ -226,6 +230,22 @@ fn a_study_goes_on_only_in_its_environment_with_its_own_question_and_alone() {
     fs::write(&study, question.replace("echo", "echo -n")).expect("written");
     let (_, err) = place.ends(&["study", "resume", directory], 2);
     assert!(err.contains("was changed since"), "{err}");
+}
+
+#[test]
+fn a_study_ends_when_it_is_precise_or_its_time_is_spent() {
+    let place = Place::with("echo t = {v}", 30);
+    let (out, _) = place.ends(&["study", "run", "s.toml", "--precision", "1%"], 0);
+    // Six blocks are the fewest that have an interval at all.
+    assert!(out.contains("6 of 30 blocks are finished: every interval was narrow"), "{out}");
+
+    let place = Place::with("sleep 0.1; echo t = {v}", 500);
+    let begun = Instant::now();
+    let (out, _) = place.ends(&["study", "run", "s.toml", "--budget", "2s"], 0);
+    assert!(out.contains("blocks are finished: the time allowed was spent"), "{out}");
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
+    let samples = samples(&place.journal().expect("a journal"));
+    assert!((6..=60).contains(&samples.len()), "{} samples in 2 s", samples.len());
 }
 
 #[test]

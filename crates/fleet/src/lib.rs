@@ -11,7 +11,7 @@ mod submit;
 pub use analyse::{
     Analysis, Claim, DetectionPoint, Different, Family, Scope, SettingEffect, analyse,
 };
-pub use collect::{Collected, Digest, DigestFigure, FigureKey, collect, digest};
+pub use collect::{Collected, Digest, DigestFigure, FigureKey, Runs, digest};
 pub use error::FleetError;
 pub use page::page;
 pub use store::{HostRun, Store};

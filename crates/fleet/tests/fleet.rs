@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use numalab_fleet::{Analysis, Family, Scope, Store, analyse, collect, page};
+use numalab_fleet::{Analysis, Family, Runs, Scope, Store, analyse, page};
 use numalab_report::Style;
 use simulated::{Fault, Fleet};
 
@@ -15,7 +15,7 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     fleet.write(&raw);
     let mut store = Store::open(&directory.join("fleet.sqlite"), true).unwrap();
     let begun = Instant::now();
-    let collected = collect(&raw, &mut store, |_, _| {}).unwrap();
+    let collected = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
     assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
     let (keys, hosts) = store.latest().unwrap();
     let analysis = analyse(&keys, &hosts, 0.05);
@@ -24,8 +24,7 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
     println!("peak memory: {}", peak.trim_start_matches("VmHWM:").trim());
-    let kept = std::fs::metadata(directory.join("fleet.sqlite")).unwrap().len()
-        + std::fs::metadata(directory.join("fleet.sqlite-wal")).map_or(0, |data| data.len());
+    let kept = std::fs::metadata(directory.join("fleet.sqlite")).unwrap().len();
     println!("{} bytes kept per host", kept / fleet.hosts as u64);
     assert!(kept / (fleet.hosts as u64) < 50 << 10);
     analysis
@@ -117,12 +116,12 @@ fn collecting_again_reads_only_what_changed() {
     let fleet = Fleet::new(12, 5);
     fleet.write(&raw);
     let mut store = Store::open(&directory.path().join("fleet.sqlite"), true).unwrap();
-    assert_eq!(collect(&raw, &mut store, |_, _| {}).unwrap().read, 12);
-    let again = collect(&raw, &mut store, |_, _| {}).unwrap();
+    assert_eq!(Runs::find(&raw).unwrap().collect(&mut store).unwrap().read, 12);
+    let again = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
     assert_eq!((again.read, again.unchanged), (0, 12));
     fleet.write_host(&raw, 3, 99);
     std::fs::write(raw.join("host00004/measure-1/run.json"), "{").unwrap();
-    let third = collect(&raw, &mut store, |_, _| {}).unwrap();
+    let third = Runs::find(&raw).unwrap().collect(&mut store).unwrap();
     assert_eq!((third.read, third.unchanged, third.failed.len()), (1, 10, 1));
     assert!(third.failed[0].starts_with("host00004/measure-1: run.json"), "{third:?}");
     // What was collected of it before stays.

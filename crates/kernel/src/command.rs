@@ -3,6 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use crate::order;
 use crate::work::{Generator, Work};
 
 /// What the kernel is to do. [`Command::parse`] reads it.
@@ -264,7 +265,7 @@ fn cpus_of(value: &str) -> Option<Cpus> {
         }
         listed.extend((first..=last).map(usize::from));
     }
-    listed.sort_unstable();
+    order::by_key(&mut listed, |&cpu| cpu);
     listed.dedup();
     (!listed.is_empty()).then_some(Cpus::Listed(listed))
 }

@@ -11,6 +11,7 @@ pub mod command;
 pub mod frame;
 pub mod json;
 pub mod memory_map;
+mod order;
 pub mod plan;
 #[cfg(feature = "host")]
 pub mod results;

@@ -4,6 +4,8 @@ use alloc::vec::Vec;
 
 use numalab_frames::FRAME_BYTES;
 
+use crate::order;
+
 /// Memory from an address up to another, which is not part of it; in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span {
@@ -52,7 +54,7 @@ impl Span {
 #[must_use]
 pub fn free_spans(usable: &[Span], taken: &[Span]) -> Vec<Span> {
     let mut sorted: Vec<Span> = usable.to_vec();
-    sorted.sort_unstable();
+    order::by_key(&mut sorted, |&span| span);
     let mut joined: Vec<Span> = Vec::new();
     for span in sorted.into_iter().filter(|span| span.bytes() > 0) {
         match joined.last_mut().filter(|last| last.end >= span.start) {

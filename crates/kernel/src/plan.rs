@@ -11,6 +11,7 @@ use numalab_topology::{
 
 use crate::command::Numa;
 use crate::memory_map::Span;
+use crate::order;
 use crate::tables::Found;
 
 /// The machine as the kernel sees it, and as its frame allocator is told.
@@ -67,7 +68,7 @@ impl Plan {
             state: RangeState::Online,
         };
         let mut ranges: Vec<MemoryRange> = machine.ranges.iter().map(range).collect();
-        ranges.sort_by_key(|range| range.start);
+        order::by_key(&mut ranges, |range| range.start);
         let nodes = machine.nodes.len();
         let distance = |from: usize, to: usize| {
             let assumed = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
@@ -109,19 +110,8 @@ fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
 
 /// The tables' machine, less what cannot be believed.
 fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
+    // `tables::find` has left out the tables in which an error is.
     let mut machine = Machine::from_tables(&found.tables);
-    let errors =
-        machine.validate().into_iter().filter(|finding| finding.severity == Severity::Error);
-    let errors: Vec<Finding> = errors.collect();
-    if errors.iter().any(|error| error.code.starts_with("distance-")) {
-        machine.distances = numalab_topology::Distances::unknown(machine.nodes.len());
-        say(findings, "distances-refused", "SLIT", "not used: distances are 10 and 20");
-    }
-    if errors.iter().any(|error| !error.code.starts_with("distance-")) {
-        say(findings, "nodes-refused", "SRAT", "not used: the machine is taken as one node");
-        machine = flat(machine);
-    }
-    findings.extend(errors);
     if machine.nodes.is_empty() {
         if found.tables.srat.is_none() {
             say(
@@ -224,7 +214,7 @@ fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>
         say(findings, "memory-without-node", &place, "no table gives its node: the first is taken");
     }
     given.extend(left.into_iter().map(|span| of_node(span, first)));
-    given.sort_by_key(|range| range.base);
+    order::by_key(&mut given, |range| range.base);
     for node in &mut machine.nodes {
         let own = given.iter().filter(|range| range.node == node.id);
         node.memory_bytes = own.map(|range| range.length_bytes).sum();

@@ -70,54 +70,6 @@ pub enum Generator {
     Shared,
 }
 
-/// A thread's own random numbers: xorshift64* (Vigna, "An experimental exploration of
-/// Marsaglia's xorshift generators, scrambled", 2016).
-#[derive(Clone, Copy, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// The numbers of a seed and a stream of it.
-    #[must_use]
-    pub const fn new(seed: u64, stream: u64) -> Self {
-        // SplitMix64's finalizer: neighbouring seeds give unlike states, and never 0.
-        let mut state = seed.wrapping_add((stream + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        state = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        state = (state ^ (state >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        Self((state ^ (state >> 31)) | 1)
-    }
-
-    /// The next number.
-    #[inline]
-    pub const fn draw(&mut self) -> u64 {
-        let mut state = self.0;
-        state ^= state >> 12;
-        state ^= state << 25;
-        state ^= state >> 27;
-        self.0 = state;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// A number below `limit`, each as likely as any other to one part in 2^32 for limits
-    /// below 2^32 (Lemire's multiplication, without his correction).
-    #[inline]
-    pub const fn below(&mut self, limit: u64) -> u64 {
-        let wide = (self.draw() as u128) * (limit as u128);
-        let [.., high] = [wide, wide >> 64];
-        u64::from_le_bytes(low_half(high))
-    }
-}
-
-const fn low_half(wide: u128) -> [u8; 8] {
-    let bytes = wide.to_le_bytes();
-    let mut low = [0; 8];
-    let mut place = 0;
-    while place < 8 {
-        low[place] = bytes[place];
-        place += 1;
-    }
-    low
-}
-
 /// The numbers of the GNU C library's `rand()` (its type 3: additive feedback over 31 words, a
 /// number being the sum of the ones 3 and 31 before it).
 #[derive(Clone, Debug)]
@@ -163,7 +115,7 @@ pub fn dealt(nodes_of_cpus: &[u16], count: usize) -> impl Iterator<Item = usize>
         nodes_of_cpus[..place].iter().filter(|&&other| other == node).count()
     };
     let mut places: alloc::vec::Vec<usize> = (0..nodes_of_cpus.len()).collect();
-    places.sort_by_key(|&place| (rank(place), nodes_of_cpus[place], place));
+    crate::order::by_key(&mut places, |&place| (rank(place), nodes_of_cpus[place], place));
     places.into_iter().take(count)
 }
 
@@ -194,22 +146,5 @@ mod tests {
         assert_eq!([(); 3].map(|()| numbers.draw()), [1_804_289_383, 846_930_886, 1_681_692_777]);
         let mut numbers = Additive::new(42);
         assert_eq!([(); 3].map(|()| numbers.draw()), [71_876_166, 708_592_740, 1_483_128_881]);
-    }
-
-    #[test]
-    fn random_numbers_are_below_their_limit_evenly_and_repeat_with_their_seed() {
-        let mut random = Random::new(1, 0);
-        let mut counts = [0_u32; 10];
-        for _ in 0..100_000 {
-            counts[usize::try_from(random.below(10)).unwrap()] += 1;
-        }
-        assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
-        let take = |seed, stream| {
-            let mut random = Random::new(seed, stream);
-            [random.draw(), random.draw()]
-        };
-        assert_eq!(take(1, 2), take(1, 2));
-        assert_ne!(take(1, 2), take(1, 3));
-        assert_ne!(take(1, 2), take(2, 2));
     }
 }

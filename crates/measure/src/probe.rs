@@ -15,6 +15,8 @@ use crate::plan::ScopeError;
 const WINDOW_LOADS: u64 = 20_000;
 /// The share of windows at the beginning and at the end that are compared.
 const SHARE: usize = 10;
+/// How often it is looked again where pages are.
+const LOOKS: u32 = 8;
 /// The fewest windows of either.
 const LEAST_WINDOWS: usize = 3;
 
@@ -80,7 +82,7 @@ impl BalancingProbe {
         let second = pin(self.to).map_err(numalab_host::Error::from)?;
         let to = second.node();
         let windows = self.windows(lab, &chase)?;
-        let local_percent = percent_on(span, to)?;
+        let local_percent = percent_on(span, to, &chase)?;
         let latencies: Vec<f64> = windows.iter().map(|(_, latency)| *latency).collect();
         let count = (latencies.len() / SHARE).max(LEAST_WINDOWS).min(latencies.len());
         let begin_ns = Sample::new(&latencies[..count])?.median();
@@ -106,11 +108,18 @@ impl BalancingProbe {
 }
 
 /// The share of the pages of a span that are on a node, in percent.
-fn percent_on(span: Span, node: NodeId) -> Result<f64, MeasureError> {
-    let pages = match prove_span(span, node) {
-        Ok(proof) => proof.pages_per_node,
-        Err(ProofError::WrongNode { pages_per_node, .. }) => pages_per_node,
-        Err(error) => return Err(numalab_host::Error::from(error).into()),
+fn percent_on(span: Span, node: NodeId, chase: &Chase<'_>) -> Result<f64, MeasureError> {
+    let mut tries = LOOKS;
+    let pages = loop {
+        // Pages that the kernel has just marked, to see who uses them, are not there to
+        // move_pages(2) until they are used again.
+        chase.walk().loads(chase.cycle().nodes() as u64);
+        match prove_span(span, node) {
+            Ok(proof) => break proof.pages_per_node,
+            Err(ProofError::WrongNode { pages_per_node, .. }) => break pages_per_node,
+            Err(ProofError::NotTouched { .. }) if tries > 0 => tries -= 1,
+            Err(error) => return Err(numalab_host::Error::from(error).into()),
+        }
     };
     let all: u64 = pages.values().sum();
     let there = pages.get(&node).copied().unwrap_or(0);

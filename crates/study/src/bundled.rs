@@ -4,7 +4,10 @@
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
-const STUDIES: [(&str, &str); 7] = [
+const STUDIES: &[(&str, &str)] = &[
+    ("frame-allocator", include_str!("../studies/frame-allocator.toml")),
+    ("frame-allocator-backends", include_str!("../studies/frame-allocator-backends.toml")),
+    ("frame-allocator-flat", include_str!("../studies/frame-allocator-flat.toml")),
     ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
     ("hugepages", include_str!("../studies/hugepages.toml")),
     ("hugepages-host", include_str!("../studies/hugepages-host.toml")),
@@ -17,7 +20,7 @@ const STUDIES: [(&str, &str); 7] = [
 /// Names and texts of the studies that come with numalab.
 #[must_use]
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
-    &STUDIES
+    STUDIES
 }
 
 /// The text of a bundled study.

@@ -37,8 +37,8 @@ Examples:
   numalab fleet submit --hosts 'nid[001000-001063]' /scratch/fleet --at-once 16
   numalab fleet submit /scratch/fleet -- bandwidth --kernel read,triad --budget 30s
 
-Results go to DIR/hosts/HOST/, so DIR must be seen by every host. Each task is bound to its
-host and has it alone (--exclusive).")]
+Results go to DIR/hosts/HOST/: DIR and this program must be seen by every host. Each task is
+bound to its host and has it alone (--exclusive); hosts that are down or drained are left out.")]
 pub(crate) struct SubmitArgs {
     /// Directory of the fleet, on a file system that all hosts see
     pub directory: PathBuf,
@@ -49,10 +49,10 @@ pub(crate) struct SubmitArgs {
     #[arg(long, value_name = "HOSTS")]
     pub hosts: Option<String>,
     /// At most so many hosts at once
-    #[arg(long, value_name = "N")]
-    pub at_once: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub at_once: Option<u32>,
     /// Time limit of each task in minutes
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     pub minutes: u32,
     /// Print the script and the commands; submit nothing
     #[arg(long)]

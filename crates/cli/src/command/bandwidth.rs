@@ -83,12 +83,8 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
 fn plan(args: &BandwidthArgs, ground: &Ground, size_bytes: u64) -> Vec<Cell> {
     let all_kernels = args.kernel.is_empty();
     let kernels = if all_kernels { &StreamKernel::ALL[..] } else { &args.kernel };
-    let spec = BandwidthSpec {
-        pattern: args.pattern,
-        pages: ground.pages,
-        isa: isa(args),
-        size_bytes,
-    };
+    let spec =
+        BandwidthSpec { pattern: args.pattern, pages: ground.pages, isa: isa(args), size_bytes };
     let all = all_workers(&ground.machine, &ground.scope);
     let mut cells = bandwidth_cells(&all[..1], kernels, &spec);
     cells.extend(bandwidth_cells(&all, kernels, &spec));

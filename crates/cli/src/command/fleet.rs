@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_fleet::{
-    Analysis, FleetError, Store, Submission, SubmitError, TaskPlan, analyse, collect, page,
+    Analysis, FleetError, Runs, Store, Submission, SubmitError, TaskPlan, analyse, page,
     plan_submission, slurm,
 };
 use numalab_record::SCHEMA;
@@ -108,8 +108,8 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let hosts = args.directory.join("hosts");
     let hosts = if hosts.is_dir() { hosts } else { args.directory.clone() };
     let path = store_of(&args.directory, args.store.as_ref());
-    let mut store = Store::open(&path, true)?;
-    let collected = collect(&hosts, &mut store, |_, _| {})?;
+    let runs = Runs::find(&hosts)?;
+    let collected = runs.collect(&mut Store::open(&path, true)?)?;
     collected.failed.iter().for_each(|failed| eprintln!("numalab: {failed}"));
     if args.quiet {
         return Ok(());

@@ -37,16 +37,13 @@ fn task(args: &LatencyArgs) -> Task<'_> {
     let (chain, name) = match args.chase.chain {
         Chain::FisherYates => (RankChain::FisherYates, "fisher-yates".to_owned()),
         Chain::Cycle => {
-            let pattern = args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)));
+            let pattern =
+                args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)));
             (RankChain::Lines(pattern), pattern_name(pattern))
         }
     };
-    let rules = ChaseRules {
-        chain,
-        iterations: args.chase.iterations,
-        warmup: args.chase.warmup,
-        seed: 0,
-    };
+    let rules =
+        ChaseRules { chain, iterations: args.chase.iterations, warmup: args.chase.warmup, seed: 0 };
     Task {
         work: Work::Latency(rules),
         chain: name,

@@ -15,11 +15,14 @@ use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if scaling::is_meant(&args.place) {
+        return scaling::run(args);
+    }
     if args.place.is_file() {
         return of_memory(&args.place, args.format.unwrap_or(Format::Text));
     }
-    if scaling::is_meant(&args.place) {
-        return scaling::run(args);
+    if numalab_study::is_study(&args.place) {
+        return super::study::report(&args.place, args.format);
     }
     let document = numalab_measure::read(&args.place)?;
     match args.format {

@@ -7,6 +7,7 @@ mod show;
 mod source;
 
 pub(crate) use run::run_given;
+pub(crate) use show::report;
 
 use crate::args::StudyCommand;
 use crate::failure::{Code, Failure};
@@ -20,7 +21,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
-        StudyCommand::Report(args) => show::report(args),
+        StudyCommand::Report(args) => show::report_and_judge(args),
         StudyCommand::Agent { settings } => {
             numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
                 .map_err(|error| Failure::new(Code::Failed, error))

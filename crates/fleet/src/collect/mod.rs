@@ -42,42 +42,38 @@ struct Found {
     fingerprint: String,
 }
 
-/// Reads what is new or changed in `directory/HOST/RUN/` into the store, with as many
-/// threads as there are cpus; `told` hears of each run that was read.
-///
-/// # Errors
-/// [`FleetError`] if the directory or the store fails; runs that cannot be read are counted.
-pub fn collect(
-    directory: &Path,
-    store: &mut Store,
-    mut told: impl FnMut(usize, usize),
-) -> Result<Collected, FleetError> {
-    let found = scan(directory)?;
-    if found.is_empty() {
-        return Err(FleetError::Empty { path: directory.to_owned() });
-    }
-    let known = store.fingerprints()?;
-    let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
-    let new: Vec<&Found> = found.iter().filter(is_new).collect();
-    let mut collected = Collected { unchanged: found.len() - new.len(), ..Collected::default() };
-    let threads = thread::available_parallelism().map_or(1, usize::from).min(new.len().max(1));
-    let (next, new) = (AtomicUsize::new(0), &new);
-    let mut writing = store.writing()?;
-    thread::scope(|scope| {
-        let (send, receive) = mpsc::sync_channel(WAITING);
-        for _ in 0..threads {
-            let (send, next) = (send.clone(), &next);
-            scope.spawn(move || {
-                while let Some(found) = new.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    // The reader ends first only on an error, and then all ends.
-                    if send.send((*found, read(&found.path))).is_err() {
-                        return;
-                    }
-                }
-            });
+/// The runs in a directory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Runs {
+    found: Vec<Found>,
+}
+
+impl Runs {
+    /// Finds what lies in `directory/HOST/RUN/`.
+    ///
+    /// # Errors
+    /// [`FleetError::Io`], and [`FleetError::Empty`] if there is none.
+    pub fn find(directory: &Path) -> Result<Self, FleetError> {
+        let found = scan(directory)?;
+        match found.is_empty() {
+            true => Err(FleetError::Empty { path: directory.to_owned() }),
+            false => Ok(Self { found }),
         }
-        drop(send);
-        for (found, digest) in receive {
+    }
+
+    /// Reads those that are new or changed into the store, with as many threads as there are
+    /// cpus; all of them count, or none.
+    ///
+    /// # Errors
+    /// [`FleetError::Store`]; runs that cannot be read are counted.
+    pub fn collect(&self, store: &mut Store) -> Result<Collected, FleetError> {
+        let known = store.fingerprints()?;
+        let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
+        let new: Vec<&Found> = self.found.iter().filter(is_new).collect();
+        let unchanged = self.found.len() - new.len();
+        let mut collected = Collected { unchanged, ..Collected::default() };
+        let mut writing = store.writing()?;
+        each_read(&new, |found, digest| {
             match digest {
                 Ok(digest) => {
                     writing.put(&found.host, &found.run, &found.fingerprint, &digest)?;
@@ -85,12 +81,36 @@ pub fn collect(
                 }
                 Err(reason) => collected.failed.push(format!("{}: {reason}", found.run)),
             }
-            told(collected.read + collected.failed.len(), new.len());
+            Ok(())
+        })?;
+        writing.finish()?;
+        Ok(collected)
+    }
+}
+
+/// Reads the runs on all cpus, and gives each to `taken` on this thread.
+fn each_read(
+    runs: &[&Found],
+    mut taken: impl FnMut(&Found, Result<Digest, String>) -> Result<(), FleetError>,
+) -> Result<(), FleetError> {
+    let threads = thread::available_parallelism().map_or(1, usize::from).min(runs.len().max(1));
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        let (send, receive) = mpsc::sync_channel(WAITING);
+        for _ in 0..threads {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                while let Some(found) = runs.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    // The receiver ends first only on an error, and then all ends.
+                    if send.send((*found, read(&found.path))).is_err() {
+                        return;
+                    }
+                }
+            });
         }
-        Ok::<(), FleetError>(())
-    })?;
-    writing.finish()?;
-    Ok(collected)
+        drop(send);
+        receive.iter().try_for_each(|(found, digest)| taken(found, digest))
+    })
 }
 
 /// Every directory with a `run.json`, two below: the first names the host.

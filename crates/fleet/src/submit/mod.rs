@@ -54,7 +54,7 @@ pub struct TaskPlan<'a> {
     /// The time limit of a task in minutes.
     pub minutes: u32,
     /// At most so many tasks at once, if limited.
-    pub at_once: Option<usize>,
+    pub at_once: Option<u32>,
     /// The longest array that SLURM takes.
     pub longest_array: usize,
 }

@@ -19,7 +19,9 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
     let text = match named {
         Some(named) => run("scontrol", &["show", "hostnames", named], None)?,
         None => {
-            let mut arguments = vec!["--noheader", "--Node", "--format=%N"];
+            // A task bound to a host that is down or drained would wait for ever.
+            let states = "--states=idle,mixed,allocated,completing";
+            let mut arguments = vec!["--noheader", "--Node", "--format=%N", states];
             arguments.extend(partition.iter().flat_map(|name| ["--partition", name]));
             run("sinfo", &arguments, None)?
         }

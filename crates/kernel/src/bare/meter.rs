@@ -90,10 +90,13 @@ impl Moment {
     }
 }
 
-fn pmu_at(base: u64) -> Option<Pmu> {
+fn pmu_at(base: u64) -> Option<Pmu<'static>> {
     // SAFETY: the device's memory is mapped, never goes away, and `find` saw that all of it lies
-    // below the end of what is mapped.
-    unsafe { Pmu::at(pointer(base)) }
+    // below the end of what is mapped; words of it may change at any time, as atomics may.
+    let words = unsafe {
+        core::slice::from_raw_parts(pointer::<AtomicU64>(base), mark::PMU_BYTES / size_of::<u64>())
+    };
+    Pmu::over(words)
 }
 
 fn config(device: u32, register: u32) -> u32 {

@@ -27,6 +27,9 @@ pub struct Context {
     pub facts: BTreeMap<String, String>,
 }
 
+/// Relative half width at which a cell counts as precise.
+const PRECISION: f64 = 0.01;
+
 /// Cells with their samples, as they are made.
 #[derive(Default)]
 struct Cells {
@@ -41,7 +44,6 @@ struct Value {
     value: f64,
     duration_ns: u64,
     work: u64,
-    disturbed: Option<String>,
 }
 
 impl Results {
@@ -69,7 +71,7 @@ impl Results {
             command: context.command.clone(),
             started_unix_ms: context.started_unix_ms,
             seed: boot.seed,
-            precision: 0.01,
+            precision: PRECISION,
             budget_ns: 0,
             environment: Environment { facts },
             machine: self.machine.clone(),
@@ -201,7 +203,7 @@ fn storm_cell(boot: &Boot, storm: &Storm, cells: &mut Cells) {
 
 impl Value {
     fn of(metric: Metric, value: f64, duration_ns: f64, work: u64) -> Self {
-        Self { metric, value, duration_ns: whole(duration_ns), work, disturbed: None }
+        Self { metric, value, duration_ns: whole(duration_ns), work }
     }
 }
 
@@ -220,6 +222,7 @@ impl Cells {
         values: Vec<Value>,
     ) {
         let id = CellId(id);
+        let outcome = if is_narrow(&values) { Outcome::Precise } else { Outcome::BudgetSpent };
         let mut starts: BTreeMap<Metric, (u32, u64)> = BTreeMap::new();
         for value in values {
             let (index, start_ns) = starts.entry(value.metric).or_default();
@@ -231,18 +234,25 @@ impl Cells {
                 start_ns: *start_ns,
                 duration_ns: value.duration_ns,
                 work: value.work,
-                disturbed: value.disturbed,
+                disturbed: None,
             });
             *index += 1;
             *start_ns += value.duration_ns;
         }
-        self.finished.push(Finished {
-            cell: id.clone(),
-            outcome: Outcome::BudgetSpent,
-            placements,
-        });
+        self.finished.push(Finished { cell: id.clone(), outcome, placements });
         self.plan.push(Cell { id, experiment });
     }
+}
+
+/// Whether several values of each metric lie within the run's precision of each other, as
+/// those of virtual time do: no interval of theirs can be wider.
+fn is_narrow(values: &[Value]) -> bool {
+    let of = |metric| values.iter().filter(move |v| v.metric == metric).map(|v| v.value);
+    values.iter().all(|first| {
+        let least = of(first.metric).fold(f64::INFINITY, f64::min);
+        let most = of(first.metric).fold(0.0, f64::max);
+        of(first.metric).count() > 1 && most - least <= PRECISION * least
+    })
 }
 
 fn joined(workers: &[WorkerPlan]) -> String {

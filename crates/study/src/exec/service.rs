@@ -143,3 +143,53 @@ fn words(words: &[String]) -> Command {
 fn is_up(ready: &[String], interrupt: &Interrupt) -> bool {
     run_command(words(ready), LOOK, interrupt).is_ok_and(|ran| ran.status.success())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_workload::{Service, WorkloadSpec};
+
+    fn with_service(command: &[&str], ready: &[&str]) -> Workload {
+        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let service = Service { command: words(command), ready: words(ready), ready_within_s: 60 };
+        let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
+        Workload { service: Some(service), ..workload }
+    }
+
+    fn start(workload: &Workload) -> Result<Option<Running>, WorldError> {
+        Running::start(workload, &Scratch::default(), &Interrupt::never())
+    }
+
+    #[test]
+    fn a_service_is_up_before_its_workload_and_ended_after_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("pid");
+        let script = format!("echo $$ > {}; exec sleep 600", file.display());
+        let path = file.to_string_lossy();
+        let workload = with_service(&["sh", "-c", &script], &["test", "-s", &path]);
+        let running = start(&workload).unwrap().expect("a service");
+        let pid = fs::read_to_string(&file).unwrap();
+        assert!(PathBuf::from(format!("/proc/{}", pid.trim())).exists());
+        drop(running);
+        assert!(!PathBuf::from(format!("/proc/{}", pid.trim())).exists());
+    }
+
+    #[test]
+    fn a_service_that_ends_or_is_not_there_is_told() {
+        let ended = with_service(&["sh", "-c", "echo no room >&2; exit 3"], &["false"]);
+        let error = start(&ended).map(drop).unwrap_err();
+        assert!(error.to_string().contains("no room"), "{error}");
+        let absent = with_service(&["numalab-no-such-program"], &["false"]);
+        let error = start(&absent).map(drop).unwrap_err();
+        assert!(matches!(error, WorldError::Lacking { .. }), "{error}");
+    }
+
+    #[test]
+    fn an_interrupt_ends_the_waiting() {
+        let workload = with_service(&["sleep", "600"], &["false"]);
+        let interrupt = Interrupt::never();
+        interrupt.request();
+        let error = Running::start(&workload, &Scratch::default(), &interrupt).map(drop);
+        assert_eq!(error.unwrap_err(), WorldError::Interrupted);
+    }
+}

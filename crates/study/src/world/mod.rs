@@ -5,6 +5,7 @@ mod facts;
 mod guest_machine;
 mod guests;
 mod host;
+mod kernel;
 mod knob_settings;
 mod linux_guest;
 mod live_guest;
@@ -141,10 +142,11 @@ pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, Worl
         "guests" => Ok(Box::new(guests::Guests::open(&study.world, interrupt)?)),
         "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
         "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.world, interrupt)?)),
+        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
-            expected: "host, linux-guest or guests".to_owned(),
+            expected: "host, linux-guest, guests or kernel".to_owned(),
         }),
     }
 }

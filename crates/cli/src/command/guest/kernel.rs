@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use numalab_frames::Dump;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
-    KernelChoice, Launch, Qemu, Runtime, own_kernel,
+    KernelChoice, Launch, Qemu, QemuNeeds, Runtime, own_kernel,
 };
 use numalab_host::{Interrupt, UtcTime};
 use numalab_kernel::command::Command;
@@ -94,7 +94,9 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     let mut guest = boot::guest(&args.guest, args.timeout)?;
     guest.kernel_arguments.extend(args.command.iter().cloned());
     let cache = Cache::open().map_err(GuestError::from)?;
-    let qemu = boot::find_qemu(&guest, &cache)?;
+    // Unlike Linux, it runs in virtual time with several cpus on every QEMU that has plugins.
+    let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
+    let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
     let accelerator = match (&guest.memory_emulator, args.guest.accel) {
         (Some(_), Accel::Auto) => boot::emulating(),
         (_, accel) if args.guest.dry_run => shown(accel),

@@ -2,6 +2,7 @@
 //! first touch.
 
 use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
+use numalab_membench::touch;
 
 use crate::bare::address::{index, pointer};
 use crate::bare::memory::Run;
@@ -47,9 +48,7 @@ impl Arena {
     ) -> Result<(), AllocError> {
         let mut piece = Run::new(allocator, cpu, self.piece_frames, policy)?;
         held[usize::from(piece.node().0)] += self.piece_frames;
-        for line in piece.lines() {
-            line.words_mut()[0] = 1;
-        }
+        touch(piece.lines(), 1);
         if let Err(error) = self.window.push(allocator, cpu, &piece) {
             let _ = piece.free(allocator, cpu);
             return Err(error);
@@ -57,19 +56,14 @@ impl Arena {
         Ok(())
     }
 
-    /// Words of 8 bytes.
-    pub fn words(&self) -> u64 {
-        self.window.mapped_bytes() / 8
-    }
-
-    /// The word at an index below [`Arena::words`].
-    #[inline(always)]
-    pub fn read(&self, index: u64) -> u64 {
-        let address = self.window.base() + index * 8;
-        let at = pointer::<u64>(address);
-        // SAFETY: `index` is below the number of words, all of which are mapped to memory that
-        // the arena owns; it is only read while `self` is shared, on the cpu of the window.
-        unsafe { at.read_volatile() }
+    /// Its words of 8 bytes.
+    pub fn words(&self) -> &[u64] {
+        let start = pointer::<u64>(self.window.base());
+        let words = index(self.window.mapped_bytes() / 8);
+        // SAFETY: 1. All of the window up to there is mapped to memory that the arena owns and
+        // that is initialised: ordinary memory always is. 2. It is only read while `self` is
+        // borrowed, and only on the cpu of the window.
+        unsafe { core::slice::from_raw_parts(start, words) }
     }
 
     /// Gives everything back.

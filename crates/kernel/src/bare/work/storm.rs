@@ -2,8 +2,7 @@
 
 use alloc::format;
 
-use numalab_kernel::work::Random;
-use numalab_membench::Barrier;
+use numalab_membench::{Barrier, Random};
 
 use super::test_numa::NODES;
 use super::{Failure, Lab, cpu_index};

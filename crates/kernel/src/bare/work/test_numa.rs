@@ -7,11 +7,12 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use numalab_frames::Policy;
-use numalab_kernel::work::{Additive, Generator, Random};
-use numalab_membench::{Barrier, mark};
+use numalab_kernel::work::{Additive, Generator};
+use numalab_membench::{Barrier, Random, mark, random_reads};
 
 use super::arena::Arena;
 use super::{Failure, Lab, cpu_index};
+use crate::bare::address;
 use crate::bare::meter::{self, Moment, Span};
 use crate::bare::window::MOST_CPUS;
 
@@ -126,21 +127,15 @@ fn thread(
         }
     };
     let touched = Moment::now(place);
-    let mut random = Random::new(lab.command.seed + u64::from(index), place as u64);
+    let random = Random::new(lab.command.seed + u64::from(index), place as u64);
     let words = arena.words();
-    let mut sum = 0_u64;
-    match lab.command.random {
-        Generator::Inline => {
-            for _ in 0..size.reads {
-                sum = sum.wrapping_add(arena.read(random.below(words)));
-            }
-        }
-        Generator::Shared => {
-            for _ in 0..size.reads {
-                sum = sum.wrapping_add(arena.read(shared.next() % words));
-            }
-        }
-    }
+    let sum = match lab.command.random {
+        Generator::Inline => random_reads(words, size.reads, random),
+        Generator::Shared => (0..size.reads).fold(0_u64, |sum, _| {
+            let place = shared.next() % words.len() as u64;
+            sum.wrapping_add(words[address::index(place)])
+        }),
+    };
     black_box(sum);
     let end = Moment::now(place);
     let failure = arena.free(allocator, cpu).err().map(|error| format!("{error}"));

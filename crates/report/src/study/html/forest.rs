@@ -6,8 +6,11 @@ use crate::html::markup::tip;
 use crate::html::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
 use crate::study::analysis::{Effect, Subject};
 use crate::study::words;
+use crate::terminal::layout::cut;
 
-const ROW: f64 = 52.0;
+const ROW: f64 = 84.0;
+/// Characters of a name for which a phone has room.
+const NAME_WIDTH: usize = 50;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
 /// Changes beyond this are drawn at the edge, in percent.
@@ -58,7 +61,7 @@ fn row(
     x: &Scale,
     (is_first, several): (bool, bool),
 ) {
-    let middle = top + 36.0;
+    let middle = top + 66.0;
     let margin = subject.margin_percent;
     // Symmetric in ratio, as the margin is.
     let (low, high) = (x.at(-100.0 * margin / (100.0 + margin)), x.at(margin));
@@ -72,7 +75,7 @@ fn row(
         false => subject.title(),
     };
     let verdict = words::verdict(&effect.found, margin);
-    drawing.text("", "start", (SIDE, top + 18.0), &name);
+    drawing.text("", "start", (SIDE, top + 20.0), &cut(&name, NAME_WIDTH));
     let class = match effect.found.verdict {
         Verdict::Better => "good",
         Verdict::Worse => "bad",
@@ -81,7 +84,7 @@ fn row(
     };
     let short = verdict.split(':').next().unwrap_or(&verdict);
     let short = format!("{} {short}", words::change(&effect.found));
-    drawing.text(&format!("strong t-{class}"), "end", (WIDTH - SIDE, top + 18.0), &short);
+    drawing.text(&format!("strong t-{class}"), "start", (SIDE, top + 46.0), &short);
     if let Some(interval) = effect.found.percent_interval() {
         let ends = (x.at(interval.lo), x.at(interval.hi));
         drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));

@@ -72,6 +72,10 @@ impl StudySummary<'_> {
         if let Some(progress) = words::progress_sentence(self) {
             items.push_str(&item("odd", "Not complete", &progress));
         }
+        if self.answers().any(|(_, effect)| effect.verdicts_differ()) {
+            let sentence = words::disturbance_sentence(self);
+            items.push_str(&item("odd", "Depends on which samples count", &sentence));
+        }
         if let Some(aa) = words::aa_sentence(self) {
             items.push_str(&item("", "What this machine finds where nothing differs", &aa));
         }

@@ -10,6 +10,9 @@ use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
 use crate::exec;
 
+/// Metrics that say where memory was, beside those of the workload.
+pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
+
 /// The sample of a workload, which was the job with this number from 0.
 pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Taken {
     let mut taken = Taken::default();

@@ -91,6 +91,7 @@ impl Runs<'_> {
 
     fn machine(&self) -> Result<XenMachine, GuestError> {
         let mut arguments = vec![
+            "loglvl=all".to_owned(),
             format!("numa={}", self.asked.numa),
             format!("dom0_mem={0}M,max:{0}M", self.settings.dom0_memory_mib),
             "dom0_max_vcpus=2".to_owned(),
