@@ -33,7 +33,6 @@ impl Random {
     /// A number below `limit`, each as likely as any other to one part in 2^32 for limits below
     /// 2^32 (Lemire's multiplication, without his correction).
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the upper half of 128 bits")]
     pub const fn below(&mut self, limit: u64) -> u64 {
         ((self.draw() as u128 * limit as u128) >> 64) as u64
     }
