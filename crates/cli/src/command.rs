@@ -19,7 +19,6 @@ mod measuring;
 pub(crate) mod probe;
 mod ranks;
 pub(crate) mod report;
-pub(crate) mod report;
 pub(crate) mod scale;
 pub(crate) mod study;
 pub(crate) mod topology;

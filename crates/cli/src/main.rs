@@ -49,7 +49,6 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
-        Command::Bind(args) => command::bind::run(&args),
         Command::Bind(args) => return command::bind::run(&args),
         Command::Scale(args) => command::scale::run(&args),
         Command::Compare(args) => command::compare::run(&args),

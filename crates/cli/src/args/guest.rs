@@ -170,6 +170,9 @@ Examples:
   numalab guest image                        what is in the cache
   numalab guest image --build --with perf    so that the next boot with perf builds nothing
   numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
+  numalab guest image --iso numalab.iso -- work=chase,bandwidth
+                                             numalab's own kernel for a real machine; its
+                                             results come on the first serial port
   numalab guest image --clean                empty the cache")]
 pub(crate) struct ImageArgs {
     /// Make the image that a guest with these arguments boots
@@ -180,6 +183,12 @@ pub(crate) struct ImageArgs {
     /// Unpack the QEMU of Debian's backports into the cache
     #[arg(long)]
     pub fetch_qemu: bool,
+    /// Write an image that any PC boots numalab's own kernel from, by BIOS or by UEFI
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["build", "fetch_qemu", "clean"])]
+    pub iso: Option<PathBuf>,
+    /// The kernel's words on that image
+    #[arg(last = true, value_name = "WORD", requires = "iso")]
+    pub words: Vec<String>,
     /// Remove everything from the cache
     #[arg(long, conflicts_with_all = ["build", "fetch_qemu"])]
     pub clean: bool,

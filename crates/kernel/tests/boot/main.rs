@@ -4,6 +4,7 @@
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
 mod failures;
+mod iso;
 mod machines;
 mod qemu;
 mod tables;

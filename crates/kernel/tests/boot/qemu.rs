@@ -50,17 +50,32 @@ impl Qemu {
 
     /// Boots with these words on the command line.
     pub fn boot(&self, arguments: &[String], words: &str) -> Boot {
+        let kernel = self.kernel.display().to_string();
+        Self::started(arguments, &["-kernel", &kernel, "-append", words])
+    }
+
+    fn started(arguments: &[String], more: &[&str]) -> Boot {
         let mut command = Command::new("timeout");
         command.args([LIMIT_S, "qemu-system-x86_64", "-nodefaults", "-no-user-config"]);
         command.args(["-no-reboot", "-display", "none", "-machine", "q35", "-accel", "tcg"]);
         command.args(["-cpu", "max", "-serial", "stdio"]);
         command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
-        command.args(arguments).arg("-kernel").arg(&self.kernel).args(["-append", words]);
+        command.args(arguments).args(more);
         let Output { status, stdout, stderr } =
             command.stdin(Stdio::null()).output().expect("timeout starts");
         let errors = String::from_utf8_lossy(&stderr);
         eprint!("{errors}");
         Boot { status: status.code(), text: String::from_utf8_lossy(&stdout).into_owned() }
+    }
+
+    /// The kernel's file.
+    pub fn kernel(&self) -> &Path {
+        &self.kernel
+    }
+
+    /// Boots what these arguments bring themselves: an image.
+    pub fn boot_image(&self, arguments: &[String]) -> Boot {
+        Self::started(arguments, &[])
     }
 
     /// Boots on a machine, does what the words say, and gives the results.

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use numalab_frames::Dump;
+use numalab_guest::own_kernel::iso::{self, IsoError};
 use numalab_guest::{
     Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
     KernelChoice, Launch, Qemu, QemuNeeds, Runtime, own_kernel,
@@ -89,8 +90,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
         let message = "--collect, --with: numalab's kernel has no files, expected a Linux guest";
         return Err(Failure::bad_input(message));
     }
-    let kernel = own_kernel::find()
-        .map_err(|error| Failure::new(Code::Lacking, format!("{error}; {}", error.remedy())))?;
+    let kernel = kernel_file()?;
     let mut guest = boot::guest(&args.guest, args.timeout)?;
     guest.kernel_arguments.extend(args.command.iter().cloned());
     let cache = Cache::open().map_err(GuestError::from)?;
@@ -109,6 +109,30 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     let launch = Launch::plan(guest, qemu.clone(), accelerator, &files)?;
     boot::say_losses(&launch);
     Ok(Planned { launch, qemu })
+}
+
+fn kernel_file() -> Result<PathBuf, Failure> {
+    let lacking = |error: own_kernel::OwnKernelError| {
+        Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
+    };
+    own_kernel::find().map_err(lacking)
+}
+
+/// Writes an image that boots the kernel with these words.
+pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Result<(), Failure> {
+    let line = words.join(" ");
+    Command::parse(&line).map_err(Failure::bad_input)?;
+    let kernel = kernel_file()?;
+    let shown = file.display();
+    if dry_run {
+        return output::print(&format!("would write {shown} with {}\n", kernel.display()));
+    }
+    iso::write(&kernel, &line, file).map_err(|error| match (&error, error.remedy()) {
+        (_, Some(remedy)) => Failure::new(Code::Lacking, format!("{error}; {remedy}")),
+        (IsoError::Words { .. }, None) => Failure::bad_input(error),
+        _ => Failure::new(Code::Failed, error),
+    })?;
+    output::print(&format!("{shown}\n"))
 }
 
 /// For a command line that is only shown nothing is tried.

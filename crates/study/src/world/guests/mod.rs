@@ -230,3 +230,52 @@ impl World for Guests {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_workload::WorkloadSpec;
+    use outcome::{GuestOutcome, JobOutcome};
+
+    fn guests(outcome: GuestOutcome) -> (Guests, Workload, Treatment) {
+        let spec = WorldSpec { kind: "guests".to_owned(), ..WorldSpec::default() };
+        let mut guests = Guests::open(&spec, &Interrupt::never()).unwrap();
+        let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
+        guests.workloads = vec![workload.clone()];
+        guests.outcome = Outcome { guests: vec![outcome], ..Outcome::default() };
+        let treatment =
+            Treatment { name: "t".to_owned(), levels: Vec::new(), settings: Default::default() };
+        (guests, workload, treatment)
+    }
+
+    #[test]
+    fn a_boot_in_which_every_guest_was_lost_is_a_sample_with_the_reason() {
+        let lost = GuestOutcome {
+            name: "g01".to_owned(),
+            lost: Some("not \"ready\" after 300s".to_owned()),
+            ..GuestOutcome::default()
+        };
+        let (mut guests, workload, treatment) = guests(lost);
+        let order = Order { treatment: &treatment, workload: &workload, seed: 1 };
+        let taken = guests.sample(&order).unwrap();
+        assert_eq!(taken.readings, []);
+        assert_eq!(taken.disturbances, ["guest g01: not \"ready\" after 300s"]);
+    }
+
+    #[test]
+    fn a_workload_that_fails_in_a_guest_that_lives_ends_the_study() {
+        let job = JobOutcome { exit: 1, output: "no such option".to_owned(), ..Default::default() };
+        let alive = GuestOutcome {
+            name: "g01".to_owned(),
+            home: Some(0),
+            memory: [(0, 1)].into_iter().collect(),
+            jobs: [(0, job)].into_iter().collect(),
+            ..GuestOutcome::default()
+        };
+        let (mut guests, workload, treatment) = guests(alive);
+        let order = Order { treatment: &treatment, workload: &workload, seed: 1 };
+        let error = guests.sample(&order).unwrap_err().to_string();
+        assert!(error.contains("guest g01: "), "{error}");
+        assert!(error.contains("no such option"), "{error}");
+    }
+}

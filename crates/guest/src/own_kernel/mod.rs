@@ -1,4 +1,6 @@
-//! Finds numalab's own kernel, which is a file beside the program.
+//! numalab's own kernel, which is a file beside the program: found, and put on an image.
+
+pub mod iso;
 
 use std::env;
 use std::path::{Path, PathBuf};
