@@ -16,7 +16,6 @@ const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
 /// A crate, and those of ours that it never depends on.
 const NEVER: &[(&str, &[&str])] = &[
-    ("study", &["report", "measure"]),
     ("acpi", &["topology", "formats", "host"]),
     ("topology", &["formats", "host", "record"]),
     ("frames", &["topology", "acpi", "host"]),

@@ -21,7 +21,8 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     assert_eq!(report["schema"], "numalab-emulator/1");
     assert_eq!((&report["mode"], &report["machine"]["cpus"][7]), (&"virtual".into(), &3.into()));
-    let file = booted.lab.path("report.json");
+    let file = booted.files.path().join("report.json");
+    let lab = Lab::open();
     let file = file.to_str().expect("UTF-8");
     for (format, words) in [
         ("text", "% of each cpu's accesses that reached memory"),
@@ -30,7 +31,7 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
         ("csv", "phase,cpu,cpu_node,memory_node,loads"),
         ("json", "numalab-emulator/1"),
     ] {
-        let output = booted.lab.numalab(&["report", file, "--format", format]);
+        let output = lab.numalab(&["report", file, "--format", format]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && text.contains(words), "{format}: {text}");
     }
