@@ -128,7 +128,7 @@ fn crates_depend_on_none_of_those_that_they_must_not() {
         let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
         let end = manifest.find("[dev-dependencies]").unwrap_or(manifest.len());
         let dependencies = &manifest[..end];
-        for other in never {
+        for other in *never {
             let line = format!("\nnumalab-{other}");
             assert!(!dependencies.contains(&line), "{name} depends on {other}");
         }

@@ -104,7 +104,7 @@ fn claims(analysis: &Analysis) -> Option<Part> {
             claim.figures.to_string(),
         ]
     });
-    let table = Table::new("farthest first; score: robust standard deviations from the peers, above 0 is worse; q: expected share of false ones up to here")
+    let table = Table::new("farthest first; score: robust standard deviations from the peers, above 0 is worse; q: expected share of hosts wrongly named up to here")
         .words("host")
         .words("where")
         .words("what")

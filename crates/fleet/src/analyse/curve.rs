@@ -7,7 +7,7 @@ use numalab_stats::outlier_p;
 use serde::Serialize;
 
 use super::Scope;
-use super::score::Unit;
+use super::score::{Selection, Unit};
 
 /// The shares found of units that were moved by a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -23,15 +23,9 @@ pub struct DetectionPoint {
 /// Units looked at in all; more change nothing.
 const MOST_UNITS: usize = 200_000;
 
-pub(super) fn detection(
-    units: &[Unit],
-    claimed: &[(usize, f64, f64)],
-    rate: f64,
-) -> Vec<DetectionPoint> {
-    let odd: HashSet<usize> = claimed.iter().map(|claim| units[claim.0].host).collect();
-    // One more claim beside those there are is one if its chance is below this.
-    #[expect(clippy::cast_precision_loss, reason = "counts of tests")]
-    let threshold = rate * (claimed.len() + 1) as f64 / units.len().max(1) as f64;
+pub(super) fn detection(units: &[Unit], selection: &Selection) -> Vec<DetectionPoint> {
+    let odd: HashSet<usize> =
+        selection.claimed.iter().map(|claim| units[claim.unit].host).collect();
     let step = units.len() / MOST_UNITS + 1;
     let usual: Vec<&Unit> =
         units.iter().step_by(step).filter(|unit| !odd.contains(&unit.host)).collect();
@@ -44,7 +38,7 @@ pub(super) fn detection(
         for unit in of {
             all += 1;
             let score = unit.score + shift * unit.gain;
-            found += u32::from(outlier_p(score, unit.peers) <= threshold);
+            found += u32::from(outlier_p(score, unit.peers) <= selection.threshold);
         }
         (all > 0).then(|| f64::from(found) / f64::from(all))
     };

@@ -97,7 +97,7 @@ pub struct Claim {
     pub score: f64,
     /// The chance of such a score if the host were like its peers.
     pub p: f64,
-    /// The expected share of false ones among this and all stronger claims.
+    /// The expected share of false hosts among this one and all stronger ones.
     pub q: f64,
     /// The median change of its figures against the peers' medians, in percent.
     pub change_percent: f64,
@@ -114,7 +114,7 @@ pub struct Analysis {
     pub hosts: usize,
     /// Tests that were made in all.
     pub tests: usize,
-    /// The rate of false discoveries that was allowed.
+    /// The rate of false discoveries that was allowed: of hosts wrongly named.
     pub false_discovery_rate: f64,
     /// The claims, strongest first: of each host and family the strongest, and what is not
     /// part of it.
@@ -153,10 +153,10 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
         units.extend(score::units(keys, hosts, &group.members));
     }
     analysis.tests = units.len();
-    let claimed = score::claimed(&units, rate);
-    analysis.detection = curve::detection(&units, &claimed, rate);
+    let selection = score::select(&units, rate);
+    analysis.detection = curve::detection(&units, &selection);
     analysis.effects = settings::effects(hosts, &units, rate);
-    analysis.claims = score::strongest(&units, &claimed, hosts);
+    analysis.claims = score::strongest(&units, &selection.claimed, hosts);
     analysis.different = settings::different(hosts, &analysis.claims);
     analysis
 }

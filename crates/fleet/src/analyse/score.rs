@@ -129,41 +129,79 @@ fn join((scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) ->
     hosts.iter().zip(means).map(unit).collect()
 }
 
-/// The position, the chance and the adjusted chance of every unit that is claimed.
-pub(super) fn claimed(units: &[Unit], rate: f64) -> Vec<(usize, f64, f64)> {
-    let p: Vec<f64> = units.iter().map(|unit| outlier_p(unit.score, unit.peers)).collect();
-    let q = benjamini_hochberg(&p);
-    let found = (0..units.len()).filter(|&at| q[at] <= rate);
-    found.map(|at| (at, p[at], q[at])).collect()
+/// A unit that is claimed.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Claimed {
+    /// Its position.
+    pub(super) unit: usize,
+    /// The chance of its score if the host were like its peers.
+    pub(super) p: f64,
+    /// The expected share of false hosts among its host and all stronger ones.
+    pub(super) q: f64,
+}
+
+/// What is claimed, and the chance below which a test of one more host would be.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Selection {
+    pub(super) claimed: Vec<Claimed>,
+    pub(super) threshold: f64,
+}
+
+/// Hosts first, then what is wrong with them: a host's chance is that of its strongest test,
+/// times its tests (Bonferroni: they may depend on each other as they like), hosts keep the
+/// rate (Benjamini and Hochberg), and within a chosen host the level is the rate times the
+/// share of chosen hosts (Benjamini and Bogomolov, J. R. Stat. Soc. B 76, 2014). So the rate
+/// holds for the hosts that somebody has to look at.
+#[expect(clippy::cast_precision_loss, reason = "counts of hosts and tests")]
+pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
+    let mut tests: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+    for (at, unit) in units.iter().enumerate() {
+        tests.entry(unit.host).or_default().push((at, outlier_p(unit.score, unit.peers)));
+    }
+    let of_host = |tests: &Vec<(usize, f64)>| {
+        let least = tests.iter().map(|test| test.1).fold(1.0, f64::min);
+        (least * tests.len() as f64).min(1.0)
+    };
+    let chances: Vec<f64> = tests.values().map(of_host).collect();
+    let adjusted = benjamini_hochberg(&chances);
+    let chosen = adjusted.iter().filter(|q| **q <= rate).count();
+    let hosts = tests.len().max(1) as f64;
+    let mut selection = Selection::default();
+    let level = rate * chosen as f64 / hosts;
+    for (tests, q) in tests.values().zip(&adjusted).filter(|(_, q)| **q <= rate) {
+        let p: Vec<f64> = tests.iter().map(|test| test.1).collect();
+        let within = benjamini_hochberg(&p);
+        let found = tests.iter().zip(within).filter(|(_, within)| *within <= level);
+        selection.claimed.extend(found.map(|(&(unit, p), _)| Claimed { unit, p, q: *q }));
+    }
+    let tests_of_one = units.len().max(1) as f64 / hosts;
+    selection.threshold = rate * (chosen + 1) as f64 / hosts / tests_of_one;
+    selection
 }
 
 /// Of each host and family the strongest claim, and those that are no part of it.
-pub(super) fn strongest(
-    units: &[Unit],
-    claimed: &[(usize, f64, f64)],
-    hosts: &[HostRun],
-) -> Vec<Claim> {
-    let mut order: Vec<&(usize, f64, f64)> = claimed.iter().collect();
-    order.sort_by(|a, b| units[b.0].score.abs().total_cmp(&units[a.0].score.abs()));
-    let mut kept: Vec<&(usize, f64, f64)> = Vec::new();
+pub(super) fn strongest(units: &[Unit], claimed: &[Claimed], hosts: &[HostRun]) -> Vec<Claim> {
+    let mut order: Vec<&Claimed> = claimed.iter().collect();
+    order.sort_by(|a, b| units[b.unit].score.abs().total_cmp(&units[a.unit].score.abs()));
+    let mut kept: Vec<&Claimed> = Vec::new();
     let mut by_place: HashMap<(usize, Family), Vec<&Scope>> = HashMap::new();
     for claim in order {
-        let unit = &units[claim.0];
+        let unit = &units[claim.unit];
         let told = by_place.entry((unit.host, unit.family)).or_default();
         if !told.iter().any(|scope| covers(scope, &unit.scope)) {
             told.push(&unit.scope);
             kept.push(claim);
         }
     }
-    let claim = |&&(at, p, q): &&(usize, f64, f64)| {
-        let unit = &units[at];
+    let claim = |claimed: &&Claimed| {
+        let unit = &units[claimed.unit];
         Claim {
             host: hosts[unit.host].host.clone(),
             scope: unit.scope.clone(),
             family: unit.family,
             score: unit.score,
-            p,
-            q,
+            p: claimed.p,
+            q: claimed.q,
             change_percent: (unit.log_change.exp() - 1.0) * 100.0,
             figures: unit.figures,
             peers: unit.peers,
