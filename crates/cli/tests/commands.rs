@@ -24,6 +24,7 @@ const COMMANDS: &[&str] = &[
     "fleet",
     "guest",
     "knobs",
+    "mark",
     "probe",
     "report",
     "completions",
@@ -359,4 +360,16 @@ fn completions_and_manual_pages_are_made_for_every_command() {
         assert!(directory.path().join(format!("numalab-{command}.1")).exists(), "{command}");
     }
     refuses(&["man", "/nonexistent"], 1, &["/nonexistent"]);
+}
+
+#[test]
+fn a_marked_command_keeps_its_output_and_its_exit_code() {
+    let output = run(&["mark", "--phase", "2", "--", "sh", "-c", "echo done; exit 7"]);
+    assert_eq!((output.status.code(), &output.stdout[..]), (Some(7), &b"done\n"[..]));
+    let absent = run(&["mark", "--", "/no/such/program"]);
+    let errors = String::from_utf8_lossy(&absent.stderr).into_owned();
+    assert_eq!(absent.status.code(), Some(3), "{errors}");
+    assert!(errors.contains("/no/such/program"), "{errors}");
+    let beyond = run(&["mark", "--phase", "240", "--", "true"]);
+    assert_eq!(beyond.status.code(), Some(2));
 }

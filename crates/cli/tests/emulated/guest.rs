@@ -3,6 +3,8 @@
 
 use std::sync::OnceLock;
 
+use tempfile::TempDir;
+
 use crate::lab::{Answer, Lab};
 
 pub const DISTANCES: [[u32; 4]; 4] =
@@ -30,6 +32,7 @@ echo '== stays'; CHASE 6 0 2 4k 3 1500
 echo 1 > /proc/sys/kernel/numa_balancing
 echo '== moves'; CHASE 6 0 2 4k 8 1000
 echo 0 > /proc/sys/kernel/numa_balancing
+echo '== marked'; numalab mark --phase 3 -- CHASE 0 0 1 4k 1 0
 echo '== weights'
 weights=/sys/kernel/mm/mempolicy/weighted_interleave
 if test -d $weights; then
@@ -62,8 +65,8 @@ const ARGUMENTS: [&str; 12] = [
 pub struct Booted {
     pub answer: Answer,
     pub report: String,
-    /// The report as a file, and the lab that it is in.
-    pub lab: Lab,
+    /// The directory with `report.json`.
+    pub files: TempDir,
 }
 
 /// The guest, booted by the first test that asks.
@@ -81,5 +84,5 @@ pub fn boot(more: &[&str]) -> Option<Booted> {
     arguments.extend(more);
     let answer = lab.guest(&arguments, SCRIPT)?;
     let report = lab.read("report.json");
-    Some(Booted { answer, report, lab })
+    Some(Booted { answer, report, files: lab.into_files() })
 }

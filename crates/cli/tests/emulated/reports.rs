@@ -21,7 +21,8 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     assert_eq!(report["schema"], "numalab-emulator/1");
     assert_eq!((&report["mode"], &report["machine"]["cpus"][7]), (&"virtual".into(), &3.into()));
-    let file = booted.lab.path("report.json");
+    let file = booted.files.path().join("report.json");
+    let lab = Lab::open();
     let file = file.to_str().expect("UTF-8");
     for (format, words) in [
         ("text", "% of each cpu's accesses that reached memory"),
@@ -30,10 +31,22 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
         ("csv", "phase,cpu,cpu_node,memory_node,loads"),
         ("json", "numalab-emulator/1"),
     ] {
-        let output = booted.lab.numalab(&["report", file, "--format", format]);
+        let output = lab.numalab(&["report", file, "--format", format]);
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(output.status.success() && text.contains(words), "{format}: {text}");
     }
+}
+
+#[test]
+fn a_marked_program_is_a_phase_of_its_own() {
+    let Some(booted) = booted() else { return };
+    let report: Value = serde_json::from_str(&booted.report).expect("JSON");
+    let phases = report["phases"].as_array().expect("phases");
+    let marked = phases.iter().find(|phase| phase["phase"] == 3).expect("phase 3");
+    let on_own_node = &marked["vcpus"][0]["nodes"][0]["load_misses"];
+    // It walks once round the lines of 1 MiB, and takes 51 windows.
+    let loads = (1 << 14) + 51 * 2_000;
+    assert!(on_own_node.as_u64() >= Some(loads), "{on_own_node} of at least {loads}");
 }
 
 #[test]
