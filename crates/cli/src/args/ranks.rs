@@ -34,7 +34,7 @@ pub(crate) struct ChaseArgs {
     /// Loads that a rank measures for each size
     #[arg(long, value_name = "N", env = "LATENCY_ITERATIONS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
-    /// Loads before these
+    /// Loads before these, at least; once round the buffer, or a million, in any case
     #[arg(long, value_name = "N", env = "WARMUP_ITERATIONS", default_value_t = 1_000)]
     pub warmup: u64,
 }
