@@ -80,11 +80,11 @@ pub struct Surroundings<'a> {
 }
 
 /// Measures with all ranks; rank 0 gets what they found. `begin` is called by rank 0 once
-/// every rank is proven to be in its place. A rank that fails leaves `<csv>.rank<N>.failed`,
+/// every rank is proven to be in its place. A rank that fails leaves `CSV.rankN.failed`,
 /// since launchers lose exit codes, and tells the others.
 ///
 /// # Errors
-/// [`SessionError`]; rows that were complete are kept in `<csv>.part`.
+/// [`SessionError`]; rows that were complete are kept in `CSV.part`.
 pub fn run(
     team: &mut Team,
     around: Surroundings<'_>,

@@ -12,7 +12,7 @@ pub(crate) struct RankArgs {
     /// Start so many ranks here, each on a core of its own
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
-    /// Write the suite's CSV (size (MB),0,1,...), and beside it <name>.json and mapping_check.log
+    /// Write the suite's CSV (size (MB),0,1,...), and beside it NAME.json and mapping_check.log
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
     /// How ranks meet: auto, node (shared memory), tcp:HOST:PORT (rank 0's host), mpi,
@@ -34,7 +34,7 @@ pub(crate) struct ChaseArgs {
     /// Loads that a rank measures for each size
     #[arg(long, value_name = "N", env = "LATENCY_ITERATIONS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
-    /// Loads before these
+    /// Loads before these, at least; once round the buffer, or a million, in any case
     #[arg(long, value_name = "N", env = "WARMUP_ITERATIONS", default_value_t = 1_000)]
     pub warmup: u64,
 }

@@ -16,7 +16,7 @@ pub const SCHEMA: &str = "numalab-scale/1";
 /// A scaling run, as `scale.json` keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// [`SCHEMA`].
+    /// `numalab-scale/1`.
     pub schema: String,
     /// The system of the architecture file.
     pub system: String,

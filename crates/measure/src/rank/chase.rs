@@ -10,6 +10,10 @@ use crate::run::chase::membench_pattern;
 /// Windows that the loads are divided into, for a median beside the mean.
 const WINDOWS: u64 = 20;
 
+/// Building leaves a buffer outside of the caches, so that a walk comes to its steady state
+/// after once round; beyond so many loads (64 MiB of lines) no cache is warmed any more.
+const MOST_WARM_UP_LOADS: u64 = 1 << 20;
+
 /// What the chase goes through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Chain {
@@ -26,7 +30,8 @@ pub struct ChaseRules {
     pub chain: Chain,
     /// Loads that are measured for each size; at least 1.
     pub iterations: u64,
-    /// Loads before these.
+    /// Loads before these, at least; once round the buffer, or a million loads, are made
+    /// in any case.
     pub warmup: u64,
     /// The seed of this rank's order.
     pub seed: u64,
@@ -72,11 +77,12 @@ impl<'b> RankChase<'b> {
     /// A walk from its start.
     #[must_use]
     pub fn walk(&self) -> RankWalk<'_> {
-        let walk = match &self.built {
-            Built::Lines(chase) => chase.walk(),
-            Built::Words(chain) => chain.walk(),
+        let (walk, nodes) = match &self.built {
+            Built::Lines(chase) => (chase.walk(), chase.cycle().nodes()),
+            Built::Words(chain) => (chain.walk(), chain.nodes()),
         };
-        RankWalk { walk, rules: self.rules }
+        let warmup = self.rules.warmup.max((nodes as u64).min(MOST_WARM_UP_LOADS));
+        RankWalk { walk, warmup, iterations: self.rules.iterations }
     }
 }
 
@@ -84,7 +90,8 @@ impl<'b> RankChase<'b> {
 #[derive(Debug)]
 pub struct RankWalk<'c> {
     walk: Walk<'c>,
-    rules: ChaseRules,
+    warmup: u64,
+    iterations: u64,
 }
 
 /// What a rank found.
@@ -102,10 +109,10 @@ impl RankWalk<'_> {
     /// # Errors
     /// [`MeasureError::Clock`] if the clock steps back.
     pub fn measure(&mut self, clock: &Clock) -> Result<RankWindows, MeasureError> {
-        self.walk.loads(self.rules.warmup);
+        self.walk.loads(self.warmup);
         let mut windows_ns = Vec::new();
         let (mut total_ns, mut total_loads) = (0.0, 0.0);
-        for loads in windows(self.rules.iterations) {
+        for loads in windows(self.iterations) {
             let window = self.walk.window(loads)?;
             windows_ns.push(window.ns_per_load(clock));
             total_ns += clock.ns(window.ticks);
@@ -129,6 +136,26 @@ fn windows(iterations: u64) -> impl Iterator<Item = u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_walk_goes_once_round_before_it_is_measured_whatever_was_asked() {
+        let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
+        let source = super::super::MemorySource::Node(node);
+        let size = 1 << 20;
+        let mut buffer =
+            RankBuffer::take(size, numalab_record::Pages::Base, source).expect("a buffer");
+        for (chain, warmup, expected) in [
+            (Chain::Lines(AccessPattern::Random), 1_000, 16_384),
+            (Chain::Lines(AccessPattern::Random), 20_000, 20_000),
+            (Chain::FisherYates, 1_000, 131_072),
+        ] {
+            let rules = ChaseRules { chain, iterations: 40, warmup, seed: 3 };
+            let chase = RankChase::build(&mut buffer, size, rules).expect("built");
+            assert_eq!(chase.walk().warmup, expected);
+        }
+        let proof = buffer.prove().expect("proven");
+        assert_eq!(proof.pages_per_node.keys().collect::<Vec<_>>(), [&node]);
+    }
 
     #[test]
     fn windows_have_all_loads_and_are_never_empty() {
