@@ -1,19 +1,38 @@
 # make measure   measure this machine and write a report
+# make run       boot our own kernel with SMP cpus and MEM, and run its test_numa
 # make test      all tests; installs what they need from the distribution
 # make bench     compare with peers
+# make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=
 
-.PHONY: measure build test test-long bench check install clean
+# The kernel's machine and work, by the names of the frame allocator's first test.
+SMP ?= 2
+MEM ?= 2G
+NUMA ?= true
+ENABLE_BASIC_TEST ?= true
+RUNS ?= 20
+KERNEL_WORDS ?=
+
+.PHONY: measure run build test test-long bench studies check install clean
 
 measure: build
 	@target/release/numalab measure $(ARGS)
 
+# NUMA=true: two nodes and an allocator that knows them; else one that does not.
+# ENABLE_BASIC_TEST=true: test_numa at its full size; else the kernel boots and ends.
+run: build
+	@target/release/numalab guest run --kernel numalab --emulate 2 --cpus $(SMP) --memory $(MEM) \
+	  $(ARGS) -- alloc=$(if $(filter true,$(NUMA)),numa,blind) \
+	  work=$(if $(filter true,$(ENABLE_BASIC_TEST)),test_numa,none) runs=$(RUNS) $(KERNEL_WORDS)
+
 build:
 	@scripts/setup build
 	@$(CARGO) build --release -p numalab
+	@$(CARGO) build --release -p numalab-emulator
+	@scripts/kernel
 
 test:
 	@scripts/setup test
@@ -27,15 +46,24 @@ bench: build
 	@scripts/setup bench
 	@scripts/bench $(ARGS)
 
+studies: build
+	@scripts/setup test
+	@target/release/numalab guest image --fetch-qemu
+	@scripts/studies $(ARGS)
+
 check:
 	@scripts/setup build
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --all-features -q -- -D warnings
+	@scripts/kernel check
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps -q
 
 install: build
 	install -Dm755 target/release/numalab $(PREFIX)/bin/numalab
+	install -Dm755 target/release/libnumalab_emulator.so $(PREFIX)/lib/numalab/libnumalab_emulator.so
 	mkdir -p $(PREFIX)/share/man/man1
+	if [ -e target/release/numalab-kernel.elf ]; then \
+	  install -Dm644 target/release/numalab-kernel.elf $(PREFIX)/lib/numalab/numalab-kernel.elf; fi
 	target/release/numalab man $(PREFIX)/share/man/man1
 	install -d $(PREFIX)/share/bash-completion/completions
 	target/release/numalab completions bash > $(PREFIX)/share/bash-completion/completions/numalab

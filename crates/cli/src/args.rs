@@ -1,16 +1,20 @@
 //! The command line as typed.
 
 mod bind;
+mod compare;
 mod explore;
 mod fleet;
 mod guest;
 mod guest_value;
 mod knobs;
+mod mark;
 mod measuring;
 mod memory_emulator;
+mod probe;
 mod ranks;
 mod scale;
 mod study;
+mod study_guests;
 mod topology;
 mod value;
 
@@ -22,16 +26,20 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use bind::BindArgs;
+pub(crate) use compare::{Better, CompareArgs};
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
+pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
+pub(crate) use mark::MarkArgs;
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
@@ -39,6 +47,7 @@ pub(crate) use study::{
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
+pub(crate) use study_guests::GuestsChange;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
@@ -96,8 +105,12 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Boot machines of any shape as guests, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Run a command between markers that the memory emulator sees
+    Mark(MarkArgs),
     /// Show system settings that matter to memory, and put back what a run left
     Knobs(KnobsArgs),
+    /// Ask the kernel a single question, such as whether it moves memory after its thread
+    Probe(ProbeArgs),
     /// Make the report of a result directory again from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell
@@ -304,35 +317,17 @@ pub(crate) struct C2cArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab compare results/before results/after
-  numalab compare results/before results/after --margin 3 --fail-if worse")]
-pub(crate) struct CompareArgs {
-    /// The result directory to compare with
-    pub baseline: PathBuf,
-    /// The result directory in question
-    pub candidate: PathBuf,
-    /// Changes up to this many percent are within the noise of two runs
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
-    pub margin: f64,
-    /// Exit 4 if anything is worse
-    #[arg(long, value_name = "WHAT")]
-    pub fail_if: Option<FailIf>,
-    /// How to print it
-    #[arg(long, value_enum, default_value_t = Format::Text)]
-    pub format: Format,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
   numalab report results/measure-20261121-024500           report.md and report.html again
   numalab report results/measure-20261121-024500 --format json
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
-  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite")]
+  numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
+  numalab report memory.json                               what --emulate-report wrote")]
 pub(crate) struct ReportArgs {
-    /// The result directory, of any command; or a CSV of numalab scale
-    pub directory: PathBuf,
+    /// The result directory of any command, a CSV of numalab scale, or the file of a memory
+    /// emulator
+    #[arg(value_name = "DIR|FILE")]
+    pub place: PathBuf,
     /// Print it instead of writing report.md and report.html
     #[arg(long, value_enum)]
     pub format: Option<Format>,

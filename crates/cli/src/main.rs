@@ -38,7 +38,9 @@ fn main() -> ExitCode {
 fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return command::guest::run(&args.command),
+        Command::Probe(args) => command::probe::run(&args.command),
         Command::Knobs(args) => return command::knobs::run(&args.command),
+        Command::Mark(args) => return command::mark::run(&args),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
         Command::Acpi(args) => command::acpi::run(&args.command),

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: &[&str] = &[
     "measure",
     "topology",
     "acpi",
@@ -17,10 +17,14 @@ const COMMANDS: [&str; 15] = [
     "loaded",
     "c2c",
     "bind",
+    "scale",
     "compare",
+    "study",
     "explore",
     "fleet",
     "guest",
+    "knobs",
+    "probe",
     "report",
     "completions",
     "man",
@@ -93,12 +97,23 @@ fn every_command_has_help_with_an_example() {
     for command in COMMANDS {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
-        let teaches = help.contains("Example") || ["acpi", "guest"].contains(&command);
+        let teaches = help.contains("Example")
+            || ["acpi", "guest", "knobs", "probe", "study"].contains(&command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
         let help = prints(&["guest", command, "--help"]);
         assert!(help.contains("Example"), "guest {command} --help has no example");
+    }
+    for (group, command) in
+        [("knobs", "list"), ("knobs", "restore"), ("knobs", "run"), ("probe", "balancing")]
+    {
+        let help = prints(&[group, command, "--help"]);
+        assert!(help.contains("Example"), "{group} {command} --help has no example");
+    }
+    for command in ["list", "new", "show", "plan", "run", "resume", "report"] {
+        let help = prints(&["study", command, "--help"]);
+        assert!(help.contains("Example"), "study {command} --help has no example");
     }
     assert!(help.contains("Exit codes"), "--help does not list the exit codes");
 }

@@ -171,3 +171,54 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
     let again = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);
     assert!(!again.contains("Executing"), "{again}");
 }
+
+/// A scaling run of one and two ranks whose results lie on a file system of 256 KiB, of
+/// which a file takes nearly all; then the file is removed and the run resumed. The file
+/// system is this shell's own and ends with it.
+const FULL_DISK: &str = r#"
+mount -t tmpfs -o size=256k none "$1" && cd "$1" || { echo "no mount"; exit 77; }
+cp "$2" arch
+run() { "$0" scale "$@" -q; echo "exit $?"; }
+dd if=/dev/zero of=filler bs=1k 2>/dev/null
+rm -f spare; truncate -s 200k filler
+dd if=/dev/zero of=more bs=1k count=$(( $(stat -f -c %a .) * 4 - 20 )) 2>/dev/null
+run --arch arch --sequential=0 --memory-sizes=1,2 --launcher=local --label=full \
+  --rank-option=--iterations=500 --rank-option=--overcommit
+ls results_scaling/*_full
+rm -f filler more
+run --resume results_scaling/*_full
+cat results_scaling/*_full/*.csv
+"#;
+
+#[test]
+fn a_full_disk_ends_the_run_with_whole_rows_and_resume_finishes_it() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let arch = directory.path().join("arch");
+    let text = "SYSTEM_NAME=\"D\"\nPARTITION=\"P\"\nCCDS_PER_NUMA=1\nNUMA node0 CPU(s): 0,1\n";
+    fs::write(&arch, text).expect("written");
+    let mount = directory.path().join("small");
+    fs::create_dir(&mount).expect("made");
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "--map-root-user", "sh", "-c", FULL_DISK]);
+    shell.arg(env!("CARGO_BIN_EXE_numalab")).arg(&mount).arg(&arch).stdin(Stdio::null());
+    let output = shell.output().expect("unshare is there");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) || errors.starts_with("unshare:") {
+        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!required, "no file system can be mounted here: {errors}");
+        eprintln!("NOT RUN: no file system can be mounted here: {errors}");
+        return;
+    }
+    let text = String::from_utf8_lossy(&output.stdout);
+    let (first, resumed) = text.split_once("exit 1\n").unwrap_or_else(|| panic!("{text}{errors}"));
+    assert_eq!(first, "");
+    assert!(errors.contains("No space left on device"), "{errors}");
+    let (left, finished) =
+        resumed.split_once("exit 0\n").unwrap_or_else(|| panic!("{text}{errors}"));
+    // It had begun, and had not come to its end.
+    let missing = "sequential_domain0_2ranks_1,2MB.csv\n";
+    assert!(left.contains("scale.json") && !left.contains(missing), "{left}");
+    let rows: Vec<&str> = finished.lines().collect();
+    assert_eq!(rows.len(), 6, "{text}{errors}");
+    assert_eq!((rows[0], rows[3]), ("size (MB),0", "size (MB),0,1"));
+}

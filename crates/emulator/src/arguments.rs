@@ -282,6 +282,9 @@ impl Given {
 }
 
 /// The machine of some arguments, for tests.
+///
+/// # Panics
+/// If they are wrong.
 #[cfg(test)]
 pub fn machine_of(arguments: &str) -> Machine {
     Arguments::parse(arguments.split(',')).unwrap().machine

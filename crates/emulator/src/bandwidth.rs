@@ -240,6 +240,7 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
         #[test]
         fn readers_never_get_more_than_there_is(each_ps in prop::collection::vec(500_u64..200_000, 1..9)) {
             let got: u64 = lines(&each_ps).iter().sum();

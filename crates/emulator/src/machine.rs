@@ -301,3 +301,53 @@ fn figure(field: &'static str, value: f64, most: f64) -> Result<(), MachineError
         Err(MachineError::Figure { field, value, most })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::machine_of;
+
+    fn example() -> Machine {
+        machine_of(
+            "cpus=0.0.1.1,memory=1G.3G,distances=10.21/21.10,node-bandwidth=8000.0,\
+             link-bandwidth=0.500/500.0,caches=1:32K:8:64:cpu+3:1M:16:64:group",
+        )
+    }
+
+    #[test]
+    fn json_is_read_as_it_is_written_and_no_piece_of_it_is_accepted() {
+        let text = serde_json::to_string(&example()).unwrap();
+        assert_eq!(Machine::from_json(&text).unwrap(), example());
+        for end in 0..text.len() {
+            assert!(Machine::from_json(&text[..end]).is_err(), "{}", &text[..end]);
+        }
+        let unknown = text.replacen('{', "{\"colour\":1,", 1);
+        let error = Machine::from_json(&unknown).unwrap_err().to_string();
+        assert!(error.contains("unknown field `colour`"), "{error}");
+    }
+
+    #[test]
+    fn what_does_not_fit_together_is_named() {
+        type Change = fn(&mut Machine);
+        let cases: [(Change, &str); 9] = [
+            (|m| m.schema = "other/2".into(), "schema is `other/2`, expected"),
+            (|m| m.nodes.clear(), "0 nodes, expected 1 to 16"),
+            (|m| m.cpus = vec![0; 256], "256 vCPUs, expected 1 to 255"),
+            (|m| m.cpus[3] = 2, "vCPU 3 is on node position 2, expected 0 to 1"),
+            (
+                |m| m.l3_groups = Some(vec![0]),
+                "`l3_groups` has 1 entries, expected 4, one per vCPU",
+            ),
+            (|m| m.latency_ns[1][0] = -1.0, "`latency_ns` has -1, expected 0 to 1000000000"),
+            (|m| m.latency_ns[0][0] = f64::NAN, "`latency_ns` has NaN"),
+            (|m| m.nodes[1].ranges.clear(), ""),
+            (|m| m.caches[1].line_bytes = 128, "cache level 1: line_bytes must be the same"),
+        ];
+        for (change, message) in cases {
+            let mut machine = example();
+            change(&mut machine);
+            let said = machine.check().map_or_else(|error| error.to_string(), |()| String::new());
+            assert!(said.starts_with(message) && said.is_empty() == message.is_empty(), "{said}");
+        }
+    }
+}

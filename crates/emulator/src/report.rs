@@ -162,3 +162,48 @@ fn node_of(node: u32, figures: &NodeFigures) -> Node {
 fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::address::Addressing;
+    use crate::arguments::Arguments;
+    use crate::counters::Kind;
+    use crate::engine::{Access, PS_PER_INSTRUCTION};
+    use crate::marker::Marker;
+    use crate::self_test;
+
+    #[test]
+    fn a_report_says_all_that_was_asked_and_counted() {
+        let arguments = "cpus=0.1,memory=1M.1M,latency=100.250/250.100,mode=virtual,start=marker";
+        let arguments = Arguments::parse(arguments.split(',')).unwrap();
+        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION);
+        engine.mark(Marker::Begin);
+        engine.mark(Marker::Phase(2));
+        engine.block(1, 5);
+        for (address, kind) in [(0, Kind::Load), (1 << 20, Kind::Store), (1 << 30, Kind::Load)] {
+            engine.access(Access { vcpu: 1, address, kind, position: 0 });
+        }
+        engine.io(1);
+        let host =
+            Host { version: Some("10.0.2".into()), api: 4, target: "x86_64".into(), vcpus: 2 };
+        let report = Report::new(&engine, &host, &[self_test::vcpus(2, 2)]).to_json();
+        let version = format!("\"plugin\": \"{}\"", env!("CARGO_PKG_VERSION"));
+        insta::assert_snapshot!(report.replace(&version, "\"plugin\": \"VERSION\""));
+    }
+
+    #[test]
+    fn a_report_replaces_the_one_before_it() {
+        let arguments = Arguments::parse("cpus=0,memory=1M,distances=10".split(',')).unwrap();
+        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION);
+        let host = Host { version: None, api: 1, target: String::new(), vcpus: 1 };
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("report.json");
+        fs::write(&file, "old").unwrap();
+        let report = Report::new(&engine, &host, &[]);
+        report.write(Some(&file)).unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), report.to_json());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no half file is left");
+        assert!(report.write(Some(Path::new("/nowhere/report.json"))).is_err());
+    }
+}

@@ -6,11 +6,13 @@ pub mod emulator;
 pub mod image;
 pub mod init;
 mod launch;
+pub mod own_kernel;
 pub mod package;
 pub mod protocol;
 pub mod qemu;
 pub mod qmp;
 pub mod tool;
+pub mod xen;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
@@ -19,8 +21,8 @@ pub use image::{
 };
 pub use launch::{
     Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
-    HostMemory, HostMemoryError, HostPages, Launch, Limits, Outcome, Phase, Pins, RunningGuest,
-    Runtime, RuntimeError, SessionError, Sink, Task, Times,
+    HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Phase, Pins,
+    RunningGuest, Runtime, RuntimeError, SessionError, Sink, Task, Times,
 };
 pub use protocol::{Exit, Job, Stream};
 pub use qemu::{

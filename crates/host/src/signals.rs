@@ -81,6 +81,11 @@ impl Interrupt {
         self.requested.load(Ordering::Relaxed)
     }
 
+    /// Asks for the end of the work, as a signal would.
+    pub fn request(&self) {
+        self.requested.store(true, Ordering::Relaxed);
+    }
+
     /// The last signal that asked for it.
     #[must_use]
     pub fn signal(&self) -> Option<i32> {

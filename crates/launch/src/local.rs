@@ -1,7 +1,7 @@
 //! Ranks as processes of this machine, without any launcher.
 
 use std::io;
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use numalab_host::Interrupt;
@@ -60,20 +60,14 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
     while !children.is_empty() {
         children.retain_mut(|(rank, child)| match child.try_wait() {
             Ok(None) => true,
-            Ok(Some(status)) if status.success() => false,
             Ok(Some(status)) => {
-                let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
-                if failed.is_none() {
-                    eprintln!("numalab: rank {rank} failed: {status}");
-                    failed = Some(code);
-                }
+                failed = worse(failed, failure_of(*rank, status));
                 false
             }
             Err(_) => false,
         });
-        let asked = failed.is_some() || interrupt.requested();
         match deadline {
-            None if asked => {
+            None if failed.is_some() || interrupt.requested() => {
                 // They find out by themselves at their next meeting, and say why.
                 deadline = Some(Instant::now() + GRACE);
                 if interrupt.requested() {
@@ -86,6 +80,26 @@ fn wait(mut children: Vec<(usize, Child)>, interrupt: &Interrupt) -> u8 {
         std::thread::sleep(Duration::from_millis(5));
     }
     failed.unwrap_or(u8::from(interrupt.requested()))
+}
+
+/// The exit code of a rank that failed; one that a signal killed could not say so itself.
+fn failure_of(rank: usize, status: ExitStatus) -> Option<u8> {
+    if status.success() {
+        return None;
+    }
+    if status.code().is_none() {
+        eprintln!("numalab: rank {rank} was killed: {status}");
+    }
+    Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
+}
+
+/// The first exit code, unless it is 1 and a later one says more: ranks that end because
+/// another one failed end with 1.
+fn worse(first: Option<u8>, next: Option<u8>) -> Option<u8> {
+    match (first, next) {
+        (None | Some(1), Some(code)) => Some(code),
+        (first, _) => first,
+    }
 }
 
 fn end(children: &mut [(usize, Child)]) {
@@ -130,6 +144,12 @@ mod tests {
         let begun = Instant::now();
         assert_eq!(run(2, &sh(script), &Interrupt::never()).unwrap(), 7);
         assert!(begun.elapsed() < Duration::from_secs(50));
+    }
+
+    #[test]
+    fn the_code_of_the_rank_at_fault_is_the_result_whoever_ends_first() {
+        let script = "test $NUMALAB_RANK = 0 && sleep 0.3 && exit 2; exit 1";
+        assert_eq!(run(3, &sh(script), &Interrupt::never()).unwrap(), 2);
     }
 
     #[test]

@@ -42,6 +42,12 @@ pub enum MeasureError {
     /// The user ended the run.
     #[error("interrupted")]
     Interrupted,
+    /// The cell is one that only a kernel of our own can measure.
+    #[error("{work} is measured by numalab's kernel: `numalab guest run --kernel numalab`")]
+    KernelOnly {
+        /// The workload.
+        work: String,
+    },
     /// A pattern of chases is asked of a stream.
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream {
@@ -81,7 +87,7 @@ impl MeasureError {
             Self::Store(StoreError::OtherSystem { .. } | StoreError::Unreadable { .. }) => {
                 ErrorClass::BadInput
             }
-            Self::UnknownIsa { .. } => ErrorClass::Lacking,
+            Self::UnknownIsa { .. } | Self::KernelOnly { .. } => ErrorClass::Lacking,
             Self::Clock(_)
             | Self::Memory(_)
             | Self::Stream(_)

@@ -53,6 +53,9 @@ fn name(experiment: &Experiment) -> String {
             size_name(cell.size_bytes),
             cell.delay.map_or("idle".to_owned(), |delay| format!("delay{delay}")),
         ),
+        Experiment::Frames(cell) => {
+            format!("frames/{}/{}-cpus/{}", cell.work, cell.cpus.len(), size_name(cell.size_bytes))
+        }
         Experiment::C2c(cell) => {
             format!("c2c/cpu{}/cpu{}/home{}", cell.from, cell.to, cell.home)
         }

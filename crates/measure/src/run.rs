@@ -98,5 +98,6 @@ pub(crate) fn run_shared(
         Experiment::Loaded(_) => loaded::run(lab, cells, limit, give),
         Experiment::C2c(experiment) => give(first, c2c::run(lab, first, experiment, limit)?),
         Experiment::Core { cpu } => give(first, core::run(lab, first, *cpu, limit)?),
+        Experiment::Frames(cell) => Err(MeasureError::KernelOnly { work: cell.work.clone() }),
     }
 }

@@ -45,6 +45,8 @@ pub enum Experiment {
         /// The cpu.
         cpu: CpuId,
     },
+    /// Frames handed out and used by a kernel of our own.
+    Frames(FramesCell),
 }
 
 /// One worker: a cpu and the node whose memory it uses.
@@ -215,6 +217,17 @@ pub struct C2cCell {
     pub to: CpuId,
     /// The node that the line's page lies on.
     pub home: NodeId,
+}
+
+/// A cell of the frame allocator: workers that allocate frames and use them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FramesCell {
+    /// The workload: `test_numa`, `storm`, `guests`.
+    pub work: String,
+    /// The cpus at work.
+    pub cpus: Vec<CpuId>,
+    /// Bytes that each has; 0 where it is a matter of counts.
+    pub size_bytes: u64,
 }
 
 /// How a cell ended.

@@ -19,7 +19,7 @@ pub mod scaling;
 pub mod study;
 
 pub use cell::{
-    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, IsaName,
+    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName,
     LatencyCell, LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};

@@ -15,6 +15,10 @@ pub enum Unit {
     Ratio,
     /// Gigahertz.
     Gigahertz,
+    /// Hundredths of a whole.
+    Percent,
+    /// Seconds.
+    Seconds,
 }
 
 impl fmt::Display for Unit {
@@ -24,6 +28,8 @@ impl fmt::Display for Unit {
             Self::GigabytesPerSecond => "GB/s",
             Self::Ratio => "x",
             Self::Gigahertz => "GHz",
+            Self::Percent => "%",
+            Self::Seconds => "s",
         })
     }
 }
@@ -42,21 +48,36 @@ pub enum Metric {
     LoadToUse,
     /// Dependent adds per nanosecond: the core clock.
     CoreClock,
+    /// Time of a run from its first worker's start to its last one's end, in seconds.
+    Elapsed,
+    /// The part of frames that lay on the node of the cpu that asked for them, 0 to 1.
+    LocalShare,
+    /// Time to allocate a frame, write to it and free one, in nanoseconds.
+    Frame,
 }
 
 impl Metric {
     /// Every metric.
-    pub const ALL: [Self; 5] =
-        [Self::Latency, Self::Bandwidth, Self::RoundTrip, Self::LoadToUse, Self::CoreClock];
+    pub const ALL: [Self; 8] = [
+        Self::Latency,
+        Self::Bandwidth,
+        Self::RoundTrip,
+        Self::LoadToUse,
+        Self::CoreClock,
+        Self::Elapsed,
+        Self::LocalShare,
+        Self::Frame,
+    ];
 
     /// The unit of its values.
     #[must_use]
     pub fn unit(self) -> Unit {
         match self {
-            Self::Latency | Self::RoundTrip => Unit::Nanoseconds,
+            Self::Latency | Self::RoundTrip | Self::Frame => Unit::Nanoseconds,
             Self::Bandwidth => Unit::GigabytesPerSecond,
-            Self::LoadToUse => Unit::Ratio,
+            Self::LoadToUse | Self::LocalShare => Unit::Ratio,
             Self::CoreClock => Unit::Gigahertz,
+            Self::Elapsed => Unit::Seconds,
         }
     }
 
@@ -64,8 +85,8 @@ impl Metric {
     #[must_use]
     pub fn lower_is_better(self) -> bool {
         match self {
-            Self::Latency | Self::RoundTrip | Self::LoadToUse => true,
-            Self::Bandwidth | Self::CoreClock => false,
+            Self::Latency | Self::RoundTrip | Self::LoadToUse | Self::Elapsed | Self::Frame => true,
+            Self::Bandwidth | Self::CoreClock | Self::LocalShare => false,
         }
     }
 
@@ -78,6 +99,9 @@ impl Metric {
             Self::RoundTrip => "round-trip",
             Self::LoadToUse => "load-to-use",
             Self::CoreClock => "core-clock",
+            Self::Elapsed => "elapsed",
+            Self::LocalShare => "local-share",
+            Self::Frame => "frame",
         }
     }
 

@@ -15,6 +15,8 @@ pub enum ProofMethod {
     NumaMaps,
     /// The kernel tells nothing of single pages, and the machine has one node only.
     OnlyNode,
+    /// The frame allocator's memory map, in a kernel of our own.
+    Allocator,
 }
 
 /// Where one worker ran and where its memory lay, as read back from the kernel.

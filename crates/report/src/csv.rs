@@ -84,7 +84,7 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
         Experiment::C2c(cell) => {
             [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
         }
-        Experiment::Core { .. } => Vec::new(),
+        Experiment::Core { .. } | Experiment::Frames(_) => Vec::new(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use numalab_record::{AccessPattern, Experiment, LatencyCell, Team, WorkerPlan};
 
-use crate::number::size;
+use crate::number::{count, size};
 
 /// A pattern: `random`, `stride 256`.
 pub(crate) fn pattern(pattern: AccessPattern) -> String {
@@ -73,6 +73,13 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
             format!("cpu {} ↔ cpu {}, line on node {}", cell.from, cell.to, cell.home)
         }
         Experiment::Core { cpu } => format!("core of cpu {cpu}"),
+        Experiment::Frames(cell) => match cell.size_bytes {
+            0 => format!("{}, {}", cell.work, count(cell.cpus.len(), "cpu")),
+            bytes => {
+                let cpus = count(cell.cpus.len(), "cpu");
+                format!("{}, {cpus}, {} each", cell.work, size(bytes))
+            }
+        },
     }
 }
 

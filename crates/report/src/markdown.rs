@@ -27,7 +27,7 @@ pub fn markdown(summary: &Summary<'_>) -> String {
     out
 }
 
-fn section_text(section: &Section<'_>) -> String {
+pub(crate) fn section_text(section: &Section<'_>) -> String {
     let mut out = format!("\n## {}\n", section.title);
     for note in &section.notes {
         out.push_str(&format!("\n{}\n", escape(note)));

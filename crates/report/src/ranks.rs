@@ -125,3 +125,93 @@ pub fn memory_by_node(
     let all = |node: NodeId| kinds.iter().filter_map(|(_, bytes)| bytes.get(&node)).sum();
     format!("{text}---------------- {rule}\n{}", row("Total", &all))
 }
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::{ProofMethod, RANKS_SCHEMA};
+    use numalab_topology::CpuId;
+
+    use super::*;
+
+    fn rank(rank: usize, cpu: u32, mean: Vec<f64>) -> RankResult {
+        RankResult {
+            rank,
+            host: "n1".to_owned(),
+            cpu: CpuId(cpu),
+            affinity: [CpuId(cpu)].into_iter().collect(),
+            cpu_node: NodeId(cpu / 16),
+            policy: "bind:3".to_owned(),
+            memory_nodes: BTreeMap::from([(NodeId(0), 1), (NodeId(3), 255)]),
+            method: ProofMethod::MovePages,
+            address: 0x52_7e70,
+            bytes_per_page_size: BTreeMap::new(),
+            median: mean.iter().map(|mean| mean - 1.0).collect(),
+            mean,
+            windows: Vec::new(),
+        }
+    }
+
+    fn run() -> RankRun {
+        RankRun {
+            schema: RANKS_SCHEMA.to_owned(),
+            metric: Metric::Latency,
+            unit: "ns".to_owned(),
+            version: "0".to_owned(),
+            command: Vec::new(),
+            launcher: "srun".to_owned(),
+            meeting: "shared memory".to_owned(),
+            seed: 0,
+            iterations: 100_000,
+            warmup: 1_000,
+            chain: "random".to_owned(),
+            pages: "4k".to_owned(),
+            serial: false,
+            sizes_bytes: vec![256 << 10, 1 << 20, 1 << 30],
+            ranks: vec![
+                rank(0, 1, vec![3.5, 11.526, 154.92]),
+                rank(1, 17, vec![3.25, 11.43, 104.9]),
+            ],
+        }
+    }
+
+    #[test]
+    fn the_csv_has_a_row_for_each_size_and_a_column_for_each_rank() {
+        let expected = "size (MB),0,1\n0.25,3.50,3.25\n1,11.53,11.43\n1024,154.92,104.90\n";
+        assert_eq!(ranks_csv(&run()), expected);
+    }
+
+    #[test]
+    fn the_mapping_names_the_node_that_has_most_of_the_memory() {
+        let expected = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,3\n1,17,1,3\n";
+        assert_eq!(mapping_check(&run()), expected);
+    }
+
+    #[test]
+    fn the_table_is_the_suites() {
+        let table = ranks_table(&run());
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(
+            lines[3],
+            "| Ranks | Cores   | NUMA |     Address    | NUMA  | 256KB  | 1MB    | 1024M  |"
+        );
+        assert_eq!(
+            lines[5],
+            "|  000  | 1       |   0  | 0x527e70       |   3   | 3.50   | 11.53  | 154.92 |"
+        );
+        assert!(
+            lines[..8].iter().all(|line| line.len() == lines[1].len() || line.starts_with(" ="))
+        );
+        assert!(table.contains("MEDIAN (ns)") && table.contains("| 10.53  |"), "{table}");
+    }
+
+    #[test]
+    fn memory_is_added_up_by_kind_and_node() {
+        let private = BTreeMap::from([(NodeId(0), 1 << 20), (NodeId(8), 3 << 19)]);
+        let none = BTreeMap::new();
+        let text =
+            memory_by_node(7, &[("Heap", &none), ("Private", &private)], &[NodeId(0), NodeId(8)]);
+        let last = text.lines().last().map(|line| line.split_ascii_whitespace().collect());
+        assert_eq!(last, Some(vec!["Total", "1.00", "1.50", "2.50"]));
+        assert!(text.contains("         Node 8           Total"), "{text}");
+    }
+}

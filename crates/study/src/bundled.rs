@@ -4,12 +4,23 @@
 const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
-const STUDIES: [(&str, &str); 1] = [("noise", include_str!("../studies/noise.toml"))];
+const STUDIES: &[(&str, &str)] = &[
+    ("frame-allocator", include_str!("../studies/frame-allocator.toml")),
+    ("frame-allocator-backends", include_str!("../studies/frame-allocator-backends.toml")),
+    ("frame-allocator-flat", include_str!("../studies/frame-allocator-flat.toml")),
+    ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
+    ("hugepages", include_str!("../studies/hugepages.toml")),
+    ("hugepages-host", include_str!("../studies/hugepages-host.toml")),
+    ("noise", include_str!("../studies/noise.toml")),
+    ("numa-balancing", include_str!("../studies/numa-balancing.toml")),
+    ("numa-balancing-emulated", include_str!("../studies/numa-balancing-emulated.toml")),
+    ("numa-balancing-guest", include_str!("../studies/numa-balancing-guest.toml")),
+];
 
 /// Names and texts of the studies that come with numalab.
 #[must_use]
 pub fn bundled() -> &'static [(&'static str, &'static str)] {
-    &STUDIES
+    STUDIES
 }
 
 /// The text of a bundled study.

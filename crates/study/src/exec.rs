@@ -1,5 +1,8 @@
 //! Workloads run as commands of this machine.
 
+mod pages;
+mod service;
+
 use std::collections::BTreeMap;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
@@ -7,17 +10,52 @@ use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_record::study::{Better, Quantity, Reading, Setting};
-use numalab_workload::{Ending, Finished, Workload};
+use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
 use crate::world::{Order, WorldError};
+pub(crate) use pages::{PagesSeen, PagesWatch};
+use service::{Running, Scratch};
 
-/// Runs a workload once, and reads what it printed.
-pub(crate) fn run(order: &Order<'_>, interrupt: &Interrupt) -> Result<Vec<Reading>, WorldError> {
+/// What `perf stat` counts around a workload, where the study wants it.
+const EVENTS: &str = "cpu-migrations,context-switches";
+const COUNTS: &str = "perf-stat.csv";
+
+/// What a run of a workload gave.
+pub(crate) struct Executed {
+    /// What it printed, as readings.
+    pub(crate) readings: Vec<Reading>,
+    /// What `perf stat` counted, if it was asked to.
+    pub(crate) counters: BTreeMap<String, f64>,
+}
+
+/// Whether `perf stat` counts around workloads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Counting {
+    /// It counts what the scheduler does.
+    Scheduler,
+    /// Workloads run bare.
+    Off,
+}
+
+/// Runs a workload once, with its service if it has one, and reads what it printed.
+pub(crate) fn run(
+    order: &Order<'_>,
+    counting: Counting,
+    interrupt: &Interrupt,
+) -> Result<Executed, WorldError> {
     let workload = order.workload;
+    let scratch = Scratch::make(workload, counting)?;
+    let service = Running::start(workload, &scratch, interrupt)?;
     let limit = Duration::from_secs(workload.timeout_s);
-    let ran = run_command(command(order), limit, interrupt);
+    let ran = run_command(command(order, &scratch, counting), limit, interrupt);
+    drop(service);
     let ran = ran.map_err(|error| failed(workload, &error))?;
-    read(workload, &ran)
+    let readings = read(workload, &ran)?;
+    let counters = match counting {
+        Counting::Off => BTreeMap::new(),
+        Counting::Scheduler => scheduler_counters(&scratch),
+    };
+    Ok(Executed { readings, counters })
 }
 
 /// What a workload that has ended tells.
@@ -46,13 +84,22 @@ pub(crate) fn reading(reading: numalab_workload::Reading) -> Reading {
     Reading { quantity, value: reading.value }
 }
 
-fn command(order: &Order<'_>) -> Command {
+fn command(order: &Order<'_>, scratch: &Scratch, counting: Counting) -> Command {
     let settings = &order.treatment.settings;
-    let mut words = order.workload.command.iter().map(|word| filled(word, settings));
+    let words: Vec<String> =
+        order.workload.command.iter().map(|word| filled(word, settings)).collect();
+    let words = scratch.filled_in(&words);
+    let counts = scratch.file(COUNTS);
+    let mut around = Vec::new();
+    if counting == Counting::Scheduler {
+        let perf = ["perf", "stat", "-x", ",", "-o", &counts, "-e", EVENTS, "--"];
+        around.extend(perf.map(str::to_owned));
+    }
+    let mut words = around.into_iter().chain(words);
     let mut command = Command::new(words.next().unwrap_or_default());
     command.args(words).env("NUMALAB_SEED", order.seed.to_string());
     for (name, value) in settings {
-        let name = name.to_uppercase().replace(['-', '.'], "_");
+        let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         command.env(format!("NUMALAB_{name}"), value.to_string());
     }
     command
@@ -65,6 +112,19 @@ pub(crate) fn filled(word: &str, settings: &BTreeMap<String, Setting>) -> String
         text = text.replace(&format!("{{{name}}}"), &value.to_string());
     }
     text
+}
+
+/// What a workload needs of the kernel under these settings.
+pub(crate) fn needs(workload: &Workload, settings: &BTreeMap<String, Setting>) -> Vec<KernelNeed> {
+    let words: Vec<String> = workload.command.iter().map(|word| filled(word, settings)).collect();
+    numalab_workload::kernel_needs(&words)
+}
+
+fn scheduler_counters(scratch: &Scratch) -> BTreeMap<String, f64> {
+    // A machine that cannot count has no such counters, which the report shows.
+    let text = std::fs::read_to_string(scratch.file(COUNTS)).unwrap_or_default();
+    let counters = perf_stat_counters(&text).unwrap_or_default();
+    counters.into_iter().filter_map(|(name, count)| Some((name, count?))).collect()
 }
 
 fn ending(status: ExitStatus) -> Ending {

@@ -25,4 +25,4 @@ pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
 pub use session::{Observer, Session, SessionError, time_spent};
-pub use world::{Order, World, WorldError, open};
+pub use world::{Order, World, WorldError, open, serve};

@@ -1,7 +1,7 @@
 //! The tools that numalab knows: their command lines, packages and metrics.
 
 mod entries;
-mod needs;
+pub(crate) mod needs;
 
 use crate::need::Tool;
 use crate::reader::Reader;

@@ -81,7 +81,7 @@ fn numalab(name: &str) -> Option<Metric> {
     }
     match name {
         "latency-begin" | "latency-end" => Some(Metric::lower(name, "ns")),
-        "moved" | "local" => Some(Metric::higher(name, "%")),
+        "local" => Some(Metric::higher(name, "%")),
         _ => None,
     }
 }

@@ -15,6 +15,7 @@ mod reader;
 mod spec;
 mod workload;
 
+pub use catalogue::needs::of as kernel_needs;
 pub use error::{OutputError, PatternError, SpecError};
 pub use finished::{Ending, Finished};
 pub use metric::{Better, Metric, Reading};

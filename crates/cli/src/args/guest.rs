@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
-use numalab_guest::{AcceleratorChoice, HostPages, KernelChoice, PinPlan, QmpAddress};
+use numalab_guest::{AcceleratorChoice, HostPages, PinPlan, QmpAddress};
 use numalab_topology::{CpuSet, NodeSet};
 
-use super::guest_value::NodeSets;
-use super::{MachineArgs, MemoryEmulatorArgs, guest_value, value};
+use super::guest_value::{BootKernel, NodeSets};
+use super::{Format, MachineArgs, MemoryEmulatorArgs, guest_value, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct GuestArgs {
@@ -43,6 +43,14 @@ Examples:
   numalab guest run --topology machine.toml --tables built -- numalab topology
   numalab guest run --emulate 4 --cpus 8 --distances '10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10' \
     --emulate-latency 100 -- numalab latency --size 16M --per node
+  numalab guest run --kernel numalab --emulate 4 --cpus 8 -- work=chase
+  numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
+  numalab guest run --kernel numalab --emulate 2 --cpus 4 -o results -- work=exhaust dump=heap
+
+Words of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZE,...
+  policy=local|preferred:N|exact:N|bind:N,N|interleave work=chase,test_numa,storm,bandwidth,
+  guests,scaling,exhaust runs=N seed=N cpus=N|LIST size=SIZE count=N threads=N order=N
+  rand=inline|seed dump=heap,topology
 
 The exit code is the command's; a guest that fails by itself is 1, or 3 where something
 is lacking. A guest has what its command's known package holds (sysbench, perf, dbench,
@@ -59,8 +67,14 @@ pub(crate) struct RunArgs {
     /// End the guest if the command takes longer, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
-    /// The command, with its arguments
-    #[arg(last = true, value_name = "COMMAND", required_unless_present = "dry_run")]
+    /// Form of the results of --kernel numalab
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Label of the results of --kernel numalab
+    #[arg(long, value_name = "TEXT")]
+    pub label: Option<String>,
+    /// The command, with its arguments; the words of --kernel numalab
+    #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
 
@@ -119,10 +133,11 @@ pub(crate) struct BootArgs {
 /// What the guest boots.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
-    /// The kernel: linux (the distribution's), backports (Debian's newer one), or a Linux
+    /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (our
+    /// own, which needs no image: its words stand behind --), or a Linux
     /// image file with virtio-console built in
     #[arg(long, value_name = "KERNEL", default_value = "linux", value_parser = guest_value::kernel)]
-    pub kernel: KernelChoice,
+    pub kernel: BootKernel,
     /// Put this program into it: a known name (sysbench, perf, ...) or a file (repeatable)
     #[arg(long, value_name = "PROGRAM")]
     pub with: Vec<String>,
@@ -155,6 +170,9 @@ Examples:
   numalab guest image                        what is in the cache
   numalab guest image --build --with perf    so that the next boot with perf builds nothing
   numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
+  numalab guest image --iso numalab.iso -- work=chase,bandwidth
+                                             numalab's own kernel for a real machine; its
+                                             results come on the first serial port
   numalab guest image --clean                empty the cache")]
 pub(crate) struct ImageArgs {
     /// Make the image that a guest with these arguments boots
@@ -165,6 +183,12 @@ pub(crate) struct ImageArgs {
     /// Unpack the QEMU of Debian's backports into the cache
     #[arg(long)]
     pub fetch_qemu: bool,
+    /// Write an image that any PC boots numalab's own kernel from, by BIOS or by UEFI
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["build", "fetch_qemu", "clean"])]
+    pub iso: Option<PathBuf>,
+    /// The kernel's words on that image
+    #[arg(last = true, value_name = "WORD", requires = "iso")]
+    pub words: Vec<String>,
     /// Remove everything from the cache
     #[arg(long, conflicts_with_all = ["build", "fetch_qemu"])]
     pub clean: bool,

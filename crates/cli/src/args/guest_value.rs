@@ -35,14 +35,26 @@ pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
     }
 }
 
-/// `linux`, `backports`, or a file.
-pub(crate) fn kernel(text: &str) -> Result<KernelChoice, String> {
+/// What a guest boots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum BootKernel {
+    /// A Linux.
+    Linux(KernelChoice),
+    /// numalab's own kernel.
+    Numalab,
+}
+
+/// `linux`, `backports`, `numalab`, or a file.
+pub(crate) fn kernel(text: &str) -> Result<BootKernel, String> {
     let file = PathBuf::from(text);
     match text {
-        "linux" => Ok(KernelChoice::Distribution),
-        "backports" => Ok(KernelChoice::Backports),
-        _ if file.is_file() => Ok(KernelChoice::File(file)),
-        _ => Err(format!("`{text}` is no kernel: expected linux, backports or an existing file")),
+        "linux" => Ok(BootKernel::Linux(KernelChoice::Distribution)),
+        "backports" => Ok(BootKernel::Linux(KernelChoice::Backports)),
+        "numalab" => Ok(BootKernel::Numalab),
+        _ if file.is_file() => Ok(BootKernel::Linux(KernelChoice::File(file))),
+        _ => Err(format!(
+            "`{text}` is no kernel: expected linux, backports, numalab or an existing file"
+        )),
     }
 }
 

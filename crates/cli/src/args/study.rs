@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{FailIf, Format, value};
+use super::{FailIf, Format, GuestsChange, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
@@ -38,6 +38,12 @@ Examples:
   numalab study report results/noise-20261121-024500
   numalab study report results/noise-20261121-024500 --format md")]
     Report(ReportArgs),
+    /// A study's hand in a guest: requests and answers, a line of JSON each
+    #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
+    Agent {
+        /// The settings of its world, in JSON
+        settings: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -68,6 +74,8 @@ pub(crate) struct Change {
     /// Seed of every order (default: from the clock; it is recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+    #[command(flatten)]
+    pub guests: GuestsChange,
 }
 
 #[derive(Debug, Args)]
@@ -92,6 +100,7 @@ Examples:
   numalab study run mine.toml --budget 10m
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
   numalab study run mine.toml --dry-run    what would be run; start and write nothing
+  numalab study run guest-scaling --guests 4,8 --workload dbench --emulate-memory
   git bisect run numalab study run kernels.toml --quiet --fail-if worse
 
 Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut

@@ -1,5 +1,9 @@
 //! `numalab compare`.
 
+mod commands;
+mod samples;
+mod table;
+
 use std::path::Path;
 
 use numalab_record::Document;
@@ -9,13 +13,46 @@ use crate::args::{CompareArgs, FailIf, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 
-/// Compares two result directories and prints what changed.
+/// Changes of a result directory that are within the noise of two runs, and changes of
+/// samples that count as none, in percent.
+const DIRECTORY_MARGIN: f64 = 5.0;
+const SAMPLE_MARGIN: f64 = 2.0;
+
+/// Compares what was given, and prints what changed.
 pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
-    let baseline = numalab_measure::read(&args.baseline)?;
-    let candidate = numalab_measure::read(&args.candidate)?;
-    let comparison = compare(&baseline, &candidate, args.margin)?;
+    if let Some(words) = &args.commands {
+        return commands::run(args, words);
+    }
+    if let Some(path) = &args.table {
+        return table::run(args, path);
+    }
+    match (&args.baseline, &args.candidate) {
+        (Some(baseline), Some(candidate)) if baseline.is_dir() && candidate.is_dir() => {
+            directories(args, baseline, candidate)
+        }
+        (Some(baseline), Some(candidate)) => samples::run(args, [baseline, candidate]),
+        _ => Err(Failure::bad_input("expected two result directories or two files")),
+    }
+}
+
+fn directories(args: &CompareArgs, baseline: &Path, candidate: &Path) -> Result<(), Failure> {
+    let margin = args.margin.unwrap_or(DIRECTORY_MARGIN);
+    if args.metric.is_some() {
+        return Err(Failure::bad_input("--metric: expected two files, found two directories"));
+    }
+    for directory in [baseline, candidate] {
+        if numalab_study::is_study(directory) {
+            let name = directory.display();
+            return Err(Failure::bad_input(format!(
+                "{name} holds a study, which compares by itself: numalab study report {name}"
+            )));
+        }
+    }
+    let before = numalab_measure::read(baseline)?;
+    let after = numalab_measure::read(candidate)?;
+    let comparison = compare(&before, &after, margin)?;
     output::print(&render(&comparison, args.format)?)?;
-    fail_if(args.fail_if, &comparison, &args.baseline)
+    fail_if(args.fail_if, &comparison, baseline)
 }
 
 /// Compares two documents with a margin in percent.

@@ -2,6 +2,7 @@
 
 mod boot;
 mod image;
+mod kernel;
 mod list;
 mod memory_emulator;
 mod pin;

@@ -2,24 +2,50 @@
 
 mod scaling;
 
-use crate::args::ReportArgs;
-use crate::failure::Failure;
+use std::fs;
+use std::path::Path;
+
+use numalab_report::memory::{self, MemoryReport};
+
+use crate::args::{Format, ReportArgs};
+use crate::failure::{Code, Failure};
 use crate::output;
 
 use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    if scaling::is_meant(&args.directory) {
+    if scaling::is_meant(&args.place) {
         return scaling::run(args);
     }
-    let document = numalab_measure::read(&args.directory)?;
+    if args.place.is_file() {
+        return of_memory(&args.place, args.format.unwrap_or(Format::Text));
+    }
+    if numalab_study::is_study(&args.place) {
+        return super::study::report(&args.place, args.format);
+    }
+    let document = numalab_measure::read(&args.place)?;
     match args.format {
         Some(format) => output::print(&output::render(&document, format)?),
         None => {
-            write_reports(&document, &args.directory)?;
-            let directory = args.directory.display();
+            write_reports(&document, &args.place)?;
+            let directory = args.place.display();
             output::print(&format!("{directory}/report.md\n{directory}/report.html\n"))
         }
     }
+}
+
+/// Prints what a memory emulator reported.
+fn of_memory(file: &Path, format: Format) -> Result<(), Failure> {
+    let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
+    let text = fs::read_to_string(file).map_err(failed)?;
+    let wrong = |error| Failure::bad_input(format!("{}: {error}", file.display()));
+    let report = MemoryReport::read(&text).map_err(wrong)?;
+    output::print(&match format {
+        Format::Text => memory::terminal(&report, output::style()),
+        Format::Md => memory::markdown(&report),
+        Format::Html => memory::html(&report),
+        Format::Csv => memory::csv(&report),
+        Format::Json => text,
+    })
 }

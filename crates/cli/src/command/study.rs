@@ -1,12 +1,16 @@
 //! `numalab study`: does this change really help?
 
+mod guests;
 mod plan;
 mod run;
 mod show;
 mod source;
 
+pub(crate) use run::run_given;
+pub(crate) use show::report;
+
 use crate::args::StudyCommand;
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 
 /// Runs the subcommand.
 pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
@@ -17,6 +21,10 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),
-        StudyCommand::Report(args) => show::report(args),
+        StudyCommand::Report(args) => show::report_and_judge(args),
+        StudyCommand::Agent { settings } => {
+            numalab_study::serve(settings, std::io::stdin().lock(), std::io::stdout().lock())
+                .map_err(|error| Failure::new(Code::Failed, error))
+        }
     }
 }

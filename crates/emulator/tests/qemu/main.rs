@@ -4,3 +4,4 @@ mod charge;
 mod lab;
 mod parallel;
 mod refusal;
+mod table;

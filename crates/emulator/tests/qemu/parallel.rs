@@ -4,13 +4,13 @@ use numalab_guest::Qemu;
 
 use crate::lab::{ICOUNT, NODE0, NODE1, Program, Run, qemus};
 
-const LINES: u64 = 20_000;
+pub const LINES: u64 = 20_000;
 const MACHINE: &str = "cpus=0.0.1.1,memory=512M.512M,latency=100.200/200.100,start=marker";
 /// So that waiting for each other stays off memory.
 const CACHE: &str = "caches=1:32K:8:64:cpu";
 
 /// Every cpu reads its own lines: two from either node, one of them its own.
-fn program() -> Program {
+pub fn program() -> Program {
     let apart = 4 * LINES * 64;
     Program::assemble(
         "parallel.s",

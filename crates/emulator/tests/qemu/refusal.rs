@@ -2,14 +2,15 @@
 
 use numalab_guest::Version;
 
-use crate::lab::{ICOUNT, LEFT, NODE0, NODE1, Program, qemus};
+use crate::charge;
+use crate::lab::{ICOUNT, LEFT, qemus};
 
 /// Before this version the ranges are those of QEMU's blocks, whatever the guest's are.
 const PHYSICAL: Version = Version::new(8, 2, 0);
 
 #[test]
 fn what_would_give_wrong_figures_is_refused_with_the_reason() {
-    let program = Program::assemble("memory.s", &[("NODE0", NODE0), ("NODE1", NODE1)]);
+    let program = charge::program();
     let right = "cpus=0,memory=512M.512M,latency=100.200/200.100";
     let cases = [
         (

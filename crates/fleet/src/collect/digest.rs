@@ -102,7 +102,7 @@ fn figure(
     if median <= 0.0 {
         return None;
     }
-    let workers = workers(&cell.cell.experiment);
+    let workers = workers(&cell.cell.experiment)?;
     let key = FigureKey {
         cell: cell.cell.id.0.clone(),
         metric,
@@ -119,8 +119,9 @@ fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     values.all(|value| value == Some(first)).then_some(first)
 }
 
-fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
-    match experiment {
+/// Who did it; none for work of our own kernel, in which machines are not compared.
+fn workers(experiment: &Experiment) -> Option<Vec<WorkerPlan>> {
+    Some(match experiment {
         Experiment::Latency(cell) => vec![cell.worker],
         Experiment::Bandwidth(cell) => cell.workers.clone(),
         Experiment::Loaded(cell) => [&[cell.chaser], cell.load.as_slice()].concat(),
@@ -128,7 +129,8 @@ fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
             [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
         }
         Experiment::Core { .. } => Vec::new(),
-    }
+        Experiment::Frames(_) => return None,
+    })
 }
 
 fn family(experiment: &Experiment, metric: Metric, largest_cache: u64) -> Family {

@@ -20,11 +20,12 @@ use crate::package::{self, PackageError, Unpacked};
 use crate::tool::{self, ToolError};
 
 /// What the result channel needs of the kernel.
-const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+pub(crate) const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// A shell and the usual small tools in one static program.
 const SHELL_PACKAGE: &str = "busybox-static";
-/// Images beyond this many bytes make room for newer ones.
-const IMAGES_BYTES: u64 = 96 << 20;
+/// Images beyond this many bytes make room for newer ones; those of a Xen machine hold an
+/// uncompressed kernel and the image of its domains.
+const IMAGES_BYTES: u64 = 640 << 20;
 /// Parts of a package that a guest has no use for.
 const LEFT_OUT: [&str; 8] = [
     "usr/share/doc",
@@ -97,7 +98,17 @@ impl Image {
     ) -> Result<Self, ImageError> {
         let _lock = cache.lock()?;
         let archive = assemble(cache, kernel, contents, note)?;
-        let hash = hexadecimal(&Sha256::digest(&archive));
+        Self::keep(cache, &archive, &kernel.file, note)
+    }
+
+    /// Puts a finished archive into the cache under its content's hash; the cache is locked.
+    pub(crate) fn keep(
+        cache: &Cache,
+        archive: &[u8],
+        kernel: &Path,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, ImageError> {
+        let hash = hexadecimal(&Sha256::digest(archive));
         let entry = cache.path(EntryKind::Image, &hash);
         let cached = entry.exists();
         if cached {
@@ -106,11 +117,11 @@ impl Image {
             note("writing the image");
             cache.make(EntryKind::Image, &hash, |directory| {
                 let path = directory.join(FILE);
-                fs::write(&path, &archive).map_err(|source| ImageError::Io { path, source })
+                fs::write(&path, archive).map_err(|source| ImageError::Io { path, source })
             })?;
             make_room(cache, &hash)?;
         }
-        let files = BootFiles { kernel: kernel.file.clone(), initramfs: Some(entry.join(FILE)) };
+        let files = BootFiles { kernel: kernel.to_path_buf(), initramfs: Some(entry.join(FILE)) };
         Ok(Self { hash, cached, files })
     }
 
@@ -130,37 +141,86 @@ fn assemble(
     contents: &Contents,
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<u8>, ImageError> {
-    let mut builder = Builder { tree: Tree::new(), programs: Vec::new(), trees: Vec::new() };
-    builder.add_settings();
-    builder.add_modules(kernel, &contents.modules)?;
-    builder.add_program("/usr/bin/numalab", &contents.init)?;
-    builder.tree.link("/init", "usr/bin/numalab");
-    for program in &contents.programs {
-        builder.add_program(&program.to_string_lossy(), program)?;
-    }
-    for (file, path) in &contents.files {
-        builder.add_program(path, file)?;
-    }
-    for name in &contents.packages {
-        let unpacked = package::ensure_unpacked(cache, name, note)?;
-        builder.add_package(unpacked)?;
-    }
-    let shell = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
-    builder.add_shell(&shell.own)?;
-    builder.add_libraries()?;
-    let io = |source| ImageError::Io { path: PathBuf::from(FILE), source };
-    builder.tree.write(Vec::new()).map_err(io)
+    let mut builder = Builder::with_contents(cache, contents, note)?;
+    let channel = CHANNEL_MODULES.into_iter();
+    let modules: Vec<&str> = channel.chain(contents.modules.iter().map(String::as_str)).collect();
+    builder.add_modules(kernel, &modules)?;
+    builder.finish(cache, note)
 }
 
-struct Builder {
+/// Collects the files of an image.
+pub(crate) struct Builder {
     tree: Tree,
     /// Programs whose libraries are still to be found: guest path, file.
     programs: Vec<(String, PathBuf)>,
     /// Trees to look for libraries in.
     trees: Vec<PathBuf>,
+    /// Libraries that no program names, but one loads while it runs.
+    loaded_later: Vec<String>,
 }
 
 impl Builder {
+    /// Settings, process 1, and all of `contents` but the kernel's modules.
+    pub(crate) fn with_contents(
+        cache: &Cache,
+        contents: &Contents,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, ImageError> {
+        let mut builder = Self {
+            tree: Tree::new(),
+            programs: Vec::new(),
+            trees: Vec::new(),
+            loaded_later: Vec::new(),
+        };
+        builder.add_settings();
+        builder.add_program("/usr/bin/numalab", &contents.init)?;
+        builder.tree.link("/init", "usr/bin/numalab");
+        for program in &contents.programs {
+            builder.add_program(&program.to_string_lossy(), program)?;
+        }
+        for (file, path) in &contents.files {
+            builder.add_program(path, file)?;
+        }
+        for name in &contents.packages {
+            let unpacked = package::ensure_unpacked(cache, name, note)?;
+            builder.add_package(unpacked)?;
+        }
+        Ok(builder)
+    }
+
+    /// Adds the shell and every library, and writes the archive.
+    pub(crate) fn finish(
+        mut self,
+        cache: &Cache,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Vec<u8>, ImageError> {
+        let shell = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
+        self.add_shell(&shell.own)?;
+        self.add_libraries()?;
+        let io = |source| ImageError::Io { path: PathBuf::from(FILE), source };
+        self.tree.write(Vec::new()).map_err(io)
+    }
+
+    /// Adds a file with this content.
+    pub(crate) fn add_text(&mut self, path: &str, content: impl Into<Vec<u8>>) {
+        self.tree.file(path, 0o644, content);
+    }
+
+    /// Adds a symbolic link.
+    pub(crate) fn add_link(&mut self, path: &str, target: &str) {
+        self.tree.link(path, target);
+    }
+
+    /// Adds this library though no program names it: one loads it while it runs.
+    pub(crate) fn want_library(&mut self, name: &str) {
+        self.loaded_later.push(name.to_owned());
+    }
+
+    /// Lets libraries be found in these trees.
+    pub(crate) fn search_in(&mut self, trees: impl IntoIterator<Item = PathBuf>) {
+        self.trees.extend(trees);
+    }
+
     fn add_settings(&mut self) {
         let passwd = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
         self.tree.file("/etc/passwd", 0o644, passwd);
@@ -169,11 +229,14 @@ impl Builder {
         self.tree.file(init::MARK_FILE, 0o644, "a guest of numalab\n");
     }
 
-    fn add_modules(&mut self, kernel: &Kernel, wanted: &[String]) -> Result<(), ImageError> {
-        let mut names: Vec<&str> = CHANNEL_MODULES.to_vec();
-        names.extend(wanted.iter().map(String::as_str));
+    /// Adds these modules, and all they need, to those that process 1 loads.
+    pub(crate) fn add_modules(
+        &mut self,
+        kernel: &Kernel,
+        wanted: &[&str],
+    ) -> Result<(), ImageError> {
         let mut list = String::new();
-        for (name, content) in kernel.modules(&names)? {
+        for (name, content) in kernel.modules(wanted)? {
             let path = format!("{}/{name}.ko", init::MODULE_DIRECTORY);
             self.tree.file(&path, 0o644, content);
             let _ = writeln!(list, "{path}");
@@ -182,7 +245,8 @@ impl Builder {
         Ok(())
     }
 
-    fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
+    /// Adds a file of the host; the libraries of a program are added at the end.
+    pub(crate) fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
         self.tree
             .host_file(path, file)
             .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
@@ -247,8 +311,15 @@ impl Builder {
     }
 
     fn add_libraries(&mut self) -> Result<(), ImageError> {
-        let programs: Vec<_> = self.programs.drain(..).collect();
+        let mut programs: Vec<_> = self.programs.drain(..).collect();
         let roots = Roots::before_host(self.trees.drain(..));
+        for name in self.loaded_later.drain(..) {
+            let (path, file) = libraries::named(&name, &roots)?;
+            self.tree
+                .host_file(&path, &file)
+                .map_err(|source| ImageError::Io { path: file.clone(), source })?;
+            programs.push((path, file));
+        }
         for (path, file) in libraries::closure(&programs, &roots)? {
             self.tree
                 .host_file(&path, &file)
@@ -300,7 +371,7 @@ mod tests {
         for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {
             let fill = |work: &Path| {
                 let file = fs::File::create(work.join(FILE)).unwrap();
-                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 40 << 20)
+                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 260 << 20)
                     .unwrap();
                 Ok::<_, CacheError>(())
             };

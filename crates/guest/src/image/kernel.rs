@@ -9,10 +9,10 @@ use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::{Archive, PackageError, PackageRecord, backports};
 
-/// The package whose one dependency is the newest kernel for virtual machines.
-const DEBIAN_KERNEL: &str = "linux-image-cloud-amd64";
-/// The same on Ubuntu.
-const UBUNTU_KERNEL: &str = "linux-image-virtual";
+/// Packages whose one dependency is the newest kernel for virtual machines: Debian's, Ubuntu's.
+const VIRTUAL: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
+/// Those for any machine, which can also be the first domain of Xen.
+const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
 
 /// Which kernel a guest boots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -80,6 +80,28 @@ impl Kernel {
             KernelChoice::Distribution => "distribution-",
             KernelChoice::Backports => "backports-",
         };
+        let backported = *choice == KernelChoice::Backports;
+        Self::ensure_packaged(cache, prefix, &VIRTUAL, backported, note)
+    }
+
+    /// The distribution's kernel for any machine, with all that it can be built with.
+    ///
+    /// # Errors
+    /// [`KernelError`].
+    pub(crate) fn ensure_general(
+        cache: &Cache,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
+        Self::ensure_packaged(cache, "general-", &GENERAL, false, note)
+    }
+
+    fn ensure_packaged(
+        cache: &Cache,
+        prefix: &str,
+        metas: &[&str],
+        backported: bool,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
         if let Some(known) = Self::newest(cache, prefix)? {
             return Ok(known);
         }
@@ -87,7 +109,9 @@ impl Kernel {
         if let Some(known) = Self::newest(cache, prefix)? {
             return Ok(known);
         }
-        Self::fetch(cache, choice, prefix, note)
+        let archive = if backported { backports(cache, note)? } else { Archive::host() };
+        let package = kernel_package(&archive, metas)?;
+        Self::fetch(cache, &archive, &package, prefix, note)
     }
 
     /// These modules and all that they need, in load order: name and content.
@@ -152,34 +176,30 @@ impl Kernel {
 
     fn fetch(
         cache: &Cache,
-        choice: &KernelChoice,
+        archive: &Archive,
+        package: &PackageRecord,
         prefix: &str,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
-        let archive = match choice {
-            KernelChoice::Backports => backports(cache, note)?,
-            _ => Archive::host(),
-        };
-        let package = kernel_package(&archive)?;
         note(&format!("downloading kernel {} {}", package.name, package.version));
         let name = format!("{prefix}{}", package.entry_name());
         let entry = cache.make(EntryKind::Kernel, &name, |directory| {
-            let deb = archive.download(&package, directory)?;
+            let deb = archive.download(package, directory)?;
             note("unpacking the kernel");
-            unpack(&package, &deb, directory)
+            unpack(package, &deb, directory)
         })?;
         Self::read(&entry)
     }
 }
 
 /// The package that has the kernel itself: the meta package depends on it.
-fn kernel_package(archive: &Archive) -> Result<PackageRecord, PackageError> {
-    let metas = archive.show(&[DEBIAN_KERNEL, UBUNTU_KERNEL])?;
-    let images = metas.iter().flat_map(|meta| &meta.depends).flatten();
+fn kernel_package(archive: &Archive, metas: &[&str]) -> Result<PackageRecord, PackageError> {
+    let known = archive.show(metas)?;
+    let images = known.iter().flat_map(|meta| &meta.depends).flatten();
     let image = images.into_iter().find(|name| name.starts_with("linux-image-"));
     match image {
         Some(name) => archive.record(name),
-        None => Err(PackageError::Unknown { name: DEBIAN_KERNEL.to_owned() }),
+        None => Err(PackageError::Unknown { name: metas.join(" or ") }),
     }
 }
 

@@ -103,6 +103,22 @@ pub fn closure(
     Ok(found)
 }
 
+/// The library of this name in the default directories: where it must be in the guest,
+/// and where it is now.
+///
+/// # Errors
+/// [`LibraryError::Missing`].
+pub fn named(library: &str, roots: &Roots) -> Result<(String, PathBuf), LibraryError> {
+    let mut places = DEFAULT_DIRECTORIES.iter().map(|directory| format!("{directory}/{library}"));
+    let found = places.find_map(|place| roots.find(&place).map(|file| (place, file)));
+    found.ok_or_else(|| LibraryError::Missing {
+        library: library.to_owned(),
+        needed_by: PathBuf::from("(loaded while it runs)"),
+        directories: DEFAULT_DIRECTORIES.map(ToOwned::to_owned).to_vec(),
+        roots: roots.0.clone(),
+    })
+}
+
 /// What one file asks for directly.
 fn asked_by(
     guest_path: &str,

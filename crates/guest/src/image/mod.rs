@@ -11,5 +11,6 @@ mod kernel;
 mod tree;
 
 pub use build::{BootFiles, Image, ImageError};
+pub(crate) use build::{Builder, CHANNEL_MODULES};
 pub use contents::{Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};

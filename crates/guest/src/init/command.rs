@@ -1,6 +1,6 @@
 //! Runs the job's command and streams what it prints.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -8,22 +8,23 @@ use std::thread::{self, JoinHandle};
 
 use numalab_membench::mark;
 
-use super::{InitError, Out, lock, send, step, terminal};
+use super::{In, InitError, Out, lock, send, step, terminal};
 use crate::protocol::{Exit, Job, Message, Stream};
 
-const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
+/// Where commands are looked for.
+pub(crate) const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin";
 /// A shell's codes for a command that is not there and one that cannot be run.
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 const READ_BYTES: usize = 32 * 1024;
 
-/// Runs the command to its end.
-pub(super) fn run(job: &Job, out: &Out) -> Result<Exit, InitError> {
+/// Runs the command to its end. What the host sends after that is left to the caller.
+pub(super) fn run(job: &Job, input: &In, out: &Out) -> Result<Exit, InitError> {
     if job.charged {
         mark::begin();
     }
     match command(job).spawn() {
-        Ok(child) => follow(child, job, out),
+        Ok(child) => follow(child, job, input, out),
         Err(error) => {
             end_charging(job);
             let program = job.command.first().map_or("", String::as_str);
@@ -48,7 +49,8 @@ fn command(job: &Job) -> Command {
         command
     } else {
         let mut command = Command::new(words.next().map_or("", String::as_str));
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let input = if job.input { Stdio::piped() } else { Stdio::null() };
+        command.stdin(input).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     };
     command.args(words).env_clear();
@@ -58,7 +60,10 @@ fn command(job: &Job) -> Command {
     command
 }
 
-fn follow(mut child: Child, job: &Job, out: &Out) -> Result<Exit, InitError> {
+fn follow(mut child: Child, job: &Job, input: &In, out: &Out) -> Result<Exit, InitError> {
+    if let Some(pipe) = child.stdin.take() {
+        feed(pipe, input);
+    }
     let outputs = [
         child.stdout.take().map(|pipe| stream(pipe, Stream::Out, out)),
         child.stderr.take().map(|pipe| stream(pipe, Stream::Err, out)),
@@ -72,6 +77,20 @@ fn follow(mut child: Child, job: &Job, out: &Out) -> Result<Exit, InitError> {
         let _ = thread.join();
     }
     Ok(exit_of(status))
+}
+
+/// Gives the command what the host sends, to the end of it. A command that reads no more
+/// loses the rest. The thread ends with the channel, or with this machine.
+fn feed(mut pipe: impl Write + Send + 'static, input: &In) {
+    let input = Arc::clone(input);
+    thread::spawn(move || {
+        let mut input = input.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        while let Ok(Message::Input(bytes)) = Message::receive(&mut input) {
+            if bytes.is_empty() || pipe.write_all(&bytes).is_err() {
+                break;
+            }
+        }
+    });
 }
 
 /// Sends what comes out of the pipe as it comes.
@@ -88,7 +107,8 @@ fn stream(mut pipe: impl Read + Send + 'static, which: Stream, out: &Out) -> Joi
     })
 }
 
-fn exit_of(status: ExitStatus) -> Exit {
+/// How a process ended, in our terms.
+pub(crate) fn exit_of(status: ExitStatus) -> Exit {
     let small = |number: i32| u8::try_from(number & 0xff).unwrap_or(u8::MAX);
     match (status.code(), status.signal()) {
         (Some(code), _) => Exit::Code(small(code)),
@@ -113,7 +133,8 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let out: Out = Arc::new(Mutex::new(FrameWriter::new(file.reopen().unwrap())));
         let job = Job { directory: Some("/".to_owned()), ..Job::new(["no-such-program"]) };
-        assert_eq!(run(&job, &out).unwrap(), Exit::Code(127));
+        let input: In = Arc::new(Mutex::new(FrameReader::new(file.reopen().unwrap())));
+        assert_eq!(run(&job, &input, &out).unwrap(), Exit::Code(127));
         let mut reader = FrameReader::new(file.reopen().unwrap());
         let Message::Complaint(text) = Message::receive(&mut reader).unwrap() else {
             panic!("no complaint");

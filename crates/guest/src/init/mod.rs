@@ -20,6 +20,7 @@ use crate::protocol::{
     FrameReader, FrameWriter, Hello, Job, Message, TransferError, VERSION, receive_file,
     safe_relative,
 };
+use crate::xen::{self, agent};
 
 /// Marks a guest of ours, so that `numalab` as process 1 of a container is not
 /// taken for one.
@@ -28,11 +29,15 @@ pub const MARK_FILE: &str = "/etc/numalab/guest";
 pub const MODULE_LIST: &str = "/etc/numalab/modules";
 /// Where the modules are.
 pub const MODULE_DIRECTORY: &str = "/usr/lib/numalab/modules";
+pub(crate) use command::{PATH, exit_of};
 /// How long the guest waits for its channel, and for the host to confirm.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// The writing end of the channel, shared by the threads that stream output.
 type Out = Arc<Mutex<FrameWriter<std::fs::File>>>;
+
+/// The reading end of the channel, lent to the thread that feeds a command.
+type In = Arc<Mutex<FrameReader<std::fs::File>>>;
 
 /// Why process 1 could not do its job; it is written to the console.
 #[derive(Debug, thiserror::Error)]
@@ -45,13 +50,16 @@ enum InitError {
     Unexpected(String),
     #[error("no virtio port is named {0}")]
     NoPort(&'static str),
+    #[error(transparent)]
+    Xenstore(#[from] xen::xenstore::XenstoreError),
 }
 
-/// Whether this process is process 1 of a guest of ours, or its helper for
-/// terminals.
+/// Whether this process is process 1 of a guest of ours, or one of its helpers: for
+/// terminals, or the agent of Xen's first domain.
 #[must_use]
 pub fn is_wanted() -> bool {
-    (std::process::id() == 1 || is_terminal_helper()) && Path::new(MARK_FILE).exists()
+    let ours = std::process::id() == 1 || is_terminal_helper() || agent::is_wanted();
+    ours && Path::new(MARK_FILE).exists()
 }
 
 /// Does what process 1 does; never returns.
@@ -59,7 +67,11 @@ pub fn main() -> ! {
     if is_terminal_helper() {
         terminal::become_command();
     }
-    if let Err(error) = serve() {
+    if agent::is_wanted() {
+        agent::main();
+    }
+    let served = if Path::new(xen::DOMAIN_MARK).exists() { serve_in_domain() } else { serve() };
+    if let Err(error) = served {
         // The console is what the host shows when there is no result.
         let _ = writeln!(io::stderr(), "numalab guest: {error}");
     }
@@ -81,7 +93,8 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::Hello(hello()))?;
     let job = receive_job(&mut input)?;
     setup::loopback();
-    let exit = command::run(&job, &out)?;
+    let input: In = Arc::new(Mutex::new(input));
+    let exit = command::run(&job, &input, &out)?;
     end_other_processes();
     for path in &job.collect {
         collect::send(path, &out)?;
@@ -91,8 +104,17 @@ fn serve() -> Result<(), InitError> {
     send(&out, &Message::End(sum))?;
     // The host looks where everything is, then ends QEMU. If it only closes the
     // channel, this end is as good.
+    let mut input = input.lock().unwrap_or_else(PoisonError::into_inner);
     let _ = Message::receive(&mut input);
     Ok(())
+}
+
+/// In a domain without a result channel, jobs come through xenstore.
+fn serve_in_domain() -> Result<(), InitError> {
+    setup::mount_all()?;
+    setup::load_modules()?;
+    setup::loopback();
+    Ok(xen::domain::serve()?)
 }
 
 fn hello() -> Hello {

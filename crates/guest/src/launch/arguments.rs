@@ -1,9 +1,12 @@
 //! QEMU's command line, in one place and one order.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
-use super::guest::Launch;
+use super::failure::GuestError;
+use super::guest::{Hypervisor, Launch};
 use super::runtime;
+use crate::image::BootFiles;
 use crate::protocol::PORT_NAME;
 
 /// The port that a kernel without drivers ends QEMU with.
@@ -63,7 +66,8 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
     let emulator = launch.guest.memory_emulator.as_ref();
     let emulator = emulator.map(|emulator| emulator.arguments(directory)).unwrap_or_default();
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
-    add(&["-cpu", accelerator.cpu_model()]);
+    let hypervisor = launch.guest.hypervisor.as_ref();
+    add(&["-cpu", hypervisor.map_or(accelerator.cpu_model(), |own| own.cpu_model.as_str())]);
     add(&machine.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);
@@ -96,11 +100,6 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
 
 fn boot(launch: &Launch, system: System) -> Vec<String> {
     let kernel = launch.files.kernel.to_string_lossy().into_owned();
-    let mut words = vec!["-kernel".to_owned(), kernel];
-    if let Some(initramfs) = &launch.files.initramfs {
-        let initramfs = initramfs.to_string_lossy().into_owned();
-        words.extend(["-initrd".to_owned(), initramfs]);
-    }
     let mut line = match system {
         // `panic=-1`: a panic ends QEMU, as reboots do.
         System::Linux { .. } => vec!["console=ttyS0", "panic=-1", "quiet", "loglevel=4"],
@@ -110,8 +109,85 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
         line.extend(emulator.mode.kernel_arguments());
     }
     line.extend(launch.guest.kernel_arguments.iter().map(String::as_str));
+    if let Some(hypervisor) = &launch.guest.hypervisor {
+        return boot_under(hypervisor, &kernel, line, launch.files.initramfs.as_deref());
+    }
+    let mut words = vec!["-kernel".to_owned(), kernel];
+    if let Some(initramfs) = &launch.files.initramfs {
+        let initramfs = initramfs.to_string_lossy().into_owned();
+        words.extend(["-initrd".to_owned(), initramfs]);
+    }
     if !line.is_empty() {
         words.extend(["-append".to_owned(), line.join(" ")]);
     }
     words
+}
+
+/// The hypervisor is what QEMU boots; kernel and initramfs are its modules, each with its
+/// own command line, apart by commas.
+fn boot_under(
+    hypervisor: &Hypervisor,
+    kernel: &str,
+    line: Vec<&str>,
+    initramfs: Option<&Path>,
+) -> Vec<String> {
+    // Its console is the hypervisor's, which has the serial port; the later one counts.
+    let line: Vec<&str> = line.into_iter().chain(["console=hvc0"]).collect();
+    let mut modules = vec![format!("{kernel} {}", line.join(" "))];
+    modules.extend(initramfs.map(|file| file.to_string_lossy().into_owned()));
+    let modules: Vec<String> = modules.iter().map(|module| module.replace(',', ",,")).collect();
+    let program = hypervisor.program.to_string_lossy().into_owned();
+    let mut arguments = vec!["console=com1".to_owned()];
+    arguments.extend(hypervisor.arguments.iter().cloned());
+    let append = arguments.join(" ");
+    let words = ["-kernel", &program, "-append", &append, "-initrd", &modules.join(",")];
+    words.map(ToOwned::to_owned).to_vec()
+}
+
+/// QEMU ends a module's file name at the first space (`hw/i386/multiboot.c`).
+pub fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
+    let paths = std::iter::once(&files.kernel).chain(&files.initramfs);
+    for path in paths {
+        if path.to_string_lossy().contains(' ') {
+            let text = format!(
+                "{}: a space in the path of what a hypervisor boots; set NUMALAB_CACHE to a \
+                 directory without one",
+                path.display()
+            );
+            return Err(GuestError::Start(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernel_and_initramfs_are_the_modules_of_a_hypervisor() {
+        let hypervisor = Hypervisor {
+            program: "/cache/xen.elf".into(),
+            arguments: vec!["numa=on".to_owned(), "dom0_mem=1G,max:1G".to_owned()],
+            cpu_model: "qemu64".to_owned(),
+        };
+        let initramfs = Some(Path::new("/cache/dom0.cpio"));
+        let words = boot_under(&hypervisor, "/cache/vm,linux", vec!["quiet"], initramfs);
+        let expected = [
+            "-kernel",
+            "/cache/xen.elf",
+            "-append",
+            "console=com1 numa=on dom0_mem=1G,max:1G",
+            "-initrd",
+            "/cache/vm,,linux quiet console=hvc0,/cache/dom0.cpio",
+        ];
+        assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn a_path_that_qemu_would_cut_is_refused() {
+        let files = BootFiles { kernel: "/my cache/vmlinux".into(), initramfs: None };
+        let error = check_module_paths(&files).unwrap_err().to_string();
+        assert!(error.contains("/my cache/vmlinux"), "{error}");
+    }
 }

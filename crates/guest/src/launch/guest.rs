@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numalab_topology::{CpuSet, Finding, Machine};
 
-use super::arguments::{self, Wiring};
+use super::arguments::{self, System, Wiring};
 use super::failure::GuestError;
 use super::host_memory::HostMemory;
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
@@ -28,10 +28,23 @@ pub struct Guest {
     pub pins: Option<Pins>,
     /// Words added to the kernel's command line.
     pub kernel_arguments: Vec<String>,
+    /// The hypervisor that boots first, with the kernel and the initramfs as its modules.
+    pub hypervisor: Option<Hypervisor>,
     /// What its memory costs, where that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
     /// How long it may take.
     pub limits: Limits,
+}
+
+/// A hypervisor under the guest's kernel, which QEMU loads as multiboot has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Hypervisor {
+    /// The hypervisor, an ELF file.
+    pub program: PathBuf,
+    /// Words of its own command line.
+    pub arguments: Vec<String>,
+    /// The processor it is shown (`-cpu`): hypervisors are pickier than kernels.
+    pub cpu_model: String,
 }
 
 /// Where a guest's threads run on the host.
@@ -84,6 +97,9 @@ impl Launch {
         accelerator: Accelerator,
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
+        if guest.hypervisor.is_some() {
+            arguments::check_module_paths(files)?;
+        }
         if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
         }
@@ -117,11 +133,26 @@ impl Launch {
     /// The command line, for people; sockets are in a directory `GUEST`.
     #[must_use]
     pub fn command_line(&self) -> Vec<String> {
+        self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
+    }
+
+    /// As [`Launch::command_line`], of [`Launch::run_bare`].
+    #[must_use]
+    pub fn bare_command_line(&self) -> Vec<String> {
+        self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
+    }
+
+    fn words(&self, wiring: &Wiring) -> Vec<String> {
         let program = self.qemu.program.to_string_lossy().into_owned();
-        let wiring = Wiring::linux(PathBuf::from("GUEST"), false);
         let mut words = vec![program];
-        words.extend(self.arguments(&wiring));
+        words.extend(self.arguments(wiring));
         words
+    }
+
+    /// Whether process 1 has its command's accesses charged; under a hypervisor its domains
+    /// have theirs charged.
+    pub(super) fn charges_commands(&self) -> bool {
+        self.guest.memory_emulator.is_some() && self.guest.hypervisor.is_none()
     }
 
     /// QEMU's arguments with these connections.

@@ -18,7 +18,7 @@ mod watch;
 pub use bare::{BareKernel, BareOutcome};
 pub use console::ConsoleTail;
 pub use failure::GuestError;
-pub use guest::{Guest, Launch, Limits, Pins};
+pub use guest::{Guest, Hypervisor, Launch, Limits, Pins};
 pub use host_memory::{HostMemory, HostMemoryError, HostPages};
 pub use run::{Outcome, Times};
 pub use runtime::{GuestDirectory, GuestRecord, RunningGuest, Runtime, RuntimeError};

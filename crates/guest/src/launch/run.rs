@@ -62,6 +62,10 @@ impl Sink for Timed<'_> {
         self.first.get_or_insert_with(|| self.started.elapsed());
         self.sink.output(stream, bytes);
     }
+
+    fn input(&mut self) -> Option<Vec<u8>> {
+        self.sink.input()
+    }
 }
 
 impl Launch {
@@ -132,9 +136,7 @@ impl Conversation<'_> {
         let hello = session.hello().map_err(failed(false))?;
         let boot = self.started.elapsed();
         watch.begin(Phase::Run, limits.run);
-        session
-            .begin(self.task, self.launch.guest.memory_emulator.is_some())
-            .map_err(failed(true))?;
+        session.begin(self.task, self.launch.charges_commands()).map_err(failed(true))?;
         let mut timed = Timed { sink, started: self.started, first: None };
         let answer = session.follow(self.task, &mut timed).map_err(failed(true))?;
         let first_output = timed.first;

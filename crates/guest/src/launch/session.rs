@@ -13,6 +13,12 @@ use crate::protocol::{
 pub trait Sink {
     /// Takes some bytes.
     fn output(&mut self, stream: Stream, bytes: &[u8]);
+
+    /// What the command is to read next, asked after each piece of its output; no bytes
+    /// are its end. It may take its time.
+    fn input(&mut self) -> Option<Vec<u8>> {
+        None
+    }
 }
 
 impl<F: FnMut(Stream, &[u8])> Sink for F {
@@ -122,7 +128,12 @@ impl<R: Read, W: Write> Session<R, W> {
         loop {
             let before = self.input.checksum();
             match Message::receive(&mut self.input)? {
-                Message::Output(stream, bytes) => sink.output(stream, &bytes),
+                Message::Output(stream, bytes) => {
+                    sink.output(stream, &bytes);
+                    if let Some(bytes) = sink.input() {
+                        Message::Input(bytes).send(&mut self.output).map_err(FrameError::from)?;
+                    }
+                }
                 Message::Complaint(text) => complaints.push(text),
                 Message::File(header) => {
                     let directory = task.results.as_ref();

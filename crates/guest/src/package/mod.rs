@@ -10,4 +10,4 @@ pub use archive::{Archive, PackageError};
 pub use backports::backports;
 pub use record::PackageRecord;
 pub use store::{Unpacked, ensure_unpacked};
-pub(crate) use store::{closure, extract};
+pub(crate) use store::{closure, ensure_with_libraries, extract};

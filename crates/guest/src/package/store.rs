@@ -37,8 +37,33 @@ pub fn ensure_unpacked(
     if let Some(known) = recall(cache, name) {
         return Ok(known);
     }
+    unpack_closure(cache, name, &|_| true, note)
+}
+
+/// The same with no other dependencies than libraries (packages named `lib...`), for
+/// programs whose package also wants a whole system around them.
+///
+/// # Errors
+/// [`PackageError`].
+pub(crate) fn ensure_with_libraries(
+    cache: &Cache,
+    name: &str,
+    note: &mut dyn FnMut(&str),
+) -> Result<Unpacked, PackageError> {
+    if let Some(known) = recall(cache, name) {
+        return Ok(known);
+    }
+    unpack_closure(cache, name, &|dependency| dependency.starts_with("lib"), note)
+}
+
+fn unpack_closure(
+    cache: &Cache,
+    name: &str,
+    wanted: &dyn Fn(&str) -> bool,
+    note: &mut dyn FnMut(&str),
+) -> Result<Unpacked, PackageError> {
     let archive = Archive::host();
-    let records = closure(&archive, &[name])?;
+    let records = closure(&archive, &[name], wanted)?;
     let mut trees = Vec::new();
     for record in &records {
         trees.push(unpack(cache, &archive, record, note)?);
@@ -100,10 +125,11 @@ pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageErr
 }
 
 /// The named packages first, installed or not, then what they need that the
-/// host has not installed.
+/// host has not installed and that is `wanted`.
 pub(crate) fn closure(
     archive: &Archive,
     names: &[&str],
+    wanted_name: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<PackageRecord>, PackageError> {
     let installed = installed()?;
     let mut records = Vec::new();
@@ -120,7 +146,7 @@ pub(crate) fn closure(
             .filter(|any| !any.iter().any(|name| installed.contains(name)))
             .filter_map(|any| any.first())
             .map(String::as_str)
-            .filter(|name| !seen.contains(*name))
+            .filter(|name| !seen.contains(*name) && wanted_name(name))
             .collect();
         next = records.len();
         if wanted.is_empty() {

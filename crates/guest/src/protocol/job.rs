@@ -14,6 +14,8 @@ pub struct Job {
     pub directory: Option<String>,
     /// Files and directories of the guest that are sent back at the end.
     pub collect: Vec<String>,
+    /// Whether the program reads what the host sends, instead of nothing.
+    pub input: bool,
     /// Whether the program gets the terminal `/dev/hvc0` instead of pipes.
     pub terminal: bool,
     /// Whether a memory emulator is told to charge while the program runs.

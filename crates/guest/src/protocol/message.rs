@@ -48,6 +48,8 @@ pub enum Message {
     File(FileHeader),
     /// Either: bytes of the file.
     Data(Vec<u8>),
+    /// Host: input for the command; no bytes are its end.
+    Input(Vec<u8>),
     /// Guest: output of the command.
     Output(Stream, Vec<u8>),
     /// Guest: something that could not be done, such as a file to collect that is not there.
@@ -67,6 +69,7 @@ const ERR: u8 = 6;
 const COMPLAINT: u8 = 7;
 const EXIT: u8 = 8;
 const END: u8 = 9;
+const INPUT: u8 = 10;
 
 impl Message {
     /// Sends the message.
@@ -79,6 +82,7 @@ impl Message {
             Self::Job(job) => out.write(JOB, &json(job)?),
             Self::File(header) => out.write(FILE, &json(header)?),
             Self::Data(bytes) => out.write(DATA, bytes),
+            Self::Input(bytes) => out.write(INPUT, bytes),
             Self::Output(Stream::Out, bytes) => out.write(OUT, bytes),
             Self::Output(Stream::Err, bytes) => out.write(ERR, bytes),
             Self::Complaint(text) => out.write(COMPLAINT, text.as_bytes()),
@@ -99,6 +103,7 @@ impl Message {
             JOB => Self::Job(parsed("job", &payload)?),
             FILE => Self::File(parsed("file", &payload)?),
             DATA => Self::Data(payload),
+            INPUT => Self::Input(payload),
             OUT => Self::Output(Stream::Out, payload),
             ERR => Self::Output(Stream::Err, payload),
             COMPLAINT => Self::Complaint(String::from_utf8_lossy(&payload).into_owned()),

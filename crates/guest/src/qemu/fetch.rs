@@ -18,7 +18,7 @@ impl Qemu {
     pub fn fetch_backports(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, QemuError> {
         let _lock = cache.lock()?;
         let archive = package::backports(cache, note)?;
-        let records = package::closure(&archive, &PACKAGES)?;
+        let records = package::closure(&archive, &PACKAGES, &|_| true)?;
         let name = format!("backports-{}", records[0].entry_name());
         let tree = cache.make(EntryKind::Qemu, &name, |directory| {
             for record in &records {

@@ -36,16 +36,9 @@ pub struct Ran {
 impl Lab {
     /// `None`, and loud words, where guests cannot be booted.
     pub fn open() -> Option<Self> {
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        match Self::try_open(turn) {
+        match Self::try_open(one_at_a_time()) {
             Ok(lab) => Some(lab),
-            Err(error) => {
-                let remedy = error.remedy().unwrap_or_default();
-                let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
-                assert!(!required, "no guest can be booted here: {error}; {remedy}");
-                eprintln!("NOT RUN: no guest can be booted here: {error}; {remedy}");
-                None
-            }
+            Err(error) => unavailable(&error, error.remedy()),
         }
     }
 
@@ -103,6 +96,20 @@ impl Lab {
         let left: Vec<_> = fs::read_dir(&run).unwrap().map(|e| e.unwrap().file_name()).collect();
         assert_eq!(left, ["lock"]);
     }
+}
+
+/// The turn of one test to boot guests.
+pub fn one_at_a_time() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Fails where the tools are required, else says loudly what did not run.
+pub fn unavailable<T>(error: &dyn std::fmt::Display, remedy: Option<String>) -> Option<T> {
+    let remedy = remedy.unwrap_or_default();
+    let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value == "1");
+    assert!(!required, "no guest can be booted here: {error}; {remedy}");
+    eprintln!("NOT RUN: no guest can be booted here: {error}; {remedy}");
+    None
 }
 
 /// The processes which have this directory in their arguments.

@@ -11,3 +11,4 @@ mod kinds;
 mod lab;
 mod machine;
 mod packages;
+mod xen;

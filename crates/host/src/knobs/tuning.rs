@@ -79,6 +79,20 @@ impl Tuning {
         Ok(Applied { name, wanted, found, left_out })
     }
 
+    /// Gives a knob its prior value again; it stays in the journal until the end. One that
+    /// was not set is left alone.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn put_back(&mut self, knob: &Knob) -> Result<(), KnobError> {
+        for (path, prior) in &self.saved {
+            if knob.saves.contains(path) {
+                self.write(knob, path, prior)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether anything is to be put back.
     #[must_use]
     pub fn is_untouched(&self) -> bool {

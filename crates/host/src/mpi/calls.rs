@@ -95,20 +95,25 @@ type AllGatherV<H> = unsafe extern "C" fn(
     H,
     H,
 ) -> c_int;
+type AskVersion = unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+type Init = unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
+type Finalize = unsafe extern "C" fn() -> c_int;
+type Wait<H> = unsafe extern "C" fn(H) -> c_int;
+type Abort<H> = unsafe extern "C" fn(H, c_int) -> c_int;
 type Ask<H> = unsafe extern "C" fn(H, *mut c_int) -> c_int;
 
 /// The functions, for handles of type `H`.
 pub(super) struct Calls<H> {
     handles: Handles<H>,
-    library_version: unsafe extern "C" fn(*mut c_char, *mut c_int) -> c_int,
-    init: unsafe extern "C" fn(*mut c_int, *mut *mut *mut c_char) -> c_int,
-    finalize: unsafe extern "C" fn() -> c_int,
+    library_version: AskVersion,
+    init: Init,
+    finalize: Finalize,
     rank: Ask<H>,
     size: Ask<H>,
-    barrier: unsafe extern "C" fn(H) -> c_int,
+    barrier: Wait<H>,
     all_gather: AllGather<H>,
     all_gather_v: AllGatherV<H>,
-    abort: unsafe extern "C" fn(H, c_int) -> c_int,
+    abort: Abort<H>,
 }
 
 fn done(call: &'static str, code: c_int) -> Result<(), MpiError> {
@@ -122,25 +127,25 @@ fn length(bytes: usize) -> Result<c_int, MpiError> {
 impl<H: Copy> Calls<H> {
     pub fn find(loaded: &Loaded, handles: Handles<H>) -> Result<Self, MpiError> {
         macro_rules! function {
-            ($name:literal) => {{
+            ($name:literal as $kind:ty) => {{
                 let found = loaded.function($name)?;
                 // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
                 // function's type but for the handles, whose type was told by the library's
                 // own symbols.
-                unsafe { std::mem::transmute(found) }
+                unsafe { std::mem::transmute::<*mut c_void, $kind>(found) }
             }};
         }
         Ok(Self {
             handles,
-            library_version: function!("MPI_Get_library_version"),
-            init: function!("MPI_Init"),
-            finalize: function!("MPI_Finalize"),
-            rank: function!("MPI_Comm_rank"),
-            size: function!("MPI_Comm_size"),
-            barrier: function!("MPI_Barrier"),
-            all_gather: function!("MPI_Allgather"),
-            all_gather_v: function!("MPI_Allgatherv"),
-            abort: function!("MPI_Abort"),
+            library_version: function!("MPI_Get_library_version" as AskVersion),
+            init: function!("MPI_Init" as Init),
+            finalize: function!("MPI_Finalize" as Finalize),
+            rank: function!("MPI_Comm_rank" as Ask<H>),
+            size: function!("MPI_Comm_size" as Ask<H>),
+            barrier: function!("MPI_Barrier" as Wait<H>),
+            all_gather: function!("MPI_Allgather" as AllGather<H>),
+            all_gather_v: function!("MPI_Allgatherv" as AllGatherV<H>),
+            abort: function!("MPI_Abort" as Abort<H>),
         })
     }
 

@@ -48,9 +48,7 @@ impl std::str::FromStr for Meet {
                 _ => text.strip_prefix("tcp:").and_then(tcp),
             },
         }
-        .ok_or_else(|| {
-            format!("`{text}`: expected auto, node, tcp:HOST:PORT, mpi or mpi:LIBRARY")
-        })
+        .ok_or_else(|| format!("`{text}`: expected auto, node, tcp:HOST:PORT, mpi or mpi:LIBRARY"))
     }
 }
 

@@ -137,7 +137,7 @@ impl Room {
             turns = turns.saturating_add(1);
             match turns {
                 ..2_000 => std::hint::spin_loop(),
-                ..4_000 => std::thread::yield_now(),
+                2_000..4_000 => std::thread::yield_now(),
                 _ => std::thread::sleep(Duration::from_micros(50)),
             }
             if turns.is_multiple_of(64) && looked.elapsed() > LOOK {

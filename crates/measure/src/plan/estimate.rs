@@ -44,7 +44,7 @@ pub fn estimate_cell(cell: &Cell) -> Duration {
         Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => WARM_UP + WINDOWS,
         Experiment::Latency(_) => WINDOWS / 2,
         Experiment::Bandwidth(_) | Experiment::Loaded(_) => ROUNDS,
-        Experiment::C2c(_) | Experiment::Core { .. } => WINDOWS / 4,
+        Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => WINDOWS / 4,
     }
 }
 

@@ -297,6 +297,7 @@ fn kind(experiment: &Experiment) -> &'static str {
         Experiment::Loaded(_) => "loaded",
         Experiment::C2c(_) => "core-to-core",
         Experiment::Core { .. } => "core",
+        Experiment::Frames(_) => "frames",
     }
 }
 

@@ -76,6 +76,7 @@ fn tip_text(matrix: &Matrix, row: u32, column: u32, entry: &Entry) -> String {
     );
     let spread = interval_text(entry.spread);
     match entry.cells.as_slice() {
+        [] => what,
         [cell] => format!("{what}\n95 % interval {spread}\ncell {cell}"),
         cells => format!("{what}\nmedian of {} cells, {spread}", cells.len()),
     }

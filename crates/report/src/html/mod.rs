@@ -75,7 +75,8 @@ fn contents(sections: &[Section<'_>]) -> String {
     format!("<nav aria-label=\"Contents\">\n{links}</nav>\n")
 }
 
-fn section_html(section: &Section<'_>) -> String {
+/// A part with its charts and tables.
+pub(crate) fn section_html(section: &Section<'_>) -> String {
     let notes = section.notes.iter();
     let notes: String = notes.map(|note| format!("<p>{}</p>\n", escape(note))).collect();
     let panels: String = section.panels.iter().map(panel_html).collect();
@@ -94,6 +95,9 @@ fn panel_html(panel: &Panel<'_>) -> String {
         }
         // The coloured table is a table already.
         Chart::Heatmap(matrix) => {
+            return figure("small", caption, &heatmap::chart(matrix, caption));
+        }
+        Chart::OwnHeatmap(matrix) => {
             return figure("small", caption, &heatmap::chart(matrix, caption));
         }
         Chart::Curves(curves) => curve::chart(curves),

@@ -76,6 +76,8 @@ pub(crate) enum Chart<'a> {
     None,
     /// Values between rows and columns.
     Heatmap(&'a Matrix),
+    /// The same, made for this report.
+    OwnHeatmap(Matrix),
     /// Latency over size.
     Curves(&'a [Curve]),
     /// Bars in groups.
@@ -140,7 +142,7 @@ pub(crate) fn interval_text(interval: Option<Interval>) -> String {
 }
 
 /// A matrix as a table.
-fn matrix_table(matrix: &Matrix, caption: String) -> Table {
+pub(crate) fn matrix_table(matrix: &Matrix, caption: String) -> Table {
     let corner = format!("{} \\ {}", matrix.rows_are.name(), matrix.columns_are.name());
     let table = matrix
         .columns

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Arm, Entry, Evidence};
-use numalab_stats::Test;
+use numalab_record::study::{Arm, Better, Entry, Evidence, FactorKind};
+use numalab_stats::{Interval, Test, Verdict};
 
 use super::analysis::{Effect, StudySummary, Subject};
 use super::contrasts::EffectKind;
@@ -11,59 +11,52 @@ use super::words;
 use crate::number::{figure, percent};
 use crate::table::Table;
 
-/// What answers the question, a row a metric and change.
+/// What answers the question, a row a metric and change; with the medians of both sides
+/// where a change is one between two treatments.
 pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
+    let paired = summary.answers().all(|(_, effect)| effect.sides.is_some());
     let rows = summary.answers().map(|(subject, effect)| {
-        let [baseline, candidate] = sides(subject, effect);
-        vec![
-            subject.title(),
-            effect.label.clone(),
-            baseline,
-            candidate,
-            subject.quantity.unit.clone(),
-            words::change(&effect.found),
-            interval(effect),
-            words::verdict(&effect.found, subject.margin_percent),
-        ]
+        let mut row = vec![subject.title(), effect.label.clone()];
+        if let Some((baseline, candidate)) = effect.sides.filter(|_| paired) {
+            row.extend([baseline, candidate].map(|at| median(subject, at)));
+            row.push(subject.quantity.unit.clone());
+        }
+        row.extend([words::change(&effect.found), interval(effect), plain(subject, effect)]);
+        row
     });
-    Table::new("Medians over blocks; change and 95 % interval from pairs within blocks")
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut table = Table::new("Change and 95 % interval from pairs within blocks")
         .words("metric")
-        .words("change of")
-        .figures("baseline")
-        .figures("changed")
-        .words("unit")
-        .figures("change")
-        .figures("95 % interval")
-        .words("verdict")
-        .rows(rows)
+        .words("change of");
+    if paired {
+        table = table.figures("baseline").figures("changed").words("unit");
+    }
+    table.figures("change").figures("95 % interval").words("verdict").rows(rows)
 }
 
-/// The answers as a terminal has room for.
-pub(super) fn short_answers(summary: &StudySummary<'_>) -> Vec<Table> {
-    let mut labels: Vec<&str> = Vec::new();
-    for (_, effect) in summary.answers() {
-        if !labels.contains(&effect.label.as_str()) {
-            labels.push(&effect.label);
+/// Effects as a terminal has room for, a table a change.
+pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>) -> Vec<Table> {
+    let mut tables: Vec<Table> = Vec::new();
+    for (subject, effect) in effects {
+        let row = vec![
+            subject.title(),
+            words::change(&effect.found),
+            interval(effect),
+            words::short_verdict(&effect.found),
+        ];
+        match tables.iter_mut().find(|table| table.caption == effect.label) {
+            Some(table) => table.rows.push(row),
+            None => tables.push(
+                Table::new(&effect.label)
+                    .words("metric")
+                    .figures("change")
+                    .figures("95 % interval")
+                    .words("verdict")
+                    .rows([row]),
+            ),
         }
     }
-    let table = |label: &&str| {
-        let rows = summary.answers().filter(|(_, effect)| effect.label == **label);
-        let rows = rows.map(|(subject, effect)| {
-            vec![
-                subject.title(),
-                words::change(&effect.found),
-                interval(effect),
-                words::verdict(&effect.found, subject.margin_percent),
-            ]
-        });
-        Table::new(*label)
-            .words("metric")
-            .figures("change")
-            .figures("95 % interval")
-            .words("verdict")
-            .rows(rows)
-    };
-    labels.iter().map(table).collect()
+    tables
 }
 
 /// All effects of a kind, with every test.
@@ -71,14 +64,10 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
     let rows = summary.effects(kind).map(|(subject, effect)| {
         let mean = match (effect.found.percent(), effect.found.scale) {
             (Some(_), numalab_stats::Scale::LogRatio) => {
-                let interval = effect.bootstrap.interval;
                 let change = numalab_stats::percent_change;
-                format!(
-                    "{} ({} to {})",
-                    percent(change(effect.bootstrap.value)),
-                    percent(change(interval.lo)),
-                    percent(change(interval.hi))
-                )
+                let Interval { lo, hi } = effect.bootstrap.interval;
+                let range = words::range(&Interval { lo: change(lo), hi: change(hi) });
+                format!("{} ({range})", percent(change(effect.bootstrap.value)))
             }
             _ => "–".to_owned(),
         };
@@ -109,19 +98,20 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         .rows(rows)
 }
 
-/// The medians of every treatment of one metric, and how each differs from the baseline.
-pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table {
+/// The medians of every treatment of one metric, and how each differs from the baseline;
+/// `mark` writes the verdicts.
+pub(super) fn treatments(
+    summary: &StudySummary<'_>,
+    subject: &Subject,
+    mark: fn(&Subject, &Effect) -> String,
+) -> Table {
     let run = &summary.document.run;
     let rows = run.treatments.iter().enumerate().map(|(index, treatment)| {
-        let median = subject.median(index).map_or_else(|| "–".to_owned(), figure);
-        let mut row = vec![treatment.name.clone(), median];
-        let against = subject.effects.iter().find(|effect| effect.sides == Some((0, index)));
-        match against.filter(|_| index > 0) {
-            Some(effect) => row.extend([
-                words::change(&effect.found),
-                interval(effect),
-                marked_verdict(subject, effect),
-            ]),
+        let mut row = vec![treatment.name.clone(), median(subject, index)];
+        match against(subject, index) {
+            Some(effect) => {
+                row.extend([words::change(&effect.found), interval(effect), mark(subject, effect)]);
+            }
             None if index == 0 => {
                 row.extend(["–".to_owned(), "–".to_owned(), "baseline".to_owned()]);
             }
@@ -129,14 +119,16 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
         }
         row
     });
+    let scaled = run.factors.iter().any(|factor| factor.kind == FactorKind::Scale);
     Table::new(format!(
-        "{} in {}, {}",
+        "{} in {}, {}; change against {}",
         subject.quantity.metric,
         subject.quantity.unit,
         match subject.quantity.better {
-            numalab_record::study::Better::Lower => "lower is better",
-            numalab_record::study::Better::Higher => "higher is better",
-        }
+            Better::Lower => "lower is better",
+            Better::Higher => "higher is better",
+        },
+        if scaled { "the baseline at the same number" } else { "the baseline" }
     ))
     .words("treatment")
     .figures(format!("median ({})", subject.quantity.unit))
@@ -146,16 +138,29 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
     .rows(rows)
 }
 
+/// The effect of a treatment against the baseline, or else against the same treatment with
+/// one factor at its first level.
+fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
+    let mut effects = subject.effects.iter();
+    let of = |effect: &&Effect| effect.sides == Some((0, treatment));
+    let within = |effect: &&Effect| effect.sides.is_some_and(|sides| sides.1 == treatment);
+    effects.clone().find(of).or_else(|| effects.find(within))
+}
+
 /// A verdict with a mark whose colour every reader of Markdown shows.
-fn marked_verdict(subject: &Subject, effect: &Effect) -> String {
-    use numalab_stats::Verdict;
+pub(super) fn coloured(subject: &Subject, effect: &Effect) -> String {
     let mark = match effect.found.verdict {
         Verdict::Better => "🟢",
         Verdict::Worse => "🔴",
         Verdict::Equivalent => "⚪",
         Verdict::Inconclusive { .. } => "🟡",
     };
-    format!("{mark} {}", words::verdict(&effect.found, subject.margin_percent))
+    format!("{mark} {}", plain(subject, effect))
+}
+
+/// A verdict in words alone.
+pub(super) fn plain(subject: &Subject, effect: &Effect) -> String {
+    words::verdict(&effect.found, subject.margin_percent)
 }
 
 /// The baseline against itself.
@@ -166,10 +171,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
         Some(vec![
             subject.title(),
             words::change(found),
-            found.percent_interval().map_or_else(
-                || "–".to_owned(),
-                |interval| format!("{} to {}", percent(interval.lo), percent(interval.hi)),
-            ),
+            found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range),
             p(&found.difference),
             least.map_or_else(|| "–".to_owned(), |l| percent(l).trim_start_matches('+').to_owned()),
         ])
@@ -288,18 +290,12 @@ fn first_facts(summary: &StudySummary<'_>) -> BTreeMap<String, String> {
     began.next().unwrap_or_default()
 }
 
-fn sides(subject: &Subject, effect: &Effect) -> [String; 2] {
-    let Some((baseline, candidate)) = effect.sides else {
-        return ["–".to_owned(), "–".to_owned()];
-    };
-    [baseline, candidate].map(|at| subject.median(at).map_or_else(|| "–".to_owned(), figure))
+fn median(subject: &Subject, treatment: usize) -> String {
+    subject.median(treatment).map_or_else(|| "–".to_owned(), figure)
 }
 
 fn interval(effect: &Effect) -> String {
-    effect.found.percent_interval().map_or_else(
-        || "–".to_owned(),
-        |interval| format!("{} to {}", percent(interval.lo), percent(interval.hi)),
-    )
+    effect.found.percent_interval().as_ref().map_or_else(|| "–".to_owned(), words::range)
 }
 
 fn p(test: &Test) -> String {

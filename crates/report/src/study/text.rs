@@ -8,7 +8,7 @@ use crate::markdown;
 use crate::number::utc;
 use crate::table::Table;
 use crate::terminal::Style;
-use crate::terminal::layout::{table, wrap};
+use crate::terminal::layout::{hanging, table, wrap};
 
 impl StudySummary<'_> {
     /// The study as text of at most 80 columns: the answers, and what they rest on.
@@ -25,15 +25,15 @@ impl StudySummary<'_> {
                 Tone::Bad => style.bad(&sentence.title),
                 Tone::Settled | Tone::Open => style.heading(&sentence.title),
             };
-            out.push_str(&format!("\n{title}\n  {}\n", wrap(&sentence.text, 2).trim_start()));
+            out.push_str(&format!("\n{title}\n{}\n", hanging("", &sentence.text, 2)));
         }
-        for part in tables::short_answers(self) {
+        let answered = self.answers().next().map(|(_, effect)| effect.kind);
+        let further = [EffectKind::Interaction, EffectKind::Trend];
+        let further = further.into_iter().filter(|kind| Some(*kind) != answered);
+        let effects = self.answers().chain(further.flat_map(|kind| self.effects(kind)));
+        for part in tables::short(effects) {
             let caption = style.faint(&wrap(&part.caption, 0));
             out.push_str(&format!("\n{caption}\n{}", table(&part, style)));
-        }
-        let interactions = tables::effects(self, EffectKind::Interaction);
-        if !interactions.rows.is_empty() {
-            out.push_str(&format!("\n{}", table(&shortened(&interactions), style)));
         }
         for sentence in self.grounds() {
             out.push_str(&format!("\n{}\n", wrap(&sentence, 0)));
@@ -68,7 +68,11 @@ impl StudySummary<'_> {
             let command = workload.command.join(" ").replace('`', "'");
             out.push_str(&format!("\n**{}**: `` {command} ``\n", escape(&workload.name)));
             for subject in self.subjects.iter().filter(|subject| subject.workload == index) {
-                out.push_str(&markdown::table(&tables::treatments(self, subject)));
+                out.push_str(&markdown::table(&tables::treatments(
+                    self,
+                    subject,
+                    tables::coloured,
+                )));
             }
             if let Some(counters) = tables::counters(self, index) {
                 out.push_str(&markdown::table(&counters));
@@ -113,19 +117,5 @@ impl StudySummary<'_> {
             tables::environment(self),
         ];
         effects.into_iter().chain(rest).filter(|table| !table.rows.is_empty()).collect()
-    }
-}
-
-/// Metric, label, change, interval and verdict of a table of effects.
-fn shortened(full: &Table) -> Table {
-    const KEPT: [usize; 5] = [0, 1, 3, 4, 9];
-    Table {
-        caption: full.caption.clone(),
-        columns: KEPT.iter().map(|at| full.columns[*at].clone()).collect(),
-        rows: full
-            .rows
-            .iter()
-            .map(|row| KEPT.iter().map(|at| row[*at].clone()).collect())
-            .collect(),
     }
 }

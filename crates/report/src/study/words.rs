@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::{EndReason, Entry};
-use numalab_stats::{Comparison, Ground, Scale, Verdict};
+use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
 use super::analysis::{Effect, StudySummary, Subject};
 use crate::number::{count, percent, trimmed};
+
+/// Metrics that a sentence names at most.
+const LISTED: usize = 4;
 
 /// How a sentence is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,18 +96,21 @@ fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
     Sentence { title: label.to_owned(), text: parts.join(" "), tone }
 }
 
-/// `−3.1 % (−4.0 to −2.2)`.
+/// `-3.1 % (-4.0 to -2.2 %)`.
 pub(super) fn change_with_interval(found: &Comparison) -> String {
     let change = change(found);
     match found.percent_interval() {
-        Some(interval) => {
-            format!("{change} ({} to {})", percent(interval.lo), percent(interval.hi))
-        }
+        Some(interval) => format!("{change} ({})", range(&interval)),
         None => change,
     }
 }
 
-/// `−3.1 %`; a difference where there is no ratio.
+/// `-4.0 to -2.2 %`.
+pub(super) fn range(interval: &Interval) -> String {
+    format!("{} to {}", percent(interval.lo).trim_end_matches(" %"), percent(interval.hi))
+}
+
+/// `-3.1 %`; a difference where there is no ratio.
 pub(super) fn change(found: &Comparison) -> String {
     match (found.percent(), found.scale) {
         (Some(change), _) => percent(change),
@@ -118,7 +124,7 @@ fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
-            format!("about {} more", count(further, "block"))
+            format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }
         _ => "no number of blocks would do".to_owned(),
     }
@@ -135,6 +141,24 @@ pub(super) fn verdict(found: &Comparison, margin_percent: f64) -> String {
     match found.ground {
         Ground::NoVariance => format!("{word} (no variance)"),
         _ => word,
+    }
+}
+
+/// A verdict as a terminal has room for: `inconclusive, +8 blocks`.
+pub(super) fn short_verdict(found: &Comparison) -> String {
+    let word = match (found.verdict, found.ground) {
+        (Verdict::Better, _) => "better",
+        (Verdict::Worse, _) => "worse",
+        (Verdict::Equivalent, _) => "equivalent",
+        (_, Ground::TooFew { needed }) => return format!("inconclusive, {needed} blocks at least"),
+        (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
+            return format!("inconclusive, +{}", count(further, "block"));
+        }
+        _ => "inconclusive",
+    };
+    match found.ground {
+        Ground::NoVariance => format!("{word} (no variance)"),
+        _ => word.to_owned(),
     }
 }
 
@@ -157,11 +181,13 @@ pub(super) fn aa_sentence(summary: &StudySummary<'_>) -> Option<String> {
     let (low, high) = least
         .iter()
         .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
-    if low <= high {
+    let shown = |least: f64| percent(least).trim_start_matches('+').to_owned();
+    let [low, high] = [shown(low), shown(high)];
+    if low == high {
+        text.push_str(&format!(" An effect smaller than {low} could not be seen."));
+    } else if !least.is_empty() {
         text.push_str(&format!(
-            " Effects smaller than {} to {} could not be seen, depending on the metric.",
-            percent(low).trim_start_matches('+'),
-            percent(high).trim_start_matches('+')
+            " Effects smaller than {low} to {high} could not be seen, depending on the metric."
         ));
     }
     Some(text)
@@ -176,11 +202,16 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
     if disturbed == 0 {
         return format!("None of {} was disturbed.", count(taken, "sample"));
     }
-    let differ: Vec<String> = summary
+    let mut differ: Vec<String> = summary
         .answers()
         .filter(|(_, effect)| effect.verdicts_differ())
         .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label))
         .collect();
+    let more = differ.len().saturating_sub(LISTED);
+    differ.truncate(LISTED);
+    if more > 0 {
+        differ.push(format!("and {more} more"));
+    }
     let consequence = if differ.is_empty() {
         "with the samples as they first came, every verdict is the same.".to_owned()
     } else {

@@ -39,7 +39,9 @@ impl Proof {
     pub fn of(cells: &[CellSummary<'_>]) -> Self {
         let mut proof = Self::default();
         for cell in cells.iter().filter(|cell| cell.counts()) {
-            let has_workers = !matches!(cell.cell.experiment, Experiment::Core { .. });
+            let experiment = &cell.cell.experiment;
+            let has_workers =
+                !matches!(experiment, Experiment::Core { .. } | Experiment::Frames(_));
             proof.unproven_cells += usize::from(has_workers && cell.placements.is_empty());
             for placement in cell.placements {
                 proof.add(placement);
@@ -86,7 +88,7 @@ fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
         Experiment::Latency(cell) => (cell.size_bytes >= HUGE_2M_BYTES).then_some(cell.pages)?,
         Experiment::Bandwidth(cell) => cell.pages,
         Experiment::Loaded(cell) => cell.pages,
-        Experiment::C2c(_) | Experiment::Core { .. } => return None,
+        Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => return None,
     };
     match pages {
         Pages::Base => None,

@@ -19,7 +19,7 @@ const BAR_WIDTH: usize = 24;
 /// The chart as text, or nothing where the table does as well.
 pub(super) fn chart(chart: &Chart<'_>, style: Style) -> String {
     match chart {
-        Chart::None | Chart::Heatmap(_) => String::new(),
+        Chart::None | Chart::Heatmap(_) | Chart::OwnHeatmap(_) => String::new(),
         Chart::Curves(curves) => curves.first().map_or_else(String::new, |c| curve(c, style)),
         Chart::Bars(groups) => bars(groups, style),
         Chart::Loaded(curve) => loaded(curve, style),

@@ -46,7 +46,8 @@ pub fn terminal(summary: &Summary<'_>, style: Style) -> String {
     out
 }
 
-fn section_text(section: &Section<'_>, style: Style) -> String {
+/// A part with its charts and tables.
+pub(crate) fn section_text(section: &Section<'_>, style: Style) -> String {
     let mut parts: Vec<String> = section.panels.iter().map(|p| panel_text(p, style)).collect();
     let notes: String = section.notes.iter().map(|note| wrap(note, 0) + "\n").collect();
     if !notes.is_empty() {

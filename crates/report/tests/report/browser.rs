@@ -4,9 +4,10 @@ use std::path::Path;
 use std::process::Command;
 
 use numalab_report::scaling::ScalingReport;
+use numalab_report::study::StudySummary;
 use numalab_report::{Summary, Tolerance, compare, html};
 
-use crate::{runs, scaling};
+use crate::{runs, scaling, studies};
 
 /// Collects errors from the first moment on.
 const EARS: &str = "<script>window.heard = [];\
@@ -14,10 +15,13 @@ const EARS: &str = "<script>window.heard = [];\
     document.addEventListener('securitypolicyviolation', (e) => \
     window.heard.push('blocked ' + e.blockedURI));</script>";
 
-/// Tells the frame around it what the page is like: focuses the first mark of a chart, steps
+/// Tells the frame around it what the page is like: focuses the first mark of a chart that
+/// has two, steps
 /// to the next with an arrow key, then measures.
 const PROBE: &str = "<script>(() => {\
-    const marks = document.querySelectorAll('[data-tip]');\
+    const charts = [...document.querySelectorAll('[data-chart]')];\
+    const marks = charts.map((chart) => chart.querySelectorAll('[data-tip]'))\
+      .find((marks) => marks.length > 1) || [];\
     const tip = document.getElementById('tip');\
     let tips = 'none';\
     if (marks.length > 1) {\
@@ -117,6 +121,13 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
     let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
     check("comparison", &comparison.html(), 390, false);
+}
+
+#[test]
+fn the_page_of_a_study_opens_without_error_and_fits_a_phone() {
+    for (name, document) in studies::all() {
+        check(name, &StudySummary::of(&document).html(), 390, name != "begun");
+    }
 }
 
 #[test]

@@ -1,11 +1,14 @@
 //! The report from outside: synthetic runs in, texts out.
 
 mod runs;
+mod studies;
 
 mod browser;
 mod comparison;
 mod golden;
+mod memory;
 mod properties;
 mod scaling;
+mod study;
 mod summary;
 mod topology;

@@ -145,7 +145,7 @@ impl Builder {
                 let worker = |cpu| WorkerPlan { cpu, node: cell.home };
                 (vec![worker(cell.from), worker(cell.to)], 4 * KIB, Pages::Base)
             }
-            Experiment::Core { .. } => (Vec::new(), 0, Pages::Base),
+            Experiment::Core { .. } | Experiment::Frames(_) => (Vec::new(), 0, Pages::Base),
         };
         let is_huge = pages != Pages::Base && bytes >= 2 * MIB;
         let page_bytes = if is_huge { 2 * MIB } else { 4 * KIB };

@@ -1,40 +1,100 @@
-//! This machine: treatments are parts of the commands that are run.
+//! This machine: treatments are knobs, and parts of the commands that are run.
 
 use std::env;
 use std::path::Path;
 
-use numalab_host::{Interrupt, Root, SystemWatch, allowed_now};
+use numalab_host::{Interrupt, Root, SystemWatch, allowed_now, run_command};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Taken, Treatment};
-use numalab_workload::Workload;
+use numalab_record::study::{Evidence, Setting, Taken, Treatment};
+use numalab_workload::{KernelNeed, Tool, Workload};
+use serde::Deserialize;
+use serde_json::Value;
 
+use super::facts;
+use super::knob_settings::KnobSettings;
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
-use crate::exec;
+use crate::exec::{self, Counting, PagesSeen, PagesWatch};
 
-/// This machine. Settings are written into the commands and given as environment
-/// variables `NUMALAB_<NAME>`, with the seed as `NUMALAB_SEED`.
+/// How long a tool may take to tell its version.
+const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
+
+/// This machine. A setting is a knob if it has a knob's name; others are written into
+/// the commands. All are given as environment variables `NUMALAB_<NAME>`, with the seed
+/// as `NUMALAB_SEED`.
 #[derive(Debug)]
 pub(super) struct Host {
     interrupt: Interrupt,
     watch: SystemWatch,
+    options: Options,
+    knobs: KnobSettings,
+    /// The tools of the workloads, whose versions belong to the environment.
+    tools: Vec<Tool>,
+}
+
+/// What else is looked at: settings of `[world.host]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+struct Options {
+    /// Counters of `/proc/vmstat` that are shown beside each metric.
+    counters: Vec<String>,
+    /// Whether `perf stat` counts migrations and context switches of each workload.
+    count_migrations: bool,
+    /// Whether the pages of each workload are looked at while it runs.
+    watch_pages: bool,
 }
 
 impl Host {
-    /// Refuses settings: this world has none.
     pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
-        if let Some(name) = spec.settings.keys().next() {
-            return Err(WorldError::BadInput {
-                place: "world.host".to_owned(),
-                found: name.clone(),
-                expected: "no settings".to_owned(),
-            });
-        }
+        let options = serde_json::from_value(Value::Object(spec.settings.clone()));
+        let options = options.map_err(|error| WorldError::BadInput {
+            place: format!("world.{}", spec.kind),
+            found: error.to_string(),
+            expected: "counters, count-migrations or watch-pages".to_owned(),
+        })?;
         let allowed = allowed_now().map_err(|error| WorldError::Failed {
             doing: "finding the cpus of this process".to_owned(),
             reason: error.to_string(),
         })?;
-        Ok(Self { interrupt: interrupt.clone(), watch: SystemWatch::new(&allowed.cpus) })
+        Ok(Self {
+            interrupt: interrupt.clone(),
+            watch: SystemWatch::new(&allowed.cpus),
+            options,
+            knobs: KnobSettings::new(""),
+            tools: Vec::new(),
+        })
+    }
+
+    fn counting(&self) -> Counting {
+        if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
+    }
+
+    /// Every setting must be a knob or be used by a command.
+    fn check_names(
+        &self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<(), WorldError> {
+        // A user's own program may look at its environment.
+        let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
+        if workloads.iter().any(own) {
+            return Ok(());
+        }
+        let used = |name: &String| {
+            let place = format!("{{{name}}}");
+            workloads
+                .iter()
+                .any(|workload| workload.command.iter().any(|word| word.contains(&place)))
+        };
+        let names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
+        match names.into_iter().find(|name| self.knobs.knob(name).is_none() && !used(name)) {
+            None => Ok(()),
+            Some(name) => Err(WorldError::BadInput {
+                place: "factor".to_owned(),
+                found: format!("setting {name}"),
+                expected: format!("a knob of `numalab knobs list`, or {{{name}}} in a workload"),
+            }),
+        }
     }
 }
 
@@ -45,38 +105,135 @@ impl World for Host {
 
     fn check(
         &mut self,
-        _treatments: &[Treatment],
+        treatments: &[Treatment],
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError> {
         for workload in workloads {
-            let program = |tool: &&numalab_workload::Tool| !is_there(&tool.program);
+            let program = |tool: &&Tool| !is_there(&tool.program);
             if let Some(tool) = workload.tools.iter().find(program) {
                 return Err(exec::missing(workload, &tool.program));
             }
         }
-        Ok(Vec::new())
+        if self.options.count_migrations && !is_there("perf") {
+            return Err(WorldError::Lacking {
+                what: "count-migrations: `perf` is not there".to_owned(),
+                remedy: "install it: apt-get install linux-perf".to_owned(),
+            });
+        }
+        self.tools = workloads.iter().flat_map(|workload| workload.tools.clone()).collect();
+        self.check_names(treatments, workloads)?;
+        let notices = self.knobs.check(treatments)?;
+        for treatment in treatments {
+            for workload in workloads {
+                check_needs(treatment, workload)?;
+            }
+        }
+        Ok(notices)
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
-        let facts = numalab_host::Environment::read(&Root::live()).facts();
+        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        for tool in &self.tools {
+            let name = format!("tool_{}", tool.program);
+            if let Some(version) = version(tool, &self.interrupt) {
+                facts.insert(name, version);
+            }
+        }
         Ok(Environment { facts })
     }
 
-    fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
-        Ok(Vec::new())
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+        let mut evidence = self.knobs.apply(&treatment.settings)?;
+        if self.options.watch_pages {
+            evidence.push(facts::huge_pages("before"));
+        }
+        Ok(evidence)
     }
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
         let before = self.watch.snapshot();
-        let readings = exec::run(order, &self.interrupt)?;
+        let counters_before = facts::vmstat();
+        let pages = self.options.watch_pages.then(PagesWatch::start);
+        let executed = exec::run(order, self.counting(), &self.interrupt);
+        let seen = pages.map(PagesWatch::end);
+        let executed = executed?;
+        let mut counters = executed.counters;
+        counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
         let disturbance = self.watch.snapshot().disturbance_since(&before);
-        let disturbances = disturbance.map(|reason| reason.to_string()).into_iter().collect();
-        Ok(Taken { readings, disturbances, ..Taken::default() })
+        Ok(Taken {
+            readings: executed.readings,
+            counters,
+            evidence: seen.iter().flat_map(page_evidence).collect(),
+            disturbances: disturbance.map(|reason| reason.to_string()).into_iter().collect(),
+        })
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {
-        Ok(())
+        self.knobs.restore()
     }
+}
+
+/// What was seen of a workload's pages.
+pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
+    let fact = |what: &str, found: String| Evidence {
+        what: what.to_owned(),
+        wanted: String::new(),
+        found,
+    };
+    let mib = |kib: u64| format!("{} MiB", kib >> 10);
+    let mut evidence = vec![
+        fact("smaps: resident at most", mib(seen.resident_kib)),
+        fact("smaps: AnonHugePages at most", mib(seen.transparent_kib)),
+        fact("smaps: Hugetlb at most", mib(seen.pool_kib)),
+    ];
+    if let Some(free) = seen.pool_free_pages {
+        evidence.push(fact("HugePages_Free at least", free.to_string()));
+    }
+    evidence
+}
+
+/// Whether the pool that a workload takes pages from is as large as it must be.
+fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), WorldError> {
+    for need in exec::needs(workload, &treatment.settings) {
+        let (have, remedy) = match &need {
+            KernelNeed::HugePages { page_kib, pages } => {
+                let free = pool_pages(treatment, *page_kib);
+                let remedy = format!("give the level huge_2m_pages = {pages}, or reserve them");
+                (free >= *pages, remedy)
+            }
+            KernelNeed::Nodes(count) => {
+                let nodes = numalab_host::read_machine(&Root::live());
+                let nodes = nodes.map_or(0, |reading| reading.machine.nodes.len());
+                (nodes >= *count as usize, "run it in a guest with more nodes".to_owned())
+            }
+        };
+        if !have {
+            let what = format!("workload {} under {}: {need}", workload.name, treatment.name);
+            return Err(WorldError::Lacking { what, remedy });
+        }
+    }
+    Ok(())
+}
+
+/// The pages that a treatment puts into a pool, or else those that are free in it now.
+fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
+    let name = if page_kib == 2048 { "huge_2m_pages" } else { "huge_1g_pages" };
+    match treatment.settings.get(name) {
+        Some(Setting::Integer(pages)) => u64::try_from(*pages).unwrap_or(0),
+        _ => {
+            let file = format!("/sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
+            let text = std::fs::read_to_string(file).unwrap_or_default();
+            text.trim().parse().unwrap_or(0)
+        }
+    }
+}
+
+fn version(tool: &Tool, interrupt: &Interrupt) -> Option<String> {
+    let arguments = tool.version_arguments.as_ref()?;
+    let mut command = std::process::Command::new(&tool.program);
+    command.args(arguments);
+    let ran = run_command(command, VERSION_LIMIT, interrupt).ok()?;
+    Tool::version_in(&ran.stdout).map(str::to_owned)
 }
 
 /// Whether a program is a file at its path, or on the search path.

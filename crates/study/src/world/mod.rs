@@ -1,11 +1,20 @@
 //! Where samples are taken, and how treatments are applied there.
 
+mod agent;
+mod facts;
+mod guest_machine;
+mod guests;
 mod host;
+mod kernel;
+mod knob_settings;
+mod linux_guest;
+mod live_guest;
 
 use numalab_host::{ErrorClass, Interrupt};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
 use numalab_workload::Workload;
+use serde::{Deserialize, Serialize};
 
 use crate::definition::Study;
 
@@ -74,8 +83,11 @@ pub struct Order<'a> {
     pub seed: u64,
 }
 
+pub use agent::serve;
+
 /// Why a world cannot do what it is asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum WorldError {
     /// This machine lacks a tool, a permission or a feature.
     #[error("{what}; {remedy}")]
@@ -127,11 +139,14 @@ impl WorldError {
 /// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
     match study.world.kind.as_str() {
+        "guests" => Ok(Box::new(guests::Guests::open(&study.world, interrupt)?)),
         "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
+        "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.world, interrupt)?)),
+        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.world, interrupt)?)),
         kind => Err(WorldError::BadInput {
             place: "world".to_owned(),
             found: kind.to_owned(),
-            expected: "host".to_owned(),
+            expected: "host, linux-guest, guests or kernel".to_owned(),
         }),
     }
 }

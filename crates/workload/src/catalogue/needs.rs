@@ -16,8 +16,9 @@ pub(super) fn option<'a>(words: &'a [String], names: &[&str]) -> Option<&'a str>
     })
 }
 
-/// What the machine must have for this command line.
-pub(super) fn of(command: &[String]) -> Vec<KernelNeed> {
+/// What the kernel and the machine must have for a command line.
+#[must_use]
+pub fn of(command: &[String]) -> Vec<KernelNeed> {
     let mut needs = Vec::new();
     if let Some(pages) = sysbench_huge_pages(command) {
         needs.push(KernelNeed::HugePages { page_kib: HUGE_PAGE_BYTES >> 10, pages });

@@ -11,7 +11,7 @@ use numalab_host::{Root, read_machine};
 use numalab_topology::Machine;
 
 use super::memory_emulator;
-use crate::args::{Accel, BootArgs, ContentArgs};
+use crate::args::{Accel, BootArgs, BootKernel, ContentArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::describe_guest;
@@ -62,7 +62,7 @@ pub(super) fn show(args: &BootArgs, timeout: Option<Duration>) -> Result<(), Fai
         }
     };
     let accelerator = Accelerator { kind, reason: "shown only".to_owned() };
-    let kernel = match &args.contents.kernel {
+    let kernel = match linux(&args.contents)? {
         KernelChoice::File(file) => file.clone(),
         KernelChoice::Distribution | KernelChoice::Backports => PathBuf::from("KERNEL"),
     };
@@ -90,12 +90,22 @@ pub(super) fn files(
     for program in args.with.iter().map(String::as_str).chain(program) {
         contents.need_program(program).map_err(GuestError::from)?;
     }
-    let kernel = Kernel::ensure(cache, &args.kernel, &mut note).map_err(GuestError::from)?;
+    let kernel = Kernel::ensure(cache, linux(args)?, &mut note).map_err(GuestError::from)?;
     let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
     Ok((kernel, image))
 }
 
-fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
+/// The Linux that is to be booted.
+fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
+    match &args.kernel {
+        BootKernel::Linux(choice) => Ok(choice),
+        BootKernel::Numalab => Err(Failure::bad_input(
+            "--kernel numalab: it has no shell and no image, expected `numalab guest run`",
+        )),
+    }
+}
+
+pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
     let described = describe_guest(&args.machine)?;
     described.findings.iter().for_each(|finding| eprintln!("numalab: {finding}"));
     let memory = HostMemory {
@@ -121,7 +131,7 @@ fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
 }
 
 /// The accelerator of a guest whose memory is emulated.
-fn emulating() -> Accelerator {
+pub(super) fn emulating() -> Accelerator {
     let reason = "the memory emulator is a plugin of it".to_owned();
     Accelerator { kind: AcceleratorKind::Tcg, reason }
 }
@@ -157,6 +167,6 @@ fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     )))
 }
 
-fn say_losses(launch: &Launch) {
+pub(super) fn say_losses(launch: &Launch) {
     launch.losses().iter().for_each(|loss| eprintln!("numalab: {loss}"));
 }

@@ -3,13 +3,16 @@
 use numalab_formats::size::format_rounded;
 use numalab_guest::{Cache, CacheEntry, EntryKind, GuestError, Qemu};
 
-use super::boot;
+use super::{boot, kernel};
 use crate::args::ImageArgs;
 use crate::failure::Failure;
 use crate::output;
 
 /// Fills, empties or shows the cache.
 pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
+    if let Some(file) = &args.iso {
+        return kernel::write_image(file, &args.words, args.dry_run);
+    }
     let cache = Cache::open().map_err(GuestError::from)?;
     if args.dry_run {
         return output::print(&intention(args, &cache)?);

@@ -7,14 +7,25 @@ use std::process::ExitCode;
 use numalab_guest::{GuestError, Job, Runtime, Stream, Task};
 use numalab_host::Interrupt;
 
-use super::{boot, report};
-use crate::args::RunArgs;
+use super::{boot, kernel, report};
+use crate::args::{BootKernel, RunArgs};
 use crate::failure::Failure;
 
 /// Boots the guest and runs the command in it.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    if args.guest.contents.kernel == BootKernel::Numalab {
+        return kernel::run_kernel(args);
+    }
+    if args.format.is_some() || args.label.is_some() {
+        let message = "--format, --label: for --kernel numalab, a command's output is its own";
+        return Err(Failure::bad_input(message));
+    }
     if args.guest.dry_run {
         return boot::show(&args.guest, args.timeout).map(|()| ExitCode::SUCCESS);
+    }
+    if args.command.is_empty() {
+        let message = "no command: expected one behind --, such as -- numalab topology";
+        return Err(Failure::bad_input(message));
     }
     let launch = boot::prepare(&args.guest, &args.command, args.timeout)?;
     let runtime = Runtime::open().map_err(GuestError::from)?;

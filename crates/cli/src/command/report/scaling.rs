@@ -29,16 +29,16 @@ pub(super) fn is_meant(path: &Path) -> bool {
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
-    let scaling = load(&args.directory)?;
+    let scaling = load(&args.place)?;
     let report = ScalingReport::of(&scaling);
-    let format = args.format.or_else(|| args.directory.is_file().then_some(Format::Text));
+    let format = args.format.or_else(|| args.place.is_file().then_some(Format::Text));
     let Some(format) = format else {
         let page = report.page();
         for (name, text) in [("report.md", page.markdown()), ("report.html", page.html())] {
-            let path = args.directory.join(name);
+            let path = args.place.join(name);
             fs::write(&path, text).map_err(|error| failed(&path, &error))?;
         }
-        let directory = args.directory.display();
+        let directory = args.place.display();
         return output::print(&format!("{directory}/report.md\n{directory}/report.html\n"));
     };
     output::print(&match format {

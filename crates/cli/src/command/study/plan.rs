@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::study::Arm;
-use numalab_study::{Plan, Study, World, open, pilot, stated_time};
+use numalab_study::{Plan, Study, World, open, parse, pilot, stated_time};
 use numalab_workload::Workload;
 
-use super::source;
+use super::guests;
+use super::source::{self, Source};
 use crate::args::{StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -27,6 +28,21 @@ pub(super) struct Ready {
 pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> {
     let mut source = source::read(name)?;
     apply(&mut source.study, change)?;
+    if guests::apply(&mut source.study, &change.guests)? {
+        // What is kept with the results is the study that was run.
+        source.text = source.study.to_toml().map_err(Failure::bad_input)?;
+        source.study = parse(&source.text, name).map_err(Failure::bad_input)?;
+    }
+    planned(source)
+}
+
+/// The plan of a study that was made here, from its text.
+pub(super) fn given(text: &str) -> Result<Ready, Failure> {
+    let study = parse(text, "compare").map_err(Failure::bad_input)?;
+    planned(Source { study, text: text.to_owned() })
+}
+
+fn planned(source: Source) -> Result<Ready, Failure> {
     let workloads = source.study.resolved().map_err(Failure::bad_input)?;
     // Any number will do; the clock gives one that nobody chose.
     let seed = source.study.rules.seed.unwrap_or_else(|| UtcTime::now().unix_ms);

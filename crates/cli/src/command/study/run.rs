@@ -2,6 +2,7 @@
 
 use std::env;
 use std::fs;
+use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_host::{Interrupt, UtcTime};
@@ -12,7 +13,7 @@ use numalab_study::{
 };
 use numalab_workload::Workload;
 
-use super::plan::{Ready, duration, print, ready};
+use super::plan::{Ready, duration, given, print, ready};
 use super::show::deliver;
 use crate::args::{StudyResumeArgs, StudyRunArgs, StudyShow};
 use crate::failure::{Code, Failure};
@@ -20,7 +21,21 @@ use crate::failure::{Code, Failure};
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
     let ready = ready(&args.study, &args.change)?;
-    if args.dry_run {
+    go(ready, &args.output, args.dry_run, &args.show)
+}
+
+/// Runs a study that was made here, from its text.
+pub(crate) fn run_given(
+    text: &str,
+    output: &Path,
+    dry_run: bool,
+    show: &StudyShow,
+) -> Result<(), Failure> {
+    go(given(text)?, output, dry_run, show)
+}
+
+fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<(), Failure> {
+    if dry_run {
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
@@ -28,16 +43,16 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
     // Whatever is missing is said before a directory is made.
     world.check(ready.plan.treatments(), &ready.workloads)?;
     let Ready { plan, workloads, text } = ready;
-    if !args.show.quiet {
+    if !show.quiet {
         let time = stated_time(&plan, world.as_ref());
         let time = time.map_or_else(String::new, |time| format!(", about {}", duration(time)));
         eprintln!("{} in {} blocks{time}", plan.study().name, plan.blocks());
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, world.describe(), started);
-    let mut journal = Journal::create(&args.output, run, &text)?;
+    let mut journal = Journal::create(output, run, &text)?;
     let session = Session::new(&plan, &workloads, world.as_mut(), &mut journal, &interrupt);
-    finish(session, &plan, &args.show).and_then(|end| deliver(&journal, &end, &args.show))
+    finish(session, &plan, show).and_then(|end| deliver(&journal, &end, show))
 }
 
 /// `numalab study resume`.

@@ -13,18 +13,22 @@ use crate::failure::{Code, Failure};
 use crate::output;
 
 /// `numalab study report`.
-pub(super) fn report(args: &StudyReportArgs) -> Result<(), Failure> {
+pub(super) fn report_and_judge(args: &StudyReportArgs) -> Result<(), Failure> {
+    report(&args.directory, args.format)?;
     let document = read(&args.directory)?;
+    fail_if(args.fail_if, &StudySummary::of(&document))
+}
+
+/// Makes the reports of a study again, or prints one.
+pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Failure> {
+    let document = read(directory)?;
     let summary = StudySummary::of(&document);
-    match args.format {
-        Some(format) => output::print(&render(&summary, format)?)?,
-        None => {
-            let written = write_reports(&summary, &args.directory)?;
-            let names = written.iter().map(|path| format!("{}\n", path.display()));
-            output::print(&names.collect::<String>())?;
-        }
+    if let Some(format) = format {
+        return output::print(&render(&summary, format)?);
     }
-    fail_if(args.fail_if, &summary)
+    let written = write_reports(&summary, directory)?;
+    let names = written.iter().map(|path| format!("{}\n", path.display()));
+    output::print(&names.collect::<String>())
 }
 
 /// Writes the reports of a session that has ended, and prints the answers.

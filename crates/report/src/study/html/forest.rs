@@ -6,10 +6,15 @@ use crate::html::markup::tip;
 use crate::html::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
 use crate::study::analysis::{Effect, Subject};
 use crate::study::words;
+use crate::terminal::layout::cut;
 
-const ROW: f64 = 52.0;
+const ROW: f64 = 84.0;
+/// Characters of a name for which a phone has room.
+const NAME_WIDTH: usize = 50;
 const TOP: f64 = 8.0;
 const SIDE: f64 = 14.0;
+/// Changes beyond this are drawn at the edge, in percent.
+const FARTHEST: f64 = 120.0;
 
 /// Rows of name, interval and verdict around zero percent.
 pub(super) fn chart(answers: &[(&Subject, &Effect)]) -> String {
@@ -45,8 +50,8 @@ fn reach(subject: &Subject, effect: &Effect) -> f64 {
     let interval = effect.found.percent_interval();
     let ends = interval.map_or(0.0, |i| i.lo.abs().max(i.hi.abs()));
     let change = effect.found.percent().unwrap_or(0.0).abs();
-    // One interval that goes nowhere must not make all others dots.
-    ends.min(4.0 * change.max(25.0)).max(change).max(subject.margin_percent)
+    // One change that is far away must not make dots of all others: it ends at the edge.
+    ends.max(change).min(FARTHEST).max(subject.margin_percent)
 }
 
 fn row(
@@ -56,7 +61,7 @@ fn row(
     x: &Scale,
     (is_first, several): (bool, bool),
 ) {
-    let middle = top + 36.0;
+    let middle = top + 66.0;
     let margin = subject.margin_percent;
     // Symmetric in ratio, as the margin is.
     let (low, high) = (x.at(-100.0 * margin / (100.0 + margin)), x.at(margin));
@@ -70,7 +75,7 @@ fn row(
         false => subject.title(),
     };
     let verdict = words::verdict(&effect.found, margin);
-    drawing.text("", "start", (SIDE, top + 18.0), &name);
+    drawing.text("", "start", (SIDE, top + 20.0), &cut(&name, NAME_WIDTH));
     let class = match effect.found.verdict {
         Verdict::Better => "good",
         Verdict::Worse => "bad",
@@ -78,7 +83,8 @@ fn row(
         Verdict::Inconclusive { .. } => "open",
     };
     let short = verdict.split(':').next().unwrap_or(&verdict);
-    drawing.text(&format!("strong t-{class}"), "end", (WIDTH - SIDE, top + 18.0), short);
+    let short = format!("{} {short}", words::change(&effect.found));
+    drawing.text(&format!("strong t-{class}"), "start", (SIDE, top + 46.0), &short);
     if let Some(interval) = effect.found.percent_interval() {
         let ends = (x.at(interval.lo), x.at(interval.hi));
         drawing.line(&format!("range r-{class}"), (ends.0, middle), (ends.1, middle));

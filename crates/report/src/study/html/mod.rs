@@ -72,6 +72,10 @@ impl StudySummary<'_> {
         if let Some(progress) = words::progress_sentence(self) {
             items.push_str(&item("odd", "Not complete", &progress));
         }
+        if self.answers().any(|(_, effect)| effect.verdicts_differ()) {
+            let sentence = words::disturbance_sentence(self);
+            items.push_str(&item("odd", "Depends on which samples count", &sentence));
+        }
         if let Some(aa) = words::aa_sentence(self) {
             items.push_str(&item("", "What this machine finds where nothing differs", &aa));
         }
@@ -118,7 +122,7 @@ impl StudySummary<'_> {
     }
 
     fn subject(&self, subject: &Subject) -> String {
-        let mut content = captioned(&tables::treatments(self, subject));
+        let mut content = captioned(&tables::treatments(self, subject, tables::plain));
         if self.subjects.len() <= DRAWN_SUBJECTS {
             for effect in subject
                 .effects
@@ -141,14 +145,8 @@ impl StudySummary<'_> {
     }
 
     fn grounds_section(&self) -> String {
-        let mut content: String =
-            self.grounds().iter().map(|text| format!("<p>{}</p>\n", escape(text))).collect();
-        content.push_str(
-            &method::sentences(self)
-                .iter()
-                .map(|text| format!("<p>{}</p>\n", escape(text)))
-                .collect::<String>(),
-        );
+        let sentences = self.grounds().into_iter().chain(method::sentences(self));
+        let content: String = sentences.map(|sentence| text(&sentence)).collect();
         section("method", "What the verdicts rest on", &content)
     }
 
@@ -167,7 +165,15 @@ impl StudySummary<'_> {
 }
 
 fn section(id: &str, title: &str, content: &str) -> String {
-    format!("<section id=\"{id}\">\n<h2>{}</h2>\n{content}</section>\n", escape(title))
+    format!(
+        "<section id=\"{id}\">\n<h2>{}</h2>\n<div class=\"panels\">\n{content}</div></section>\n",
+        escape(title)
+    )
+}
+
+/// A paragraph of a line of its own.
+fn text(sentence: &str) -> String {
+    format!("<p class=\"text\">{}</p>\n", escape(sentence))
 }
 
 fn captioned(part: &Table) -> String {

@@ -1,0 +1,61 @@
+//! Two commands in turns: a study of its own.
+
+use numalab_record::study::{FactorKind, Rules, Setting};
+use numalab_study::{Factor, Level, NamedLevel, Study, WorldSpec};
+use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
+
+use super::SAMPLE_MARGIN;
+use crate::args::{Better, CompareArgs, StudyShow};
+use crate::command::study::run_given;
+use crate::failure::Failure;
+
+/// Runs both commands in random blocks, and says which is better.
+pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
+    let study = study(args, words);
+    let text = study.to_toml().map_err(Failure::bad_input)?;
+    let show = StudyShow { fail_if: args.fail_if, format: args.format, quiet: args.quiet };
+    run_given(&text, &args.output, args.dry_run, &show)
+}
+
+fn study(args: &CompareArgs, words: &[String]) -> Study {
+    let level = |(name, command): (&str, &String)| {
+        let set = [("command".to_owned(), Setting::Text(command.clone()))].into();
+        Level::Named(NamedLevel { name: name.to_owned(), set })
+    };
+    let metric = MetricSpec {
+        name: if args.metric.is_some() { "value" } else { "time" }.to_owned(),
+        better: match args.better {
+            Better::Lower => numalab_workload::Better::Lower,
+            Better::Higher => numalab_workload::Better::Higher,
+        },
+        pattern: args.metric.clone(),
+        exit_time: args.metric.is_none(),
+        unit: String::new(),
+        json: None,
+        from: Stream::Stdout,
+    };
+    let rules = Rules {
+        blocks: args.blocks,
+        margin_percent: args.margin.unwrap_or(SAMPLE_MARGIN),
+        seed: args.seed,
+        ..Rules::default()
+    };
+    Study {
+        name: "compare".to_owned(),
+        question: format!("Is `{}` better than `{}`?", words[1], words[0]),
+        note: None,
+        world: WorldSpec::default(),
+        rules,
+        factors: vec![Factor {
+            name: "command".to_owned(),
+            kind: FactorKind::Choice,
+            levels: ["A", "B"].into_iter().zip(words).map(level).collect(),
+        }],
+        workloads: vec![WorkloadSpec {
+            name: Some("shell".to_owned()),
+            command: Some(["sh", "-c", "{command}"].map(str::to_owned).to_vec()),
+            metric: vec![metric],
+            ..WorkloadSpec::default()
+        }],
+    }
+}

@@ -1,0 +1,78 @@
+//! Two files of numbers, or two logs.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numalab_report::samples::SampleComparison;
+use numalab_workload::Pattern;
+
+use super::SAMPLE_MARGIN;
+use crate::args::{CompareArgs, FailIf, Format};
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// Compares the values of two files.
+pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failure> {
+    let pattern = args.metric.as_deref().map(Pattern::parse).transpose();
+    let pattern = pattern.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
+    let names = paths.map(|path| path.display().to_string());
+    let [baseline, candidate] = paths.map(|path| values(path, pattern.as_ref()));
+    let unit = pattern.as_ref().map_or("", Pattern::label).to_owned();
+    let margin = args.margin.unwrap_or(SAMPLE_MARGIN);
+    let values = [baseline?, candidate?];
+    let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
+        .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
+    let text = match args.format {
+        Format::Text => comparison.text(output::style()),
+        Format::Md => comparison.markdown(),
+        Format::Html => comparison.html(),
+        Format::Json => output::json_line(comparison.json())?,
+        Format::Csv => {
+            return Err(Failure::bad_input("--format csv: expected text, json, md or html"));
+        }
+    };
+    output::print(&text)?;
+    match args.fail_if {
+        Some(FailIf::Worse) if comparison.is_worse() => {
+            Err(Failure::new(Code::Worse, format!("worse than {}", paths[0].display())))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The values of a file: those that match the pattern, or all of its words.
+fn values(path: &Path, pattern: Option<&Pattern>) -> Result<Vec<f64>, Failure> {
+    let name = path.display();
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::bad_input(format!(
+            "{name}: {error}: expected two result directories, files of numbers or logs"
+        ))
+    })?;
+    let values = match pattern {
+        Some(pattern) => pattern.values(&text),
+        None => numbers(&text).map_err(|(line, word)| {
+            Failure::bad_input(format!(
+                "{name}, line {line}: `{word}`: expected numbers, or a log with --metric PATTERN"
+            ))
+        })?,
+    };
+    match values.is_empty() {
+        true => Err(Failure::bad_input(format!("{name}: no values: expected at least one"))),
+        false => Ok(values),
+    }
+}
+
+/// Every number between blanks and commas; what follows a `#` is left out. The error is
+/// the line and the word that is none.
+fn numbers(text: &str) -> Result<Vec<f64>, (usize, String)> {
+    let mut values = Vec::new();
+    for (index, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default();
+        let words = line.split(|c: char| c.is_whitespace() || c == ',' || c == ';');
+        for word in words.filter(|word| !word.is_empty()) {
+            let value = word.parse().ok().filter(|value: &f64| value.is_finite());
+            values.push(value.ok_or_else(|| (index + 1, word.to_owned()))?);
+        }
+    }
+    Ok(values)
+}

@@ -1,0 +1,216 @@
+//! `numalab guest run --kernel numalab`: our own kernel, and its results.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use numalab_frames::Dump;
+use numalab_guest::own_kernel::iso::{self, IsoError};
+use numalab_guest::{
+    Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
+    KernelChoice, Launch, Qemu, QemuNeeds, Runtime, own_kernel,
+};
+use numalab_host::{Interrupt, UtcTime};
+use numalab_kernel::command::Command;
+use numalab_kernel::results::{Context, Event, Results};
+use numalab_kernel::run::{self, RunError};
+use numalab_measure::Keeper;
+use numalab_record::{Document, Finished};
+use numalab_report::Summary;
+
+use super::{boot, memory_emulator};
+use crate::args::{Accel, Format, RunArgs};
+use crate::command::measuring::write_reports;
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// Boots the kernel and turns what it says into results.
+pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let line = args.command.join(" ");
+    let command = Command::parse(&line).map_err(Failure::bad_input)?;
+    let launch = plan(args)?;
+    if args.guest.dry_run {
+        output::print(&output::shell_lines(&launch.command_line()))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let started_unix_ms = UtcTime::now().unix_ms;
+    let (outcome, results) = listen(args, &launch.launch)?;
+    let context = Context {
+        label: args.label.clone(),
+        command: std::env::args().collect(),
+        started_unix_ms,
+        facts: launch.facts(),
+    };
+    memory_emulator::keep_report(
+        args.guest.memory_emulator.emulate_report.as_deref(),
+        outcome.memory_report.as_deref(),
+    )?;
+    let document = results.document(&context);
+    let format = args.format.unwrap_or(Format::Text);
+    if let Some(parent) = &args.output {
+        keep(&document, &results, parent)?;
+    }
+    match format {
+        Format::Text if args.guest.quiet => {}
+        Format::Text => output::print(&closing(&command, &results, &document)?)?,
+        _ => output::print(&output::render(&document, format)?)?,
+    }
+    match &results.failure {
+        Some((work, message)) => Err(Failure::new(Code::Failed, format!("{work}: {message}"))),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// A kernel that can be started.
+struct Planned {
+    launch: Launch,
+    qemu: Qemu,
+}
+
+impl Planned {
+    fn command_line(&self) -> Vec<String> {
+        self.launch.bare_command_line()
+    }
+
+    fn facts(&self) -> BTreeMap<String, String> {
+        let accelerator = self.launch.accelerator();
+        let facts = [
+            ("accelerator", accelerator.kind.name().to_owned()),
+            ("accelerator_reason", accelerator.reason.clone()),
+            ("qemu", self.qemu.version.to_string()),
+            ("hostname", "numalab-kernel guest".to_owned()),
+        ];
+        facts.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+}
+
+fn plan(args: &RunArgs) -> Result<Planned, Failure> {
+    if !args.collect.is_empty() || !args.guest.contents.with.is_empty() {
+        let message = "--collect, --with: numalab's kernel has no files, expected a Linux guest";
+        return Err(Failure::bad_input(message));
+    }
+    let kernel = kernel_file()?;
+    let mut guest = boot::guest(&args.guest, args.timeout)?;
+    guest.kernel_arguments.extend(args.command.iter().cloned());
+    let cache = Cache::open().map_err(GuestError::from)?;
+    // Unlike Linux, it runs in virtual time with several cpus on every QEMU that has plugins.
+    let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
+    let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
+    let accelerator = match (&guest.memory_emulator, args.guest.accel) {
+        (Some(_), Accel::Auto) => boot::emulating(),
+        (_, accel) if args.guest.dry_run => shown(accel),
+        (_, accel) => accelerator(accel, &qemu, &cache)?,
+    };
+    if !args.guest.quiet {
+        eprintln!("numalab: accelerator {}: {}", accelerator.kind.name(), accelerator.reason);
+    }
+    let files = BootFiles { kernel, initramfs: None };
+    let launch = Launch::plan(guest, qemu.clone(), accelerator, &files)?;
+    boot::say_losses(&launch);
+    Ok(Planned { launch, qemu })
+}
+
+fn kernel_file() -> Result<PathBuf, Failure> {
+    let lacking = |error: own_kernel::OwnKernelError| {
+        Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
+    };
+    own_kernel::find().map_err(lacking)
+}
+
+/// Writes an image that boots the kernel with these words.
+pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Result<(), Failure> {
+    let line = words.join(" ");
+    Command::parse(&line).map_err(Failure::bad_input)?;
+    let kernel = kernel_file()?;
+    let shown = file.display();
+    if dry_run {
+        return output::print(&format!("would write {shown} with {}\n", kernel.display()));
+    }
+    iso::write(&kernel, &line, file).map_err(|error| match (&error, error.remedy()) {
+        (_, Some(remedy)) => Failure::new(Code::Lacking, format!("{error}; {remedy}")),
+        (IsoError::Words { .. }, None) => Failure::bad_input(error),
+        _ => Failure::new(Code::Failed, error),
+    })?;
+    output::print(&format!("{shown}\n"))
+}
+
+/// For a command line that is only shown nothing is tried.
+fn shown(accel: Accel) -> Accelerator {
+    match accel {
+        Accel::Kvm => Accelerator {
+            kind: numalab_guest::AcceleratorKind::Kvm,
+            reason: "shown only".to_owned(),
+        },
+        Accel::Auto | Accel::Tcg => Accelerator::tcg(),
+    }
+}
+
+/// KVM only where a Linux guest really runs under it.
+fn accelerator(accel: Accel, qemu: &Qemu, cache: &Cache) -> Result<Accelerator, Failure> {
+    if accel == Accel::Tcg || (accel == Accel::Auto && !Path::new("/dev/kvm").exists()) {
+        return Ok(Accelerator::tcg());
+    }
+    let mut note = |text: &str| eprintln!("numalab: {text}");
+    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut note);
+    let probe = probe.map_err(GuestError::from)?;
+    let choice = AcceleratorChoice::from(accel);
+    Ok(Accelerator::decide(choice, qemu, &probe.file, cache).map_err(GuestError::from)?)
+}
+
+/// Runs the kernel; tells people what it says as it comes.
+fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
+    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let is_told = !args.guest.quiet && args.format.unwrap_or(Format::Text) == Format::Text;
+    let mut printed = Ok(());
+    let mut told = |results: &Results, event: &Event| {
+        if is_told && printed.is_ok() {
+            printed = output::print(&results.text_of(event));
+        }
+    };
+    let ran = run::run(launch, &runtime, &mut told, &|| interrupt.requested());
+    printed?;
+    ran.map_err(|error| match error {
+        RunError::Refused { .. } => Failure::bad_input(error),
+        RunError::Guest(error) => error.into(),
+        RunError::Results(_) | RunError::Cut => Failure::new(Code::Failed, error),
+    })
+}
+
+/// What is told when all is done.
+fn closing(command: &Command, results: &Results, document: &Document) -> Result<String, Failure> {
+    let mut text = results.average();
+    if command.show_topology {
+        text.push_str(&numalab_report::topology::text(&results.machine, &[], output::style()));
+    }
+    if command.dump_heap {
+        let dump = Dump::parse(&results.heap)
+            .map_err(|error| Failure::new(Code::Failed, format!("the heap dump: {error}")))?;
+        text.push_str(&dump.to_string());
+    }
+    if !results.windows.is_empty() || !results.streams.is_empty() {
+        text.push_str(&numalab_report::terminal(&Summary::of(document), output::style()));
+    }
+    Ok(text)
+}
+
+/// Writes a result directory, and the heap dump into it.
+fn keep(document: &Document, results: &Results, parent: &Path) -> Result<(), Failure> {
+    let mut keeper = Keeper::in_directory(document.run.clone(), parent)?;
+    for cell in &document.cells {
+        let Some(outcome) = cell.ended.clone() else { continue };
+        let (id, placements) = (cell.cell.id.clone(), cell.placements.clone());
+        let finished = Finished { cell: id, outcome, placements };
+        keeper.keep(&finished, &cell.samples)?;
+    }
+    let Some(directory) = keeper.directory() else { return Ok(()) };
+    write_reports(document, directory)?;
+    if !results.heap.is_empty() {
+        let file = directory.join("heap.bin");
+        let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
+        fs::write(&file, &results.heap).map_err(failed)?;
+    }
+    eprintln!("numalab: {}", directory.display());
+    Ok(())
+}

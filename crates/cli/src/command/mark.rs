@@ -1,0 +1,45 @@
+//! `numalab mark`.
+
+use std::io::ErrorKind;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitCode, ExitStatus};
+
+use numalab_membench::mark;
+
+use crate::args::MarkArgs;
+use crate::failure::{Code, Failure};
+
+/// Runs a command between markers, and ends as it did.
+pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
+    let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
+    mark::begin();
+    args.phase.inspect(|phase| mark::phase(*phase));
+    let ended = Command::new(program).args(words).status();
+    args.phase.inspect(|_| mark::phase(0));
+    mark::end();
+    let ended = ended.map_err(|error| {
+        let absent = error.kind() == ErrorKind::NotFound;
+        Failure::new(
+            if absent { Code::Lacking } else { Code::Failed },
+            format!("{program}: {error}"),
+        )
+    })?;
+    Ok(ExitCode::from(code_of(ended)))
+}
+
+/// As a shell gives it: 128 and the signal's number for a signal.
+fn code_of(ended: ExitStatus) -> u8 {
+    let signal = || ended.signal().map_or(255, |signal| 128 + (signal & 0x7f));
+    u8::try_from(ended.code().unwrap_or_else(signal) & 0xff).unwrap_or(u8::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_gives_the_code_of_a_shell() {
+        assert_eq!(code_of(ExitStatus::from_raw(3 << 8)), 3);
+        assert_eq!(code_of(ExitStatus::from_raw(9)), 137);
+    }
+}

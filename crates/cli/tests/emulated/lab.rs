@@ -1,0 +1,171 @@
+//! Programs, guests and their answers.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use tempfile::TempDir;
+
+/// Guests use a core for a minute.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+const TARGET: &str = "x86_64-unknown-linux-gnu";
+
+/// What is built for guests: without optimisation, every instruction of which takes a
+/// virtual nanosecond, they would be slow. Static, as `scripts/test` builds it too.
+struct Programs {
+    numalab: PathBuf,
+    placed_chase: PathBuf,
+    plugin: PathBuf,
+}
+
+fn programs() -> &'static Programs {
+    static BUILT: OnceLock<Programs> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let debug = Path::new(env!("CARGO_BIN_EXE_numalab")).parent().expect("a directory");
+        let target = debug.parent().expect("the target directory");
+        build(target, &["-p", "numalab-emulator"], "");
+        let linked = "-C target-feature=+crt-static";
+        build(target, &["-p", "numalab", "--target", TARGET], linked);
+        let example = ["-p", "numalab-measure", "--example", "placed_chase", "--target", TARGET];
+        build(target, &example, linked);
+        let release = target.join(TARGET).join("release");
+        Programs {
+            numalab: release.join("numalab"),
+            placed_chase: release.join("examples/placed_chase"),
+            plugin: target.join("release/libnumalab_emulator.so"),
+        }
+    })
+}
+
+fn build(target: &Path, what: &[&str], flags: &str) {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "-q", "--release", "--manifest-path"]);
+    cargo.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml")).args(what);
+    cargo.env("CARGO_TARGET_DIR", target);
+    if !flags.is_empty() {
+        cargo.env("RUSTFLAGS", flags);
+    }
+    let built = cargo.status().expect("cargo starts");
+    assert!(built.success(), "cargo build {what:?}: {built}");
+}
+
+/// A directory of our own.
+pub struct Lab {
+    pub directory: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Lab {
+    pub fn open() -> Self {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
+        Self { directory, _turn: turn }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn numalab(&self, arguments: &[&str]) -> Output {
+        let programs = programs();
+        let mut command = Command::new(&programs.numalab);
+        command.args(arguments).stdin(Stdio::null());
+        command.env("XDG_RUNTIME_DIR", self.path("run"));
+        command.env("NUMALAB_EMULATOR", &programs.plugin);
+        command.output().expect("numalab starts")
+    }
+
+    /// Runs a script in a guest with these arguments and gives what it printed; `None`, and
+    /// loud words, where no such guest can be booted. `CHASE` in the script is the program
+    /// that chases through what the system placed.
+    pub fn guest(&self, arguments: &[&str], script: &str) -> Option<Answer> {
+        let chase = programs().placed_chase.to_str().expect("UTF-8");
+        let script = format!("set -e\n{}", script.replace("CHASE", chase));
+        let mut words = vec!["guest", "run", "--with", "numactl", "--with", chase];
+        words.extend(["--timeout", "30m"]);
+        words.extend(arguments);
+        words.extend(["--", "sh", "-c", &script]);
+        let mut output = self.numalab(&words);
+        if String::from_utf8_lossy(&output.stderr).contains("--fetch-qemu") {
+            self.numalab(&["guest", "image", "--fetch-qemu"]);
+            output = self.numalab(&words);
+        }
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.code() == Some(3) {
+            let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+            assert!(!required, "no such guest can be booted here: {errors}");
+            eprintln!("NOT RUN: no such guest can be booted here: {errors}");
+            return None;
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{text}\n{errors}");
+        Some(Answer { text })
+    }
+
+    pub fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect(name)
+    }
+}
+
+/// What a guest's script printed, in parts that begin with `== NAME`.
+pub struct Answer {
+    pub text: String,
+}
+
+impl Answer {
+    /// The lines of a part.
+    pub fn part(&self, name: &str) -> Vec<&str> {
+        let heading = format!("== {name}");
+        let lines = self.text.lines().skip_while(|line| *line != heading).skip(1);
+        let part: Vec<&str> = lines.take_while(|line| !line.starts_with("== ")).collect();
+        assert!(!part.is_empty(), "nothing under {heading}:\n{}", self.text);
+        part
+    }
+
+    /// The medians of a part in numalab's CSV, by cpu and node.
+    pub fn medians(&self, name: &str) -> BTreeMap<(u32, u32), f64> {
+        let part = self.part(name);
+        let rows = part.iter().skip_while(|line| !line.starts_with("cell,")).skip(1);
+        let median = |row: &&str| {
+            // The one quoted field has commas.
+            let (cell, rest) = row.split_once(",\"")?;
+            let rest = rest.split_once("\",")?.1;
+            let mut fields = rest.split(',');
+            let (cpu, node) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            let median = fields.nth(3)?.parse().ok()?;
+            let proven = rest.ends_with(",true");
+            assert!(proven, "{cell} is not where it should be");
+            Some(((cpu, node), median))
+        };
+        rows.filter_map(median).collect()
+    }
+
+    /// The median of the last cell of a part in numalab's CSV.
+    pub fn last_median(&self, name: &str) -> f64 {
+        let last = self.part(name).pop().expect("a row");
+        let fields = last.rsplit_once("\",").expect("a quoted name").1;
+        let median = fields.split(',').nth(5).and_then(|field| field.parse().ok());
+        median.unwrap_or_else(|| panic!("no median: {last}"))
+    }
+}
+
+/// The rounds of `placed_chase`: pages by node, and nanoseconds of a load.
+pub fn rounds(lines: &[&str]) -> Vec<(BTreeMap<u32, u64>, f64)> {
+    let round = |line: &&str| {
+        let (pages, ns) = line.split_once(": ")?.1.rsplit_once(": ")?;
+        let pages = pages.split(", ").map(|item| {
+            let (count, node) = item.split_once(" pages on node ").expect("pages on a node");
+            (node.parse().expect("a node"), count.parse().expect("a count"))
+        });
+        Some((pages.collect(), ns.strip_suffix(" ns")?.parse().ok()?))
+    };
+    lines.iter().filter(|line| line.starts_with("round ")).filter_map(round).collect()
+}
+
+/// Fails unless `found` is within this share of what was expected.
+pub fn assert_near(found: f64, expected: f64, share: f64, what: &str) {
+    let off = (found / expected - 1.0).abs();
+    assert!(off <= share, "{what}: {found}, expected {expected} within {} %", share * 100.0);
+}

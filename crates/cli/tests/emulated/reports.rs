@@ -1,0 +1,55 @@
+//! What the emulator reports, and what is said where it cannot run.
+
+use serde_json::Value;
+
+use crate::guest::booted;
+use crate::lab::Lab;
+
+#[test]
+fn a_run_in_virtual_time_says_so() {
+    let Some(booted) = booted() else { return };
+    let text = booted.answer.part("says").join(" ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let text = words.join(" ");
+    assert!(text.contains("time is virtual"), "{text}");
+    assert!(!text.contains("clock is not invariant"), "{text}");
+}
+
+#[test]
+fn the_report_comes_back_and_is_shown_in_every_format() {
+    let Some(booted) = booted() else { return };
+    let report: Value = serde_json::from_str(&booted.report).expect("JSON");
+    assert_eq!(report["schema"], "numalab-emulator/1");
+    assert_eq!((&report["mode"], &report["machine"]["cpus"][7]), (&"virtual".into(), &3.into()));
+    let file = booted.lab.path("report.json");
+    let file = file.to_str().expect("UTF-8");
+    for (format, words) in [
+        ("text", "% of each cpu's accesses that reached memory"),
+        ("md", "| cpu \\\\ node |"),
+        ("html", "<table class=\"heat\""),
+        ("csv", "phase,cpu,cpu_node,memory_node,loads"),
+        ("json", "numalab-emulator/1"),
+    ] {
+        let output = booted.lab.numalab(&["report", file, "--format", format]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success() && text.contains(words), "{format}: {text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_emulated_is_refused_before_anything_starts() {
+    let lab = Lab::open();
+    let refused = |arguments: &[&str], code: i32, words: &str| {
+        let all = [&["guest", "run", "--dry-run"], arguments].concat();
+        let output = lab.numalab(&all);
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+    };
+    refused(&["--emulate-latency", "fast"], 2, "expected nanoseconds of local memory");
+    refused(&["--emulate-latency", "hmat", "--emulate-mode", "count"], 2, "read latency");
+    refused(&["--emulate-bandwidth", "1G,2G,3G", "--emulate-mode", "count"], 2, "3 bandwidths");
+    refused(&["--emulate-cache", "33K"], 2, "2^n sets");
+    let kvm = ["--emulate-mode", "count", "--accel", "kvm"];
+    refused(&kvm, 2, "expected the accelerator tcg");
+}

@@ -1,0 +1,277 @@
+//! Our own kernel from outside: booted, measured under the emulator, studied.
+//!
+//! They need `qemu-system-x86_64` and the Rust target `x86_64-unknown-none`. With
+//! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use numalab_frames::Dump;
+use serde_json::Value;
+use tempfile::TempDir;
+
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+const TWO_NODES: [&str; 7] =
+    ["--emulate", "2", "--cpus", "2", "--memory", "1G", "--distances=10,20;20,10"];
+/// Virtual time, in which every run is the same.
+const CHARGED: [&str; 2] = ["--emulate-latency", "100"];
+
+/// The program, the kernel and the emulator, and a directory of our own.
+struct Lab {
+    kernel: PathBuf,
+    emulator: PathBuf,
+    directory: TempDir,
+    _turn: MutexGuard<'static, ()>,
+}
+
+impl Lab {
+    /// `None`, and loud words, where no kernel can be built or booted.
+    fn open() -> Option<Self> {
+        static BUILT: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
+        let missing = match (qemu, BUILT.get_or_init(build)) {
+            (Ok(_), Ok((kernel, emulator))) => {
+                let (kernel, emulator) = (kernel.clone(), emulator.clone());
+                let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp");
+                let directory = directory.expect("made");
+                return Some(Self { kernel, emulator, directory, _turn: turn });
+            }
+            (Err(error), _) => format!("qemu-system-x86_64: {error}"),
+            (_, Err(error)) => error.clone(),
+        };
+        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!required, "the kernel cannot be booted here: {missing}");
+        eprintln!("NOT RUN: the kernel cannot be booted here: {missing}");
+        None
+    }
+
+    fn numalab(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        command.args(arguments).stdin(Stdio::null());
+        command.env("NUMALAB_KERNEL", &self.kernel).env("NUMALAB_EMULATOR", &self.emulator);
+        command.env("XDG_RUNTIME_DIR", self.directory.path());
+        command.output().expect("numalab starts")
+    }
+
+    /// What `guest run --kernel numalab` prints with these options and words.
+    fn run(&self, options: &[&str], words: &[&str]) -> String {
+        let start = ["guest", "run", "--kernel", "numalab", "--accel", "auto", "--quiet"];
+        let arguments = [&start[..], options, &["--"], words].concat();
+        text(&self.numalab(&arguments), 0)
+    }
+
+    fn json(&self, options: &[&str], words: &[&str]) -> Value {
+        let options = [options, &["--format", "json"]].concat();
+        serde_json::from_str(&self.run(&options, words)).expect("JSON")
+    }
+
+    fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).to_str().expect("UTF-8").to_owned()
+    }
+}
+
+/// Standard output of what ended with this code.
+fn text(output: &Output, code: i32) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(code), "{errors}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn build() -> Result<(PathBuf, PathBuf), String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = "x86_64-unknown-none";
+    let cargo = |arguments: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        let built = cargo.arg("build").arg("-q").args(arguments).current_dir(&root).output();
+        let built = built.map_err(|error| error.to_string())?;
+        let errors = String::from_utf8_lossy(&built.stderr);
+        if built.status.success() { Ok(()) } else { Err(format!("{arguments:?}: {errors}")) }
+    };
+    cargo(&["--profile", "kernel", "-p", "numalab-kernel", "--target", target])?;
+    cargo(&["--release", "-p", "numalab-emulator"])?;
+    let directory = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| root.join("target"));
+    Ok((
+        directory.join(target).join("kernel/numalab-kernel"),
+        directory.join("release/libnumalab_emulator.so"),
+    ))
+}
+
+/// The values of a metric in a cell whose name contains a word.
+fn values(document: &Value, cell: &str, metric: &str) -> Vec<f64> {
+    let cells = document["cells"].as_array().expect("cells");
+    let of = |c: &&Value| c["id"].as_str().is_some_and(|id| id.contains(cell));
+    let samples = cells.iter().filter(of).flat_map(|cell| cell["samples"].as_array().unwrap());
+    let mine = samples.filter(|sample| sample["metric"] == metric);
+    mine.map(|sample| sample["value"].as_f64().expect("a number")).collect()
+}
+
+#[test]
+fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
+    let Some(lab) = Lab::open() else { return };
+    let distances = [[10, 12, 20, 22], [14, 10, 22, 20], [20, 22, 10, 12], [31, 20, 12, 10]];
+    let rows = distances.map(|row| row.map(|d: u32| d.to_string()).join(","));
+    let distances_option = format!("--distances={}", rows.join(";"));
+    let shape = ["--emulate", "4", "--cpus", "4", "--memory", "1G", &distances_option];
+    let options = [&shape[..], &CHARGED].concat();
+    let words = ["work=chase,test_numa", "size=128K", "count=2000", "runs=2", "threads=4"];
+    let first = lab.json(&options, &words);
+    for (cpu, row) in distances.iter().enumerate() {
+        for (node, distance) in row.iter().enumerate() {
+            let cell = format!("latency/cpu{cpu}/node{node}/");
+            let charged = f64::from(*distance) * 10.0;
+            let measured = values(&first, &cell, "latency");
+            assert_eq!(measured.len(), 8, "{cell}");
+            // A load has two more instructions around it, of a nanosecond each, and a window
+            // some accesses of its own.
+            for ns in measured {
+                assert!((ns - charged - 2.0).abs() < 0.06 * charged, "{cell}: {ns}");
+            }
+        }
+    }
+    let again = lab.json(&options, &words);
+    assert_eq!(first["cells"], again["cells"]);
+    assert_eq!(first["machine"], again["machine"]);
+    let precise =
+        first["cells"].as_array().unwrap().iter().filter(|c| c["ended"]["outcome"] == "precise");
+    assert!(precise.count() >= 16);
+}
+
+/// Local and remote accesses of all cpus in the phases of the runs.
+fn counted(report: &str) -> (f64, f64) {
+    let report: Value = serde_json::from_str(&fs::read_to_string(report).unwrap()).unwrap();
+    let mut sums = (0.0, 0.0);
+    for vcpu in
+        report["phases"].as_array().unwrap().iter().flat_map(|p| p["vcpus"].as_array().unwrap())
+    {
+        for node in vcpu["nodes"].as_array().unwrap() {
+            let accesses = node["loads"].as_f64().unwrap() + node["stores"].as_f64().unwrap();
+            if node["node"] == vcpu["node"] { sums.0 += accesses } else { sums.1 += accesses }
+        }
+    }
+    sums
+}
+
+#[test]
+fn where_frames_lie_is_confirmed_by_the_emulators_own_counts() {
+    let Some(lab) = Lab::open() else { return };
+    let report = lab.path("report.json");
+    let options = [&TWO_NODES[..], &CHARGED, &["--emulate-report", &report]].concat();
+    let words = |alloc| [alloc, "work=test_numa", "size=2M", "count=20000", "runs=2"];
+    let numa = lab.json(&options, &words("alloc=numa"));
+    let (_, remote) = counted(&report);
+    assert_eq!(values(&numa, "test_numa", "local-share"), [1.0, 1.0]);
+    let blind = lab.json(&options, &words("alloc=blind"));
+    let (_, blind_remote) = counted(&report);
+    assert_eq!(values(&blind, "test_numa", "local-share"), [0.5, 0.5]);
+    // One of two threads: 2 runs of 20,000 reads and 32,768 first touches.
+    let arena = 2.0 * (20_000.0 + 32_768.0);
+    let more = blind_remote - remote;
+    assert!((more - arena).abs() < 0.02 * arena, "{more} more remote accesses, {arena} expected");
+    // Each of them costs 100 ns more, in the slower of the threads.
+    let [slow, fast] = [&blind, &numa].map(|d| values(d, "test_numa", "elapsed")[0]);
+    let predicted = arena / 2.0 * 100e-9;
+    assert!((slow - fast - predicted).abs() < 0.1 * predicted, "{slow} {fast} {predicted}");
+}
+
+#[test]
+fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
+    let Some(lab) = Lab::open() else { return };
+    let results = lab.path("results");
+    let start = ["guest", "run", "--kernel", "numalab", "--accel", "tcg", "-o", &results];
+    let words =
+        ["--", "work=test_numa,exhaust", "runs=2", "size=2M", "count=100", "dump=heap,topology"];
+    let output = lab.numalab(&[&start[..], &TWO_NODES, &words].concat());
+    let out = text(&output, 0);
+    let lines: Vec<&str> = out.lines().collect();
+    let at = |start: &str| lines.iter().position(|line| line.starts_with(start)).expect(start);
+    assert!(lines[at("Run #1:") + 1].starts_with("Time elapsed: "), "{out}");
+    assert!(at("Run #2:") < at("Average Time elapsed over 2 runs: "), "{out}");
+    assert!(out.contains("Frames: 100.0 % local (2048 of 2048)"), "{out}");
+    assert!(out.contains("exhausted: 0 frames free when refused"), "{out}");
+    assert!(out.contains("heap: 2 nodes, 2 cpus; a character is 2 MiB"), "{out}");
+    assert!(out.contains("2 nodes, 2 cpus, "), "{out}");
+    let run = fs::read_dir(&results).expect("made").next().expect("a run").expect("readable");
+    let heap = fs::read(run.path().join("heap.bin")).expect("kept");
+    assert_eq!(Dump::parse(&heap).expect("a dump").nodes(), 2);
+    let directory = run.path().to_str().expect("UTF-8").to_owned();
+    let again = text(&lab.numalab(&["report", &directory, "--format", "json"]), 0);
+    let document: Value = serde_json::from_str(&again).expect("JSON");
+    assert_eq!(values(&document, "test_numa", "local-share"), [1.0, 1.0]);
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numalab-1.schema.json");
+    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
+/// The answer of a study in three blocks.
+fn study(lab: &Lab, name: &str) -> Value {
+    let out = lab.path("studies");
+    let arguments = [
+        "study", "run", name, "--blocks", "3", "--seed", "1", "-q", "--format", "json", "-o", &out,
+    ];
+    serde_json::from_str(&text(&lab.numalab(&arguments), 0)).expect("JSON")
+}
+
+/// The verdict and the effect in percent on a metric of `test_numa`.
+fn answer(study: &Value, metric: &str) -> (String, f64) {
+    let effects = study["effects"].as_array().expect("effects");
+    let effect = effects.iter().find(|effect| effect["metric"] == metric).expect("the metric");
+    let found = &effect["found"];
+    let percent = found["change_percent"].as_f64().expect("a number");
+    (found["verdict"].as_str().expect("a verdict").to_owned(), percent)
+}
+
+#[test]
+fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_same() {
+    let Some(lab) = Lab::open() else { return };
+    let found = study(&lab, "frame-allocator");
+    let (verdict, percent) = answer(&found, "time");
+    assert_eq!(verdict, "better");
+    // 50,000 reads and 32,768 first touches of the slower thread, 200 ns or 100, beside what
+    // both do: half of the time, less that part.
+    assert!((-52.0..-42.0).contains(&percent), "{percent} %");
+    let (verdict, percent) = answer(&found, "local");
+    assert_eq!(verdict, "better");
+    assert!((percent - 100.0).abs() < 0.1, "{percent} %");
+    let flat = study(&lab, "frame-allocator-flat");
+    assert_eq!(answer(&flat, "time").0, "equivalent");
+    assert_eq!(answer(&flat, "local").0, "better");
+}
+
+#[test]
+fn what_the_kernel_cannot_do_is_refused_before_it_boots() {
+    let bad = |arguments: &[&str], code: i32, words: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        command.args(["guest"]).args(arguments).env("NUMALAB_KERNEL", "/no/such/kernel");
+        let output = command.stdin(Stdio::null()).output().expect("numalab starts");
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {errors}");
+        assert!(errors.contains(words), "{arguments:?}: {errors}");
+    };
+    let kernel = ["run", "--kernel", "numalab"];
+    let with = |more: &[&'static str]| [&kernel[..], more].concat();
+    bad(&with(&["--", "alloc=both"]), 2, "`alloc=both`: expected numa or blind");
+    bad(&with(&["--", "uname"]), 2, "`uname`: expected one of alloc=, numa=");
+    bad(&with(&["--collect", "/x", "-o", "/tmp"]), 2, "numalab's kernel has no files");
+    bad(&with(&[]), 3, "NUMALAB_KERNEL=/no/such/kernel: no such file");
+    bad(&with(&[]), 3, "rustup target add x86_64-unknown-none");
+    bad(&["run", "--format", "json", "--", "true"], 2, "for --kernel numalab");
+    bad(&["run"], 2, "no command: expected one behind --");
+    bad(&["shell", "--kernel", "numalab"], 2, "expected `numalab guest run`");
+}
+
+#[test]
+fn a_dry_run_shows_qemus_command_line() {
+    let Some(lab) = Lab::open() else { return };
+    let start = ["guest", "run", "--kernel", "numalab", "--dry-run"];
+    let output = lab.numalab(&[&start[..], &TWO_NODES, &["--", "work=none"]].concat());
+    let shown = text(&output, 0);
+    assert!(shown.contains("isa-debug-exit"), "{shown}");
+    assert!(shown.contains("-append work=none"), "{shown}");
+    assert!(!shown.contains("virtio"), "{shown}");
+}

@@ -1,0 +1,330 @@
+//! Where studies take samples: this machine with its knobs and services, and real guests.
+//!
+//! Guests need `qemu-system-x86_64` and the distribution's kernel package, which is
+//! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` the lack of what a test
+//! needs is a failure; otherwise it is printed.
+
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+struct Place {
+    directory: TempDir,
+}
+
+impl Place {
+    /// A directory with the study `s.toml`.
+    fn with(study: &str) -> Self {
+        let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
+        fs::write(directory.path().join("s.toml"), study).expect("written");
+        Self { directory }
+    }
+
+    fn numalab(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        command.args(arguments).current_dir(self.directory.path()).stdin(Stdio::null());
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> Output {
+        self.numalab(arguments).output().expect("numalab starts")
+    }
+
+    #[track_caller]
+    fn refused(&self, code: i32, words: &[&str]) {
+        let output = self.run(&["study", "run", "s.toml"]);
+        let message = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{message}");
+        for word in words {
+            assert!(message.contains(word), "no {word:?} in: {message}");
+        }
+        assert!(!self.directory.path().join("results").exists(), "a refused study left results");
+    }
+
+    /// The entries of the only run's journal.
+    fn journal(&self) -> Vec<Value> {
+        let results = self.directory.path().join("results");
+        let mut runs = fs::read_dir(results).expect("results").map(|run| run.expect("run").path());
+        let run: PathBuf = runs.next().expect("one run");
+        let text = fs::read_to_string(run.join("journal.jsonl")).expect("a journal");
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    }
+}
+
+/// The entries of this kind.
+fn of_kind<'a>(journal: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    journal.iter().filter(|entry| entry["entry"] == kind).collect()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Whether a run ended well; loud words where this machine lacks what it needs.
+#[track_caller]
+fn ran(output: &Output) -> bool {
+    let message = text(&output.stderr);
+    if output.status.code() == Some(3) {
+        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|value| value != "0");
+        assert!(!required, "this machine lacks something: {message}");
+        eprintln!("NOT RUN: this machine lacks something: {message}");
+        return false;
+    }
+    assert_eq!(output.status.code(), Some(0), "{}{message}", text(&output.stdout));
+    true
+}
+
+fn is_long() -> bool {
+    std::env::var_os("NUMALAB_LONG").is_some_and(|value| value != "0")
+}
+
+/// The text of a study of one block on `world` with these factors and workloads.
+fn study(world: &str, rest: &str) -> String {
+    format!(
+        "name = \"s\"\nquestion = \"Does it?\"\n[world.{world}\n[rules]\nblocks = 1\n\
+         warm-ups = 0\naa = false\nrepeats = 0\nseed = 5\n{rest}"
+    )
+}
+
+/// Says what a knob is, as a reading.
+const SHOW: &str = "\
+[[workload]]
+name = \"show\"
+command = [\"sh\", \"-c\", \"echo knob = $(cat /proc/sys/kernel/numa_balancing) $NUMALAB_SEED\"]
+[[workload.metric]]
+name = \"knob\"
+better = \"lower\"
+pattern = \"knob = {value}\"
+";
+
+#[test]
+fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evidence() {
+    let world = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\n\
+                 counters = [\"numa_pte_updates\", \"pgfault\"]\nwatch-pages = true\naccel = \"tcg\"";
+    let factors = "[[factor]]\nname = \"numa_balancing\"\nlevels = [0, 1]\n[[factor]]\n\
+                   name = \"pool\"\nlevels = [{ name = \"none\", set = { huge_2m_pages = 0 } }, \
+                   { name = \"some\", set = { huge_2m_pages = 8 } }]\n";
+    let probe = "[[workload]]\nname = \"probe\"\ntool = \"balancing-probe\"\n\
+                 arguments = [\"--size\", \"2M\", \"--time\", \"200ms\"]\n\
+                 metrics = [\"latency-end\", \"local\"]\n";
+    let place = Place::with(&study(world, &format!("{factors}{SHOW}{probe}")));
+    let output = place.run(&["study", "run", "s.toml"]);
+    if !ran(&output) {
+        return;
+    }
+    let journal = place.journal();
+    let began = of_kind(&journal, "began");
+    let notices = began[0]["notices"].to_string();
+    assert!(notices.contains("the guest runs under tcg"), "{notices}");
+    let facts = &began[0]["environment"];
+    assert!(facts["kernel"] != facts["host_kernel"], "the guest's own kernel is told: {facts}");
+    let applied = of_kind(&journal, "applied");
+    assert_eq!(applied.len(), 4);
+    for entry in &applied {
+        let evidence = entry["evidence"].to_string();
+        for what in ["\"numa_balancing\"", "\"huge_2m_pages\"", "meminfo before"] {
+            assert!(evidence.contains(what), "{evidence}");
+        }
+    }
+    let samples = of_kind(&journal, "sample");
+    assert_eq!(samples.len(), 8);
+    for sample in samples {
+        let treatment = sample["treatment"].as_u64().expect("an index");
+        let reading = &sample["readings"][0];
+        if reading["metric"] == "knob" {
+            let wanted = if treatment < 2 { 0.0 } else { 1.0 };
+            assert_eq!(reading["value"], wanted, "{sample}");
+        } else {
+            assert_eq!(reading["unit"], "ns");
+            assert!(reading["value"].as_f64().expect("a number") > 0.0);
+        }
+        assert!(sample["counters"]["pgfault"].as_f64().expect("counted") > 0.0, "{sample}");
+        assert!(sample["evidence"].to_string().contains("QEMU: smaps"), "{sample}");
+    }
+}
+
+/// Kills a run at one system call after the other, in a guest whose knobs are real, and
+/// says how often everything was back.
+const KILLS: &str = r#"
+knobs="/proc/sys/kernel/numa_balancing /proc/sys/vm/swappiness
+  /sys/kernel/mm/transparent_hugepage/enabled /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages
+  /sys/devices/system/node/node0/hugepages/hugepages-2048kB/nr_hugepages
+  /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages"
+echo 3 > /sys/devices/system/node/node1/hugepages/hugepages-2048kB/nr_hugepages
+calls=openat,read,write,fsync,fdatasync,unlink,close,statx,clone3
+run() { numalab knobs run -q numa_balancing=0 vm.swappiness=11 thp_enabled=never huge_2m_pages=16 -- true; }
+before=$(cat $knobs)
+strace -qq -o trace -e trace=$calls numalab knobs run -q numa_balancing=0 vm.swappiness=11 \
+  thp_enabled=never huge_2m_pages=16 -- true || exit 9
+grep '^[a-z]' trace | cut -d'(' -f1 > calls
+total=$(wc -l < calls)
+numalab knobs run -q huge_2m_pages=4000000 -- true 2> clamped && exit 8
+grep -q 'wrote "4000000"' clamped || { cat clamped; exit 7; }
+[ "$(cat $knobs)" = "$before" ] || exit 6
+# Loading the program takes the first steps and changes nothing.
+span=$((total * 3 / 5)); [ $span -ge WANTED ] || span=$total
+stride=$((span / WANTED)); [ $stride -gt 0 ] || stride=1
+killed=0; back=0; refused=0; line=0
+while read call; do
+  line=$((line + 1))
+  eval "n_$call=\$((\${n_$call:-0} + 1)); n=\$n_$call"
+  [ $((total - line)) -lt $span ] && [ $(((total - line) % stride)) -eq 0 ] || continue
+  strace -qq -o /dev/null -e inject=$call:signal=KILL:when=$n numalab knobs run -q \
+    numa_balancing=0 vm.swappiness=11 thp_enabled=never huge_2m_pages=16 -- true
+  killed=$((killed + 1))
+  if [ "$(cat $knobs)" != "$before" ]; then
+    run 2> next; [ $? -eq 3 ] && refused=$((refused + 1))
+  fi
+  numalab knobs restore > /dev/null || echo "restore failed at $call $n"
+  if [ "$(cat $knobs)" = "$before" ]; then back=$((back + 1)); else cat $knobs; fi
+  echo "KILLED $killed BACK $back REFUSED $refused"
+done < calls
+"#;
+
+#[test]
+fn in_a_guest_every_knob_is_back_after_a_kill_at_any_step() {
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        eprintln!("NOT RUN: strace is missing");
+        return;
+    }
+    let wanted: u64 = if is_long() { 100 } else { 4 };
+    let place = Place::with("");
+    let script = KILLS.replace("WANTED", &wanted.to_string());
+    let output = place.run(&[
+        "guest",
+        "run",
+        "-q",
+        "--accel",
+        "tcg",
+        "--emulate",
+        "256M,256M",
+        "--cpus",
+        "2",
+        "--with",
+        "/usr/bin/strace",
+        "--",
+        "sh",
+        "-c",
+        &script,
+    ]);
+    if !ran(&output) {
+        return;
+    }
+    let said = text(&output.stdout);
+    let last = said.lines().rfind(|line| line.starts_with("KILLED ")).unwrap_or_default();
+    let numbers: Vec<u64> = last.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let [killed, back, refused] = numbers[..] else { panic!("{said}{}", text(&output.stderr)) };
+    assert!(killed >= wanted, "{said}");
+    assert_eq!(back, killed, "{said}");
+    assert!(refused > 0, "no kill came while knobs were set: {said}");
+}
+
+#[test]
+fn a_workload_with_a_service_runs_on_this_machine_and_leaves_nothing() {
+    let rest = "[[factor]]\nname = \"size\"\nlevels = [16, 64]\n[[workload]]\nname = \"redis\"\n\
+                tool = \"redis\"\narguments = [\"-n\", \"300\", \"-d\", \"{size}\", \"-t\", \"get\"]\n\
+                metrics = [\"GET rps\"]\n";
+    let place = Place::with(&study("host]", rest));
+    let mut command = place.numalab(&["study", "run", "s.toml"]);
+    let temporary = place.directory.path().join("t");
+    fs::create_dir(&temporary).expect("made");
+    let output = command.env("TMPDIR", &temporary).output().expect("numalab starts");
+    if !ran(&output) {
+        return;
+    }
+    let journal = place.journal();
+    let samples = of_kind(&journal, "sample");
+    assert_eq!(samples.len(), 2);
+    for sample in samples {
+        assert!(sample["readings"][0]["value"].as_f64().expect("a number") > 0.0, "{sample}");
+    }
+    assert_eq!(fs::read_dir(&temporary).expect("there").count(), 0, "a scratch directory is left");
+    let environment = journal[0]["environment"].to_string();
+    assert!(environment.contains("tool_redis-server"), "versions are recorded: {environment}");
+}
+
+#[test]
+fn a_missing_tool_is_named_with_its_package_before_anything_is_changed() {
+    let rest = "[[factor]]\nname = \"numa_balancing\"\nlevels = [0, 1]\n[[workload]]\n\
+                tool = \"sysbench-memory\"\n";
+    let place = Place::with(&study("host]", rest));
+    let mut command = place.numalab(&["study", "run", "s.toml"]);
+    let output = command.env("PATH", "/nowhere").output().expect("numalab starts");
+    let message = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{message}");
+    assert!(message.contains("`sysbench` is not there"), "{message}");
+    assert!(message.contains("apt-get install sysbench"), "{message}");
+    assert!(!PathBuf::from("/var/lib/numalab/knobs.journal").exists());
+}
+
+#[test]
+fn settings_that_no_world_knows_are_refused() {
+    let tool = "[[workload]]\ntool = \"balancing-probe\"\n";
+    let factor = |name: &str| format!("[[factor]]\nname = \"{name}\"\nlevels = [0, 1]\n{tool}");
+    let place = |world: &str, name: &str| Place::with(&study(world, &factor(name)));
+    place("host]", "numa_balancng").refused(2, &["numa_balancng", "numalab knobs list"]);
+    place("host]\ncounter = []", "aslr").refused(2, &["world.host", "counter", "watch-pages"]);
+    let guest = |settings: &str| format!("linux-guest]\n{settings}");
+    place(&guest("emulate = \"x\""), "aslr").refused(2, &["emulate", "\"x\""]);
+    place(&guest("accel = \"fast\""), "aslr").refused(2, &["accel", "auto, kvm or tcg"]);
+    place(&guest("memory = \"lots\""), "aslr").refused(2, &["memory", "lots"]);
+}
+
+#[test]
+fn an_agent_answers_a_line_for_each_request_and_ends_with_its_input() {
+    let place = Place::with("");
+    let mut command = place.numalab(&["study", "agent", "{\"counters\": [\"pgfault\"]}"]);
+    let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut child = child.expect("numalab starts");
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(b"\"environment\"\n").expect("written");
+    drop(input);
+    let output = child.wait_with_output().expect("waited");
+    assert!(output.status.success());
+    let said = text(&output.stdout);
+    let lines: Vec<Value> =
+        said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(lines[0], "ready");
+    assert!(lines[1]["environment"]["kernel"].is_string(), "{said}");
+    assert_eq!(lines.len(), 2);
+}
+
+#[test]
+fn the_balancing_probe_gives_latencies_that_a_workload_can_read() {
+    let place = Place::with("");
+    let arguments = ["probe", "balancing", "--size", "1M", "--time", "50ms", "--format", "json"];
+    let output = place.run(&arguments);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    let spec = numalab_workload::WorkloadSpec::of_tool("balancing-probe");
+    let finished = numalab_workload::Finished {
+        ending: numalab_workload::Ending::Exited(0),
+        stdout: &stdout,
+        stderr: "",
+        elapsed_s: 0.1,
+    };
+    let readings = spec.resolve().expect("bundled").read(&finished).expect("readings");
+    assert_eq!(readings[0].metric.name, "latency-end");
+    assert!(readings[0].value > 0.0);
+    let refused = place.run(&["probe", "balancing", "--from", "60000"]);
+    assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn latency_in_json_is_read_by_the_workload_of_that_name() {
+    let place = Place::with("");
+    let arguments = ["latency", "--size", "1M", "--pages", "4k", "--cpus", "0", "--budget", "2s"];
+    let output = place.run(&[&arguments[..], &["--format", "json", "--quiet"]].concat());
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let stdout = text(&output.stdout);
+    let spec = numalab_workload::WorkloadSpec::of_tool("latency");
+    let ending = numalab_workload::Ending::Exited(0);
+    let finished =
+        numalab_workload::Finished { ending, stdout: &stdout, stderr: "", elapsed_s: 0.1 };
+    let readings = spec.resolve().expect("bundled").read(&finished).expect("readings");
+    assert!(readings.iter().any(|reading| reading.metric.name.starts_with("latency")));
+}

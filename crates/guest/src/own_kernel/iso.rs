@@ -1,0 +1,135 @@
+//! Our own kernel on an image that any PC boots, by BIOS or by UEFI, with GRUB.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The program that makes the image.
+const PROGRAM: &str = "grub-mkrescue";
+/// What it needs, as Debian calls it: GRUB for both kinds of firmware, and what writes images.
+const PACKAGES: &str = "grub-common grub-pc-bin grub-efi-amd64-bin xorriso mtools";
+/// Where GRUB's parts for each kind of firmware are.
+const MODULES: [(&str, &str); 2] = [("BIOS", "i386-pc"), ("UEFI", "x86_64-efi")];
+const GRUB: &str = "/usr/lib/grub";
+
+/// Why no image was made.
+#[derive(Debug, thiserror::Error)]
+pub enum IsoError {
+    /// A program or a part of GRUB is not there.
+    #[error("{what} is not there, which an image needs")]
+    Lacking {
+        /// What is missing.
+        what: String,
+    },
+    /// The words cannot be written into GRUB's configuration.
+    #[error("`{words}`: expected words of letters, digits and = : , . - _ with blanks between")]
+    Words {
+        /// The words.
+        words: String,
+    },
+    /// It failed.
+    #[error("{doing}: {reason}")]
+    Failed {
+        /// What was tried.
+        doing: String,
+        /// What came of it.
+        reason: String,
+    },
+}
+
+impl IsoError {
+    /// What would mend this machine.
+    #[must_use]
+    pub fn remedy(&self) -> Option<String> {
+        matches!(self, Self::Lacking { .. }).then(|| format!("apt-get install {PACKAGES}"))
+    }
+}
+
+/// Writes an image that boots `kernel` with `words` on its command line to `file`.
+///
+/// # Errors
+/// [`IsoError`]; what lies at `file` is replaced only by a whole image.
+pub fn write(kernel: &Path, words: &str, file: &Path) -> Result<(), IsoError> {
+    let configuration = configuration(words)?;
+    check_tools()?;
+    let failed = |path: &Path| {
+        let doing = path.display().to_string();
+        move |error: io::Error| IsoError::Failed { doing, reason: error.to_string() }
+    };
+    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    let scratch = tempfile::tempdir_in(parent).map_err(failed(parent))?;
+    let tree = scratch.path().join("tree/boot/grub");
+    fs::create_dir_all(&tree).map_err(failed(&tree))?;
+    let (menu, copy) = (tree.join("grub.cfg"), scratch.path().join("tree/boot/numalab-kernel"));
+    fs::write(&menu, configuration).map_err(failed(&menu))?;
+    fs::copy(kernel, &copy).map_err(failed(kernel))?;
+    let made = scratch.path().join("image");
+    let mut command = Command::new(PROGRAM);
+    command.arg("-o").arg(&made).arg(scratch.path().join("tree"));
+    let Output { status, stderr, .. } = command.output().map_err(failed(Path::new(PROGRAM)))?;
+    if !status.success() || !made.is_file() {
+        let said = String::from_utf8_lossy(&stderr);
+        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let (doing, reason) = (PROGRAM.to_owned(), format!("{status}: {last}"));
+        return Err(IsoError::Failed { doing, reason });
+    }
+    fs::rename(&made, file).map_err(failed(file))
+}
+
+fn check_tools() -> Result<(), IsoError> {
+    let lacking = |what: &str| Err(IsoError::Lacking { what: what.to_owned() });
+    for program in [PROGRAM, "xorriso", "mformat"] {
+        if crate::qemu::on_path(program).is_none() {
+            return lacking(program);
+        }
+    }
+    for (firmware, modules) in MODULES {
+        if !PathBuf::from(GRUB).join(modules).is_dir() {
+            return lacking(&format!("{GRUB}/{modules} (GRUB for {firmware})"));
+        }
+    }
+    Ok(())
+}
+
+/// GRUB's menu: one entry, at once, on the screen and on the serial port.
+fn configuration(words: &str) -> Result<String, IsoError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "=:,.-_ ".contains(c);
+    if !words.chars().all(plain) {
+        return Err(IsoError::Words { words: words.to_owned() });
+    }
+    Ok(format!(
+        "set timeout=0\nserial --unit=0 --speed=115200\nterminal_output console serial\n\
+         menuentry numalab {{\n  multiboot2 /boot/numalab-kernel {words}\n  boot\n}}\n"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_grub_would_read_otherwise_are_refused() {
+        for words in ["a;b", "a\nb", "$x", "{", "'", "a\"b"] {
+            let error = configuration(words).unwrap_err();
+            assert!(error.to_string().contains("expected words of letters"), "{error}");
+        }
+        let menu = configuration("work=chase,storm numa=fake=1G,2G").unwrap();
+        assert!(
+            menu.contains("multiboot2 /boot/numalab-kernel work=chase,storm numa=fake=1G,2G\n")
+        );
+    }
+
+    #[test]
+    fn a_kernel_that_is_not_there_makes_no_image() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("x.iso");
+        let error = write(Path::new("/no/such/kernel"), "", &file).unwrap_err();
+        match &error {
+            IsoError::Lacking { .. } => assert!(error.remedy().unwrap().contains("grub-pc-bin")),
+            error => assert!(error.to_string().contains("/no/such/kernel"), "{error}"),
+        }
+        assert!(!file.exists());
+    }
+}

@@ -1,0 +1,206 @@
+//! Makes the domains, one after the other, and waits for their first words.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use super::{Agent, AgentError, Made};
+use crate::tool::ToolError;
+use crate::xen::domain::{READY, STATE};
+use crate::xen::event::{LostPhase, XenEvent};
+use crate::xen::plan::{DomainPlan, Pinning};
+use crate::xen::text::{DomainLine, domain_list};
+
+const CONFIGURATIONS: &str = "/run/numalab";
+/// The watch that tells of domains that have ended (`docs/misc/xenstore.txt`).
+const RELEASED: &str = "@releaseDomain";
+/// At least this often the toolstack is asked which domains live.
+const LOOK_EVERY: Duration = Duration::from_secs(20);
+
+impl Agent<'_> {
+    pub(super) fn create_all(&mut self) -> Result<(), AgentError> {
+        fs::create_dir_all(CONFIGURATIONS)
+            .map_err(|source| AgentError::Step { step: CONFIGURATIONS.to_owned(), source })?;
+        self.store.watch(RELEASED, RELEASED)?;
+        let plan = self.plan;
+        for (index, domain) in plan.domains.iter().enumerate() {
+            let began = Instant::now();
+            match self.create(domain) {
+                Ok(id) => {
+                    let made = Made { index, name: domain.name.clone(), id };
+                    self.store.watch(&state_path(id), &domain.name)?;
+                    self.made.push(made);
+                    let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
+                    self.tell(XenEvent::Created { domain, id, seconds })?;
+                }
+                Err(reason) => self.lose(&domain.name, LostPhase::Create, reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes one domain; what is left of one that failed is taken away.
+    fn create(&mut self, domain: &DomainPlan) -> Result<u32, String> {
+        let file = format!("{CONFIGURATIONS}/{}.cfg", domain.name);
+        let text = domain.configuration(&self.plan.kernel, &self.plan.image);
+        fs::write(&file, text).map_err(|error| format!("{file}: {error}"))?;
+        let paused = domain.pinning == Pinning::Cpus;
+        let mut arguments = vec!["create", "-q", "-e"];
+        arguments.extend(paused.then_some("-p"));
+        arguments.push(&file);
+        let created = self.xl(&arguments).map_err(|error| said(&error));
+        let id = self.id_of(&domain.name);
+        if let Some(id) = id {
+            let (index, name) = (self.leftovers.len(), domain.name.clone());
+            self.leftovers.push(Made { index, name, id });
+        }
+        let pinned = created.and_then(|_| match paused {
+            true => self.pin(domain),
+            false => Ok(()),
+        });
+        match (pinned, id) {
+            (Ok(()), Some(id)) => Ok(id),
+            (Ok(()), None) => Err("xl create succeeded, but there is no such domain".to_owned()),
+            (Err(reason), id) => {
+                if let Some(id) = id {
+                    // It may have gone by itself.
+                    let _ = self.xl(&["destroy", &id.to_string()]);
+                }
+                Err(reason)
+            }
+        }
+    }
+
+    /// Pins the cpus of a domain whose memory has been taken already, and lets it run.
+    fn pin(&self, domain: &DomainPlan) -> Result<(), String> {
+        let pinned = self.xl(&["vcpu-pin", &domain.name, "all", &domain.cpus]);
+        pinned.map_err(|error| said(&error))?;
+        self.xl(&["unpause", &domain.name]).map(drop).map_err(|error| said(&error))
+    }
+
+    fn id_of(&mut self, name: &str) -> Option<u32> {
+        let ids = self.store.names("/local/domain").ok()?;
+        let mut ids = ids.into_iter().filter_map(|id| id.parse::<u32>().ok());
+        ids.find(|id| {
+            let path = format!("/local/domain/{id}/name");
+            self.store.text(&path).ok().flatten().as_deref() == Some(name)
+        })
+    }
+
+    pub(super) fn wait_until_ready(&mut self) -> Result<(), AgentError> {
+        let limit = Duration::from_secs(self.plan.limits.ready_s);
+        self.wait_for_state(READY, LostPhase::Boot, limit)
+    }
+
+    /// Waits until every domain has this state; one that ends or takes too long is lost.
+    pub(super) fn wait_for_state(
+        &mut self,
+        wanted: &str,
+        phase: LostPhase,
+        limit: Duration,
+    ) -> Result<(), AgentError> {
+        let end = Instant::now() + limit;
+        let mut looked = Instant::now();
+        loop {
+            let mut pending = Vec::new();
+            for domain in self.made.clone() {
+                if self.store.text(&state_path(domain.id))?.as_deref() != Some(wanted) {
+                    pending.push(domain);
+                }
+            }
+            if pending.is_empty() {
+                return Ok(());
+            }
+            if Instant::now() >= end {
+                for domain in pending {
+                    let reason = format!("not {wanted:?} after {limit:?}{}", console(&domain.name));
+                    self.lose(&domain.name, phase, reason)?;
+                }
+                return Ok(());
+            }
+            let released = self.store.change()?.is_some_and(|change| change.token == RELEASED);
+            if released || looked.elapsed() >= LOOK_EVERY {
+                looked = Instant::now();
+                self.lose_ended(&pending, phase)?;
+            }
+        }
+    }
+
+    /// Reports those of the domains that have ended.
+    fn lose_ended(&mut self, pending: &[Made], phase: LostPhase) -> Result<(), AgentError> {
+        let listed = domain_list(&self.xl(&["list"])?);
+        for domain in pending {
+            let line = listed.iter().find(|line| line.id == domain.id);
+            if let Some(reason) = ended(line) {
+                let reason = format!("{reason}{}", console(&domain.name));
+                self.lose(&domain.name, phase, reason)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where a domain's state is.
+pub(super) fn state_path(id: u32) -> String {
+    format!("/local/domain/{id}/{STATE}")
+}
+
+/// Why a domain does not run, if it does not; `None` for one that does.
+fn ended(line: Option<&DomainLine>) -> Option<String> {
+    let Some(line) = line else { return Some("the domain is gone".to_owned()) };
+    let reason = match () {
+        () if line.state.contains('c') => "the domain crashed",
+        () if line.state.contains('s') => "the domain shut itself down",
+        () if line.state.contains('d') => "the domain is dying",
+        () => return None,
+    };
+    Some(format!("{reason} (state {})", line.state))
+}
+
+/// The panic on the domain's console, or its last line: often they tell why.
+fn console(name: &str) -> String {
+    let path = format!("/var/log/xen/console/guest-{name}.log");
+    let text = fs::read(path).unwrap_or_default();
+    telling(&String::from_utf8_lossy(&text))
+}
+
+fn telling(console: &str) -> String {
+    let mut lines = console.lines().map(str::trim).filter(|line| !line.is_empty());
+    let panic = lines.clone().find(|line| line.contains("Kernel panic"));
+    let line = panic.or_else(|| lines.next_back());
+    line.map_or(String::new(), |line| format!("; its console: {line}"))
+}
+
+/// What a tool complained of, in one line.
+fn said(error: &ToolError) -> String {
+    let lines: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_console_the_panic_tells_most_and_else_the_last_line() {
+        let panicked = "booting\n[ 1.0] Kernel panic - not syncing: no init\n[ 1.1] Offset\n";
+        assert!(telling(panicked).ends_with("Kernel panic - not syncing: no init"));
+        assert_eq!(telling("one\ntwo\n\n"), "; its console: two");
+        assert_eq!(telling(""), "");
+    }
+
+    #[test]
+    fn a_domain_that_does_not_run_any_more_is_told_with_its_state() {
+        let line = |state: &str| DomainLine {
+            name: "d1".to_owned(),
+            id: 1,
+            state: state.to_owned(),
+            nodes: String::new(),
+        };
+        for running in ["r-----", "-b----", "--p---", "------"] {
+            assert_eq!(ended(Some(&line(running))), None);
+        }
+        assert_eq!(ended(Some(&line("----c-"))).unwrap(), "the domain crashed (state ----c-)");
+        assert!(ended(Some(&line("---s--"))).unwrap().contains("shut itself down"));
+        assert_eq!(ended(None).unwrap(), "the domain is gone");
+    }
+}

@@ -1,0 +1,79 @@
+//! Has all domains do a job together, and takes what came of it out of xenstore.
+
+use std::io;
+use std::time::Duration;
+
+use super::{Agent, AgentError, Made};
+use crate::xen::domain::{JOB, OUTPUT, PostedJob, PostedResult, RESULT, checksum, done, now_ns};
+use crate::xen::event::{DomainAnswer, LostPhase, XenEvent};
+use crate::xen::xenstore::XenstoreError;
+
+/// All domains have read a job when it begins: this much after it was posted, and so much
+/// more for each, in ns.
+const START_NS: u64 = 500_000_000;
+const START_EACH_NS: u64 = 150_000_000;
+/// What a domain needs beyond the command's own limit to say that it is done.
+const SAYING_SO: Duration = Duration::from_secs(60);
+
+impl Agent<'_> {
+    /// Makes the place where jobs are posted.
+    pub(super) fn prepare_jobs(&mut self) -> Result<(), AgentError> {
+        self.store.write(JOB, b"")?;
+        Ok(self.store.let_all_read(JOB)?)
+    }
+
+    /// Posts the job with this number (from 1) and reports every domain's answer.
+    pub(super) fn do_job(&mut self, number: usize) -> Result<(), AgentError> {
+        let job = &self.plan.jobs[number - 1];
+        let posted = PostedJob {
+            number,
+            command: job.command.clone(),
+            limit_s: job.limit_s,
+            start_ns: now_ns() + START_NS + START_EACH_NS * self.made.len() as u64,
+            charged: self.plan.charged,
+        };
+        let text = serde_json::to_vec(&posted)
+            .map_err(|error| XenstoreError::Io(io::Error::from(error)))?;
+        self.store.write(JOB, &text)?;
+        let limit = Duration::from_secs(job.limit_s) + SAYING_SO;
+        self.wait_for_state(&done(number), LostPhase::Job, limit)?;
+        for domain in self.made.clone() {
+            match self.answer_of(&domain, number)? {
+                Ok(answer) => self.tell(XenEvent::Answered(answer))?,
+                Err(reason) => self.lose(&domain.name, LostPhase::Job, reason)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The answer of one domain, or what is wrong with it.
+    fn answer_of(
+        &mut self,
+        domain: &Made,
+        number: usize,
+    ) -> Result<Result<DomainAnswer, String>, XenstoreError> {
+        let path = |name: &str| format!("/local/domain/{}/{name}", domain.id);
+        let posted = self.store.read(&path(RESULT))?.unwrap_or_default();
+        let Ok(result) = serde_json::from_slice::<PostedResult>(&posted) else {
+            return Ok(Err("its result cannot be read".to_owned()));
+        };
+        let mut output = Vec::new();
+        let mut index = 0;
+        while output.len() < result.output_bytes {
+            let Some(piece) = self.store.read(&path(&format!("{OUTPUT}/{index}")))? else { break };
+            output.extend_from_slice(&piece);
+            index += 1;
+        }
+        if result.number != number || checksum(&output) != result.checksum {
+            return Ok(Err("the checksum does not agree with the output".to_owned()));
+        }
+        Ok(Ok(DomainAnswer {
+            domain: domain.name.clone(),
+            job: number - 1,
+            exit: result.exit,
+            output: String::from_utf8_lossy(&output).into_owned(),
+            begin_ns: result.begin_ns,
+            end_ns: result.end_ns,
+        }))
+    }
+}

@@ -1,0 +1,213 @@
+//! The agent in the first domain: makes the domains of a plan, finds where their memory
+//! is, has them do the jobs, and reports. Nothing it waits for is waited for without
+//! end: a domain that cannot be made, does not speak or dies is reported and left out.
+
+mod create;
+mod jobs;
+mod places;
+mod toolstack;
+
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::event::{LostPhase, XenEvent};
+use super::plan::XenPlan;
+use super::xenstore::{Xenstore, XenstoreError};
+use crate::tool::{self, ToolError};
+
+/// The agent's name in the first domain; it is `numalab` itself.
+pub(crate) const PROGRAM: &str = "/usr/bin/numalab-xen";
+/// Where its plan is.
+pub(crate) const PLAN: &str = "/run/numalab/plan.json";
+
+/// Why the agent gave up; what befalls one domain is an event instead.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The plan cannot be read.
+    #[error("{path}: {source}")]
+    Plan {
+        /// The plan's file.
+        path: String,
+        /// What is wrong.
+        source: io::Error,
+    },
+    /// The toolstack cannot be started or does not answer.
+    #[error("toolstack: {step}: {source}")]
+    Step {
+        /// What was tried.
+        step: String,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// This is no first domain of Xen.
+    #[error("this machine is no dom0: {found}")]
+    NoDom0 {
+        /// What was looked at and found.
+        found: String,
+    },
+    /// A tool is missing or failed.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// xenstore failed.
+    #[error(transparent)]
+    Xenstore(#[from] XenstoreError),
+    /// Nobody takes the events any more.
+    #[error("events: {0}")]
+    Events(io::Error),
+}
+
+/// Takes the events as they happen.
+pub type Emit<'a> = &'a mut dyn FnMut(XenEvent) -> io::Result<()>;
+
+/// A domain that has been made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Made {
+    /// Its place in the plan.
+    pub index: usize,
+    pub name: String,
+    pub id: u32,
+}
+
+/// What the agent works with.
+pub(crate) struct Agent<'a> {
+    plan: &'a XenPlan,
+    emit: Emit<'a>,
+    store: Xenstore<UnixStream>,
+    began: Instant,
+    /// The domains that are still of use.
+    made: Vec<Made>,
+    /// All that have been made, to be destroyed again.
+    leftovers: Vec<Made>,
+}
+
+/// Looks whether this machine is a first domain of Xen.
+///
+/// # Errors
+/// [`AgentError::NoDom0`] says what was found instead.
+pub fn check_dom0() -> Result<(), AgentError> {
+    toolstack::check_dom0(Path::new("/"))
+}
+
+/// Whether this process is the agent.
+pub(crate) fn is_wanted() -> bool {
+    let name = std::env::args_os().next().unwrap_or_default();
+    name.as_bytes() == PROGRAM.as_bytes()
+}
+
+/// Does what the agent's program does; never returns.
+pub(crate) fn main() -> ! {
+    let done = read_plan(PLAN).and_then(|plan| {
+        run(&plan, &mut |event| {
+            let line = serde_json::to_string(&event)?;
+            writeln!(io::stdout().lock(), "{line}")
+        })
+    });
+    let code = match done {
+        Ok(()) => 0,
+        Err(error) => {
+            eprintln!("numalab: {error}");
+            1
+        }
+    };
+    std::process::exit(code)
+}
+
+fn read_plan(path: &str) -> Result<XenPlan, AgentError> {
+    let failed = |source| AgentError::Plan { path: path.to_owned(), source };
+    let text = std::fs::read(path).map_err(failed)?;
+    serde_json::from_slice(&text).map_err(|error| failed(error.into()))
+}
+
+/// Carries the plan out, and takes away every domain it made.
+///
+/// # Errors
+/// [`AgentError`] if nothing more can be done; a domain's own trouble is an event.
+pub fn run(plan: &XenPlan, emit: Emit) -> Result<(), AgentError> {
+    let began = Instant::now();
+    if plan.start_toolstack {
+        toolstack::start(plan)?;
+    } else {
+        check_dom0()?;
+    }
+    let store = Xenstore::over(toolstack::connect(plan)?);
+    let mut agent = Agent { plan, emit, store, began, made: Vec::new(), leftovers: Vec::new() };
+    let done = agent.work();
+    agent.destroy_all();
+    done?;
+    let seconds = began.elapsed().as_secs_f64();
+    agent.tell(XenEvent::Ended { seconds })
+}
+
+impl Agent<'_> {
+    fn work(&mut self) -> Result<(), AgentError> {
+        let event = toolstack::describe(self.plan, self.began)?;
+        self.tell(event)?;
+        if self.plan.split_pools {
+            self.xl(&["cpupool-numa-split"])?;
+        }
+        self.prepare_jobs()?;
+        self.create_all()?;
+        self.wait_until_ready()?;
+        self.find_places()?;
+        let plan = self.plan;
+        for number in 1..=plan.jobs.len() {
+            self.do_job(number)?;
+        }
+        Ok(())
+    }
+
+    fn tell(&mut self, event: XenEvent) -> Result<(), AgentError> {
+        (self.emit)(event).map_err(AgentError::Events)
+    }
+
+    /// Leaves a domain out of what follows.
+    fn lose(
+        &mut self,
+        name: &str,
+        phase: LostPhase,
+        reason: impl Into<String>,
+    ) -> Result<(), AgentError> {
+        self.made.retain(|domain| domain.name != name);
+        let event = XenEvent::Lost { domain: name.to_owned(), phase, reason: reason.into() };
+        self.tell(event)
+    }
+
+    /// What `xl` prints.
+    fn xl(&self, arguments: &[&str]) -> Result<String, ToolError> {
+        xl(self.plan, arguments)
+    }
+
+    /// A machine that ends with the boot needs no tidying; any other gets it.
+    fn destroy_all(&mut self) {
+        if self.plan.start_toolstack {
+            return;
+        }
+        for domain in std::mem::take(&mut self.leftovers) {
+            // One that is gone already is no loss.
+            let _ = self.xl(&["destroy", &domain.id.to_string()]);
+        }
+    }
+}
+
+/// What `xl` prints, within the limit for one command of the toolstack.
+pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, ToolError> {
+    tool_output(plan, "xl", arguments)
+}
+
+fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String, ToolError> {
+    let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
+    let limit = Duration::from_secs(plan.limits.create_s);
+    tool::output_of(tool::command(find(name), &arguments), limit)
+}
+
+/// Xen's tools lie in a directory with its version, and Debian's names on the `PATH` are
+/// scripts around them.
+fn find(name: &str) -> PathBuf {
+    let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
+    let xen = versions.filter(|entry| entry.file_name().as_bytes().starts_with(b"xen-"));
+    let mut files = xen.map(|entry| entry.path().join("bin").join(name));
+    files.find(|file| file.is_file()).unwrap_or_else(|| PathBuf::from(name))
+}

@@ -1,0 +1,207 @@
+//! Process 1 of a domain that is not the first: waits for jobs in xenstore, does them,
+//! and leaves what came of each there.
+//!
+//! xenstore carries the result as numbered pieces, then their length and checksum, then
+//! the state; so a state is only there when everything before it is.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use numalab_membench::mark;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::xenstore::{DEVICE, MAX_VALUE_BYTES, Xenstore, XenstoreError};
+use crate::init;
+use crate::tool::{self, ToolError};
+
+/// Where the first domain puts the job.
+pub(crate) const JOB: &str = "/numalab/job";
+/// Where each domain has its side, below its own path.
+pub(crate) const STATE: &str = "data/numalab/state";
+pub(crate) const RESULT: &str = "data/numalab/result";
+pub(crate) const OUTPUT: &str = "data/numalab/output";
+/// The state of a domain that waits for its first job.
+pub(crate) const READY: &str = "ready";
+/// xenstored lets a domain have about a thousand values.
+const MAX_OUTPUT_BYTES: usize = 400 * MAX_VALUE_BYTES;
+/// A clock that is further off than this is none that domains share.
+const LONGEST_WAIT: Duration = Duration::from_secs(20);
+/// A shell's code for a command that took too long (timeout(1)).
+const TIMED_OUT: u8 = 124;
+const NOT_RUN: u8 = 126;
+
+/// A job as it lies in xenstore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PostedJob {
+    /// Counts up from 1.
+    pub number: usize,
+    pub command: Vec<String>,
+    pub limit_s: u64,
+    /// When all domains begin, by the clock they share, in ns.
+    pub start_ns: u64,
+    /// Whether its accesses are counted, and charged, where memory is emulated.
+    pub charged: bool,
+}
+
+/// What came of a job, as it lies in xenstore.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PostedResult {
+    pub number: usize,
+    pub exit: u8,
+    pub begin_ns: u64,
+    pub end_ns: u64,
+    pub output_bytes: usize,
+    /// SHA-256 of the output, in hexadecimal.
+    pub checksum: String,
+}
+
+/// The state of a domain that has done this job.
+pub(crate) fn done(number: usize) -> String {
+    format!("done {number}")
+}
+
+/// SHA-256 in hexadecimal.
+pub(crate) fn checksum(bytes: &[u8]) -> String {
+    let digest = Sha256::digest(bytes);
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Serves until the domain is destroyed.
+///
+/// # Errors
+/// [`XenstoreError`], for which the domain ends.
+pub(crate) fn serve() -> Result<(), XenstoreError> {
+    let device = open()?;
+    let mut store = Xenstore::over(device);
+    store.write(STATE, READY.as_bytes())?;
+    store.watch(JOB, JOB)?;
+    let mut last = 0;
+    loop {
+        if store.change()?.is_none() {
+            continue;
+        }
+        let posted = store.read(JOB)?.unwrap_or_default();
+        // Nothing, or something that is just being written, is no job.
+        let Ok(job) = serde_json::from_slice::<PostedJob>(&posted) else { continue };
+        if job.number <= last {
+            continue;
+        }
+        last = job.number;
+        let (result, output) = run(&job);
+        post(&mut store, &result, &output)?;
+    }
+}
+
+/// The device is there as soon as the kernel's own part of xenbus is.
+fn open() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open(DEVICE)
+}
+
+fn post(
+    store: &mut Xenstore<File>,
+    result: &PostedResult,
+    output: &[u8],
+) -> Result<(), XenstoreError> {
+    for (index, piece) in output.chunks(MAX_VALUE_BYTES).enumerate() {
+        store.write(&format!("{OUTPUT}/{index}"), piece)?;
+    }
+    let text = serde_json::to_vec(result).map_err(io::Error::from)?;
+    store.write(RESULT, &text)?;
+    store.write(STATE, done(result.number).as_bytes())
+}
+
+fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
+    let wait = Duration::from_nanos(job.start_ns.saturating_sub(now_ns()));
+    thread::sleep(wait.min(LONGEST_WAIT));
+    if job.charged {
+        mark::phase(u8::try_from(job.number).unwrap_or(u8::MAX));
+        mark::begin();
+    }
+    let begin_ns = now_ns();
+    let (mut exit, mut output) = execute(job);
+    let end_ns = now_ns();
+    if job.charged {
+        mark::end();
+    }
+    if output.len() > MAX_OUTPUT_BYTES {
+        let text = format!("numalab: {} bytes of output, at most {MAX_OUTPUT_BYTES}", output.len());
+        output = text.into_bytes();
+        exit = NOT_RUN;
+    }
+    let result = PostedResult {
+        number: job.number,
+        exit,
+        begin_ns,
+        end_ns,
+        output_bytes: output.len(),
+        checksum: checksum(&output),
+    };
+    (result, output)
+}
+
+fn execute(job: &PostedJob) -> (u8, Vec<u8>) {
+    let mut words = job.command.iter();
+    let mut command = Command::new(words.next().map_or("", String::as_str));
+    command.args(words).env_clear().current_dir("/tmp");
+    command.envs([("PATH", init::PATH), ("HOME", "/root"), ("TERM", "linux")]);
+    match tool::finish(command, Duration::from_secs(job.limit_s)) {
+        Ok(finished) => {
+            let output = finished.output + &finished.errors;
+            (init::exit_of(finished.status).code(), output.into_bytes())
+        }
+        Err(error @ ToolError::TooLong { .. }) => (TIMED_OUT, error.to_string().into_bytes()),
+        Err(error) => (NOT_RUN, error.to_string().into_bytes()),
+    }
+}
+
+/// The wall clock, which the hypervisor gives to all domains alike.
+pub(crate) fn now_ns() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job(command: &[&str], limit_s: u64) -> PostedJob {
+        let command = command.iter().map(|word| (*word).to_owned()).collect();
+        PostedJob { number: 1, command, limit_s, start_ns: 0, charged: true }
+    }
+
+    #[test]
+    fn a_command_gives_its_code_and_both_outputs_with_their_checksum() {
+        let (result, output) = run(&job(&["sh", "-c", "echo out; echo err >&2; exit 5"], 20));
+        assert_eq!((result.exit, output.as_slice()), (5, &b"out\nerr\n"[..]));
+        assert_eq!(result.checksum, checksum(&output));
+        assert!(result.begin_ns <= result.end_ns && result.begin_ns > 0);
+    }
+
+    #[test]
+    fn a_job_begins_when_all_begin() {
+        let mut later = job(&["true"], 20);
+        later.start_ns = now_ns() + 30_000_000;
+        let (result, _) = run(&later);
+        assert!(result.begin_ns >= later.start_ns);
+    }
+
+    #[test]
+    fn a_command_that_hangs_or_is_not_there_is_a_result_too() {
+        let (result, output) = run(&job(&["sleep", "60"], 0));
+        assert_eq!(result.exit, TIMED_OUT);
+        assert!(String::from_utf8_lossy(&output).contains("not done after"));
+        assert_eq!(run(&job(&["no-such-program"], 5)).0.exit, NOT_RUN);
+    }
+
+    #[test]
+    fn more_output_than_xenstore_takes_is_refused_with_its_size() {
+        let script = format!("head -c {} /dev/zero", MAX_OUTPUT_BYTES + 1);
+        let (result, output) = run(&job(&["sh", "-c", &script], 20));
+        assert_eq!(result.exit, NOT_RUN);
+        assert!(String::from_utf8_lossy(&output).contains("bytes of output"));
+    }
+}

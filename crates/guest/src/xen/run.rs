@@ -1,0 +1,290 @@
+//! Boots a Xen machine and carries out a plan in it.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::time::Duration;
+
+use numalab_topology::Machine;
+
+use super::agent::{self, AgentError};
+use super::event::{DomainAnswer, LostPhase, Place, XenEvent};
+use super::files::{DOMAIN_IMAGE, DOMAIN_KERNEL, XenFiles};
+use super::memory_map::node_ranges;
+use super::plan::XenPlan;
+use super::text::{XenInfo, xen_info};
+use crate::emulator::MemoryEmulator;
+use crate::image::BootFiles;
+use crate::launch::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
+use crate::protocol::{Job, Stream};
+use crate::qemu::{Accelerator, Qemu};
+
+/// What Xen boots on under TCG; newer models make it crash.
+const CPU_MODEL: &str = "qemu64";
+/// What containers of the processor's need of it.
+const CPU_MODEL_PVH: &str = "qemu64,+svm,+npt";
+
+/// A machine with Xen on it.
+#[derive(Clone, Debug, Default)]
+pub struct XenMachine {
+    /// Its cpus, nodes, memory and distances.
+    pub machine: Machine,
+    /// The hypervisor's arguments, such as `numa=on` and `dom0_mem=1G`.
+    pub arguments: Vec<String>,
+    /// Whether it can run PVH domains.
+    pub pvh: bool,
+    /// What its memory costs, where that is emulated.
+    pub memory_emulator: Option<MemoryEmulator>,
+    /// From the start of QEMU to the first word of the first domain.
+    pub boot_limit: Option<Duration>,
+}
+
+/// What came of a plan.
+#[derive(Clone, Debug, Default)]
+pub struct XenReport {
+    /// The machine as `xl info -n` shows it.
+    pub info: XenInfo,
+    /// The lines of the hypervisor's log that are about NUMA.
+    pub log: Vec<String>,
+    /// How long each domain's creation took, in seconds.
+    pub created_s: BTreeMap<String, f64>,
+    /// Where each domain is.
+    pub places: BTreeMap<String, Place>,
+    /// What came of the jobs.
+    pub answers: Vec<DomainAnswer>,
+    /// The domains that were lost, with the phase and the reason.
+    pub lost: BTreeMap<String, (LostPhase, String)>,
+    /// How long the boot took, if there was one.
+    pub times: Option<Times>,
+    /// What the memory emulator reported (JSON, `numalab-emulator/1`); phase N is job N,
+    /// counted from 1.
+    pub memory_report: Option<String>,
+}
+
+/// Why a plan was not carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum XenError {
+    /// The machine failed.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// This machine's own toolstack failed.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The agent in the first domain gave up.
+    #[error("the agent in dom0 gave up: {said}")]
+    GaveUp {
+        /// What it said.
+        said: String,
+    },
+    /// The agent said something that is no event.
+    #[error("the agent in dom0 said {line:?}: {source}")]
+    Event {
+        /// What it said.
+        line: String,
+        /// Why that is no event.
+        source: serde_json::Error,
+    },
+    /// The plan cannot be given to the agent.
+    #[error("the agent's plan: {0}")]
+    Plan(io::Error),
+}
+
+impl XenReport {
+    /// Takes an event in.
+    pub fn add(&mut self, event: XenEvent) {
+        match event {
+            XenEvent::Toolstack { info, log, .. } => {
+                self.info = xen_info(&info);
+                self.log = log;
+            }
+            XenEvent::Created { domain, seconds, .. } => {
+                self.created_s.insert(domain, seconds);
+            }
+            XenEvent::Lost { domain, phase, reason } => {
+                self.lost.insert(domain, (phase, reason));
+            }
+            XenEvent::Placed(place) => {
+                self.places.insert(place.domain.clone(), place);
+            }
+            XenEvent::Answered(answer) => self.answers.push(answer),
+            XenEvent::Ended { .. } => {}
+        }
+    }
+
+    /// Carries a plan out on the Xen that this machine itself runs.
+    ///
+    /// # Errors
+    /// [`XenError::Agent`], such as a machine that is no dom0.
+    pub fn of_this_dom0(
+        plan: &XenPlan,
+        watch: &mut dyn FnMut(&XenEvent),
+    ) -> Result<Self, XenError> {
+        let mut report = Self::default();
+        agent::run(plan, &mut |event| {
+            watch(&event);
+            report.add(event);
+            Ok(())
+        })?;
+        Ok(report)
+    }
+}
+
+impl XenMachine {
+    /// Checks that QEMU can be this machine. Starts nothing.
+    ///
+    /// # Errors
+    /// [`GuestError`].
+    pub fn launch(&self, files: &XenFiles, qemu: Qemu) -> Result<Launch, GuestError> {
+        let model = if self.pvh { CPU_MODEL_PVH } else { CPU_MODEL };
+        let hypervisor = Hypervisor {
+            program: files.hypervisor.clone(),
+            arguments: self.arguments.clone(),
+            cpu_model: model.to_owned(),
+        };
+        let boot = self.boot_limit.unwrap_or(Duration::from_secs(600));
+        let guest = Guest {
+            machine: self.machine.clone(),
+            hypervisor: Some(hypervisor),
+            memory_emulator: self.memory_emulator.clone(),
+            limits: Limits { boot, run: None },
+            ..Guest::default()
+        };
+        let boot = BootFiles { kernel: files.kernel.clone(), initramfs: Some(files.dom0.clone()) };
+        Launch::plan(guest, qemu, Accelerator::tcg(), &boot)
+    }
+
+    /// The plan with what a first domain of ours on this machine has.
+    #[must_use]
+    pub fn fitted(&self, plan: &XenPlan) -> XenPlan {
+        XenPlan {
+            memory: node_ranges(&self.machine),
+            start_toolstack: true,
+            charged: self.memory_emulator.is_some(),
+            kernel: DOMAIN_KERNEL.to_owned(),
+            image: DOMAIN_IMAGE.to_owned(),
+            ..plan.clone()
+        }
+    }
+}
+
+/// Boots, carries the plan out, and switches off.
+///
+/// # Errors
+/// [`XenError`]; what befalls one domain is in the report.
+pub fn run(
+    launch: &Launch,
+    runtime: &Runtime,
+    plan: &XenPlan,
+    watch: &mut dyn FnMut(&XenEvent),
+    asked: Asked,
+) -> Result<XenReport, XenError> {
+    let (file, task) = task(plan)?;
+    let mut lines = Lines { report: XenReport::default(), watch, rest: Vec::new(), wrong: None };
+    let mut said = Vec::new();
+    let mut sink = |stream: Stream, bytes: &[u8]| match stream {
+        Stream::Out => lines.take(bytes),
+        Stream::Err => said.extend_from_slice(bytes),
+    };
+    let outcome = launch.run(runtime, &task, &mut sink, asked);
+    drop(file);
+    let outcome = outcome?;
+    if !outcome.exit.success() {
+        let mut said = String::from_utf8_lossy(&said).trim().to_owned();
+        said.push_str(&outcome.complaints.join("; "));
+        return Err(XenError::GaveUp { said });
+    }
+    if let Some((line, source)) = lines.wrong {
+        return Err(XenError::Event { line, source });
+    }
+    let memory_report = outcome.memory_report;
+    Ok(XenReport { times: Some(outcome.times), memory_report, ..lines.report })
+}
+
+/// The agent as a job, with its plan as a file that lives as long as the first value.
+fn task(plan: &XenPlan) -> Result<(PlanFile, Task), XenError> {
+    let text = serde_json::to_vec(plan).map_err(|error| XenError::Plan(error.into()))?;
+    let file = PlanFile::write(&text).map_err(XenError::Plan)?;
+    let send = vec![(file.0.clone(), agent::PLAN.to_owned())];
+    Ok((file, Task { job: Job::new([agent::PROGRAM]), send, results: None }))
+}
+
+/// A file for the time of one boot.
+struct PlanFile(std::path::PathBuf);
+
+impl PlanFile {
+    fn write(text: &[u8]) -> io::Result<Self> {
+        use std::sync::atomic::{AtomicU64, Ordering};
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("numalab-plan-{}-{number}.json", std::process::id());
+        let path = std::env::temp_dir().join(name);
+        std::fs::write(&path, text)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for PlanFile {
+    fn drop(&mut self) {
+        // A file in the directory for temporary ones that stays is no harm.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Takes events apart out of a stream of bytes.
+struct Lines<'a> {
+    report: XenReport,
+    watch: &'a mut dyn FnMut(&XenEvent),
+    rest: Vec<u8>,
+    wrong: Option<(String, serde_json::Error)>,
+}
+
+impl Lines<'_> {
+    fn take(&mut self, bytes: &[u8]) {
+        self.rest.extend_from_slice(bytes);
+        while let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.rest.drain(..=end).collect();
+            match serde_json::from_slice::<XenEvent>(&line) {
+                Ok(event) => {
+                    (self.watch)(&event);
+                    self.report.add(event);
+                }
+                Err(source) => {
+                    let line = String::from_utf8_lossy(&line).trim().to_owned();
+                    self.wrong.get_or_insert((line, source));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_come_in_pieces_and_a_line_that_is_none_is_kept() {
+        let mut seen = 0;
+        let mut watch = |_: &XenEvent| seen += 1;
+        let mut lines = Lines {
+            report: XenReport::default(),
+            watch: &mut watch,
+            rest: Vec::new(),
+            wrong: None,
+        };
+        lines.take(b"{\"created\":{\"domain\":\"d1\",");
+        lines.take(b"\"id\":1,\"seconds\":4.5}}\nsomething else\n{\"lost\":{");
+        lines.take(b"\"domain\":\"d2\",\"phase\":\"create\",\"reason\":\"full\"}}\n");
+        let wrong = lines.wrong.take().unwrap();
+        assert_eq!(wrong.0, "something else");
+        assert_eq!(lines.report.created_s["d1"], 4.5);
+        assert_eq!(lines.report.lost["d2"], (LostPhase::Create, "full".to_owned()));
+        drop(lines);
+        assert_eq!(seen, 2);
+    }
+
+    #[test]
+    fn this_machine_is_no_dom0_and_that_is_said() {
+        let plan = XenPlan::default();
+        let error = XenReport::of_this_dom0(&plan, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains("is no dom0"), "{error}");
+    }
+}

@@ -1,0 +1,151 @@
+//! Takes the uncompressed kernel out of a bootable image: `xl` maps it into a domain
+//! without a decompressor of its own (Linux `Documentation/arch/x86/boot.rst`).
+
+use std::io::{self, Read};
+
+use flate2::read::GzDecoder;
+use lzma_rust2::XzReader;
+use ruzstd::decoding::StreamingDecoder;
+
+const SETUP_SECTORS: usize = 0x1f1;
+const MAGIC: usize = 0x202;
+const PROTOCOL: usize = 0x206;
+const PAYLOAD_OFFSET: usize = 0x248;
+const PAYLOAD_LENGTH: usize = 0x24c;
+/// The first boot protocol that says where the payload is.
+const LEAST_PROTOCOL: u16 = 0x0208;
+const SECTOR_BYTES: usize = 512;
+
+/// Why a kernel image has no kernel in it that we can take out.
+#[derive(Debug, thiserror::Error)]
+pub enum VmlinuxError {
+    /// It is no bootable image.
+    #[error("no \"HdrS\" at byte 514: expected a Linux bzImage")]
+    NoImage,
+    /// It does not say where the kernel is.
+    #[error("boot protocol {found:#06x}, expected 0x0208 or later")]
+    Protocol {
+        /// The protocol's version.
+        found: u16,
+    },
+    /// The kernel would lie outside of the file.
+    #[error("the kernel lies at bytes {start} to {end} of {length}")]
+    Outside {
+        /// Where it should begin.
+        start: usize,
+        /// Where it should end.
+        end: usize,
+        /// The file's length.
+        length: usize,
+    },
+    /// It is compressed by something else.
+    #[error("the kernel begins with {found:02x?}, expected xz, zstd or gzip")]
+    Compression {
+        /// Its first bytes.
+        found: Vec<u8>,
+    },
+    /// It cannot be decompressed.
+    #[error("decompress the kernel: {0}")]
+    Damaged(io::Error),
+}
+
+/// The kernel, an ELF file, that a bzImage would decompress when it boots.
+///
+/// # Errors
+/// [`VmlinuxError`].
+pub fn of_bzimage(image: &[u8]) -> Result<Vec<u8>, VmlinuxError> {
+    let payload = payload(image)?;
+    let mut kernel = Vec::new();
+    let read = match payload {
+        [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => {
+            XzReader::new(payload, false).read_to_end(&mut kernel)
+        }
+        [0x28, 0xb5, 0x2f, 0xfd, ..] => StreamingDecoder::new(payload)
+            .map_err(|error| VmlinuxError::Damaged(io::Error::other(error.to_string())))?
+            .read_to_end(&mut kernel),
+        [0x1f, 0x8b, ..] => GzDecoder::new(payload).read_to_end(&mut kernel),
+        other => {
+            let found = other.iter().copied().take(6).collect();
+            return Err(VmlinuxError::Compression { found });
+        }
+    };
+    read.map_err(VmlinuxError::Damaged)?;
+    Ok(kernel)
+}
+
+fn payload(image: &[u8]) -> Result<&[u8], VmlinuxError> {
+    let bytes = |at: usize, length: usize| image.get(at..at + length);
+    if bytes(MAGIC, 4) != Some(b"HdrS") {
+        return Err(VmlinuxError::NoImage);
+    }
+    let number = |at: usize, length: usize| {
+        let digits = bytes(at, length).unwrap_or_default();
+        digits.iter().rev().fold(0_usize, |value, byte| value << 8 | usize::from(*byte))
+    };
+    let protocol = u16::try_from(number(PROTOCOL, 2)).unwrap_or_default();
+    if protocol < LEAST_PROTOCOL {
+        return Err(VmlinuxError::Protocol { found: protocol });
+    }
+    // Zero means four, from the days of the first protocol.
+    let sectors = match number(SETUP_SECTORS, 1) {
+        0 => 4,
+        sectors => sectors,
+    };
+    let start = (sectors + 1) * SECTOR_BYTES + number(PAYLOAD_OFFSET, 4);
+    let end = start + number(PAYLOAD_LENGTH, 4);
+    let outside = || VmlinuxError::Outside { start, end, length: image.len() };
+    image.get(start..end).ok_or_else(outside)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    use flate2::write::GzEncoder;
+    use proptest::prelude::*;
+
+    /// A bzImage with this payload, one setup sector, and the payload 16 bytes in.
+    fn image_of(payload: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 2 * SECTOR_BYTES + 16];
+        image[SETUP_SECTORS] = 1;
+        image[MAGIC..MAGIC + 4].copy_from_slice(b"HdrS");
+        image[PROTOCOL..PROTOCOL + 2].copy_from_slice(&0x020f_u16.to_le_bytes());
+        image[PAYLOAD_OFFSET] = 16;
+        let length = u32::try_from(payload.len()).unwrap();
+        image[PAYLOAD_LENGTH..PAYLOAD_LENGTH + 4].copy_from_slice(&length.to_le_bytes());
+        image.extend_from_slice(payload);
+        image
+    }
+
+    fn gzip(content: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(content).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    #[test]
+    fn the_payload_is_found_and_decompressed() {
+        assert_eq!(of_bzimage(&image_of(&gzip(b"\x7fELF kernel"))).unwrap(), b"\x7fELF kernel");
+    }
+
+    #[test]
+    fn what_is_no_kernel_image_is_told_apart() {
+        assert!(matches!(of_bzimage(b"\x7fELF"), Err(VmlinuxError::NoImage)));
+        let mut old = image_of(b"");
+        old[PROTOCOL] = 7;
+        old[PROTOCOL + 1] = 2;
+        assert!(matches!(of_bzimage(&old), Err(VmlinuxError::Protocol { found: 0x0207 })));
+        let lz4 = of_bzimage(&image_of(&[0x02, 0x21, 0x4c, 0x18])).unwrap_err();
+        assert!(lz4.to_string().contains("[02, 21, 4c, 18]"), "{lz4}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_image_cut_anywhere_makes_it_panic(end in 0_usize..1200) {
+            let image = image_of(&gzip(&[7; 400]));
+            let cut = &image[..end.min(image.len() - 1)];
+            prop_assert!(of_bzimage(cut).is_err());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What Xen's tools printed on machines that were booted for it (`corpus/xen`), read
+//! where it lies (`NUMALAB_CORPUS`).
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use numalab_guest::xen::text::{domain_list, heap_dump, srat_ranges, vcpu_list, xen_info};
+
+/// A log of the corpus with the lines apart by `\n`; `None`, and loud words, without it.
+fn log(name: &str) -> Option<String> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
+    let corpus = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
+    let path = corpus.join("xen/samples").join(name);
+    let Ok(bytes) = fs::read(&path) else {
+        eprintln!("NOT RUN: no {}; NUMALAB_CORPUS names the corpus", path.display());
+        return None;
+    };
+    Some(String::from_utf8_lossy(&bytes).replace('\r', ""))
+}
+
+#[test]
+fn a_dump_of_sixteen_domains_has_every_frame_on_its_node() {
+    let Some(text) = log("d16-list-on.log") else { return };
+    // Before the domains were destroyed again.
+    let end = text.find("##### go").unwrap();
+    let dump = heap_dump(&text[..end]).unwrap();
+    assert_eq!(dump.domains.len(), 17);
+    for id in 1..=16 {
+        let home = (id - 1) % 4;
+        let frames = &dump.domains[&id];
+        let elsewhere: u64 =
+            frames.iter().filter(|(node, _)| **node != home).map(|(_, count)| count).sum();
+        assert_eq!((frames[&home], elsewhere), (32_768, 0), "domain {id}");
+    }
+}
+
+#[test]
+fn every_total_of_every_dump_is_the_sum_of_its_nodes() {
+    for name in ["d4-list-on.log", "d8-list-on.log", "d8-list-off.log", "place.log", "pvh.log"] {
+        let Some(text) = log(name) else { return };
+        let dump = heap_dump(&text).unwrap_or_else(|| panic!("{name}: no dump"));
+        let last = &text[text.rfind("dumping numa info").unwrap()..];
+        for (id, frames) in &dump.domains {
+            let sum: u64 = frames.values().sum();
+            assert!(last.contains(&format!("Domain {id} (total: {sum})")), "{name}: domain {id}");
+        }
+    }
+}
+
+#[test]
+fn the_topology_that_a_hypervisor_exports_is_read() {
+    let Some(text) = log("info-numa-on.log") else { return };
+    let info = xen_info(&text);
+    let expected: BTreeMap<u32, u32> = (0..8).map(|cpu| (cpu, cpu / 2)).collect();
+    assert_eq!(info.cpu_nodes, expected);
+    assert_eq!(info.nodes[&2], (1024, vec![20, 22, 10, 12]));
+    assert_eq!(info.version, "4.17.7");
+    let lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
+    let ranges = srat_ranges(&lines);
+    assert!(ranges.iter().any(|range| (range.node, range.end) == (3, 0x1_8000_0000)));
+}
+
+#[test]
+fn domains_and_their_virtual_cpus_are_listed() {
+    let Some(text) = log("d8-list-on.log") else { return };
+    let start = text.find("##### xl list -n").unwrap();
+    let middle = text.find("##### xl vcpu-list").unwrap();
+    let end = text.find("##### debug-keys u").unwrap();
+    let domains = domain_list(&text[start..middle]);
+    assert_eq!(domains.len(), 9);
+    assert_eq!((domains[4].name.as_str(), domains[4].nodes.as_str()), ("d4", "3"));
+    let cpus = vcpu_list(&text[middle..end]);
+    assert_eq!(cpus.len(), 10);
+    assert!(cpus.iter().any(|(id, vcpu)| *id == 8 && vcpu.hard == "6-7"));
+}

@@ -1,0 +1,219 @@
+//! In what order the machine comes up.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::arch::global_asm;
+use core::arch::x86_64::{__cpuid, __cpuid_count};
+use core::sync::atomic::{AtomicPtr, Ordering};
+
+use numalab_frames::{CpuFences, Machine, NodeIndex, PC_ZONE_LIMITS};
+use numalab_kernel::boot_info::{BootInfo, BootInfoError};
+use numalab_kernel::command::Command;
+use numalab_kernel::memory_map::{Span, carve, free_spans};
+use numalab_kernel::plan::Plan;
+use numalab_kernel::tables;
+use numalab_membench::Stamp;
+use numalab_topology::{Finding, Severity};
+use x86_64::registers::control::{Cr4, Cr4Flags};
+use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
+
+use super::cpus::Cpus;
+use super::exit::{Verdict, exit};
+use super::memory::{FRAMES, Mapped, words};
+use super::report::say;
+use super::work::Lab;
+use super::{apic, arena, interrupts, meter, paging, serial, time, work};
+
+global_asm!(
+    include_str!("boot.s"),
+    main = sym start,
+    exception = sym interrupts::exception,
+    wake = sym interrupts::wake,
+);
+
+unsafe extern "C" {
+    static __kernel_start: u8;
+    static __kernel_end: u8;
+}
+
+/// The first MiB is the firmware's, and the trampoline's.
+const LOW: Span = Span { start: 0, end: 1 << 20 };
+/// Words of metadata beyond those of the first plan: taking them cuts one range in two.
+const SLACK_WORDS: usize = 1024;
+
+static PLAN: AtomicPtr<Plan> = AtomicPtr::new(core::ptr::null_mut());
+
+/// The first Rust code: `loader` is 1 for PVH, 2 for Multiboot2.
+extern "C" fn start(info: u64, loader: u32) -> ! {
+    let begun = Stamp::now();
+    serial::init();
+    interrupts::init();
+    interrupts::load();
+    enable_vectors();
+    let low = Mapped { spans: [Span { start: 0, end: 4 << 30 }].into() };
+    let read = match loader {
+        1 => BootInfo::pvh(&low, info),
+        _ => BootInfo::multiboot2(&low, info),
+    };
+    let info = read.unwrap_or_else(|error: BootInfoError| refuse(&error));
+    let command = Command::parse(&info.command_line).unwrap_or_else(|error| refuse(&error));
+    let end = info.areas.iter().filter(|area| area.usable).map(|area| area.span.end).max();
+    let page_bytes = paging::map_all(end.unwrap_or_default());
+    meter::find(paging::mapped_bytes(end.unwrap_or_default()));
+    apic::enable();
+    let plan = serve_memory(&info, &command);
+    PLAN.store(core::ptr::from_ref(plan).cast_mut(), Ordering::Release);
+    let rate = time::rate();
+    let apic_ids = plan.machine.cpus.iter().filter_map(|cpu| cpu.apic_id);
+    let cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
+    cpus.start();
+    let mut lab = Lab::new(plan, command, cpus, rate);
+    tell(&mut lab, &info, page_bytes, begun);
+    let verdict = work::all(&mut lab);
+    lab.report.end();
+    exit(verdict)
+}
+
+/// Plans the machine and hands its memory to the frame allocator.
+fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
+    // Page 0 is not mapped any more.
+    let mapped = |span: Span| Span { start: span.start.max(4096), end: span.end };
+    let spans = info.areas.iter().map(|area| area.span).chain([LOW]).map(mapped);
+    let firmware = Mapped { spans: spans.collect() };
+    let found = tables::find(&firmware, info.rsdp);
+    let kernel = Span {
+        start: (&raw const __kernel_start).addr() as u64,
+        end: (&raw const __kernel_end).addr() as u64,
+    };
+    let mut free = free_spans(&info.usable(), &[LOW, kernel]);
+    let plan = |free: &[Span]| {
+        let plan = Plan::new(&found, free, apic::id(), &command.numa);
+        plan.unwrap_or_else(|error| refuse(&error))
+    };
+    let first = plan(&free);
+    let fallback: Vec<&[NodeIndex]> = first.fallback.iter().map(Vec::as_slice).collect();
+    let words_needed = machine(&first, &fallback).metadata_words();
+    let words_needed = words_needed.unwrap_or_else(|error| refuse(&error)) + SLACK_WORDS;
+    let Some(metadata) = carve(&mut free, words_needed as u64 * 8) else {
+        refuse(&"no room for the frame allocator's metadata");
+    };
+    let plan: &'static Plan = Box::leak(Box::new(plan(&free)));
+    let fallback: &'static [&'static [NodeIndex]] =
+        plan.fallback.iter().map(Vec::as_slice).collect::<Vec<_>>().leak();
+    let machine = machine(plan, fallback);
+    if let Err(error) = FRAMES.init(machine, words(&metadata), CpuFences) {
+        refuse(&error);
+    }
+    plan
+}
+
+fn machine<'p>(plan: &'p Plan, fallback: &'p [&'p [NodeIndex]]) -> Machine<'p> {
+    Machine {
+        ranges: &plan.ranges,
+        zone_limits: &PC_ZONE_LIMITS,
+        cpus: &plan.cpu_nodes,
+        fallback,
+        distances: &plan.distances,
+    }
+}
+
+/// Says what machine this is.
+fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
+    let (plan, rate) = (lab.plan, lab.rate);
+    let started = (0..plan.machine.cpus.len()).filter(|&place| lab.cpus.has_started(place)).count();
+    let ticks = Stamp::now().since(begun).map_or(0, |ticks| ticks.0);
+    lab.report.send("boot", |object| {
+        object.number("v", 1).text("version", env!("CARGO_PKG_VERSION"));
+        object.text("loader", info.loader.name()).text("command", &info.command_line);
+        object.number("tsc_khz", rate.khz).text("clock", rate.source).number("boot_ticks", ticks);
+        object.text("apic", if apic::is_x2apic() { "x2apic" } else { "xapic" });
+        object.number("page_bytes", page_bytes).number("arena_bytes", arena::used_bytes());
+        object.number("cpus", plan.machine.cpus.len()).number("started", started);
+        object.number("nodes", plan.machine.nodes.len()).number("seed", lab.command.seed);
+        object.number("memory_bytes", plan.machine.memory_bytes());
+        object.flag("emulated", meter::is_emulated());
+    });
+    for (place, node) in plan.machine.nodes.iter().enumerate() {
+        let nodes = plan.machine.nodes.len();
+        lab.report.send("node", |object| {
+            object.number("node", node.id).number("memory_bytes", node.memory_bytes);
+            if let Some(domain) = node.proximity_domain {
+                object.number("domain", domain.0);
+            }
+            object.numbers("cpus", node.cpus.iter());
+            object.numbers("distances", &plan.distances[place * nodes..][..nodes]);
+            object.numbers("order", plan.fallback[place].iter().map(|node| node.0));
+        });
+    }
+    for (place, cpu) in plan.machine.cpus.iter().enumerate() {
+        let started = lab.cpus.has_started(place);
+        lab.report.send("cpu", |object| {
+            object.number("cpu", place).number("apic", cpu.apic_id.unwrap_or_default());
+            object.number("node", plan.cpu_nodes[place].0).flag("started", started);
+        });
+        if !started {
+            let place = alloc::format!("cpu {place}, APIC id {}", cpu.apic_id.unwrap_or_default());
+            lab.report.finding(&finding("cpu-dead", place, "did not start: goes on without it"));
+        }
+    }
+    for range in &plan.machine.ranges {
+        lab.report.send("range", |object| {
+            object.number("base", range.base).number("bytes", range.length_bytes);
+            object.number("node", range.node);
+        });
+    }
+    plan.findings.iter().for_each(|finding| lab.report.finding(finding));
+    if rate.source == "assumed" {
+        let message = "no timer runs evenly: 1 GHz is assumed, times are doubtful";
+        lab.report.finding(&finding("clock-unknown", "time stamp counter".to_string(), message));
+    }
+}
+
+fn finding(code: &str, place: String, message: &str) -> Finding {
+    let (code, message) = (code.to_string(), message.to_string());
+    Finding { severity: Severity::Warning, code, place, message }
+}
+
+/// Stops before anything was done.
+fn refuse(reason: &dyn core::fmt::Display) -> ! {
+    say(format_args!("REFUSED: {reason}"));
+    exit(Verdict::Refused)
+}
+
+/// Lets this cpu use its vector registers, as wide as they are.
+pub fn enable_vectors() {
+    if __cpuid(1).ecx >> 26 & 1 == 0 {
+        return;
+    }
+    let offered = u64::from(__cpuid_count(0xd, 0).eax);
+    let sse = XCr0Flags::X87 | XCr0Flags::SSE;
+    let zmm = XCr0Flags::OPMASK | XCr0Flags::ZMM_HI256 | XCr0Flags::HI16_ZMM;
+    let has = |flags: XCr0Flags| offered & flags.bits() == flags.bits();
+    let mut wanted = sse;
+    if has(XCr0Flags::AVX) {
+        wanted |= XCr0Flags::AVX;
+        if has(zmm) {
+            wanted |= zmm;
+        }
+    }
+    // SAFETY: only what the cpu offers, in combinations that it allows; nothing of the kernel
+    // keeps vector registers over an interrupt.
+    unsafe {
+        Cr4::update(|flags| flags.insert(Cr4Flags::OSXSAVE));
+        XCr0::write(wanted);
+    }
+}
+
+/// Whether no hypervisor says that it is there.
+pub fn is_real_hardware() -> bool {
+    __cpuid(1).ecx >> 31 == 0
+}
+
+/// The place of the cpu with an APIC id among all.
+pub fn place_of(apic_id: u32) -> usize {
+    let plan = PLAN.load(Ordering::Acquire);
+    // SAFETY: `start` stored a plan that lives for ever before any other cpu was started.
+    let plan = unsafe { &*plan };
+    plan.machine.cpus.iter().position(|cpu| cpu.apic_id == Some(apic_id)).unwrap_or_default()
+}

@@ -1,0 +1,219 @@
+//! The other cpus: started once, asleep until there is something to do, woken together.
+
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+
+use numalab_frames::{CpuIndex, Policy};
+use numalab_membench::Stamp;
+use x86_64::instructions::interrupts as flags;
+
+use super::apic::{self, Signal};
+use super::memory::{FRAMES, Run};
+use super::{interrupts, paging};
+
+/// Where the trampoline lies; `memory_map` keeps it free.
+const TRAMPOLINE: usize = 0x8000;
+const STACK_FRAMES: u64 = 16;
+/// A cpu that says nothing for this long does not run.
+const START_LIMIT_MS: u64 = 200;
+
+unsafe extern "C" {
+    static trampoline_start: u8;
+    static trampoline_end: u8;
+    static trampoline_cr3: u8;
+    static trampoline_stack: u8;
+    static trampoline_argument: u8;
+    static trampoline_entry: u8;
+}
+
+/// What a cpu does: it gets the cpu's place.
+type Job<'j> = dyn Fn(usize) + Sync + 'j;
+
+/// One cpu, on cache lines of its own.
+#[repr(align(128))]
+struct Cpu {
+    apic_id: u32,
+    started: AtomicBool,
+    /// The job, as a pointer to the fat pointer to it; null when there is none.
+    job: AtomicPtr<&'static Job<'static>>,
+}
+
+/// All cpus of the machine.
+pub struct Cpus {
+    all: &'static [Cpu],
+    boot: usize,
+    ticks_per_ms: u64,
+}
+
+/// Where one cpu puts what its job gives.
+struct Result<T>(UnsafeCell<Option<T>>);
+
+// SAFETY: `Cpus::collect` lets one cpu write each, and reads it after that cpu is done.
+unsafe impl<T: Send> Sync for Result<T> {}
+
+/// Jobs that are still running, and who waits for them.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+static WAITER: AtomicU32 = AtomicU32::new(0);
+
+impl Cpus {
+    /// The cpus with these APIC ids, of which only `boot` runs.
+    pub fn new(apic_ids: impl Iterator<Item = u32>, boot_apic_id: u32, ticks_per_ms: u64) -> Self {
+        let cpu = |apic_id| Cpu {
+            apic_id,
+            started: AtomicBool::new(apic_id == boot_apic_id),
+            job: AtomicPtr::new(core::ptr::null_mut()),
+        };
+        let all: &'static [Cpu] = apic_ids.map(cpu).collect::<Vec<_>>().leak();
+        let boot = all.iter().position(|cpu| cpu.apic_id == boot_apic_id).unwrap_or_default();
+        WAITER.store(boot_apic_id, Ordering::Relaxed);
+        Self { all, boot, ticks_per_ms }
+    }
+
+    /// The place of the cpu that the kernel was booted on.
+    pub fn boot(&self) -> usize {
+        self.boot
+    }
+
+    /// Whether a cpu runs.
+    pub fn has_started(&self, place: usize) -> bool {
+        self.all[place].started.load(Ordering::Acquire)
+    }
+
+    /// Starts all cpus, each with a stack on its own node. Those that do not start stay as they
+    /// are, which [`Cpus::has_started`] tells.
+    pub fn start(&self) {
+        self.lay_trampoline();
+        let others = || self.all.iter().enumerate().filter(|&(place, _)| place != self.boot);
+        for (_, cpu) in others() {
+            apic::send(cpu.apic_id, Signal::Init);
+        }
+        // 10 ms after INIT a cpu is ready for its start-up signal (Multiprocessor Specification
+        // 1.4, B.4); virtual ones are at once, and have had the time that this takes.
+        if super::is_real_hardware() {
+            self.wait_ms(10, || false);
+        }
+        for (place, cpu) in others() {
+            self.start_one(place, cpu);
+        }
+    }
+
+    /// Runs a job on these cpus at once, and waits until all have done it.
+    pub fn run(&self, places: &[usize], job: &Job<'_>) {
+        let job: &Job<'_> = job;
+        // SAFETY: only the lifetime changes. `wait` below returns when no cpu is at the job any
+        // more, and every cpu forgets its pointer before it says so.
+        let job: &'static Job<'static> = unsafe { core::mem::transmute(job) };
+        let others = || places.iter().filter(|&&place| place != self.boot);
+        RUNNING.store(others().count(), Ordering::Release);
+        for &place in others() {
+            let cpu = &self.all[place];
+            cpu.job.store((&raw const job).cast_mut(), Ordering::Release);
+            apic::send(cpu.apic_id, Signal::Interrupt(interrupts::WAKE));
+        }
+        if places.contains(&self.boot) {
+            job(self.boot);
+        }
+        wait();
+    }
+
+    /// As [`Cpus::run`], and gives what each cpu's job gave, in the order of `places`.
+    pub fn collect<T: Send>(&self, places: &[usize], job: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
+        let results: Vec<Result<T>> =
+            places.iter().map(|_| Result(UnsafeCell::new(None))).collect();
+        self.run(places, &|place| {
+            let given = job(place);
+            if let Some(at) = places.iter().position(|&other| other == place) {
+                // SAFETY: each place is in the list once, so that only its cpu writes here, and
+                // nobody reads before `run` has waited for it.
+                unsafe { *results[at].0.get() = Some(given) };
+            }
+        });
+        results.into_iter().filter_map(|result| result.0.into_inner()).collect()
+    }
+
+    fn start_one(&self, place: usize, cpu: &'static Cpu) {
+        let Some(frames) = FRAMES.get() else { return };
+        let node = CpuIndex(u16::try_from(place).unwrap_or(u16::MAX));
+        let Ok(stack) = Run::new(frames, node, STACK_FRAMES, Policy::Local) else { return };
+        let top = stack.address() + STACK_FRAMES * 4096;
+        set(&raw const trampoline_stack, top);
+        set(&raw const trampoline_argument, core::ptr::from_ref(cpu).expose_provenance() as u64);
+        for _ in 0..2 {
+            apic::send(cpu.apic_id, Signal::Start(8));
+            if self.wait_ms(START_LIMIT_MS / 2, || cpu.started.load(Ordering::Acquire)) {
+                return;
+            }
+        }
+        // One that comes late would take the next one's stack: it is to wait for a start again.
+        apic::send(cpu.apic_id, Signal::Init);
+    }
+
+    fn lay_trampoline(&self) {
+        let (start, end) = (&raw const trampoline_start, &raw const trampoline_end);
+        let to = core::ptr::with_exposed_provenance_mut::<u8>(TRAMPOLINE);
+        // SAFETY: the frame at 0x8000 is ordinary memory which nobody else uses, and longer than
+        // the trampoline; the source lies in the kernel's read-only data.
+        unsafe { to.copy_from_nonoverlapping(start, end.addr() - start.addr()) };
+        set(&raw const trampoline_cr3, paging::root());
+        set(&raw const trampoline_entry, started as *const () as u64);
+    }
+
+    /// Waits for something, so many milliseconds at most; whether it came.
+    fn wait_ms(&self, milliseconds: u64, came: impl Fn() -> bool) -> bool {
+        let begun = Stamp::now();
+        loop {
+            if came() {
+                return true;
+            }
+            let waited = Stamp::now().since(begun).map_or(u64::MAX, |ticks| ticks.0);
+            if waited > milliseconds * self.ticks_per_ms {
+                return false;
+            }
+            core::hint::spin_loop();
+        }
+    }
+}
+
+/// Sets a word of the trampoline's copy.
+fn set(word: *const u8, value: u64) {
+    let offset = word.addr() - (&raw const trampoline_start).addr();
+    let at = core::ptr::with_exposed_provenance_mut::<u64>(TRAMPOLINE + offset);
+    // SAFETY: an aligned word of the copy; the cpu that reads it is started afterwards.
+    unsafe { at.write_volatile(value) };
+}
+
+/// Where a started cpu comes out of the trampoline.
+extern "C" fn started(cpu: &'static Cpu) -> ! {
+    interrupts::load();
+    super::enable_vectors();
+    apic::enable();
+    cpu.started.store(true, Ordering::Release);
+    let place = super::place_of(cpu.apic_id);
+    loop {
+        flags::disable();
+        let job = cpu.job.swap(core::ptr::null_mut(), Ordering::AcqRel);
+        if job.is_null() {
+            flags::enable_and_hlt();
+            continue;
+        }
+        flags::enable();
+        // SAFETY: `Cpus::run` keeps the pointer alive until this cpu has counted itself out.
+        unsafe { (*job)(place) };
+        if RUNNING.fetch_sub(1, Ordering::AcqRel) == 1 {
+            apic::send(WAITER.load(Ordering::Relaxed), Signal::Interrupt(interrupts::WAKE));
+        }
+    }
+}
+
+/// Sleeps until no job runs.
+fn wait() {
+    loop {
+        flags::disable();
+        if RUNNING.load(Ordering::Acquire) == 0 {
+            flags::enable();
+            return;
+        }
+        flags::enable_and_hlt();
+    }
+}

@@ -1,0 +1,101 @@
+//! The rate of the time stamp counter.
+
+use core::arch::x86_64::__cpuid;
+
+use numalab_membench::{Clock, ClockError};
+use x86_64::instructions::port::Port;
+
+/// The rate, and how it was found.
+#[derive(Clone, Copy)]
+pub struct Rate {
+    /// Ticks per millisecond.
+    pub khz: u64,
+    /// `cpuid`, `hypervisor`, `pit` or `assumed`.
+    pub source: &'static str,
+}
+
+/// Finds the rate: as the cpu or the hypervisor says it, else against the timer of old.
+pub fn rate() -> Rate {
+    if let Some(khz) = of_cpu() {
+        return Rate { khz, source: "cpuid" };
+    }
+    if let Some(khz) = of_hypervisor() {
+        return Rate { khz, source: "hypervisor" };
+    }
+    for milliseconds in [10, 20, 40, 80] {
+        if let Ok(khz) = against_timer(milliseconds * 1_000_000) {
+            return Rate { khz, source: "pit" };
+        }
+    }
+    Rate { khz: 1_000_000, source: "assumed" }
+}
+
+/// The crystal's rate and the ratio to it (Intel SDM volume 2, CPUID leaf 15H).
+fn of_cpu() -> Option<u64> {
+    let leaf = (__cpuid(0).eax >= 0x15).then(|| __cpuid(0x15))?;
+    let hz = u64::from(leaf.ecx) * u64::from(leaf.ebx);
+    let hz = hz.checked_div(leaf.eax.into())?;
+    (hz > 0).then_some(hz / 1000)
+}
+
+/// The timing leaf that VMware defined, and KVM and others have.
+fn of_hypervisor() -> Option<u64> {
+    let is_guest = __cpuid(1).ecx >> 31 == 1;
+    let last = if is_guest { __cpuid(0x4000_0000).eax } else { 0 };
+    let khz = (last >= 0x4000_0010).then(|| __cpuid(0x4000_0010).eax)?;
+    (khz > 0).then_some(khz.into())
+}
+
+fn against_timer(for_ns: u64) -> Result<u64, ClockError> {
+    let mut timer = Timer::start();
+    let clock = Clock::calibrate(|| timer.now_ns(), for_ns)?;
+    Ok(whole(clock.ticks_per_ns() * 1e6))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "a rate in kHz, positive and far below 2^63"
+)]
+fn whole(khz: f64) -> u64 {
+    khz as u64
+}
+
+/// Channel 2 of the 8254, counting down from 65,536 at 1.193182 MHz again and again.
+struct Timer {
+    last: u16,
+    counts: u64,
+}
+
+impl Timer {
+    fn start() -> Self {
+        // SAFETY: opens the channel's gate with the speaker off, then sets mode 2, count 0 (65,536).
+        unsafe {
+            let mut gate = Port::<u8>::new(0x61);
+            let value = gate.read();
+            gate.write((value & !2) | 1);
+            Port::<u8>::new(0x43).write(0xb4);
+            Port::<u8>::new(0x42).write(0);
+            Port::<u8>::new(0x42).write(0);
+        }
+        Self { last: Self::read(), counts: 0 }
+    }
+
+    fn now_ns(&mut self) -> u64 {
+        let now = Self::read();
+        // Right as long as it is asked more often than every 54 ms.
+        self.counts += u64::from(self.last.wrapping_sub(now));
+        self.last = now;
+        self.counts * 1_000_000_000 / 1_193_182
+    }
+
+    fn read() -> u16 {
+        // SAFETY: latches the channel's count and reads both of its bytes.
+        let bytes = unsafe {
+            Port::<u8>::new(0x43).write(0x80);
+            let mut channel = Port::<u8>::new(0x42);
+            [channel.read(), channel.read()]
+        };
+        u16::from_le_bytes(bytes)
+    }
+}

@@ -1,0 +1,156 @@
+//! Memory that lies here and there, seen in one piece: a stretch of addresses for each cpu.
+
+use x86_64::instructions::tlb;
+use x86_64::registers::control::Cr3;
+
+use numalab_frames::{AllocError, CpuFences, CpuIndex, Frames, FreeError, Policy};
+
+use super::address::{index, pointer};
+use super::memory::Run;
+
+type Allocator = &'static Frames<'static, CpuFences>;
+
+/// The root's entries from this on are the cpus' own, one each; everything else lies below.
+const FIRST_ROOT_ENTRY: usize = 128;
+/// Cpus that have a window.
+pub const MOST_CPUS: usize = 128;
+const PRESENT_WRITABLE: u64 = 3;
+const LARGE: u64 = 1 << 7;
+const ADDRESS: u64 = 0x000f_ffff_ffff_f000;
+const BLOCK_BYTES: u64 = 2 << 20;
+
+/// A cpu's own stretch of addresses. Only that cpu uses it, so that only its own translations
+/// have to be forgotten.
+pub struct Window {
+    place: usize,
+    mapped_bytes: u64,
+}
+
+impl Window {
+    /// The empty window of a cpu; there is one at a time.
+    pub fn of(place: usize) -> Self {
+        debug_assert!(place < MOST_CPUS);
+        Self { place, mapped_bytes: 0 }
+    }
+
+    /// The first address.
+    pub fn base(&self) -> u64 {
+        ((FIRST_ROOT_ENTRY + self.place) as u64) << 39
+    }
+
+    /// Bytes that are mapped.
+    pub fn mapped_bytes(&self) -> u64 {
+        self.mapped_bytes
+    }
+
+    /// Maps frames behind those that are mapped; all pieces are of one size, a power of two.
+    /// Tables come from the cpu's own node.
+    pub fn push(
+        &mut self,
+        allocator: Allocator,
+        cpu: CpuIndex,
+        frames: &Run,
+    ) -> Result<(), AllocError> {
+        let bytes = frames.frames() * 4096;
+        let page = bytes.min(BLOCK_BYTES);
+        let (leaf, flags) = match page {
+            BLOCK_BYTES => (1, PRESENT_WRITABLE | LARGE),
+            _ => (0, PRESENT_WRITABLE),
+        };
+        let step = if leaf == 1 { BLOCK_BYTES } else { 4096 };
+        for offset in (0..bytes).step_by(index(step)) {
+            let entry = self.entry(allocator, cpu, self.base() + self.mapped_bytes, leaf)?;
+            // SAFETY: an entry of a table of this window, which only this cpu writes.
+            unsafe { entry.write_volatile((frames.address() + offset) | flags) };
+            self.mapped_bytes += step;
+        }
+        Ok(())
+    }
+
+    /// Where a mapped address lies.
+    pub fn address_of(&self, offset: u64) -> Option<u64> {
+        let at = self.base() + offset;
+        let mut table = root();
+        for level in (0..4).rev() {
+            let entry = read(table, at, level);
+            if entry & PRESENT_WRITABLE == 0 {
+                return None;
+            }
+            table = entry & ADDRESS;
+            if entry & LARGE != 0 && level == 1 {
+                return Some((table & !(BLOCK_BYTES - 1)) + at % BLOCK_BYTES);
+            }
+        }
+        Some(table + at % 4096)
+    }
+
+    /// Forgets all translations and gives the tables back; what was mapped is the caller's.
+    pub fn close(self, allocator: Allocator, cpu: CpuIndex) -> Result<(), FreeError> {
+        let entry = at(root(), self.base(), 3);
+        // SAFETY: the root's entry of this window, which only this cpu uses.
+        let top = unsafe { entry.read_volatile() };
+        // SAFETY: as above; nothing in the window is used any more.
+        unsafe { entry.write_volatile(0) };
+        tlb::flush_all();
+        if top & PRESENT_WRITABLE == 0 {
+            return Ok(());
+        }
+        free_tables(allocator, cpu, top & ADDRESS, 2)
+    }
+
+    /// The entry of an address in the table of a level, with the tables above it made.
+    fn entry(
+        &self,
+        allocator: Allocator,
+        cpu: CpuIndex,
+        address: u64,
+        leaf: u32,
+    ) -> Result<*mut u64, AllocError> {
+        let mut table = root();
+        for level in (leaf + 1..4).rev() {
+            let mut entry = read(table, address, level);
+            if entry & PRESENT_WRITABLE == 0 {
+                let mut fresh = Run::new(allocator, cpu, 1, Policy::Local)?;
+                fresh.lines().iter_mut().for_each(|line| line.words_mut().fill(0));
+                entry = fresh.address() | PRESENT_WRITABLE;
+                // SAFETY: an entry of a table of this window, which only this cpu writes.
+                unsafe { at(table, address, level).write_volatile(entry) };
+            }
+            table = entry & ADDRESS;
+        }
+        Ok(at(table, address, leaf))
+    }
+}
+
+/// Gives back a table and those below it; the last level's entries are pages.
+fn free_tables(
+    allocator: Allocator,
+    cpu: CpuIndex,
+    table: u64,
+    level: u32,
+) -> Result<(), FreeError> {
+    if level > 0 {
+        for place in 0..512 {
+            let entry = read(table, place << (12 + 9 * level), level);
+            if entry & PRESENT_WRITABLE != 0 && entry & LARGE == 0 {
+                free_tables(allocator, cpu, entry & ADDRESS, level - 1)?;
+            }
+        }
+    }
+    Run::at(table, 1).free(allocator, cpu)
+}
+
+fn root() -> u64 {
+    Cr3::read().0.start_address().as_u64()
+}
+
+/// The entry of an address in a table of a level, 0 being the last.
+fn at(table: u64, address: u64, level: u32) -> *mut u64 {
+    let place = address >> (12 + 9 * level) & 511;
+    pointer(table + place * 8)
+}
+
+fn read(table: u64, address: u64, level: u32) -> u64 {
+    // SAFETY: a table of the paging structures, which are mapped at their own addresses.
+    unsafe { at(table, address, level).read_volatile() }
+}

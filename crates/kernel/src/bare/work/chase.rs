@@ -1,0 +1,72 @@
+//! Latency: every cpu on every node's memory, one at a time, the others asleep.
+
+use alloc::format;
+
+use numalab_frames::Policy;
+use numalab_membench::{Chase, Cycle, LineSize, Pattern};
+
+use super::{Failure, Lab, cpu_index, node_index};
+use crate::bare::memory::Run;
+use crate::bare::meter::{self, Moment};
+
+const SIZE_BYTES: u64 = 4 << 20;
+const LOADS: u64 = 20_000;
+/// The first window of each walk warms up, and is told as such.
+const WINDOWS: usize = 9;
+
+/// Builds one cycle on each node and lets every cpu walk it.
+pub fn run(lab: &mut Lab) -> Result<(), Failure> {
+    let bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES).next_multiple_of(4096);
+    let boot = cpu_index(lab.cpus.boot());
+    for place in 0..lab.plan.machine.nodes.len() {
+        let node = node_index(place);
+        if lab.plan.machine.nodes[place].memory_bytes < bytes {
+            continue;
+        }
+        let mut memory = Run::new(lab.frames(), boot, bytes / 4096, Policy::Exact(node))
+            .map_err(|error| format!("{bytes} bytes on node {place}: {error}"))?;
+        if memory.node() != node {
+            return Err(format!("memory for node {place} lies on node {}", memory.node().0));
+        }
+        let size = memory.lines().len() * 64;
+        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, lab.command.seed);
+        let chase = cycle.and_then(|cycle| Chase::build(cycle, memory.lines()));
+        let chase = chase.map_err(|error| format!("{error}"))?;
+        chase.verify().map_err(|error| format!("{error}"))?;
+        for cpu in lab.chosen() {
+            walk(lab, &chase, cpu, place, bytes)?;
+        }
+        memory.free(lab.frames(), boot).map_err(|error| format!("{error}"))?;
+    }
+    Ok(())
+}
+
+/// One cpu's windows on one node's memory.
+fn walk(
+    lab: &mut Lab,
+    chase: &Chase<'_>,
+    cpu: usize,
+    node: usize,
+    bytes: u64,
+) -> Result<(), Failure> {
+    let loads = lab.command.count.unwrap_or(LOADS);
+    let walked = lab.cpus.collect(&[cpu], &|_| {
+        let mut walk = chase.walk();
+        [(); WINDOWS].map(|()| {
+            let start = Moment::now(cpu);
+            walk.loads(loads);
+            Moment::now(cpu).since(&start)
+        })
+    });
+    for (index, window) in walked.iter().flatten().enumerate() {
+        lab.report.send("window", |object| {
+            object.text("work", "chase").number("cpu", cpu).number("node", node);
+            object.number("bytes", bytes).number("index", index).flag("warm", index > 0);
+            object.number("loads", loads).number("ticks", window.ticks);
+            if meter::is_emulated() {
+                object.number("own_ns", window.own_ns).numbers("accesses", window.accesses);
+            }
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! The workloads, and what they share.
+
+mod arena;
+mod bandwidth;
+mod chase;
+mod exhaust;
+mod guests;
+mod storm;
+mod test_numa;
+
+use alloc::vec::Vec;
+
+use numalab_frames::{CpuFences, CpuIndex, Frames, NodeIndex, NodeMask, Policy};
+use numalab_kernel::command::{Alloc, Command, Cpus as Chosen, Placement};
+use numalab_kernel::plan::Plan;
+use numalab_kernel::work::{Work, dealt};
+use numalab_membench::mark;
+
+use super::cpus::Cpus;
+use super::exit::Verdict;
+use super::memory::FRAMES;
+use super::report::Report;
+use super::time::Rate;
+
+/// Everything that a workload works with.
+pub struct Lab {
+    /// The machine.
+    pub plan: &'static Plan,
+    /// What is asked for.
+    pub command: Command,
+    /// The cpus of the machine.
+    pub cpus: Cpus,
+    /// The rate of their time stamp counters.
+    pub rate: Rate,
+    /// Where results go.
+    pub report: Report,
+    /// The nodes that an interleaving or binding policy names.
+    mask: NodeMask,
+}
+
+impl Lab {
+    /// The laboratory of a machine.
+    pub fn new(plan: &'static Plan, command: Command, cpus: Cpus, rate: Rate) -> Self {
+        let all = (0..=u16::MAX).take(plan.machine.nodes.len());
+        let mask = match &command.policy {
+            Placement::Bind(nodes) => nodes.iter().copied().map(NodeIndex).collect(),
+            _ => all.map(NodeIndex).collect(),
+        };
+        Self { plan, command, cpus, rate, report: Report::new(), mask }
+    }
+
+    /// The allocator.
+    pub fn frames(&self) -> &'static Frames<'static, CpuFences> {
+        FRAMES.get().expect("the allocator was made before any workload")
+    }
+
+    /// The places of the cpus that take part.
+    pub fn chosen(&self) -> Vec<usize> {
+        let runs = |place: &usize| self.cpus.has_started(*place);
+        let all: Vec<usize> = (0..self.plan.machine.cpus.len()).filter(runs).collect();
+        match &self.command.cpus {
+            Chosen::All => all,
+            Chosen::Count(count) => self.dealt(&all, *count),
+            Chosen::Listed(listed) => {
+                all.into_iter().filter(|place| listed.contains(place)).collect()
+            }
+        }
+    }
+
+    /// So many of these cpus, of all nodes in turn.
+    pub fn dealt(&self, places: &[usize], count: usize) -> Vec<usize> {
+        let nodes: Vec<u16> = places.iter().map(|&place| self.plan.cpu_nodes[place].0).collect();
+        dealt(&nodes, count).map(|place| places[place]).collect()
+    }
+
+    /// The place of a cpu's node.
+    pub fn node_of(&self, place: usize) -> usize {
+        self.plan.cpu_nodes[place].0.into()
+    }
+
+    /// From where a workload's frames come.
+    pub fn policy(&self) -> Policy<'_> {
+        match (&self.command.alloc, &self.command.policy) {
+            (Alloc::Blind, _) => Policy::Blind,
+            (Alloc::Numa, Placement::Local) => Policy::Local,
+            (Alloc::Numa, Placement::Preferred(node)) => Policy::Preferred(NodeIndex(*node)),
+            (Alloc::Numa, Placement::Exact(node)) => Policy::Exact(NodeIndex(*node)),
+            (Alloc::Numa, Placement::Bind(_)) => Policy::Bind(&self.mask),
+            (Alloc::Numa, Placement::Interleave) => {
+                Policy::Interleave { nodes: &self.mask, weights: &[] }
+            }
+        }
+    }
+}
+
+/// A cpu's place as the allocator's number, which `MAX_CPUS` bounds.
+pub fn cpu_index(place: usize) -> CpuIndex {
+    CpuIndex(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+/// A node's place as the allocator's number, which `MAX_NODES` bounds.
+pub fn node_index(place: usize) -> NodeIndex {
+    NodeIndex(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+/// Does all that was asked for, in order.
+pub fn all(lab: &mut Lab) -> Verdict {
+    let works = lab.command.work.clone();
+    for work in works {
+        mark::begin();
+        let done = match work {
+            Work::Chase => chase::run(lab),
+            Work::TestNuma => test_numa::run(lab),
+            Work::Storm => storm::run(lab),
+            Work::Bandwidth => bandwidth::run(lab),
+            Work::Guests => guests::run(lab),
+            Work::Scaling => storm::scaling(lab),
+            Work::Exhaust => exhaust::run(lab),
+            Work::Fault => fault(lab),
+        };
+        mark::end();
+        if let Err(failure) = done {
+            lab.report.send("failure", |object| {
+                object.text("work", work.name()).text("message", &failure);
+            });
+            return Verdict::Failed;
+        }
+    }
+    if lab.command.dump_heap {
+        dump(lab);
+    }
+    Verdict::Done
+}
+
+/// Uses a null pointer on the last cpu that takes part.
+fn fault(lab: &Lab) -> Result<(), Failure> {
+    if let Some(&last) = lab.chosen().last() {
+        lab.cpus.run(&[last], &|_| {
+            // SAFETY: not a read of any memory: page 0 is not mapped, and the exception ends all.
+            let _ = unsafe { core::ptr::without_provenance::<u64>(8).read_volatile() };
+        });
+    }
+    Err("a null pointer could be used".into())
+}
+
+/// Sends the allocator's dump in pieces that fit a line.
+fn dump(lab: &mut Lab) {
+    const PIECE: usize = 4096;
+    let frames = lab.frames();
+    let mut piece: Vec<u8> = Vec::with_capacity(PIECE);
+    let mut offset = 0;
+    let mut sink = |bytes: &[u8]| {
+        for &byte in bytes {
+            piece.push(byte);
+            if piece.len() == PIECE {
+                lab.report.heap(offset, &piece);
+                offset += PIECE as u64;
+                piece.clear();
+            }
+        }
+        Ok::<(), core::convert::Infallible>(())
+    };
+    let Ok(()) = frames.dump(&mut sink);
+    if !piece.is_empty() {
+        lab.report.heap(offset, &piece);
+    }
+}
+
+/// Why a workload did not come to its end.
+pub type Failure = alloc::string::String;

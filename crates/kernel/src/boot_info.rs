@@ -1,0 +1,188 @@
+//! What the boot loader says: PVH's start info, or Multiboot2's tags.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::memory_map::Span;
+use crate::tables::Physical;
+
+/// Who loaded the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loader {
+    /// A hypervisor, by the PVH entry (Xen `public/arch-x86/hvm/start_info.h`).
+    Pvh,
+    /// A boot loader, by Multiboot2 (specification 2.0, section 3.6).
+    Multiboot2,
+}
+
+impl Loader {
+    /// Its name in results.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pvh => "pvh",
+            Self::Multiboot2 => "multiboot2",
+        }
+    }
+}
+
+/// A part of the loader's memory map.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Area {
+    /// Where.
+    pub span: Span,
+    /// Whether it is ordinary memory.
+    pub usable: bool,
+}
+
+/// What the boot loader says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BootInfo {
+    /// Who says it.
+    pub loader: Loader,
+    /// The command line; empty if there is none.
+    pub command_line: String,
+    /// Where the RSDP lies, if it is said.
+    pub rsdp: Option<u64>,
+    /// The memory map as it came.
+    pub areas: Vec<Area>,
+}
+
+/// Why the loader cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BootInfoError {
+    /// What is at the address is no such structure.
+    #[error("no {loader} information at {address:#x}: found {found:#x}, expected {expected:#x}")]
+    Magic {
+        /// What was looked for.
+        loader: &'static str,
+        /// Where.
+        address: u64,
+        /// The word that was there.
+        found: u64,
+        /// The word that says that it is one.
+        expected: u64,
+    },
+    /// There is no memory map.
+    #[error("the loader gives no memory map: expected PVH start info version 1, or a map tag")]
+    NoMap,
+    /// Part of it lies outside of memory.
+    #[error("the loader's information at {address:#x} cannot be read")]
+    Unreadable {
+        /// Where.
+        address: u64,
+    },
+}
+
+const PVH_MAGIC: u32 = 0x336e_c578;
+/// `XEN_HVM_MEMMAP_TYPE_RAM`, and Multiboot2's type of available memory: E820's.
+const USABLE: u32 = 1;
+/// Longer command lines are cut.
+const LONGEST_LINE: usize = 4096;
+/// More entries than this no memory map has.
+const MOST_AREAS: u32 = 4096;
+
+impl BootInfo {
+    /// Reads PVH's start info.
+    ///
+    /// # Errors
+    /// [`BootInfoError`].
+    pub fn pvh(memory: &impl Physical, address: u64) -> Result<Self, BootInfoError> {
+        let unreadable = || BootInfoError::Unreadable { address };
+        let info = memory.read(address, 56).ok_or_else(unreadable)?;
+        if u32_at(info, 0) != PVH_MAGIC {
+            let (found, expected) = (u32_at(info, 0).into(), PVH_MAGIC.into());
+            return Err(BootInfoError::Magic { loader: "PVH", address, found, expected });
+        }
+        let entries = u32_at(info, 48).min(MOST_AREAS);
+        if u32_at(info, 4) < 1 || entries == 0 {
+            return Err(BootInfoError::NoMap);
+        }
+        let map = memory.read(u64_at(info, 40), entries as usize * 24).ok_or_else(unreadable)?;
+        let command_line = match u64_at(info, 24) {
+            0 => String::new(),
+            at => text(memory, at),
+        };
+        let rsdp = Some(u64_at(info, 32)).filter(|&at| at != 0);
+        Ok(Self { loader: Loader::Pvh, command_line, rsdp, areas: areas(map, 24) })
+    }
+
+    /// Reads Multiboot2's tags.
+    ///
+    /// # Errors
+    /// [`BootInfoError`].
+    pub fn multiboot2(memory: &impl Physical, address: u64) -> Result<Self, BootInfoError> {
+        let unreadable = || BootInfoError::Unreadable { address };
+        let size = u32_at(memory.read(address, 8).ok_or_else(unreadable)?, 0);
+        let bytes = memory.read(address, size as usize).ok_or_else(unreadable)?;
+        let mut info = Self {
+            loader: Loader::Multiboot2,
+            command_line: String::new(),
+            rsdp: None,
+            areas: Vec::new(),
+        };
+        let mut at = 8;
+        while let Some(head) = bytes.get(at..).and_then(|rest| rest.get(..8)) {
+            let (kind, length) = (u32_at(head, 0), u32_at(head, 4) as usize);
+            let Some(tag) = bytes.get(at..).and_then(|rest| rest.get(..length)) else { break };
+            if kind == 0 || length < 8 {
+                break;
+            }
+            info.take_tag(kind, &tag[8..], address + at as u64 + 8);
+            at += length.next_multiple_of(8);
+        }
+        if info.areas.is_empty() {
+            return Err(BootInfoError::NoMap);
+        }
+        Ok(info)
+    }
+
+    fn take_tag(&mut self, kind: u32, content: &[u8], address: u64) {
+        match kind {
+            1 => self.command_line = line(content),
+            6 if content.len() > 8 && u32_at(content, 0) >= 24 => {
+                self.areas = areas(&content[8..], u32_at(content, 0) as usize);
+            }
+            // Copies of the RSDP; the newer one wins.
+            15 => self.rsdp = Some(address),
+            14 => self.rsdp = self.rsdp.or(Some(address)),
+            _ => {}
+        }
+    }
+
+    /// The usable parts of the map.
+    #[must_use]
+    pub fn usable(&self) -> Vec<Span> {
+        self.areas.iter().filter(|area| area.usable).map(|area| area.span).collect()
+    }
+}
+
+fn areas(map: &[u8], entry_bytes: usize) -> Vec<Area> {
+    let area = |entry: &[u8]| Area {
+        span: Span::of(u64_at(entry, 0), u64_at(entry, 8)),
+        usable: u32_at(entry, 16) == USABLE,
+    };
+    map.chunks_exact(entry_bytes).map(area).collect()
+}
+
+/// The text at an address, up to its NUL.
+fn text(memory: &impl Physical, at: u64) -> String {
+    let readable = (0..=LONGEST_LINE).rev().step_by(64).find_map(|bytes| memory.read(at, bytes));
+    line(readable.unwrap_or_default())
+}
+
+fn line(bytes: &[u8]) -> String {
+    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+    String::from_utf8_lossy(&bytes[..end]).into_owned()
+}
+
+/// A little-endian word; 0 beyond the end.
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    let word = bytes.get(at..at + 4).and_then(|word| word.try_into().ok());
+    u32::from_le_bytes(word.unwrap_or_default())
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    let word = bytes.get(at..at + 8).and_then(|word| word.try_into().ok());
+    u64::from_le_bytes(word.unwrap_or_default())
+}

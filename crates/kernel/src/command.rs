@@ -1,0 +1,362 @@
+//! The kernel's command line: words of the form `key=value`.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::order;
+use crate::work::{Generator, Work};
+
+/// What the kernel is to do. [`Command::parse`] reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Whether allocations know the nodes.
+    pub alloc: Alloc,
+    /// Which nodes there are.
+    pub numa: Numa,
+    /// From which nodes frames come, with [`Alloc::Numa`].
+    pub policy: Placement,
+    /// What is done, in order.
+    pub work: Vec<Work>,
+    /// How often a run is repeated.
+    pub runs: u32,
+    /// Of everything random.
+    pub seed: u64,
+    /// Which cpus take part.
+    pub cpus: Cpus,
+    /// Bytes of each thread's arena, of a chase, of a stream or of a guest; each work has its own
+    /// measure if not given.
+    pub size_bytes: Option<u64>,
+    /// Reads, loads or frames; each work has its own number if not given.
+    pub count: Option<u64>,
+    /// Threads of `test_numa`, guests of `guests`.
+    pub threads: Option<u32>,
+    /// The frames of an arena's pieces, as an exponent: 0 is 4 KiB, 9 is 2 MiB.
+    pub order: u8,
+    /// Where `test_numa` has its random numbers from.
+    pub random: Generator,
+    /// Whether the heap is dumped at the end.
+    pub dump_heap: bool,
+    /// Whether the machine is shown: it is always told, and drawn by who reads it.
+    pub show_topology: bool,
+}
+
+/// Whether allocations know the nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Alloc {
+    /// Nearest first.
+    Numa,
+    /// By number, as an allocator does that knows no nodes.
+    Blind,
+}
+
+/// Which nodes there are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Numa {
+    /// Those of the tables.
+    On,
+    /// One.
+    Off,
+    /// As many, of equal parts.
+    Equal(usize),
+    /// Of these sizes in bytes.
+    Sizes(Vec<u64>),
+}
+
+/// From which nodes frames come.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Placement {
+    /// The cpu's own, then the nearest.
+    Local,
+    /// This, then the nearest to it.
+    Preferred(u16),
+    /// This alone.
+    Exact(u16),
+    /// These alone.
+    Bind(Vec<u16>),
+    /// All in turn.
+    Interleave,
+}
+
+/// Which cpus take part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cpus {
+    /// All.
+    All,
+    /// As many, dealt to the nodes in turn.
+    Count(usize),
+    /// These.
+    Listed(Vec<usize>),
+}
+
+/// Why a command line is none.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CommandError {
+    /// A word that means nothing here.
+    #[error("`{word}`: expected one of {}", KEYS.join("=, "))]
+    Unknown {
+        /// The word.
+        word: String,
+    },
+    /// A value of another form than its key's.
+    #[error("`{key}={value}`: expected {expected}")]
+    Value {
+        /// The key.
+        key: String,
+        /// What it was given.
+        value: String,
+        /// The form.
+        expected: &'static str,
+    },
+}
+
+/// Every key.
+pub const KEYS: [&str; 13] = [
+    "alloc", "numa", "policy", "work", "runs", "seed", "cpus", "size", "count", "threads", "order",
+    "rand", "dump=",
+];
+
+impl Default for Command {
+    fn default() -> Self {
+        Self {
+            alloc: Alloc::Numa,
+            numa: Numa::On,
+            policy: Placement::Local,
+            work: [Work::Chase].into(),
+            runs: 20,
+            seed: 1,
+            cpus: Cpus::All,
+            size_bytes: None,
+            count: None,
+            threads: None,
+            order: 9,
+            random: Generator::Inline,
+            dump_heap: false,
+            show_topology: false,
+        }
+    }
+}
+
+impl Command {
+    /// Reads a command line; what is not said is as in [`Command::default`].
+    ///
+    /// # Errors
+    /// [`CommandError`] with the first word that is wrong.
+    pub fn parse(line: &str) -> Result<Self, CommandError> {
+        let mut command = Self::default();
+        for word in line.split_ascii_whitespace() {
+            let unknown = || CommandError::Unknown { word: word.into() };
+            let (key, value) = word.split_once('=').ok_or_else(unknown)?;
+            if !KEYS.iter().any(|known| known.trim_end_matches('=') == key) {
+                return Err(unknown());
+            }
+            command.set(key, value).map_err(|expected| CommandError::Value {
+                key: key.into(),
+                value: value.into(),
+                expected,
+            })?;
+        }
+        Ok(command)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), &'static str> {
+        match key {
+            "alloc" => self.alloc = alloc_of(value).ok_or("numa or blind")?,
+            "numa" => self.numa = numa_of(value).ok_or("on, off, fake=N or fake=SIZE,SIZE")?,
+            "policy" => {
+                let expected = "local, preferred:N, exact:N, bind:N,N or interleave";
+                self.policy = placement_of(value).ok_or(expected)?;
+            }
+            "work" => self.work = works_of(value).ok_or(Work::EXPECTED)?,
+            "runs" => self.runs = value.parse().ok().filter(|&n| n > 0).ok_or("1 or more")?,
+            "seed" => self.seed = value.parse().map_err(|_| "a number below 2^64")?,
+            "cpus" => self.cpus = cpus_of(value).ok_or("all, a number, or a list such as 0,2-5")?,
+            "size" => {
+                let size = size_of(value).filter(|&size| size > 0);
+                self.size_bytes = Some(size.ok_or("a size such as 64M or 4G")?);
+            }
+            "count" => {
+                self.count = Some(count_of(value).ok_or("a number such as 20000000 or 20M")?);
+            }
+            "threads" => {
+                let threads = value.parse().ok().filter(|&threads| threads > 0);
+                self.threads = Some(threads.ok_or("1 or more")?);
+            }
+            "order" => {
+                self.order = value.parse().ok().filter(|&n| n <= 18).ok_or("0 to 18")?;
+            }
+            "rand" => {
+                self.random = match value {
+                    "inline" => Generator::Inline,
+                    "seed" => Generator::Shared,
+                    _ => return Err("inline or seed"),
+                }
+            }
+            _ => {
+                for what in value.split(',') {
+                    match what {
+                        "heap" => self.dump_heap = true,
+                        "topology" => self.show_topology = true,
+                        _ => return Err("heap, topology or both with a comma between"),
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn alloc_of(value: &str) -> Option<Alloc> {
+    match value {
+        "numa" => Some(Alloc::Numa),
+        "blind" => Some(Alloc::Blind),
+        _ => None,
+    }
+}
+
+fn numa_of(value: &str) -> Option<Numa> {
+    match value {
+        "on" => return Some(Numa::On),
+        "off" => return Some(Numa::Off),
+        _ => {}
+    }
+    let nodes = value.strip_prefix("fake=")?;
+    match nodes.parse::<usize>() {
+        Ok(0) => None,
+        Ok(count) => Some(Numa::Equal(count)),
+        Err(_) => nodes.split(',').map(size_of).collect::<Option<_>>().map(Numa::Sizes),
+    }
+}
+
+fn placement_of(value: &str) -> Option<Placement> {
+    match value.split_once(':') {
+        None if value == "local" => Some(Placement::Local),
+        None if value == "interleave" => Some(Placement::Interleave),
+        Some(("preferred", node)) => node.parse().ok().map(Placement::Preferred),
+        Some(("exact", node)) => node.parse().ok().map(Placement::Exact),
+        Some(("bind", nodes)) => {
+            let nodes = nodes.split(',').map(|node| node.parse().ok());
+            nodes.collect::<Option<_>>().map(Placement::Bind)
+        }
+        _ => None,
+    }
+}
+
+fn works_of(value: &str) -> Option<Vec<Work>> {
+    match value {
+        "none" => Some(Vec::new()),
+        _ => value.split(',').map(Work::of_name).collect(),
+    }
+}
+
+/// A number is how many; anything else is a list.
+fn cpus_of(value: &str) -> Option<Cpus> {
+    if value == "all" {
+        return Some(Cpus::All);
+    }
+    if let Ok(count) = value.parse::<usize>() {
+        return (count > 0).then_some(Cpus::Count(count));
+    }
+    let mut listed = Vec::new();
+    for part in value.split(',').filter(|part| !part.is_empty()) {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
+        if last < first {
+            return None;
+        }
+        listed.extend((first..=last).map(usize::from));
+    }
+    order::by_key(&mut listed, |&cpu| cpu);
+    listed.dedup();
+    (!listed.is_empty()).then_some(Cpus::Listed(listed))
+}
+
+/// A size: bytes, or with K, M, G, T (powers of 1024).
+fn size_of(value: &str) -> Option<u64> {
+    scaled(value, 1024)
+}
+
+/// A count: plain, or with K, M, G, T (powers of 1000).
+fn count_of(value: &str) -> Option<u64> {
+    scaled(value, 1000)
+}
+
+fn scaled(value: &str, step: u64) -> Option<u64> {
+    let powers = [('K', 1), ('M', 2), ('G', 3), ('T', 4)];
+    let suffix =
+        powers.iter().find(|(letter, _)| value.ends_with([*letter, letter.to_ascii_lowercase()]));
+    let (digits, power) = match suffix {
+        Some((_, power)) => (&value[..value.len() - 1], *power),
+        None => (value, 0),
+    };
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    digits.parse::<u64>().ok()?.checked_mul(step.pow(power))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::string::ToString;
+    use std::vec;
+
+    #[test]
+    fn an_empty_line_is_the_defaults() {
+        assert_eq!(Command::parse(" ").unwrap(), Command::default());
+    }
+
+    #[test]
+    fn every_key_is_understood() {
+        let line = "alloc=blind numa=fake=1G,512m policy=bind:0,2 work=test_numa,storm runs=3 \
+                    seed=7 cpus=0,2-3 size=4G count=20M threads=2 order=0 rand=seed dump=heap,topology";
+        let expected = Command {
+            alloc: Alloc::Blind,
+            numa: Numa::Sizes(vec![1 << 30, 512 << 20]),
+            policy: Placement::Bind(vec![0, 2]),
+            work: vec![Work::TestNuma, Work::Storm],
+            runs: 3,
+            seed: 7,
+            cpus: Cpus::Listed(vec![0, 2, 3]),
+            size_bytes: Some(4 << 30),
+            count: Some(20_000_000),
+            threads: Some(2),
+            order: 0,
+            random: Generator::Shared,
+            dump_heap: true,
+            show_topology: true,
+        };
+        assert_eq!(Command::parse(line).unwrap(), expected);
+        assert_eq!(Command::parse("numa=fake=4").unwrap().numa, Numa::Equal(4));
+        assert_eq!(Command::parse("numa=off cpus=8").unwrap().cpus, Cpus::Count(8));
+        assert_eq!(Command::parse("work=none").unwrap().work, []);
+    }
+
+    #[test]
+    fn a_wrong_word_is_quoted_with_what_was_expected() {
+        let message = |line: &str| Command::parse(line).unwrap_err().to_string();
+        assert_eq!(message("alloc=both"), "`alloc=both`: expected numa or blind");
+        assert_eq!(message("runs=0"), "`runs=0`: expected 1 or more");
+        assert_eq!(message("size=4Q"), "`size=4Q`: expected a size such as 64M or 4G");
+        assert_eq!(
+            message("cpus=3-1"),
+            "`cpus=3-1`: expected all, a number, or a list such as 0,2-5"
+        );
+        let unknown = message("quiet");
+        assert!(unknown.starts_with("`quiet`: expected one of alloc=, numa=, "), "{unknown}");
+        assert!(unknown.ends_with("rand=, dump="), "{unknown}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_line_panics(line in "([a-z]{1,8}=[0-9A-Za-z:,=-]{0,12} ?){0,4}") {
+            let _ = Command::parse(&line);
+        }
+
+        #[test]
+        fn no_value_of_a_known_key_panics(key in 0..KEYS.len(), value in "\\PC{0,12}") {
+            let key = KEYS[key].trim_end_matches('=');
+            let _ = Command::parse(&alloc::format!("{key}={value}"));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! Lines that the kernel says its results in, and how they are read again.
+//!
+//! A result is one line: `@numalab SEQUENCE CRC JSON`, the sequence counted from 0 without
+//! gaps, the CRC-32 of the JSON's bytes in eight hexadecimal digits. The last line is
+//! `@numalab-end COUNT CRC`, with the number of results and the CRC-32 of all their JSON in
+//! order. Every other line is text for people.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::{self, Write};
+
+use crc32fast::Hasher;
+
+/// What a result's line begins with.
+pub const MARK: &str = "@numalab ";
+/// What the last line begins with. A run without it is no result.
+pub const END_MARK: &str = "@numalab-end ";
+
+/// Writes results as lines.
+#[derive(Clone, Debug, Default)]
+pub struct Encoder {
+    sequence: u64,
+    all: Hasher,
+}
+
+impl Encoder {
+    /// Writes one result; `json` holds no line break.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn result(&mut self, json: &str, out: &mut impl Write) -> fmt::Result {
+        self.all.update(json.as_bytes());
+        let crc = crc32fast::hash(json.as_bytes());
+        let sequence = self.sequence;
+        self.sequence += 1;
+        writeln!(out, "{MARK}{sequence} {crc:08x} {json}")
+    }
+
+    /// Writes the last line.
+    ///
+    /// # Errors
+    /// The writer's own.
+    pub fn end(&self, out: &mut impl Write) -> fmt::Result {
+        let crc = self.all.clone().finalize();
+        writeln!(out, "{END_MARK}{} {crc:08x}", self.sequence)
+    }
+}
+
+/// Why a line is no sound result.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FrameError {
+    /// The line has not the form of a result.
+    #[error("line `{line}`: expected `{MARK}SEQUENCE CRC JSON` or `{END_MARK}COUNT CRC`")]
+    Form {
+        /// The line.
+        line: String,
+    },
+    /// Results before this one are missing, or one came twice.
+    #[error("result {found} came, expected result {expected}: lines were lost or repeated")]
+    Sequence {
+        /// The number that came.
+        found: u64,
+        /// The number that was to come.
+        expected: u64,
+    },
+    /// The bytes are not those that were sent.
+    #[error("result {sequence} has CRC {found:08x}, its line says {expected:08x}")]
+    Damaged {
+        /// The result's number; the count of all for the last line.
+        sequence: u64,
+        /// The CRC of what came.
+        found: u32,
+        /// The CRC that was sent.
+        expected: u32,
+    },
+    /// Something came after the last line.
+    #[error("result {sequence} came after the end")]
+    AfterEnd {
+        /// The result's number.
+        sequence: u64,
+    },
+}
+
+/// What a line turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line<'l> {
+    /// A result, whose JSON this is.
+    Result(&'l str),
+    /// The last line: every result came whole.
+    End,
+    /// Text for people.
+    Text(&'l str),
+}
+
+/// Reads lines and checks that none is missing or damaged.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    encoder: Encoder,
+    ended: bool,
+}
+
+impl Decoder {
+    /// Takes the next line, without its line break (a carriage return may be left).
+    ///
+    /// # Errors
+    /// [`FrameError`] says what is wrong with it.
+    pub fn line<'l>(&mut self, line: &'l str) -> Result<Line<'l>, FrameError> {
+        let line = line.trim_end_matches(['\r', '\n']);
+        if let Some(rest) = line.strip_prefix(END_MARK) {
+            return self.end(line, rest);
+        }
+        let Some(rest) = line.strip_prefix(MARK) else {
+            return Ok(Line::Text(line));
+        };
+        let form = || FrameError::Form { line: line.into() };
+        let mut words = rest.splitn(3, ' ');
+        let sequence: u64 = words.next().and_then(|word| word.parse().ok()).ok_or_else(form)?;
+        let expected = words.next().and_then(crc).ok_or_else(form)?;
+        let json = words.next().ok_or_else(form)?;
+        if self.ended {
+            return Err(FrameError::AfterEnd { sequence });
+        }
+        let found = crc32fast::hash(json.as_bytes());
+        if found != expected {
+            return Err(FrameError::Damaged { sequence, found, expected });
+        }
+        if sequence != self.encoder.sequence {
+            return Err(FrameError::Sequence { found: sequence, expected: self.encoder.sequence });
+        }
+        self.encoder.sequence += 1;
+        self.encoder.all.update(json.as_bytes());
+        Ok(Line::Result(json))
+    }
+
+    /// Whether the last line has come.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    fn end<'l>(&mut self, line: &str, rest: &str) -> Result<Line<'l>, FrameError> {
+        let form = || FrameError::Form { line: line.into() };
+        let (count, word) = rest.split_once(' ').ok_or_else(form)?;
+        let count: u64 = count.parse().map_err(|_| form())?;
+        let expected = crc(word).ok_or_else(form)?;
+        if count != self.encoder.sequence {
+            return Err(FrameError::Sequence { found: count, expected: self.encoder.sequence });
+        }
+        let found = self.encoder.all.clone().finalize();
+        if found != expected {
+            return Err(FrameError::Damaged { sequence: count, found, expected });
+        }
+        self.ended = true;
+        Ok(Line::End)
+    }
+}
+
+fn crc(word: &str) -> Option<u32> {
+    let digits = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    digits.then(|| u32::from_str_radix(word, 16).ok()).flatten()
+}
+
+/// Bytes as hexadecimal digits, as heap dumps are sent.
+///
+/// # Errors
+/// The writer's own.
+pub fn hex(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
+    bytes.iter().try_for_each(|byte| write!(out, "{byte:02x}"))
+}
+
+/// The bytes of hexadecimal digits; `None` if they are none.
+#[must_use]
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let pairs = digits.as_bytes().chunks(2);
+    pairs
+        .map(|pair| {
+            let [high, low] = <[u8; 2]>::try_from(pair).ok()?;
+            let digit = |byte: u8| char::from(byte).to_digit(16);
+            u8::try_from(digit(high)? * 16 + digit(low)?).ok()
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::string::ToString;
+
+    fn sent(results: &[&str]) -> String {
+        let mut text = String::new();
+        let mut encoder = Encoder::default();
+        for json in results {
+            encoder.result(json, &mut text).unwrap();
+        }
+        encoder.end(&mut text).unwrap();
+        text
+    }
+
+    fn read(text: &str) -> Result<(Vec<String>, bool), FrameError> {
+        let mut decoder = Decoder::default();
+        let mut results = Vec::new();
+        for line in text.lines() {
+            if let Line::Result(json) = decoder.line(line)? {
+                results.push(json.to_string());
+            }
+        }
+        Ok((results, decoder.has_ended()))
+    }
+
+    #[test]
+    fn what_was_sent_is_read_between_other_text() {
+        let text = sent(&[r#"{"t":"boot"}"#, r#"{"t":"end"}"#]);
+        let noisy = alloc::format!("SeaBIOS\r\n{}", text.replace('\n', "\r\nnoise\r\n"));
+        let results = [r#"{"t":"boot"}"#.to_string(), r#"{"t":"end"}"#.to_string()];
+        assert_eq!(read(&noisy).unwrap(), (results.to_vec(), true));
+    }
+
+    #[test]
+    fn a_missing_line_and_a_changed_byte_are_found() {
+        let text = sent(&["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"]);
+        let lines: Vec<&str> = text.lines().collect();
+        let without = alloc::format!("{}\n{}\n{}", lines[0], lines[2], lines[3]);
+        assert_eq!(read(&without), Err(FrameError::Sequence { found: 2, expected: 1 }));
+        let changed = text.replace("\"b\":2", "\"b\":3");
+        assert!(matches!(read(&changed), Err(FrameError::Damaged { sequence: 1, .. })));
+        let early = alloc::format!("{}\n{}", lines[0], lines[3]);
+        assert_eq!(read(&early), Err(FrameError::Sequence { found: 3, expected: 1 }));
+    }
+
+    #[test]
+    fn results_without_an_end_have_not_ended() {
+        let text = sent(&["{}"]);
+        assert!(!read(text.lines().next().unwrap()).unwrap().1);
+    }
+
+    #[test]
+    fn a_line_after_the_end_is_refused() {
+        let text = sent(&["{}"]);
+        let more = alloc::format!("{text}@numalab 1 {:08x} {{}}", crc32fast::hash(b"{}"));
+        assert_eq!(read(&more), Err(FrameError::AfterEnd { sequence: 1 }));
+    }
+
+    proptest! {
+        #[test]
+        fn no_truncation_of_a_run_reads_as_a_whole_one(cut in 0_usize..120, junk in ".{0,20}") {
+            let text = sent(&[r#"{"t":"boot","n":1}"#, r#"{"t":"end"}"#]);
+            let whole = text.trim_end().len();
+            let cut = cut.min(whole - 1);
+            if let Ok((_, ended)) = read(&text[..cut]) {
+                prop_assert!(!ended, "{}", &text[..cut]);
+            }
+            let _ = Decoder::default().line(&alloc::format!("{MARK}{junk}"));
+            let _ = Decoder::default().line(&alloc::format!("{END_MARK}{junk}"));
+        }
+
+        #[test]
+        fn bytes_survive_hexadecimal(bytes: Vec<u8>) {
+            let mut digits = String::new();
+            hex(&bytes, &mut digits).unwrap();
+            prop_assert_eq!(unhex(&digits), Some(bytes));
+        }
+    }
+
+    #[test]
+    fn odd_and_other_digits_are_no_bytes() {
+        assert_eq!(unhex("abc"), None);
+        assert_eq!(unhex("zz"), None);
+    }
+}

@@ -1,0 +1,21 @@
+#![doc = include_str!("../README.md")]
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(any(test, feature = "host"))]
+extern crate std;
+
+pub mod boot_info;
+pub mod command;
+pub mod frame;
+pub mod json;
+pub mod memory_map;
+mod order;
+pub mod plan;
+#[cfg(feature = "host")]
+pub mod results;
+#[cfg(feature = "host")]
+pub mod run;
+pub mod tables;
+pub mod work;

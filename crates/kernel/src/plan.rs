@@ -1,0 +1,244 @@
+//! From tables and free memory to the machine that the frame allocator serves.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use numalab_frames::{Frame, MemoryRange, NodeIndex, RangeState};
+use numalab_topology::{
+    Cpu, CpuId, CpuLessNodes, EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, Finding,
+    LOCAL_DISTANCE, Machine, MemoryKind, Node, NodeId, REMOTE_DISTANCE, Severity,
+};
+
+use crate::command::Numa;
+use crate::memory_map::Span;
+use crate::order;
+use crate::tables::Found;
+
+/// The machine as the kernel sees it, and as its frame allocator is told.
+#[derive(Debug, Default)]
+pub struct Plan {
+    /// Nodes with the memory that is free at the start, and the cpus that can be started.
+    pub machine: Machine,
+    /// The free memory by address.
+    pub ranges: Vec<MemoryRange>,
+    /// The node of each cpu.
+    pub cpu_nodes: Vec<NodeIndex>,
+    /// For each node all nodes, nearest first, itself first of all.
+    pub fallback: Vec<Vec<NodeIndex>>,
+    /// The distances, row by row, with 10 and 20 for those that are unknown.
+    pub distances: Vec<u8>,
+    /// What was odd, and what was done about it.
+    pub findings: Vec<Finding>,
+}
+
+impl Plan {
+    /// The plan for a machine with these tables and this free memory; `boot_apic_id` is the cpu
+    /// that is running.
+    ///
+    /// # Errors
+    /// [`EmulationError`] if the nodes that are asked for cannot be made of it.
+    pub fn new(
+        found: &Found<'_>,
+        free: &[Span],
+        boot_apic_id: u32,
+        numa: &Numa,
+    ) -> Result<Self, EmulationError> {
+        let mut findings = found.findings.clone();
+        let mut machine = sound_machine(found, &mut findings);
+        give_cpus(&mut machine, boot_apic_id, &mut findings);
+        give_memory(&mut machine, free, &mut findings);
+        let machine = match numa {
+            Numa::On => machine,
+            Numa::Off => flat(machine),
+            Numa::Equal(nodes) => emulate(EmulatedNodes::Equal(*nodes), &machine)?,
+            Numa::Sizes(sizes) => {
+                let node = |&memory_bytes: &u64| EmulatedNode { memory_bytes, cpus: None };
+                emulate(EmulatedNodes::Listed(sizes.iter().map(node).collect()), &machine)?
+            }
+        };
+        Ok(Self::of_machine(machine, findings))
+    }
+
+    fn of_machine(machine: Machine, findings: Vec<Finding>) -> Self {
+        let index = |id: NodeId| node_index(machine.node_index(id).unwrap_or_default());
+        let range = |range: &numalab_topology::MemoryRange| MemoryRange {
+            start: Frame::new(range.base / numalab_frames::FRAME_BYTES),
+            frames: range.length_bytes / numalab_frames::FRAME_BYTES,
+            node: index(range.node),
+            state: RangeState::Online,
+        };
+        let mut ranges: Vec<MemoryRange> = machine.ranges.iter().map(range).collect();
+        order::by_key(&mut ranges, |range| range.start);
+        let nodes = machine.nodes.len();
+        let distance = |from: usize, to: usize| {
+            let assumed = if from == to { LOCAL_DISTANCE } else { REMOTE_DISTANCE };
+            machine.distances.get(from, to).unwrap_or(assumed)
+        };
+        let distances =
+            (0..nodes * nodes).map(|place| distance(place / nodes, place % nodes)).collect();
+        let cpu_nodes = machine.cpus.iter().map(|cpu| cpu.node.map_or(NodeIndex(0), index));
+        Self {
+            cpu_nodes: cpu_nodes.collect(),
+            fallback: fallback(&machine),
+            ranges,
+            distances,
+            findings,
+            machine,
+        }
+    }
+}
+
+/// All nodes for each node: those with memory as the topology orders them, then the others.
+fn fallback(machine: &Machine) -> Vec<Vec<NodeIndex>> {
+    let orders = machine.fallback_orders(CpuLessNodes::Alike);
+    let nodes = machine.nodes.len();
+    let row = |own: usize| {
+        let mut row = alloc::vec![node_index(own)];
+        let id = machine.nodes[own].id;
+        let order = orders.iter().find(|order| order.node == id).map(|order| &order.order[..]);
+        let nearest = order.unwrap_or_default().iter().filter_map(|&id| machine.node_index(id));
+        let all = nearest.chain(0..nodes).map(node_index);
+        for node in all {
+            if !row.contains(&node) {
+                row.push(node);
+            }
+        }
+        row
+    };
+    (0..nodes).map(row).collect()
+}
+
+/// The tables' machine, less what cannot be believed.
+fn sound_machine(found: &Found<'_>, findings: &mut Vec<Finding>) -> Machine {
+    // `tables::find` has left out the tables in which an error is.
+    let mut machine = Machine::from_tables(&found.tables);
+    if machine.nodes.is_empty() {
+        if found.tables.srat.is_none() {
+            say(
+                findings,
+                "flat",
+                "SRAT",
+                "none that can be used: the machine is taken as one node",
+            );
+        }
+        machine = flat(machine);
+    }
+    machine
+}
+
+/// The same machine as one node.
+fn flat(machine: Machine) -> Machine {
+    let cpus: Vec<Cpu> =
+        machine.cpus.into_iter().map(|cpu| Cpu { node: Some(NodeId(0)), ..cpu }).collect();
+    let node = Node {
+        id: NodeId(0),
+        online: true,
+        cpus: cpus.iter().map(|cpu| cpu.id).collect(),
+        memory_bytes: machine.nodes.iter().map(|node| node.memory_bytes).sum(),
+        ..Node::default()
+    };
+    let ranges = machine.ranges.into_iter();
+    Machine {
+        nodes: [node].into(),
+        cpus,
+        distances: numalab_topology::Distances::uniform(1, LOCAL_DISTANCE),
+        ranges: ranges
+            .map(|range| numalab_topology::MemoryRange { node: NodeId(0), ..range })
+            .collect(),
+        ..Machine::default()
+    }
+}
+
+fn emulate(nodes: EmulatedNodes, base: &Machine) -> Result<Machine, EmulationError> {
+    EmulationSpec::new(nodes).emulate(base)
+}
+
+/// Keeps the cpus that can be started; each gets a node.
+fn give_cpus(machine: &mut Machine, boot_apic_id: u32, findings: &mut Vec<Finding>) {
+    machine.cpus.retain(|cpu| cpu.online && cpu.apic_id.is_some());
+    if !machine.cpus.iter().any(|cpu| cpu.apic_id == Some(boot_apic_id)) {
+        if !machine.cpus.is_empty() {
+            let place = alloc::format!("cpu with APIC id {boot_apic_id}");
+            say(findings, "boot-cpu-unlisted", &place, "runs, but no table lists it");
+        }
+        let cpu = Cpu { online: true, apic_id: Some(boot_apic_id), ..Cpu::default() };
+        machine.cpus.insert(0, cpu);
+    }
+    let first = machine.nodes.first().map_or(NodeId(0), |node| node.id);
+    for (number, cpu) in (0..).zip(&mut machine.cpus) {
+        cpu.id = CpuId(number);
+        if cpu.node.is_none() {
+            cpu.node = Some(first);
+            if machine.nodes.len() > 1 {
+                let place = alloc::format!("cpu {number}");
+                say(
+                    findings,
+                    "cpu-without-node",
+                    &place,
+                    "no table gives its node: the first is taken",
+                );
+            }
+        }
+    }
+    for node in &mut machine.nodes {
+        let own = machine.cpus.iter().filter(|cpu| cpu.node == Some(node.id));
+        node.cpus = own.map(|cpu| cpu.id).collect();
+    }
+}
+
+/// Replaces the tables' ranges by the memory that is free there.
+fn give_memory(machine: &mut Machine, free: &[Span], findings: &mut Vec<Finding>) {
+    let mut given = Vec::new();
+    let mut left: Vec<Span> = free.to_vec();
+    for range in &machine.ranges {
+        let within = Span::of(range.base, range.length_bytes);
+        let mut rest = Vec::new();
+        for span in left {
+            let common = span.common(&within).frames();
+            if common.bytes() == 0 {
+                rest.push(span);
+                continue;
+            }
+            given.push(of_node(common, range.node));
+            rest.extend([
+                Span { start: span.start, end: common.start },
+                Span { start: common.end, end: span.end },
+            ]);
+        }
+        left = rest.into_iter().map(|span| span.frames()).filter(|span| span.bytes() > 0).collect();
+    }
+    let first = machine.nodes.first().map_or(NodeId(0), |node| node.id);
+    let unlisted: u64 = left.iter().map(Span::bytes).sum();
+    if unlisted > 0 && !machine.ranges.is_empty() {
+        let place = alloc::format!("{} KiB of memory", unlisted >> 10);
+        say(findings, "memory-without-node", &place, "no table gives its node: the first is taken");
+    }
+    given.extend(left.into_iter().map(|span| of_node(span, first)));
+    order::by_key(&mut given, |range| range.base);
+    for node in &mut machine.nodes {
+        let own = given.iter().filter(|range| range.node == node.id);
+        node.memory_bytes = own.map(|range| range.length_bytes).sum();
+        node.online = true;
+    }
+    machine.ranges = given;
+}
+
+fn of_node(span: Span, node: NodeId) -> numalab_topology::MemoryRange {
+    numalab_topology::MemoryRange {
+        base: span.start,
+        length_bytes: span.bytes(),
+        node,
+        hot_pluggable: false,
+        kind: MemoryKind::Ordinary,
+    }
+}
+
+/// A place among the nodes as the allocator's number, which `MAX_NODES` bounds.
+fn node_index(place: usize) -> NodeIndex {
+    NodeIndex(u16::try_from(place).unwrap_or(u16::MAX))
+}
+
+fn say(findings: &mut Vec<Finding>, code: &str, place: &str, message: &str) {
+    let (code, place, message) = (String::from(code), String::from(place), String::from(message));
+    findings.push(Finding { severity: Severity::Warning, code, place, message });
+}

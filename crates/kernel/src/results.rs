@@ -1,0 +1,159 @@
+//! The other side: what the kernel says, read, and turned into records.
+
+mod document;
+mod event;
+mod text;
+
+pub use document::Context;
+pub use event::{Boot, Event, Fill, Guest, Heap, Refill, Run, Storm, Stream, Window};
+
+use std::boxed::Box;
+use std::string::{String, ToString};
+use std::vec::Vec;
+
+use numalab_topology::{Finding, Machine};
+
+use crate::frame::{Decoder, FrameError, Line, unhex};
+
+/// Everything that a kernel has said.
+#[derive(Clone, Debug, Default)]
+pub struct Results {
+    /// How it came up; `None` if it did not.
+    pub boot: Option<Boot>,
+    /// The machine as it saw it, with the memory that was free.
+    pub machine: Machine,
+    /// The order in which nodes stand in for each node, by position.
+    pub orders: Vec<Vec<u32>>,
+    /// What was odd or wrong.
+    pub findings: Vec<Finding>,
+    /// Cpus that did not start.
+    pub dead_cpus: Vec<u32>,
+    /// Windows of chases.
+    pub windows: Vec<Window>,
+    /// Runs of `test_numa`.
+    pub runs: Vec<Run>,
+    /// Storms.
+    pub storms: Vec<Storm>,
+    /// Streams.
+    pub streams: Vec<Stream>,
+    /// Guests.
+    pub guests: Vec<Guest>,
+    /// Stretches of the exhaustion.
+    pub fills: Vec<Fill>,
+    /// How the exhaustion ended.
+    pub refill: Option<Refill>,
+    /// The heap's dump, if it was asked for.
+    pub heap: Vec<u8>,
+    /// The workload that failed, and why.
+    pub failure: Option<(String, String)>,
+}
+
+/// Why a kernel's lines are no results.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// A line is damaged or missing.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// A sound line holds something unknown.
+    #[error("result `{json}`: {source}")]
+    Content {
+        /// The result.
+        json: String,
+        /// What is wrong with it.
+        source: serde_json::Error,
+    },
+    /// A piece of the heap dump is missing.
+    #[error("the heap dump goes on at byte {found}, expected byte {expected}")]
+    Heap {
+        /// Where the piece begins.
+        found: u64,
+        /// Where the one before it ended.
+        expected: u64,
+    },
+}
+
+/// Reads a kernel's lines as they come.
+#[derive(Debug, Default)]
+pub struct Reader {
+    decoder: Decoder,
+    results: Results,
+}
+
+/// What a line turned out to be.
+#[derive(Debug)]
+pub enum Said {
+    /// A result, which was taken in.
+    Result(Box<Event>),
+    /// Text for people.
+    Text(String),
+    /// The last line.
+    End,
+}
+
+impl Reader {
+    /// Takes the next line in.
+    ///
+    /// # Errors
+    /// [`ResultsError`].
+    pub fn line(&mut self, line: &str) -> Result<Said, ResultsError> {
+        let json = match self.decoder.line(line)? {
+            Line::Text(text) => return Ok(Said::Text(text.to_string())),
+            Line::End => return Ok(Said::End),
+            Line::Result(json) => json,
+        };
+        let content = |source| ResultsError::Content { json: json.to_string(), source };
+        let event: Event = serde_json::from_str(json).map_err(content)?;
+        self.results.take(event.clone())?;
+        Ok(Said::Result(Box::new(event)))
+    }
+
+    /// What was said so far.
+    #[must_use]
+    pub fn results(&self) -> &Results {
+        &self.results
+    }
+
+    /// Everything; `None` unless the last line has come.
+    #[must_use]
+    pub fn finish(self) -> Option<Results> {
+        self.decoder.has_ended().then_some(self.results)
+    }
+}
+
+impl Results {
+    fn take(&mut self, event: Event) -> Result<(), ResultsError> {
+        match event {
+            Event::Boot(boot) => self.boot = Some(boot),
+            Event::Node(node) => {
+                self.orders.push(node.order.clone());
+                node.join(&mut self.machine);
+            }
+            Event::Cpu(cpu) => {
+                if !cpu.started {
+                    self.dead_cpus.push(cpu.cpu);
+                }
+                cpu.join(&mut self.machine);
+            }
+            Event::Range(range) => range.join(&mut self.machine),
+            Event::Finding(finding) => self.findings.push(finding.into()),
+            Event::Window(window) => self.windows.push(window),
+            Event::Run(run) => self.runs.push(run),
+            Event::Storm(storm) => self.storms.push(storm),
+            Event::Stream(stream) => self.streams.push(stream),
+            Event::Guest(guest) => self.guests.push(guest),
+            Event::Fill(fill) => self.fills.push(fill),
+            Event::Refill(refill) => self.refill = Some(refill),
+            Event::Failure { work, message } => self.failure = Some((work, message)),
+            Event::Heap(heap) => self.take_heap(&heap)?,
+        }
+        Ok(())
+    }
+
+    fn take_heap(&mut self, heap: &Heap) -> Result<(), ResultsError> {
+        let expected = self.heap.len() as u64;
+        let piece = unhex(&heap.hex).filter(|_| heap.offset == expected);
+        let piece = piece.ok_or(ResultsError::Heap { found: heap.offset, expected })?;
+        self.heap.extend(piece);
+        Ok(())
+    }
+}

@@ -1,0 +1,379 @@
+//! The kinds of results, as their JSON has them.
+
+use std::string::String;
+use std::vec::Vec;
+
+use numalab_topology::{
+    Cpu, CpuId, CpuSet, Distances, Finding, Machine, MemoryKind, MemoryRange, Node, NodeId,
+    ProximityDomain, Severity,
+};
+use serde::Deserialize;
+
+/// One result.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(tag = "t", rename_all = "lowercase")]
+pub enum Event {
+    /// How it came up.
+    Boot(Boot),
+    /// A node.
+    Node(NodeLine),
+    /// A cpu.
+    Cpu(CpuLine),
+    /// Free memory of a node.
+    Range(RangeLine),
+    /// Something odd.
+    Finding(FindingLine),
+    /// A window of a chase.
+    Window(Window),
+    /// A run of `test_numa`.
+    Run(Run),
+    /// A storm.
+    Storm(Storm),
+    /// A stream.
+    Stream(Stream),
+    /// A guest.
+    Guest(Guest),
+    /// A stretch of the exhaustion.
+    Fill(Fill),
+    /// The end of the exhaustion.
+    Refill(Refill),
+    /// A piece of the heap dump.
+    Heap(Heap),
+    /// A workload that failed.
+    Failure {
+        /// Its name.
+        work: String,
+        /// Why.
+        message: String,
+    },
+}
+
+/// How the kernel came up.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+pub struct Boot {
+    /// The kernel's version.
+    pub version: String,
+    /// Who loaded it: `pvh` or `multiboot2`.
+    pub loader: String,
+    /// Its command line.
+    pub command: String,
+    /// Ticks of the time stamp counter per millisecond.
+    pub tsc_khz: u64,
+    /// How that was found: `cpuid`, `hypervisor`, `pit` or `assumed`.
+    pub clock: String,
+    /// Ticks from its first instruction to its first result.
+    pub boot_ticks: u64,
+    /// `xapic` or `x2apic`.
+    pub apic: String,
+    /// The largest pages that memory is mapped by.
+    pub page_bytes: u64,
+    /// Bytes of its arena that were in use.
+    pub arena_bytes: u64,
+    /// Cpus in the tables.
+    pub cpus: u32,
+    /// Cpus that run.
+    pub started: u32,
+    /// Nodes.
+    pub nodes: u32,
+    /// The seed.
+    pub seed: u64,
+    /// Free memory.
+    pub memory_bytes: u64,
+    /// Whether the emulator counts.
+    pub emulated: bool,
+}
+
+/// A node.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct NodeLine {
+    pub(super) node: u32,
+    pub(super) memory_bytes: u64,
+    #[serde(default)]
+    pub(super) domain: Option<u32>,
+    pub(super) cpus: Vec<u32>,
+    pub(super) distances: Vec<u8>,
+    pub(super) order: Vec<u32>,
+}
+
+/// A cpu.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct CpuLine {
+    pub(super) cpu: u32,
+    pub(super) apic: u32,
+    pub(super) node: u32,
+    pub(super) started: bool,
+}
+
+/// Free memory of a node.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct RangeLine {
+    pub(super) base: u64,
+    pub(super) bytes: u64,
+    pub(super) node: u32,
+}
+
+/// Something odd.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct FindingLine {
+    severity: String,
+    code: String,
+    place: String,
+    message: String,
+}
+
+/// A window of a chase: `loads` loads of one cpu on one node's memory.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Window {
+    /// The cpu.
+    pub cpu: u32,
+    /// The node.
+    pub node: u32,
+    /// The chase's size.
+    pub bytes: u64,
+    /// Position in time order.
+    pub index: u32,
+    /// Whether it is not the first, which warms up.
+    pub warm: bool,
+    /// Loads.
+    pub loads: u64,
+    /// Ticks that they took.
+    pub ticks: u64,
+    /// Nanoseconds by the cpu's own clock in the emulator.
+    #[serde(default)]
+    pub own_ns: u64,
+    /// Accesses to the cpu's own node and to others, by the emulator.
+    #[serde(default)]
+    pub accesses: [u64; 2],
+}
+
+/// A run of `test_numa`. Lists have one entry for each thread.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Run {
+    /// Its number, from 0.
+    pub index: u32,
+    /// Bytes of each thread's arena.
+    pub bytes: u64,
+    /// Reads of each thread.
+    pub reads: u64,
+    /// Ticks from the first start to the last end.
+    pub ticks: u64,
+    /// Frames on their thread's node.
+    pub local: u64,
+    /// Frames elsewhere.
+    pub remote: u64,
+    /// The threads' cpus.
+    pub cpus: Vec<u32>,
+    /// Ticks of filling.
+    pub touch_ticks: Vec<u64>,
+    /// Ticks of reading.
+    pub read_ticks: Vec<u64>,
+    /// Frames of each node.
+    pub held: Vec<Vec<u64>>,
+    /// Filling by the cpu's own clock in the emulator.
+    #[serde(default)]
+    pub touch_own_ns: Vec<u64>,
+    /// Reading by the cpu's own clock in the emulator.
+    #[serde(default)]
+    pub read_own_ns: Vec<u64>,
+    /// Accesses to the own node and to others while filling, by the emulator.
+    #[serde(default)]
+    pub touch_accesses: Vec<[u64; 2]>,
+    /// Accesses to the own node and to others while reading, by the emulator.
+    #[serde(default)]
+    pub read_accesses: Vec<[u64; 2]>,
+}
+
+/// A storm: every cpu allocates, touches and frees `rounds` frames.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Storm {
+    /// `storm` or `scaling`.
+    pub work: String,
+    /// Frames of each cpu.
+    pub rounds: u64,
+    /// Frames on their cpu's node.
+    pub local: u64,
+    /// Frames elsewhere.
+    pub remote: u64,
+    /// The cpus.
+    pub cpus: Vec<u32>,
+    /// Ticks of each.
+    pub ticks: Vec<u64>,
+    /// Nanoseconds of each by its own clock in the emulator.
+    #[serde(default)]
+    pub own_ns: Vec<u64>,
+}
+
+/// Streams of cpus at once.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Stream {
+    /// `read`, `write-nt` or `copy`.
+    pub kernel: String,
+    /// The instruction set.
+    pub isa: String,
+    /// Bytes of each cpu's memory.
+    pub size_bytes: u64,
+    /// The cpus.
+    pub cpus: Vec<u32>,
+    /// The node of each cpu's memory.
+    pub nodes: Vec<u32>,
+    /// Bytes that each asked to move.
+    pub bytes: Vec<u64>,
+    /// Ticks of each.
+    pub ticks: Vec<u64>,
+    /// Nanoseconds of each by its own clock in the emulator.
+    #[serde(default)]
+    pub own_ns: Vec<u64>,
+}
+
+/// A guest that was built.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Guest {
+    /// Its number.
+    pub guest: u32,
+    /// The node that it belongs on.
+    pub node: u32,
+    /// Its frames there.
+    pub local: u64,
+    /// Its frames elsewhere.
+    pub remote: u64,
+    /// Its frames on each node.
+    pub held: Vec<u64>,
+}
+
+/// Pieces that came from one node without a break while memory was exhausted.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Fill {
+    /// The cpu that asked.
+    pub cpu: u32,
+    /// The size of a piece, as an exponent of frames.
+    pub order: u8,
+    /// The node.
+    pub node: u32,
+    /// Pieces.
+    pub pieces: u64,
+    /// Pieces that were still free on nearer nodes.
+    pub left_nearer: u64,
+}
+
+/// The exhaustion's end.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Refill {
+    /// Free frames before.
+    pub before: u64,
+    /// Free frames when an allocation was refused.
+    pub refused_at: u64,
+    /// Free frames after all were given back.
+    pub after: u64,
+}
+
+/// A piece of the heap dump.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Heap {
+    pub(super) offset: u64,
+    pub(super) hex: String,
+}
+
+impl NodeLine {
+    /// Adds the node, and its row of distances.
+    pub(super) fn join(self, machine: &mut Machine) {
+        let from = machine.nodes.len();
+        if machine.distances.is_empty() {
+            machine.distances = Distances::unknown(self.distances.len());
+        }
+        for (to, distance) in self.distances.iter().enumerate() {
+            machine.distances.set(from, to, *distance);
+        }
+        machine.nodes.push(Node {
+            id: NodeId(self.node),
+            proximity_domain: self.domain.map(ProximityDomain),
+            online: true,
+            cpus: self.cpus.into_iter().map(CpuId).collect::<CpuSet>(),
+            memory_bytes: self.memory_bytes,
+            ..Node::default()
+        });
+    }
+}
+
+impl CpuLine {
+    pub(super) fn join(self, machine: &mut Machine) {
+        let node = machine.nodes.get(self.node as usize).map(|node| node.id);
+        machine.cpus.push(Cpu {
+            id: CpuId(self.cpu),
+            online: self.started,
+            node,
+            apic_id: Some(self.apic),
+            ..Cpu::default()
+        });
+    }
+}
+
+impl RangeLine {
+    pub(super) fn join(self, machine: &mut Machine) {
+        machine.ranges.push(MemoryRange {
+            base: self.base,
+            length_bytes: self.bytes,
+            node: NodeId(self.node),
+            hot_pluggable: false,
+            kind: MemoryKind::Ordinary,
+        });
+    }
+}
+
+impl From<FindingLine> for Finding {
+    fn from(line: FindingLine) -> Self {
+        let severity = match line.severity.as_str() {
+            "note" => Severity::Note,
+            "error" => Severity::Error,
+            _ => Severity::Warning,
+        };
+        Self { severity, code: line.code, place: line.place, message: line.message }
+    }
+}
+
+impl Boot {
+    /// Ticks in nanoseconds.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "2^53 ticks are weeks")]
+    pub fn ns(&self, ticks: u64) -> f64 {
+        ticks as f64 * 1e6 / self.tsc_khz.max(1) as f64
+    }
+}
+
+impl Storm {
+    /// How long each cpu took, in nanoseconds.
+    #[must_use]
+    pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
+        times_ns(boot, &self.ticks, &self.own_ns)
+    }
+}
+
+impl Stream {
+    /// How long each cpu took, in nanoseconds.
+    #[must_use]
+    pub fn times_ns(&self, boot: &Boot) -> Vec<f64> {
+        times_ns(boot, &self.ticks, &self.own_ns)
+    }
+}
+
+/// By each cpu's own clock in the emulator, else by the time stamp counter.
+#[expect(clippy::cast_precision_loss, reason = "2^53 nanoseconds are months")]
+fn times_ns(boot: &Boot, ticks: &[u64], own_ns: &[u64]) -> Vec<f64> {
+    match own_ns.iter().any(|&ns| ns > 0) {
+        true => own_ns.iter().map(|&ns| ns as f64).collect(),
+        false => ticks.iter().map(|&ticks| boot.ns(ticks)).collect(),
+    }
+}
+
+impl Run {
+    /// From start to end in seconds: by the slowest thread's own clock in the emulator, which
+    /// has the threads run beside each other, else by the time stamp counter.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "2^53 nanoseconds are months")]
+    pub fn elapsed_s(&self, boot: &Boot) -> f64 {
+        let own = self.touch_own_ns.iter().zip(&self.read_own_ns).map(|(touch, read)| touch + read);
+        match own.max() {
+            Some(ns) if ns > 0 => ns as f64 / 1e9,
+            _ => boot.ns(self.ticks) / 1e9,
+        }
+    }
+}

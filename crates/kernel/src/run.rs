@@ -1,0 +1,99 @@
+//! A boot under QEMU, from its start to its last line.
+
+use std::string::String;
+use std::vec::Vec;
+
+use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime, Stream};
+
+use crate::frame::END_MARK;
+use crate::results::{Event, Reader, Results, ResultsError, Said};
+
+/// What the kernel says before it stops for its command line or its machine.
+const REFUSED: &str = "REFUSED: ";
+
+/// Why a boot gave no results.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The kernel does not do what it was told.
+    #[error("the kernel refuses: {reason}")]
+    Refused {
+        /// Its words.
+        reason: String,
+    },
+    /// QEMU could not be started, or the kernel ended without its last line.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// What came is not what was sent.
+    #[error("the kernel's results: {0}")]
+    Results(#[from] ResultsError),
+    /// The last line came damaged.
+    #[error("the kernel's last line came damaged: its results are lost")]
+    Cut,
+}
+
+/// What has been heard on the serial port.
+struct Listener<'t> {
+    told: &'t mut dyn FnMut(&Results, &Event),
+    reader: Reader,
+    /// The beginning of a line.
+    pending: Vec<u8>,
+    refused: Option<String>,
+    failed: Option<ResultsError>,
+}
+
+impl Listener<'_> {
+    fn hear(&mut self, bytes: &[u8]) {
+        self.pending.extend_from_slice(bytes);
+        while let Some(end) = self.pending.iter().position(|&byte| byte == b'\n') {
+            let line: Vec<u8> = self.pending.drain(..=end).collect();
+            self.line(&String::from_utf8_lossy(&line));
+        }
+    }
+
+    fn line(&mut self, line: &str) {
+        match self.reader.line(line) {
+            Ok(Said::Result(event)) => (self.told)(self.reader.results(), &event),
+            Ok(Said::Text(text)) => {
+                if let Some(reason) = text.strip_prefix(REFUSED) {
+                    self.refused = Some(reason.into());
+                }
+            }
+            Ok(Said::End) => {}
+            // The first one is the cause.
+            Err(error) => {
+                self.failed.get_or_insert(error);
+            }
+        }
+    }
+}
+
+/// Boots the kernel and reads what it says; `told` gets every result as it comes.
+///
+/// # Errors
+/// [`RunError`]; a workload that failed is no error but [`Results::failure`].
+pub fn run(
+    launch: &Launch,
+    runtime: &Runtime,
+    told: &mut dyn FnMut(&Results, &Event),
+    asked: &dyn Fn() -> bool,
+) -> Result<(BareOutcome, Results), RunError> {
+    let mut listener = Listener {
+        told,
+        reader: Reader::default(),
+        pending: Vec::new(),
+        refused: None,
+        failed: None,
+    };
+    let kernel = BareKernel { end_marker: END_MARK.into() };
+    let mut sink = |_: Stream, bytes: &[u8]| listener.hear(bytes);
+    let ended = launch.run_bare(runtime, &kernel, &mut sink, asked);
+    if let Some(reason) = listener.refused {
+        return Err(RunError::Refused { reason });
+    }
+    let outcome = ended?;
+    if let Some(error) = listener.failed {
+        return Err(error.into());
+    }
+    let results = listener.reader.finish().ok_or(RunError::Cut)?;
+    Ok((outcome, results))
+}

@@ -1,0 +1,151 @@
+//! The firmware's tables, found in physical memory that may hold anything.
+
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
+
+use numalab_acpi::{AnyTable, Severity, Signature, Slot, Tables, checksum};
+use numalab_topology as topology;
+
+/// Physical memory that can be looked at.
+pub trait Physical {
+    /// `bytes` bytes from an address; `None` where no memory is known to be.
+    fn read(&self, address: u64, bytes: usize) -> Option<&[u8]>;
+}
+
+/// The tables that were found, and all that is odd about them.
+#[derive(Debug, Default)]
+pub struct Found<'p> {
+    /// Those which the kernel can use.
+    pub tables: Tables<'p>,
+    /// What is odd or wrong; an error says that the table is not used.
+    pub findings: Vec<topology::Finding>,
+}
+
+/// Tables longer than this are no tables.
+const LONGEST_BYTES: usize = 1 << 20;
+/// More entries than this no root table has.
+const MOST_TABLES: usize = 512;
+/// Findings beyond these are counted, not told.
+const MOST_FINDINGS: usize = 24;
+
+/// Follows the RSDP at an address, or looks for one where a BIOS puts it.
+#[must_use]
+pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
+    let mut found = Found::default();
+    let Some(root) = rsdp.or_else(|| scan(memory)).and_then(|at| root_of(memory, at)) else {
+        found.say(topology::Severity::Warning, "no-tables", "RSDP", "no ACPI tables were found");
+        return found;
+    };
+    let Some(entries) = table_at(memory, root.address) else {
+        let place = alloc::format!("root table at {:#x}", root.address);
+        found.say(topology::Severity::Warning, "no-tables", &place, "cannot be read");
+        return found;
+    };
+    let entries = entries.get(36..).unwrap_or_default().chunks_exact(root.entry_bytes);
+    for entry in entries.take(MOST_TABLES) {
+        let mut address = [0; 8];
+        address[..root.entry_bytes].copy_from_slice(entry);
+        found.take(memory, u64::from_le_bytes(address));
+    }
+    found.check();
+    found
+}
+
+struct Root {
+    address: u64,
+    entry_bytes: usize,
+}
+
+/// The RSDP's root table (ACPI 6.5 §5.2.5.3), the longer one where there is one.
+fn root_of(memory: &impl Physical, at: u64) -> Option<Root> {
+    let short = memory.read(at, 20)?;
+    if !short.starts_with(b"RSD PTR ") || checksum(short) != 0 {
+        return None;
+    }
+    if short[15] >= 2
+        && let Some(long) = memory.read(at, 36).filter(|bytes| checksum(bytes) == 0)
+        && let Some(address) = long.get(24..32).and_then(|bytes| bytes.try_into().ok())
+        && u64::from_le_bytes(address) != 0
+    {
+        return Some(Root { address: u64::from_le_bytes(address), entry_bytes: 8 });
+    }
+    let address = short[16..20].try_into().ok()?;
+    Some(Root { address: u32::from_le_bytes(address).into(), entry_bytes: 4 })
+}
+
+/// The BIOS's read-only memory, where an RSDP lies on a 16-byte boundary.
+fn scan(memory: &impl Physical) -> Option<u64> {
+    (0xe_0000..0x10_0000).step_by(16).find(|&at| root_of(memory, at).is_some())
+}
+
+/// A table's bytes, as long as its header says, if that can be.
+fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
+    let length = memory.read(address, 36)?.get(4..8)?;
+    let length = u32::from_le_bytes(length.try_into().ok()?);
+    let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST_BYTES)?;
+    memory.read(address, length.max(36))
+}
+
+impl<'p> Found<'p> {
+    /// Takes one table in, if it is of a kind that is read here.
+    fn take(&mut self, memory: &'p impl Physical, address: u64) {
+        let known =
+            [Signature::SRAT, Signature::SLIT, Signature::HMAT, Signature::MADT, Signature::CEDT];
+        let head = memory.read(address, 4).and_then(|bytes| bytes.try_into().ok()).map(Signature);
+        let Some(signature) = head.filter(|signature| known.contains(signature)) else {
+            return;
+        };
+        let place = alloc::format!("{signature} at {address:#x}");
+        let Some(bytes) = table_at(memory, address) else {
+            self.say(topology::Severity::Error, "table-unreadable", &place, "its length cannot be");
+            return;
+        };
+        match AnyTable::read(bytes) {
+            Ok(table) => self.tables.insert(table),
+            Err(finding) => {
+                let message = alloc::format!("{finding}");
+                self.say(topology::Severity::Error, finding.code(), &place, &message);
+            }
+        }
+    }
+
+    /// Leaves out the tables in which an error is, and says all that is odd.
+    fn check(&mut self) {
+        let mut scratch = vec![Slot::default(); self.tables.scratch_slots()];
+        let mut all = Vec::new();
+        // The scratch memory has as many slots as are asked for.
+        let _ = numalab_acpi::check(&self.tables, &mut scratch, &mut |finding| all.push(finding));
+        for finding in &all {
+            if finding.severity() == Severity::Error {
+                match finding.table {
+                    Signature::SRAT => self.tables.srat = None,
+                    Signature::SLIT => self.tables.slit = None,
+                    Signature::HMAT => self.tables.hmat = None,
+                    Signature::CEDT => self.tables.cedt = None,
+                    _ => {}
+                }
+            }
+        }
+        let untold = all.len().saturating_sub(MOST_FINDINGS);
+        for finding in all.iter().take(MOST_FINDINGS) {
+            let severity = match finding.severity() {
+                Severity::Note => topology::Severity::Note,
+                Severity::Warning => topology::Severity::Warning,
+                Severity::Error => topology::Severity::Error,
+            };
+            let place = alloc::format!("{} at {:#06x}", finding.table, finding.offset);
+            self.say(severity, finding.code(), &place, &alloc::format!("{}", finding.problem));
+        }
+        if untold > 0 {
+            let message = alloc::format!("{untold} more findings");
+            self.say(topology::Severity::Note, "more", "tables", &message);
+        }
+    }
+
+    fn say(&mut self, severity: topology::Severity, code: &str, place: &str, message: &str) {
+        let (code, place, message) =
+            (String::from(code), String::from(place), String::from(message));
+        self.findings.push(topology::Finding { severity, code, place, message });
+    }
+}

@@ -1,0 +1,41 @@
+//! What goes wrong is said, with its place.
+
+use crate::qemu::{DONE, FAILED, PANICKED, Qemu, REFUSED};
+
+fn one_node(cpus: &str) -> [String; 4] {
+    ["-smp", cpus, "-m", "256M"].map(str::to_owned)
+}
+
+#[test]
+fn an_exception_is_told_with_its_cpu_and_address() {
+    let Some(qemu) = Qemu::open() else { return };
+    let boot = qemu.boot(&one_node("3"), "work=fault");
+    assert_eq!(boot.status, Some(PANICKED), "{}", boot.text);
+    let line = boot.text.lines().find(|line| line.starts_with("PANIC: ")).expect("a panic");
+    assert!(line.contains("exception 14 (page fault) on the cpu with APIC id 2 at 0x"), "{line}");
+    assert!(line.ends_with("address 0x8"), "{line}");
+}
+
+#[test]
+fn a_wrong_word_is_refused_with_what_was_expected() {
+    let Some(qemu) = Qemu::open() else { return };
+    let boot = qemu.boot(&one_node("1"), "alloc=both");
+    assert_eq!(boot.status, Some(REFUSED), "{}", boot.text);
+    assert!(boot.text.contains("REFUSED: `alloc=both`: expected numa or blind"), "{}", boot.text);
+    let boot = qemu.boot(&one_node("1"), "numa=fake=4G,4G");
+    assert_eq!(boot.status, Some(REFUSED), "{}", boot.text);
+    assert!(boot.text.contains("REFUSED: the nodes ask for 8589934592 bytes"), "{}", boot.text);
+}
+
+#[test]
+fn a_workload_that_cannot_be_done_fails_with_its_reason() {
+    let Some(qemu) = Qemu::open() else { return };
+    let results = qemu.boot(&one_node("2"), "work=test_numa size=200M runs=1").results(FAILED);
+    let (work, message) = results.failure.expect("a failure");
+    assert_eq!(work, "test_numa");
+    assert!(message.contains("no 512 eligible frames in a row"), "{message}");
+    let results = qemu.boot(&one_node("2"), "work=test_numa threads=3").results(FAILED);
+    let (_, message) = results.failure.expect("a failure");
+    assert_eq!(message, "3 threads on 2 cpus: expected a cpu for each");
+    let _ = DONE;
+}

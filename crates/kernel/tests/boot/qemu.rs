@@ -1,0 +1,131 @@
+//! A QEMU that boots the kernel, and what the kernel says.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use numalab_formats::{HostPlacement, emulation, qemu};
+use numalab_kernel::results::{Reader, Results};
+use numalab_topology::{Machine, UniformMachine};
+
+/// Guests use both cores.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+/// Far more than any boot here takes, on a loaded machine too.
+const LIMIT_S: &str = "240";
+
+/// The kernel's verdicts, as QEMU's exit code has them.
+pub const DONE: i32 = 0x10 * 2 + 1;
+pub const FAILED: i32 = 0x11 * 2 + 1;
+pub const REFUSED: i32 = 0x12 * 2 + 1;
+pub const PANICKED: i32 = 0x13 * 2 + 1;
+
+/// A machine to boot on.
+pub struct Qemu {
+    kernel: PathBuf,
+    _turn: MutexGuard<'static, ()>,
+}
+
+/// What came of a boot.
+pub struct Boot {
+    pub status: Option<i32>,
+    pub text: String,
+}
+
+impl Qemu {
+    /// `None`, and loud words, where nothing can be booted.
+    pub fn open() -> Option<Self> {
+        static KERNEL: OnceLock<Result<PathBuf, String>> = OnceLock::new();
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
+        let missing = match (qemu, KERNEL.get_or_init(build)) {
+            (Ok(_), Ok(kernel)) => return Some(Self { kernel: kernel.clone(), _turn: turn }),
+            (Err(error), _) => format!("qemu-system-x86_64: {error}"),
+            (_, Err(error)) => error.clone(),
+        };
+        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!required, "the kernel cannot be booted here: {missing}");
+        eprintln!("NOT RUN: the kernel cannot be booted here: {missing}");
+        None
+    }
+
+    /// Boots with these words on the command line.
+    pub fn boot(&self, arguments: &[String], words: &str) -> Boot {
+        let kernel = self.kernel.display().to_string();
+        Self::started(arguments, &["-kernel", &kernel, "-append", words])
+    }
+
+    fn started(arguments: &[String], more: &[&str]) -> Boot {
+        let mut command = Command::new("timeout");
+        command.args([LIMIT_S, "qemu-system-x86_64", "-nodefaults", "-no-user-config"]);
+        command.args(["-no-reboot", "-display", "none", "-machine", "q35", "-accel", "tcg"]);
+        command.args(["-cpu", "max", "-serial", "stdio"]);
+        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        command.args(arguments).args(more);
+        let Output { status, stdout, stderr } =
+            command.stdin(Stdio::null()).output().expect("timeout starts");
+        let errors = String::from_utf8_lossy(&stderr);
+        eprint!("{errors}");
+        Boot { status: status.code(), text: String::from_utf8_lossy(&stdout).into_owned() }
+    }
+
+    /// The kernel's file.
+    pub fn kernel(&self) -> &Path {
+        &self.kernel
+    }
+
+    /// Boots what these arguments bring themselves: an image.
+    pub fn boot_image(&self, arguments: &[String]) -> Boot {
+        Self::started(arguments, &[])
+    }
+
+    /// Boots on a machine, does what the words say, and gives the results.
+    pub fn results(&self, machine: &Machine, words: &str) -> Results {
+        self.boot(&arguments(machine), words).results(DONE)
+    }
+}
+
+impl Boot {
+    /// What the kernel said, with this verdict.
+    pub fn results(&self, verdict: i32) -> Results {
+        assert_eq!(self.status, Some(verdict), "{}", self.text);
+        let mut reader = Reader::default();
+        for line in self.text.lines() {
+            reader.line(line).unwrap_or_else(|error| panic!("{error}\n{}", self.text));
+        }
+        reader.finish().unwrap_or_else(|| panic!("no last line\n{}", self.text))
+    }
+}
+
+/// QEMU's arguments for a machine; memory that is never touched is not set aside.
+pub fn arguments(machine: &Machine) -> Vec<String> {
+    let words = qemu::write(machine, &HostPlacement::default()).expect("QEMU can be it").output;
+    let unreserved = |word: String| match word.starts_with("memory-backend-ram,") {
+        true => format!("{word},reserve=off"),
+        false => word,
+    };
+    words.into_iter().map(unreserved).collect()
+}
+
+/// A machine as `--emulate` makes it: `nodes` as 1G:4,1G:4.
+pub fn machine(nodes: &str, cpus: u32, memory_bytes: u64, distances: Option<&str>) -> Machine {
+    let uniform =
+        UniformMachine { cpus, threads_per_core: 1, packages: 1, l3_groups: 1, memory_bytes };
+    let base = uniform.build().expect("a machine");
+    let spec = emulation::parse(nodes, distances).expect("a specification");
+    spec.emulate(&base).expect("its nodes")
+}
+
+fn build() -> Result<PathBuf, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let target = "x86_64-unknown-none";
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "-q", "--profile", "kernel", "-p", "numalab-kernel", "--target", target]);
+    let built = cargo.current_dir(&root).output().map_err(|error| error.to_string())?;
+    let errors = String::from_utf8_lossy(&built.stderr);
+    if !built.status.success() {
+        return Err(format!("rustup target add {target}: {errors}"));
+    }
+    let directory = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let directory = directory.unwrap_or_else(|| root.join("target"));
+    Ok(directory.join(target).join("kernel/numalab-kernel"))
+}

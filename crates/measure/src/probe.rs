@@ -1,0 +1,152 @@
+//! Whether the kernel moves memory to the node that uses it.
+
+use std::time::Duration;
+
+use numalab_host::{Mapping, Pages, ProofError, Span, monotonic_raw_ns, pin, prove_span};
+use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
+use numalab_stats::Sample;
+use numalab_topology::{CpuId, Machine, NodeId};
+
+use crate::error::MeasureError;
+use crate::lab::Lab;
+use crate::plan::ScopeError;
+
+/// Loads in a window.
+const WINDOW_LOADS: u64 = 20_000;
+/// The share of windows at the beginning and at the end that are compared.
+const SHARE: usize = 10;
+/// How often it is looked again where pages are.
+const LOOKS: u32 = 8;
+/// The fewest windows of either.
+const LEAST_WINDOWS: usize = 3;
+
+/// Memory on one node, and the thread that uses it then on another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BalancingProbe {
+    /// Bytes of memory, on base pages, under no policy but first touch.
+    pub size_bytes: u64,
+    /// How long the thread chases on its second cpu.
+    pub time: Duration,
+    /// The cpu whose node gets the memory.
+    pub from: CpuId,
+    /// The cpu that the thread then moves to.
+    pub to: CpuId,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BalancingFound {
+    /// The node of the first cpu.
+    pub from: NodeId,
+    /// The node of the second.
+    pub to: NodeId,
+    /// Median latency of the first tenth of the windows after the move, in nanoseconds.
+    pub begin_ns: f64,
+    /// Median latency of the last tenth.
+    pub end_ns: f64,
+    /// The share of pages on the second cpu's node at the end, in percent.
+    pub local_percent: f64,
+    /// Each window: when it ended, in nanoseconds since the move, and its latency.
+    pub windows: Vec<(u64, f64)>,
+}
+
+impl BalancingProbe {
+    /// The cpus for a probe: the first one, and the first of the node farthest from it.
+    /// On a machine of one node they are of the same node, and nothing can move.
+    #[must_use]
+    pub fn cpus(machine: &Machine) -> Option<(CpuId, CpuId)> {
+        let mut online = machine.cpus.iter().filter(|cpu| cpu.online);
+        let first = online.next()?;
+        let distance = |node: Option<NodeId>| machine.distance(first.node?, node?);
+        // Without distances every other node is as far.
+        let far = |node: Option<NodeId>| (distance(node), node != first.node);
+        let to = online.rev().max_by_key(|cpu| far(cpu.node)).unwrap_or(first);
+        Some((first.id, to.id))
+    }
+
+    /// Fills the memory on the first cpu, moves to the second, and chases there.
+    ///
+    /// # Errors
+    /// [`MeasureError`] if a cpu, the memory or the clock is refused, and where the pages
+    /// were not on the first node to begin with.
+    pub fn run(&self, lab: &Lab) -> Result<BalancingFound, MeasureError> {
+        let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
+        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, lab.settings.seed)?;
+        let mut mapping = Mapping::new(size, Pages::Base)?;
+        let span = mapping.span();
+        let first = pin(self.from).map_err(numalab_host::Error::from)?;
+        let from = first.node();
+        let chase = Chase::build(cycle, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
+        prove_span(span, from).map_err(numalab_host::Error::from)?;
+        drop(first);
+        let second = pin(self.to).map_err(numalab_host::Error::from)?;
+        let to = second.node();
+        let windows = self.windows(lab, &chase)?;
+        let local_percent = percent_on(span, to, &chase)?;
+        let latencies: Vec<f64> = windows.iter().map(|(_, latency)| *latency).collect();
+        let count = (latencies.len() / SHARE).max(LEAST_WINDOWS).min(latencies.len());
+        let begin_ns = Sample::new(&latencies[..count])?.median();
+        let end_ns = Sample::new(&latencies[latencies.len() - count..])?.median();
+        Ok(BalancingFound { from, to, begin_ns, end_ns, local_percent, windows })
+    }
+
+    fn windows(&self, lab: &Lab, chase: &Chase<'_>) -> Result<Vec<(u64, f64)>, MeasureError> {
+        let mut walk = chase.walk();
+        let begun_ns = monotonic_raw_ns();
+        let mut windows = Vec::new();
+        loop {
+            lab.check_interrupt()?;
+            let window = walk.window(WINDOW_LOADS)?;
+            let elapsed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
+            windows.push((elapsed_ns, window.ns_per_load(&lab.clock)));
+            let enough = windows.len() >= 2 * LEAST_WINDOWS;
+            if enough && u128::from(elapsed_ns) >= self.time.as_nanos() {
+                return Ok(windows);
+            }
+        }
+    }
+}
+
+/// The share of the pages of a span that are on a node, in percent.
+fn percent_on(span: Span, node: NodeId, chase: &Chase<'_>) -> Result<f64, MeasureError> {
+    let mut tries = LOOKS;
+    let pages = loop {
+        // Pages that the kernel has just marked, to see who uses them, are not there to
+        // move_pages(2) until they are used again.
+        chase.walk().loads(chase.cycle().nodes() as u64);
+        match prove_span(span, node) {
+            Ok(proof) => break proof.pages_per_node,
+            Err(ProofError::WrongNode { pages_per_node, .. }) => break pages_per_node,
+            Err(ProofError::NotTouched { .. }) if tries > 0 => tries -= 1,
+            Err(error) => return Err(numalab_host::Error::from(error).into()),
+        }
+    };
+    let all: u64 = pages.values().sum();
+    let there = pages.get(&node).copied().unwrap_or(0);
+    Ok(there as f64 * 100.0 / all.max(1) as f64)
+}
+
+impl BalancingProbe {
+    /// The probe on the machine of a lab; `from` and `to` as [`Self::cpus`] has them where
+    /// they are not given.
+    ///
+    /// # Errors
+    /// [`ScopeError`] for a cpu that is not there or not online.
+    pub fn on(
+        lab: &Lab,
+        size_bytes: u64,
+        time: Duration,
+        from: Option<CpuId>,
+        to: Option<CpuId>,
+    ) -> Result<Self, MeasureError> {
+        let usual = Self::cpus(&lab.machine);
+        let choose = |given: Option<CpuId>, usual: Option<CpuId>| {
+            let cpu = given.or(usual).unwrap_or(CpuId(0));
+            let online = lab.machine.online_cpus();
+            if online.contains(cpu) { Ok(cpu) } else { Err(ScopeError::UnknownCpu { cpu, online }) }
+        };
+        let from = choose(from, usual.map(|(from, _)| from))?;
+        let to = choose(to, usual.map(|(_, to)| to))?;
+        Ok(Self { size_bytes, time, from, to })
+    }
+}

@@ -1,0 +1,73 @@
+//! Two samples set side by side, and published figures recomputed.
+
+mod published;
+mod render;
+
+use numalab_stats::{
+    Comparison, Confidence, Criteria, Direction, Error, Estimate, Interval, Margin, Sample,
+    Verdict, ratio_of_means,
+};
+
+pub use published::{Published, PublishedError};
+
+/// Two samples that were taken apart from each other, and what there is to say about them.
+#[derive(Clone, Debug)]
+pub struct SampleComparison {
+    /// What the values are called: a file, the label of a pattern.
+    pub names: [String; 2],
+    /// The unit of the values, if it is known.
+    pub unit: String,
+    /// Which way is better.
+    pub direction: Direction,
+    /// Changes up to this count as none.
+    pub margin: Margin,
+    /// The baseline.
+    pub baseline: Sample,
+    /// The candidate.
+    pub candidate: Sample,
+    /// What was found.
+    pub found: Comparison,
+}
+
+impl SampleComparison {
+    /// Compares two samples that are not paired.
+    ///
+    /// # Errors
+    /// [`Error`] for a sample without values or with one that is not finite, or a margin that
+    /// is none.
+    pub fn of(
+        names: [String; 2],
+        values: [Vec<f64>; 2],
+        unit: String,
+        direction: Direction,
+        margin_percent: f64,
+    ) -> Result<Self, Error> {
+        let [baseline, candidate] = values;
+        let (baseline, candidate) = (Sample::new(baseline)?, Sample::new(candidate)?);
+        let margin = Margin::percent(margin_percent)?;
+        let criteria = Criteria { margin, ..Criteria::new(direction) };
+        let found = numalab_stats::compare(&baseline, &candidate, &criteria);
+        Ok(Self { names, unit, direction, margin, baseline, candidate, found })
+    }
+
+    /// By how much better the candidate's mean is, in percent, as such figures are usually
+    /// published: of times `mean(baseline) / mean(candidate) - 1`, of rates the inverse ratio.
+    /// With Fieller's interval; `None` where it is unbounded.
+    #[must_use]
+    pub fn gain_of_means(&self) -> Option<Estimate> {
+        let (below, above) = match self.direction {
+            Direction::LowerIsBetter => (&self.candidate, &self.baseline),
+            Direction::HigherIsBetter => (&self.baseline, &self.candidate),
+        };
+        let ratio = ratio_of_means(below, above, Confidence::P95).ok()?;
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        let interval = Interval { lo: percent(ratio.interval.lo), hi: percent(ratio.interval.hi) };
+        Some(Estimate { value: percent(ratio.value), interval, ..ratio })
+    }
+
+    /// Whether the candidate is worse.
+    #[must_use]
+    pub fn is_worse(&self) -> bool {
+        self.found.verdict == Verdict::Worse
+    }
+}

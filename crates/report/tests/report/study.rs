@@ -1,0 +1,150 @@
+//! What is said of a study, and that it is what its samples show.
+
+use numalab_record::study::{Counted, StudyDocument};
+use numalab_report::Style;
+use numalab_report::study::{Effect, EffectKind, StudySummary};
+use numalab_stats::{Ground, Verdict};
+
+use crate::studies;
+
+fn effect<'a>(summary: &'a StudySummary<'_>, subject: &str, label: &str) -> &'a Effect {
+    let found = summary
+        .subjects
+        .iter()
+        .filter(|s| s.title() == subject)
+        .flat_map(|s| &s.effects)
+        .find(|effect| effect.label == label);
+    found.unwrap_or_else(|| panic!("no {subject}: {label}"))
+}
+
+fn percent(effect: &Effect) -> f64 {
+    effect.found.percent().expect("a change in percent")
+}
+
+#[test]
+fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let host = effect(&summary, "chase latency", "host off → on");
+    assert!((percent(host) + 10.0).abs() < 0.7, "{}", percent(host));
+    assert_eq!((host.found.verdict, host.kind), (Verdict::Better, EffectKind::Main));
+    let guest = effect(&summary, "copy rate", "guest off → on");
+    assert!((percent(guest) + 5.0).abs() < 0.7 && guest.found.verdict == Verdict::Worse);
+    let idle = effect(&summary, "idle time", "guest off → on");
+    assert_eq!(idle.found.verdict, Verdict::Equivalent);
+    let both = effect(&summary, "chase latency", "host off → on, guest off → on");
+    assert!((percent(both) + 28.0).abs() < 1.0 && both.kind == EffectKind::Together);
+    let within = effect(&summary, "chase latency", "guest off → on where host=on");
+    assert!((percent(within) + 20.0).abs() < 1.0 && within.kind == EffectKind::Within);
+    let with = effect(&summary, "chase latency", "host off → on with guest off → on");
+    assert_eq!((with.found.verdict, with.kind), (Verdict::Equivalent, EffectKind::Interaction));
+    assert!(summary.any_worse());
+    // The bootstrap of the mean and the permutation test agree with the ranks.
+    assert!((host.bootstrap.value - host.found.effect).abs() < 0.005);
+    assert!(host.bootstrap.interval.contains(host.found.effect) && host.permutation.p < 0.01);
+}
+
+#[test]
+fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let host = effect(&summary, "chase latency", "host off → on");
+    let first = host.first.as_ref().expect("another analysis");
+    // With samples that are ten times too high left in, the interval is far wider.
+    let width = |found: &numalab_stats::Comparison| found.percent_interval().unwrap().width();
+    assert!(width(first) > 3.0 * width(&host.found));
+    let (taken, disturbed) =
+        summary.disturbed().into_iter().fold((0, 0), |sum, n| (sum.0 + n.0, sum.1 + n.1));
+    assert_eq!((taken, disturbed), (document.samples().count(), 180 / 7));
+    let kept = document.cells(0, "latency", Counted::Undisturbed);
+    let raw = document.cells(0, "latency", Counted::First);
+    assert!(kept.treatments.iter().flatten().all(|value| *value < 200.0));
+    assert!(raw.treatments.iter().flatten().any(|value| *value > 500.0));
+}
+
+#[test]
+fn a_gain_that_grows_with_the_number_of_guests_is_a_trend() {
+    let document = studies::scaling();
+    let summary = StudySummary::of(&document);
+    let label = "effect of numa off → on with each doubling of guests";
+    let trend = effect(&summary, "dbench throughput", label);
+    // 1, 1.1, 1.2: least squares on log2 is half the log of the outer ratio.
+    let expected = 100.0 * (1.2_f64.sqrt() - 1.0);
+    assert!((percent(trend) - expected).abs() < 1.0, "{}", percent(trend));
+    assert_eq!(trend.found.verdict, Verdict::Better);
+    let plain = effect(&summary, "dbench throughput", "with each doubling of guests");
+    let expected = 100.0 * (1.6 * 1.2_f64.sqrt().sqrt() - 1.0);
+    assert!((percent(plain) - expected).abs() < 1.5, "{}", percent(plain));
+    let at_16 = effect(&summary, "dbench throughput", "numa off → on where guests=16");
+    assert!((percent(at_16) - 20.0).abs() < 1.5);
+    let main = effect(&summary, "dbench throughput", "numa off → on");
+    assert_eq!(main.found.verdict, Verdict::Better);
+}
+
+#[test]
+fn one_block_shows_nothing_whatever_its_figures() {
+    let document = studies::one_block();
+    let summary = StudySummary::of(&document);
+    let both = effect(&summary, "memory rate", "host off → on, guest off → on");
+    // As published: 177.50 is 14.7 % more than 154.73.
+    assert!((percent(both) - 14.7).abs() < 0.05, "{}", percent(both));
+    assert_eq!(both.found.ground, Ground::TooFew { needed: 6 });
+    let open = |effect: &Effect| matches!(effect.found.verdict, Verdict::Inconclusive { .. });
+    assert!(summary.subjects.iter().flat_map(|s| &s.effects).all(open));
+    assert!(!summary.any_worse());
+}
+
+#[test]
+fn virtual_time_without_variance_has_a_verdict() {
+    let document = studies::without_variance();
+    let summary = StudySummary::of(&document);
+    let found = &effect(&summary, "chase latency", "numa_balancing 0 → 1").found;
+    assert_eq!((found.ground, found.verdict), (Ground::NoVariance, Verdict::Better));
+    assert!(summary.text(Style::Plain).starts_with("Do larger pages help?\nOne node:"));
+}
+
+#[test]
+fn a_study_without_a_finished_block_says_so() {
+    let document = studies::begun();
+    let summary = StudySummary::of(&document);
+    assert!(summary.answers().next().is_none() && !summary.is_precise(100.0));
+    let text = summary.text(Style::Plain);
+    assert!(text.contains("No block is finished: nothing can be said yet."), "{text}");
+}
+
+#[test]
+fn a_study_is_precise_when_every_answer_is_narrow() {
+    let document = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    assert!(summary.is_precise(2.0) && !summary.is_precise(0.01));
+}
+
+#[test]
+fn the_texts_of_every_study_are_as_they_were() {
+    for (name, document) in studies::all() {
+        let summary = StudySummary::of(&document);
+        let text = summary.text(Style::Plain);
+        let widest = text.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
+        insta::assert_snapshot!(format!("study-text-{name}"), text);
+        insta::assert_snapshot!(format!("study-markdown-{name}"), summary.markdown());
+    }
+}
+
+#[test]
+fn the_csv_has_every_value_and_the_json_every_sample() {
+    let document: StudyDocument = studies::two_by_two();
+    let summary = StudySummary::of(&document);
+    let csv = summary.csv();
+    assert_eq!(csv.lines().count(), 1 + document.samples().count());
+    assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
+    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
+    let journal = json["journal"].as_array().unwrap();
+    assert_eq!(journal.len(), document.journal.len());
+    let text = serde_json::to_string(&journal).unwrap();
+    let run = serde_json::to_string(&document.run).unwrap();
+    let lines: String =
+        journal.iter().map(|entry| format!("{entry}\n")).collect::<Vec<_>>().concat();
+    assert!(text.contains("numa_hint_faults"));
+    assert_eq!(StudyDocument::from_files(&run, &lines).unwrap(), document);
+}

@@ -1,0 +1,43 @@
+//! What the kernel counts and holds, read before and after.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use numalab_record::study::Evidence;
+
+/// Fields of `/proc/meminfo` that show whether pages are as a treatment wants them.
+const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];
+
+/// The counters of `/proc/vmstat` by name.
+pub(super) fn vmstat() -> BTreeMap<String, u64> {
+    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let pairs = text.lines().filter_map(|line| {
+        let (name, value) = line.split_once(' ')?;
+        Some((name.to_owned(), value.parse().ok()?))
+    });
+    pairs.collect()
+}
+
+/// How much the wanted counters grew. One that this kernel does not have is left out.
+pub(super) fn grown(
+    wanted: &[String],
+    before: &BTreeMap<String, u64>,
+    after: &BTreeMap<String, u64>,
+) -> BTreeMap<String, f64> {
+    let grown = |name: &String| {
+        let grown = after.get(name)?.saturating_sub(*before.get(name)?);
+        Some((name.clone(), grown as f64))
+    };
+    wanted.iter().filter_map(grown).collect()
+}
+
+/// What `/proc/meminfo` says of huge pages, as evidence under this name.
+pub(super) fn huge_pages(when: &str) -> Evidence {
+    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let fields = MEMINFO.iter().filter_map(|name| {
+        let line = text.lines().find(|line| line.starts_with(&format!("{name}:")))?;
+        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    });
+    let found = fields.collect::<Vec<_>>().join(", ");
+    Evidence { what: format!("meminfo {when}"), wanted: String::new(), found }
+}

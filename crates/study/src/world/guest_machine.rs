@@ -1,0 +1,135 @@
+//! What a study's guest is: settings of `[world.linux-guest]`.
+
+use numalab_formats::memory_emulator::{MemoryCosts, describe, parse_caches, parse_latency};
+use numalab_formats::{emulation, size};
+use numalab_guest::emulator::find_plugin;
+use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
+use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
+use serde::Deserialize;
+
+use super::WorldError;
+
+/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the world
+/// inside it.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub(super) struct GuestSettings {
+    /// Its nodes, as `--emulate` takes them: `4`, or `1G,1G`.
+    pub(super) emulate: String,
+    /// Its cpus.
+    pub(super) cpus: u32,
+    /// Its memory, of all nodes together.
+    pub(super) memory: String,
+    /// Distances, as `--distances` takes them.
+    pub(super) distances: Option<String>,
+    /// `auto`, `kvm` or `tcg`.
+    pub(super) accel: String,
+    /// Words for its kernel.
+    pub(super) kernel_arguments: Vec<String>,
+    /// What its memory costs, as `--emulate-latency` takes it; not emulated if absent.
+    pub(super) emulate_latency: Option<String>,
+    /// Caches before that memory, as `--emulate-cache` takes them.
+    pub(super) emulate_cache: Option<String>,
+    /// About how long it takes to boot, in seconds.
+    pub(super) about_boot_s: f64,
+    pub(super) counters: Vec<String>,
+    pub(super) count_migrations: bool,
+    pub(super) watch_pages: bool,
+}
+
+impl Default for GuestSettings {
+    fn default() -> Self {
+        Self {
+            emulate: "1".to_owned(),
+            cpus: 2,
+            memory: "2G".to_owned(),
+            distances: None,
+            accel: "auto".to_owned(),
+            kernel_arguments: Vec::new(),
+            emulate_latency: None,
+            emulate_cache: None,
+            about_boot_s: 10.0,
+            counters: Vec::new(),
+            count_migrations: false,
+            watch_pages: false,
+        }
+    }
+}
+
+impl GuestSettings {
+    /// The machine that the guest sees.
+    pub(super) fn machine(&self) -> Result<Machine, WorldError> {
+        let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
+        let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
+        let count = match &spec.nodes {
+            EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => *nodes,
+            EmulatedNodes::Listed(nodes) => nodes.len(),
+        };
+        let memory = size::parse_bytes(&self.memory);
+        let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
+        let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
+        // An operating system doubts a package or a cache that spans nodes.
+        let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
+        let base = UniformMachine {
+            cpus: self.cpus,
+            threads_per_core: 1,
+            packages,
+            l3_groups: packages,
+            memory_bytes,
+        };
+        let base = base.build().map_err(|error| bad("cpus", &self.cpus.to_string(), &error))?;
+        spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
+    }
+
+    /// What runs its instructions.
+    pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, WorldError> {
+        if self.emulate_latency.is_some() {
+            return Ok(AcceleratorChoice::Tcg);
+        }
+        match self.accel.as_str() {
+            "auto" => Ok(AcceleratorChoice::Auto),
+            "kvm" => Ok(AcceleratorChoice::Kvm),
+            "tcg" => Ok(AcceleratorChoice::Tcg),
+            other => Err(bad("accel", other, &"auto, kvm or tcg")),
+        }
+    }
+
+    /// The memory system that the guest is given, if it is given one.
+    pub(super) fn emulator(&self, machine: &Machine) -> Result<Option<MemoryEmulator>, WorldError> {
+        let Some(latency) = &self.emulate_latency else { return Ok(None) };
+        let parsed = parse_latency(latency);
+        let mut costs = MemoryCosts {
+            latency: parsed.map_err(|error| bad("emulate-latency", latency, &error))?,
+            ..MemoryCosts::default()
+        };
+        if let Some(caches) = &self.emulate_cache {
+            let parsed = parse_caches(caches);
+            costs.caches = parsed.map_err(|error| bad("emulate-cache", caches, &error))?;
+        }
+        let plugin = find_plugin().map_err(|error| WorldError::Lacking {
+            what: error.to_string(),
+            remedy: error.remedy(),
+        })?;
+        let machine = describe(machine, &costs);
+        let machine = machine.map_err(|error| bad("emulate-latency", latency, &error))?;
+        Ok(Some(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine }))
+    }
+
+    /// The settings of the world inside it, in JSON.
+    pub(super) fn inner(&self) -> String {
+        serde_json::json!({
+            "counters": self.counters,
+            "count-migrations": self.count_migrations,
+            "watch-pages": self.watch_pages,
+        })
+        .to_string()
+    }
+}
+
+fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> WorldError {
+    WorldError::BadInput {
+        place: format!("world.linux-guest.{key}"),
+        found: format!("{found:?}"),
+        expected: expected.to_string(),
+    }
+}

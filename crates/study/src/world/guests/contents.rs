@@ -1,0 +1,30 @@
+//! What the guests' image must hold for the workloads.
+
+use numalab_guest::Contents;
+use numalab_workload::Workload;
+
+use super::errors::failed;
+use super::settings::bad;
+use crate::world::WorldError;
+
+/// This very program as process 1, and every workload's package.
+pub(super) fn of(workloads: &[Workload]) -> Result<Contents, WorldError> {
+    let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
+    let mut contents = Contents::new(program);
+    for workload in workloads {
+        for tool in &workload.tools {
+            match &tool.package {
+                Some(package) if !contents.packages.contains(package) => {
+                    contents.packages.push(package.clone());
+                }
+                Some(_) => {}
+                None => {
+                    let place = format!("workload {}", workload.name);
+                    let needed = contents.need_program(&tool.program);
+                    needed.map_err(|error| bad(&place, error.to_string(), "a program"))?;
+                }
+            }
+        }
+    }
+    Ok(contents)
+}

@@ -1,0 +1,120 @@
+//! What the memory emulator counted while a job ran: how much was remote, and what that
+//! cost.
+
+use serde::Deserialize;
+
+/// One job's accesses, summed over all cpus.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct JobMemory {
+    pub instructions: f64,
+    /// Virtual time that accesses cost, in ns.
+    pub cost_ns: f64,
+    /// What they would have cost had all been local, in ns.
+    pub local_cost_ns: f64,
+    /// Accesses that no cache had, and those of them that went to another node.
+    pub misses: f64,
+    pub remote_misses: f64,
+}
+
+#[derive(Deserialize)]
+struct Report {
+    phases: Vec<Phase>,
+}
+
+#[derive(Deserialize)]
+struct Phase {
+    phase: usize,
+    vcpus: Vec<Vcpu>,
+}
+
+#[derive(Deserialize)]
+struct Vcpu {
+    node: u32,
+    instructions: f64,
+    cost_ns: f64,
+    nodes: Vec<NodeCount>,
+}
+
+#[derive(Deserialize)]
+struct NodeCount {
+    node: u32,
+    load_misses: f64,
+    store_misses: f64,
+    cost_ns: f64,
+}
+
+/// Reads one phase of a report (`numalab-emulator/1`).
+pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_json::Error> {
+    let report: Report = serde_json::from_str(report)?;
+    let mut sum = JobMemory::default();
+    let phases = report.phases.iter().filter(|found| found.phase == phase);
+    for vcpu in phases.flat_map(|phase| &phase.vcpus) {
+        sum.add(vcpu);
+    }
+    Ok(sum)
+}
+
+impl JobMemory {
+    fn add(&mut self, vcpu: &Vcpu) {
+        self.instructions += vcpu.instructions;
+        self.cost_ns += vcpu.cost_ns;
+        for count in &vcpu.nodes {
+            let misses = count.load_misses + count.store_misses;
+            self.misses += misses;
+            if count.node != vcpu.node {
+                self.remote_misses += misses;
+            }
+        }
+        self.local_cost_ns += local_cost(vcpu);
+    }
+
+    /// The share of accesses that went to another node.
+    pub(super) fn remote_share(&self) -> Option<f64> {
+        (self.misses > 0.0).then(|| self.remote_misses / self.misses)
+    }
+
+    /// The speed to be expected of these counts, against the same work with all memory
+    /// local: an instruction takes 1 ns, and each access what it costs.
+    pub(super) fn expected_speed(&self) -> Option<f64> {
+        let time = self.instructions + self.cost_ns;
+        (time > 0.0).then(|| (self.instructions + self.local_cost_ns) / time)
+    }
+}
+
+/// What a cpu's accesses would have cost on its own node, at what its local ones did cost
+/// each; a cpu without a local access tells no price, and its cost stays.
+fn local_cost(vcpu: &Vcpu) -> f64 {
+    let misses = |count: &NodeCount| count.load_misses + count.store_misses;
+    let local = vcpu.nodes.iter().find(|count| count.node == vcpu.node);
+    let price = local.filter(|count| misses(count) > 0.0).map(|own| own.cost_ns / misses(own));
+    let all: f64 = vcpu.nodes.iter().map(misses).sum();
+    price.map_or(vcpu.cost_ns, |price| price * all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPORT: &str = r#"{"schema":"numalab-emulator/1","phases":[
+      {"phase":1,"vcpus":[
+        {"vcpu":0,"node":0,"instructions":1000,"cost_ns":3000,"nodes":[
+          {"node":0,"load_misses":10,"store_misses":0,"cost_ns":1000},
+          {"node":1,"load_misses":5,"store_misses":5,"cost_ns":2000}]}]},
+      {"phase":2,"vcpus":[]}]}"#;
+
+    #[test]
+    fn remote_accesses_tell_how_much_slower_the_work_is() {
+        let memory = job_memory(REPORT, 1).unwrap();
+        assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
+        assert_eq!(memory.remote_share(), Some(0.5));
+        // 1000 ns of instructions, 3000 of accesses, which would be 2000 if all were local.
+        assert_eq!(memory.expected_speed(), Some(0.75));
+    }
+
+    #[test]
+    fn a_phase_without_accesses_expects_nothing_and_no_report_is_an_error() {
+        let memory = job_memory(REPORT, 2).unwrap();
+        assert_eq!((memory.remote_share(), memory.expected_speed()), (None, None));
+        assert!(job_memory("", 1).is_err());
+    }
+}

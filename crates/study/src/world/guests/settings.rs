@@ -1,0 +1,216 @@
+//! What a study says of its guests: the world's own settings, and each treatment's.
+
+use std::collections::BTreeMap;
+
+use numalab_guest::xen::{DomainKind, Pinning};
+use numalab_record::study::{Setting, Treatment};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::definition::WorldSpec;
+use crate::world::WorldError;
+
+/// Which hypervisor the guests run on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum HypervisorKind {
+    /// Xen, in QEMU or this machine's own.
+    #[default]
+    Xen,
+    /// QEMU on this machine, one process for each guest.
+    Qemu,
+}
+
+/// `[world.guests]`.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(super) struct GuestsSettings {
+    pub hypervisor: HypervisorKind,
+    /// Xen: the machine's own toolstack instead of a Xen in QEMU.
+    pub on_this_dom0: bool,
+    /// Whether memory has costs, in virtual time, by numalab's emulator.
+    pub emulate_memory: bool,
+    /// What an access to a local line costs that no cache has, in ns.
+    pub local_ns: f64,
+    /// Caches of the emulated memory system, as `--emulate-cache` has them.
+    pub caches: String,
+    /// Guests, where no factor says how many.
+    pub guests: u32,
+    /// Guests that fill a node.
+    pub guests_per_node: u32,
+    pub guest_memory_mib: u64,
+    pub guest_vcpus: u32,
+    pub guest_kind: DomainKind,
+    pub dom0_memory_mib: u64,
+}
+
+impl Default for GuestsSettings {
+    fn default() -> Self {
+        Self {
+            hypervisor: HypervisorKind::Xen,
+            on_this_dom0: false,
+            emulate_memory: false,
+            local_ns: 100.0,
+            caches: "32K,1M".to_owned(),
+            guests: 4,
+            guests_per_node: 4,
+            guest_memory_mib: 192,
+            guest_vcpus: 1,
+            guest_kind: DomainKind::Pv,
+            dom0_memory_mib: 768,
+        }
+    }
+}
+
+impl GuestsSettings {
+    /// Reads the world's settings.
+    pub(super) fn read(spec: &WorldSpec) -> Result<Self, WorldError> {
+        let value = Value::Object(spec.settings.clone());
+        let settings: Self = serde_json::from_value(value).map_err(|error| {
+            bad("world.guests", error.to_string(), "the settings that the study's text explains")
+        })?;
+        let positive = settings.guests_per_node > 0
+            && settings.guest_vcpus > 0
+            && settings.guest_memory_mib > 0
+            && settings.local_ns > 0.0;
+        if !positive {
+            return Err(bad("world.guests", "0".to_owned(), "numbers greater than 0"));
+        }
+        Ok(settings)
+    }
+}
+
+/// The machine under the guests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MachineShape {
+    /// The seed's IBM x460: nodes of 4 cpus, as many as the guests fill, at most 4.
+    X460,
+    /// 2 packages, a node of 8 cpus each.
+    TwoSockets,
+    /// 4 packages in a ring, a node of 4 cpus each.
+    FourSockets,
+}
+
+/// What a treatment asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Asked {
+    /// As in Xen's `numa=`: `on`, `off`, `fake=4`.
+    pub numa: String,
+    pub guests: u32,
+    pub pinning: Pinning,
+    /// As in Xen's `dom0_nodes=`, if given.
+    pub dom0_nodes: Option<String>,
+    pub pools: bool,
+    pub shape: MachineShape,
+}
+
+impl Asked {
+    /// Reads a treatment's settings, all of which must be known here.
+    pub(super) fn of(treatment: &Treatment, world: &GuestsSettings) -> Result<Self, WorldError> {
+        let settings = &treatment.settings;
+        if let Some(name) = settings.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+            return Err(bad(
+                &treatment.name,
+                name.clone(),
+                "one of numa, guests, pinning, dom0-nodes, cpupools, machine",
+            ));
+        }
+        let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
+        let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
+        if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
+            return Err(bad("numa", numa, "on, off or fake=N"));
+        }
+        let guests = text(settings, "guests").unwrap_or_else(|| world.guests.to_string());
+        let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
+        let guests = count.ok_or_else(|| bad("guests", guests, "1 to 64"))?;
+        Ok(Self {
+            numa,
+            guests,
+            pinning: pinning(settings)?,
+            dom0_nodes: text(settings, "dom0-nodes").filter(|nodes| nodes != "all"),
+            pools: flag(settings, "cpupools")?,
+            shape: shape(settings)?,
+        })
+    }
+}
+
+const KNOWN: [&str; 6] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine"];
+
+fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
+    settings.get(name).map(ToString::to_string)
+}
+
+fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, WorldError> {
+    let all = [Pinning::CpusAndMemory, Pinning::Cpus, Pinning::None, Pinning::CpusAsString];
+    let Some(name) = text(settings, "pinning") else { return Ok(Pinning::CpusAndMemory) };
+    all.into_iter()
+        .find(|pinning| pinning.name() == name)
+        .ok_or_else(|| bad("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
+}
+
+fn shape(settings: &BTreeMap<String, Setting>) -> Result<MachineShape, WorldError> {
+    match text(settings, "machine").as_deref() {
+        None | Some("x460") => Ok(MachineShape::X460),
+        Some("two-sockets") => Ok(MachineShape::TwoSockets),
+        Some("four-sockets") => Ok(MachineShape::FourSockets),
+        Some(other) => Err(bad("machine", other.to_owned(), "x460, two-sockets or four-sockets")),
+    }
+}
+
+fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, WorldError> {
+    match settings.get(name) {
+        None => Ok(false),
+        Some(Setting::Bool(value)) => Ok(*value),
+        Some(other) => Err(bad(name, other.to_string(), "true or false")),
+    }
+}
+
+pub(super) fn bad(place: &str, found: String, expected: &str) -> WorldError {
+    WorldError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn treatment(settings: &[(&str, &str)]) -> Treatment {
+        let settings = settings
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), Setting::Text((*value).to_owned())));
+        Treatment { name: "t".to_owned(), levels: Vec::new(), settings: settings.collect() }
+    }
+
+    #[test]
+    fn what_a_treatment_leaves_open_has_the_seeds_values() {
+        let asked = Asked::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
+        assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
+        assert_eq!(asked.pinning, Pinning::CpusAndMemory);
+        assert_eq!(asked.shape, MachineShape::X460);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_with_what_is() {
+        for (name, value, words) in [
+            ("numa", "maybe", "on, off or fake=N"),
+            ("numa", "fake=0", "on, off or fake=N"),
+            ("guests", "0", "1 to 64"),
+            ("pinning", "hard", "cpus-and-memory"),
+            ("machine", "mainframe", "two-sockets"),
+            ("swappiness", "1", "one of numa"),
+        ] {
+            let world = GuestsSettings::default();
+            let asked = Asked::of(&treatment(&[(name, value)]), &world);
+            let error = asked.unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+    }
+
+    #[test]
+    fn unknown_settings_of_the_world_are_named() {
+        let settings = serde_json::json!({ "guest-memory": 1 });
+        let Value::Object(settings) = settings else { unreachable!() };
+        let spec = WorldSpec { kind: "guests".to_owned(), settings };
+        let error = GuestsSettings::read(&spec).unwrap_err().to_string();
+        assert!(error.contains("guest-memory"), "{error}");
+    }
+}

@@ -1,0 +1,193 @@
+//! Many guests' outputs of one workload as one sample: their sum, how even it is, where
+//! their memory was.
+
+use std::collections::BTreeMap;
+
+use numalab_record::study::{Better, Evidence, Quantity, Reading, Taken};
+use numalab_workload::{Ending, Finished, Workload};
+
+use super::emulated::{JobMemory, job_memory};
+use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
+use crate::exec;
+
+/// Metrics that say where memory was, beside those of the workload.
+pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
+
+/// The sample of a workload, which was the job with this number from 0.
+pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Taken {
+    let mut taken = Taken::default();
+    let mut values: BTreeMap<Quantity, Vec<(String, f64)>> = BTreeMap::new();
+    for guest in &outcome.guests {
+        match readings(guest, workload, job) {
+            Ok(readings) => {
+                for reading in readings {
+                    let of_guest = (guest.name.clone(), reading.value);
+                    values.entry(reading.quantity).or_default().push(of_guest);
+                }
+            }
+            Err(reason) => taken.disturbances.push(format!("guest {}: {reason}", guest.name)),
+        }
+        taken.evidence.extend(guest.evidence.iter().cloned());
+    }
+    for (quantity, of_guests) in values {
+        add(&mut taken, quantity, &of_guests);
+    }
+    let lost = outcome.guests.iter().filter(|guest| guest.lost.is_some()).count();
+    taken.counters.insert("lost guests".to_owned(), lost as f64);
+    taken.counters.extend(together(outcome, job).map(|share| ("together %".to_owned(), share)));
+    if let Some(share) = outcome.local_share() {
+        taken.readings.push(percent("local-memory", 100.0 * share));
+    }
+    if let Some(report) = &outcome.memory_report {
+        match job_memory(report, job + 1) {
+            Ok(memory) => add_memory(&mut taken, &memory),
+            Err(error) => taken.disturbances.push(format!("the emulator's report: {error}")),
+        }
+    }
+    taken
+}
+
+/// What one guest's output says.
+fn readings(guest: &GuestOutcome, workload: &Workload, job: usize) -> Result<Vec<Reading>, String> {
+    let Some(done) = guest.jobs.get(&job) else {
+        return Err(guest.lost.clone().unwrap_or_else(|| "no answer".to_owned()));
+    };
+    let finished = Finished {
+        ending: Ending::Exited(i32::from(done.exit)),
+        stdout: &done.output,
+        stderr: "",
+        elapsed_s: seconds(done),
+    };
+    let readings = workload.read(&finished).map_err(|error| error.to_string())?;
+    Ok(readings.into_iter().map(exec::reading).collect())
+}
+
+/// Throughputs add up; of times and latencies the mean tells how the guests fare.
+fn add(taken: &mut Taken, quantity: Quantity, of_guests: &[(String, f64)]) {
+    let values: Vec<f64> = of_guests.iter().map(|(_, value)| *value).collect();
+    let sum: f64 = values.iter().sum();
+    let value = match quantity.better {
+        Better::Higher => sum,
+        Better::Lower => sum / values.len() as f64,
+    };
+    if let Some(even) = fairness(&values) {
+        taken.counters.insert(format!("{} fairness %", quantity.metric), 100.0 * even);
+    }
+    for (guest, value) in of_guests {
+        taken.counters.insert(format!("{} {guest}", quantity.metric), *value);
+    }
+    taken.readings.push(Reading { quantity, value });
+}
+
+fn add_memory(taken: &mut Taken, memory: &JobMemory) {
+    taken.readings.extend(
+        memory.remote_share().map(|share| percent("local-accesses", 100.0 * (1.0 - share))),
+    );
+    taken
+        .readings
+        .extend(memory.expected_speed().map(|speed| percent("expected-speed", 100.0 * speed)));
+    taken.counters.insert("instructions".to_owned(), memory.instructions);
+    taken.counters.insert("memory cost s".to_owned(), memory.cost_ns / 1e9);
+    taken.counters.insert("remote accesses".to_owned(), memory.remote_misses);
+}
+
+fn percent(metric: &str, value: f64) -> Reading {
+    let quantity =
+        Quantity { metric: metric.to_owned(), unit: "%".to_owned(), better: Better::Higher };
+    Reading { quantity, value }
+}
+
+/// The share of the longest run in which all guests ran, in percent.
+fn together(outcome: &Outcome, job: usize) -> Option<f64> {
+    let done: Vec<&JobOutcome> =
+        outcome.guests.iter().filter_map(|guest| guest.jobs.get(&job)).collect();
+    let first_end = done.iter().map(|done| done.end_ns).min()?;
+    let last_begin = done.iter().map(|done| done.begin_ns).max()?;
+    let longest = done.iter().map(|done| seconds(done)).fold(0.0, f64::max);
+    let common = first_end.saturating_sub(last_begin) as f64 / 1e9;
+    (longest > 0.0).then(|| 100.0 * common / longest)
+}
+
+fn seconds(done: &JobOutcome) -> f64 {
+    done.end_ns.saturating_sub(done.begin_ns) as f64 / 1e9
+}
+
+/// Where a guest's memory is, in words.
+pub(super) fn memory_evidence(guest: &GuestOutcome, unit: &str) -> Evidence {
+    let by_node = guest.memory.iter().filter(|(_, amount)| **amount > 0);
+    let mut found: Vec<String> =
+        by_node.map(|(node, amount)| format!("node {node}: {amount} {unit}")).collect();
+    if guest.elsewhere > 0 {
+        found.push(format!("no node: {} {unit}", guest.elsewhere));
+    }
+    if found.is_empty() {
+        found.push("not known".to_owned());
+    }
+    Evidence {
+        what: format!("memory of {}", guest.name),
+        wanted: guest.home.map(|home| format!("node {home}")).unwrap_or_default(),
+        found: found.join(", "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_workload::WorkloadSpec;
+
+    fn dbench() -> Workload {
+        WorkloadSpec::of_tool("dbench").resolve().unwrap()
+    }
+
+    fn guest(name: &str, throughput: &str, home: u32, begin_ns: u64) -> GuestOutcome {
+        let output =
+            format!("Throughput {throughput} MB/sec  1 clients  1 procs  max_latency=5.0 ms\n");
+        let done = JobOutcome { output, begin_ns, end_ns: 10_000_000_000, exit: 0 };
+        GuestOutcome {
+            name: name.to_owned(),
+            home: Some(home),
+            memory: BTreeMap::from([(0, 10)]),
+            jobs: BTreeMap::from([(0, done)]),
+            ..GuestOutcome::default()
+        }
+    }
+
+    fn value(taken: &Taken, metric: &str) -> Option<f64> {
+        let found = taken.readings.iter().find(|reading| reading.quantity.metric == metric);
+        found.map(|reading| reading.value)
+    }
+
+    #[test]
+    fn throughputs_add_up_and_their_evenness_and_locality_stand_beside() {
+        let guests = vec![guest("g01", "3.0", 0, 0), guest("g02", "1.0", 1, 5_000_000_000)];
+        let taken = sample(&Outcome { guests, ..Outcome::default() }, &dbench(), 0);
+        assert_eq!(value(&taken, "throughput"), Some(4.0));
+        assert_eq!(value(&taken, "local-memory"), Some(50.0));
+        assert_eq!(taken.counters["throughput g02"], 1.0);
+        assert_eq!(taken.counters["throughput fairness %"], 80.0);
+        assert_eq!(taken.counters["together %"], 50.0);
+        assert_eq!(taken.disturbances, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_lost_guest_is_a_sample_with_a_reason() {
+        let mut lost = guest("g02", "1.0", 0, 0);
+        lost.jobs.clear();
+        lost.lost = Some("the domain crashed".to_owned());
+        let guests = vec![guest("g01", "3.0", 0, 0), lost];
+        let taken = sample(&Outcome { guests, ..Outcome::default() }, &dbench(), 0);
+        assert_eq!(taken.disturbances, ["guest g02: the domain crashed"]);
+        assert_eq!(taken.counters["lost guests"], 1.0);
+        assert_eq!(value(&taken, "throughput"), Some(3.0));
+    }
+
+    #[test]
+    fn memory_is_told_by_node_with_what_was_wanted() {
+        let mut of = guest("g01", "1", 2, 0);
+        of.memory = BTreeMap::from([(0, 0), (1, 7), (2, 5)]);
+        let evidence = memory_evidence(&of, "frames");
+        assert_eq!(evidence.what, "memory of g01");
+        assert_eq!(evidence.wanted, "node 2");
+        assert_eq!(evidence.found, "node 1: 7 frames, node 2: 5 frames");
+    }
+}

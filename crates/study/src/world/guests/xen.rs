@@ -1,0 +1,275 @@
+//! The guests as domains of Xen.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use numalab_formats::memory_emulator::{
+    CacheLevel, LatencyModel, MemoryCosts, describe, parse_caches,
+};
+use numalab_guest::emulator::find_plugin;
+use numalab_guest::xen::{
+    self, DomainJob, DomainKind, Pinning, Place, XenError, XenFiles, XenMachine, XenPlan, XenReport,
+};
+use numalab_guest::{Cache, EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
+use numalab_record::study::Evidence;
+use numalab_topology::{CpuId, Machine};
+use numalab_workload::Workload;
+
+use super::errors::{failed, lacking};
+use super::outcome::{GuestOutcome, JobOutcome, Outcome};
+use super::settings::{GuestsSettings, bad};
+use super::summary::memory_evidence;
+use super::{Runs, SCRATCH};
+use crate::world::WorldError;
+
+/// A quiet machine needs a tenth of it.
+const BOOT_LIMIT: Duration = Duration::from_secs(1800);
+
+/// Looks whether domains can be made, and makes none.
+pub(super) fn check(settings: &GuestsSettings) -> Result<(), WorldError> {
+    caches(settings)?;
+    if settings.on_this_dom0 {
+        return xen::check_dom0().map_err(|error| WorldError::Lacking {
+            what: error.to_string(),
+            remedy: "boot this machine with Xen, or leave out --on-this-dom0".to_owned(),
+        });
+    }
+    if settings.emulate_memory {
+        find_plugin().map_err(|error| lacking(&error, Some(error.remedy())))?;
+    }
+    let cache = Cache::open().map_err(|error| lacking(&error, None))?;
+    qemu(&cache, settings, 2).map(drop)
+}
+
+/// The machine under this very Xen.
+pub(super) fn host() -> Result<Machine, WorldError> {
+    let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
+    Ok(machine)
+}
+
+impl Runs<'_> {
+    /// Boots Xen, makes the domains, runs every workload in all of them.
+    pub(super) fn on_xen(&self) -> Result<Outcome, WorldError> {
+        let cache = Cache::open().map_err(|error| failed("cache", &error))?;
+        let files = XenFiles::ensure(&cache, &self.contents, &mut |_| {});
+        let files = files.map_err(|error| lacking(&error, error.remedy()))?;
+        self.check_memory(&files)?;
+        let report = self.boot(&cache, &files).map_err(|error| xen_error(&error))?;
+        Ok(self.outcome(&report))
+    }
+
+    fn boot(&self, cache: &Cache, files: &XenFiles) -> Result<XenReport, XenError> {
+        let plan = XenPlan {
+            domains: self.scene.domains(self.asked, self.settings),
+            jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
+            split_pools: self.asked.pools,
+            ..XenPlan::default()
+        };
+        if self.settings.on_this_dom0 {
+            let (_, memory) = xen::this_machine()?;
+            let plan = xen::fitted(&plan, &files.kernel, &files.domain, memory);
+            return XenReport::of_this_dom0(&plan, &mut |_| {});
+        }
+        let machine = self.machine()?;
+        let qemu = qemu_for(cache, &machine)?;
+        let plan = machine.fitted(&plan);
+        let launch = machine.launch(files, qemu)?;
+        let runtime = Runtime::open().map_err(GuestError::from)?;
+        xen::run(&launch, &runtime, &plan, &mut |_| {}, &|| self.interrupt.requested())
+    }
+
+    /// The image lies in memory twice while a domain unpacks it.
+    fn check_memory(&self, files: &XenFiles) -> Result<(), WorldError> {
+        let needed_mib = 64 + 2 * (files.domain_bytes >> 20);
+        let given = self.settings.guest_memory_mib;
+        if given >= needed_mib {
+            return Ok(());
+        }
+        let expected = format!("at least {needed_mib}, for this image and its content");
+        Err(bad("world.guests.guest-memory-mib", given.to_string(), &expected))
+    }
+
+    fn machine(&self) -> Result<XenMachine, GuestError> {
+        let mut arguments = vec![
+            "loglvl=all".to_owned(),
+            format!("numa={}", self.asked.numa),
+            format!("dom0_mem={0}M,max:{0}M", self.settings.dom0_memory_mib),
+            "dom0_max_vcpus=2".to_owned(),
+            // Writing zeros to all free memory would be the host's work.
+            "bootscrub=0".to_owned(),
+        ];
+        arguments.extend(self.asked.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
+        let machine = self.scene.machine.clone();
+        let emulator = self.settings.emulate_memory.then(|| emulator(&machine, self.settings));
+        Ok(XenMachine {
+            memory_emulator: emulator.transpose()?,
+            pvh: self.settings.guest_kind == DomainKind::Pvh,
+            boot_limit: Some(BOOT_LIMIT),
+            machine,
+            arguments,
+        })
+    }
+
+    fn job(&self, workload: &Workload) -> DomainJob {
+        let script = format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; exec \"$@\"");
+        let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
+        command.extend(self.words(workload));
+        DomainJob { name: workload.name.clone(), command, limit_s: workload.timeout_s }
+    }
+
+    fn outcome(&self, report: &XenReport) -> Outcome {
+        let guests = self.scene.guests.iter().map(|guest| {
+            let place = report.places.get(&guest.name);
+            let free = self.asked.pinning == Pinning::None;
+            let ran_on = place.and_then(|place| node_of_cpus(place, &self.scene.machine));
+            let (memory, elsewhere) = place.map(memory_of).unwrap_or_default();
+            let lost = report.lost.get(&guest.name);
+            let mut outcome = GuestOutcome {
+                name: guest.name.clone(),
+                home: if free { ran_on } else { Some(guest.home) },
+                memory,
+                elsewhere,
+                jobs: jobs_of(&guest.name, report),
+                lost: lost.map(|(_, reason)| reason.clone()),
+                evidence: Vec::new(),
+            };
+            outcome.evidence = self.evidence(&outcome, place);
+            outcome
+        });
+        Outcome {
+            guests: guests.collect(),
+            facts: facts(report, &self.scene.machine, &self.asked.numa),
+            memory_report: report.memory_report.clone(),
+        }
+    }
+
+    /// Where a guest is, and why it is not where it should be.
+    fn evidence(&self, guest: &GuestOutcome, place: Option<&Place>) -> Vec<Evidence> {
+        let mut evidence = vec![memory_evidence(guest, "frames")];
+        let Some(place) = place else { return evidence };
+        let vcpus = place.vcpus.iter().map(|vcpu| {
+            let on = vcpu.cpu.map_or_else(|| "none yet".to_owned(), |cpu| cpu.to_string());
+            format!("{} on cpu {on}, may run on {}", vcpu.vcpu, vcpu.hard)
+        });
+        evidence.push(Evidence {
+            what: format!("cpus of {}", guest.name),
+            wanted: String::new(),
+            found: vcpus.collect::<Vec<_>>().join("; "),
+        });
+        let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
+        if misplaced && self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAsString {
+            evidence.push(Evidence {
+                what: format!("placement of {}", guest.name),
+                wanted: "memory on the node of its cpus".to_owned(),
+                found: LIBXL_FAULT.to_owned(),
+            });
+        }
+        evidence
+    }
+}
+
+const LIBXL_FAULT: &str = "a fault of libxl since 2018 (numa_place_domain looks at the pool's \
+    cpus instead of the domain's): cpus=\"...\" pins cpus and leaves memory to automatic \
+    placement; the list form cpus=[\"...\"] places both";
+
+fn jobs_of(name: &str, report: &XenReport) -> BTreeMap<usize, JobOutcome> {
+    let answers = report.answers.iter().filter(|answer| answer.domain == name);
+    let jobs = answers.map(|answer| {
+        let outcome = JobOutcome {
+            exit: answer.exit,
+            output: answer.output.clone(),
+            begin_ns: answer.begin_ns,
+            end_ns: answer.end_ns,
+        };
+        (answer.job, outcome)
+    });
+    jobs.collect()
+}
+
+/// The frames by node: found in the domain's own table, else as the hypervisor has them.
+fn memory_of(place: &Place) -> (BTreeMap<u32, u64>, u64) {
+    match place.total() {
+        0 => (place.hypervisor.clone(), 0),
+        _ => (place.frames.clone(), place.elsewhere),
+    }
+}
+
+/// The node of the cpu that its first virtual cpu ran on.
+fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
+    let cpu = place.vcpus.first()?.cpu?;
+    machine.cpu(CpuId(cpu))?.node.map(|node| node.0)
+}
+
+/// What holds for all guests: what the hypervisor made of `numa=`, and whether the machine
+/// it exports is the one it was given.
+fn facts(report: &XenReport, machine: &Machine, numa: &str) -> Vec<Evidence> {
+    let info = &report.info;
+    let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
+    let said = report.log.iter().filter(about).map(|line| line.trim_start_matches("(XEN) "));
+    let mut facts = vec![
+        Evidence {
+            what: "hypervisor".to_owned(),
+            wanted: String::new(),
+            found: format!("Xen {}: {}", info.version, info.command_line),
+        },
+        Evidence {
+            what: "numa".to_owned(),
+            wanted: numa.to_owned(),
+            found: format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
+        },
+    ];
+    let wanted = machine.nodes.iter().map(|node| format!("node {} cpus {}", node.id, node.cpus));
+    facts.push(Evidence {
+        what: "topology exported (xl info -n)".to_owned(),
+        wanted: wanted.collect::<Vec<_>>().join(", "),
+        found: xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
+    });
+    let seconds: Vec<f64> = report.created_s.values().copied().collect();
+    let mean = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
+    facts.push(Evidence {
+        what: "creation of a domain".to_owned(),
+        wanted: String::new(),
+        found: format!("{mean:.1} s on average of {}", seconds.len()),
+    });
+    facts
+}
+
+fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, GuestError> {
+    let costs = MemoryCosts {
+        latency: LatencyModel::Distance { local_ns: settings.local_ns },
+        // Checked before the study started.
+        caches: caches(settings).unwrap_or_default(),
+        ..MemoryCosts::default()
+    };
+    let machine = describe(machine, &costs)?;
+    let plugin = find_plugin()
+        .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
+    Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
+}
+
+fn caches(settings: &GuestsSettings) -> Result<Vec<CacheLevel>, WorldError> {
+    let read = parse_caches(&settings.caches);
+    read.map_err(|error| bad("world.guests.caches", error.to_string(), "such as 32K,1M"))
+}
+
+fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
+    let cpus = machine.machine.cpus.len();
+    let needs = machine.memory_emulator.as_ref().map(|emulator| emulator.mode.needs(cpus));
+    Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
+}
+
+fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, WorldError> {
+    let needs = match settings.emulate_memory {
+        true => EmulatorMode::Virtual.needs(cpus),
+        false => QemuNeeds::default(),
+    };
+    Qemu::find(cache, &needs).map_err(|error| lacking(&error, error.remedy()))
+}
+
+fn xen_error(error: &XenError) -> WorldError {
+    match error {
+        XenError::Guest(GuestError::Stopped) => WorldError::Interrupted,
+        XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
+        error => failed("Xen", error),
+    }
+}

@@ -1,0 +1,280 @@
+//! numalab's own kernel: every sample is a boot, and treatments are its words.
+
+mod place;
+mod shape;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use numalab_guest::{BootFiles, Guest, Launch, Limits, Runtime, own_kernel};
+use numalab_host::{Interrupt, Root};
+use numalab_kernel::command::{Command, KEYS};
+use numalab_kernel::results::{Boot, Results};
+use numalab_kernel::run::{RunError, run};
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_topology::Machine;
+use numalab_workload::{Ending, Finished, Workload};
+
+use self::place::{Kind, Place, lacking, real_placement};
+use self::shape::Shape;
+use super::{Order, World, WorldError};
+use crate::definition::WorldSpec;
+use crate::exec;
+
+/// The program that a workload of this world names.
+const PROGRAM: &str = "numalab-kernel";
+/// The setting that is no word of the kernel: on which host nodes its memory lies.
+const BACKENDS: &str = "backends";
+/// Counting every access takes time; a loaded host takes more.
+const BOOT_LIMIT: Duration = Duration::from_secs(600);
+/// What a boot and a small run take.
+const ABOUT_BOOT_S: f64 = 3.0;
+
+/// The kernel on a machine of any shape.
+pub(super) struct Kernel {
+    interrupt: Interrupt,
+    machine: Machine,
+    place: Place,
+    runtime: Runtime,
+    files: BootFiles,
+}
+
+impl Kernel {
+    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+        let shape = Shape::of(spec)?;
+        let machine = shape.machine()?;
+        let kernel = own_kernel::find().map_err(|error| WorldError::Lacking {
+            what: error.to_string(),
+            remedy: error.remedy(),
+        })?;
+        let place = place::find(&shape, &machine)?;
+        let runtime = Runtime::open().map_err(|error| lacking(&error.into()))?;
+        let files = BootFiles { kernel, initramfs: None };
+        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files })
+    }
+
+    /// The guest that does one sample.
+    fn guest(&self, order: &Order<'_>) -> Guest {
+        let on_first = order.treatment.settings.get(BACKENDS);
+        let on_first = on_first.is_some_and(|value| value.to_string() == "node-0");
+        let (memory, pins) = real_placement(&self.place.kind, on_first);
+        let memory_emulator = match &self.place.kind {
+            Kind::Emulated(emulator) => Some((**emulator).clone()),
+            Kind::Real { .. } | Kind::Plain => None,
+        };
+        let run = Some(Duration::from_secs(order.workload.timeout_s));
+        Guest {
+            machine: self.machine.clone(),
+            memory,
+            pins,
+            memory_emulator,
+            kernel_arguments: words(order.treatment, order.workload, order.seed),
+            limits: Limits { boot: BOOT_LIMIT, run },
+            ..Guest::default()
+        }
+    }
+}
+
+impl World for Kernel {
+    fn describe(&self) -> String {
+        let (nodes, cpus) = (self.machine.nodes.len(), self.machine.cpus.len());
+        format!("numalab's kernel, {nodes} nodes, {cpus} cpus; {}", self.place.kind.notice())
+    }
+
+    fn check(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<Vec<String>, WorldError> {
+        for workload in workloads {
+            check_program(workload)?;
+            for treatment in treatments {
+                check_settings(treatment)?;
+                let line = words(treatment, workload, 0).join(" ");
+                Command::parse(&line).map_err(|error| WorldError::BadInput {
+                    place: format!("workload {}, {}", workload.name, treatment.name),
+                    found: line.clone(),
+                    expected: error.to_string(),
+                })?;
+            }
+        }
+        let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
+        if moves && !matches!(self.place.kind, Kind::Real { .. }) {
+            return Err(WorldError::Lacking {
+                what: format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
+                remedy: "expected a machine with several nodes and KVM".to_owned(),
+            });
+        }
+        Ok(vec![self.place.kind.notice()])
+    }
+
+    fn about_apply_s(&self) -> f64 {
+        ABOUT_BOOT_S
+    }
+
+    fn environment(&mut self) -> Result<Environment, WorldError> {
+        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        facts.insert("kernel".to_owned(), format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")));
+        facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
+        facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
+        facts.insert("accelerator".to_owned(), self.place.accelerator.kind.name().to_owned());
+        facts.insert("qemu".to_owned(), self.place.qemu.version.to_string());
+        facts.insert("memory_system".to_owned(), self.place.kind.notice());
+        Ok(Environment { facts })
+    }
+
+    fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+        Ok(Vec::new())
+    }
+
+    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
+        let place = &self.place;
+        let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
+        let launch = Launch::plan(self.guest(order), qemu, accelerator, &self.files)
+            .map_err(|error| lacking(&error))?;
+        let asked = || self.interrupt.requested();
+        let ran = run(&launch, &self.runtime, &mut |_, _| (), &asked);
+        let (_, results) = ran.map_err(|error| match error {
+            RunError::Guest(numalab_guest::GuestError::Stopped) => WorldError::Interrupted,
+            RunError::Guest(error) => lacking(&error),
+            error => failed(order.workload, error.to_string()),
+        })?;
+        if let Some((work, message)) = &results.failure {
+            return Err(failed(order.workload, format!("{work}: {message}")));
+        }
+        self.taken(order, &results)
+    }
+
+    fn restore(&mut self) -> Result<(), WorldError> {
+        // A guest that was booted has ended: nothing was changed.
+        Ok(())
+    }
+}
+
+impl Kernel {
+    /// What the workload's metrics find in the kernel's results; no times where they mean
+    /// nothing.
+    fn taken(&self, order: &Order<'_>, results: &Results) -> Result<Taken, WorldError> {
+        let boot = results.boot.clone().unwrap_or_default();
+        let text = metric_lines(results, &boot);
+        let finished =
+            Finished { ending: Ending::Exited(0), stdout: &text, stderr: "", elapsed_s: 0.0 };
+        let readings = order
+            .workload
+            .read(&finished)
+            .map_err(|error| failed(order.workload, error.to_string()))?;
+        let is_time = |unit: &str| matches!(unit, "seconds" | "s" | "nanoseconds" | "ns");
+        let readings = readings.into_iter().map(exec::reading);
+        let has_times = self.place.kind.has_times();
+        let readings = readings.filter(|reading| has_times || !is_time(&reading.quantity.unit));
+        let evidence = evidence(order.treatment, results, &boot);
+        let readings = readings.collect();
+        Ok(Taken { readings, counters: counters(results), evidence, disturbances: Vec::new() })
+    }
+}
+
+/// The kernel's words: the workload's with settings in their places, then the settings.
+fn words(treatment: &Treatment, workload: &Workload, seed: u64) -> Vec<String> {
+    let own = workload.command.iter().skip(1);
+    let mut words: Vec<String> = own.map(|word| exec::filled(word, &treatment.settings)).collect();
+    let settings = treatment.settings.iter().filter(|(name, _)| name.as_str() != BACKENDS);
+    words.extend(settings.map(|(name, value)| format!("{name}={value}")));
+    words.push(format!("seed={seed}"));
+    words
+}
+
+fn check_program(workload: &Workload) -> Result<(), WorldError> {
+    match workload.command.first().map(String::as_str) {
+        Some(PROGRAM) => Ok(()),
+        other => Err(WorldError::BadInput {
+            place: format!("workload {}", workload.name),
+            found: other.unwrap_or_default().to_owned(),
+            expected: format!("{PROGRAM} and its words, in the world kernel"),
+        }),
+    }
+}
+
+fn check_settings(treatment: &Treatment) -> Result<(), WorldError> {
+    for (name, value) in &treatment.settings {
+        let bad = |expected: String| WorldError::BadInput {
+            place: format!("treatment {}", treatment.name),
+            found: format!("{name} = {value}"),
+            expected,
+        };
+        let is_word = KEYS.iter().any(|key| key.trim_end_matches('=') == name.as_str());
+        if name == BACKENDS {
+            if !["own", "node-0"].contains(&value.to_string().as_str()) {
+                return Err(bad("own or node-0".to_owned()));
+            }
+        } else if !is_word {
+            return Err(bad(format!("{BACKENDS} or a word of the kernel")));
+        }
+    }
+    Ok(())
+}
+
+/// Lines for a workload's patterns.
+fn metric_lines(results: &Results, boot: &Boot) -> String {
+    let mut text = String::new();
+    if !results.runs.is_empty() {
+        let sum: f64 = results.runs.iter().map(|run| run.elapsed_s(boot)).sum();
+        let count = u32::try_from(results.runs.len()).unwrap_or(u32::MAX);
+        text.push_str(&format!("time elapsed: {:.9} s\n", sum / f64::from(count)));
+    }
+    if let Some(storm) = results.storms.first() {
+        let slowest = storm.times_ns(boot).into_iter().fold(0.0, f64::max);
+        text.push_str(&format!("time a frame: {:.3} ns\n", slowest / as_f64(storm.rounds.max(1))));
+    }
+    if let Some(percent) = local_percent(results) {
+        text.push_str(&format!("frames local: {percent:.4} %\n"));
+    }
+    text
+}
+
+/// Frames on the node of the cpu that asked for them, of all.
+fn local_percent(results: &Results) -> Option<f64> {
+    let runs = results.runs.iter().map(|run| (run.local, run.remote));
+    let storms = results.storms.iter().map(|storm| (storm.local, storm.remote));
+    let guests = results.guests.iter().map(|guest| (guest.local, guest.remote));
+    let (local, remote) =
+        runs.chain(storms).chain(guests).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
+    (local + remote > 0).then(|| 100.0 * as_f64(local) / as_f64(local + remote))
+}
+
+/// The emulator's own counts of the slowest thread, which explain the time.
+fn counters(results: &Results) -> BTreeMap<String, f64> {
+    let mut counters = BTreeMap::new();
+    let threads =
+        results.runs.iter().flat_map(|run| run.touch_accesses.iter().zip(&run.read_accesses));
+    let sums = threads.map(|(touch, read)| [touch[0] + read[0], touch[1] + read[1]]);
+    if let Some([local, remote]) = sums.max_by_key(|sum| sum[1]) {
+        counters.insert("local accesses".to_owned(), as_f64(local));
+        counters.insert("remote accesses".to_owned(), as_f64(remote));
+    }
+    counters
+}
+
+/// That the allocator did what the treatment asks, by its own count.
+fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Evidence> {
+    let percent = local_percent(results).map(|percent| format!("{percent:.1} % of frames local"));
+    let mut evidence: Vec<Evidence> = percent
+        .into_iter()
+        .map(|found| Evidence { what: "placement".to_owned(), wanted: String::new(), found })
+        .collect();
+    for (name, value) in treatment.settings.iter().filter(|(name, _)| name.as_str() != BACKENDS) {
+        let word = format!("{name}={value}");
+        let heard = boot.command.split(' ').any(|heard| heard == word);
+        let found = if heard { value.to_string() } else { "not heard".to_owned() };
+        evidence.push(Evidence { what: name.clone(), wanted: value.to_string(), found });
+    }
+    evidence
+}
+
+fn failed(workload: &Workload, reason: String) -> WorldError {
+    WorldError::Failed { doing: format!("workload {}", workload.name), reason }
+}
+
+fn as_f64(count: u64) -> f64 {
+    count as f64
+}

@@ -1,0 +1,153 @@
+//! Which of the three kinds of places there are here, and what each can show.
+
+use std::path::Path;
+
+use numalab_formats::memory_emulator::{MemoryCosts, describe};
+use numalab_guest::emulator::find_plugin;
+use numalab_guest::{
+    Accelerator, AcceleratorChoice, AcceleratorKind, Cache, EmulatorMode, GuestError, HostMemory,
+    Kernel, KernelChoice, MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
+};
+use numalab_host::{Root, read_machine};
+use numalab_topology::{Machine, NodeSet};
+
+use super::shape::{Shape, Wanted};
+use crate::world::WorldError;
+
+/// A place in which the kernel can boot.
+pub(super) struct Place {
+    pub qemu: Qemu,
+    pub accelerator: Accelerator,
+    pub kind: Kind,
+}
+
+/// What a place can show.
+pub(super) enum Kind {
+    /// Real nodes: times are the machine's.
+    Real {
+        /// The host.
+        host: Machine,
+        /// A host node for each of the guest's.
+        nodes: Vec<NodeSet>,
+    },
+    /// The emulator: times are virtual, and the same in every run.
+    Emulated(Box<MemoryEmulator>),
+    /// Neither: times mean nothing.
+    Plain,
+}
+
+impl Kind {
+    /// What is said of it before the start and in the report.
+    pub fn notice(&self) -> String {
+        match self {
+            Self::Real { nodes, .. } => {
+                let nodes: Vec<String> = nodes.iter().map(NodeSet::to_string).collect();
+                format!(
+                    "real nodes under KVM: memory bound to host nodes {}, cpus pinned there",
+                    nodes.join(", ")
+                )
+            }
+            Self::Emulated(_) => {
+                "TCG with the memory emulator: remote accesses cost what the distances say, and \
+                 time is virtual, the same in every run with the same seed"
+                    .to_owned()
+            }
+            Self::Plain => {
+                "plain TCG: only where frames lie means anything, so times are left out".to_owned()
+            }
+        }
+    }
+
+    pub fn has_times(&self) -> bool {
+        !matches!(self, Self::Plain)
+    }
+}
+
+/// Finds the place that the study wants, or the best there is.
+pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, WorldError> {
+    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+    match shape.place {
+        Wanted::Real => real(machine, &cache),
+        Wanted::Emulator => emulated(shape, machine, &cache),
+        Wanted::Plain => plain(&cache),
+        Wanted::Auto => real(machine, &cache)
+            .or_else(|_| emulated(shape, machine, &cache))
+            .or_else(|_| plain(&cache)),
+    }
+}
+
+fn real(machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
+    let lacks = |what: &str, remedy: &str| WorldError::Lacking {
+        what: what.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    let reading = read_machine(&Root::live());
+    let host = reading.map(|reading| reading.machine).unwrap_or_default();
+    let with_memory: Vec<NodeSet> =
+        host.memory_nodes().iter().map(|node| NodeSet::from_iter([node])).collect();
+    if with_memory.len() < machine.nodes.len() {
+        let (here, wanted) = (with_memory.len(), machine.nodes.len());
+        let what = format!("{here} host nodes with memory, the study has {wanted}");
+        return Err(lacks(&what, "expected a machine with as many, or where = \"emulator\""));
+    }
+    if !Path::new("/dev/kvm").exists() {
+        return Err(lacks("/dev/kvm is not there", "load kvm_intel or kvm_amd"));
+    }
+    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
+    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ());
+    let probe = probe.map_err(|error| lacking(&error.into()))?;
+    let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &probe.file, cache)
+        .map_err(|error| lacking(&error.into()))?;
+    if accelerator.kind != AcceleratorKind::Kvm {
+        return Err(lacks(&accelerator.reason, "expected a machine with KVM"));
+    }
+    let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
+    Ok(Place { qemu, accelerator, kind: Kind::Real { host, nodes } })
+}
+
+fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
+    let plugin = find_plugin().map_err(|error| lacking(&error.into()))?;
+    let costs = MemoryCosts { latency: shape.latency()?, ..MemoryCosts::default() };
+    let described = describe(machine, &costs).map_err(|error| WorldError::BadInput {
+        place: "world.kernel".to_owned(),
+        found: "a machine that the emulator cannot be".to_owned(),
+        expected: error.to_string(),
+    })?;
+    let mode = EmulatorMode::Virtual;
+    // Unlike Linux, the kernel runs in virtual time on every QEMU that has plugins.
+    let needs = QemuNeeds { plugins: true, ..QemuNeeds::default() };
+    let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
+    let emulator = MemoryEmulator { plugin, mode, machine: described };
+    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Emulated(Box::new(emulator)) })
+}
+
+fn plain(cache: &Cache) -> Result<Place, WorldError> {
+    let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
+    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Plain })
+}
+
+/// A guest's error as a world's.
+pub(super) fn lacking(error: &GuestError) -> WorldError {
+    match error.remedy() {
+        Some(remedy) => WorldError::Lacking { what: error.to_string(), remedy },
+        None => WorldError::Failed {
+            doing: "booting numalab's kernel".to_owned(),
+            reason: error.to_string(),
+        },
+    }
+}
+
+/// Real memory and pins for a guest: each node on its own host node, or all on the first.
+pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Option<Pins>) {
+    let Kind::Real { host, nodes } = kind else {
+        return (HostMemory { unreserved: true, ..HostMemory::default() }, None);
+    };
+    let first = nodes.first().cloned().unwrap_or_default();
+    let nodes = match all_on_first {
+        true => nodes.iter().map(|_| first.clone()).collect(),
+        false => nodes.clone(),
+    };
+    let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
+    let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: host.clone() };
+    (memory, Some(pins))
+}

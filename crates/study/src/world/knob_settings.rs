@@ -1,0 +1,116 @@
+//! The settings of treatments that are knobs of this system.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
+use numalab_host::{ErrorClass, Root};
+use numalab_record::study::{Evidence, Setting, Treatment};
+
+use super::WorldError;
+
+/// The knobs that a study sets, and what was there before.
+#[derive(Debug)]
+pub(super) struct KnobSettings {
+    root: Root,
+    /// What stands before the names of settings that are meant here.
+    prefix: &'static str,
+    tuning: Option<Tuning>,
+    held: BTreeSet<String>,
+}
+
+impl KnobSettings {
+    /// None set yet. Settings are meant whose names begin with `prefix`.
+    pub(super) fn new(prefix: &'static str) -> Self {
+        Self { root: Root::live(), prefix, tuning: None, held: BTreeSet::new() }
+    }
+
+    /// The knob that a setting is, if it is one.
+    pub(super) fn knob(&self, setting: &str) -> Option<Knob> {
+        Knob::find(&self.root, setting.strip_prefix(self.prefix)?).ok()
+    }
+
+    /// Looks whether all knobs are there and can act. Changes nothing.
+    pub(super) fn check(&mut self, treatments: &[Treatment]) -> Result<Vec<String>, WorldError> {
+        let names: BTreeSet<&String> =
+            treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
+        let knobs: Vec<Knob> = names.into_iter().filter_map(|name| self.knob(name)).collect();
+        let mut notices = Vec::new();
+        for knob in &knobs {
+            match knob.state(&self.root) {
+                FileState::Absent => return Err(lacking(knob, "this kernel does not have it")),
+                FileState::Denied(reason) => return Err(lacking(knob, &reason)),
+                FileState::Value(_) | FileState::WriteOnly => {}
+            }
+            if let Acts::No(reason) = knob.acts(&self.root) {
+                notices.push(format!(
+                    "{} cannot show an effect here: {reason}; at most what it costs is seen",
+                    knob.name()
+                ));
+            }
+        }
+        if !knobs.is_empty() {
+            self.tuning = Some(Tuning::new(&self.root).map_err(|error| failed(&error))?);
+        }
+        Ok(notices)
+    }
+
+    /// Sets the treatment's knobs, and puts back those that only earlier ones set.
+    pub(super) fn apply(
+        &mut self,
+        settings: &BTreeMap<String, Setting>,
+    ) -> Result<Vec<Evidence>, WorldError> {
+        let wanted: Vec<(Knob, String)> = settings
+            .iter()
+            .filter_map(|(name, value)| Some((self.knob(name)?, value.to_string())))
+            .collect();
+        let names: BTreeSet<String> =
+            wanted.iter().map(|(knob, _)| knob.name().to_owned()).collect();
+        let left: Vec<String> = self.held.difference(&names).cloned().collect();
+        let Some(tuning) = &mut self.tuning else { return Ok(Vec::new()) };
+        for name in &left {
+            let knob = Knob::find(&self.root, name).map_err(|error| failed(&error))?;
+            tuning.put_back(&knob).map_err(|error| failed(&error))?;
+        }
+        self.held = names;
+        let mut evidence = Vec::new();
+        for (knob, value) in wanted {
+            let applied = tuning.set(&knob, &value).map_err(|error| failed(&error))?;
+            let what = format!("{}{}", self.prefix, applied.name);
+            evidence.push(Evidence { what, wanted: applied.wanted, found: applied.found });
+            evidence.extend(applied.left_out.into_iter().map(|found| Evidence {
+                what: format!("{} left out", knob.name()),
+                wanted: String::new(),
+                found,
+            }));
+        }
+        Ok(evidence)
+    }
+
+    /// Puts back what was there before.
+    pub(super) fn restore(&mut self) -> Result<(), WorldError> {
+        self.held.clear();
+        match &mut self.tuning {
+            Some(tuning) => tuning.restore().map_err(|error| failed(&error)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn lacking(knob: &Knob, reason: &str) -> WorldError {
+    WorldError::Lacking {
+        what: format!("knob {}: {reason}", knob.name()),
+        remedy: "`numalab knobs list` shows those that this machine has".to_owned(),
+    }
+}
+
+fn failed(error: &KnobError) -> WorldError {
+    match error.class() {
+        ErrorClass::Lacking => WorldError::Lacking {
+            what: error.to_string(),
+            remedy: "nothing is left changed".to_owned(),
+        },
+        ErrorClass::BadInput | ErrorClass::Failed => {
+            WorldError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
+        }
+    }
+}

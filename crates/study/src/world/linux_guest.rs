@@ -1,0 +1,349 @@
+//! A Linux guest under QEMU: knobs inside it, what stands behind its memory, and knobs of
+//! the host (`host:NAME`).
+
+use std::collections::BTreeMap;
+use std::env;
+
+use numalab_guest::{
+    Accelerator, Cache, Contents, Guest, GuestError, HostMemory, HostPages, Image, Kernel,
+    KernelChoice, Launch, Limits, Qemu, QemuNeeds,
+};
+use numalab_host::{Interrupt, Root};
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Setting, Taken, Treatment};
+use numalab_topology::Machine;
+use numalab_workload::Workload;
+use serde_json::Value;
+
+use super::agent::{Answer, Request};
+use super::guest_machine::GuestSettings;
+use super::host::page_evidence;
+use super::knob_settings::KnobSettings;
+use super::live_guest::{LiveGuest, failed, odd};
+use super::{Order, World, WorldError, facts};
+use crate::definition::WorldSpec;
+use crate::exec::PagesSeen;
+
+/// What stands before the name of a host's knob.
+const HOST: &str = "host:";
+/// The pages behind the guest's memory: `normal`, `2m` or `1g`.
+const BACKING: &str = "guest_memory";
+/// A guest that pays for every access by the instruction boots slowly.
+const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
+
+/// A Linux guest. It stays up from one treatment to the next unless they differ in what
+/// the host gives it.
+pub(super) struct LinuxGuest {
+    interrupt: Interrupt,
+    settings: GuestSettings,
+    machine: Machine,
+    knobs: KnobSettings,
+    launch: Option<Launcher>,
+    /// The study as it was checked, which every new guest checks for itself.
+    study: (Vec<Treatment>, Vec<Workload>),
+    /// The first treatment, with what the host gives.
+    baseline: Option<Treatment>,
+    live: Option<(Outside, LiveGuest)>,
+}
+
+/// What of a treatment the host gives: a guest must be booted anew where it differs.
+#[derive(Clone, Debug, PartialEq)]
+struct Outside {
+    pages: HostPages,
+    knobs: BTreeMap<String, Setting>,
+}
+
+/// All that is needed to boot, made once.
+struct Launcher {
+    qemu: Qemu,
+    accelerator: Accelerator,
+    image: Image,
+}
+
+impl LinuxGuest {
+    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+        let settings: GuestSettings = serde_json::from_value(Value::Object(spec.settings.clone()))
+            .map_err(|error| WorldError::BadInput {
+                place: "world.linux-guest".to_owned(),
+                found: error.to_string(),
+                expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
+            })?;
+        let machine = settings.machine()?;
+        Ok(Self {
+            interrupt: interrupt.clone(),
+            settings,
+            machine,
+            knobs: KnobSettings::new(HOST),
+            launch: None,
+            study: (Vec::new(), Vec::new()),
+            baseline: None,
+            live: None,
+        })
+    }
+
+    fn outside(treatment: &Treatment) -> Result<Outside, WorldError> {
+        let is_knob = |(name, _): &(&String, &Setting)| name.starts_with(HOST);
+        let knobs = treatment.settings.iter().filter(is_knob);
+        let knobs = knobs.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let backing = treatment.settings.get(BACKING).map(ToString::to_string);
+        let huge = |page_bytes| HostPages::Huge { page_bytes };
+        let pages = match backing.as_deref() {
+            None | Some("normal") => HostPages::Normal,
+            Some("2m") => huge(2 << 20),
+            Some("1g") => huge(1 << 30),
+            Some(other) => {
+                return Err(WorldError::BadInput {
+                    place: format!("factor {BACKING}"),
+                    found: other.to_owned(),
+                    expected: "normal, 2m or 1g".to_owned(),
+                });
+            }
+        };
+        Ok(Outside { pages, knobs })
+    }
+
+    /// The guest of this treatment: the one that is up, or one booted now.
+    fn guest(
+        &mut self,
+        treatment: &Treatment,
+    ) -> Result<(&mut LiveGuest, Vec<Evidence>), WorldError> {
+        let outside = Self::outside(treatment)?;
+        let mut evidence = Vec::new();
+        if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
+            // Its pages must be back before a pool shrinks.
+            self.live = None;
+            evidence = self.knobs.apply(&outside.knobs)?;
+            evidence.push(facts::huge_pages("of the host before the boot"));
+            let mut guest = self.boot(&outside)?;
+            evidence.extend(self.inner_notices(&mut guest)?);
+            evidence.push(facts::huge_pages("of the host after the boot"));
+            self.live = Some((outside, guest));
+        }
+        let live = self.live.as_mut().map(|(_, guest)| guest);
+        let live = live.ok_or(WorldError::Interrupted)?;
+        Ok((live, evidence))
+    }
+
+    /// Lets a new guest look whether it can do what the study wants of it.
+    fn inner_notices(&self, guest: &mut LiveGuest) -> Result<Vec<Evidence>, WorldError> {
+        let (treatments, workloads) = self.study.clone();
+        match guest.ask(&Request::Check { treatments, workloads })? {
+            Answer::Notices(notices) => Ok(notices
+                .into_iter()
+                .map(|found| Evidence {
+                    what: "notice of the guest".to_owned(),
+                    wanted: String::new(),
+                    found,
+                })
+                .collect()),
+            other => Err(odd(&other)),
+        }
+    }
+
+    fn boot(&self, outside: &Outside) -> Result<LiveGuest, WorldError> {
+        let Some(launcher) = &self.launch else {
+            return Err(WorldError::Failed {
+                doing: "booting the guest".to_owned(),
+                reason: "it was not prepared".to_owned(),
+            });
+        };
+        let memory_emulator = self.settings.emulator(&self.machine)?;
+        let mut limits = Limits::default();
+        if memory_emulator.is_some() {
+            limits.boot = EMULATED_BOOT;
+        }
+        let huge = outside.pages != HostPages::Normal;
+        let guest = Guest {
+            machine: self.machine.clone(),
+            memory: HostMemory { pages: outside.pages, prealloc: huge, ..HostMemory::default() },
+            kernel_arguments: self.settings.kernel_arguments.clone(),
+            memory_emulator,
+            limits,
+            ..Guest::default()
+        };
+        let (qemu, accelerator) = (launcher.qemu.clone(), launcher.accelerator.clone());
+        let launch = Launch::plan(guest, qemu, accelerator, launcher.image.boot_files());
+        let launch = launch.map_err(|error| failed(&error))?;
+        LiveGuest::boot(launch, self.settings.inner(), &self.interrupt)
+    }
+
+    /// The kernel and an image with the workloads' tools, out of the cache or made now.
+    fn prepare(&mut self, workloads: &[Workload]) -> Result<(), WorldError> {
+        let mut needs = QemuNeeds::default();
+        if let Some(emulator) = self.settings.emulator(&self.machine)? {
+            needs = emulator.mode.needs(self.machine.online_cpus().len());
+        }
+        let launcher = launcher(&self.settings, &needs, workloads);
+        self.launch = Some(launcher.map_err(|error| match error {
+            Preparation::Guest(error) => failed(&error),
+            Preparation::World(error) => error,
+        })?);
+        Ok(())
+    }
+
+    /// That a knob about nodes has nothing to do in a guest of one node.
+    fn one_node_notice(&self, treatments: &[Treatment]) -> Option<String> {
+        const ABOUT_NODES: [&str; 3] = ["numa_balancing", "zone_reclaim_mode", "demotion"];
+        let nodes = self.machine.nodes.iter().filter(|node| node.memory_bytes > 0).count();
+        let names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
+        let mut about = names.filter(|name| ABOUT_NODES.contains(&name.as_str()));
+        let name = about.next().filter(|_| nodes < 2)?;
+        Some(format!("{name} cannot act: the guest's memory is on one node"))
+    }
+
+    /// What the reader should know of this guest.
+    fn notices(&self) -> Vec<String> {
+        let mut notices = Vec::new();
+        let Some(launcher) = &self.launch else { return notices };
+        let kind = launcher.accelerator.kind.name();
+        notices.push(format!("the guest runs under {kind}: {}", launcher.accelerator.reason));
+        if self.settings.emulate_latency.is_some() {
+            notices.push(
+                "the guest's time is virtual: an instruction takes a nanosecond, and memory \
+                 what its distance says"
+                    .to_owned(),
+            );
+        } else if kind == "tcg" {
+            notices.push(
+                "under TCG every access goes through QEMU's software TLB: the figures are of \
+                 the guest kernel's work and of QEMU, not of this processor's page walks"
+                    .to_owned(),
+            );
+        }
+        notices
+    }
+}
+
+/// Why a guest cannot be prepared.
+enum Preparation {
+    Guest(GuestError),
+    World(WorldError),
+}
+
+impl<E: Into<GuestError>> From<E> for Preparation {
+    fn from(error: E) -> Self {
+        Self::Guest(error.into())
+    }
+}
+
+fn launcher(
+    settings: &GuestSettings,
+    needs: &QemuNeeds,
+    workloads: &[Workload],
+) -> Result<Launcher, Preparation> {
+    let mut note = |text: &str| eprintln!("numalab: {text}");
+    let choice = settings.accelerator().map_err(Preparation::World)?;
+    let cache = Cache::open()?;
+    let qemu = Qemu::find(&cache, needs)?;
+    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
+    let program = env::current_exe().map_err(|error| {
+        Preparation::World(WorldError::Failed {
+            doing: "finding this program".to_owned(),
+            reason: error.to_string(),
+        })
+    })?;
+    let mut contents = Contents::new(program);
+    let tools = workloads.iter().flat_map(|workload| &workload.tools);
+    for tool in tools.map(|tool| tool.program.as_str()) {
+        contents.need_program(tool)?;
+    }
+    if settings.count_migrations {
+        contents.need_program("perf")?;
+    }
+    let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
+    let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
+    Ok(Launcher { qemu, accelerator, image })
+}
+
+impl World for LinuxGuest {
+    fn describe(&self) -> String {
+        let nodes = self.machine.nodes.len();
+        let cpus = self.machine.online_cpus().len();
+        let memory = &self.settings.memory;
+        let emulated = match &self.settings.emulate_latency {
+            Some(latency) => format!(", memory emulated ({latency} ns)"),
+            None => String::new(),
+        };
+        format!("a Linux guest of {nodes} nodes, {cpus} cpus, {memory}{emulated}")
+    }
+
+    fn check(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<Vec<String>, WorldError> {
+        for treatment in treatments {
+            Self::outside(treatment)?;
+        }
+        let mut notices = self.knobs.check(treatments)?;
+        self.prepare(workloads)?;
+        notices.extend(self.notices());
+        notices.extend(self.one_node_notice(treatments));
+        self.baseline = treatments.first().cloned();
+        self.study = (treatments.iter().map(inside).collect(), workloads.to_vec());
+        Ok(notices)
+    }
+
+    fn about_apply_s(&self) -> f64 {
+        self.settings.about_boot_s
+    }
+
+    fn environment(&mut self) -> Result<Environment, WorldError> {
+        let host = numalab_host::Environment::read(&Root::live());
+        let mut facts = BTreeMap::new();
+        for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
+            if let Some(fact) = host.fact(name) {
+                facts.insert(format!("host_{name}"), fact.to_owned());
+            }
+        }
+        let Some(first) = self.baseline.clone() else { return Ok(Environment { facts }) };
+        let (guest, _) = self.guest(&first)?;
+        match guest.ask(&Request::Environment)? {
+            Answer::Environment(environment) => facts.extend(environment.facts),
+            other => return Err(odd(&other)),
+        }
+        Ok(Environment { facts })
+    }
+
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+        let (guest, mut evidence) = self.guest(treatment)?;
+        match guest.ask(&Request::Apply { treatment: inside(treatment) })? {
+            Answer::Evidence(more) => evidence.extend(more),
+            other => return Err(odd(&other)),
+        }
+        Ok(evidence)
+    }
+
+    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
+        let watch_pages = self.settings.watch_pages;
+        let (guest, _) = self.guest(order.treatment)?;
+        let request = Request::Sample {
+            treatment: inside(order.treatment),
+            workload: Box::new(order.workload.clone()),
+            seed: order.seed,
+        };
+        let mut taken = match guest.ask(&request)? {
+            Answer::Taken(taken) => taken,
+            other => return Err(odd(&other)),
+        };
+        if watch_pages {
+            let qemu = page_evidence(&PagesSeen::now());
+            let of_qemu =
+                |fact: Evidence| Evidence { what: format!("QEMU: {}", fact.what), ..fact };
+            taken.evidence.extend(qemu.into_iter().map(of_qemu));
+        }
+        Ok(taken)
+    }
+
+    fn restore(&mut self) -> Result<(), WorldError> {
+        self.live = None;
+        self.knobs.restore()
+    }
+}
+
+/// The treatment as the world inside the guest sees it.
+fn inside(treatment: &Treatment) -> Treatment {
+    let mut inside = treatment.clone();
+    inside.settings.retain(|name, _| !name.starts_with(HOST) && name != BACKING);
+    inside
+}

@@ -1,0 +1,182 @@
+//! A guest that stays up and takes requests.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use numalab_guest::{GuestError, Job, Launch, Outcome, Runtime, Sink, Stream, Task};
+use numalab_host::Interrupt;
+
+use super::WorldError;
+use super::agent::{Answer, Request};
+
+/// How often a waiting world looks whether it was interrupted.
+const LOOK: Duration = Duration::from_millis(100);
+/// The most that is kept of what an agent complains about.
+const ERRORS_BYTES: usize = 4096;
+
+/// A guest with an agent in it. Dropping it ends the guest and waits for its end.
+pub(super) struct LiveGuest {
+    requests: Option<Sender<Vec<u8>>>,
+    answers: Receiver<Vec<u8>>,
+    thread: Option<JoinHandle<Result<Outcome, GuestError>>>,
+    interrupt: Interrupt,
+}
+
+impl LiveGuest {
+    /// Boots the guest and waits until its agent is there. `spec` is the settings of the
+    /// world inside it.
+    pub(super) fn boot(
+        launch: Launch,
+        spec: String,
+        interrupt: &Interrupt,
+    ) -> Result<Self, WorldError> {
+        let runtime = Runtime::open().map_err(|error| failed(&GuestError::from(error)))?;
+        let (requests, orders) = channel();
+        let (says, answers) = channel();
+        let asked = interrupt.clone();
+        let thread = thread::spawn(move || {
+            let job = Job {
+                input: true,
+                ..Job::new(["numalab".to_owned(), "study".to_owned(), "agent".to_owned(), spec])
+            };
+            let task = Task { job, ..Task::default() };
+            let mut sink =
+                Wire { orders, says, line: Vec::new(), errors: Vec::new(), waits: false };
+            launch.run(&runtime, &task, &mut sink, &|| asked.requested())
+        });
+        let mut guest = Self {
+            requests: Some(requests),
+            answers,
+            thread: Some(thread),
+            interrupt: interrupt.clone(),
+        };
+        match guest.answer()? {
+            Answer::Ready => Ok(guest),
+            Answer::Failed(error) => Err(error),
+            other => Err(odd(&other)),
+        }
+    }
+
+    /// Tells the agent something and waits for its answer.
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, WorldError> {
+        let mut line = serde_json::to_vec(request).map_err(|error| WorldError::Failed {
+            doing: "telling the guest what to do".to_owned(),
+            reason: error.to_string(),
+        })?;
+        line.push(b'\n');
+        if let Some(requests) = &self.requests {
+            // A guest that is gone says why when its answer is waited for.
+            let _ = requests.send(line);
+        }
+        match self.answer()? {
+            Answer::Failed(error) => Err(error),
+            answer => Ok(answer),
+        }
+    }
+
+    fn answer(&mut self) -> Result<Answer, WorldError> {
+        loop {
+            match self.answers.recv_timeout(LOOK) {
+                Ok(line) => {
+                    return serde_json::from_slice(&line).map_err(|error| WorldError::Failed {
+                        doing: "reading the guest's answer".to_owned(),
+                        reason: format!("{error}: {}", String::from_utf8_lossy(&line)),
+                    });
+                }
+                Err(RecvTimeoutError::Timeout) if self.interrupt.requested() => {
+                    return Err(WorldError::Interrupted);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
+            }
+        }
+    }
+
+    /// Why the guest ended.
+    fn gone(&mut self) -> WorldError {
+        self.requests = None;
+        let ended = self.thread.take().and_then(|thread| thread.join().ok());
+        if self.interrupt.requested() {
+            return WorldError::Interrupted;
+        }
+        match ended {
+            Some(Err(error)) => failed(&error),
+            Some(Ok(outcome)) => WorldError::Failed {
+                doing: "the guest's agent".to_owned(),
+                reason: format!(
+                    "it ended with {:?} {}",
+                    outcome.exit,
+                    outcome.complaints.join("; ")
+                ),
+            },
+            None => WorldError::Failed {
+                doing: "the guest".to_owned(),
+                reason: "its thread ended".to_owned(),
+            },
+        }
+    }
+}
+
+impl Drop for LiveGuest {
+    fn drop(&mut self) {
+        // The end of its input ends the agent, and that the guest.
+        self.requests = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What a guest could not be started for or ended of.
+pub(super) fn failed(error: &GuestError) -> WorldError {
+    match error.remedy() {
+        Some(remedy) => WorldError::Lacking { what: error.to_string(), remedy },
+        None => WorldError::Failed { doing: "the guest".to_owned(), reason: error.to_string() },
+    }
+}
+
+/// That the agent answered something else than it was asked.
+pub(super) fn odd(answer: &Answer) -> WorldError {
+    WorldError::Failed {
+        doing: "reading the guest's answer".to_owned(),
+        reason: format!("unexpected: {answer:?}"),
+    }
+}
+
+/// Between the guest's channel and the world: lines of answers out, requests in.
+struct Wire {
+    orders: Receiver<Vec<u8>>,
+    says: Sender<Vec<u8>>,
+    line: Vec<u8>,
+    errors: Vec<u8>,
+    /// Whether the agent has answered and waits for the next request.
+    waits: bool,
+}
+
+impl Sink for Wire {
+    fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        if stream == Stream::Err {
+            let room = ERRORS_BYTES.saturating_sub(self.errors.len());
+            self.errors.extend(bytes.iter().take(room));
+            return;
+        }
+        for &byte in bytes {
+            if byte == b'\n' {
+                // A world that is gone also asks for nothing more.
+                let _ = self.says.send(std::mem::take(&mut self.line));
+                self.waits = true;
+            } else {
+                self.line.push(byte);
+            }
+        }
+    }
+
+    fn input(&mut self) -> Option<Vec<u8>> {
+        if !self.waits {
+            return None;
+        }
+        self.waits = false;
+        Some(self.orders.recv().unwrap_or_default())
+    }
+}
