@@ -85,9 +85,7 @@ impl Store {
         if found != 0 || tables != 0 {
             return Err(FleetError::Version { path: self.path.clone(), found, expected: VERSION });
         }
-        let script = format!(
-            "PRAGMA journal_mode=WAL; BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;"
-        );
+        let script = format!("BEGIN; {SCHEMA} PRAGMA user_version={VERSION}; COMMIT;");
         self.check(self.database.execute_batch(&script))
     }
 

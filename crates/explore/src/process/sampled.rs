@@ -18,31 +18,39 @@ pub struct Sampled {
     pub pages_by_node: BytesByNode,
 }
 
-/// Asks for pages spread over the mappings, each mapping by the bytes that are in memory
-/// of it, or by its length where that is not known.
+/// Asks for pages spread over the mappings.
 pub(super) fn sample(process: u32, mappings: &[MappingView]) -> Result<Sampled, PageNodesError> {
+    let addresses = addresses(mappings);
+    let mut pages_by_node = BytesByNode::new();
+    for node in page_nodes(process, &addresses)?.into_iter().flatten() {
+        *pages_by_node.entry(node).or_default() += 1;
+    }
+    Ok(Sampled { pages: addresses.len() as u64, pages_by_node })
+}
+
+/// Addresses in each mapping by the bytes that are in memory of it, or by its length where
+/// that is not known.
+fn addresses(mappings: &[MappingView]) -> Vec<u64> {
     let known = mappings.iter().any(|mapping| !mapping.bytes_by_node.is_empty());
     let weight = |mapping: &MappingView| match known {
         true => spread::total(&mapping.bytes_by_node),
         false => mapping.size_bytes.unwrap_or(0),
     };
     let all = mappings.iter().fold(0, |sum: u64, mapping| sum.saturating_add(weight(mapping)));
-    let mut addresses = Vec::new();
+    let drawn = |weights: u128| u128::from(PAGES) * weights / u128::from(all.max(1));
+    let (mut addresses, mut before) = (Vec::new(), 0_u128);
     for mapping in mappings {
-        let length = mapping.size_bytes.unwrap_or(0);
-        let pages = length / mapping.page_bytes.max(1);
-        let wanted = u128::from(PAGES) * u128::from(weight(mapping)) / u128::from(all.max(1));
-        let wanted = u64::try_from(wanted).unwrap_or(PAGES).min(pages);
+        let pages = mapping.size_bytes.unwrap_or(0) / mapping.page_bytes.max(1);
+        // What is left over of one mapping counts for the next: many small ones have a share.
+        let end = before + u128::from(weight(mapping));
+        let wanted = u64::try_from(drawn(end) - drawn(before)).unwrap_or(PAGES).min(pages);
+        before = end;
         addresses.extend(
             (0..wanted)
                 .map(|part| mapping.start + spread_page(part, wanted, pages) * mapping.page_bytes),
         );
     }
-    let mut pages_by_node = BytesByNode::new();
-    for node in page_nodes(process, &addresses)?.into_iter().flatten() {
-        *pages_by_node.entry(node).or_default() += 1;
-    }
-    Ok(Sampled { pages: addresses.len() as u64, pages_by_node })
+    addresses
 }
 
 /// A page in part `part` of `parts` equal ones; a pseudo-random one (the multiplier is 2^64
@@ -59,6 +67,22 @@ fn spread_page(part: u64, parts: u64, pages: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_small_mappings_have_their_share_beside_a_large_one() {
+        let lines: String = (0..8192)
+            .map(|at| format!("{:x} default anon=1 N0=1\n", 0x10_0000 + at * 8192))
+            .collect();
+        let mut mappings = super::super::numa_maps::read(&lines, 4096);
+        mappings.iter_mut().for_each(|mapping| mapping.size_bytes = Some(4096));
+        mappings
+            .extend(super::super::numa_maps::read("7f0000000000 default anon=8192 N1=8192", 4096));
+        mappings[8192].size_bytes = Some(8192 << 12);
+        let addresses = addresses(&mappings);
+        assert_eq!(addresses.len(), 4096);
+        let in_large = addresses.iter().filter(|address| **address >= 0x7f00_0000_0000).count();
+        assert_eq!(in_large, 2048);
+    }
 
     #[test]
     fn pages_are_drawn_from_the_whole_mapping() {
