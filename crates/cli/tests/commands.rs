@@ -99,7 +99,7 @@ fn every_command_has_help_with_an_example() {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
         let teaches = help.contains("Example")
-            || ["acpi", "guest", "knobs", "probe", "study"].contains(&command);
+            || ["acpi", "guest", "knobs", "probe", "study"].contains(command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
