@@ -107,11 +107,6 @@ impl Lab {
     pub fn read(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).expect(name)
     }
-
-    /// Gives the turn to others and keeps the files.
-    pub fn into_files(self) -> TempDir {
-        self.directory
-    }
 }
 
 /// What a guest's script printed, in parts that begin with `== NAME`.

@@ -1,5 +1,7 @@
 //! What the emulator reports, and what is said where it cannot run.
 
+use std::fs;
+
 use serde_json::Value;
 
 use crate::guest::booted;
@@ -21,8 +23,9 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     assert_eq!(report["schema"], "numalab-emulator/1");
     assert_eq!((&report["mode"], &report["machine"]["cpus"][7]), (&"virtual".into(), &3.into()));
-    let file = booted.files.path().join("report.json");
     let lab = Lab::open();
+    let file = lab.path("report.json");
+    fs::write(&file, &booted.report).expect("written");
     let file = file.to_str().expect("UTF-8");
     for (format, words) in [
         ("text", "% of each cpu's accesses that reached memory"),
