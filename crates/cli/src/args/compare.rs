@@ -29,7 +29,7 @@ pub(crate) struct CompareArgs {
     /// Run these two shell commands in turns: a study of its own, kept in a result directory
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["baseline", "table"])]
     pub commands: Option<Vec<String>>,
-    /// Recompute published figures, one a side: a CSV of what,baseline,candidate[,gain]
+    /// Recompute published figures, one a side: a CSV of what,baseline,candidate and, where published, gain
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     pub table: Option<PathBuf>,
     /// Text with a place for the number: 'Time elapsed: {seconds} s' [of commands: their time]
