@@ -20,12 +20,16 @@ const LONGEST: u64 = 256 << 20;
 /// Whether the path is a CSV, or a directory with one that is no `samples.csv` of ours.
 pub(super) fn is_meant(path: &Path) -> bool {
     if path.is_file() {
-        return true;
+        return path.to_str().is_some_and(is_table);
     }
     let mut files = Vec::new();
     !path.join("run.json").exists()
         && list(path, DEPTH, &mut files).is_ok()
-        && files.iter().any(|path| path.ends_with(".csv") || path.ends_with(".csv.part"))
+        && files.iter().any(|file| is_table(file) && !file.ends_with("samples.csv"))
+}
+
+fn is_table(name: &str) -> bool {
+    name.ends_with(".csv") || name.ends_with(".csv.part")
 }
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
