@@ -25,6 +25,10 @@ pub(super) fn mount_all() -> Result<(), InitError> {
         attach(kind, place).map_err(step(format!("mount {place}")))?;
     }
     for (kind, place) in OPTIONAL {
+        // A program of the image keeps its path; what lies around it is in memory anyway.
+        if kind == "tmpfs" && fs::read_dir(place).is_ok_and(|mut files| files.next().is_some()) {
+            continue;
+        }
         // A job that needs it will say so better than we can here.
         let _ = attach(kind, place);
     }
