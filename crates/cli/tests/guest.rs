@@ -39,7 +39,7 @@ exit 7
 const EXPLORE: &str = "\
 set -e
 mkdir out
-numalab latency --cpus 7 --nodes 0 --size 64M --budget 60s --precision 0.001% --quiet > /dev/null 2>&1 &
+numalab latency --cpus 7 --nodes 0 --size 64M --budget 900s --precision 0.001% --quiet > /dev/null 2>&1 &
 worker=$!
 for try in $(seq 60); do
   sleep 1
@@ -420,7 +420,7 @@ fn bad_input_is_exit_2_with_the_expected_form() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(word), "{arguments:?}: no `{word}` in {message}");
     };
-    refuses(&["run"], "COMMAND");
+    refuses(&["run"], "expected one behind --");
     refuses(&["run", "--pages", "4m", "--", "true"], "expected normal, 2m, 1g or memfd");
     refuses(&["run", "--pin", "0=", "--", "true"], "such as 0-3,8");
     refuses(&["run", "--kernel", "/no/such", "--", "true"], "expected linux, backports");

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 /// The system calls at which a run is killed: all that touch files and processes.
 const STEPS: &str = "openat,read,write,fsync,fdatasync,unlink,flock,mkdir,close,statx,\
-                     clone3,wait4,waitid,rt_sigaction";
+                     clone3,waitid,rt_sigaction";
 /// Kills that must be survived, out of as many.
 const KILLS: usize = 100;
 
