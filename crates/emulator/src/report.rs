@@ -122,6 +122,10 @@ impl<'a> Report<'a> {
     pub fn write(&self, file: Option<&Path>) -> io::Result<()> {
         let text = self.to_json();
         let Some(file) = file else { return io::stderr().write_all(text.as_bytes()) };
+        if file.metadata().is_ok_and(|there| !there.is_file()) {
+            // A device or a pipe takes the text; a rename would put a file in its place.
+            return fs::write(file, text);
+        }
         let mut half = file.as_os_str().to_owned();
         half.push(".part");
         fs::write(&half, text)?;
@@ -205,5 +209,10 @@ mod tests {
         assert_eq!(fs::read_to_string(&file).unwrap(), report.to_json());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no half file is left");
         assert!(report.write(Some(Path::new("/nowhere/report.json"))).is_err());
+        // A link, so that a failure replaces the link and not the machine's device.
+        let device = directory.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &device).unwrap();
+        report.write(Some(&device)).unwrap();
+        assert!(device.symlink_metadata().unwrap().is_symlink(), "a device stays one");
     }
 }

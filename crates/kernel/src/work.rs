@@ -90,7 +90,7 @@ impl Additive {
             *slot = u32::from_le_bytes([a, b, c, d]);
             word = word * 16_807 % 0x7fff_ffff;
         }
-        let mut numbers = Self { words, place: 0 };
+        let mut numbers = Self { words, place: 3 };
         for _ in 0..310 {
             numbers.draw();
         }
