@@ -101,7 +101,7 @@ impl Running {
     }
 
     /// Lets the guest's cpus run.
-    pub fn go(&self, monitor: &mut QmpClient) -> Result<(), GuestError> {
+    pub fn go(&mut self, monitor: &mut QmpClient) -> Result<(), GuestError> {
         let done = monitor.execute("cont", &Value::Null);
         done.map(drop).map_err(|error| self.monitor_failed(error))
     }
@@ -171,9 +171,14 @@ impl Running {
         }
     }
 
-    fn monitor_failed(&self, error: QmpError) -> GuestError {
+    fn monitor_failed(&mut self, error: QmpError) -> GuestError {
+        // QEMU may be at the monitor before it finds fault with an argument, and then end.
+        let ended = self.process.wait(Duration::from_millis(500));
         let errors = self.errors();
-        GuestError::Monitor { error, errors }
+        match ended {
+            Some(status) if !status.success() => GuestError::Refused { status, errors },
+            _ => GuestError::Monitor { error, errors },
+        }
     }
 }
 
