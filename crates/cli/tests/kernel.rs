@@ -238,6 +238,13 @@ fn the_study_finds_the_allocator_better_and_nothing_where_all_memory_costs_the_s
     let (verdict, percent) = answer(&found, "local");
     assert_eq!(verdict, "better");
     assert!((percent - 100.0).abs() < 0.1, "{percent} %");
+    for metric in ["storm-local", "guests-local"] {
+        assert_eq!(answer(&found, metric).0, "better", "{metric}");
+    }
+    // A chase is on the memory that it is told to be on.
+    for metric in ["chase-local", "chase-remote"] {
+        assert_eq!(answer(&found, metric).0, "equivalent", "{metric}");
+    }
     let flat = study(&lab, "frame-allocator-flat");
     assert_eq!(answer(&flat, "time").0, "equivalent");
     assert_eq!(answer(&flat, "local").0, "better");
