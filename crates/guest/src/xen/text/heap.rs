@@ -76,6 +76,13 @@ impl XenDump {
         dump
     }
 
+    /// The pages of a domain by node; `None` for one that is not listed.
+    #[must_use]
+    pub fn pages_of(&self, domain: u32) -> Option<&BTreeMap<NodeId, u64>> {
+        let known = self.domains.iter().find(|known| known.domain == domain);
+        known.map(|known| &known.pages_by_node)
+    }
+
     /// Whether there was no output of any key.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -183,6 +190,8 @@ a guest speaks
         assert_eq!(dump.cpus[&CpuId(1)], NodeId(0));
         assert_eq!(dump.cpus[&CpuId(2)], NodeId(1));
         assert_eq!(dump.domains[0].pages_by_node[&NodeId(1)], 40);
+        assert_eq!(dump.pages_of(7), Some(&BTreeMap::from([(NodeId(1), 32_768)])));
+        assert_eq!(dump.pages_of(8), None);
         assert_eq!((dump.domains[1].domain, dump.domains[1].total_pages), (7, 32_768));
         let zone = XenZone { node: NodeId(1), zone: 19, free_pages: 16_128 };
         assert_eq!(dump.zones, [zone]);

@@ -11,6 +11,8 @@ pub struct ListedDomain {
     pub domain: u32,
     /// Its memory in bytes.
     pub memory_bytes: u64,
+    /// Its state: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d` and dashes.
+    pub state: String,
     /// The nodes of its affinity, which need not be those of its memory; `None` for all.
     pub nodes: Option<NodeSet>,
 }
@@ -39,7 +41,7 @@ pub fn read_list(text: &str) -> Vec<ListedDomain> {
 fn listed_domain(line: &str) -> Option<ListedDomain> {
     // Name, ID, Mem, VCPUs, State, Time(s), then the affinity, if asked for.
     let words: Vec<&str> = line.split_ascii_whitespace().collect();
-    let [name, domain, memory, _vcpus, _state, _time, nodes @ ..] = words.as_slice() else {
+    let [name, domain, memory, _vcpus, state, _time, nodes @ ..] = words.as_slice() else {
         return None;
     };
     let memory_mib: u64 = memory.parse().ok()?;
@@ -47,6 +49,7 @@ fn listed_domain(line: &str) -> Option<ListedDomain> {
         name: (*name).to_owned(),
         domain: domain.parse().ok()?,
         memory_bytes: memory_mib.checked_mul(1 << 20)?,
+        state: (*state).to_owned(),
         nodes: nodes.concat().parse().ok().filter(|nodes: &NodeSet| !nodes.is_empty()),
     })
 }
@@ -89,6 +92,7 @@ Name                                        ID   Mem VCPUs\tState\tTime(s) NODE 
 Domain-0                                     0  1024     2     r-----      80.3 all
 d2                                           2   128     1     -b----      22.4 1-2
 p3                                           3   128     1     --p---       0.0 3
+gone                                         4   128     1     ---sc-       0.0
 ";
     const VCPUS: &str = "\
 Name                                ID  VCPU   CPU State   Time(s) Affinity (Hard / Soft)
@@ -100,7 +104,8 @@ d2                                   2     1    -   --p       0.0  2-3 / all
     #[test]
     fn domains_and_vcpus_are_read_with_their_affinity() {
         let domains = read_list(LIST);
-        assert_eq!(domains.len(), 3);
+        assert_eq!(domains.len(), 4);
+        assert_eq!((domains[3].nodes.as_ref(), &domains[3].state[..]), (None, "---sc-"));
         assert_eq!((domains[0].nodes.as_ref(), domains[0].memory_bytes), (None, 1 << 30));
         assert_eq!(domains[1].nodes.as_ref().unwrap().to_string(), "1,2");
         let vcpus = read_vcpus(VCPUS);
