@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use numalab_explore::guests::{Hypervisor, findings, xen};
-use numalab_explore::heap::xen_keys::XenDump;
 use numalab_explore::nodes::{fragmentation, read_buddyinfo};
 use numalab_explore::process::numa_maps;
 use numalab_explore::{read_heap, spread};
+use numalab_guest::xen::text::XenDump;
 use numalab_topology::{Machine, NodeId};
 
 /// The file, or `None` with loud words where the corpus is absent.

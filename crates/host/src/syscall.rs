@@ -150,6 +150,17 @@ pub(crate) fn nodes_of_pages(
     .map(drop)
 }
 
+/// Reads a byte of this process's own memory through the kernel, so that a page that is
+/// marked for NUMA balancing is used; an address without memory is left alone.
+pub(crate) fn touch_page(address: usize) {
+    let mut byte = 0_u8;
+    let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: 1 };
+    // SAFETY: the kernel writes at most the one byte that `local` describes, and checks
+    // the address in `remote` as that of any other process.
+    unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
+}
+
 /// The calling thread's affinity.
 pub(crate) fn affinity() -> Result<CpuSet, Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];

@@ -3,7 +3,6 @@
 mod advice;
 mod qemu;
 pub mod xen;
-pub mod xl_text;
 
 use numalab_host::{Root, read_machine};
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};

@@ -5,11 +5,13 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_guest::tool::{self, ToolError};
+use numalab_guest::xen::text::{
+    ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus,
+};
 
-use super::xl_text::{ListedDomain, ListedVcpu, read_list, read_vcpus};
 use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
-use crate::heap::xen_keys::{PAGE_BYTES, XenDump};
+use crate::spread::BytesByNode;
 
 /// A toolstack that does not answer so long has lost its daemon.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -53,15 +55,11 @@ pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
 }
 
 fn guest(domain: ListedDomain, vcpus: &[ListedVcpu], dump: &XenDump) -> GuestView {
-    let bytes_by_node = dump
-        .domains
-        .iter()
-        .find(|known| known.domain == domain.domain)
-        .map(|known| {
-            let pages = known.pages_by_node.iter().filter(|(_, pages)| **pages > 0);
-            pages.map(|(node, pages)| (*node, pages.saturating_mul(PAGE_BYTES))).collect()
-        })
-        .unwrap_or_default();
+    let known = dump.pages_of(domain.domain).into_iter().flatten();
+    let bytes_by_node: BytesByNode = known
+        .filter(|(_, pages)| **pages > 0)
+        .map(|(node, pages)| (*node, pages.saturating_mul(PAGE_BYTES)))
+        .collect();
     let vcpus = vcpus.iter().filter(|vcpu| vcpu.domain == domain.domain);
     GuestView {
         hypervisor: Hypervisor::Xen,
@@ -69,7 +67,7 @@ fn guest(domain: ListedDomain, vcpus: &[ListedVcpu], dump: &XenDump) -> GuestVie
         vcpus: vcpus.map(|vcpu| vcpu_view(vcpu, dump)).collect(),
         memory: vec![GuestMemory {
             name: domain.name.clone(),
-            bytes_by_node: std::collections::BTreeMap::clone(&bytes_by_node),
+            bytes_by_node: bytes_by_node.clone(),
             ..GuestMemory::default()
         }],
         name: domain.name,

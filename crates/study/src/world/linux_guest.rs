@@ -284,10 +284,6 @@ impl World for LinuxGuest {
         Ok(notices)
     }
 
-    fn about_apply_s(&self) -> f64 {
-        self.settings.about_boot_s
-    }
-
     fn environment(&mut self) -> Result<Environment, WorldError> {
         let host = numalab_host::Environment::read(&Root::live());
         let mut facts = BTreeMap::new();

@@ -40,11 +40,6 @@ pub trait World {
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError>;
 
-    /// About how long it takes to apply a treatment, in seconds.
-    fn about_apply_s(&self) -> f64 {
-        0.0
-    }
-
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
     ///

@@ -1,14 +1,13 @@
 //! What a study would do.
 
-use std::time::Duration;
-
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::study::Arm;
-use numalab_study::{Plan, Study, World, open, parse, pilot, stated_time};
+use numalab_study::{Plan, Study, World, open, parse, pilot};
 use numalab_workload::Workload;
 
 use super::guests;
 use super::source::{self, Source};
+use super::time;
 use crate::args::{StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -71,17 +70,18 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let mut world = open(ready.plan.study(), &interrupt)?;
     let time = pilot(&ready.plan, &ready.workloads, world.as_mut())?;
-    output::print(&text(&ready, world.as_mut(), Some(time)))
+    let time = format!("about {}", time::words(time));
+    output::print(&text(&ready, world.as_mut(), &time))
 }
 
 /// Prints what would be run; starts nothing and writes nothing.
 pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
     let mut world = open(ready.plan.study(), &Interrupt::never())?;
-    let time = stated_time(&ready.plan, world.as_ref());
-    output::print(&text(ready, world.as_mut(), time))
+    let time = time::stated(&ready.plan, &ready.workloads);
+    output::print(&text(ready, world.as_mut(), &time))
 }
 
-fn text(ready: &Ready, world: &mut dyn World, time: Option<Duration>) -> String {
+fn text(ready: &Ready, world: &mut dyn World, time: &str) -> String {
     let plan = &ready.plan;
     let study = plan.study();
     let mut text = format!("{}\nOn: {}\n", study.question, world.describe());
@@ -106,10 +106,6 @@ fn text(ready: &Ready, world: &mut dyn World, time: Option<Duration>) -> String 
         text.push_str(&format!("  ... and {} more blocks\n", plan.blocks() - SHOWN_BLOCKS));
     }
     let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
-    let time = match time {
-        Some(time) => format!("about {}", duration(time)),
-        None => "for a time that `numalab study plan --pilot` finds out".to_owned(),
-    };
     text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
     text
 }
@@ -134,17 +130,5 @@ fn letter(index: usize) -> String {
     match u8::try_from(index).ok().filter(|index| *index < 26) {
         Some(index) => char::from(b'A' + index).to_string(),
         None => format!("T{}", index + 1),
-    }
-}
-
-/// `40 s`, `12 min`, `3.5 h`.
-pub(super) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 120.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 7_200.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3_600.0)
     }
 }
