@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use numalab_host::{Interrupt, Root, SystemWatch, allowed_now, run_command};
+use numalab_host::{Interrupt, Root, SystemWatch, run_command};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_workload::{KernelNeed, Tool, Workload};
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use super::facts;
 use super::knob_settings::KnobSettings;
-use super::{Order, World, WorldError};
+use super::{Order, World, WorldError, allowed_cpus};
 use crate::definition::WorldSpec;
 use crate::exec::{self, Counting, PagesSeen, PagesWatch};
 
@@ -52,13 +52,9 @@ impl Host {
             found: error.to_string(),
             expected: "counters, count-migrations or watch-pages".to_owned(),
         })?;
-        let allowed = allowed_now().map_err(|error| WorldError::Failed {
-            doing: "finding the cpus of this process".to_owned(),
-            reason: error.to_string(),
-        })?;
         Ok(Self {
             interrupt: interrupt.clone(),
-            watch: SystemWatch::new(&allowed.cpus),
+            watch: SystemWatch::new(&allowed_cpus()?),
             options,
             knobs: KnobSettings::new(""),
             tools: Vec::new(),
