@@ -292,10 +292,14 @@ fn settings_that_no_world_knows_are_refused() {
     let tool = "[[workload]]\ntool = \"balancing-probe\"\n";
     let factor = |name: &str| format!("[[factor]]\nname = \"{name}\"\nlevels = [0, 1]\n{tool}");
     let place = |world: &str, name: &str| Place::with(&study(world, &factor(name)));
-    place("host]", "numa_balancng").refused(2, &["numa_balancng", "numalab knobs list"]);
+    let unknown = ["s.toml, line 11, column 8: setting numa_balancng", "numalab knobs list"];
+    place("host]", "numa_balancng").refused(2, &unknown);
     place("host]\ncounter = []", "aslr").refused(2, &["world.host", "counter", "watch-pages"]);
     let guest = |settings: &str| format!("linux-guest]\n{settings}");
-    place(&guest("emulate = \"x\""), "aslr").refused(2, &["emulate", "\"x\""]);
+    let unknown = ["s.toml, line 12, column 8: setting numa_balancng", "numalab knobs list"];
+    place(&guest("cpus = 2"), "numa_balancng").refused(2, &unknown);
+    let emulate = ["s.toml, line 4, column 1: world.linux-guest.emulate", "\"x\""];
+    place(&guest("emulate = \"x\""), "aslr").refused(2, &emulate);
     place(&guest("accel = \"fast\""), "aslr").refused(2, &["accel", "auto, kvm or tcg"]);
     place(&guest("memory = \"lots\""), "aslr").refused(2, &["memory", "lots"]);
 }

@@ -18,7 +18,7 @@ use serde_json::Value;
 use super::agent::{Answer, Request};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
-use super::knob_settings::KnobSettings;
+use super::knob_settings::{KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, odd};
 use super::{Order, World, WorldError, allowed_cpus, facts};
 use crate::definition::WorldSpec;
@@ -281,6 +281,12 @@ impl World for LinuxGuest {
         for treatment in treatments {
             Self::outside(treatment)?;
         }
+        // The guest has another kernel, but knobs have the same names in every one.
+        let inner = KnobSettings::new("");
+        check_names(treatments, workloads, |name| {
+            let is_outside = name == BACKING || self.knobs.knob(name).is_some();
+            is_outside || inner.knob(name).is_some()
+        })?;
         let mut notices = self.knobs.check(treatments)?;
         self.prepare(workloads)?;
         notices.extend(self.notices());
