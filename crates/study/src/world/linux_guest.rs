@@ -8,7 +8,7 @@ use numalab_guest::{
     Accelerator, Cache, Contents, Guest, GuestError, HostMemory, HostPages, Image, Kernel,
     KernelChoice, Launch, Limits, Qemu, QemuNeeds,
 };
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, SystemWatch};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;
@@ -18,9 +18,9 @@ use serde_json::Value;
 use super::agent::{Answer, Request};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
-use super::knob_settings::KnobSettings;
+use super::knob_settings::{KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, odd};
-use super::{Order, World, WorldError, facts};
+use super::{Order, World, WorldError, allowed_cpus, facts};
 use crate::definition::WorldSpec;
 use crate::exec::PagesSeen;
 
@@ -44,6 +44,8 @@ pub(super) struct LinuxGuest {
     /// The first treatment, with what the host gives.
     baseline: Option<Treatment>,
     live: Option<(Outside, LiveGuest)>,
+    /// What else the host does while a sample is taken; in virtual time it is no matter.
+    watch: Option<SystemWatch>,
 }
 
 /// What of a treatment the host gives: a guest must be booted anew where it differs.
@@ -69,6 +71,9 @@ impl LinuxGuest {
                 expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
             })?;
         let machine = settings.machine()?;
+        let is_virtual = settings.emulate_latency.is_some();
+        let watch = || Ok(SystemWatch::new(&allowed_cpus()?).with_living_children());
+        let watch = (!is_virtual).then(watch).transpose()?;
         Ok(Self {
             interrupt: interrupt.clone(),
             settings,
@@ -78,6 +83,7 @@ impl LinuxGuest {
             study: (Vec::new(), Vec::new()),
             baseline: None,
             live: None,
+            watch,
         })
     }
 
@@ -275,6 +281,12 @@ impl World for LinuxGuest {
         for treatment in treatments {
             Self::outside(treatment)?;
         }
+        // The guest has another kernel, but knobs have the same names in every one.
+        let inner = KnobSettings::new("");
+        check_names(treatments, workloads, |name| {
+            let is_outside = name == BACKING || self.knobs.knob(name).is_some();
+            is_outside || inner.knob(name).is_some()
+        })?;
         let mut notices = self.knobs.check(treatments)?;
         self.prepare(workloads)?;
         notices.extend(self.notices());
@@ -312,6 +324,7 @@ impl World for LinuxGuest {
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
         let watch_pages = self.settings.watch_pages;
+        let before = self.watch.as_mut().map(SystemWatch::snapshot);
         let (guest, _) = self.guest(order.treatment)?;
         let request = Request::Sample {
             treatment: inside(order.treatment),
@@ -322,6 +335,10 @@ impl World for LinuxGuest {
             Answer::Taken(taken) => taken,
             other => return Err(odd(&other)),
         };
+        if let (Some(watch), Some(before)) = (&mut self.watch, before) {
+            let disturbance = watch.snapshot().disturbance_since(&before);
+            taken.disturbances.extend(disturbance.map(|reason| format!("host: {reason}")));
+        }
         if watch_pages {
             let qemu = page_evidence(&PagesSeen::now());
             let of_qemu =

@@ -39,10 +39,10 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = open(ready.plan.study(), &interrupt)?;
+    let mut world = ready.world(&interrupt)?;
     // Whatever is missing is said before a directory is made.
-    world.check(ready.plan.treatments(), &ready.workloads)?;
-    let Ready { plan, workloads, text } = ready;
+    ready.check(world.as_mut())?;
+    let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
         eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
