@@ -119,8 +119,6 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
     let (out, _) = place.ends(&["report", directory], 0);
     assert!(out.contains("report.md"), "{out}");
-    let (_, err) = place.ends(&["compare", directory, directory], 2);
-    assert!(err.contains("numalab study report"), "{err}");
     let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
     assert!(err.contains("worse: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
@@ -130,6 +128,34 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     assert_fits_schema(&json);
     assert_eq!(json["effects"][0]["found"]["verdict"], "worse");
     assert_eq!(json["effects"][0]["blocks"], 6);
+}
+
+#[test]
+fn two_runs_of_a_study_are_set_side_by_side() {
+    let run = |command: &str| {
+        let place = Place::with(command, 6);
+        let (_, err) = place.ends(&["study", "run", "s.toml"], 0);
+        assert!(err.contains("s in 7 blocks, at most 21 min by the time limits"), "{err}");
+        assert!(err.contains("by the first block, about "), "{err}");
+        let results = place.results().to_str().expect("UTF-8").to_owned();
+        (place, results)
+    };
+    let (place, first) = run("echo t = {v}");
+    let (_other_place, second) = run("echo t = $(({v} * 2))");
+    let (out, _) = place.ends(&["compare", &first, &second], 0);
+    assert!(out.contains("Worse: w t under v=10 +100.0 %, w t under v=12 +100.0 %."), "{out}");
+    assert!(out.contains("+20.0 %, worse (no variance)"), "what each found: {out}");
+    assert!(out.contains("taken apart"), "{out}");
+    let (_, err) = place.ends(&["compare", &first, &second, "--fail-if", "worse"], 4);
+    assert!(err.contains("worse than"), "{err}");
+    let (out, _) = place.ends(&["compare", &first, &first, "--fail-if", "worse"], 0);
+    assert!(out.contains("Nothing is shown to differ by more than 5 %."), "{out}");
+    let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["values"][1]["verdict"], "worse");
+    let empty = place.directory.path().to_str().expect("UTF-8");
+    let (_, err) = place.ends(&["compare", &first, empty], 2);
+    assert!(err.contains("numalab study report"), "{err}");
 }
 
 #[test]

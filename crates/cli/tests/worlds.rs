@@ -244,6 +244,7 @@ fn in_a_guest_every_knob_is_back_after_a_kill_at_any_step() {
     let last = said.lines().rfind(|line| line.starts_with("KILLED ")).unwrap_or_default();
     let numbers: Vec<u64> = last.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [killed, back, refused] = numbers[..] else { panic!("{said}{}", text(&output.stderr)) };
+    eprintln!("{last}");
     assert!(killed >= wanted, "{said}");
     assert_eq!(back, killed, "{said}");
     assert!(refused > 0, "no kill came while knobs were set: {said}");
