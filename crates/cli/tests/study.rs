@@ -158,6 +158,43 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab study report"), "{err}");
 }
 
+/// Eight commits of a program, the sixth of which makes it slower.
+#[test]
+fn git_bisect_finds_the_commit_that_made_it_worse() {
+    let place = Place::with("sh ./{program}.sh", 6);
+    let study = place.directory.path().join("s.toml");
+    let text = fs::read_to_string(&study).expect("a study");
+    let text = text.replace("\"v\"", "\"program\"").replace("[10, 12]", "[\"old\", \"new\"]");
+    fs::write(&study, text).expect("written");
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=n@n"]).args(arguments);
+        command.current_dir(place.directory.path()).stdin(Stdio::null());
+        let output = command.output().expect("git starts");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "git {arguments:?}: {text}");
+        text
+    };
+    let write = |name: &str, text: String| {
+        fs::write(place.directory.path().join(name), text).expect("written");
+    };
+    git(&["init", "-q"]);
+    write(".gitignore", "results\n".to_owned());
+    write("old.sh", "echo t = 10\n".to_owned());
+    for commit in 1..=8 {
+        let time = if commit < 6 { 10 } else { 13 };
+        write("new.sh", format!("# {commit}\necho t = {time}\n"));
+        git(&["add", "-A"]);
+        git(&["commit", "-q", "-m", &format!("commit {commit}")]);
+    }
+    git(&["bisect", "start", "-q", "HEAD", "HEAD~7"]);
+    let program = env!("CARGO_BIN_EXE_numalab");
+    let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
+    let found = git(&[&["bisect", "run", program][..], &run].concat());
+    assert!(found.contains("is the first bad commit"), "{found}");
+    assert!(found.contains("commit 6"), "{found}");
+}
+
 #[test]
 fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
     let place = Place::with("sleep 0.01; echo t = $(( {v} + $$ % 3 ))", 8);
