@@ -173,6 +173,51 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
     }
 }
 
+/// The package of the distribution's kernel, as guests that were booted before left it.
+fn kernel_package() -> PathBuf {
+    let cache = std::env::var_os("XDG_CACHE_HOME").map(PathBuf::from);
+    let home = std::env::var_os("HOME").map(|home| PathBuf::from(home).join(".cache"));
+    let kernels = cache.or(home).expect("a home").join("numalab/kernel");
+    let mut entries = fs::read_dir(&kernels).expect("kernels").map(|entry| entry.expect("one"));
+    let is_ours =
+        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with("distribution-");
+    entries.find(is_ours).expect("a kernel").path().join("package.deb")
+}
+
+#[test]
+fn kernels_of_ones_own_are_booted_and_told_apart() {
+    if !is_long() {
+        eprintln!("NOT RUN: three boots; set NUMALAB_LONG=1");
+        return;
+    }
+    let world = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\naccel = \"tcg\"";
+    let start = Place::with("");
+    // Whatever is booted first leaves its package in the cache.
+    if !ran(&start.run(&["guest", "run", "-q", "--accel", "tcg", "--", "true"])) {
+        return;
+    }
+    let package = kernel_package();
+    let factor = format!(
+        "[[factor]]\nname = \"kernel\"\nlevels = [\"linux\", \"backports\", {:?}]\n",
+        package.display().to_string()
+    );
+    let place = Place::with(&study(world, &format!("{factor}{SHOW}")));
+    if !ran(&place.run(&["study", "run", "s.toml"])) {
+        return;
+    }
+    let journal = place.journal();
+    let releases = of_kind(&journal, "applied").into_iter().map(|applied| {
+        let evidence = applied["evidence"].as_array().expect("evidence").clone();
+        let kernel = evidence.into_iter().find(|fact| fact["what"] == "kernel").expect("a kernel");
+        let text = |key: &str| kernel[key].as_str().expect("text").to_owned();
+        (text("wanted"), text("found"))
+    });
+    let releases: std::collections::BTreeMap<String, String> = releases.collect();
+    assert_eq!(releases.len(), 3, "{releases:?}");
+    assert!(releases["backports"] != releases["linux"], "{releases:?}");
+    assert_eq!(releases[&package.display().to_string()], releases["linux"]);
+}
+
 /// Kills a run at one system call after the other, in a guest whose knobs are real, and
 /// says how often everything was back.
 const KILLS: &str = r#"
@@ -244,6 +289,7 @@ fn in_a_guest_every_knob_is_back_after_a_kill_at_any_step() {
     let last = said.lines().rfind(|line| line.starts_with("KILLED ")).unwrap_or_default();
     let numbers: Vec<u64> = last.split(' ').filter_map(|word| word.parse().ok()).collect();
     let [killed, back, refused] = numbers[..] else { panic!("{said}{}", text(&output.stderr)) };
+    eprintln!("{last}");
     assert!(killed >= wanted, "{said}");
     assert_eq!(back, killed, "{said}");
     assert!(refused > 0, "no kill came while knobs were set: {said}");
@@ -300,6 +346,9 @@ fn settings_that_no_world_knows_are_refused() {
     place(&guest("cpus = 2"), "numa_balancng").refused(2, &unknown);
     let emulate = ["s.toml, line 4, column 1: world.linux-guest.emulate", "\"x\""];
     place(&guest("emulate = \"x\""), "aslr").refused(2, &emulate);
+    let levels = "[[factor]]\nname = \"kernel\"\nlevels = [\"linux\", \"/no/such\"]\n";
+    let kernels = Place::with(&study(&guest(""), &format!("{levels}{tool}")));
+    kernels.refused(2, &["s.toml, line 12, column 8: setting kernel: \"/no/such\"", "(.deb)"]);
     place(&guest("accel = \"fast\""), "aslr").refused(2, &["accel", "auto, kvm or tcg"]);
     place(&guest("memory = \"lots\""), "aslr").refused(2, &["memory", "lots"]);
 }

@@ -2,12 +2,8 @@
 //! the host (`host:NAME`).
 
 use std::collections::BTreeMap;
-use std::env;
 
-use numalab_guest::{
-    Accelerator, Cache, Contents, Guest, GuestError, HostMemory, HostPages, Image, Kernel,
-    KernelChoice, Launch, Limits, Qemu, QemuNeeds,
-};
+use numalab_guest::{Guest, HostMemory, HostPages, KernelChoice, Launch, Limits, QemuNeeds};
 use numalab_host::{Interrupt, Root, SystemWatch};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
@@ -16,6 +12,7 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::agent::{Answer, Request};
+use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
 use super::knob_settings::{KnobSettings, check_names};
@@ -52,14 +49,8 @@ pub(super) struct LinuxGuest {
 #[derive(Clone, Debug, PartialEq)]
 struct Outside {
     pages: HostPages,
+    kernel: KernelChoice,
     knobs: BTreeMap<String, Setting>,
-}
-
-/// All that is needed to boot, made once.
-struct Launcher {
-    qemu: Qemu,
-    accelerator: Accelerator,
-    image: Image,
 }
 
 impl LinuxGuest {
@@ -105,7 +96,7 @@ impl LinuxGuest {
                 });
             }
         };
-        Ok(Outside { pages, knobs })
+        Ok(Outside { pages, kernel: kernel_of(treatment)?, knobs })
     }
 
     /// The guest of this treatment: the one that is up, or one booted now.
@@ -122,6 +113,7 @@ impl LinuxGuest {
             evidence.push(facts::huge_pages("of the host before the boot"));
             let mut guest = self.boot(&outside)?;
             evidence.extend(self.inner_notices(&mut guest)?);
+            evidence.extend(kernel_evidence(treatment, &mut guest)?);
             evidence.push(facts::huge_pages("of the host after the boot"));
             self.live = Some((outside, guest));
         }
@@ -168,18 +160,31 @@ impl LinuxGuest {
             ..Guest::default()
         };
         let (qemu, accelerator) = (launcher.qemu.clone(), launcher.accelerator.clone());
-        let launch = Launch::plan(guest, qemu, accelerator, launcher.image.boot_files());
+        let image = launcher.images.iter().find(|(kernel, _)| *kernel == outside.kernel);
+        let (_, image) = image.ok_or(WorldError::Interrupted)?;
+        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
         let launch = launch.map_err(|error| failed(&error))?;
         LiveGuest::boot(launch, self.settings.inner(), &self.interrupt)
     }
 
     /// The kernel and an image with the workloads' tools, out of the cache or made now.
-    fn prepare(&mut self, workloads: &[Workload]) -> Result<(), WorldError> {
+    fn prepare(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<(), WorldError> {
+        let mut kernels = Vec::new();
+        for treatment in treatments {
+            let kernel = kernel_of(treatment)?;
+            if !kernels.contains(&kernel) {
+                kernels.push(kernel);
+            }
+        }
         let mut needs = QemuNeeds::default();
         if let Some(emulator) = self.settings.emulator(&self.machine)? {
             needs = emulator.mode.needs(self.machine.online_cpus().len());
         }
-        let launcher = launcher(&self.settings, &needs, workloads);
+        let launcher = launcher(&self.settings, &needs, kernels, workloads);
         self.launch = Some(launcher.map_err(|error| match error {
             Preparation::Guest(error) => failed(&error),
             Preparation::World(error) => error,
@@ -220,45 +225,20 @@ impl LinuxGuest {
     }
 }
 
-/// Why a guest cannot be prepared.
-enum Preparation {
-    Guest(GuestError),
-    World(WorldError),
-}
-
-impl<E: Into<GuestError>> From<E> for Preparation {
-    fn from(error: E) -> Self {
-        Self::Guest(error.into())
+/// Which kernel a guest runs, where the study varies it.
+fn kernel_evidence(
+    treatment: &Treatment,
+    guest: &mut LiveGuest,
+) -> Result<Option<Evidence>, WorldError> {
+    let Some(wanted) = treatment.settings.get(KERNEL) else { return Ok(None) };
+    match guest.ask(&Request::Environment)? {
+        Answer::Environment(environment) => Ok(Some(Evidence {
+            what: KERNEL.to_owned(),
+            wanted: wanted.to_string(),
+            found: environment.facts.get("kernel").cloned().unwrap_or_default(),
+        })),
+        other => Err(odd(&other)),
     }
-}
-
-fn launcher(
-    settings: &GuestSettings,
-    needs: &QemuNeeds,
-    workloads: &[Workload],
-) -> Result<Launcher, Preparation> {
-    let mut note = |text: &str| eprintln!("numalab: {text}");
-    let choice = settings.accelerator().map_err(Preparation::World)?;
-    let cache = Cache::open()?;
-    let qemu = Qemu::find(&cache, needs)?;
-    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
-    let program = env::current_exe().map_err(|error| {
-        Preparation::World(WorldError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })
-    })?;
-    let mut contents = Contents::new(program);
-    let tools = workloads.iter().flat_map(|workload| &workload.tools);
-    for tool in tools.map(|tool| tool.program.as_str()) {
-        contents.need_program(tool)?;
-    }
-    if settings.count_migrations {
-        contents.need_program("perf")?;
-    }
-    let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
-    let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-    Ok(Launcher { qemu, accelerator, image })
 }
 
 impl World for LinuxGuest {
@@ -284,11 +264,11 @@ impl World for LinuxGuest {
         // The guest has another kernel, but knobs have the same names in every one.
         let inner = KnobSettings::new("");
         check_names(treatments, workloads, |name| {
-            let is_outside = name == BACKING || self.knobs.knob(name).is_some();
+            let is_outside = [BACKING, KERNEL].contains(&name) || self.knobs.knob(name).is_some();
             is_outside || inner.knob(name).is_some()
         })?;
         let mut notices = self.knobs.check(treatments)?;
-        self.prepare(workloads)?;
+        self.prepare(treatments, workloads)?;
         notices.extend(self.notices());
         notices.extend(self.one_node_notice(treatments));
         self.baseline = treatments.first().cloned();
@@ -357,6 +337,7 @@ impl World for LinuxGuest {
 /// The treatment as the world inside the guest sees it.
 fn inside(treatment: &Treatment) -> Treatment {
     let mut inside = treatment.clone();
-    inside.settings.retain(|name, _| !name.starts_with(HOST) && name != BACKING);
+    let is_inside = |name: &str| !name.starts_with(HOST) && ![BACKING, KERNEL].contains(&name);
+    inside.settings.retain(|name, _| is_inside(name));
     inside
 }
