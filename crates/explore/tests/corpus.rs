@@ -89,6 +89,16 @@ fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
 }
 
 #[test]
+fn a_xen_that_takes_the_machine_for_one_node_is_told_to_know_no_more() {
+    let Some(log) = text("xen/samples/d8-list-off.log") else { return };
+    let dump = XenDump::read(section(&log, "debug-keys u"));
+    assert!(xen::unseen(&dump, true).unwrap().contains("boot it with numa=on"));
+    assert_eq!(xen::unseen(&dump, false), None);
+    let on = text("xen/samples/d8-list-on.log").unwrap();
+    assert_eq!(xen::unseen(&XenDump::read(section(&on, "debug-keys u")), true), None);
+}
+
+#[test]
 fn heaps_of_xen_are_read_from_whole_consoles() {
     let Some(path) = corpus("xen/samples/info-numa-on.log") else { return };
     let view = read_heap(&path).unwrap();
