@@ -174,7 +174,7 @@ impl Builder {
             loaded_later: Vec::new(),
         };
         builder.add_settings();
-        builder.add_program("/usr/bin/numalab", &contents.init)?;
+        builder.add_init("/usr/bin/numalab", &contents.init)?;
         builder.tree.link("/init", "usr/bin/numalab");
         for program in &contents.programs {
             builder.add_program(&program.to_string_lossy(), program)?;
@@ -243,6 +243,15 @@ impl Builder {
             let _ = writeln!(list, "{path}");
         }
         self.tree.file(init::MODULE_LIST, 0o644, list);
+        Ok(())
+    }
+
+    /// Adds process 1, of which a build for debugging is too large for a small guest.
+    fn add_init(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
+        self.tree
+            .host_program(path, file)
+            .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
+        self.programs.push((path.to_owned(), file.to_path_buf()));
         Ok(())
     }
 

@@ -148,7 +148,11 @@ impl Runs<'_> {
     /// A workload's command line in a guest.
     fn words(&self, workload: &Workload) -> Vec<String> {
         let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
-        words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()
+        let window = self.settings.window_s().to_string();
+        let fill = |word: &String| {
+            exec::filled(word, &self.treatment.settings).replace("{window}", &window)
+        };
+        words.iter().map(fill).collect()
     }
 }
 
@@ -180,10 +184,6 @@ impl World for Guests {
         self.check_settings(&asked)?;
         workloads.clone_into(&mut self.workloads);
         self.notices(&asked)
-    }
-
-    fn about_apply_s(&self) -> f64 {
-        90.0
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
