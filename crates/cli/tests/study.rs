@@ -187,7 +187,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
-    git(&["bisect", "start", "-q", "HEAD", "HEAD~7"]);
+    git(&["bisect", "start", "HEAD", "HEAD~7"]);
     let program = env!("CARGO_BIN_EXE_numalab");
     let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
     let found = git(&[&["bisect", "run", program][..], &run].concat());
