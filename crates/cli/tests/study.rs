@@ -376,6 +376,7 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         };
         let out = String::from_utf8(output.stdout).expect("UTF-8");
         assert!(out.contains("12 samples in 4 blocks"), "{out}");
+        assert!(out.contains("too few blocks") && out.contains("6 are the least"), "{out}");
         assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
         let calls = fs::read_to_string(&trace).expect("a trace");
         fs::remove_file(&trace).expect("removed");

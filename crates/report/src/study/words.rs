@@ -202,6 +202,10 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
     if disturbed == 0 {
         return format!("None of {} was disturbed.", count(taken, "sample"));
     }
+    let samples = count(taken, "sample");
+    if summary.document.run.rules.repeats == 0 {
+        return format!("{disturbed} of {samples} were disturbed, and none was to be taken again.");
+    }
     let mut differ: Vec<String> = summary
         .answers()
         .filter(|(_, effect)| effect.verdicts_differ())
@@ -218,9 +222,8 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
         format!("with the samples as they first came, other verdicts: {}.", differ.join(", "))
     };
     format!(
-        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
-         value; {consequence}",
-        count(taken, "sample")
+        "{disturbed} of {samples} were disturbed, and taken again by a rule that does not look \
+         at the value; {consequence}"
     )
 }
 
