@@ -81,11 +81,7 @@ fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
         parts.push(format!("No change that matters: {}.", titles.join(", ")));
     }
     if !open.is_empty() {
-        let titles: Vec<String> = open
-            .iter()
-            .map(|(subject, effect)| format!("{} ({})", subject.title(), needed(&effect.found)))
-            .collect();
-        parts.push(format!("Not decided: {}.", titles.join(", ")));
+        parts.push(format!("Not decided: {}.", undecided(&open)));
     }
     let tone = match (worse.is_empty(), better.is_empty(), open.is_empty()) {
         (false, ..) => Tone::Bad,
@@ -94,6 +90,21 @@ fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
         (true, true, false) => Tone::Open,
     };
     Sentence { title: label.to_owned(), text: parts.join(" "), tone }
+}
+
+/// `redis GET rps, redis SET rps (9 blocks are the least); chase latency (about 8 more blocks)`.
+fn undecided(open: &[&(&Subject, &Effect)]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (subject, effect) in open {
+        let needed = needed(&effect.found);
+        match groups.iter_mut().find(|(takes, _)| *takes == needed) {
+            Some((_, titles)) => titles.push(subject.title()),
+            None => groups.push((needed, vec![subject.title()])),
+        }
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(needed, titles)| format!("{} ({needed})", titles.join(", "))).collect();
+    groups.join("; ")
 }
 
 /// `-3.1 % (-4.0 to -2.2 %)`.
