@@ -142,6 +142,7 @@ fn assemble(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<u8>, ImageError> {
     let mut builder = Builder::with_contents(cache, contents, note)?;
+    kernel.expect_modules(&contents.modules)?;
     let channel = CHANNEL_MODULES.into_iter();
     let modules: Vec<&str> = channel.chain(contents.modules.iter().map(String::as_str)).collect();
     builder.add_modules(kernel, &modules)?;

@@ -145,6 +145,17 @@ impl Kernel {
         Ok(found)
     }
 
+    /// Refuses modules for a kernel that is one file: there is nothing to take them from.
+    pub(crate) fn expect_modules(&self, wanted: &[String]) -> Result<(), KernelError> {
+        match wanted.first() {
+            Some(name) if self.package.is_none() => {
+                let (name, release) = (name.clone(), self.release.clone());
+                Err(ModuleError::Missing { name, release }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn of_file(file: &Path) -> Result<Self, KernelError> {
         let io = |source| KernelError::Io { path: file.to_path_buf(), source };
         let file = file.canonicalize().map_err(io)?;

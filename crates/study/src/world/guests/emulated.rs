@@ -7,6 +7,8 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct JobMemory {
     pub instructions: f64,
+    /// Virtual time of all cpus, in ns: instructions, and what accesses cost beyond them.
+    pub time_ns: f64,
     /// Virtual time that accesses cost, in ns.
     pub cost_ns: f64,
     /// What they would have cost had all been local, in ns.
@@ -31,6 +33,7 @@ struct Phase {
 struct Vcpu {
     node: u32,
     instructions: f64,
+    time_ns: f64,
     cost_ns: f64,
     nodes: Vec<NodeCount>,
 }
@@ -57,6 +60,7 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_
 impl JobMemory {
     fn add(&mut self, vcpu: &Vcpu) {
         self.instructions += vcpu.instructions;
+        self.time_ns += vcpu.time_ns;
         self.cost_ns += vcpu.cost_ns;
         for count in &vcpu.nodes {
             let misses = count.load_misses + count.store_misses;
@@ -74,10 +78,10 @@ impl JobMemory {
     }
 
     /// The speed to be expected of these counts, against the same work with all memory
-    /// local: an instruction takes 1 ns, and each access what it costs.
+    /// local, which would have taken less time by what remote accesses cost more.
     pub(super) fn expected_speed(&self) -> Option<f64> {
-        let time = self.instructions + self.cost_ns;
-        (time > 0.0).then(|| (self.instructions + self.local_cost_ns) / time)
+        let more = self.cost_ns - self.local_cost_ns;
+        (self.time_ns > 0.0).then(|| (self.time_ns - more) / self.time_ns)
     }
 }
 
@@ -97,7 +101,7 @@ mod tests {
 
     const REPORT: &str = r#"{"schema":"numalab-emulator/1","phases":[
       {"phase":1,"vcpus":[
-        {"vcpu":0,"node":0,"instructions":1000,"cost_ns":3000,"nodes":[
+        {"vcpu":0,"node":0,"instructions":1000,"time_ns":3920,"cost_ns":3000,"nodes":[
           {"node":0,"load_misses":10,"store_misses":0,"cost_ns":1000},
           {"node":1,"load_misses":5,"store_misses":5,"cost_ns":2000}]}]},
       {"phase":2,"vcpus":[]}]}"#;
@@ -107,8 +111,9 @@ mod tests {
         let memory = job_memory(REPORT, 1).unwrap();
         assert_eq!((memory.misses, memory.remote_misses), (20.0, 10.0));
         assert_eq!(memory.remote_share(), Some(0.5));
-        // 1000 ns of instructions, 3000 of accesses, which would be 2000 if all were local.
-        assert_eq!(memory.expected_speed(), Some(0.75));
+        // 3000 ns of accesses, which would be 2000 if all were local; 80 of them hide
+        // instructions.
+        assert_eq!(memory.expected_speed(), Some(2920.0 / 3920.0));
     }
 
     #[test]

@@ -148,7 +148,11 @@ impl Runs<'_> {
     /// A workload's command line in a guest.
     fn words(&self, workload: &Workload) -> Vec<String> {
         let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
-        words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()
+        let window = self.settings.window_s().to_string();
+        let fill = |word: &String| {
+            exec::filled(word, &self.treatment.settings).replace("{window}", &window)
+        };
+        words.iter().map(fill).collect()
     }
 }
 
