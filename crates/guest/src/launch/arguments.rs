@@ -98,9 +98,9 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
     words
 }
 
-/// A panic ends QEMU, as reboots do. On a busy host QEMU's first timer ticks come so late
-/// that Linux takes the timer for broken ("IO-APIC + timer doesn't work!") and panics, unless
-/// it is told not to try.
+/// `panic=-1`: a panic ends QEMU, as reboots do. `no_timer_check`: on a loaded host the
+/// translator is too slow for the ten ticks that the kernel waits for at its start, and it
+/// panics with "IO-APIC + timer doesn't work".
 const LINUX_WORDS: [&str; 5] =
     ["console=ttyS0", "panic=-1", "no_timer_check", "quiet", "loglevel=4"];
 
