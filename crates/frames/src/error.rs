@@ -1,5 +1,7 @@
 //! What can be wrong with a request, with the facts of the case.
 
+use core::fmt;
+
 use crate::ids::{CpuIndex, Frame, NodeIndex, Order, ZoneIndex};
 
 /// Why a machine or its metadata buffer is refused.
@@ -18,7 +20,7 @@ pub enum InitError {
         cpus: usize,
     },
     /// A cpu on a node that is not there.
-    #[error("cpu {cpu} is on node {node:?}: expected a node below {nodes}")]
+    #[error("cpu {cpu} is on node {}: expected a node below {nodes}", node.0)]
     CpuNode {
         /// The cpu.
         cpu: usize,
@@ -68,7 +70,7 @@ pub enum InitError {
         frames: u64,
     },
     /// A range of a node that is not there.
-    #[error("range {index} is on node {node:?}: expected a node below {nodes}")]
+    #[error("range {index} is on node {}: expected a node below {nodes}", node.0)]
     RangeNode {
         /// The range.
         index: usize,
@@ -119,7 +121,7 @@ pub enum AllocError {
         frames: u64,
     },
     /// A cpu that is not there.
-    #[error("cpu {cpu:?}: expected one below {cpus}")]
+    #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,
@@ -127,7 +129,7 @@ pub enum AllocError {
         cpus: usize,
     },
     /// A node that is not there.
-    #[error("node {node:?}: expected one below {nodes}")]
+    #[error("node {}: expected one below {nodes}", node.0)]
     UnknownNode {
         /// The node.
         node: NodeIndex,
@@ -135,7 +137,7 @@ pub enum AllocError {
         nodes: usize,
     },
     /// A zone that is not there.
-    #[error("zone {zone:?}: expected one below {zones}")]
+    #[error("zone {}: expected one below {zones}", zone.0)]
     UnknownZone {
         /// The zone.
         zone: ZoneIndex,
@@ -162,11 +164,20 @@ pub enum FreePlace {
     Cache(CpuIndex),
 }
 
+impl fmt::Display for FreePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shared => f.write_str("in the shared maps"),
+            Self::Cache(cpu) => write!(f, "in the cache of cpu {}", cpu.0),
+        }
+    }
+}
+
 /// Why frames were not taken back; the heap is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreeError {
     /// The frame is free.
-    #[error("frame {frame} is free already ({place:?})")]
+    #[error("frame {frame} is free already, {place}")]
     AlreadyFree {
         /// The first such frame.
         frame: Frame,
@@ -200,7 +211,7 @@ pub enum FreeError {
         frames: u64,
     },
     /// A cpu that is not there.
-    #[error("cpu {cpu:?}: expected one below {cpus}")]
+    #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,
@@ -220,7 +231,7 @@ pub enum FreeError {
     },
     /// The frames were handed out to someone else (`checked` builds).
     #[cfg(feature = "checked")]
-    #[error("frame {frame} belongs to {expected:?}, freed by {found:?}")]
+    #[error("frame {frame} belongs to owner {}, freed by owner {}", expected.0, found.0)]
     WrongOwner {
         /// The frame.
         frame: Frame,
@@ -259,7 +270,7 @@ pub enum RangeError {
         frame: Frame,
     },
     /// A cpu that is not there.
-    #[error("cpu {cpu:?}: expected one below {cpus}")]
+    #[error("cpu {}: expected one below {cpus}", cpu.0)]
     UnknownCpu {
         /// The cpu.
         cpu: CpuIndex,

@@ -74,10 +74,19 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
 
 /// The policy of the mapping at `address`, by `get_mempolicy(2)`.
 pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
+    get_policy(address, MPOL_F_ADDR)
+}
+
+/// The policy of the calling thread, by `get_mempolicy(2)`.
+pub(crate) fn own_policy() -> Result<Policy, Errno> {
+    get_policy(0, 0)
+}
+
+fn get_policy(address: usize, flags: libc::c_ulong) -> Result<Policy, Errno> {
     let mut mode: libc::c_int = 0;
     let mut mask = [0_usize; NODE_WORDS];
     // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
-    // which is as long; the address is only looked up.
+    // which is as long; the address is only looked up, and without flags not used.
     check(unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -85,27 +94,7 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
             mask.as_mut_ptr(),
             MAX_NODE,
             address,
-            MPOL_F_ADDR,
-        )
-    })?;
-    let nodes = bits(&mask).map(NodeId).collect();
-    Ok(Policy { mode, nodes })
-}
-
-/// The policy of the calling thread, by `get_mempolicy(2)`.
-pub(crate) fn own_policy() -> Result<Policy, Errno> {
-    let mut mode: libc::c_int = 0;
-    let mut mask = [0_usize; NODE_WORDS];
-    // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
-    // which is as long; without flags no address is used.
-    check(unsafe {
-        libc::syscall(
-            libc::SYS_get_mempolicy,
-            &raw mut mode,
-            mask.as_mut_ptr(),
-            MAX_NODE,
-            std::ptr::null::<libc::c_void>(),
-            0,
+            flags,
         )
     })?;
     let nodes = bits(&mask).map(NodeId).collect();

@@ -171,9 +171,13 @@ fn text(memory: &impl Physical, at: u64) -> String {
     line(readable.unwrap_or_default())
 }
 
+/// Text up to its NUL; all words are ASCII.
 fn line(bytes: &[u8]) -> String {
-    let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
-    String::from_utf8_lossy(&bytes[..end]).into_owned()
+    let character = |&byte: &u8| match byte.is_ascii() {
+        true => char::from(byte),
+        false => char::REPLACEMENT_CHARACTER,
+    };
+    bytes.iter().take_while(|&&byte| byte != 0).map(character).collect()
 }
 
 /// A little-endian word; 0 beyond the end.

@@ -167,8 +167,8 @@ impl Command {
                 self.policy = placement_of(value).ok_or(expected)?;
             }
             "work" => self.work = works_of(value).ok_or(Work::EXPECTED)?,
-            "runs" => self.runs = value.parse().ok().filter(|&n| n > 0).ok_or("1 or more")?,
-            "seed" => self.seed = value.parse().map_err(|_| "a number below 2^64")?,
+            "runs" => self.runs = number(value).filter(|&n| n > 0).ok_or("1 or more")?,
+            "seed" => self.seed = number(value).ok_or("a number below 2^64")?,
             "cpus" => self.cpus = cpus_of(value).ok_or("all, a number, or a list such as 0,2-5")?,
             "size" => {
                 let size = size_of(value).filter(|&size| size > 0);
@@ -178,11 +178,11 @@ impl Command {
                 self.count = Some(count_of(value).ok_or("a number such as 20000000 or 20M")?);
             }
             "threads" => {
-                let threads = value.parse().ok().filter(|&threads| threads > 0);
+                let threads = number(value).filter(|&threads| threads > 0);
                 self.threads = Some(threads.ok_or("1 or more")?);
             }
             "order" => {
-                self.order = value.parse().ok().filter(|&n| n <= 18).ok_or("0 to 18")?;
+                self.order = number(value).filter(|&n| n <= 18).ok_or("0 to 18")?;
             }
             "rand" => {
                 self.random = match value {
@@ -220,10 +220,10 @@ fn numa_of(value: &str) -> Option<Numa> {
         _ => {}
     }
     let nodes = value.strip_prefix("fake=")?;
-    match nodes.parse::<usize>() {
-        Ok(0) => None,
-        Ok(count) => Some(Numa::Equal(count)),
-        Err(_) => nodes.split(',').map(size_of).collect::<Option<_>>().map(Numa::Sizes),
+    match number(nodes) {
+        Some(0) => None,
+        Some(count) => Some(Numa::Equal(count)),
+        None => nodes.split(',').map(size_of).collect::<Option<_>>().map(Numa::Sizes),
     }
 }
 
@@ -231,11 +231,10 @@ fn placement_of(value: &str) -> Option<Placement> {
     match value.split_once(':') {
         None if value == "local" => Some(Placement::Local),
         None if value == "interleave" => Some(Placement::Interleave),
-        Some(("preferred", node)) => node.parse().ok().map(Placement::Preferred),
-        Some(("exact", node)) => node.parse().ok().map(Placement::Exact),
+        Some(("preferred", node)) => number(node).map(Placement::Preferred),
+        Some(("exact", node)) => number(node).map(Placement::Exact),
         Some(("bind", nodes)) => {
-            let nodes = nodes.split(',').map(|node| node.parse().ok());
-            nodes.collect::<Option<_>>().map(Placement::Bind)
+            nodes.split(',').map(number).collect::<Option<_>>().map(Placement::Bind)
         }
         _ => None,
     }
@@ -253,13 +252,13 @@ fn cpus_of(value: &str) -> Option<Cpus> {
     if value == "all" {
         return Some(Cpus::All);
     }
-    if let Ok(count) = value.parse::<usize>() {
+    if let Some(count) = number::<usize>(value) {
         return (count > 0).then_some(Cpus::Count(count));
     }
     let mut listed = Vec::new();
     for part in value.split(',').filter(|part| !part.is_empty()) {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u16, u16) = (first.parse().ok()?, last.parse().ok()?);
+        let (first, last): (u16, u16) = (number(first)?, number(last)?);
         if last < first {
             return None;
         }
@@ -282,16 +281,19 @@ fn count_of(value: &str) -> Option<u64> {
 
 fn scaled(value: &str, step: u64) -> Option<u64> {
     let powers = [('K', 1), ('M', 2), ('G', 3), ('T', 4)];
-    let suffix =
-        powers.iter().find(|(letter, _)| value.ends_with([*letter, letter.to_ascii_lowercase()]));
-    let (digits, power) = match suffix {
-        Some((_, power)) => (&value[..value.len() - 1], *power),
-        None => (value, 0),
+    let of_letter = |(letter, power): (char, u32)| {
+        value.strip_suffix([letter, letter.to_ascii_lowercase()]).map(|digits| (digits, power))
     };
+    let (digits, power) = powers.into_iter().find_map(of_letter).unwrap_or((value, 0));
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
     digits.parse::<u64>().ok()?.checked_mul(step.pow(power))
+}
+
+/// A number of any kind, read by code that all kinds share.
+fn number<T: TryFrom<u64>>(value: &str) -> Option<T> {
+    value.parse::<u64>().ok()?.try_into().ok()
 }
 
 #[cfg(test)]

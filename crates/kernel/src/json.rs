@@ -23,7 +23,7 @@ impl<'b> Object<'b> {
     /// Adds a number.
     pub fn number(&mut self, key: &str, value: impl Display) -> &mut Self {
         self.key(key);
-        push(self.out, value);
+        push(self.out, &value);
         self
     }
 
@@ -52,7 +52,7 @@ impl<'b> Object<'b> {
         values: impl IntoIterator<Item = T>,
     ) -> &mut Self {
         self.key(key);
-        list(self.out, values, |out, value| push(out, value));
+        list(self.out, values);
         self
     }
 
@@ -63,7 +63,12 @@ impl<'b> Object<'b> {
         rows: impl IntoIterator<Item = R>,
     ) -> &mut Self {
         self.key(key);
-        list(self.out, rows, |out, row| list(out, row, |out, value| push(out, value)));
+        self.out.push('[');
+        for row in rows {
+            separate(self.out);
+            list(self.out, row);
+        }
+        self.out.push(']');
         self
     }
 
@@ -82,22 +87,23 @@ impl<'b> Object<'b> {
     }
 }
 
-fn list<T>(
-    out: &mut String,
-    values: impl IntoIterator<Item = T>,
-    mut add: impl FnMut(&mut String, T),
-) {
+fn list<T: Display>(out: &mut String, values: impl IntoIterator<Item = T>) {
     out.push('[');
-    for (place, value) in values.into_iter().enumerate() {
-        if place > 0 {
-            out.push(',');
-        }
-        add(out, value);
+    for value in values {
+        separate(out);
+        push(out, &value);
     }
     out.push(']');
 }
 
-fn push(out: &mut String, value: impl Display) {
+/// Writes the comma before all but the first of a list.
+fn separate(out: &mut String) {
+    if !out.ends_with('[') {
+        out.push(',');
+    }
+}
+
+fn push(out: &mut String, value: &dyn Display) {
     // Writing to a String never fails.
     let _ = write!(out, "{value}");
 }
@@ -108,7 +114,7 @@ fn quote(out: &mut String, text: &str) {
     for character in text.chars() {
         match character {
             '"' | '\\' => out.extend(['\\', character]),
-            '\0'..='\x1f' => push(out, format_args!("\\u{:04x}", u32::from(character))),
+            '\0'..='\x1f' => push(out, &format_args!("\\u{:04x}", u32::from(character))),
             _ => out.push(character),
         }
     }

@@ -66,7 +66,11 @@ pub fn free_spans(usable: &[Span], taken: &[Span]) -> Vec<Span> {
     for hole in taken.iter().filter(|hole| hole.bytes() > 0) {
         let start = hole.start / FRAME_BYTES * FRAME_BYTES;
         let end = hole.end.checked_next_multiple_of(FRAME_BYTES).unwrap_or(u64::MAX);
-        free = free.iter().flat_map(|span| without(span, &Span { start, end })).collect();
+        let mut left = Vec::new();
+        for span in &free {
+            left.extend(without(span, &Span { start, end }));
+        }
+        free = left;
     }
     free.retain(|span| span.bytes() > 0);
     free
@@ -93,8 +97,12 @@ pub fn carve(spans: &mut Vec<Span>, bytes: u64) -> Option<Span> {
     let place = spans.iter().position(fits)?;
     let start = start_of(&spans[place])?;
     let carved = Span::of(start, bytes);
-    let [below, above] = without(&spans[place], &carved);
-    spans.splice(place..=place, [below, above].into_iter().filter(|span| span.bytes() > 0));
+    let [below, above] = without(&spans.remove(place), &carved);
+    for left in [above, below] {
+        if left.bytes() > 0 {
+            spans.insert(place, left);
+        }
+    }
     Some(carved)
 }
 

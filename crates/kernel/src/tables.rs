@@ -1,4 +1,6 @@
 //! The firmware's tables, found in physical memory that may hold anything.
+//!
+//! What is marked as never inlined has one caller, in which it would take 2 KiB more.
 
 use alloc::string::String;
 use alloc::vec;
@@ -58,6 +60,7 @@ struct Root {
 }
 
 /// The RSDP's root table (ACPI 6.5 §5.2.5.3), the longer one where there is one.
+#[inline(never)]
 fn root_of(memory: &impl Physical, at: u64) -> Option<Root> {
     let short = memory.read(at, 20)?;
     if !short.starts_with(b"RSD PTR ") || checksum(short) != 0 {
@@ -89,6 +92,7 @@ fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
 
 impl<'p> Found<'p> {
     /// Takes one table in, if it is of a kind that is read here.
+    #[inline(never)]
     fn take(&mut self, memory: &'p impl Physical, address: u64) {
         let known =
             [Signature::SRAT, Signature::SLIT, Signature::HMAT, Signature::MADT, Signature::CEDT];
@@ -111,6 +115,7 @@ impl<'p> Found<'p> {
     }
 
     /// Leaves out the tables in which an error is, and says all that is odd.
+    #[inline(never)]
     fn check(&mut self) {
         let mut scratch = vec![Slot::default(); self.tables.scratch_slots()];
         let mut all = Vec::new();

@@ -11,10 +11,17 @@ use crate::world::{Order, World, WorldError};
 
 /// The time for all blocks, as far as the author said how long one takes.
 #[must_use]
-pub fn stated_time(plan: &Plan, world: &dyn World) -> Option<Duration> {
-    let visits = plan.visits(0).len() as f64;
-    let block_s = plan.study().rules.about_block_s? + visits * world.about_apply_s();
-    seconds(block_s * plan.blocks() as f64)
+pub fn stated_time(plan: &Plan) -> Option<Duration> {
+    seconds(plan.study().rules.about_block_s? * plan.blocks() as f64)
+}
+
+/// The longest that all blocks can take if nothing is disturbed: every workload may use up
+/// the time that it is allowed.
+#[must_use]
+pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
+    let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
+    let visits = plan.visits(0).len() * plan.blocks();
+    seconds(allowed_s as f64 * visits as f64).unwrap_or(Duration::MAX)
 }
 
 /// The time for all blocks, by running every workload once under the baseline.

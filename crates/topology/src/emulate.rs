@@ -13,6 +13,7 @@ use crate::id::{CpuId, Id, NodeId};
 use crate::id_set::{CpuSet, NodeSet};
 use crate::machine::Machine;
 use crate::node::{MemoryTier, Node};
+use crate::order;
 use memory::Share;
 
 /// The most nodes an emulation makes: what Linux is built for at most
@@ -220,8 +221,8 @@ fn assemble(base: &Machine, parts: Vec<Part>, distances: Option<Distances>) -> M
             ..Node::default()
         });
     }
-    cpus.sort_by_key(|cpu| cpu.id);
-    ranges.sort_by_key(|range| range.base);
+    order::by_key(&mut cpus, |cpu| cpu.id);
+    order::by_key(&mut ranges, |range| range.base);
     let mut machine = Machine {
         distances: distances.unwrap_or_else(|| physical_distances(base, &homes)),
         caches: caches_of(base, &cpus),

@@ -16,6 +16,7 @@ mod id_set;
 mod machine;
 mod memory;
 mod node;
+mod order;
 #[cfg(feature = "acpi")]
 mod tables;
 mod uniform;

@@ -14,6 +14,8 @@ pub(super) struct Reporter<'v> {
 }
 
 impl Reporter<'_> {
+    /// Not inlined: it has some forty callers.
+    #[inline(never)]
     pub(super) fn report(&mut self, offset: usize, problem: Problem) {
         (self.visit)(Finding { table: self.table, offset, problem });
     }

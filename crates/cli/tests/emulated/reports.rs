@@ -31,6 +31,7 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
         ("text", "% of each cpu's accesses that reached memory"),
         ("md", "| cpu \\\\ node |"),
         ("html", "<table class=\"heat\""),
+        ("md", "Phase walk: "),
         ("csv", "phase,cpu,cpu_node,memory_node,loads"),
         ("json", "numalab-emulator/1"),
     ] {
@@ -45,7 +46,7 @@ fn a_marked_program_is_a_phase_of_its_own() {
     let Some(booted) = booted() else { return };
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     let phases = report["phases"].as_array().expect("phases");
-    let marked = phases.iter().find(|phase| phase["phase"] == 3).expect("phase 3");
+    let marked = phases.iter().find(|phase| phase["name"] == "walk").expect("the phase");
     let on_own_node = &marked["vcpus"][0]["nodes"][0]["load_misses"];
     // It walks once round the lines of 1 MiB, and takes 51 windows.
     let loads = (1 << 14) + 51 * 2_000;

@@ -2,7 +2,7 @@
 
 use core::arch::x86_64::__cpuid;
 
-use numalab_membench::{Clock, ClockError};
+use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 
 /// The rate, and how it was found.
@@ -23,7 +23,7 @@ pub fn rate() -> Rate {
         return Rate { khz, source: "hypervisor" };
     }
     for milliseconds in [10, 20, 40, 80] {
-        if let Ok(khz) = against_timer(milliseconds * 1_000_000) {
+        if let Some(khz) = against_timer(milliseconds * 1_000_000) {
             return Rate { khz, source: "pit" };
         }
     }
@@ -46,20 +46,39 @@ fn of_hypervisor() -> Option<u64> {
     (khz > 0).then_some(khz.into())
 }
 
-fn against_timer(for_ns: u64) -> Result<u64, ClockError> {
+/// Ticks per millisecond against the timer of old; `None` where it stands still, or where the two
+/// halves of the time differ by over 0.1 %: one of the clocks stepped, or does not run evenly.
+/// All in integers: arithmetic with fractions would be 2 KiB of code.
+fn against_timer(for_ns: u64) -> Option<u64> {
     let mut timer = Timer::start();
-    let clock = Clock::calibrate(|| timer.now_ns(), for_ns)?;
-    Ok(whole(clock.ticks_per_ns() * 1e6))
+    let start = timer.reading();
+    let middle = timer.reading_at(start.ns + for_ns / 2)?;
+    let end = timer.reading_at(middle.ns + for_ns / 2)?;
+    let (first, second) = (khz(&start, &middle)?, khz(&middle, &end)?);
+    if first.abs_diff(second) > first / 1000 {
+        return None;
+    }
+    khz(&start, &end)
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a rate in kHz, positive and far below 2^63"
-)]
-fn whole(khz: f64) -> u64 {
-    khz as u64
+fn khz(from: &Reading, to: &Reading) -> Option<u64> {
+    let ticks = to.stamp.since(from.stamp).ok()?;
+    let khz = (ticks.0 * 1_000_000).checked_div(to.ns - from.ns)?;
+    (khz > 0).then_some(khz)
 }
+
+/// Both clocks at one moment.
+struct Reading {
+    stamp: Stamp,
+    ns: u64,
+    /// How long it took to read the timer.
+    width: Ticks,
+}
+
+/// Readings of which the tightest counts.
+const ATTEMPTS: u32 = 16;
+/// Readings that may be the same: the timer counts about once for each.
+const READINGS_UNTIL_STOPPED: u32 = 10_000;
 
 /// Channel 2 of the 8254, counting down from 65,536 at 1.193182 MHz again and again.
 struct Timer {
@@ -79,6 +98,39 @@ impl Timer {
             Port::<u8>::new(0x42).write(0);
         }
         Self { last: Self::read(), counts: 0 }
+    }
+
+    /// The tightest of several readings: the processor may have been elsewhere during the others.
+    fn reading(&mut self) -> Reading {
+        let mut best = self.attempt();
+        for _ in 1..ATTEMPTS {
+            let next = self.attempt();
+            if next.width < best.width {
+                best = next;
+            }
+        }
+        best
+    }
+
+    /// The same once the timer has passed a time; `None` if it stands still.
+    fn reading_at(&mut self, ns: u64) -> Option<Reading> {
+        let (mut last, mut readings) = (self.now_ns(), 0);
+        while last <= ns {
+            let now = self.now_ns();
+            readings = if now == last { readings + 1 } else { 0 };
+            if readings == READINGS_UNTIL_STOPPED {
+                return None;
+            }
+            last = now;
+        }
+        Some(self.reading())
+    }
+
+    fn attempt(&mut self) -> Reading {
+        let stamp = Stamp::now();
+        let ns = self.now_ns();
+        let width = Stamp::now().since(stamp).unwrap_or(Ticks(u64::MAX));
+        Reading { stamp, ns, width }
     }
 
     fn now_ns(&mut self) -> u64 {

@@ -7,4 +7,5 @@ mod failures;
 mod iso;
 mod machines;
 mod qemu;
+mod small;
 mod tables;

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 use super::EmulationError;
 use crate::id::{CpuId, NodeId};
 use crate::machine::Machine;
+use crate::order;
 
 /// An online cpu and what it must stay near to.
 #[derive(Clone, Copy, Debug)]
@@ -19,7 +20,7 @@ pub(super) struct Placed {
 /// together; cpus in no node come last.
 pub(super) fn ordered(machine: &Machine) -> Vec<Placed> {
     let mut cpus: Vec<_> = machine.cpus.iter().filter(|cpu| cpu.online).collect();
-    cpus.sort_by_key(|cpu| {
+    order::by_key(&mut cpus, |cpu| {
         let place = (cpu.package, cpu.l3_group, cpu.core, cpu.thread, cpu.id);
         (cpu.node.is_none(), cpu.node, place)
     });

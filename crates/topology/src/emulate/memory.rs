@@ -7,6 +7,7 @@ use crate::id::NodeId;
 use crate::machine::Machine;
 use crate::memory::MemoryRange;
 use crate::node::Node;
+use crate::order;
 
 /// Cuts fall on huge page boundaries.
 const GRANULE_BYTES: u64 = 2 << 20;
@@ -77,7 +78,7 @@ impl Pool {
                 range: Some(range.clone()),
             })
             .collect();
-        pieces.sort_by_key(|piece| piece.range.as_ref().map(|range| range.base));
+        order::by_key(&mut pieces, |piece| piece.range.as_ref().map(|range| range.base));
         if pieces.is_empty() && node.memory_bytes > 0 {
             pieces.push(Piece { node: node.id, bytes: node.memory_bytes, range: None });
         }

@@ -1,6 +1,6 @@
 //! Which node a proximity domain becomes.
 
-use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 
 use numalab_acpi::srat::Entry;
 use numalab_acpi::{Located, Srat};
@@ -11,7 +11,8 @@ use crate::id::{Id, NodeId, ProximityDomain};
 /// (`acpi_numa_init` in `drivers/acpi/numa/srat.c`).
 #[derive(Debug, Default)]
 pub(super) struct Domains {
-    nodes: BTreeMap<u32, NodeId>,
+    /// By domain.
+    nodes: Vec<(u32, NodeId)>,
 }
 
 impl Domains {
@@ -35,19 +36,29 @@ impl Domains {
     /// The node of a domain, a new one if it was not met before.
     pub(super) fn add(&mut self, domain: u32) -> NodeId {
         let next = NodeId::from_number(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
-        *self.nodes.entry(domain).or_insert(next)
+        match self.place(domain) {
+            Ok(place) => self.nodes[place].1,
+            Err(place) => {
+                self.nodes.insert(place, (domain, next));
+                next
+            }
+        }
     }
 
     pub(super) fn node(&self, domain: u32) -> Option<NodeId> {
-        self.nodes.get(&domain).copied()
+        self.place(domain).ok().map(|place| self.nodes[place].1)
+    }
+
+    fn place(&self, domain: u32) -> Result<usize, usize> {
+        self.nodes.binary_search_by_key(&domain, |&(domain, _)| domain)
     }
 
     /// A domain beyond all that were met.
     pub(super) fn unused(&self) -> Option<u32> {
-        self.nodes.last_key_value().map_or(Some(0), |(domain, _)| domain.checked_add(1))
+        self.nodes.last().map_or(Some(0), |(domain, _)| domain.checked_add(1))
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = (ProximityDomain, NodeId)> + '_ {
-        self.nodes.iter().map(|(&domain, &node)| (ProximityDomain(domain), node))
+        self.nodes.iter().map(|&(domain, node)| (ProximityDomain(domain), node))
     }
 }

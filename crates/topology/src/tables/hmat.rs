@@ -16,6 +16,7 @@ use super::write::domain_of;
 use crate::access::AccessAttributes;
 use crate::machine::Machine;
 use crate::node::{MemorySideCache, Node};
+use crate::order;
 
 /// One figure of an access.
 type Figure = fn(&AccessAttributes) -> Option<u64>;
@@ -26,10 +27,11 @@ const MOST: u64 = 0xfffe;
 /// Takes over what the table says of nodes that are there.
 pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
     let memory = table.localities().filter(|located| located.entry.flags.is_memory());
-    let pairs: BTreeSet<(u32, u32)> = memory
-        .flat_map(|located| located.entry.cells())
-        .map(|(initiator, target, _)| (initiator, target))
-        .collect();
+    let cells = memory.flat_map(|located| located.entry.cells());
+    let mut pairs: Vec<(u32, u32)> =
+        cells.map(|(initiator, target, _)| (initiator, target)).collect();
+    order::by_key(&mut pairs, |&pair| pair);
+    pairs.dedup();
     let mut access: Vec<AccessAttributes> = Vec::new();
     for (from, to) in pairs {
         let (Some(initiator), Some(target)) = (domains.node(from), domains.node(to)) else {
@@ -48,7 +50,7 @@ pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
             access.push(AccessAttributes { initiator, target, ..attributes });
         }
     }
-    access.sort_by_key(|access| (access.initiator, access.target));
+    order::by_key(&mut access, |access| (access.initiator, access.target));
     machine.access = access;
     for Located { entry: cache, .. } in table.caches() {
         let id = domains.node(cache.memory);

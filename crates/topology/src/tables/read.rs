@@ -1,7 +1,5 @@
 //! A machine from tables.
 
-use alloc::collections::BTreeMap;
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use numalab_acpi::cedt::Entry as CedtEntry;
@@ -16,6 +14,7 @@ use crate::id::{CpuId, NodeId};
 use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
 use crate::node::Node;
+use crate::order;
 
 impl Machine {
     /// The machine that tables describe, as Linux would number it: nodes from 0 in
@@ -46,7 +45,7 @@ impl Machine {
             }
         }
         ranges.extend(windows);
-        ranges.sort_by_key(|range| range.base);
+        order::by_key(&mut ranges, |range| range.base);
         let mut machine = Self {
             distances: tables
                 .slit
@@ -116,13 +115,13 @@ fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec
 }
 
 fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> Vec<Cpu> {
-    let mut node_of: BTreeMap<ProcessorId, NodeId> = BTreeMap::new();
+    let mut homes: Vec<(ProcessorId, NodeId)> = Vec::new();
     let mut listed: Vec<(ProcessorId, bool)> = Vec::new();
     for processor in
         srat.into_iter().flat_map(Srat::processors).filter(|processor| processor.enabled)
     {
         if let Some(node) = domains.node(processor.domain) {
-            node_of.entry(processor.id).or_insert(node);
+            homes.push((processor.id, node));
         }
         listed.push((processor.id, true));
     }
@@ -131,13 +130,17 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
             madt.processors().filter(|processor| processor.enabled || processor.online_capable);
         listed = usable.map(|processor| (processor.id, processor.enabled)).collect();
     }
-    listed.sort_by_key(|(_, enabled)| !enabled);
-    let mut seen = BTreeSet::new();
-    listed.retain(|(id, _)| seen.insert(*id));
+    // Of two entries for one processor the first counts.
+    order::by_key(&mut homes, |&(id, _)| id);
+    homes.dedup_by_key(|&mut (id, _)| id);
+    let node_of = |id: ProcessorId| {
+        homes.binary_search_by_key(&id, |&(id, _)| id).ok().map(|place| homes[place].1)
+    };
+    let listed = once_each(listed);
     let cpu = |(number, (id, online)): (u32, (ProcessorId, bool))| Cpu {
         id: CpuId(number),
         online,
-        node: node_of.get(&id).copied(),
+        node: node_of(id),
         apic_id: match id {
             ProcessorId::Apic(apic_id) => Some(apic_id),
             ProcessorId::Gicc(_) | ProcessorId::Rintc(_) => None,
@@ -145,6 +148,16 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
         ..Cpu::default()
     };
     (0u32..).zip(listed).map(cpu).collect()
+}
+
+/// Processors in order of the list, each once, enabled ones before the others.
+fn once_each(listed: Vec<(ProcessorId, bool)>) -> Vec<(ProcessorId, bool)> {
+    let mut places: Vec<usize> = (0..listed.len()).collect();
+    let rank = |place: usize| (!listed[place].1, place);
+    order::by_key(&mut places, |&place| (listed[place].0, rank(place)));
+    places.dedup_by_key(|&mut place| listed[place].0);
+    order::by_key(&mut places, |&place| rank(place));
+    places.into_iter().map(|place| listed[place]).collect()
 }
 
 fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
@@ -160,7 +173,7 @@ fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
         }
     };
     let mut nodes: Vec<Node> = domains.iter().map(node).collect();
-    nodes.sort_by_key(|node| node.id);
+    order::by_key(&mut nodes, |node| node.id);
     nodes
 }
 

@@ -19,6 +19,7 @@ const KERNELS: [(Kernel, &str); 3] =
     [(Kernel::Read, "read"), (Kernel::NtWrite, "write-nt"), (Kernel::Copy, "copy")];
 
 /// Every node's cpus on every node's memory, then all cpus on their own.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let chosen = lab.chosen();
     let nodes = lab.plan.machine.nodes.len();

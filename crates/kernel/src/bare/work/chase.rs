@@ -15,6 +15,7 @@ const LOADS: u64 = 20_000;
 const WINDOWS: usize = 9;
 
 /// Builds one cycle on each node and lets every cpu walk it.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let bytes = lab.command.size_bytes.unwrap_or(SIZE_BYTES).next_multiple_of(4096);
     let boot = cpu_index(lab.cpus.boot());

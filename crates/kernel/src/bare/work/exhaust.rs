@@ -28,6 +28,7 @@ struct Found {
 }
 
 /// On the first cpu that takes part, in pieces of the order asked for, then in single frames.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let Some(&place) = lab.chosen().first() else {
         return Err("no cpu takes part".into());

@@ -15,6 +15,7 @@ const GUESTS_PER_NODE: usize = 2;
 const PART: u64 = 2;
 
 /// Builds all guests, tells where they lie, then changes and ends them.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let machine = &lab.plan.machine;
     let homes: Vec<usize> =

@@ -1,4 +1,5 @@
-//! The workloads, and what they share.
+//! The workloads, and what they share. None is inlined into [`all`]: one stack for all of them
+//! is so large that every access to it takes longer code.
 
 mod arena;
 mod bandwidth;

@@ -22,12 +22,14 @@ struct Found {
 }
 
 /// Once on every cpu that takes part.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let cpus = lab.chosen();
     on(lab, "storm", &cpus)
 }
 
 /// On 1, 2, 4, ... and all cpus, of all nodes in turn.
+#[inline(never)]
 pub fn scaling(lab: &mut Lab) -> Result<(), Failure> {
     let all = lab.chosen();
     let mut count = 1;

@@ -40,6 +40,7 @@ struct Size {
 }
 
 /// As many runs as asked for.
+#[inline(never)]
 pub fn run(lab: &mut Lab) -> Result<(), Failure> {
     let threads = lab.command.threads.unwrap_or(THREADS) as usize;
     let cpus = lab.dealt(&lab.chosen(), threads);

@@ -189,10 +189,6 @@ impl World for Guests {
         self.notices(&asked)
     }
 
-    fn about_apply_s(&self) -> f64 {
-        90.0
-    }
-
     fn environment(&mut self) -> Result<Environment, WorldError> {
         let facts = numalab_host::Environment::read(&Root::live()).facts();
         Ok(Environment { facts })
