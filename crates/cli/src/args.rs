@@ -36,7 +36,7 @@ pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{
     KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
 };
-pub(crate) use mark::MarkArgs;
+pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
 pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};

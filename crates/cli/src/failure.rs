@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
-use numalab_guest::{GuestError, HostMemoryError};
+use numalab_guest::{GuestError, HostMemoryError, ImageError, KernelError, ModuleError};
 use numalab_host::ErrorClass;
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
@@ -178,6 +178,9 @@ fn guest_code(error: &GuestError) -> Code {
         GuestError::Machine(_)
         | GuestError::Contents(_)
         | GuestError::EmulatorNeedsTcg { .. }
+        | GuestError::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
+            ..
+        })))
         | GuestError::HostMemory(HostMemoryError::NoNode { .. })
         | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
         GuestError::HostMemory(_) => Code::Lacking,

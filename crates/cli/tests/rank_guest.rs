@@ -29,6 +29,13 @@ part spread
 numalab bind --numa=0,2 --policy interleave -q -- numalab latency --ranks 2 $work --format=json
 part shared
 numalab bind --ranks 3 --cpus=0,1,0 --numa=0 -q -- $work; echo "exit $?"
+part moved
+numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=20000000 -q & rank=$!
+while kill -0 $rank 2> /dev/null; do
+  for process in $(grep -lx numalab /proc/[0-9]*/comm | cut -d/ -f3); do migratepages $process 0 1 2> /dev/null; done
+  sleep 0.3
+done
+wait $rank; echo "exit $?"
 part weighted
 numalab bind --numa=0,1 --policy weighted -- true; echo "exit $?"
 part absent
@@ -66,9 +73,11 @@ fn stripped(directory: &TempDir) -> std::path::PathBuf {
 fn ranks_on_four_nodes_are_where_they_are_bound_and_prove_it() {
     let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
     let machine = ["guest", "run", "--quiet", "--emulate", "4", "--cpus", "8", "--memory", "2G"];
+    let tools = ["--with", "numactl"];
     let script = format!("ARCHITECTURE='{ARCHITECTURE}'\nexec 2>&1\n{WORK}");
     let output = Command::new(stripped(&directory))
         .args(machine)
+        .args(tools)
         .args(["--", "sh", "-c", &script])
         .env("XDG_RUNTIME_DIR", directory.path().join("run"))
         // A launcher of the host is none of the guest's.
@@ -112,6 +121,10 @@ fn check_refusals(parts: &Parts) {
     let shared = parts.of("shared");
     assert!(shared.contains("ranks 2 and 0") && shared.contains("would share cpu 0"), "{shared}");
     assert!(shared.ends_with("exit 2\n"), "{shared}");
+    // Whoever moves memory is found out at the end, if not before.
+    let moved = parts.of("moved");
+    assert!(moved.contains("[Rank 0]") && moved.contains("on node 1"), "{moved}");
+    assert!(moved.ends_with("exit 1\n"), "{moved}");
     let weighted = parts.of("weighted");
     assert!(weighted.contains("Linux 6.9") && weighted.ends_with("exit 3\n"), "{weighted}");
     let absent = parts.of("absent");

@@ -119,8 +119,6 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     assert_eq!(fs::read(results.join("report.html")).expect("a page"), page);
     let (out, _) = place.ends(&["report", directory], 0);
     assert!(out.contains("report.md"), "{out}");
-    let (_, err) = place.ends(&["compare", directory, directory], 2);
-    assert!(err.contains("numalab study report"), "{err}");
     let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
     assert!(err.contains("worse: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
@@ -130,6 +128,71 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     assert_fits_schema(&json);
     assert_eq!(json["effects"][0]["found"]["verdict"], "worse");
     assert_eq!(json["effects"][0]["blocks"], 6);
+}
+
+#[test]
+fn two_runs_of_a_study_are_set_side_by_side() {
+    let run = |command: &str| {
+        let place = Place::with(command, 6);
+        let (_, err) = place.ends(&["study", "run", "s.toml"], 0);
+        assert!(err.contains("s in 7 blocks, at most 21 min by the time limits"), "{err}");
+        assert!(err.contains("by the first block, about "), "{err}");
+        let results = place.results().to_str().expect("UTF-8").to_owned();
+        (place, results)
+    };
+    let (place, first) = run("echo t = {v}");
+    let (_other_place, second) = run("echo t = $(({v} * 2))");
+    let (out, _) = place.ends(&["compare", &first, &second], 0);
+    assert!(out.contains("Worse: w t under v=10 +100.0 %, w t under v=12 +100.0 %."), "{out}");
+    assert!(out.contains("+20.0 %, worse (no variance)"), "what each found: {out}");
+    assert!(out.contains("taken apart"), "{out}");
+    let (_, err) = place.ends(&["compare", &first, &second, "--fail-if", "worse"], 4);
+    assert!(err.contains("worse than"), "{err}");
+    let (out, _) = place.ends(&["compare", &first, &first, "--fail-if", "worse"], 0);
+    assert!(out.contains("Nothing is shown to differ by more than 5 %."), "{out}");
+    let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(json["values"][1]["verdict"], "worse");
+    let empty = place.directory.path().to_str().expect("UTF-8");
+    let (_, err) = place.ends(&["compare", &first, empty], 2);
+    assert!(err.contains("numalab study report"), "{err}");
+}
+
+/// Eight commits of a program, the sixth of which makes it slower.
+#[test]
+fn git_bisect_finds_the_commit_that_made_it_worse() {
+    let place = Place::with("sh ./{program}.sh", 6);
+    let study = place.directory.path().join("s.toml");
+    let text = fs::read_to_string(&study).expect("a study");
+    let text = text.replace("\"v\"", "\"program\"").replace("[10, 12]", "[\"old\", \"new\"]");
+    fs::write(&study, text).expect("written");
+    let git = |arguments: &[&str]| {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=n", "-c", "user.email=n@n"]).args(arguments);
+        command.current_dir(place.directory.path()).stdin(Stdio::null());
+        let output = command.output().expect("git starts");
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(output.status.success(), "git {arguments:?}: {text}");
+        text
+    };
+    let write = |name: &str, text: String| {
+        fs::write(place.directory.path().join(name), text).expect("written");
+    };
+    git(&["init", "-q"]);
+    write(".gitignore", "results\n".to_owned());
+    write("old.sh", "echo t = 10\n".to_owned());
+    for commit in 1..=8 {
+        let time = if commit < 6 { 10 } else { 13 };
+        write("new.sh", format!("# {commit}\necho t = {time}\n"));
+        git(&["add", "-A"]);
+        git(&["commit", "-q", "-m", &format!("commit {commit}")]);
+    }
+    git(&["bisect", "start", "HEAD", "HEAD~7"]);
+    let program = env!("CARGO_BIN_EXE_numalab");
+    let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
+    let found = git(&[&["bisect", "run", program][..], &run].concat());
+    assert!(found.contains("is the first bad commit"), "{found}");
+    assert!(found.contains("commit 6"), "{found}");
 }
 
 #[test]
@@ -313,6 +376,7 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         };
         let out = String::from_utf8(output.stdout).expect("UTF-8");
         assert!(out.contains("12 samples in 4 blocks"), "{out}");
+        assert!(out.contains("too few blocks") && out.contains("6 are the least"), "{out}");
         assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
         let calls = fs::read_to_string(&trace).expect("a trace");
         fs::remove_file(&trace).expect("removed");

@@ -25,6 +25,10 @@ pub type AtExit = extern "C" fn(PluginId, *mut c_void);
 pub const NO_REGISTERS: c_int = 0;
 /// `QEMU_PLUGIN_MEM_RW`.
 pub const READS_AND_WRITES: c_int = 3;
+/// Before this version QEMU (up to 7.2) may call what it has forgotten: a helper that faulted
+/// leaves a pointer to its callbacks behind, and with the next translation freed them it ends
+/// in `qemu_plugin_vcpu_mem_cb: code should not be reached`.
+pub const FORGETS_SAFELY: c_int = 2;
 /// Since this version a vCPU's index is a constant of the block where vCPUs take turns.
 pub const INDEX_OF_TRANSLATOR: c_int = 2;
 /// Since this version `qemu_plugin_insn_data` copies.

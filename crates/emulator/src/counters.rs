@@ -113,6 +113,11 @@ impl Counters {
         &self.phases[phase].get_or_init(make)[vcpu]
     }
 
+    /// Whether anybody was in this phase.
+    pub fn is_entered(&self, phase: usize) -> bool {
+        self.phases[phase].get().is_some()
+    }
+
     /// The phases that were entered, with each vCPU's figures.
     pub fn phases(&self) -> impl Iterator<Item = (usize, &[VcpuFigures])> {
         let entered = self.phases.iter().enumerate();

@@ -14,6 +14,7 @@ use crate::counters::{Counters, Kind, VcpuFigures};
 use crate::gate::{Change, Gate};
 use crate::machine::Scope;
 use crate::marker::Marker;
+use crate::phase_names::PhaseNames;
 use crate::sample::Sampler;
 use crate::turn::{Front, Turn};
 use crate::vcpu::Vcpu;
@@ -54,6 +55,7 @@ pub struct Engine {
     pub counters: Counters,
     /// Whether it counts now.
     pub gate: Gate,
+    names: Mutex<PhaseNames>,
     map: AddressMap,
     costs: Costs,
     sampler: Sampler,
@@ -85,6 +87,7 @@ impl Engine {
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
             gate: Gate::new(arguments.start),
+            names: Mutex::new(PhaseNames::new(machine.cpus.len())),
             map: AddressMap::new(machine, addressing),
             costs: Costs::new(machine),
             sampler: Sampler::new(machine.cpus.len(), arguments.sample),
@@ -175,14 +178,33 @@ impl Engine {
 
     /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
     /// must go on.
-    pub fn mark(&self, marker: Marker) -> (Change, i64) {
-        let change = self.gate.mark(marker);
+    pub fn mark(&self, vcpu: usize, marker: Marker) -> (Change, i64) {
+        let change = self.gate.mark(self.numbered(vcpu, marker));
         if change == Change::Opened {
             self.forget();
         }
         let behind_ns = if change == Change::None { 0 } else { self.align() };
         // Before counting began, nobody's own clock was anything but QEMU's.
         (change, if change == Change::Opened { 0 } else { behind_ns })
+    }
+
+    /// The name of a phase, if the guest gave it one.
+    pub fn phase_name(&self, phase: usize) -> Option<String> {
+        locked(&self.names).of(phase).map(str::to_owned)
+    }
+
+    /// The marker, with the phase's number instead of its name.
+    fn numbered(&self, vcpu: usize, marker: Marker) -> Marker {
+        match marker {
+            Marker::Letter(letter) => locked(&self.names).spell(vcpu, letter),
+            Marker::NamedPhase => {
+                let entered = |phase| self.counters.is_entered(phase);
+                let number = locked(&self.names).number(vcpu, entered);
+                return Marker::Phase(u8::try_from(number).unwrap_or(0));
+            }
+            _ => {}
+        }
+        marker
     }
 
     /// Gives the vCPU its turn, if it has none, and ends it in time.
@@ -354,7 +376,7 @@ mod tests {
         let first = engine.block(1, 1000);
         assert_eq!((first.clock_ns, first.over), (-3000, false));
         assert_eq!(engine.block(0, 1).clock_ns, 2000);
-        let (change, moved_ns) = engine.mark(Marker::Phase(3));
+        let (change, moved_ns) = engine.mark(0, Marker::Phase(3));
         assert_eq!((change, moved_ns), (Change::Phase, 0));
         assert_eq!(engine.time_ps(1), engine.time_ps(0), "a phase begins for all at once");
     }
@@ -370,11 +392,11 @@ mod tests {
     fn counting_anew_begins_with_empty_caches() {
         let engine = engine("mode=virtual,start=marker,caches=1:4K:4:64:cpu+2:8K:4:64:group:30");
         for _ in 0..2 {
-            engine.mark(Marker::Begin);
+            engine.mark(0, Marker::Begin);
             engine.block(0, 2);
             assert_ne!(engine.access(load(0, MIB, 0)), Effect::None);
             assert_eq!(engine.access(load(0, MIB, 1)), Effect::None);
-            engine.mark(Marker::End);
+            engine.mark(0, Marker::End);
         }
         assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
     }

@@ -59,15 +59,22 @@ impl Gate {
         self.depth.load(Relaxed) > 0
     }
 
+    /// Whether accesses count now or ever did.
+    pub fn was_open(&self) -> bool {
+        self.is_open() || self.seen[0].load(Relaxed) > 0 || self.seen[1].load(Relaxed) > 0
+    }
+
     /// The present phase.
     #[inline]
     pub fn phase(&self) -> usize {
         self.phase.load(Relaxed)
     }
 
-    /// Takes a marker in.
+    /// Takes a marker in. Names are no business of the gate: who knows them gives it the
+    /// phase's number.
     pub fn mark(&self, marker: Marker) -> Change {
         let (seen, change) = match marker {
+            Marker::NamedPhase | Marker::Letter(_) => return Change::None,
             Marker::Begin => {
                 let was = self.depth.fetch_add(1, Relaxed);
                 (0, if was == 0 { Change::Opened } else { Change::None })
@@ -110,13 +117,14 @@ mod tests {
         let gate = Gate::new(Start::Marker);
         assert!(!gate.is_open());
         assert_eq!(gate.mark(Marker::End), Change::None);
+        assert!(!gate.was_open());
         assert_eq!(gate.mark(Marker::Begin), Change::Opened);
         assert_eq!(gate.mark(Marker::Begin), Change::None);
         assert_eq!(gate.mark(Marker::Phase(7)), Change::Phase);
         assert_eq!(gate.mark(Marker::End), Change::None);
         assert!(gate.is_open());
         assert_eq!(gate.mark(Marker::End), Change::Closed);
-        assert!(!gate.is_open());
+        assert!(!gate.is_open() && gate.was_open());
         assert_eq!(gate.phase(), 7);
         let tally = gate.tally();
         assert_eq!((tally.begins, tally.ends, tally.stray_ends, tally.phases), (2, 2, 1, 1));
@@ -127,5 +135,6 @@ mod tests {
         let gate = Gate::new(Start::On);
         assert!(gate.is_open());
         assert_eq!(gate.mark(Marker::End), Change::Closed);
+        assert!(gate.was_open());
     }
 }

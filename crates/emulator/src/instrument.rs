@@ -2,11 +2,12 @@
 //!
 //! While nothing counts, blocks are left as they are but for the markers in them, so a
 //! loaded plugin costs next to nothing. When counting begins or ends QEMU is asked to
-//! forget its translations, and every block is translated anew.
+//! forget its translations, and every block is translated anew. A QEMU that forgets badly
+//! ([`FORGETS_SAFELY`]) is asked once, when counting first begins, and keeps what it has.
 
 use std::ffi::{c_uint, c_void};
 
-use crate::api::{MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::api::{FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
 use crate::counters::Kind;
 use crate::engine::Access;
 use crate::gate::Change;
@@ -41,7 +42,8 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     plugin.tell_vcpus_apart();
     let api = &plugin.api;
-    let open = plugin.engine.gate.is_open();
+    let gate = &plugin.engine.gate;
+    let open = gate.is_open() || (api.version < FORGETS_SAFELY && gate.was_open());
     // SAFETY: the block is valid during this call, and so are its instructions, whose
     // numbers are below its count. What is passed on is a number, not a pointer.
     unsafe {
@@ -53,8 +55,8 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
             let instruction = (api.block_instruction)(block, position);
             let marker = api.bytes::<LENGTH>(instruction).and_then(|bytes| Marker::decode(&bytes));
             if let Some(marker) = marker {
-                let code = number(usize::from(marker.code()));
-                (api.register_instruction)(instruction, mark, NO_REGISTERS, code);
+                let marker = number(marker.number());
+                (api.register_instruction)(instruction, mark, NO_REGISTERS, marker);
             } else if open {
                 let flags = (NO_REGISTERS, READS_AND_WRITES);
                 (api.register_memory)(instruction, access, flags.0, flags.1, number(position));
@@ -105,21 +107,25 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mu
     plugin.apply(vcpu, effect);
 }
 
-extern "C" fn mark(vcpu: c_uint, code: *mut c_void) {
+extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
-    let code = u8::try_from(code as usize).unwrap_or(0);
-    let Some(marker) = Marker::from_code(code) else { return };
-    let (change, clock_ns) = plugin.engine.mark(marker);
+    let Some(marker) = Marker::from_number(number as usize) else { return };
+    let vcpu = plugin.vcpu(vcpu);
+    let keeps = plugin.api.version < FORGETS_SAFELY && plugin.engine.gate.was_open();
+    let (change, clock_ns) = plugin.engine.mark(vcpu, marker);
     plugin.move_clock(clock_ns);
     if matches!(change, Change::Opened | Change::Closed) {
         plugin.publish(None);
-        // SAFETY: the id is ours; QEMU calls back when no vCPU runs.
-        unsafe { (plugin.api.reset)(plugin.id, forgotten) };
+        if !keeps {
+            // SAFETY: the id is ours; QEMU calls back when no vCPU runs.
+            unsafe { (plugin.api.reset)(plugin.id, forgotten) };
+        }
     }
     match marker {
         Marker::Report => plugin.report(),
-        Marker::Publish => plugin.publish(Some(plugin.vcpu(vcpu))),
-        Marker::Begin | Marker::End | Marker::Phase(_) => {}
+        Marker::Publish => plugin.publish(Some(vcpu)),
+        Marker::Begin | Marker::End => {}
+        Marker::Phase(_) | Marker::NamedPhase | Marker::Letter(_) => {}
     }
 }
 

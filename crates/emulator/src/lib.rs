@@ -13,6 +13,7 @@ pub mod gate;
 mod instrument;
 pub mod machine;
 pub mod marker;
+pub mod phase_names;
 mod plugin;
 mod pmu;
 mod qemu;

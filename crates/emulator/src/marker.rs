@@ -3,8 +3,13 @@
 /// `nop dword ptr [rax + rax + disp32]`, whose displacement is `XX 'M' 'U' 'N'`.
 const OPCODE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
 const NAME: [u8; 3] = *b"MUN";
+/// That of a letter, whose `XX` is the letter.
+const LETTER: [u8; 3] = *b"LUN";
 /// Code of phase 0.
 const FIRST_PHASE: u8 = 0x10;
+
+/// Number of the letter 0, behind all code bytes.
+const LETTERS: usize = 0x100;
 
 /// Length of a marker instruction in bytes.
 pub const LENGTH: usize = 8;
@@ -22,38 +27,57 @@ pub enum Marker {
     Report,
     /// The executing vCPU's block of the virtual PMU is written now.
     Publish,
+    /// What follows counts for the phase whose name the executing vCPU has spelled.
+    NamedPhase,
     /// What follows counts for this phase, from 0.
     Phase(u8),
+    /// The next letter of a phase's name.
+    Letter(u8),
 }
 
 impl Marker {
     /// The marker that these instruction bytes are.
     pub fn decode(instruction: &[u8]) -> Option<Self> {
         let bytes: &[u8; LENGTH] = instruction.try_into().ok()?;
-        let ours = bytes[..4] == OPCODE && bytes[5..] == NAME;
-        if ours { Self::from_code(bytes[4]) } else { None }
-    }
-
-    /// The marker of a code byte.
-    pub fn from_code(code: u8) -> Option<Self> {
-        match code {
-            1 => Some(Self::Begin),
-            2 => Some(Self::End),
-            3 => Some(Self::Report),
-            4 => Some(Self::Publish),
-            FIRST_PHASE.. => Some(Self::Phase(code - FIRST_PHASE)),
+        let [opcode @ .., code, n0, n1, n2] = *bytes;
+        match [n0, n1, n2] {
+            NAME if opcode == OPCODE => Self::from_code(code),
+            LETTER if opcode == OPCODE => Some(Self::Letter(code)),
             _ => None,
         }
     }
 
-    /// The code byte of the marker.
-    pub fn code(self) -> u8 {
+    /// The marker of [`Self::number`].
+    pub fn from_number(number: usize) -> Option<Self> {
+        match u8::try_from(number) {
+            Ok(code) => Self::from_code(code),
+            Err(_) => u8::try_from(number - LETTERS).ok().map(Self::Letter),
+        }
+    }
+
+    /// A number of its own: its code byte, with letters behind all codes.
+    pub fn number(self) -> usize {
         match self {
             Self::Begin => 1,
             Self::End => 2,
             Self::Report => 3,
             Self::Publish => 4,
-            Self::Phase(phase) => phase.saturating_add(FIRST_PHASE),
+            Self::NamedPhase => 5,
+            Self::Phase(phase) => usize::from(phase.saturating_add(FIRST_PHASE)),
+            Self::Letter(letter) => LETTERS + usize::from(letter),
+        }
+    }
+
+    /// The marker of a code byte.
+    fn from_code(code: u8) -> Option<Self> {
+        match code {
+            1 => Some(Self::Begin),
+            2 => Some(Self::End),
+            3 => Some(Self::Report),
+            4 => Some(Self::Publish),
+            5 => Some(Self::NamedPhase),
+            FIRST_PHASE.. => Some(Self::Phase(code - FIRST_PHASE)),
+            _ => None,
         }
     }
 }
@@ -67,8 +91,12 @@ mod tests {
         for code in 0..=u8::MAX {
             let bytes = [0x0f, 0x1f, 0x84, 0x00, code, 0x4d, 0x55, 0x4e];
             let marker = Marker::decode(&bytes);
-            assert_eq!(marker.map(Marker::code), marker.map(|_| code), "code {code}");
-            assert_eq!(marker.is_some(), matches!(code, 1..=4 | 16..), "code {code}");
+            assert_eq!(marker.is_some(), matches!(code, 1..=5 | 16..), "code {code}");
+            let letter = Marker::decode(&[0x0f, 0x1f, 0x84, 0x00, code, 0x4c, 0x55, 0x4e]);
+            assert_eq!(letter, Some(Marker::Letter(code)));
+            for marker in marker.into_iter().chain(letter) {
+                assert_eq!(Marker::from_number(marker.number()), Some(marker), "code {code}");
+            }
         }
         assert_eq!(Marker::from_code(u8::MAX), Some(Marker::Phase(239)));
     }
@@ -84,7 +112,7 @@ mod tests {
         }
         for at in (0..marker.len()).filter(|at| *at != 4) {
             let mut other = marker;
-            other[at] ^= 1;
+            other[at] ^= 2;
             assert_eq!(Marker::decode(&other), None, "byte {at}");
         }
     }

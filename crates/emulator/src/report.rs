@@ -49,6 +49,9 @@ pub struct Report<'a> {
 #[derive(Debug, Serialize)]
 struct Phase {
     phase: usize,
+    /// As the guest named it, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<String>,
     vcpus: Vec<Vcpu>,
 }
 
@@ -84,7 +87,7 @@ impl<'a> Report<'a> {
         let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {
             let vcpus = vcpus.iter().enumerate();
             let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
-            Phase { phase, vcpus: vcpus.collect() }
+            Phase { phase, name: engine.phase_name(phase), vcpus: vcpus.collect() }
         };
         let seen = |(_, vcpus): &(usize, &[VcpuFigures])| !vcpus.iter().all(VcpuFigures::is_empty);
         Self {
@@ -182,13 +185,16 @@ mod tests {
         let arguments = "cpus=0.1,memory=1M.1M,latency=100.250/250.100,mode=virtual,start=marker";
         let arguments = Arguments::parse(arguments.split(',')).unwrap();
         let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION);
-        engine.mark(Marker::Begin);
-        engine.mark(Marker::Phase(2));
+        engine.mark(0, Marker::Begin);
+        engine.mark(0, Marker::Phase(2));
         engine.block(1, 5);
         for (address, kind) in [(0, Kind::Load), (1 << 20, Kind::Store), (1 << 30, Kind::Load)] {
             engine.access(Access { vcpu: 1, address, kind, position: 0 });
         }
         engine.io(1);
+        b"walk".iter().for_each(|letter| assert_eq!(engine.mark(1, Marker::Letter(*letter)).1, 0));
+        engine.mark(1, Marker::NamedPhase);
+        engine.io(0);
         let host =
             Host { version: Some("10.0.2".into()), api: 4, target: "x86_64".into(), vcpus: 2 };
         let report = Report::new(&engine, &host, &[self_test::vcpus(2, 2)]).to_json();

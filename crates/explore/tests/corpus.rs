@@ -4,10 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 
 use numalab_explore::guests::{Hypervisor, findings, xen};
-use numalab_explore::heap::xen_keys::XenDump;
 use numalab_explore::nodes::{fragmentation, read_buddyinfo};
 use numalab_explore::process::numa_maps;
 use numalab_explore::{read_heap, spread};
+use numalab_guest::xen::text::XenDump;
 use numalab_topology::{Machine, NodeId};
 
 /// The file, or `None` with loud words where the corpus is absent.
@@ -86,6 +86,16 @@ fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
         assert!(guests[1..].iter().all(|guest| guest.remote_share == Some(0.0)), "{name}");
         assert_eq!(findings(&guests, &Machine::default()), [], "{name}");
     }
+}
+
+#[test]
+fn a_xen_that_takes_the_machine_for_one_node_is_told_to_know_no_more() {
+    let Some(log) = text("xen/samples/d8-list-off.log") else { return };
+    let dump = XenDump::read(section(&log, "debug-keys u"));
+    assert!(xen::unseen(&dump, true).unwrap().contains("boot it with numa=on"));
+    assert_eq!(xen::unseen(&dump, false), None);
+    let on = text("xen/samples/d8-list-on.log").unwrap();
+    assert_eq!(xen::unseen(&XenDump::read(section(&on, "debug-keys u")), true), None);
 }
 
 #[test]

@@ -52,6 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         ..DomainPlan::default()
     };
     let job = DomainJob {
+        marks_itself: false,
         name: "uname".to_owned(),
         command: ["sh", "-c", "mkdir -p /tmp/d; dbench -D /tmp/d -t 1 1 || (head -c 20000000 /dev/zero > /tmp/x; sort < /etc/passwd; cat /proc/uptime)"].map(ToOwned::to_owned).to_vec(),
         limit_s: 60,

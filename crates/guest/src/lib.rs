@@ -18,6 +18,7 @@ pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
 pub use image::{
     BootFiles, Contents, ContentsError, Image, ImageError, Kernel, KernelChoice, KernelError,
+    ModuleError,
 };
 pub use launch::{
     Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,

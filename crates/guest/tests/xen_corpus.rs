@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use numalab_guest::xen::text::{domain_list, heap_dump, srat_ranges, vcpu_list, xen_info};
+use numalab_guest::xen::text::{XenDump, read_list, read_vcpus, srat_ranges, xen_info};
+use numalab_topology::NodeId;
 
 /// A log of the corpus with the lines apart by `\n`; `None`, and loud words, without it.
 fn log(name: &str) -> Option<String> {
@@ -25,11 +26,11 @@ fn a_dump_of_sixteen_domains_has_every_frame_on_its_node() {
     let Some(text) = log("d16-list-on.log") else { return };
     // Before the domains were destroyed again.
     let end = text.find("##### go").unwrap();
-    let dump = heap_dump(&text[..end]).unwrap();
+    let dump = XenDump::read(&text[..end]);
     assert_eq!(dump.domains.len(), 17);
     for id in 1..=16 {
-        let home = (id - 1) % 4;
-        let frames = &dump.domains[&id];
+        let home = NodeId((id - 1) % 4);
+        let frames = dump.pages_of(id).unwrap();
         let elsewhere: u64 =
             frames.iter().filter(|(node, _)| **node != home).map(|(_, count)| count).sum();
         assert_eq!((frames[&home], elsewhere), (32_768, 0), "domain {id}");
@@ -40,10 +41,12 @@ fn a_dump_of_sixteen_domains_has_every_frame_on_its_node() {
 fn every_total_of_every_dump_is_the_sum_of_its_nodes() {
     for name in ["d4-list-on.log", "d8-list-on.log", "d8-list-off.log", "place.log", "pvh.log"] {
         let Some(text) = log(name) else { return };
-        let dump = heap_dump(&text).unwrap_or_else(|| panic!("{name}: no dump"));
+        let dump = XenDump::read(&text);
+        assert!(!dump.domains.is_empty(), "{name}: no dump");
         let last = &text[text.rfind("dumping numa info").unwrap()..];
-        for (id, frames) in &dump.domains {
-            let sum: u64 = frames.values().sum();
+        for domain in &dump.domains {
+            let sum: u64 = domain.pages_by_node.values().sum();
+            let id = domain.domain;
             assert!(last.contains(&format!("Domain {id} (total: {sum})")), "{name}: domain {id}");
         }
     }
@@ -68,10 +71,12 @@ fn domains_and_their_virtual_cpus_are_listed() {
     let start = text.find("##### xl list -n").unwrap();
     let middle = text.find("##### xl vcpu-list").unwrap();
     let end = text.find("##### debug-keys u").unwrap();
-    let domains = domain_list(&text[start..middle]);
+    let domains = read_list(&text[start..middle]);
     assert_eq!(domains.len(), 9);
-    assert_eq!((domains[4].name.as_str(), domains[4].nodes.as_str()), ("d4", "3"));
-    let cpus = vcpu_list(&text[middle..end]);
+    assert_eq!(domains[4].name, "d4");
+    assert_eq!(domains[4].nodes.as_ref().unwrap().to_string(), "3");
+    let cpus = read_vcpus(&text[middle..end]);
     assert_eq!(cpus.len(), 10);
-    assert!(cpus.iter().any(|(id, vcpu)| *id == 8 && vcpu.hard == "6-7"));
+    let on_6_and_7 = "6-7".parse().unwrap();
+    assert!(cpus.iter().any(|vcpu| vcpu.domain == 8 && vcpu.hard.as_ref() == Some(&on_6_and_7)));
 }

@@ -57,9 +57,100 @@ pub fn page_nodes(process: u32, addresses: &[u64]) -> Result<Vec<Option<NodeId>>
     Ok(nodes)
 }
 
+/// How often pages that look absent are touched and asked for again.
+const MOST_TOUCHES: usize = 3;
+
+/// The status of pages of this process, which have been touched: a node, or a negative
+/// errno.
+///
+/// NUMA balancing marks pages to learn who uses them, and `move_pages(2)` calls a marked
+/// page absent (`-ENOENT`) until it is used again: so it is used, and asked for again.
+pub(crate) fn own_pages(addresses: &[usize], status: &mut [i32]) -> Result<(), Errno> {
+    settle(
+        addresses,
+        status,
+        |addresses, status| syscall::nodes_of_pages(0, addresses, status),
+        syscall::touch_page,
+    )
+}
+
+fn settle(
+    addresses: &[usize],
+    status: &mut [i32],
+    mut ask: impl FnMut(&[usize], &mut [i32]) -> Result<(), Errno>,
+    mut touch: impl FnMut(usize),
+) -> Result<(), Errno> {
+    ask(addresses, status)?;
+    for _ in 0..MOST_TOUCHES {
+        let of_pages = addresses.iter().zip(status.iter()).enumerate();
+        let absent: Vec<(usize, usize)> = of_pages
+            .filter(|(_, (_, status))| **status < 0)
+            .map(|(index, (address, _))| (index, *address))
+            .collect();
+        if absent.is_empty() {
+            break;
+        }
+        let again: Vec<usize> = absent.iter().map(|(_, address)| *address).collect();
+        again.iter().copied().for_each(&mut touch);
+        let mut found = vec![0_i32; again.len()];
+        ask(&again, &mut found)?;
+        for ((index, _), found) in absent.into_iter().zip(found) {
+            status[index] = found;
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use std::cell::RefCell;
+    use std::collections::BTreeMap;
+
     use super::*;
+
+    const ABSENT: i32 = -libc::ENOENT;
+
+    /// Settles pages against a kernel of ours that has so many marks on each of them.
+    fn settled(marks: &[(usize, u32)]) -> Vec<i32> {
+        let kernel: RefCell<BTreeMap<usize, u32>> = RefCell::new(marks.iter().copied().collect());
+        let addresses: Vec<usize> = marks.iter().map(|(address, _)| *address).collect();
+        let mut status = vec![0; addresses.len()];
+        let ask = |addresses: &[usize], status: &mut [i32]| {
+            for (address, status) in addresses.iter().zip(status) {
+                *status = if kernel.borrow()[address] > 0 { ABSENT } else { 1 };
+            }
+            Ok(())
+        };
+        let touch = |address: usize| {
+            let mut kernel = kernel.borrow_mut();
+            let marks = kernel.get_mut(&address).unwrap();
+            *marks = marks.saturating_sub(1);
+        };
+        settle(&addresses, &mut status, ask, touch).unwrap();
+        status
+    }
+
+    #[test]
+    fn a_page_that_balancing_marked_is_used_and_asked_for_again() {
+        assert_eq!(settled(&[(4096, 0), (8192, 1), (12288, 2)]), [1, 1, 1]);
+    }
+
+    #[test]
+    fn a_page_that_stays_away_is_absent_and_the_asking_ends() {
+        assert_eq!(settled(&[(4096, 0), (8192, u32::MAX)]), [1, ABSENT]);
+    }
+
+    #[test]
+    fn an_address_without_memory_is_absent_and_no_crash() {
+        let touched = Box::new([1_u8; 4096]);
+        let addresses = [std::ptr::from_ref(&touched[0]) as usize, 8];
+        let mut status = [0; 2];
+        match own_pages(&addresses, &mut status) {
+            Ok(()) => assert!(status[0] >= 0 && status[1] < 0, "{status:?}"),
+            // Some containers forbid the call.
+            Err(errno) => assert!(matches!(errno, Errno::PERM | Errno::NOSYS), "{errno}"),
+        }
+    }
 
     #[test]
     fn a_touched_page_has_a_node_and_an_unmapped_one_has_none() {

@@ -9,10 +9,10 @@ use serde::{Deserialize, Serialize};
 use crate::error::ErrorClass;
 use crate::mapping::{Mapping, Span, is_only_node};
 use crate::numa_maps;
+use crate::page_nodes;
 use crate::pages::Pages;
 use crate::root::Root;
 use crate::smaps;
-use crate::syscall;
 use crate::system_page::base_page_bytes;
 
 /// The most pages whose node is asked for: all of 256 MiB in pages of 4 KiB, about
@@ -253,7 +253,7 @@ fn ask_move_pages(span: Span, page_bytes: u64, pages_total: u64) -> Result<Found
         let address = span.address as u64 + page * page_bytes;
         addresses.push(usize::try_from(address).unwrap_or(span.address));
         if addresses.len() == BATCH_PAGES || index + 1 == checked {
-            syscall::nodes_of_pages(0, &addresses, &mut status)?;
+            page_nodes::own_pages(&addresses, &mut status)?;
             count(&status[..addresses.len()], &mut found);
             addresses.clear();
         }

@@ -74,10 +74,19 @@ pub(crate) fn bind(address: usize, length: usize, node: NodeId) -> Result<(), Er
 
 /// The policy of the mapping at `address`, by `get_mempolicy(2)`.
 pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
+    get_policy(address, MPOL_F_ADDR)
+}
+
+/// The policy of the calling thread, by `get_mempolicy(2)`.
+pub(crate) fn own_policy() -> Result<Policy, Errno> {
+    get_policy(0, 0)
+}
+
+fn get_policy(address: usize, flags: libc::c_ulong) -> Result<Policy, Errno> {
     let mut mode: libc::c_int = 0;
     let mut mask = [0_usize; NODE_WORDS];
     // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
-    // which is as long; the address is only looked up.
+    // which is as long; the address is only looked up, and without flags not used.
     check(unsafe {
         libc::syscall(
             libc::SYS_get_mempolicy,
@@ -85,27 +94,7 @@ pub(crate) fn policy_at(address: usize) -> Result<Policy, Errno> {
             mask.as_mut_ptr(),
             MAX_NODE,
             address,
-            MPOL_F_ADDR,
-        )
-    })?;
-    let nodes = bits(&mask).map(NodeId).collect();
-    Ok(Policy { mode, nodes })
-}
-
-/// The policy of the calling thread, by `get_mempolicy(2)`.
-pub(crate) fn own_policy() -> Result<Policy, Errno> {
-    let mut mode: libc::c_int = 0;
-    let mut mask = [0_usize; NODE_WORDS];
-    // SAFETY: the kernel writes one int to `mode` and `MAX_NODE - 1` bits to `mask`,
-    // which is as long; without flags no address is used.
-    check(unsafe {
-        libc::syscall(
-            libc::SYS_get_mempolicy,
-            &raw mut mode,
-            mask.as_mut_ptr(),
-            MAX_NODE,
-            std::ptr::null::<libc::c_void>(),
-            0,
+            flags,
         )
     })?;
     let nodes = bits(&mask).map(NodeId).collect();
@@ -148,6 +137,17 @@ pub(crate) fn nodes_of_pages(
         )
     })
     .map(drop)
+}
+
+/// Reads a byte of this process's own memory through the kernel, so that a page that is
+/// marked for NUMA balancing is used; an address without memory is left alone.
+pub(crate) fn touch_page(address: usize) {
+    let mut byte = 0_u8;
+    let local = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: 1 };
+    // SAFETY: the kernel writes at most the one byte that `local` describes, and checks
+    // the address in `remote` as that of any other process.
+    unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
 }
 
 /// The calling thread's affinity.

@@ -209,6 +209,7 @@ fn result_of(
         mean: all.iter().map(|figures| figures.mean).collect(),
         median: all.iter().map(Figures::median).collect(),
         windows: all.iter().map(|figures| figures.windows.clone()).collect(),
+        disturbed: all.iter().map(|figures| figures.disturbed.clone()).collect(),
     }
 }
 

@@ -36,6 +36,15 @@ pub fn phase(number: u8) {
     emit_phase(u64::from(number.min(239)));
 }
 
+/// Says that what follows belongs to the phase of this name: at most 64 ASCII letters,
+/// others become `?`. The caller should stay on its cpu meanwhile.
+pub fn named_phase(name: &str) {
+    for letter in name.chars().take(64) {
+        emit_letter(if letter.is_ascii() { u64::from(u32::from(letter)) } else { u64::from(b'?') });
+    }
+    emit::<5>();
+}
+
 /// The marker with this code, and a jump, so that QEMU begins a new block behind it.
 #[inline]
 fn emit<const CODE: u8>() {
@@ -52,34 +61,56 @@ fn emit<const CODE: u8>() {
     }
 }
 
-/// The marker of a phase: one of 240 in a table, 16 bytes each.
+/// A function that executes one marker of a table, by its place: markers from `$first` on
+/// with the name `$name`, 16 bytes each, `$count` of them.
 #[cfg(target_arch = "x86_64")]
-#[inline(never)]
-fn emit_phase(number: u64) {
-    // SAFETY: `number` is below 240, so the jump goes to a marker in the table, from which
-    // another jump leads to its end.
-    unsafe {
-        core::arch::asm!(
-            "shl {at}, 4",
-            "lea {table}, [rip + 2f]",
-            "add {at}, {table}",
-            "jmp {at}",
-            ".p2align 4",
-            "2:",
-            ".set numalab_phase_code, 0x10",
-            ".rept 240",
-            ".byte 0x0f, 0x1f, 0x84, 0x00, numalab_phase_code, 0x4d, 0x55, 0x4e",
-            "jmp 3f",
-            ".p2align 4",
-            ".set numalab_phase_code, numalab_phase_code + 1",
-            ".endr",
-            "3:",
-            at = inout(reg) number => _,
-            table = out(reg) _,
-            options(nostack),
-        );
-    }
+macro_rules! marker_table {
+    ($(#[$doc:meta])* $function:ident, $count:literal, $first:literal, $name:literal) => {
+        $(#[$doc])*
+        #[inline(never)]
+        fn $function(place: u64) {
+            debug_assert!(place < $count);
+            // SAFETY: the place is below the number of markers in the table, so the jump
+            // goes to one of them, from which another jump leads to the table's end.
+            unsafe {
+                core::arch::asm!(
+                    "shl {at}, 4",
+                    "lea {table}, [rip + 2f]",
+                    "add {at}, {table}",
+                    "jmp {at}",
+                    ".p2align 4",
+                    "2:",
+                    concat!(".set numalab_marker_code, ", $first),
+                    concat!(".rept ", $count),
+                    concat!(".byte 0x0f, 0x1f, 0x84, 0x00, numalab_marker_code, ", $name, ", 0x55, 0x4e"),
+                    "jmp 3f",
+                    ".p2align 4",
+                    ".set numalab_marker_code, numalab_marker_code + 1",
+                    ".endr",
+                    "3:",
+                    at = inout(reg) place => _,
+                    table = out(reg) _,
+                    options(nostack),
+                );
+            }
+        }
+    };
 }
+
+#[cfg(target_arch = "x86_64")]
+marker_table!(
+    /// The marker of a phase below 240.
+    emit_phase, 240, "0x10", "0x4d"
+);
+
+#[cfg(target_arch = "x86_64")]
+marker_table!(
+    /// The marker of an ASCII letter.
+    emit_letter, 128, "0", "0x4c"
+);
+
+#[cfg(not(target_arch = "x86_64"))]
+fn emit_letter(_: u64) {}
 
 #[cfg(not(target_arch = "x86_64"))]
 fn emit_phase(_: u64) {}
@@ -245,6 +276,8 @@ mod tests {
     fn markers_do_nothing_without_an_emulator() {
         begin();
         (0..=u8::MAX).for_each(phase);
+        named_phase("walk");
+        named_phase("größe\u{7f}\0");
         publish();
         report();
         end();
@@ -253,15 +286,19 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     #[test]
     fn markers_are_the_instructions_that_the_emulator_looks_for() {
-        let holds = |function: *const u8, bytes: usize, code: u8| {
-            let marker = [0x0f, 0x1f, 0x84, 0x00, code, 0x4d, 0x55, 0x4e];
+        let holds = |function: *const u8, bytes: usize, code: u8, name: u8| {
+            let marker = [0x0f, 0x1f, 0x84, 0x00, code, name, 0x55, 0x4e];
             // SAFETY: a function's bytes and those behind it are code of this program.
             let code = unsafe { core::slice::from_raw_parts(function, bytes) };
             code.windows(8).any(|bytes| bytes == marker)
         };
-        assert!(holds(emit::<3> as *const u8, 32, 3));
+        assert!(holds(emit::<3> as *const u8, 32, 3, b'M'));
         for code in [0x10, 0x11, 0xff] {
-            assert!(holds(emit_phase as *const u8, 32 + 240 * 16, code), "{code:#x}");
+            assert!(holds(emit_phase as *const u8, 64 + 240 * 16, code, b'M'), "{code:#x}");
+        }
+        for letter in [0, b'a', 127] {
+            let found = holds(emit_letter as *const u8, 64 + 128 * 16, letter, b'L');
+            assert!(found, "{letter:#x}");
         }
     }
 

@@ -71,10 +71,13 @@ pub struct RankResult {
     pub bytes_per_page_size: BTreeMap<u64, u64>,
     /// The mean for each size.
     pub mean: Vec<f64>,
-    /// The median of the windows for each size.
+    /// The median of the undisturbed windows for each size; of all where none is.
     pub median: Vec<f64>,
     /// The windows for each size, in time order.
     pub windows: Vec<Vec<f64>>,
+    /// Which of them something disturbed, for each size: their places and what it was.
+    #[serde(default)]
+    pub disturbed: Vec<BTreeMap<usize, String>>,
 }
 
 impl RankResult {

@@ -32,7 +32,8 @@ pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
 pub use ranks::{
-    mapping_check, memory_by_node, ranks_csv, ranks_csv_header, ranks_csv_row, ranks_table,
+    mapping_check, memory_by_node, ranks_csv, ranks_csv_header, ranks_csv_row, ranks_disturbed,
+    ranks_table,
 };
 pub use summary::{
     Axis, BandwidthRow, Bandwidths, CellSummary, Core, CoreToCore, Curve, CurvePoint, Entry,

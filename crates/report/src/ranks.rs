@@ -57,6 +57,23 @@ pub fn ranks_table(run: &RankRun) -> String {
     format!("{mean}\n{median}")
 }
 
+/// How many windows were disturbed, and whose most; nothing if none was.
+#[must_use]
+pub fn ranks_disturbed(run: &RankRun) -> Option<String> {
+    let of = |rank: &RankResult| rank.disturbed.iter().map(BTreeMap::len).sum::<usize>();
+    let disturbed: usize = run.ranks.iter().map(of).sum();
+    let windows: usize = run.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();
+    let worst = run.ranks.iter().max_by_key(|rank| (of(rank), usize::MAX - rank.rank))?;
+    let reason = worst.disturbed.iter().flat_map(BTreeMap::values).next()?;
+    Some(format!(
+        "{disturbed} of {windows} windows were disturbed: the medians leave them out, the means do \
+         not.\nMost of rank {} on cpu {}: {} ({reason}).\n",
+        worst.rank,
+        worst.cpu,
+        of(worst)
+    ))
+}
+
 fn table(run: &RankRun, title: &str, values: impl Fn(&RankResult) -> &Vec<f64>) -> String {
     let columns = run.sizes_bytes.len();
     // Eight characters a column and the bars between them.
@@ -148,6 +165,7 @@ mod tests {
             median: mean.iter().map(|mean| mean - 1.0).collect(),
             mean,
             windows: Vec::new(),
+            disturbed: Vec::new(),
         }
     }
 
@@ -184,6 +202,21 @@ mod tests {
     fn the_mapping_names_the_node_that_has_most_of_the_memory() {
         let expected = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,3\n1,17,1,3\n";
         assert_eq!(mapping_check(&run()), expected);
+    }
+
+    #[test]
+    fn disturbed_windows_are_told_with_the_rank_that_has_most() {
+        let mut run = run();
+        assert_eq!(ranks_disturbed(&run), None);
+        for rank in &mut run.ranks {
+            rank.windows = vec![vec![3.0; 20]; 3];
+        }
+        run.ranks[0].disturbed = vec![BTreeMap::from([(4, "switched out once".to_owned())])];
+        let switched = BTreeMap::from([(0, "off".to_owned()), (7, "off".to_owned())]);
+        run.ranks[1].disturbed = vec![BTreeMap::new(), switched];
+        let expected = "3 of 120 windows were disturbed: the medians leave them out, the means do \
+                        not.\nMost of rank 1 on cpu 17: 2 (off).\n";
+        assert_eq!(ranks_disturbed(&run).as_deref(), Some(expected));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 
 use crate::comparison::{Findings, bound};
 use crate::{
-    Alternative, Comparison, Criteria, Design, Error, Ground, Sample, Scale, attainable,
-    equivalence_paired, equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval,
-    least_p_paired, least_p_unpaired, least_pairs, paired_differences, rank_sum, ratio_of_means,
-    ratio_of_means_paired, shift, shift_interval, signed_rank,
+    Alternative, Comparison, Criteria, Design, Error, Ground, Sample, Scale, equivalence_paired,
+    equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval, least_p_paired,
+    least_p_unpaired, paired_differences, rank_sum, ratio_of_means, ratio_of_means_paired, shift,
+    shift_interval, signed_rank,
 };
 
 /// Compares two samples taken apart from each other.
@@ -23,7 +23,7 @@ pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Co
     let ground = if baseline.is_constant() && candidate.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew { needed: attainable::least_values_a_side(alpha) }
+        Ground::TooFew { needed: design.least_values(alpha) }
     } else {
         Ground::Tested
     };
@@ -60,7 +60,7 @@ pub fn compare_paired(
     let ground = if differences.is_constant() && design.repeats() {
         Ground::NoVariance
     } else if least_p > alpha {
-        Ground::TooFew { needed: least_pairs(alpha) }
+        Ground::TooFew { needed: design.least_values(alpha) }
     } else {
         Ground::Tested
     };

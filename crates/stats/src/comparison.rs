@@ -1,9 +1,10 @@
 //! What there is to say about two samples, and the verdict it leads to.
 
+use crate::multiplicity::holm_steps;
 use crate::verdict::{Evidence, judge};
 use crate::{
-    Confidence, Direction, Equivalence, Estimate, Ground, Interval, Margin, Test, Verdict, holm,
-    percent_change, planning,
+    Confidence, Direction, Equivalence, Estimate, Ground, Interval, Margin, Test, Verdict,
+    attainable, holm, percent_change, planning,
 };
 
 /// Values of each kind from which their not varying is believed to be their nature.
@@ -87,10 +88,15 @@ pub struct Comparison {
 
 /// Takes the verdicts of several metrics again, with Holm's adjustment of the tests of
 /// difference, so that the chance of any false claim among them stays below alpha.
+///
+/// The values still needed are those with which a difference would stand among so many, and
+/// a ground of [`Ground::Tested`] becomes [`Ground::TooFew`] where none could.
 pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     let p_values: Vec<f64> = comparisons.iter().map(|c| c.difference.p).collect();
-    for (comparison, adjusted) in comparisons.iter_mut().zip(holm(&p_values)) {
-        comparison.verdict = comparison.judged_with(adjusted);
+    let many = comparisons.len();
+    let steps = holm_steps(&p_values);
+    for ((comparison, p), step) in comparisons.iter_mut().zip(holm(&p_values)).zip(steps) {
+        comparison.adjust(p, step, many);
     }
 }
 
@@ -100,6 +106,14 @@ impl Design {
         match self {
             Self::Paired { blocks } => blocks,
             Self::Unpaired { baseline, candidate } => baseline.min(candidate),
+        }
+    }
+
+    /// The fewest values with which the test of a difference can reach a level.
+    pub(crate) fn least_values(self, level: f64) -> usize {
+        match self {
+            Self::Paired { .. } => attainable::least_pairs(level),
+            Self::Unpaired { .. } => attainable::least_values_a_side(level),
         }
     }
 
@@ -130,10 +144,23 @@ impl Comparison {
         self.in_percent(self.least_detectable?)
     }
 
-    /// The verdict with another p-value for the difference, as adjusted for several metrics.
-    #[must_use]
-    pub fn judged_with(&self, adjusted_p: f64) -> Verdict {
+    /// Judges again as one of `many`, with the p-value as adjusted for them and the number
+    /// by which the level was divided for it.
+    fn adjust(&mut self, adjusted_p: f64, step: usize, many: usize) {
+        let alpha = self.criteria.confidence.alpha();
+        // What the smallest of all p-values must reach; before it no other is looked at.
+        let hardest = alpha / many as f64;
+        if self.ground != Ground::NoVariance && self.least_p > hardest {
+            self.ground = Ground::TooFew { needed: self.design.least_values(hardest) };
+        }
+        self.verdict = self.judged_with(adjusted_p, alpha / step as f64);
+    }
+
+    /// The verdict with a p-value for the difference, and the level at which the test
+    /// itself must find one.
+    fn judged_with(&self, adjusted_p: f64, level: f64) -> Verdict {
         let evidence = Evidence {
+            level,
             effect: self.effect,
             interval: self.interval,
             bound: bound(self.scale, self.baseline_median, self.criteria.margin),
@@ -186,7 +213,7 @@ impl Findings {
             verdict: Verdict::Inconclusive { further_blocks: None },
             criteria: *criteria,
         };
-        comparison.verdict = comparison.judged_with(self.difference.p);
+        comparison.verdict = comparison.judged_with(self.difference.p, confidence.alpha());
         comparison
     }
 }

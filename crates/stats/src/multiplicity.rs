@@ -7,12 +7,22 @@
 pub fn holm(p_values: &[f64]) -> Vec<f64> {
     let mut adjusted = vec![0.0; p_values.len()];
     let mut running = 0.0_f64;
-    for (rank, index) in ascending(p_values).into_iter().enumerate() {
-        let factor = (p_values.len() - rank) as f64;
-        running = running.max(factor * p_values[index]).min(1.0);
+    let steps = holm_steps(p_values);
+    for index in ascending(p_values) {
+        running = running.max(steps[index] as f64 * p_values[index]).min(1.0);
         adjusted[index] = running;
     }
     adjusted
+}
+
+/// By what Holm's method divides the level for each p-value, in the order given: the number
+/// of them for the smallest, 1 for the largest.
+pub(crate) fn holm_steps(p_values: &[f64]) -> Vec<usize> {
+    let mut steps = vec![0; p_values.len()];
+    for (rank, index) in ascending(p_values).into_iter().enumerate() {
+        steps[index] = p_values.len() - rank;
+    }
+    steps
 }
 
 /// Benjamini and Hochberg's adjusted p-values, in the order given: the expected share of false
@@ -54,6 +64,11 @@ mod tests {
         for (found, expected) in adjusted.iter().zip(expected) {
             assert!((found - expected).abs() < 1e-15, "{adjusted:?}");
         }
+    }
+
+    #[test]
+    fn the_smallest_p_value_is_held_against_the_hardest_level() {
+        assert_eq!(holm_steps(&[0.04, 0.01, 0.03]), [1, 3, 2]);
     }
 
     #[test]

@@ -14,7 +14,8 @@ const POWER: f64 = 0.8;
 const MOST_BLOCKS: f64 = 100_000.0;
 
 /// Blocks still needed to show the effect seen, or to show that it lies within the bound,
-/// whichever takes fewer; at least 1.
+/// whichever takes fewer; at least 1. The test of a difference is held against the level of
+/// the evidence, which is lower where there are several metrics.
 pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Option<usize> {
     if let Ground::TooFew { needed } = evidence.ground {
         return Some(needed.saturating_sub(evidence.values).max(1));
@@ -22,7 +23,7 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
     let error = standard_error(&evidence.interval?, confidence);
     let effect = evidence.effect.abs();
     let alpha = confidence.alpha();
-    let difference = blocks(evidence.values, error, effect, 1.0 - alpha / 2.0);
+    let difference = blocks(evidence.values, error, effect, 1.0 - evidence.level / 2.0);
     let equivalence = blocks(evidence.values, error, evidence.bound - effect, 1.0 - alpha);
     let needed = difference.min(equivalence);
     (needed <= MOST_BLOCKS).then(|| whole::ceil(needed).saturating_sub(evidence.values).max(1))
@@ -57,6 +58,7 @@ mod tests {
         bound: 0.0,
         p_difference: 0.4,
         p_equivalence: 0.9,
+        level: 0.05,
         values: 10,
         ground: Ground::Tested,
     };
@@ -65,6 +67,13 @@ mod tests {
     fn half_the_half_width_takes_eight_times_the_blocks_at_80_percent_power() {
         // (2 * (1.96 + 0.84) / 1.96)^2 = 8.17.
         assert_eq!(further_blocks(&UNSURE, Confidence::P95), Some(82 - 10));
+    }
+
+    #[test]
+    fn eight_metrics_take_more_blocks_than_one() {
+        let one_of_eight = Evidence { level: 0.05 / 8.0, ..UNSURE };
+        // (2 * (2.734 + 0.842) / 1.96)^2 * 10 = 133.2.
+        assert_eq!(further_blocks(&one_of_eight, Confidence::P95), Some(134 - 10));
     }
 
     #[test]

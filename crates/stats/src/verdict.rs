@@ -23,7 +23,7 @@ pub enum Verdict {
     /// Neither is shown.
     Inconclusive {
         /// Blocks (unpaired: values on each side) still needed for an answer with 80 % power if
-        /// the effect is the one seen; `None` where it would be more than 100,000.
+        /// the effect is the one seen, all metrics allowed for; `None` where it would be more than 100,000.
         further_blocks: Option<usize>,
     },
 }
@@ -52,6 +52,8 @@ pub(crate) struct Evidence {
     pub bound: f64,
     pub p_difference: f64,
     pub p_equivalence: f64,
+    /// What the p-value of a difference must reach before it is adjusted.
+    pub level: f64,
     /// Blocks, or values on the smaller side.
     pub values: usize,
     pub ground: Ground,
@@ -97,6 +99,7 @@ mod tests {
         bound: 0.02,
         p_difference: 0.001,
         p_equivalence: 0.999,
+        level: 0.05,
         values: 20,
         ground: Ground::Tested,
     };

@@ -144,6 +144,19 @@ fn holm_takes_back_a_verdict_that_one_of_many_metrics_gave_by_chance() {
 }
 
 #[test]
+fn blocks_that_are_enough_for_one_metric_are_too_few_for_eight() {
+    let baseline = [10.0; 6];
+    let barely = paired(&baseline, &[9.0, 8.9, 9.2, 8.8, 9.1, 9.3]);
+    assert_eq!((barely.verdict, barely.ground), (Verdict::Better, Ground::Tested));
+    let mut eight = vec![barely; 8];
+    adjust_verdicts(&mut eight);
+    // 2 / 2^n must reach 0.05 / 8.
+    assert!(eight.iter().all(|found| found.ground == Ground::TooFew { needed: 9 }), "{eight:?}");
+    let needed = Verdict::Inconclusive { further_blocks: Some(3) };
+    assert!(eight.iter().all(|found| found.verdict == needed), "{:?}", eight[0].verdict);
+}
+
+#[test]
 fn the_noise_floor_is_what_an_a_a_arm_would_show_as_an_effect() {
     let found = paired(&DRIFTING, &times_factor(1.0));
     let floor = found.least_detectable_percent().unwrap();

@@ -15,14 +15,16 @@ mod exec;
 mod journal;
 mod parse;
 mod plan;
+mod position;
 mod session;
 mod world;
 
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
-pub use estimate::{pilot, remaining_time, stated_time};
+pub use estimate::{fewest_blocks, longest_time, pilot, remaining_time, stated_time};
 pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
+pub use position::Position;
 pub use session::{Observer, Session, SessionError, time_spent};
 pub use world::{Order, World, WorldError, open, serve};

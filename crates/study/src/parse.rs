@@ -6,6 +6,7 @@ use numalab_record::study::FactorKind;
 use numalab_workload::SpecError;
 
 use crate::definition::{Factor, Study};
+use crate::position::Position;
 
 /// More treatments than this in one block see nothing but the machine's drift.
 const MOST_TREATMENTS: usize = 256;
@@ -30,7 +31,7 @@ pub enum ParseError {
     /// One of its workloads cannot be.
     #[error("{origin}: {fault}")]
     Workload {
-        /// The file, or the name of the bundled study.
+        /// The file, or the name of the bundled study, with line and column.
         origin: String,
         /// What is wrong with it.
         fault: SpecError,
@@ -38,7 +39,7 @@ pub enum ParseError {
     /// It asks for what cannot be.
     #[error("{origin}: {place}: {found}: expected {expected}")]
     Invalid {
-        /// The file, or the name of the bundled study.
+        /// The file, or the name of the bundled study, with line and column.
         origin: String,
         /// Where: `factor pages`.
         place: String,
@@ -59,16 +60,23 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
         message: error.to_string().trim_end().to_owned(),
     })?;
     check(&study).map_err(|fault| ParseError::Invalid {
-        origin: origin.to_owned(),
+        origin: placed(origin, &fault.place, text),
         place: fault.place,
         found: fault.found,
         expected: fault.expected,
     })?;
     for workload in &study.workloads {
-        let refuse = |fault| ParseError::Workload { origin: origin.to_owned(), fault };
-        workload.resolve().map_err(refuse)?;
+        workload.resolve().map_err(|fault| ParseError::Workload {
+            origin: placed(origin, &format!("workload {}", workload.name()), text),
+            fault,
+        })?;
     }
     Ok(study)
+}
+
+/// `mine.toml, line 7, column 8`, or the file alone where the place is not found.
+fn placed(origin: &str, place: &str, text: &str) -> String {
+    Position::of(place, text).map_or_else(|| origin.to_owned(), |at| format!("{origin}{at}"))
 }
 
 struct Fault {

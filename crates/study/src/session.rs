@@ -11,6 +11,7 @@ use numalab_record::study::{
 use numalab_workload::Workload;
 
 use crate::environment::differences;
+use crate::estimate::remaining_time;
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
 use crate::world::{Order, World, WorldError};
@@ -63,6 +64,9 @@ pub trait Observer {
 
     /// A sample was kept. Done and in all: the samples that will count.
     fn sampled(&mut self, _done: usize, _in_all: usize) {}
+
+    /// The first block of this session is done, and the rest will take about so long.
+    fn first_block(&mut self, _rest: Duration) {}
 
     /// Whether every interval is narrow enough; asked after each block if the study has
     /// a precision.
@@ -143,6 +147,7 @@ impl<'a> Session<'a> {
 
     fn blocks(&mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
         let mut attempts = self.attempts();
+        let mut is_first = true;
         let rules = self.plan.study().rules.clone();
         for block in 0..self.plan.blocks() {
             let left = self.plan.visits(block).iter().any(|visit| {
@@ -158,6 +163,9 @@ impl<'a> Session<'a> {
             }
             for visit in self.plan.visits(block) {
                 self.visit(block, visit, &mut attempts, observer)?;
+            }
+            if std::mem::take(&mut is_first) {
+                self.tell_the_rest(&attempts, observer);
             }
             let precise = rules.precision_percent.is_some() && block >= rules.warm_ups;
             if precise && observer.is_precise(self.journal.document()) {
@@ -194,10 +202,18 @@ impl<'a> Session<'a> {
                 let disturbed = self.sample(cell(workload), attempt)?;
                 attempts.entry(cell(workload)).or_default().push(disturbed);
             }
-            let done = attempts.keys().filter(|cell| self.is_done(attempts, **cell)).count();
-            observer.sampled(done, self.samples_in_all());
+            observer.sampled(self.samples_done(attempts), self.samples_in_all());
         }
         Ok(())
+    }
+
+    /// How long the rest will take, by what was taken so far.
+    fn tell_the_rest(&self, attempts: &BTreeMap<Cell, Vec<bool>>, observer: &mut dyn Observer) {
+        let (done, in_all) = (self.samples_done(attempts), self.samples_in_all());
+        let rest = remaining_time(self.journal.document(), done, in_all);
+        if let Some(rest) = rest.filter(|_| done < in_all) {
+            observer.first_block(rest);
+        }
     }
 
     /// Takes one sample and keeps it; whether it was disturbed.
@@ -243,6 +259,10 @@ impl<'a> Session<'a> {
         attempts
             .get(&cell)
             .is_some_and(|disturbed| disturbed.len() >= most || disturbed.contains(&false))
+    }
+
+    fn samples_done(&self, attempts: &BTreeMap<Cell, Vec<bool>>) -> usize {
+        attempts.keys().filter(|cell| self.is_done(attempts, **cell)).count()
     }
 
     fn samples_in_all(&self) -> usize {

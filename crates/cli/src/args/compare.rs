@@ -12,6 +12,7 @@ use super::{FailIf, Format};
 Examples:
   numalab compare results/before results/after
   numalab compare results/before results/after --margin 3 --fail-if worse
+  numalab compare results/mine-1 results/mine-2      two runs of a study
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
   numalab compare --commands './old' './new'         in turns, in random order

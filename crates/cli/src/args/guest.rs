@@ -141,6 +141,9 @@ pub(crate) struct ContentArgs {
     /// Put this program into it: a known name (sysbench, perf, ...) or a file (repeatable)
     #[arg(long, value_name = "PROGRAM")]
     pub with: Vec<String>,
+    /// Load this module of its kernel, such as brd (ram disks), with all it needs (repeatable)
+    #[arg(long, value_name = "MODULE")]
+    pub module: Vec<String>,
 }
 
 /// What runs a guest's instructions.

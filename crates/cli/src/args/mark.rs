@@ -1,27 +1,76 @@
 //! Arguments of `mark`.
 
+use std::str::FromStr;
+
 use clap::Args;
 
 /// Phases that the emulator tells apart.
-const PHASES: i64 = 240;
+const PHASES: u8 = 240;
+/// Letters of a phase's name that it keeps.
+const LETTERS: usize = 64;
+
+/// The phase in whose name a command is counted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// By its number.
+    Number(u8),
+    /// By its name.
+    Name(String),
+}
+
+impl FromStr for Phase {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty() {
+            let number = text.parse().ok().filter(|number| *number < PHASES);
+            return number.map(Self::Number).ok_or_else(|| format!("expected 0 to {}", PHASES - 1));
+        }
+        let fits = (1..=LETTERS).contains(&text.len());
+        if !fits || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+            return Err(format!(
+                "expected a name of at most {LETTERS} ASCII letters, digits and signs, or 0 to {}",
+                PHASES - 1
+            ));
+        }
+        Ok(Self::Name(text.to_owned()))
+    }
+}
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   numalab mark -- ./solver                   charge its accesses and no others
-  numalab mark --phase 1 -- make             count them apart, as phase 1
+  numalab mark --phase make -- make          count them apart, under this name
   numalab guest run --emulate 2 --cpus 2 --emulate-latency 100 --emulate-report m.json -- \\
-    sh -c 'numalab mark --phase 1 -- ./build; numalab mark --phase 2 -- ./walk'
+    sh -c 'numalab mark --phase build -- ./build; numalab mark --phase walk -- ./walk'
   numalab report m.json                      what each phase accessed
 
 Markers are instructions that do nothing elsewhere than under the memory emulator (the
 QEMU plugin libnumalab_emulator.so). `numalab guest run` marks its command by itself.
 The exit code is the command's.")]
 pub(crate) struct MarkArgs {
-    /// Count what it does as this phase, 0 to 239; afterwards it is phase 0 again
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(0..PHASES))]
-    pub phase: Option<u8>,
+    /// Count what it does as the phase of this name, or number (0 to 239); afterwards it is
+    /// phase 0 again
+    #[arg(long, value_name = "NAME|N")]
+    pub phase: Option<Phase>,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_phase_is_a_number_or_a_name() {
+        assert_eq!("239".parse(), Ok(Phase::Number(239)));
+        assert_eq!("step-2".parse(), Ok(Phase::Name("step-2".to_owned())));
+        assert_eq!("240".parse::<Phase>(), Err("expected 0 to 239".to_owned()));
+        let long = "x".repeat(LETTERS + 1);
+        for bad in ["", "two words", "tab\t", "größe", &long] {
+            assert!(bad.parse::<Phase>().is_err(), "{bad:?}");
+        }
+    }
 }

@@ -101,7 +101,7 @@ Examples:
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
   numalab study run mine.toml --dry-run    what would be run; start and write nothing
   numalab study run guest-scaling --guests 4,8 --workload dbench --emulate-memory
-  git bisect run numalab study run kernels.toml --quiet --fail-if worse
+  git bisect run sh -c 'make || exit 125; numalab study run mine.toml -q --fail-if worse'
 
 Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut
 loses no finished sample: `numalab study resume DIR` goes on.")]

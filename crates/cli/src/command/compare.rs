@@ -2,8 +2,10 @@
 
 mod commands;
 mod samples;
+mod studies;
 mod table;
 
+use std::fmt::Display;
 use std::path::Path;
 
 use numalab_record::Document;
@@ -40,19 +42,25 @@ fn directories(args: &CompareArgs, baseline: &Path, candidate: &Path) -> Result<
     if args.metric.is_some() {
         return Err(Failure::bad_input("--metric: expected two files, found two directories"));
     }
-    for directory in [baseline, candidate] {
-        if numalab_study::is_study(directory) {
-            let name = directory.display();
-            return Err(Failure::bad_input(format!(
-                "{name} holds a study, which compares by itself: numalab study report {name}"
-            )));
-        }
+    let (one, other) = (baseline.display(), candidate.display());
+    match [baseline, candidate].map(numalab_study::is_study) {
+        [true, true] => return studies::run(args, [baseline, candidate]),
+        [false, false] => {}
+        [true, false] => return Err(unlike(&one, &other)),
+        [false, true] => return Err(unlike(&other, &one)),
     }
     let before = numalab_measure::read(baseline)?;
     let after = numalab_measure::read(candidate)?;
     let comparison = compare(&before, &after, margin)?;
     output::print(&render(&comparison, args.format)?)?;
     fail_if(args.fail_if, &comparison, baseline)
+}
+
+fn unlike(study: &dyn Display, run: &dyn Display) -> Failure {
+    Failure::bad_input(format!(
+        "{study} holds a study and {run} a measuring run: expected two runs of the same kind; what \
+         a study found by itself is shown by `numalab study report {study}`"
+    ))
 }
 
 /// Compares two documents with a margin in percent.

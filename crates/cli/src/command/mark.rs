@@ -4,18 +4,19 @@ use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
 
+use numalab_host::{current_place, pin};
 use numalab_membench::mark;
 
-use crate::args::MarkArgs;
+use crate::args::{MarkArgs, Phase};
 use crate::failure::{Code, Failure};
 
 /// Runs a command between markers, and ends as it did.
 pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
     mark::begin();
-    args.phase.inspect(|phase| mark::phase(*phase));
+    args.phase.as_ref().inspect(|phase| enter(phase));
     let ended = Command::new(program).args(words).status();
-    args.phase.inspect(|_| mark::phase(0));
+    args.phase.as_ref().inspect(|_| mark::phase(0));
     mark::end();
     let ended = ended.map_err(|error| {
         let absent = error.kind() == ErrorKind::NotFound;
@@ -25,6 +26,18 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
         )
     })?;
     Ok(ExitCode::from(code_of(ended)))
+}
+
+fn enter(phase: &Phase) {
+    match phase {
+        Phase::Number(number) => mark::phase(*number),
+        Phase::Name(name) => {
+            // Each cpu spells for itself; without a pin a move in between would cut the
+            // name in two, which is no reason to run nothing.
+            let _stay = pin(current_place().cpu);
+            mark::named_phase(name);
+        }
+    }
 }
 
 /// As a shell gives it: 128 and the signal's number for a signal.

@@ -198,8 +198,9 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
         Format::Csv => output::print(&numalab_report::ranks_csv(&findings.run)),
         _ if output.quiet => Ok(()),
         _ => output::print(&format!(
-            "\n{}\n{}",
+            "\n{}{}\n{}",
             numalab_report::ranks_table(&findings.run),
+            numalab_report::ranks_disturbed(&findings.run).unwrap_or_default(),
             findings.memory
         )),
     }

@@ -5,6 +5,7 @@ mod plan;
 mod run;
 mod show;
 mod source;
+mod time;
 
 pub(crate) use run::run_given;
 pub(crate) use show::report;

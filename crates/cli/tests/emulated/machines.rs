@@ -1,47 +1,80 @@
-//! Other machines: latencies of the firmware, nodes without cpus, eight nodes, and the
-//! control experiment.
+//! Other machines: eight nodes with latencies and bandwidths of the firmware, one of them
+//! without cpus, and the control experiment.
 
 use std::fs;
 
-use crate::lab::{Lab, assert_near};
+use serde_json::Value;
+
+use crate::lab::{Lab, assert_near, rounds};
 
 const LATENCY: &str = "echo '== matrix'
-numalab latency --size 2M --per node --pages 4k --seed 1 --format csv -q";
+numalab latency --size 1M --per node --pages 4k --seed 1 --format csv -q";
+const BANDWIDTH: &str = "
+echo '== readers'
+numalab bandwidth --kernel read --size 4M --pages 4k --cpus 0,1 --nodes 7 --seed 1 --format csv -q";
 
-/// Nodes 0 and 1 with two cpus each, node 2 without, and latencies in nanoseconds.
-fn machine_with_latencies() -> String {
-    let node = |(id, cpus): (u32, &str)| {
-        let cpus = if cpus.is_empty() { String::new() } else { format!("cpus = \"{cpus}\"\n") };
-        format!("[[node]]\nid = {id}\n{cpus}memory = \"512M\"\n")
-    };
-    let access = |(from, to, ns): (u32, u32, u32)| {
-        let ps = ns * 1000;
-        format!(
-            "[[access]]\ninitiator = {from}\ntarget = {to}\nread_latency_ps = {ps}\n\
-             write_latency_ps = {ps}\n"
-        )
-    };
-    let cpus = "[cpus]\nonline = \"0-3\"\n".to_owned();
-    let nodes = [(0, "0-1"), (1, "2-3"), (2, "")].map(node).concat();
-    cpus + &nodes + &LATENCIES.map(access).concat()
+const NODES: u32 = 8;
+/// The last node: memory alone, as that of a CXL device.
+const WITHOUT_CPUS: u32 = NODES - 1;
+/// What its link to node 0 carries. More than one reader can take (64 bytes in 300 ns), less
+/// than two.
+const FAR_LINK_MB_S: u32 = 300;
+
+/// Two groups of nodes with memory of 80 ns, 130 ns within a group, 210 ns between them, and
+/// far memory.
+fn latency_ns(from: u32, to: u32) -> u32 {
+    match to {
+        WITHOUT_CPUS => 300,
+        _ if from == to => 80,
+        _ if from / 4 == to / 4 => 130,
+        _ => 210,
+    }
 }
 
-const LATENCIES: [(u32, u32, u32); 6] =
-    [(0, 0, 80), (0, 1, 140), (0, 2, 300), (1, 0, 140), (1, 1, 80), (1, 2, 200)];
+/// Node 0 has two cpus, the others one, the last none; HMAT has latencies and bandwidths.
+fn machine_with_latencies() -> String {
+    let node = |id: u32| {
+        let cpus = match id {
+            0 => "cpus = \"0-1\"\n".to_owned(),
+            WITHOUT_CPUS => String::new(),
+            _ => format!("cpus = \"{}\"\n", id + 1),
+        };
+        format!("[[node]]\nid = {id}\n{cpus}memory = \"192M\"\n")
+    };
+    let access = |(from, to): (u32, u32)| {
+        let ps = latency_ns(from, to) * 1000;
+        let mb_s = if (from, to) == (0, WITHOUT_CPUS) { FAR_LINK_MB_S } else { 5_000 };
+        format!(
+            "[[access]]\ninitiator = {from}\ntarget = {to}\nread_latency_ps = {ps}\n\
+             write_latency_ps = {ps}\nread_bandwidth_mb_per_s = {mb_s}\n\
+             write_bandwidth_mb_per_s = {mb_s}\n"
+        )
+    };
+    let pairs = (0..WITHOUT_CPUS).flat_map(|from| (0..NODES).map(move |to| (from, to)));
+    let cpus = "[cpus]\nonline = \"0-7\"\n".to_owned();
+    cpus + &(0..NODES).map(node).collect::<String>() + &pairs.map(access).collect::<String>()
+}
 
 #[test]
-fn latencies_of_the_firmware_are_charged_of_a_node_without_cpus_too() {
+fn eight_nodes_one_without_cpus_cost_what_the_firmware_says_of_latency_and_bandwidth() {
     let lab = Lab::open();
     let file = lab.path("machine.toml");
     fs::write(&file, machine_with_latencies()).expect("written");
-    let arguments = ["--topology", file.to_str().expect("UTF-8"), "--emulate-latency", "hmat"];
-    let Some(answer) = lab.guest(&arguments, LATENCY) else { return };
+    let file = file.to_str().expect("UTF-8");
+    let hmat =
+        ["--emulate-latency", "hmat", "--emulate-bandwidth", "hmat", "--emulate-cache", "4K"];
+    let arguments = [&["--topology", file][..], &hmat].concat();
+    let script = format!("{LATENCY}{BANDWIDTH}");
+    let Some(answer) = lab.guest(&arguments, &script) else { return };
     let medians = answer.medians("matrix");
-    assert_eq!(medians.len(), LATENCIES.len(), "{medians:?}");
-    for (from, to, ns) in LATENCIES {
-        let what = format!("node {from} to node {to}");
-        assert_near(medians[&(2 * from, to)], f64::from(ns), 0.02, &what);
+    assert_eq!(medians.len(), 7 * 8, "{medians:?}");
+    for ((cpu, node), median) in medians {
+        let from = cpu.saturating_sub(1);
+        let charged = f64::from(latency_ns(from, node));
+        assert_near(median, charged, 0.02, &format!("node {from} to node {node}"));
     }
+    let limit = f64::from(FAR_LINK_MB_S) / 1000.0;
+    assert_near(answer.last_median("readers"), limit, 0.10, "two readers through one link");
 }
 
 #[test]
@@ -56,27 +89,38 @@ fn where_every_access_costs_the_same_no_distance_shows() {
     }
 }
 
-/// Two groups of four nodes: 10, 16 within a group, 32 between them.
-#[test]
-fn eight_nodes_cost_what_their_distances_say() {
-    if std::env::var_os("NUMALAB_LONG").is_none() {
-        return;
-    }
-    let distance = |from: u32, to: u32| match from == to {
-        true => 10,
-        false if from / 4 == to / 4 => 16,
-        false => 32,
-    };
-    let row = |from| (0..8).map(|to| distance(from, to).to_string()).collect::<Vec<_>>().join(",");
-    let rows = (0..8).map(row).collect::<Vec<_>>().join(";");
+/// On cpu 0 of node 0 and on cpu 3 of node 1, both with node 0's memory.
+const NEAR_AND_FAR: &str = "
+echo '== near'; numalab mark --phase near -- numactl -C 0 -m 0 CHASE 0 0 1 4k 1 0
+echo '== far'; numalab mark --phase far -- numactl -C 3 -m 0 CHASE 3 3 1 4k 1 0";
+
+/// Runs it on four cpus in parallel, with any QEMU; nanoseconds of a load by phase.
+fn near_and_far(mode: &str) -> Option<Vec<f64>> {
     let lab = Lab::open();
-    let arguments = ["--emulate", "8", "--cpus", "8", "--memory", "2G", "--distances", &rows];
-    let arguments = [&arguments[..], &["--emulate-latency", "90"]].concat();
-    let Some(answer) = lab.guest(&arguments, LATENCY) else { return };
-    let medians = answer.medians("matrix");
-    assert_eq!(medians.len(), 64, "{medians:?}");
-    for ((cpu, node), median) in medians {
-        let charged = 9.0 * f64::from(distance(cpu, node));
-        assert_near(median, charged, 0.02, &format!("cpu {cpu} to node {node}"));
+    let report = lab.path("report.json").to_str().expect("UTF-8").to_owned();
+    let machine = ["--emulate", "512M,512M", "--cpus", "4", "--distances", "10,30;30,10"];
+    let costs = ["--emulate-latency", "2000", "--emulate-cache", "32K", "--emulate-mode", mode];
+    let arguments = [&machine[..], &costs, &["--emulate-report", &report]].concat();
+    let answer = lab.guest(&arguments, NEAR_AND_FAR)?;
+    let report: Value = serde_json::from_str(&lab.read("report.json")).expect("JSON");
+    let phases = report["phases"].as_array().expect("phases");
+    for (name, cpu) in [("near", 0), ("far", 3)] {
+        let phase = phases.iter().find(|phase| phase["name"] == name).expect(name);
+        let loads = phase["vcpus"][cpu]["nodes"][0]["load_misses"].as_u64();
+        // Once round the lines of 1 MiB and 51 windows, but for what the cache holds.
+        assert!(loads >= Some(110_000), "{mode}, {name}: {loads:?} loads");
     }
+    Some(["near", "far"].map(|name| rounds(&answer.part(name))[0].1).to_vec())
+}
+
+#[test]
+fn cpus_in_parallel_are_counted_apart_and_nothing_is_charged() {
+    near_and_far("count");
+}
+
+#[test]
+fn in_the_hosts_time_no_load_takes_less_than_it_is_charged() {
+    let Some(found) = near_and_far("sleep") else { return };
+    // The rest is QEMU's own time, and what else runs on the host.
+    assert!(found[0] >= 2000.0 * 0.95 && found[1] >= 6000.0 * 0.95, "{found:?}");
 }

@@ -1,7 +1,7 @@
 //! Where memory lies, and what it costs there.
 
 use crate::guest::{DISTANCES, LOCAL_NS, NODE_BANDWIDTH, boot, booted};
-use crate::lab::{assert_near, rounds};
+use crate::lab::{assert_near, not_run, rounds};
 
 /// What a load from a node costs a cpu of node 0.
 fn from_node_0(node: usize) -> f64 {
@@ -65,7 +65,7 @@ fn weighted_interleave_gives_a_node_as_many_pages_as_its_weight() {
     let Some(booted) = booted() else { return };
     let part = booted.answer.part("weights");
     if part[0].starts_with("none in Linux") {
-        eprintln!("NOT RUN: weighted interleave, {}; NUMALAB_LONG=1 boots a newer one", part[0]);
+        not_run(&format!("weighted interleave: {}; NUMALAB_LONG=1 boots a newer one", part[0]));
         return;
     }
     assert_weights(&part);
@@ -80,6 +80,7 @@ fn assert_weights(part: &[&str]) {
 #[test]
 fn the_kernel_of_the_backports_has_weights() {
     if std::env::var_os("NUMALAB_LONG").is_none() {
+        not_run("a boot of the backports' kernel; NUMALAB_LONG=1 runs it");
         return;
     }
     let Some(booted) = boot(&["--kernel", "backports"]) else { return };
@@ -108,6 +109,21 @@ fn numa_balancing_brings_memory_to_its_user_and_without_it_memory_stays() {
     let moved = last.0.get(&0).copied().unwrap_or_default();
     assert!(moved >= 500, "{moved} of 512 pages moved: {moving:?}");
     assert_near(last.1, from_node_0(0), 0.05, "after it moved");
+}
+
+#[test]
+fn zone_reclaim_drops_what_was_read_of_a_disk_before_memory_of_another_node_is_taken() {
+    let Some(booted) = booted() else { return };
+    // Node 3 is full of what was read of a disk: memory comes from the next node, unless
+    // that is dropped for it. A little is free in either case.
+    for (mode, node) in [("reclaim 0", 2), ("reclaim 1", 3)] {
+        let (pages, ns) = &rounds(&booted.answer.part(mode))[0];
+        let there = pages.get(&node).copied().unwrap_or_default();
+        assert!(there >= 1800, "{mode}: {there} of 2048 pages on node {node}: {pages:?}");
+        let cost = |node: &u32| LOCAL_NS * f64::from(DISTANCES[3][*node as usize]) / 10.0;
+        let charged: f64 = pages.iter().map(|(node, count)| cost(node) * *count as f64).sum();
+        assert_near(*ns, charged / 2048.0, 0.02, mode);
+    }
 }
 
 #[test]

@@ -31,6 +31,7 @@ fn the_report_comes_back_and_is_shown_in_every_format() {
         ("text", "% of each cpu's accesses that reached memory"),
         ("md", "| cpu \\\\ node |"),
         ("html", "<table class=\"heat\""),
+        ("md", "Phase walk: "),
         ("csv", "phase,cpu,cpu_node,memory_node,loads"),
         ("json", "numalab-emulator/1"),
     ] {
@@ -45,11 +46,20 @@ fn a_marked_program_is_a_phase_of_its_own() {
     let Some(booted) = booted() else { return };
     let report: Value = serde_json::from_str(&booted.report).expect("JSON");
     let phases = report["phases"].as_array().expect("phases");
-    let marked = phases.iter().find(|phase| phase["phase"] == 3).expect("phase 3");
+    let marked = phases.iter().find(|phase| phase["name"] == "walk").expect("the phase");
     let on_own_node = &marked["vcpus"][0]["nodes"][0]["load_misses"];
     // It walks once round the lines of 1 MiB, and takes 51 windows.
     let loads = (1 << 14) + 51 * 2_000;
     assert!(on_own_node.as_u64() >= Some(loads), "{on_own_node} of at least {loads}");
+}
+
+#[test]
+fn a_module_that_the_kernel_lacks_is_refused() {
+    let Some(_) = booted() else { return };
+    let output = Lab::open().numalab(&["guest", "run", "--module", "no_such", "--", "true"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("has no module \"no_such\""), "{errors}");
 }
 
 #[test]
@@ -66,6 +76,9 @@ fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     refused(&["--emulate-latency", "hmat", "--emulate-mode", "count"], 2, "read latency");
     refused(&["--emulate-bandwidth", "1G,2G,3G", "--emulate-mode", "count"], 2, "3 bandwidths");
     refused(&["--emulate-cache", "33K"], 2, "2^n sets");
+    refused(&["--emulate-report", "/no/such/directory/m.json"], 2, "an existing directory");
+    let many = ["--emulate", "2", "--cpus", "256", "--emulate-mode", "count"];
+    refused(&many, 2, "at most 255 cpus");
     let kvm = ["--emulate-mode", "count", "--accel", "kvm"];
     refused(&kvm, 2, "expected the accelerator tcg");
 }

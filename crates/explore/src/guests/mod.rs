@@ -3,7 +3,6 @@
 mod advice;
 mod qemu;
 pub mod xen;
-pub mod xl_text;
 
 use numalab_host::{Root, read_machine};
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId};
@@ -99,7 +98,9 @@ pub fn read_guests(root: &Root) -> Result<GuestsView, ExploreError> {
     let machine = read_machine(root)?.machine;
     let mut view = GuestsView::default();
     if root.is_live() && xen::is_dom0() {
-        view.guests = xen::read_live()?;
+        let (guests, unseen) = xen::read_live()?;
+        view.guests = guests;
+        view.unseen.extend(unseen);
     }
     qemu::read(root, &machine, &mut view);
     view.guests.iter_mut().for_each(GuestView::weigh);

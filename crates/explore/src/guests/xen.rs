@@ -5,14 +5,19 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_guest::tool::{self, ToolError};
+use numalab_guest::xen::{
+    self,
+    text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus},
+};
 
-use super::xl_text::{ListedDomain, ListedVcpu, read_list, read_vcpus};
 use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
-use crate::heap::xen_keys::{PAGE_BYTES, XenDump};
+use crate::spread::BytesByNode;
 
 /// A toolstack that does not answer so long has lost its daemon.
 const LIMIT: Duration = Duration::from_secs(30);
+/// The firmware's table of nodes, as Linux shows it.
+const SRAT: &str = "/sys/firmware/acpi/tables/SRAT";
 /// The console takes a moment to be written.
 const SETTLE: Duration = Duration::from_millis(300);
 
@@ -23,22 +28,34 @@ pub fn is_dom0() -> bool {
     capabilities.contains("control_d") || Path::new("/dev/xen/privcmd").exists()
 }
 
+/// What a hypervisor that takes the machine for one node cannot tell; `tables` is whether the
+/// firmware describes nodes.
+#[must_use]
+pub fn unseen(dump: &XenDump, tables: bool) -> Option<String> {
+    (dump.nodes.len() == 1 && tables).then(|| {
+        "on which node of the machine the domains' memory lies: Xen runs with numa=off, or \
+         refused the firmware's tables (xl dmesg | grep -i -e numa -e srat); boot it with numa=on"
+            .to_owned()
+    })
+}
+
 /// Asks `xl`: the list, the virtual cpus, and the debug key `u` for where memory is.
 ///
 /// # Errors
 /// [`ExploreError::Xl`] if it is not there or fails.
-pub fn read_live() -> Result<Vec<GuestView>, ExploreError> {
+pub fn read_live() -> Result<(Vec<GuestView>, Option<String>), ExploreError> {
     let list = xl(&["list", "-n"])?;
     let vcpus = xl(&["vcpu-list"])?;
     xl(&["debug-keys", "u"])?;
     thread::sleep(SETTLE);
     let dump = XenDump::read(&xl(&["dmesg"])?);
-    Ok(placement(&list, &vcpus, &dump))
+    let unseen = unseen(&dump, Path::new(SRAT).exists());
+    Ok((placement(&list, &vcpus, &dump), unseen))
 }
 
 fn xl(arguments: &[&str]) -> Result<String, ToolError> {
     let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
-    tool::output_of(tool::command("xl", &arguments), LIMIT)
+    tool::output_of(tool::command(xen::tool_path("xl"), &arguments), LIMIT)
 }
 
 /// The guests by what `xl list -n`, `xl vcpu-list` and the debug key `u` say; the shares
@@ -53,15 +70,11 @@ pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
 }
 
 fn guest(domain: ListedDomain, vcpus: &[ListedVcpu], dump: &XenDump) -> GuestView {
-    let bytes_by_node = dump
-        .domains
-        .iter()
-        .find(|known| known.domain == domain.domain)
-        .map(|known| {
-            let pages = known.pages_by_node.iter().filter(|(_, pages)| **pages > 0);
-            pages.map(|(node, pages)| (*node, pages.saturating_mul(PAGE_BYTES))).collect()
-        })
-        .unwrap_or_default();
+    let known = dump.pages_of(domain.domain).into_iter().flatten();
+    let bytes_by_node: BytesByNode = known
+        .filter(|(_, pages)| **pages > 0)
+        .map(|(node, pages)| (*node, pages.saturating_mul(PAGE_BYTES)))
+        .collect();
     let vcpus = vcpus.iter().filter(|vcpu| vcpu.domain == domain.domain);
     GuestView {
         hypervisor: Hypervisor::Xen,
@@ -69,7 +82,7 @@ fn guest(domain: ListedDomain, vcpus: &[ListedVcpu], dump: &XenDump) -> GuestVie
         vcpus: vcpus.map(|vcpu| vcpu_view(vcpu, dump)).collect(),
         memory: vec![GuestMemory {
             name: domain.name.clone(),
-            bytes_by_node: std::collections::BTreeMap::clone(&bytes_by_node),
+            bytes_by_node: bytes_by_node.clone(),
             ..GuestMemory::default()
         }],
         name: domain.name,

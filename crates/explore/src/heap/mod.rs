@@ -2,18 +2,17 @@
 
 mod frames;
 mod serial;
-pub mod xen_keys;
 
 use std::fs;
 use std::path::Path;
 
+use numalab_guest::xen::text::{PAGE_BYTES, XenDump, XenNode};
 use numalab_topology::NodeId;
 use serde::Serialize;
 
 use crate::error::ExploreError;
 use crate::finding::Finding;
 use crate::spread::{self, percent};
-use xen_keys::{PAGE_BYTES, XenDump};
 
 /// A free share below this on one node, with `PLENTY` on another, is worth a sentence.
 const SHORT: f64 = 0.04;
@@ -122,7 +121,7 @@ pub fn xen_view(dump: XenDump) -> HeapView {
     HeapView { source: HeapSource::Xen, nodes, xen: Some(dump), picture: None, findings }
 }
 
-fn node_of_xen(node: &xen_keys::XenNode) -> HeapNode {
+fn node_of_xen(node: &XenNode) -> HeapNode {
     HeapNode {
         node: node.node,
         managed_bytes: node.spanned_pages.saturating_mul(PAGE_BYTES),

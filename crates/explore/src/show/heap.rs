@@ -6,9 +6,9 @@ use numalab_report::text::{Table, table};
 
 use super::bar::bar;
 use super::closing;
-use crate::heap::xen_keys::{PAGE_BYTES, XenDump};
 use crate::heap::{HeapNode, HeapSource, HeapView};
 use crate::spread;
+use numalab_guest::xen::text::{PAGE_BYTES, XenDump};
 
 const BAR_WIDTH: usize = 30;
 

@@ -142,6 +142,7 @@ fn assemble(
     note: &mut dyn FnMut(&str),
 ) -> Result<Vec<u8>, ImageError> {
     let mut builder = Builder::with_contents(cache, contents, note)?;
+    kernel.expect_modules(&contents.modules)?;
     let channel = CHANNEL_MODULES.into_iter();
     let modules: Vec<&str> = channel.chain(contents.modules.iter().map(String::as_str)).collect();
     builder.add_modules(kernel, &modules)?;
@@ -173,7 +174,7 @@ impl Builder {
             loaded_later: Vec::new(),
         };
         builder.add_settings();
-        builder.add_program("/usr/bin/numalab", &contents.init)?;
+        builder.add_init("/usr/bin/numalab", &contents.init)?;
         builder.tree.link("/init", "usr/bin/numalab");
         for program in &contents.programs {
             builder.add_program(&program.to_string_lossy(), program)?;
@@ -242,6 +243,15 @@ impl Builder {
             let _ = writeln!(list, "{path}");
         }
         self.tree.file(init::MODULE_LIST, 0o644, list);
+        Ok(())
+    }
+
+    /// Adds process 1, of which a build for debugging is too large for a small guest.
+    fn add_init(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
+        self.tree
+            .host_program(path, file)
+            .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
+        self.programs.push((path.to_owned(), file.to_path_buf()));
         Ok(())
     }
 

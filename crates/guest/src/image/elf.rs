@@ -1,5 +1,6 @@
 //! Reads what an image needs to know of an ELF file: which libraries a program
-//! asks for and where it says they are, and what a kernel module depends on.
+//! asks for and where it says they are, what of it is ever loaded, and what a kernel
+//! module depends on.
 //!
 //! Only 64-bit little-endian files are read (System V gABI, chapters 4 and 5).
 
@@ -45,6 +46,10 @@ pub enum ElfError {
     },
 }
 
+/// The ELF header of a 64-bit file.
+const HEADER_BYTES: usize = 64;
+const ET_EXEC: u16 = 2;
+const ET_DYN: u16 = 3;
 const PT_LOAD: u32 = 1;
 const PT_DYNAMIC: u32 = 2;
 const PT_INTERP: u32 = 3;
@@ -118,6 +123,30 @@ pub fn module_info(bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
         .collect())
 }
 
+/// The program or library without what follows its segments: symbols, debugging
+/// information and the table of sections, which nothing that runs it reads. Files of
+/// another kind, such as kernel modules, stay as they are.
+///
+/// # Errors
+/// [`ElfError`] for other files and for damaged ones.
+pub fn loaded_part(bytes: Vec<u8>) -> Result<Vec<u8>, ElfError> {
+    let file = File::open(&bytes)?;
+    let segments = file.segments()?;
+    if ![ET_EXEC, ET_DYN].contains(&file.u16(16, "file type")?) || segments.is_empty() {
+        return Ok(bytes);
+    }
+    let mut end = file.program_headers_end()?.max(HEADER_BYTES);
+    for segment in &segments {
+        end = end.max(file.range(segment.offset, segment.size, "segment")?.end);
+    }
+    let mut loaded = bytes;
+    loaded.truncate(end);
+    // Offset, number and name index of the sections that are gone.
+    loaded[40..48].fill(0);
+    loaded[60..64].fill(0);
+    Ok(loaded)
+}
+
 struct File<'a> {
     bytes: &'a [u8],
 }
@@ -158,6 +187,14 @@ impl<'a> File<'a> {
             })
         };
         (0..count).map(segment).collect()
+    }
+
+    /// Where the table of program headers ends.
+    fn program_headers_end(&self) -> Result<usize, ElfError> {
+        let size = u64::from(self.u16(54, "program header size")?);
+        let count = u64::from(self.u16(56, "program header count")?);
+        let table = self.u64(32, "program header offset")?;
+        Ok(self.range(table, size * count, "program header")?.end)
     }
 
     fn dynamic_entries(&self, table: &Segment) -> Result<Vec<(u64, u64)>, ElfError> {
@@ -276,8 +313,32 @@ pub(super) mod tests {
         for end in 0..4096.min(bytes.len()) {
             let _ = dynamic(&bytes[..end]);
             let _ = module_info(&bytes[..end]);
+            assert!(loaded_part(bytes[..end].to_vec()).is_err(), "its segments are cut off");
         }
         assert!(matches!(dynamic(&bytes[..63]), Err(ElfError::Truncated { .. })));
+    }
+
+    #[test]
+    fn a_program_runs_without_what_follows_its_segments() {
+        let whole = this_program();
+        let loaded = loaded_part(whole.clone()).unwrap();
+        assert!(loaded.len() < whole.len(), "tests have symbols");
+        assert_eq!(dynamic(&loaded).unwrap(), dynamic(&whole).unwrap());
+        assert_eq!(loaded_part(loaded.clone()).unwrap(), loaded, "once is enough");
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("program");
+        std::fs::write(&program, &loaded).unwrap();
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(&program, mode).unwrap();
+        let listed = std::process::Command::new(&program).arg("--list").output().unwrap();
+        let listed = String::from_utf8(listed.stdout).unwrap();
+        assert!(listed.contains("a_program_runs_without_what_follows_its_segments"), "{listed}");
+    }
+
+    #[test]
+    fn a_kernel_module_keeps_its_sections() {
+        let module = module_file(b"depends=\0");
+        assert_eq!(loaded_part(module.clone()).unwrap(), module);
     }
 
     #[test]
@@ -326,6 +387,7 @@ pub(super) mod tests {
             bytes.truncate(end);
             let _ = dynamic(&bytes);
             let _ = module_info(&bytes);
+            let _ = loaded_part(bytes);
         }
     }
 }

@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use sha2::{Digest, Sha256};
+
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::{Archive, PackageError, PackageRecord, backports};
@@ -22,7 +24,8 @@ pub enum KernelChoice {
     Distribution,
     /// The one of Debian's backports, for what the release's own is too old for.
     Backports,
-    /// A Linux image file, with virtio and its console built in.
+    /// A Linux image file with virtio and its console built in, or a package of a kernel
+    /// with its modules (`.deb`, as `make bindeb-pkg` builds it).
     File(PathBuf),
 }
 
@@ -76,6 +79,9 @@ impl Kernel {
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
         let prefix = match choice {
+            KernelChoice::File(file) if file.extension().is_some_and(|kind| kind == "deb") => {
+                return Self::of_package(cache, file, note);
+            }
             KernelChoice::File(file) => return Self::of_file(file),
             KernelChoice::Distribution => "distribution-",
             KernelChoice::Backports => "backports-",
@@ -139,12 +145,48 @@ impl Kernel {
         Ok(found)
     }
 
+    /// Refuses modules for a kernel that is one file: there is nothing to take them from.
+    pub(crate) fn expect_modules(&self, wanted: &[String]) -> Result<(), KernelError> {
+        match wanted.first() {
+            Some(name) if self.package.is_none() => {
+                let (name, release) = (name.clone(), self.release.clone());
+                Err(ModuleError::Missing { name, release }.into())
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn of_file(file: &Path) -> Result<Self, KernelError> {
         let io = |source| KernelError::Io { path: file.to_path_buf(), source };
         let file = file.canonicalize().map_err(io)?;
         fs::File::open(&file).map_err(io)?;
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         Ok(Self { release: name.into_owned(), package: None, index: ModuleIndex::default(), file })
+    }
+
+    /// The kernel in a package file, unpacked into the cache under its content's hash.
+    fn of_package(
+        cache: &Cache,
+        file: &Path,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
+        let io = |source| KernelError::Io { path: file.to_path_buf(), source };
+        let content = fs::read(file).map_err(io)?;
+        let digest = Sha256::digest(&content);
+        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        let name = format!("file-{digest}");
+        let _lock = cache.lock()?;
+        let entry = cache.path(EntryKind::Kernel, &name);
+        if !entry.exists() {
+            note("unpacking the kernel");
+            cache.make(EntryKind::Kernel, &name, |directory| {
+                let copy = directory.join("copy.deb");
+                fs::write(&copy, &content).map_err(io)?;
+                unpack(&file.display().to_string(), &copy, directory)
+            })?;
+        }
+        cache.touch(EntryKind::Kernel, &name);
+        Self::read(&entry)
     }
 
     /// The kernel of this kind in the cache; the last by name if there are several.
@@ -186,7 +228,7 @@ impl Kernel {
         let entry = cache.make(EntryKind::Kernel, &name, |directory| {
             let deb = archive.download(package, directory)?;
             note("unpacking the kernel");
-            unpack(package, &deb, directory)
+            unpack(&package.name, &deb, directory)
         })?;
         Self::read(&entry)
     }
@@ -205,7 +247,7 @@ fn kernel_package(archive: &Archive, metas: &[&str]) -> Result<PackageRecord, Pa
 
 /// Takes the image and the index of modules out of the package, which stays
 /// beside them for modules that are wanted later.
-fn unpack(package: &PackageRecord, deb: &Path, directory: &Path) -> Result<(), KernelError> {
+fn unpack(package: &str, deb: &Path, directory: &Path) -> Result<(), KernelError> {
     let mut index = ModuleIndex::default();
     let mut image = Vec::new();
     let mut release = String::new();
@@ -225,7 +267,7 @@ fn unpack(package: &PackageRecord, deb: &Path, directory: &Path) -> Result<(), K
         return Err(error.into());
     }
     if image.is_empty() {
-        return Err(KernelError::NoImage { package: package.name.clone() });
+        return Err(KernelError::NoImage { package: package.to_owned() });
     }
     let write = |name: &str, content: &[u8]| {
         let path = directory.join(name);

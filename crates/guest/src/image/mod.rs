@@ -14,3 +14,4 @@ pub use build::{BootFiles, Image, ImageError};
 pub(crate) use build::{Builder, CHANNEL_MODULES};
 pub use contents::{Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};
+pub use modules::ModuleError;

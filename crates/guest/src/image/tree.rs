@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use super::cpio::CpioWriter;
+use super::elf;
 
 /// Top-level directories that are links into `usr`, as all distributions have them.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
@@ -58,6 +59,15 @@ impl Tree {
     pub(super) fn file(&mut self, path: &str, permissions: u32, content: impl Into<Vec<u8>>) {
         let content = content.into();
         self.put(path, Node::File { permissions, content });
+    }
+
+    /// Adds a copy of a program of the host without symbols and debugging information,
+    /// which would take more of a small guest's memory than the program.
+    pub(super) fn host_program(&mut self, path: &str, file: &Path) -> io::Result<()> {
+        let permissions = fs::metadata(file)?.permissions().mode() & 0o755;
+        let loaded = elf::loaded_part(fs::read(file)?).map_err(io::Error::other)?;
+        self.file(path, permissions, loaded);
+        Ok(())
     }
 
     /// Adds a copy of a file of the host.

@@ -69,7 +69,7 @@ impl Launch {
             Err(Ended::Deadline { phase, limit }) => {
                 return Err(GuestError::Hung { phase, limit, console });
             }
-            Err(Ended::Panic) | Ok(()) => {}
+            Err(Ended::Lost) | Ok(()) => {}
         }
         let Some(time) = search.found.map(|at| at.duration_since(started)) else {
             return Err(GuestError::Silent { console });

@@ -15,6 +15,8 @@ const KEPT_LINES: usize = 40;
 /// A line longer than this is cut, in bytes.
 const LINE_BYTES: usize = 400;
 const PANIC: &str = "Kernel panic - not syncing";
+/// What the kernel says when its memory is too small for the image; it goes on without.
+const NO_ROOM: &str = "Initramfs unpacking failed: write error";
 const OUT_OF_MEMORY: [&str; 2] =
     ["Out of memory: Killed process", "System is deadlocked on memory"];
 
@@ -37,6 +39,7 @@ struct Seen {
     partial: Vec<u8>,
     panic: Option<String>,
     out_of_memory: Option<String>,
+    no_room: bool,
 }
 
 impl fmt::Display for ConsoleTail {
@@ -75,9 +78,15 @@ impl Console {
         ConsoleTail(lines)
     }
 
-    /// Whether the kernel has panicked.
-    pub fn panicked(&self) -> bool {
-        self.lock().panic.is_some()
+    /// Whether there is nothing more to wait for: the kernel has panicked, or has no image.
+    pub fn is_lost(&self) -> bool {
+        let seen = self.lock();
+        seen.panic.is_some() || seen.no_room
+    }
+
+    /// Whether the image did not fit into the guest's memory.
+    pub fn has_no_room(&self) -> bool {
+        self.lock().no_room
     }
 
     /// The line with the kernel's panic.
@@ -146,6 +155,7 @@ impl Seen {
         if OUT_OF_MEMORY.iter().any(|words| line.contains(words)) {
             self.out_of_memory.get_or_insert_with(|| line.clone());
         }
+        self.no_room |= line.contains(NO_ROOM);
         if self.lines.len() == KEPT_LINES {
             self.lines.pop_front();
         }
@@ -199,8 +209,18 @@ mod tests {
              [ 2.0] Kernel panic - not syncing: sysrq triggered crash\n\
              [ 2.1] Kernel panic - not syncing: again\n",
         );
+        assert!(console.is_lost() && !console.has_no_room());
         assert!(console.out_of_memory().unwrap().contains("(eater)"));
         assert!(console.panic().unwrap().ends_with("sysrq triggered crash"));
+    }
+
+    #[test]
+    fn an_image_that_did_not_fit_is_the_end_though_the_kernel_goes_on() {
+        let (console, _directory) = console_of(
+            "[ 2.942024] Initramfs unpacking failed: write error\n\
+             [ 4.724801] Failed to execute /init (error -2)\n",
+        );
+        assert!(console.is_lost() && console.has_no_room());
     }
 
     #[test]

@@ -94,6 +94,15 @@ pub enum GuestError {
         /// The end of the console.
         console: ConsoleTail,
     },
+    /// The image did not fit into the guest's memory.
+    #[error(
+        "the guest's memory is too small for its image, half of it must be enough: \
+         give it more (--memory, --emulate), or fewer programs{console}"
+    )]
+    NoRoom {
+        /// The end of the console.
+        console: ConsoleTail,
+    },
     /// The guest took too long.
     #[error("the guest {}: nothing after {limit:?}{console}", doing(.phase))]
     Hung {
@@ -167,6 +176,7 @@ impl GuestError {
         match self {
             Self::Panicked { console, .. }
             | Self::OutOfMemory { console, .. }
+            | Self::NoRoom { console }
             | Self::Hung { console, .. }
             | Self::Died { console, .. }
             | Self::Silent { console }
@@ -184,7 +194,10 @@ pub fn diagnose(error: SessionError, evidence: Evidence) -> GuestError {
         Some(Ended::Deadline { phase, limit }) => {
             return GuestError::Hung { phase, limit, console };
         }
-        Some(Ended::Panic) | None => {}
+        Some(Ended::Lost) | None => {}
+    }
+    if evidence.console.has_no_room() {
+        return GuestError::NoRoom { console };
     }
     if let Some(line) = evidence.console.panic() {
         return match evidence.console.out_of_memory() {
@@ -287,6 +300,9 @@ mod tests {
         assert!(
             hung.to_string().starts_with("the guest did not finish its command: nothing after 3s")
         );
+        let text = "[ 2.9] Initramfs unpacking failed: write error\n";
+        let no_room = diagnosed(io::Error::other(Ended::Lost), text, None).to_string();
+        assert!(no_room.starts_with("the guest's memory is too small for its image"), "{no_room}");
         let asked = diagnosed(io::Error::other(Ended::Asked), "", None);
         assert!(matches!(asked, GuestError::Stopped));
         let deadlock = "Out of memory: Killed process 9 (a)\nKernel panic - not syncing: System is deadlocked on memory\n";

@@ -12,8 +12,8 @@ use super::console::Console;
 pub type Asked<'a> = &'a dyn Fn() -> bool;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// After a panic the kernel still writes where it happened.
-const PANIC_GRACE: Duration = Duration::from_secs(2);
+/// After a panic a kernel still writes where it happened.
+const LAST_LINES: Duration = Duration::from_secs(2);
 
 /// What a guest is doing, for messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub enum Ended {
     /// Somebody asked for the end.
     #[error("stopped")]
     Asked,
-    /// The guest's kernel panicked and did not end.
+    /// The guest's kernel panicked, or has no image, and did not end.
     #[error("panic")]
-    Panic,
+    Lost,
 }
 
 /// Watches over one guest.
@@ -48,7 +48,7 @@ pub struct Watch<'a> {
     asked: Asked<'a>,
     console: &'a Console,
     phase: Cell<(Phase, Option<Duration>, Instant)>,
-    panicked: Cell<Option<Instant>>,
+    lost: Cell<Option<Instant>>,
 }
 
 /// A connection whose reads end when the watch does.
@@ -64,7 +64,7 @@ impl<'a> Watch<'a> {
             asked,
             console,
             phase: Cell::new((Phase::Boot, Some(boot), Instant::now())),
-            panicked: Cell::new(None),
+            lost: Cell::new(None),
         }
     }
 
@@ -82,11 +82,11 @@ impl<'a> Watch<'a> {
         if let Some(limit) = limit.filter(|limit| since.elapsed() >= *limit) {
             return Err(Ended::Deadline { phase, limit });
         }
-        if self.console.panicked() {
-            let first = self.panicked.get().unwrap_or_else(Instant::now);
-            self.panicked.set(Some(first));
-            if first.elapsed() >= PANIC_GRACE {
-                return Err(Ended::Panic);
+        if self.console.is_lost() {
+            let first = self.lost.get().unwrap_or_else(Instant::now);
+            self.lost.set(Some(first));
+            if first.elapsed() >= LAST_LINES {
+                return Err(Ended::Lost);
             }
         }
         Ok(())

@@ -43,7 +43,8 @@ pub(crate) struct PostedJob {
     pub limit_s: u64,
     /// When all domains begin, by the clock they share, in ns.
     pub start_ns: u64,
-    /// Whether its accesses are counted, and charged, where memory is emulated.
+    /// Whether all its accesses are counted, and charged, where memory is emulated; else
+    /// those that it marks itself.
     pub charged: bool,
 }
 
@@ -117,8 +118,8 @@ fn post(
 fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
     let wait = Duration::from_nanos(job.start_ns.saturating_sub(now_ns()));
     thread::sleep(wait.min(LONGEST_WAIT));
+    mark::phase(u8::try_from(job.number).unwrap_or(u8::MAX));
     if job.charged {
-        mark::phase(u8::try_from(job.number).unwrap_or(u8::MAX));
         mark::begin();
     }
     let begin_ns = now_ns();

@@ -20,7 +20,7 @@ mod this_machine;
 mod vmlinux;
 pub mod xenstore;
 
-pub use agent::check_dom0;
+pub use agent::{check_dom0, tool_path};
 pub use compare::difference;
 pub use event::{DomainAnswer, LostPhase, Place, VcpuPlace, XenEvent};
 pub(crate) use files::DOMAIN_MARK;

@@ -89,6 +89,9 @@ pub struct DomainJob {
     pub command: Vec<String>,
     /// Longer than this it may not take, in seconds.
     pub limit_s: u64,
+    /// Whether its command has the memory emulator's markers around what counts
+    /// (`numalab mark`); else all of it counts.
+    pub marks_itself: bool,
 }
 
 /// How long things may take, in seconds.

@@ -48,6 +48,7 @@ fn boot(numa: &str, domains: Vec<DomainPlan>, jobs: &[&str]) -> Option<XenReport
         name: (*script).to_owned(),
         command: ["sh", "-c", script].map(ToOwned::to_owned).to_vec(),
         limit_s: 600,
+        marks_itself: false,
     };
     let plan = XenPlan { domains, jobs: jobs.iter().map(job).collect(), ..XenPlan::default() };
     let plan = machine.fitted(&plan);
@@ -105,10 +106,10 @@ fn with_numa_on_memory_is_where_the_cpus_are_and_lost_domains_have_reasons() {
         assert_eq!(place.unknown, Vec::<String>::new());
     }
     assert_eq!(report.places["second"].vcpus.len(), 2);
-    assert!(report.places["second"].vcpus.iter().all(|vcpu| vcpu.hard == "2-3"));
+    assert!(report.places["second"].vcpus.iter().all(|vcpu| vcpu.hard == "2,3"));
     // The fault of libxl: pinned to node 1, with memory from another node.
     let fault = &report.places["as-string"];
-    assert_eq!(fault.vcpus[0].hard, "2-3");
+    assert_eq!(fault.vcpus[0].hard, "2,3");
     assert_eq!(fault.frames, BTreeMap::from([(0, FRAMES)]), "{fault:?}");
 
     assert_eq!(report.info.cpu_nodes, BTreeMap::from([(0, 0), (1, 0), (2, 1), (3, 1)]));

@@ -3,6 +3,7 @@
 //! Two grains: [`ThreadSnapshot`] around each window, for a few hundred nanoseconds, and
 //! [`SystemSnapshot`] around each cell, for the price of reading `/proc/stat`.
 
+mod children;
 mod system;
 mod thread;
 

@@ -7,6 +7,7 @@ use numalab_topology::CpuSet;
 
 use crate::clock::{children_cpu_ns, monotonic_raw_ns, process_cpu_ns};
 use crate::disturbance::Reason;
+use crate::disturbance::children::living_children_ticks;
 
 /// The most that is read of one counter file: `/proc/stat` of a thousand cpus has
 /// about 120 KiB before its long line of interrupts.
@@ -25,6 +26,7 @@ pub struct SystemWatch {
     stat: Option<File>,
     memory_pressure: Option<File>,
     throttle_counts: Vec<File>,
+    counts_living_children: bool,
     tick_ns: u64,
     buffer: Vec<u8>,
 }
@@ -55,9 +57,17 @@ impl SystemWatch {
             stat: File::open("/proc/stat").ok(),
             memory_pressure: File::open("/proc/pressure/memory").ok(),
             throttle_counts: count_files.filter_map(|path| File::open(path).ok()).collect(),
+            counts_living_children: false,
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
             buffer: Vec::new(),
         }
+    }
+
+    /// Also takes the time of children that still run for the process's own, such as that of
+    /// a guest.
+    #[must_use]
+    pub fn with_living_children(self) -> Self {
+        Self { counts_living_children: true, ..self }
     }
 
     /// Reads the counters. Every thread that this process runs should be on a watched
@@ -73,6 +83,10 @@ impl SystemWatch {
             own_ns: process_cpu_ns().saturating_add(children_cpu_ns()),
             ..SystemSnapshot::default()
         };
+        if self.counts_living_children {
+            let living_ns = living_children_ticks().saturating_mul(self.tick_ns);
+            snapshot.own_ns = snapshot.own_ns.saturating_add(living_ns);
+        }
         if let Some(times) = self.stat.as_ref().and_then(|file| text(file, buffer)) {
             let ticks = cpu_ticks(times, &self.cpus);
             snapshot.busy_ns = ticks.busy.saturating_mul(self.tick_ns);

@@ -1,6 +1,8 @@
 //! One size measured by all ranks, at once or in turns.
 
-use numalab_host::monotonic_raw_ns;
+use std::collections::BTreeMap;
+
+use numalab_host::{ThreadSnapshot, monotonic_raw_ns};
 use numalab_measure::rank::{ChaseRules, RankBuffer, RankChase, RankStream, Span, StreamRules};
 use numalab_membench::Clock;
 use numalab_stats::Sample;
@@ -20,12 +22,23 @@ const MOST_ROUNDS: usize = 30;
 pub(super) struct Figures {
     pub mean: f64,
     pub windows: Vec<f64>,
+    /// The windows that something disturbed, by their places.
+    pub disturbed: BTreeMap<usize, String>,
 }
 
 impl Figures {
-    /// The median of the windows; not a number without any.
+    /// Of a rank that had no turn.
+    fn none() -> Self {
+        Self { mean: f64::NAN, windows: Vec::new(), disturbed: BTreeMap::new() }
+    }
+
+    /// The median of the undisturbed windows; of all if none is; not a number without any.
     pub fn median(&self) -> f64 {
-        Sample::new(self.windows.clone()).map_or(f64::NAN, |sample| sample.median())
+        let clean = |(index, _): &(usize, &f64)| !self.disturbed.contains_key(index);
+        let clean: Vec<f64> =
+            self.windows.iter().enumerate().filter(clean).map(|(_, value)| *value).collect();
+        let taken = if clean.is_empty() { self.windows.clone() } else { clean };
+        Sample::new(taken).map_or(f64::NAN, |sample| sample.median())
     }
 }
 
@@ -81,9 +94,10 @@ impl<'a> Worker<'a> {
         }
         let found = found.transpose().map_err(SessionError::from);
         let windows = super::agree(team, found)?;
-        Ok(windows.map_or(Figures { mean: f64::NAN, windows: Vec::new() }, |windows| Figures {
+        Ok(windows.map_or_else(Figures::none, |windows| Figures {
             mean: windows.mean_ns,
             windows: windows.windows_ns,
+            disturbed: windows.disturbed,
         }))
     }
 
@@ -102,18 +116,23 @@ impl<'a> Worker<'a> {
         let rules = StreamRules { seed: self.seed, ..rules.clone() };
         let made = RankStream::over(buffer, size_bytes, &rules);
         let mut stream = super::agree(team, made.map_err(SessionError::from))?;
-        let mut windows = Vec::new();
+        let (mut windows, mut disturbed) = (Vec::new(), BTreeMap::new());
         for turn in self.turns(team) {
             let mine = turn.is_none_or(|rank| rank == team.rank());
             // The first round warms up; ranks that have enough go on for the others.
             for round in 0..=MOST_ROUNDS {
                 team.barrier()?;
+                let before = ThreadSnapshot::take();
                 let own = mine.then(|| stream.round());
+                let disturbance = ThreadSnapshot::take().disturbance_since(&before);
                 let shared = self.common(team, own)?;
                 let rate = own.and_then(|own| {
                     stream.rate_within(if turn.is_some() { own } else { shared.unwrap_or(own) })
                 });
                 if round > 0 && (turn.is_some() || shared.is_some()) {
+                    if let (Some(_), Some(reason)) = (rate, disturbance) {
+                        disturbed.insert(windows.len(), reason.to_string());
+                    }
                     windows.extend(rate);
                 }
                 if round >= ROUNDS && self.all_have_enough(team, mine, windows.len())? {
@@ -122,7 +141,7 @@ impl<'a> Worker<'a> {
             }
         }
         let count = windows.len().max(1) as f64;
-        Ok(Figures { mean: windows.iter().sum::<f64>() / count, windows })
+        Ok(Figures { mean: windows.iter().sum::<f64>() / count, windows, disturbed })
     }
 
     /// The time in which all ranks of this host streamed.

@@ -1,5 +1,8 @@
 //! A rank's pointer chase.
 
+use std::collections::BTreeMap;
+
+use numalab_host::ThreadSnapshot;
 use numalab_membench::{Chase, Clock, Cycle, LineSize, Walk, WordChain};
 use numalab_record::AccessPattern;
 
@@ -101,6 +104,8 @@ pub struct RankWindows {
     pub mean_ns: f64,
     /// Mean time of a load in each window.
     pub windows_ns: Vec<f64>,
+    /// The windows that something disturbed, by their places.
+    pub disturbed: BTreeMap<usize, String>,
 }
 
 impl RankWalk<'_> {
@@ -110,15 +115,20 @@ impl RankWalk<'_> {
     /// [`MeasureError::Clock`] if the clock steps back.
     pub fn measure(&mut self, clock: &Clock) -> Result<RankWindows, MeasureError> {
         self.walk.loads(self.warmup);
-        let mut windows_ns = Vec::new();
+        let (mut windows_ns, mut disturbed) = (Vec::new(), BTreeMap::new());
         let (mut total_ns, mut total_loads) = (0.0, 0.0);
-        for loads in windows(self.iterations) {
+        for (index, loads) in windows(self.iterations).enumerate() {
+            let before = ThreadSnapshot::take();
             let window = self.walk.window(loads)?;
+            if let Some(reason) = ThreadSnapshot::take().disturbance_since(&before) {
+                disturbed.insert(index, reason.to_string());
+            }
             windows_ns.push(window.ns_per_load(clock));
             total_ns += clock.ns(window.ticks);
             total_loads += loads as f64;
         }
-        Ok(RankWindows { mean_ns: total_ns / f64::max(total_loads, 1.0), windows_ns })
+        let mean_ns = total_ns / f64::max(total_loads, 1.0);
+        Ok(RankWindows { mean_ns, windows_ns, disturbed })
     }
 
     /// Goes on for a little, unmeasured, while other ranks measure.

@@ -92,6 +92,9 @@ pub struct ScalingStep {
     pub values: Vec<Vec<f64>>,
     /// Where each rank was, where known.
     pub places: Vec<Option<RankPlace>>,
+    /// The share of the ranks' windows that something disturbed, from 0 to 1, where known.
+    #[serde(default)]
+    pub disturbed: Option<f64>,
 }
 
 /// Where a rank was.

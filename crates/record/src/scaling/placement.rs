@@ -1,6 +1,8 @@
 //! Where ranks were: in the step's JSON, in `scale.json`, in the suite's log, or in
 //! `mapping_check.log`, whichever tells it first.
 
+use std::collections::BTreeMap;
+
 use numalab_topology::{CpuId, NodeId};
 use serde::Deserialize;
 
@@ -22,7 +24,11 @@ struct RankJson {
     cpu: u32,
     cpu_node: Option<u32>,
     #[serde(default)]
-    memory_nodes: std::collections::BTreeMap<String, u64>,
+    memory_nodes: BTreeMap<String, u64>,
+    #[serde(default)]
+    windows: Vec<Vec<f64>>,
+    #[serde(default)]
+    disturbed: Vec<BTreeMap<usize, String>>,
 }
 
 /// `scale.json`, as far as it matters here.
@@ -59,6 +65,14 @@ impl StepJson {
             }
         };
         self.ranks.iter().map(place).collect()
+    }
+
+    /// The share of all windows that something disturbed; `None` without windows.
+    pub(super) fn disturbed(&self) -> Option<f64> {
+        let windows: usize = self.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();
+        let disturbed: usize =
+            self.ranks.iter().flat_map(|rank| &rank.disturbed).map(BTreeMap::len).sum();
+        (windows > 0).then(|| disturbed as f64 / windows as f64)
     }
 }
 

@@ -165,6 +165,7 @@ fn step(
         sizes_bytes: rows.sizes_bytes,
         values: rows.values,
         places: beside.places(&format!("{stem}.csv"), ranks),
+        disturbed: json.and_then(StepJson::disturbed),
     })
 }
 
@@ -198,6 +199,20 @@ mod tests {
         assert_eq!(scaling.steps[2].places, [None, None]);
         assert!(scaling.findings[0].contains("is damaged and not used"), "{:?}", scaling.findings);
         assert_eq!(architecture, None);
+    }
+
+    #[test]
+    fn the_disturbed_share_is_of_all_ranks_windows_and_unknown_without_any() {
+        let csv = file("sequential_domain0_2ranks_8MB.csv", "size (MB),0,1\n8,9,9\n");
+        let share = |ranks: &str| {
+            let json = format!("{{\"metric\":\"latency\",\"ranks\":[{ranks}]}}");
+            let files = [csv.clone(), file("sequential_domain0_2ranks_8MB.json", &json)];
+            read("d", &files).unwrap().0.steps[0].disturbed
+        };
+        let quiet = r#"{"cpu":0,"windows":[[9,9,9]],"disturbed":[{}]}"#;
+        let busy = r#"{"cpu":1,"windows":[[9,9,9,9,9]],"disturbed":[{"1":"switched","4":"off"}]}"#;
+        assert_eq!(share(&format!("{quiet},{busy}")), Some(0.25));
+        assert_eq!(share(r#"{"cpu":0},{"cpu":1}"#), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ mod render;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CellId, Document, Experiment, Metric, Placement};
+use numalab_record::{CellId, Document, Environment, Experiment, Metric, Placement};
 use numalab_stats::{
     Criteria, Direction, Error, Interval, Margin, Sample, Verdict, adjust_verdicts,
 };
@@ -31,6 +31,10 @@ impl Tolerance {
     /// As [`Margin::percent`]: what is not a positive, finite percentage.
     pub fn percent(percent: f64) -> Result<Self, Error> {
         Margin::percent(percent).map(Self)
+    }
+
+    pub(crate) fn margin(self) -> Margin {
+        self.0
     }
 
     /// The tolerance in percent.
@@ -276,7 +280,11 @@ fn adjusted(judged: Vec<Judged>, tolerance: Tolerance) -> Vec<ComparedCell> {
 
 /// The verdict, but better or worse only where the whole interval lies beyond the
 /// tolerance.
-fn beyond(verdict: Verdict, interval: Option<Interval>, tolerance: Tolerance) -> Verdict {
+pub(crate) fn beyond(
+    verdict: Verdict,
+    interval: Option<Interval>,
+    tolerance: Tolerance,
+) -> Verdict {
     let least = tolerance.as_percent();
     let is_beyond = interval.is_some_and(|interval| {
         // Symmetric in ratio, as the margin is: +5 % is undone by -4.76 %.
@@ -317,7 +325,14 @@ fn page_note(old: &[Placement], new: &[Placement]) -> Option<String> {
 }
 
 fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference> {
-    let (before, after) = (&baseline.run.environment, &candidate.run.environment);
+    lasting_differences(&baseline.run.environment, &candidate.run.environment)
+}
+
+/// What differs between two systems, without what differs from minute to minute.
+pub(crate) fn lasting_differences(
+    before: &Environment,
+    after: &Environment,
+) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();
     differences
         .filter(|(name, _, _)| !ALWAYS_DIFFERENT.contains(name))

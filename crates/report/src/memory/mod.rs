@@ -6,6 +6,7 @@ mod section;
 
 pub use read::{MemoryReport, MemoryReportError};
 
+use crate::csv::quote;
 use crate::html::{markup::escape, page::page, section_html};
 use crate::markdown as md;
 use crate::number::count;
@@ -54,7 +55,6 @@ pub fn csv(report: &MemoryReport) -> String {
         for cpu in &phase.vcpus {
             for node in &cpu.nodes {
                 let figures = [
-                    phase.phase,
                     cpu.vcpu,
                     cpu.node,
                     node.node,
@@ -65,8 +65,8 @@ pub fn csv(report: &MemoryReport) -> String {
                     node.cost_ns,
                     node.queue_ns,
                 ];
-                out.push_str(&figures.map(|figure| figure.to_string()).join(","));
-                out.push('\n');
+                let figures = figures.map(|figure| figure.to_string()).join(",");
+                out.push_str(&format!("{},{figures}\n", quote(&phase.label())));
             }
         }
     }

@@ -70,6 +70,8 @@ pub(super) struct MachineNode {
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(super) struct Phase {
     pub(super) phase: u64,
+    /// As the guest named it.
+    pub(super) name: Option<String>,
     pub(super) vcpus: Vec<Vcpu>,
 }
 
@@ -113,6 +115,13 @@ impl MemoryReport {
             return Err(MemoryReportError::Schema { found: kind.schema });
         }
         serde_json::from_str(text).map_err(MemoryReportError::Json)
+    }
+}
+
+impl Phase {
+    /// Its name, else its number.
+    pub(super) fn label(&self) -> String {
+        self.name.clone().unwrap_or_else(|| self.phase.to_string())
     }
 }
 

@@ -26,7 +26,7 @@ fn accesses(report: &MemoryReport) -> Section<'static> {
     let several = report.phases.len() > 1;
     let (mut notes, mut panels) = (Vec::new(), Vec::new());
     for phase in &report.phases {
-        let of = if several { format!(", phase {}", phase.phase) } else { String::new() };
+        let of = if several { format!(", phase {}", phase.label()) } else { String::new() };
         let matrix = matrix(phase);
         let caption = format!("% of each cpu's accesses that reached memory, by node{of}");
         let table = crate::section::matrix_table(&matrix, caption);
@@ -46,7 +46,7 @@ fn accesses(report: &MemoryReport) -> Section<'static> {
 fn sentence(phase: &Phase, several: bool) -> String {
     let reached = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.misses()));
     let local = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.local_misses()));
-    let of = if several { format!("Phase {}: ", phase.phase) } else { String::new() };
+    let of = if several { format!("Phase {}: ", phase.label()) } else { String::new() };
     format!(
         "{of}{} million accesses reached memory, {} of them that of the cpu's own node.",
         figure(reached as f64 / 1e6),

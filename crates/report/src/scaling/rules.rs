@@ -3,6 +3,7 @@
 
 mod caches;
 mod contention;
+mod disturbance;
 mod remote;
 
 use numalab_record::scaling::{Scaling, ScalingMetric, ScalingStep};
@@ -35,6 +36,7 @@ impl Explanation {
 
 pub(super) fn all(scaling: &Scaling) -> Vec<Explanation> {
     let mut found = Vec::new();
+    found.extend(disturbance::explain(scaling));
     found.extend(caches::explain(scaling));
     found.extend(remote::explain(scaling));
     found.extend(contention::explain(scaling));

@@ -109,12 +109,7 @@ fn effect_json(subject: &Subject, effect: &Effect) -> Value {
 
 fn found_json(found: &Comparison) -> Value {
     let interval = |interval: Option<Interval>| interval.map(|i| [i.lo, i.hi]);
-    let verdict = match found.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
-    };
+    let verdict = verdict_word(found.verdict);
     let further = match found.verdict {
         Verdict::Inconclusive { further_blocks } => further_blocks,
         _ => None,
@@ -128,6 +123,16 @@ fn found_json(found: &Comparison) -> Value {
         "signed_rank_p": found.difference.p,
         "equivalence_p": found.equivalence.p(),
     })
+}
+
+/// The verdict as a stable word.
+pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive { .. } => "inconclusive",
+    }
 }
 
 /// A field of CSV (RFC 4180).

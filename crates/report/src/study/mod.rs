@@ -5,9 +5,11 @@ mod contrasts;
 mod data;
 mod html;
 mod method;
+mod pair;
 mod tables;
 mod text;
 mod words;
 
 pub use analysis::{AaArm, Effect, StudySummary, Subject};
 pub use contrasts::EffectKind;
+pub use pair::StudyPair;

@@ -282,7 +282,7 @@ pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
         .rows(rows)
 }
 
-fn first_facts(summary: &StudySummary<'_>) -> BTreeMap<String, String> {
+pub(super) fn first_facts(summary: &StudySummary<'_>) -> BTreeMap<String, String> {
     let mut began = summary.document.journal.iter().filter_map(|entry| match entry {
         Entry::Began { environment, .. } => Some(environment.facts.clone()),
         _ => None,

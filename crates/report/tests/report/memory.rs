@@ -15,7 +15,7 @@ fn vcpu(vcpu: u64, nodes: &Value) -> Value {
            "io": 0, "other": 0, "local_share": 0.5, "nodes": nodes})
 }
 
-/// Cpu 0 goes to both nodes in a quarter and three quarters, cpu 1 to none in phase 1.
+/// Cpu 0 goes to both nodes in a quarter and three quarters, cpu 1 to none in the phase `walk`.
 fn report() -> Value {
     let idle = json!([accesses(0, 0, 0), accesses(1, 0, 0)]);
     let busy = json!([accesses(0, 1_000_000, 100_000_000), accesses(1, 3_000_000, 600_000_000)]);
@@ -26,7 +26,7 @@ fn report() -> Value {
         "machine": {"nodes": [{"id": 0, "ranges": []}, {"id": 1, "ranges": []}],
                     "latency_ns": [[100.0, 200.0], [200.0, 100.0]]},
         "phases": [{"phase": 0, "vcpus": [vcpu(0, &busy), vcpu(1, &busy)]},
-                   {"phase": 1, "vcpus": [vcpu(0, &busy), vcpu(1, &idle)]}],
+                   {"phase": 128, "name": "walk", "vcpus": [vcpu(0, &busy), vcpu(1, &idle)]}],
     })
 }
 
@@ -47,7 +47,7 @@ fn markdown_csv_and_html_have_the_same_figures() {
     assert!(markdown(&report).contains("| cpu 0 | 25.0 | 75.0 |"), "{}", markdown(&report));
     let rows = csv(&report);
     assert_eq!(rows.lines().count(), 1 + 8);
-    assert!(rows.contains("\n1,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
+    assert!(rows.contains("\nwalk,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
     let page = html(&report);
     assert!(page.contains("<table class=\"heat\"") && page.contains("75.0"), "{page}");
 }

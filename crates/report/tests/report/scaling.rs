@@ -90,6 +90,7 @@ fn step(
         sizes_bytes: SIZES.to_vec(),
         values: SIZES.iter().map(|&size| at(size)).collect(),
         places: cpus.iter().zip(memory).map(place).collect(),
+        disturbed: None,
     }
 }
 
@@ -154,6 +155,20 @@ fn each_size_falls_in_the_cache_that_the_machine_has() {
     let shared = says(&scaling(&|_, _, _| 100.0), "shared L3");
     assert!(shared[0].starts_with("16M fit the L3 of 32M alone"), "{shared:?}");
     assert!(shared[0].contains("with 4 ranks in a CCD they are 64M and do not, and it shows"));
+}
+
+#[test]
+fn a_disturbed_step_is_told_before_what_rests_on_it() {
+    let mut scaling = with_contention();
+    assert_eq!(says(&scaling, "disturbance"), Vec::<String>::new());
+    scaling.steps[0].disturbed = Some(0.04);
+    scaling.steps[1].disturbed = Some(0.55);
+    let report = ScalingReport::of(&scaling);
+    let first = &report.explanations[0];
+    assert_eq!(first.rule, "disturbance");
+    assert!(first.says.starts_with("other work disturbed 1 of "), "{}", first.says);
+    let cited = format!("55.0 % of its windows; {}", scaling.steps[1].file);
+    assert_eq!(first.evidence, [cited]);
 }
 
 #[test]

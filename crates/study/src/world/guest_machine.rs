@@ -30,8 +30,6 @@ pub(super) struct GuestSettings {
     pub(super) emulate_latency: Option<String>,
     /// Caches before that memory, as `--emulate-cache` takes them.
     pub(super) emulate_cache: Option<String>,
-    /// About how long it takes to boot, in seconds.
-    pub(super) about_boot_s: f64,
     pub(super) counters: Vec<String>,
     pub(super) count_migrations: bool,
     pub(super) watch_pages: bool,
@@ -48,7 +46,6 @@ impl Default for GuestSettings {
             kernel_arguments: Vec::new(),
             emulate_latency: None,
             emulate_cache: None,
-            about_boot_s: 10.0,
             counters: Vec::new(),
             count_migrations: false,
             watch_pages: false,

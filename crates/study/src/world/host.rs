@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use numalab_host::{Interrupt, Root, SystemWatch, allowed_now, run_command};
+use numalab_host::{Interrupt, Root, SystemWatch, run_command};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_workload::{KernelNeed, Tool, Workload};
@@ -11,8 +11,8 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::facts;
-use super::knob_settings::KnobSettings;
-use super::{Order, World, WorldError};
+use super::knob_settings::{KnobSettings, check_names};
+use super::{Order, World, WorldError, allowed_cpus};
 use crate::definition::WorldSpec;
 use crate::exec::{self, Counting, PagesSeen, PagesWatch};
 
@@ -52,13 +52,9 @@ impl Host {
             found: error.to_string(),
             expected: "counters, count-migrations or watch-pages".to_owned(),
         })?;
-        let allowed = allowed_now().map_err(|error| WorldError::Failed {
-            doing: "finding the cpus of this process".to_owned(),
-            reason: error.to_string(),
-        })?;
         Ok(Self {
             interrupt: interrupt.clone(),
-            watch: SystemWatch::new(&allowed.cpus),
+            watch: SystemWatch::new(&allowed_cpus()?),
             options,
             knobs: KnobSettings::new(""),
             tools: Vec::new(),
@@ -67,34 +63,6 @@ impl Host {
 
     fn counting(&self) -> Counting {
         if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
-    }
-
-    /// Every setting must be a knob or be used by a command.
-    fn check_names(
-        &self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<(), WorldError> {
-        // A user's own program may look at its environment.
-        let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
-        if workloads.iter().any(own) {
-            return Ok(());
-        }
-        let used = |name: &String| {
-            let place = format!("{{{name}}}");
-            workloads
-                .iter()
-                .any(|workload| workload.command.iter().any(|word| word.contains(&place)))
-        };
-        let names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
-        match names.into_iter().find(|name| self.knobs.knob(name).is_none() && !used(name)) {
-            None => Ok(()),
-            Some(name) => Err(WorldError::BadInput {
-                place: "factor".to_owned(),
-                found: format!("setting {name}"),
-                expected: format!("a knob of `numalab knobs list`, or {{{name}}} in a workload"),
-            }),
-        }
     }
 }
 
@@ -121,7 +89,7 @@ impl World for Host {
             });
         }
         self.tools = workloads.iter().flat_map(|workload| workload.tools.clone()).collect();
-        self.check_names(treatments, workloads)?;
+        check_names(treatments, workloads, |name| self.knobs.knob(name).is_some())?;
         let notices = self.knobs.check(treatments)?;
         for treatment in treatments {
             for workload in workloads {

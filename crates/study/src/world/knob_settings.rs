@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
 use numalab_host::{ErrorClass, Root};
 use numalab_record::study::{Evidence, Setting, Treatment};
+use numalab_workload::Workload;
 
 use super::WorldError;
 
@@ -93,6 +94,32 @@ impl KnobSettings {
             Some(tuning) => tuning.restore().map_err(|error| failed(&error)),
             None => Ok(()),
         }
+    }
+}
+
+/// Every setting must be known to the world or be used by a command.
+pub(super) fn check_names(
+    treatments: &[Treatment],
+    workloads: &[Workload],
+    is_known: impl Fn(&str) -> bool,
+) -> Result<(), WorldError> {
+    // A user's own program may look at its environment.
+    let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
+    if workloads.iter().any(own) {
+        return Ok(());
+    }
+    let is_used = |name: &str| {
+        let place = format!("{{{name}}}");
+        workloads.iter().any(|workload| workload.command.iter().any(|word| word.contains(&place)))
+    };
+    let mut names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
+    match names.find(|name| !is_known(name) && !is_used(name)) {
+        None => Ok(()),
+        Some(name) => Err(WorldError::BadInput {
+            place: format!("setting {name}"),
+            found: "there is no such knob".to_owned(),
+            expected: format!("one of `numalab knobs list`, or {{{name}}} in a workload"),
+        }),
     }
 }
 

@@ -2,13 +2,9 @@
 //! the host (`host:NAME`).
 
 use std::collections::BTreeMap;
-use std::env;
 
-use numalab_guest::{
-    Accelerator, Cache, Contents, Guest, GuestError, HostMemory, HostPages, Image, Kernel,
-    KernelChoice, Launch, Limits, Qemu, QemuNeeds,
-};
-use numalab_host::{Interrupt, Root};
+use numalab_guest::{Guest, HostMemory, HostPages, KernelChoice, Launch, Limits, QemuNeeds};
+use numalab_host::{Interrupt, Root, SystemWatch};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;
@@ -16,11 +12,12 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::agent::{Answer, Request};
+use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
-use super::knob_settings::KnobSettings;
+use super::knob_settings::{KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, odd};
-use super::{Order, World, WorldError, facts};
+use super::{Order, World, WorldError, allowed_cpus, facts};
 use crate::definition::WorldSpec;
 use crate::exec::PagesSeen;
 
@@ -44,20 +41,16 @@ pub(super) struct LinuxGuest {
     /// The first treatment, with what the host gives.
     baseline: Option<Treatment>,
     live: Option<(Outside, LiveGuest)>,
+    /// What else the host does while a sample is taken; in virtual time it is no matter.
+    watch: Option<SystemWatch>,
 }
 
 /// What of a treatment the host gives: a guest must be booted anew where it differs.
 #[derive(Clone, Debug, PartialEq)]
 struct Outside {
     pages: HostPages,
+    kernel: KernelChoice,
     knobs: BTreeMap<String, Setting>,
-}
-
-/// All that is needed to boot, made once.
-struct Launcher {
-    qemu: Qemu,
-    accelerator: Accelerator,
-    image: Image,
 }
 
 impl LinuxGuest {
@@ -69,6 +62,9 @@ impl LinuxGuest {
                 expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
             })?;
         let machine = settings.machine()?;
+        let is_virtual = settings.emulate_latency.is_some();
+        let watch = || Ok(SystemWatch::new(&allowed_cpus()?).with_living_children());
+        let watch = (!is_virtual).then(watch).transpose()?;
         Ok(Self {
             interrupt: interrupt.clone(),
             settings,
@@ -78,6 +74,7 @@ impl LinuxGuest {
             study: (Vec::new(), Vec::new()),
             baseline: None,
             live: None,
+            watch,
         })
     }
 
@@ -99,7 +96,7 @@ impl LinuxGuest {
                 });
             }
         };
-        Ok(Outside { pages, knobs })
+        Ok(Outside { pages, kernel: kernel_of(treatment)?, knobs })
     }
 
     /// The guest of this treatment: the one that is up, or one booted now.
@@ -116,6 +113,7 @@ impl LinuxGuest {
             evidence.push(facts::huge_pages("of the host before the boot"));
             let mut guest = self.boot(&outside)?;
             evidence.extend(self.inner_notices(&mut guest)?);
+            evidence.extend(kernel_evidence(treatment, &mut guest)?);
             evidence.push(facts::huge_pages("of the host after the boot"));
             self.live = Some((outside, guest));
         }
@@ -162,18 +160,31 @@ impl LinuxGuest {
             ..Guest::default()
         };
         let (qemu, accelerator) = (launcher.qemu.clone(), launcher.accelerator.clone());
-        let launch = Launch::plan(guest, qemu, accelerator, launcher.image.boot_files());
+        let image = launcher.images.iter().find(|(kernel, _)| *kernel == outside.kernel);
+        let (_, image) = image.ok_or(WorldError::Interrupted)?;
+        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
         let launch = launch.map_err(|error| failed(&error))?;
         LiveGuest::boot(launch, self.settings.inner(), &self.interrupt)
     }
 
     /// The kernel and an image with the workloads' tools, out of the cache or made now.
-    fn prepare(&mut self, workloads: &[Workload]) -> Result<(), WorldError> {
+    fn prepare(
+        &mut self,
+        treatments: &[Treatment],
+        workloads: &[Workload],
+    ) -> Result<(), WorldError> {
+        let mut kernels = Vec::new();
+        for treatment in treatments {
+            let kernel = kernel_of(treatment)?;
+            if !kernels.contains(&kernel) {
+                kernels.push(kernel);
+            }
+        }
         let mut needs = QemuNeeds::default();
         if let Some(emulator) = self.settings.emulator(&self.machine)? {
             needs = emulator.mode.needs(self.machine.online_cpus().len());
         }
-        let launcher = launcher(&self.settings, &needs, workloads);
+        let launcher = launcher(&self.settings, &needs, kernels, workloads);
         self.launch = Some(launcher.map_err(|error| match error {
             Preparation::Guest(error) => failed(&error),
             Preparation::World(error) => error,
@@ -214,45 +225,20 @@ impl LinuxGuest {
     }
 }
 
-/// Why a guest cannot be prepared.
-enum Preparation {
-    Guest(GuestError),
-    World(WorldError),
-}
-
-impl<E: Into<GuestError>> From<E> for Preparation {
-    fn from(error: E) -> Self {
-        Self::Guest(error.into())
+/// Which kernel a guest runs, where the study varies it.
+fn kernel_evidence(
+    treatment: &Treatment,
+    guest: &mut LiveGuest,
+) -> Result<Option<Evidence>, WorldError> {
+    let Some(wanted) = treatment.settings.get(KERNEL) else { return Ok(None) };
+    match guest.ask(&Request::Environment)? {
+        Answer::Environment(environment) => Ok(Some(Evidence {
+            what: KERNEL.to_owned(),
+            wanted: wanted.to_string(),
+            found: environment.facts.get("kernel").cloned().unwrap_or_default(),
+        })),
+        other => Err(odd(&other)),
     }
-}
-
-fn launcher(
-    settings: &GuestSettings,
-    needs: &QemuNeeds,
-    workloads: &[Workload],
-) -> Result<Launcher, Preparation> {
-    let mut note = |text: &str| eprintln!("numalab: {text}");
-    let choice = settings.accelerator().map_err(Preparation::World)?;
-    let cache = Cache::open()?;
-    let qemu = Qemu::find(&cache, needs)?;
-    let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
-    let program = env::current_exe().map_err(|error| {
-        Preparation::World(WorldError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })
-    })?;
-    let mut contents = Contents::new(program);
-    let tools = workloads.iter().flat_map(|workload| &workload.tools);
-    for tool in tools.map(|tool| tool.program.as_str()) {
-        contents.need_program(tool)?;
-    }
-    if settings.count_migrations {
-        contents.need_program("perf")?;
-    }
-    let image = Image::ensure(&cache, &kernel, &contents, &mut note)?;
-    let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-    Ok(Launcher { qemu, accelerator, image })
 }
 
 impl World for LinuxGuest {
@@ -275,17 +261,19 @@ impl World for LinuxGuest {
         for treatment in treatments {
             Self::outside(treatment)?;
         }
+        // The guest has another kernel, but knobs have the same names in every one.
+        let inner = KnobSettings::new("");
+        check_names(treatments, workloads, |name| {
+            let is_outside = [BACKING, KERNEL].contains(&name) || self.knobs.knob(name).is_some();
+            is_outside || inner.knob(name).is_some()
+        })?;
         let mut notices = self.knobs.check(treatments)?;
-        self.prepare(workloads)?;
+        self.prepare(treatments, workloads)?;
         notices.extend(self.notices());
         notices.extend(self.one_node_notice(treatments));
         self.baseline = treatments.first().cloned();
         self.study = (treatments.iter().map(inside).collect(), workloads.to_vec());
         Ok(notices)
-    }
-
-    fn about_apply_s(&self) -> f64 {
-        self.settings.about_boot_s
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
@@ -316,6 +304,7 @@ impl World for LinuxGuest {
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
         let watch_pages = self.settings.watch_pages;
+        let before = self.watch.as_mut().map(SystemWatch::snapshot);
         let (guest, _) = self.guest(order.treatment)?;
         let request = Request::Sample {
             treatment: inside(order.treatment),
@@ -326,6 +315,10 @@ impl World for LinuxGuest {
             Answer::Taken(taken) => taken,
             other => return Err(odd(&other)),
         };
+        if let (Some(watch), Some(before)) = (&mut self.watch, before) {
+            let disturbance = watch.snapshot().disturbance_since(&before);
+            taken.disturbances.extend(disturbance.map(|reason| format!("host: {reason}")));
+        }
         if watch_pages {
             let qemu = page_evidence(&PagesSeen::now());
             let of_qemu =
@@ -344,6 +337,7 @@ impl World for LinuxGuest {
 /// The treatment as the world inside the guest sees it.
 fn inside(treatment: &Treatment) -> Treatment {
     let mut inside = treatment.clone();
-    inside.settings.retain(|name, _| !name.starts_with(HOST) && name != BACKING);
+    let is_inside = |name: &str| !name.starts_with(HOST) && ![BACKING, KERNEL].contains(&name);
+    inside.settings.retain(|name, _| is_inside(name));
     inside
 }

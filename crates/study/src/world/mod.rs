@@ -2,6 +2,7 @@
 
 mod agent;
 mod facts;
+mod guest_launcher;
 mod guest_machine;
 mod guests;
 mod host;
@@ -10,9 +11,10 @@ mod knob_settings;
 mod linux_guest;
 mod live_guest;
 
-use numalab_host::{ErrorClass, Interrupt};
+use numalab_host::{ErrorClass, Interrupt, allowed_now};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_topology::CpuSet;
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -39,11 +41,6 @@ pub trait World {
         treatments: &[Treatment],
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError>;
-
-    /// About how long it takes to apply a treatment, in seconds.
-    fn about_apply_s(&self) -> f64 {
-        0.0
-    }
 
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
@@ -130,6 +127,15 @@ impl WorldError {
             Self::Failed { .. } | Self::Interrupted => ErrorClass::Failed,
         }
     }
+}
+
+/// The cpus on which this process and what it starts may run.
+fn allowed_cpus() -> Result<CpuSet, WorldError> {
+    let allowed = allowed_now().map_err(|error| WorldError::Failed {
+        doing: "finding the cpus of this process".to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(allowed.cpus)
 }
 
 /// Opens the world that a study names, and changes nothing. What it runs is ended when

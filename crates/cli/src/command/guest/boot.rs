@@ -86,7 +86,7 @@ pub(super) fn files(
     };
     let init = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
-    let mut contents = Contents::new(init);
+    let mut contents = Contents { modules: args.module.clone(), ..Contents::new(init) };
     for program in args.with.iter().map(String::as_str).chain(program) {
         contents.need_program(program).map_err(GuestError::from)?;
     }

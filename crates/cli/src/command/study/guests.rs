@@ -20,6 +20,7 @@ pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Fa
             study.name, study.world.kind
         )));
     }
+    let samples_before = samples_of_a_block(study);
     let changed = !(settings.is_empty() && change.guests.is_empty() && change.workload.is_empty());
     for (name, value) in settings {
         study.world.settings.insert(name.to_owned(), value);
@@ -34,7 +35,15 @@ pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Fa
     if !change.workload.is_empty() {
         keep_workloads(study, &change.workload)?;
     }
+    let share = samples_of_a_block(study) / samples_before;
+    study.rules.about_block_s = study.rules.about_block_s.map(|about_s| about_s * share);
     Ok(changed)
+}
+
+/// Treatments times workloads, to which the time of a block is about proportional.
+fn samples_of_a_block(study: &Study) -> f64 {
+    let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
+    (treatments * study.workloads.len()) as f64
 }
 
 fn settings(change: &GuestsChange) -> Vec<(&'static str, Value)> {

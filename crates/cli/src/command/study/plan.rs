@@ -1,14 +1,13 @@
 //! What a study would do.
 
-use std::time::Duration;
-
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::study::Arm;
-use numalab_study::{Plan, Study, World, open, parse, pilot, stated_time};
+use numalab_study::{Plan, Position, Study, World, WorldError, open, parse, pilot};
 use numalab_workload::Workload;
 
 use super::guests;
 use super::source::{self, Source};
+use super::time;
 use crate::args::{StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -22,6 +21,33 @@ pub(super) struct Ready {
     pub workloads: Vec<Workload>,
     /// The study's text.
     pub text: String,
+    /// The file that it is from, or the bundled study.
+    pub origin: String,
+}
+
+impl Ready {
+    /// The world that the study names.
+    pub fn world(&self, interrupt: &Interrupt) -> Result<Box<dyn World>, Failure> {
+        open(self.plan.study(), interrupt).map_err(|error| self.refused(error))
+    }
+
+    /// What the world knows before it starts.
+    pub fn check(&self, world: &mut dyn World) -> Result<Vec<String>, Failure> {
+        let checked = world.check(self.plan.treatments(), &self.workloads);
+        checked.map_err(|error| self.refused(error))
+    }
+
+    /// Bad input is shown where it stands in the study's text.
+    fn refused(&self, error: WorldError) -> Failure {
+        match &error {
+            WorldError::BadInput { place, .. } => {
+                let at = Position::of(place, &self.text);
+                let at = at.map_or_else(String::new, |at| at.to_string());
+                Failure::bad_input(format!("{}{at}: {error}", self.origin))
+            }
+            _ => error.into(),
+        }
+    }
 }
 
 /// Reads a study and makes its plan, with what the command line changes.
@@ -33,20 +59,21 @@ pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> 
         source.text = source.study.to_toml().map_err(Failure::bad_input)?;
         source.study = parse(&source.text, name).map_err(Failure::bad_input)?;
     }
-    planned(source)
+    planned(source, name)
 }
 
 /// The plan of a study that was made here, from its text.
 pub(super) fn given(text: &str) -> Result<Ready, Failure> {
     let study = parse(text, "compare").map_err(Failure::bad_input)?;
-    planned(Source { study, text: text.to_owned() })
+    planned(Source { study, text: text.to_owned() }, "compare")
 }
 
-fn planned(source: Source) -> Result<Ready, Failure> {
+fn planned(source: Source, origin: &str) -> Result<Ready, Failure> {
     let workloads = source.study.resolved().map_err(Failure::bad_input)?;
     // Any number will do; the clock gives one that nobody chose.
     let seed = source.study.rules.seed.unwrap_or_else(|| UtcTime::now().unix_ms);
-    Ok(Ready { plan: Plan::new(source.study, seed), workloads, text: source.text })
+    let (plan, origin) = (Plan::new(source.study, seed), origin.to_owned());
+    Ok(Ready { plan, workloads, text: source.text, origin })
 }
 
 fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
@@ -69,24 +96,27 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = open(ready.plan.study(), &interrupt)?;
+    let mut world = ready.world(&interrupt)?;
+    ready.check(world.as_mut())?;
     let time = pilot(&ready.plan, &ready.workloads, world.as_mut())?;
-    output::print(&text(&ready, world.as_mut(), Some(time)))
+    let time = format!("about {}", time::words(time));
+    output::print(&text(&ready, world.as_mut(), &time)?)
 }
 
 /// Prints what would be run; starts nothing and writes nothing.
 pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
-    let mut world = open(ready.plan.study(), &Interrupt::never())?;
-    let time = stated_time(&ready.plan, world.as_ref());
-    output::print(&text(ready, world.as_mut(), time))
+    let mut world = ready.world(&Interrupt::never())?;
+    let time = time::stated(&ready.plan, &ready.workloads);
+    output::print(&text(ready, world.as_mut(), &time)?)
 }
 
-fn text(ready: &Ready, world: &mut dyn World, time: Option<Duration>) -> String {
+fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Failure> {
     let plan = &ready.plan;
     let study = plan.study();
     let mut text = format!("{}\nOn: {}\n", study.question, world.describe());
     match world.check(plan.treatments(), &ready.workloads) {
         Ok(notices) => notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n"))),
+        Err(error @ WorldError::BadInput { .. }) => return Err(ready.refused(error)),
         Err(error) => text.push_str(&format!("It cannot be run now: {error}\n")),
     }
     text.push_str("\nTreatments, the baseline first\n");
@@ -106,12 +136,11 @@ fn text(ready: &Ready, world: &mut dyn World, time: Option<Duration>) -> String 
         text.push_str(&format!("  ... and {} more blocks\n", plan.blocks() - SHOWN_BLOCKS));
     }
     let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
-    let time = match time {
-        Some(time) => format!("about {}", duration(time)),
-        None => "for a time that `numalab study plan --pilot` finds out".to_owned(),
-    };
     text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
-    text
+    if let Some(sentence) = time::too_few(plan, &ready.workloads) {
+        text.push_str(&format!("{sentence}\n"));
+    }
+    Ok(text)
 }
 
 fn order(plan: &Plan, block: usize) -> String {
@@ -134,17 +163,5 @@ fn letter(index: usize) -> String {
     match u8::try_from(index).ok().filter(|index| *index < 26) {
         Some(index) => char::from(b'A' + index).to_string(),
         None => format!("T{}", index + 1),
-    }
-}
-
-/// `40 s`, `12 min`, `3.5 h`.
-pub(super) fn duration(time: Duration) -> String {
-    let seconds = time.as_secs_f64();
-    if seconds < 120.0 {
-        format!("{seconds:.0} s")
-    } else if seconds < 7_200.0 {
-        format!("{:.0} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3_600.0)
     }
 }

@@ -3,18 +3,18 @@
 use std::env;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::study::StudySummary;
-use numalab_study::{
-    Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse, stated_time,
-};
+use numalab_study::{Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse};
 use numalab_workload::Workload;
 
-use super::plan::{Ready, duration, given, print, ready};
+use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
+use super::time;
 use crate::args::{StudyResumeArgs, StudyRunArgs, StudyShow};
 use crate::failure::{Code, Failure};
 
@@ -39,14 +39,16 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = open(ready.plan.study(), &interrupt)?;
+    let mut world = ready.world(&interrupt)?;
     // Whatever is missing is said before a directory is made.
-    world.check(ready.plan.treatments(), &ready.workloads)?;
-    let Ready { plan, workloads, text } = ready;
+    ready.check(world.as_mut())?;
+    let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
-        let time = stated_time(&plan, world.as_ref());
-        let time = time.map_or_else(String::new, |time| format!(", about {}", duration(time)));
-        eprintln!("{} in {} blocks{time}", plan.study().name, plan.blocks());
+        let time = time::stated(&plan, &workloads);
+        eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
+        if let Some(sentence) = time::too_few(&plan, &workloads) {
+            eprintln!("{sentence}");
+        }
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, world.describe(), started);
@@ -132,6 +134,13 @@ impl Observer for Watcher {
     fn sampled(&mut self, done: usize, in_all: usize) {
         self.bar.set_length(in_all as u64);
         self.bar.set_position(done as u64);
+    }
+
+    fn first_block(&mut self, rest: Duration) {
+        if !self.quiet {
+            let rest = time::words(rest);
+            self.bar.suspend(|| eprintln!("by the first block, about {rest} more"));
+        }
     }
 
     fn is_precise(&mut self, document: &StudyDocument) -> bool {

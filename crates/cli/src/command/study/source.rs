@@ -4,8 +4,9 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use numalab_study::{Study, bundled, bundled_text, parse, start};
+use numalab_study::{Plan, Study, bundled, bundled_text, parse, start};
 
+use super::time;
 use crate::args::StudyNewArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -36,7 +37,8 @@ pub(super) fn list() -> Result<(), Failure> {
     let mut text = String::new();
     for (name, _) in bundled() {
         let study = read(name)?.study;
-        text.push_str(&format!("{name:<widest$}  {}\n", study.question));
+        let question = study.question.clone();
+        text.push_str(&format!("{name:<widest$}  {question} ({})\n", total_time(study)?));
     }
     output::print(&text)
 }
@@ -65,8 +67,18 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-/// Prints a study with all defaults filled in.
+/// Prints a study with all defaults filled in, and how long it takes.
 pub(super) fn show(name: &str) -> Result<(), Failure> {
-    let toml = read(name)?.study.to_toml();
-    output::print(&toml.map_err(|error| Failure::new(Code::Failed, error))?)
+    let study = read(name)?.study;
+    let toml = study.to_toml().map_err(|error| Failure::new(Code::Failed, error))?;
+    let time = total_time(study)?;
+    output::print(&format!("# {time}\n\n{toml}"))
+}
+
+/// `21 blocks, about 32 s`.
+fn total_time(study: Study) -> Result<String, Failure> {
+    let workloads = study.resolved().map_err(Failure::bad_input)?;
+    let plan = Plan::new(study, 0);
+    let time = time::stated(&plan, &workloads);
+    Ok(format!("{} blocks, {time}", plan.blocks()))
 }

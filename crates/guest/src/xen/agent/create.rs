@@ -8,7 +8,7 @@ use crate::tool::ToolError;
 use crate::xen::domain::{READY, STATE};
 use crate::xen::event::{LostPhase, XenEvent};
 use crate::xen::plan::{DomainPlan, Pinning};
-use crate::xen::text::{DomainLine, domain_list};
+use crate::xen::text::{ListedDomain, read_list};
 
 const CONFIGURATIONS: &str = "/run/numalab";
 /// The watch that tells of domains that have ended (`docs/misc/xenstore.txt`).
@@ -127,9 +127,9 @@ impl Agent<'_> {
 
     /// Reports those of the domains that have ended.
     fn lose_ended(&mut self, pending: &[Made], phase: LostPhase) -> Result<(), AgentError> {
-        let listed = domain_list(&self.xl(&["list"])?);
+        let listed = read_list(&self.xl(&["list"])?);
         for domain in pending {
-            let line = listed.iter().find(|line| line.id == domain.id);
+            let line = listed.iter().find(|line| line.domain == domain.id);
             if let Some(reason) = ended(line) {
                 let reason = format!("{reason}{}", console(&domain.name));
                 self.lose(&domain.name, phase, reason)?;
@@ -145,7 +145,7 @@ pub(super) fn state_path(id: u32) -> String {
 }
 
 /// Why a domain does not run, if it does not; `None` for one that does.
-fn ended(line: Option<&DomainLine>) -> Option<String> {
+fn ended(line: Option<&ListedDomain>) -> Option<String> {
     let Some(line) = line else { return Some("the domain is gone".to_owned()) };
     let reason = match () {
         () if line.state.contains('c') => "the domain crashed",
@@ -190,11 +190,12 @@ mod tests {
 
     #[test]
     fn a_domain_that_does_not_run_any_more_is_told_with_its_state() {
-        let line = |state: &str| DomainLine {
+        let line = |state: &str| ListedDomain {
             name: "d1".to_owned(),
-            id: 1,
+            domain: 1,
+            memory_bytes: 128 << 20,
             state: state.to_owned(),
-            nodes: String::new(),
+            nodes: None,
         };
         for running in ["r-----", "-b----", "--p---", "------"] {
             assert_eq!(ended(Some(&line(running))), None);

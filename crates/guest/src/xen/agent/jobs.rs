@@ -30,7 +30,7 @@ impl Agent<'_> {
             command: job.command.clone(),
             limit_s: job.limit_s,
             start_ns: now_ns() + START_NS + START_EACH_NS * self.made.len() as u64,
-            charged: self.plan.charged,
+            charged: self.plan.charged && !job.marks_itself,
         };
         let text = serde_json::to_vec(&posted)
             .map_err(|error| XenstoreError::Io(io::Error::from(error)))?;

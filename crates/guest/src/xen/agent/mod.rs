@@ -200,12 +200,13 @@ pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, ToolError
 fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String, ToolError> {
     let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
     let limit = Duration::from_secs(plan.limits.create_s);
-    tool::output_of(tool::command(find(name), &arguments), limit)
+    tool::output_of(tool::command(tool_path(name), &arguments), limit)
 }
 
-/// Xen's tools lie in a directory with its version, and Debian's names on the `PATH` are
-/// scripts around them.
-fn find(name: &str) -> PathBuf {
+/// A tool of Xen's, such as `xl`: they lie in a directory with its version, and Debian's
+/// names on the `PATH`, which it is called by otherwise, are scripts around them.
+#[must_use]
+pub fn tool_path(name: &str) -> PathBuf {
     let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
     let xen = versions.filter(|entry| entry.file_name().as_bytes().starts_with(b"xen-"));
     let mut files = xen.map(|entry| entry.path().join("bin").join(name));

@@ -4,9 +4,9 @@ use std::thread;
 use std::time::Duration;
 
 use super::{Agent, AgentError, Made, tool_output};
-use crate::xen::event::{Place, XenEvent};
+use crate::xen::event::{Place, VcpuPlace, XenEvent};
 use crate::xen::plan::DomainKind;
-use crate::xen::text::{HeapDump, count_frames, domain_list, heap_dump, vcpu_list};
+use crate::xen::text::{ListedVcpu, XenDump, count_frames, read_list, read_vcpus};
 
 /// The hypervisor writes its dump in the background.
 const DUMP_TRIES: u32 = 10;
@@ -14,17 +14,19 @@ const DUMP_EVERY: Duration = Duration::from_millis(300);
 
 impl Agent<'_> {
     pub(super) fn find_places(&mut self) -> Result<(), AgentError> {
-        let cpus = vcpu_list(&self.xl(&["vcpu-list"])?);
-        let listed = domain_list(&self.xl(&["list", "-n"])?);
+        let cpus = read_vcpus(&self.xl(&["vcpu-list"])?);
+        let listed = read_list(&self.xl(&["list", "-n"])?);
         let dump = self.dump_heap()?;
         for domain in self.made.clone() {
             let mut place = self.frames_of(&domain);
-            let vcpus = cpus.iter().filter(|(id, _)| *id == domain.id);
-            place.vcpus = vcpus.map(|(_, vcpu)| vcpu.clone()).collect();
-            let line = listed.iter().find(|line| line.id == domain.id);
-            place.node_affinity = line.map(|line| line.nodes.clone()).unwrap_or_default();
-            match dump.as_ref().and_then(|dump| dump.domains.get(&domain.id)) {
-                Some(frames) => place.hypervisor = frames.clone(),
+            let vcpus = cpus.iter().filter(|vcpu| vcpu.domain == domain.id);
+            place.vcpus = vcpus.map(vcpu_place).collect();
+            let line = listed.iter().find(|line| line.domain == domain.id);
+            place.node_affinity = line.map(|line| or_all(line.nodes.as_ref())).unwrap_or_default();
+            match dump.pages_of(domain.id) {
+                Some(pages) => {
+                    place.hypervisor = pages.iter().map(|(node, pages)| (node.0, *pages)).collect();
+                }
                 None => place.unknown.push("debug key u does not list the domain".to_owned()),
             }
             self.tell(XenEvent::Placed(place))?;
@@ -56,19 +58,30 @@ impl Agent<'_> {
     }
 
     /// The hypervisor's own account, once it lists every domain; the last one otherwise.
-    fn dump_heap(&self) -> Result<Option<HeapDump>, AgentError> {
+    fn dump_heap(&self) -> Result<XenDump, AgentError> {
         self.xl(&["debug-keys", "u"])?;
-        let mut dump = None;
+        let mut dump = XenDump::default();
         for _ in 0..DUMP_TRIES {
-            dump = heap_dump(&self.xl(&["dmesg"])?);
-            let listed = |dump: &HeapDump| {
-                self.made.iter().all(|domain| dump.domains.contains_key(&domain.id))
-            };
-            if dump.as_ref().is_some_and(listed) {
+            dump = XenDump::read(&self.xl(&["dmesg"])?);
+            if self.made.iter().all(|domain| dump.pages_of(domain.id).is_some()) {
                 break;
             }
             thread::sleep(DUMP_EVERY);
         }
         Ok(dump)
     }
+}
+
+fn vcpu_place(vcpu: &ListedVcpu) -> VcpuPlace {
+    VcpuPlace {
+        vcpu: vcpu.index,
+        cpu: vcpu.cpu.map(|cpu| cpu.0),
+        hard: or_all(vcpu.hard.as_ref()),
+        soft: or_all(vcpu.soft.as_ref()),
+    }
+}
+
+/// An affinity as `xl` shows it.
+fn or_all<T: ToString>(affinity: Option<&T>) -> String {
+    affinity.map_or_else(|| "all".to_owned(), ToString::to_string)
 }

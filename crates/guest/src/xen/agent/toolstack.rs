@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::mount::{MountFlags, mount};
 
-use super::{AgentError, find, tool_output, xl};
+use super::{AgentError, tool_output, tool_path, xl};
 use crate::xen::event::XenEvent;
 use crate::xen::plan::XenPlan;
 use crate::xen::xenstore::SOCKET;
@@ -91,7 +91,7 @@ pub(super) fn describe(plan: &XenPlan, began: Instant) -> Result<XenEvent, Agent
 
 /// Starts a program that goes into the background by itself, and waits until it has.
 fn daemon(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<(), AgentError> {
-    let mut command = Command::new(find(name));
+    let mut command = Command::new(tool_path(name));
     command.args(arguments);
     // Kept open by the daemon, pipes of ours would never end.
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -1,93 +1,207 @@
-//! The hypervisor's debug key `u`: nodes, cpus, and the frames of each domain by node
-//! (`xen/arch/x86/numa.c`, `dump_numa`).
+//! What Xen prints on its console for the debug keys `u` (where memory is) and `H` (its
+//! heap): `xl debug-keys u; xl dmesg` (Xen `xen/common/numa.c`, `xen/common/page_alloc.c`).
 
 use std::collections::BTreeMap;
 
-/// The last dump in a log of the hypervisor.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HeapDump {
-    /// Free frames of each node.
-    pub free: BTreeMap<u32, u64>,
-    /// For each domain the frames on each node.
-    pub domains: BTreeMap<u32, BTreeMap<u32, u64>>,
+use numalab_topology::{CpuId, NodeId};
+use serde::Serialize;
+
+/// Bytes of a page of Xen on x86.
+pub const PAGE_BYTES: u64 = 4096;
+
+/// A node as Xen has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct XenNode {
+    /// The node.
+    pub node: NodeId,
+    /// Its first page.
+    pub start_page: u64,
+    /// Pages that it spans, holes included.
+    pub spanned_pages: u64,
+    /// Free pages.
+    pub free_pages: u64,
 }
 
-/// Reads the last whole dump of a log; `None` if there is none.
-#[must_use]
-pub fn heap_dump(log: &str) -> Option<HeapDump> {
-    let start = log.rfind("dumping numa info")?;
-    let mut dump = HeapDump::default();
-    let mut domain = None;
-    for line in log[start..].lines() {
-        let line = without_time(line.trim_start_matches("(XEN)").trim());
-        if let Some(rest) = line.strip_prefix("NODE") {
-            let node = rest.split(' ').next().and_then(|text| text.parse().ok());
-            let free = rest.split("free->").nth(1).and_then(|text| text.parse().ok());
-            if let (Some(node), Some(free)) = (node, free) {
-                dump.free.insert(node, free);
+/// Where a domain's memory is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct XenDomain {
+    /// Its number.
+    pub domain: u32,
+    /// Its pages.
+    pub total_pages: u64,
+    /// Its pages by node.
+    pub pages_by_node: BTreeMap<NodeId, u64>,
+}
+
+/// Free pages of a zone: zone z has the pages whose number takes z bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct XenZone {
+    /// The node.
+    pub node: NodeId,
+    /// The zone.
+    pub zone: u32,
+    /// Free pages.
+    pub free_pages: u64,
+}
+
+/// The last output of each key.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct XenDump {
+    /// The nodes (`u`).
+    pub nodes: Vec<XenNode>,
+    /// The node of each cpu (`u`).
+    pub cpus: BTreeMap<CpuId, NodeId>,
+    /// The domains (`u`).
+    pub domains: Vec<XenDomain>,
+    /// The zones that have free pages (`H`).
+    pub zones: Vec<XenZone>,
+}
+
+impl XenDump {
+    /// Reads a console: the last output of each key counts, and lines of others between
+    /// are passed over.
+    #[must_use]
+    pub fn read(text: &str) -> Self {
+        let mut dump = Self::default();
+        for line in text.lines() {
+            let line = bare(line);
+            if line.contains("dumping numa info") {
+                dump = Self { zones: std::mem::take(&mut dump.zones), ..Self::default() };
+            } else if line.contains("dumping heap info") {
+                dump.zones.clear();
+            } else {
+                dump.take(line);
             }
-        } else if let Some(rest) = line.strip_prefix("Domain ") {
-            domain = rest.split(' ').next().and_then(|text| text.parse::<u32>().ok());
-        } else if let Some((node, frames)) =
-            line.strip_prefix("Node ").and_then(|rest| rest.split_once(": "))
-            && let (Some(domain), Ok(node), Ok(frames)) = (domain, node.parse(), frames.parse())
+        }
+        dump
+    }
+
+    /// The pages of a domain by node; `None` for one that is not listed.
+    #[must_use]
+    pub fn pages_of(&self, domain: u32) -> Option<&BTreeMap<NodeId, u64>> {
+        let known = self.domains.iter().find(|known| known.domain == domain);
+        known.map(|known| &known.pages_by_node)
+    }
+
+    /// Whether there was no output of any key.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty() && self.domains.is_empty() && self.zones.is_empty()
+    }
+
+    fn take(&mut self, line: &str) {
+        if let Some(node) = node(line) {
+            self.nodes.push(node);
+        } else if let Some(zone) = zone(line) {
+            if zone.free_pages > 0 {
+                self.zones.push(zone);
+            }
+        } else if let Some((first, last, node)) = cpus(line) {
+            self.cpus.extend((first..=last).map(|cpu| (CpuId(cpu), node)));
+        } else if let Some((domain, total_pages)) = domain(line) {
+            self.domains.push(XenDomain { domain, total_pages, pages_by_node: BTreeMap::new() });
+        } else if let (Some(domain), Some((node, pages))) =
+            (self.domains.last_mut(), pages_on_node(line))
         {
-            dump.domains.entry(domain).or_default().insert(node, frames);
+            domain.pages_by_node.insert(node, pages);
         }
     }
-    (!dump.domains.is_empty()).then_some(dump)
 }
 
-/// With `console_timestamps` every line begins with the time in brackets.
-fn without_time(line: &str) -> &str {
-    let behind = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    behind.map_or(line, |(_, rest)| rest.trim_start())
+/// The line without `(XEN) ` and a time stamp.
+fn bare(line: &str) -> &str {
+    let line = line.trim_start().strip_prefix("(XEN)").unwrap_or(line).trim_start();
+    let stamped = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    stamped.map_or(line, |(_, rest)| rest).trim()
+}
+
+/// `NODE1 start->262144 size->262144 free->219998`
+fn node(line: &str) -> Option<XenNode> {
+    let mut words = line.strip_prefix("NODE")?.split_ascii_whitespace();
+    let node = NodeId(words.next()?.parse().ok()?);
+    let mut value = |name| words.next()?.strip_prefix(name)?.parse().ok();
+    Some(XenNode {
+        node,
+        start_page: value("start->")?,
+        spanned_pages: value("size->")?,
+        free_pages: value("free->")?,
+    })
+}
+
+/// `CPU0...1 -> NODE0`, `CPU4 -> NODE1`; at most as many cpus as Xen knows.
+fn cpus(line: &str) -> Option<(u32, u32, NodeId)> {
+    let (cpus, node) = line.strip_prefix("CPU")?.split_once(" -> NODE")?;
+    let (first, last) = cpus.split_once("...").unwrap_or((cpus, cpus));
+    let (first, last) = (first.parse().ok()?, last.parse().ok()?);
+    (last < 4096).then_some((first, last, NodeId(node.parse().ok()?)))
+}
+
+/// `Domain 1 (total: 32768):`, or `d1 (total: 32768):` since Xen 4.18.
+fn domain(line: &str) -> Option<(u32, u64)> {
+    let rest = line.strip_prefix("Domain ").or_else(|| line.strip_prefix('d'))?;
+    let (domain, rest) = rest.split_once(" (total: ")?;
+    Some((domain.parse().ok()?, rest.strip_suffix("):")?.parse().ok()?))
+}
+
+/// `Node 0: 32768`
+fn pages_on_node(line: &str) -> Option<(NodeId, u64)> {
+    let (node, pages) = line.strip_prefix("Node ")?.split_once(':')?;
+    Some((NodeId(node.trim().parse().ok()?), pages.trim().parse().ok()?))
+}
+
+/// `heap[node=0][zone=15] -> 16128 pages`
+fn zone(line: &str) -> Option<XenZone> {
+    let (node, rest) = line.strip_prefix("heap[node=")?.split_once("][zone=")?;
+    let (zone, rest) = rest.split_once("] -> ")?;
+    let free_pages = rest.strip_suffix(" pages")?.parse().ok()?;
+    Some(XenZone { node: NodeId(node.parse().ok()?), zone: zone.parse().ok()?, free_pages })
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    const DUMP: &str = "\
-(XEN) 'u' pressed -> dumping numa info (now = 387138822271)
-(XEN) NODE0 start->0 size->524288 free->213991
-(XEN) NODE1 start->1048576 size->524288 free->457689
-(XEN) CPU0...3 -> NODE0
-(XEN) Memory location of each domain:
-(XEN) Domain 0 (total: 262144):
-(XEN)     Node 0: 242514
-(XEN)     Node 1: 19630
-(XEN) Domain 12 (total: 32768):
-(XEN)     Node 0: 0
+    const CONSOLE: &str = "\
+(XEN) 'u' pressed -> dumping numa info (now = 1)
+(XEN) NODE0 start->0 size->99 free->1
+(XEN) [  107.548347] 'u' pressed -> dumping numa info (now = 107548177943)
+(XEN) [  107.548484] NODE0 start->0 size->262144 free->162642
+(XEN) [  107.548602] NODE1 start->262144 size->262144 free->219998
+(XEN) [  107.570541] CPU0...1 -> NODE0
+a guest speaks
+(XEN) [  107.570604] CPU2 -> NODE1
+(XEN) [  107.570777] Memory location of each domain:
+(XEN) [  107.570926] Domain 0 (total: 100):
+(XEN) [  107.636841]     Node 0: 60
+(XEN) [  107.637033]     Node 1: 40
+(XEN) d7 (total: 32768):
 (XEN)     Node 1: 32768
+(XEN) heap[node=0][zone=0] -> 0 pages
+(XEN) heap[node=1][zone=19] -> 16128 pages
 ";
 
     #[test]
-    fn frames_of_every_domain_are_read_by_node() {
-        let dump = heap_dump(DUMP).unwrap();
-        assert_eq!(dump.free, BTreeMap::from([(0, 213_991), (1, 457_689)]));
-        assert_eq!(dump.domains[&12], BTreeMap::from([(0, 0), (1, 32_768)]));
-        assert_eq!(dump.domains[&0][&1], 19_630);
+    fn the_last_output_counts_with_or_without_time_stamps() {
+        let dump = XenDump::read(CONSOLE);
+        assert_eq!(dump.nodes.len(), 2);
+        assert_eq!(dump.nodes[1].free_pages, 219_998);
+        assert_eq!(dump.cpus[&CpuId(1)], NodeId(0));
+        assert_eq!(dump.cpus[&CpuId(2)], NodeId(1));
+        assert_eq!(dump.domains[0].pages_by_node[&NodeId(1)], 40);
+        assert_eq!(dump.pages_of(7), Some(&BTreeMap::from([(NodeId(1), 32_768)])));
+        assert_eq!(dump.pages_of(8), None);
+        assert_eq!((dump.domains[1].domain, dump.domains[1].total_pages), (7, 32_768));
+        let zone = XenZone { node: NodeId(1), zone: 19, free_pages: 16_128 };
+        assert_eq!(dump.zones, [zone]);
+        assert!(XenDump::read("no xen here\n").is_empty());
     }
 
-    #[test]
-    fn a_log_with_times_is_the_same_dump() {
-        let timed = DUMP.replace("(XEN) ", "(XEN) [  157.980065] ");
-        assert_eq!(heap_dump(&timed), heap_dump(DUMP));
-    }
-
-    #[test]
-    fn the_last_of_several_dumps_counts() {
-        let later = DUMP.replace("32768\n", "1\n");
-        let dump = heap_dump(&format!("{DUMP}{later}")).unwrap();
-        assert_eq!(dump.domains[&12][&1], 1);
-        assert_eq!(heap_dump("(XEN) nothing"), None);
-    }
-
-    #[test]
-    fn a_dump_cut_anywhere_is_no_panic() {
-        for end in 0..DUMP.len() {
-            let _ = heap_dump(&DUMP[..end]);
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)((CPU|NODE|Domain |heap\\[node=)\\PC{0,40}\n){0,4}", end in 0..CONSOLE.len()) {
+            let _ = (XenDump::read(&text), XenDump::read(&CONSOLE[..end]));
         }
     }
 }

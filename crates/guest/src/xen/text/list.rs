@@ -1,91 +1,125 @@
-//! `xl list -n` and `xl vcpu-list`.
+//! What `xl list -n` and `xl vcpu-list` print (xl(1)).
 
-use crate::xen::event::VcpuPlace;
+use numalab_topology::{CpuId, CpuSet, NodeSet};
 
-/// A domain in `xl list`.
+/// A line of `xl list -n`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DomainLine {
+pub struct ListedDomain {
     /// Its name.
     pub name: String,
     /// Its number.
-    pub id: u32,
+    pub domain: u32,
+    /// Its memory in bytes.
+    pub memory_bytes: u64,
     /// Its state: `r`, `b`, `p`, `s` (shut down), `c` (crashed), `d` and dashes.
     pub state: String,
-    /// Its node affinity, with `-n`.
-    pub nodes: String,
+    /// The nodes of its affinity, which need not be those of its memory; `None` for all.
+    pub nodes: Option<NodeSet>,
 }
 
-/// The domains of `xl list` or `xl list -n`.
+/// A line of `xl vcpu-list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedVcpu {
+    /// Its domain.
+    pub domain: u32,
+    /// Its index.
+    pub index: u32,
+    /// The cpu that it runs on, or ran on last; `None` while it is offline.
+    pub cpu: Option<CpuId>,
+    /// The cpus that it may run on; `None` for all.
+    pub hard: Option<CpuSet>,
+    /// The cpus that it should run on; `None` for all.
+    pub soft: Option<CpuSet>,
+}
+
+/// Reads `xl list -n`; lines that are none are passed over.
 #[must_use]
-pub fn domain_list(text: &str) -> Vec<DomainLine> {
-    text.lines().filter_map(domain_line).collect()
+pub fn read_list(text: &str) -> Vec<ListedDomain> {
+    text.lines().filter_map(listed_domain).collect()
 }
 
-fn domain_line(line: &str) -> Option<DomainLine> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let [name, id, _memory, _vcpus, state, _time, nodes @ ..] = &fields[..] else {
+fn listed_domain(line: &str) -> Option<ListedDomain> {
+    // Name, ID, Mem, VCPUs, State, Time(s), then the affinity, if asked for.
+    let words: Vec<&str> = line.split_ascii_whitespace().collect();
+    let [name, domain, memory, _vcpus, state, _time, nodes @ ..] = words.as_slice() else {
         return None;
     };
-    Some(DomainLine {
+    let memory_mib: u64 = memory.parse().ok()?;
+    Some(ListedDomain {
         name: (*name).to_owned(),
-        id: id.parse().ok()?,
+        domain: domain.parse().ok()?,
+        memory_bytes: memory_mib.checked_mul(1 << 20)?,
         state: (*state).to_owned(),
-        nodes: nodes.join(" "),
+        nodes: nodes.concat().parse().ok().filter(|nodes: &NodeSet| !nodes.is_empty()),
     })
 }
 
-/// The virtual cpus of `xl vcpu-list`, with the domain of each.
+/// Reads `xl vcpu-list`; lines that are none are passed over.
 #[must_use]
-pub fn vcpu_list(text: &str) -> Vec<(u32, VcpuPlace)> {
-    text.lines().filter_map(vcpu_line).collect()
+pub fn read_vcpus(text: &str) -> Vec<ListedVcpu> {
+    text.lines().filter_map(listed_vcpu).collect()
 }
 
-fn vcpu_line(line: &str) -> Option<(u32, VcpuPlace)> {
-    let fields: Vec<&str> = line.split_whitespace().collect();
-    let [_name, id, vcpu, cpu, _state, _time, affinity @ ..] = &fields[..] else {
+fn listed_vcpu(line: &str) -> Option<ListedVcpu> {
+    let (front, soft) = line.rsplit_once(" / ")?;
+    // Name, ID, VCPU, CPU, State, Time(s), hard affinity.
+    let words: Vec<&str> = front.split_ascii_whitespace().collect();
+    let [_name, domain, index, cpu, _state, _time, hard @ ..] = words.as_slice() else {
         return None;
     };
-    let affinity = affinity.join(" ");
-    let (hard, soft) = affinity.split_once(" / ")?;
-    let place = VcpuPlace {
-        vcpu: vcpu.parse().ok()?,
-        cpu: cpu.parse().ok(),
-        hard: hard.to_owned(),
-        soft: soft.to_owned(),
-    };
-    Some((id.parse().ok()?, place))
+    Some(ListedVcpu {
+        domain: domain.parse().ok()?,
+        index: index.parse().ok()?,
+        cpu: cpu.parse().ok().map(CpuId),
+        hard: cpus(&hard.concat()),
+        soft: cpus(soft.trim()),
+    })
+}
+
+/// `0-1,4`; `all` is no restriction.
+fn cpus(text: &str) -> Option<CpuSet> {
+    text.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
-    #[test]
-    fn domains_have_names_states_and_node_affinity() {
-        let text = "\
-Name                                        ID   Mem VCPUs	State	Time(s) NODE Affinity
-Domain-0                                     0  1024     2     r-----      26.9 all
-d3                                           3   128     1     --p---       0.0 2
+    const LIST: &str = "\
+Name                                        ID   Mem VCPUs\tState\tTime(s) NODE Affinity
+Domain-0                                     0  1024     2     r-----      80.3 all
+d2                                           2   128     1     -b----      22.4 1-2
+p3                                           3   128     1     --p---       0.0 3
 gone                                         4   128     1     ---sc-       0.0
 ";
-        let domains = domain_list(text);
-        let seen: Vec<_> = domains.iter().map(|d| (d.id, &d.state[..], &d.nodes[..])).collect();
-        assert_eq!(seen, [(0, "r-----", "all"), (3, "--p---", "2"), (4, "---sc-", "")]);
-    }
+    const VCPUS: &str = "\
+Name                                ID  VCPU   CPU State   Time(s) Affinity (Hard / Soft)
+Domain-0                             0     0    3   -b-      46.7  all / all
+d2                                   2     0    2   -b-      22.4  2-3,7 / 4-5
+d2                                   2     1    -   --p       0.0  2-3 / all
+";
 
     #[test]
-    fn virtual_cpus_have_a_place_or_none_yet() {
-        let text = "\
-Name                                ID  VCPU   CPU State   Time(s) Affinity (Hard / Soft)
-s3                                   2     0    6   ---       0.0  6-7 / 4-5
-d2                                   5     1    -   --p       0.0  all / 0,2
-";
-        let cpus = vcpu_list(text);
-        assert_eq!(cpus[0].0, 2);
-        assert_eq!(
-            (cpus[0].1.cpu, &cpus[0].1.hard[..], &cpus[0].1.soft[..]),
-            (Some(6), "6-7", "4-5")
-        );
-        assert_eq!((cpus[1].1.vcpu, cpus[1].1.cpu), (1, None));
+    fn domains_and_vcpus_are_read_with_their_affinity() {
+        let domains = read_list(LIST);
+        assert_eq!(domains.len(), 4);
+        assert_eq!((domains[3].nodes.as_ref(), &domains[3].state[..]), (None, "---sc-"));
+        assert_eq!((domains[0].nodes.as_ref(), domains[0].memory_bytes), (None, 1 << 30));
+        assert_eq!(domains[1].nodes.as_ref().unwrap().to_string(), "1,2");
+        let vcpus = read_vcpus(VCPUS);
+        assert_eq!(vcpus.len(), 3);
+        assert_eq!((vcpus[0].cpu, vcpus[0].hard.as_ref()), (Some(CpuId(3)), None));
+        assert_eq!(vcpus[1].hard.as_ref().unwrap().to_string(), "2,3,7");
+        assert_eq!(vcpus[1].soft.as_ref().unwrap().to_string(), "4,5");
+        assert_eq!(vcpus[2].cpu, None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)\\PC{0,200}", end in 0..VCPUS.len()) {
+            let _ = (read_list(&text), read_vcpus(&text), read_vcpus(&VCPUS[..end]));
+        }
     }
 }

@@ -6,8 +6,8 @@ mod list;
 mod p2m;
 mod srat;
 
-pub use heap::{HeapDump, heap_dump};
+pub use heap::{PAGE_BYTES, XenDomain, XenDump, XenNode, XenZone};
 pub use info::{XenInfo, xen_info};
-pub use list::{DomainLine, domain_list, vcpu_list};
+pub use list::{ListedDomain, ListedVcpu, read_list, read_vcpus};
 pub use p2m::{FrameCount, count_frames};
 pub use srat::srat_ranges;

@@ -145,6 +145,13 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// What a shell of a guest does before a workload: an empty directory, and the time
+    /// for which one that runs by the clock is watched.
+    fn preparation(&self) -> String {
+        let window_s = self.settings.window_s();
+        format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export WINDOW_S={window_s}")
+    }
+
     /// A workload's command line in a guest.
     fn words(&self, workload: &Workload) -> Vec<String> {
         let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
@@ -180,10 +187,6 @@ impl World for Guests {
         self.check_settings(&asked)?;
         workloads.clone_into(&mut self.workloads);
         self.notices(&asked)
-    }
-
-    fn about_apply_s(&self) -> f64 {
-        90.0
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {

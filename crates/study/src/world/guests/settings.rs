@@ -42,7 +42,14 @@ pub(super) struct GuestsSettings {
     pub guest_vcpus: u32,
     pub guest_kind: DomainKind,
     pub dom0_memory_mib: u64,
+    /// How long a workload is watched that runs by the clock, in seconds: `$WINDOW_S` for
+    /// its command.
+    pub window_s: Option<f64>,
 }
+
+/// Where memory is emulated a second takes a minute and more for every few guests.
+const VIRTUAL_WINDOW_S: f64 = 0.15;
+const WINDOW_S: f64 = 3.0;
 
 impl Default for GuestsSettings {
     fn default() -> Self {
@@ -58,6 +65,7 @@ impl Default for GuestsSettings {
             guest_vcpus: 1,
             guest_kind: DomainKind::Pv,
             dom0_memory_mib: 768,
+            window_s: None,
         }
     }
 }
@@ -72,11 +80,18 @@ impl GuestsSettings {
         let positive = settings.guests_per_node > 0
             && settings.guest_vcpus > 0
             && settings.guest_memory_mib > 0
-            && settings.local_ns > 0.0;
+            && settings.local_ns > 0.0
+            && settings.window_s() > 0.0;
         if !positive {
             return Err(bad("world.guests", "0".to_owned(), "numbers greater than 0"));
         }
         Ok(settings)
+    }
+
+    /// How long a workload is watched that runs by the clock, in seconds.
+    pub(super) fn window_s(&self) -> f64 {
+        let usual = if self.emulate_memory { VIRTUAL_WINDOW_S } else { WINDOW_S };
+        self.window_s.unwrap_or(usual)
     }
 }
 
@@ -203,6 +218,20 @@ mod tests {
             let error = asked.unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
+    }
+
+    #[test]
+    fn virtual_time_is_watched_for_less_long_unless_it_is_said() {
+        let window = |settings: Value| {
+            let Value::Object(settings) = settings else { unreachable!() };
+            let spec = WorldSpec { kind: "guests".to_owned(), settings };
+            GuestsSettings::read(&spec).map(|settings| settings.window_s())
+        };
+        assert_eq!(window(serde_json::json!({})).unwrap(), 3.0);
+        assert_eq!(window(serde_json::json!({ "emulate-memory": true })).unwrap(), 0.15);
+        let said = serde_json::json!({ "emulate-memory": true, "window-s": 2 });
+        assert_eq!(window(said).unwrap(), 2.0);
+        assert!(window(serde_json::json!({ "window-s": 0 })).is_err());
     }
 
     #[test]

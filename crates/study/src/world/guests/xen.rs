@@ -15,13 +15,17 @@ use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
 
+use super::Runs;
 use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestsSettings, bad};
 use super::summary::memory_evidence;
-use super::{Runs, SCRATCH};
 use crate::world::WorldError;
 
+/// A command that says itself which part of it counts.
+const MARK: &str = "numalab mark ";
+/// A guest that spins for so much virtual time takes this machine half an hour.
+const VIRTUAL_LIMIT_S: u64 = 30;
 /// A quiet machine needs a tenth of it.
 const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
@@ -111,10 +115,16 @@ impl Runs<'_> {
     }
 
     fn job(&self, workload: &Workload) -> DomainJob {
-        let script = format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; exec \"$@\"");
+        let script = format!("{}; exec \"$@\"", self.preparation());
         let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
         command.extend(self.words(workload));
-        DomainJob { name: workload.name.clone(), command, limit_s: workload.timeout_s }
+        let marks_itself = command.iter().any(|word| word.contains(MARK));
+        let name = workload.name.clone();
+        let limit_s = match self.settings.emulate_memory {
+            true => workload.timeout_s.min(VIRTUAL_LIMIT_S),
+            false => workload.timeout_s,
+        };
+        DomainJob { name, command, limit_s, marks_itself }
     }
 
     fn outcome(&self, report: &XenReport) -> Outcome {
@@ -122,7 +132,9 @@ impl Runs<'_> {
             let place = report.places.get(&guest.name);
             let free = self.asked.pinning == Pinning::None;
             let ran_on = place.and_then(|place| node_of_cpus(place, &self.scene.machine));
-            let (memory, elsewhere) = place.map(memory_of).unwrap_or_default();
+            let knows = self.asked.numa == "on";
+            let (memory, elsewhere) =
+                place.map(|place| memory_of(place, knows)).unwrap_or_default();
             let lost = report.lost.get(&guest.name);
             let mut outcome = GuestOutcome {
                 name: guest.name.clone(),
@@ -156,6 +168,11 @@ impl Runs<'_> {
             wanted: String::new(),
             found: vcpus.collect::<Vec<_>>().join("; "),
         });
+        evidence.extend((!place.unknown.is_empty()).then(|| Evidence {
+            what: format!("not known of {}", guest.name),
+            wanted: String::new(),
+            found: place.unknown.join("; "),
+        }));
         let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
         if misplaced && self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAsString {
             evidence.push(Evidence {
@@ -186,10 +203,12 @@ fn jobs_of(name: &str, report: &XenReport) -> BTreeMap<usize, JobOutcome> {
     jobs.collect()
 }
 
-/// The frames by node: found in the domain's own table, else as the hypervisor has them.
-fn memory_of(place: &Place) -> (BTreeMap<u32, u64>, u64) {
-    match place.total() {
-        0 => (place.hypervisor.clone(), 0),
+/// The frames by node: found in the domain's own table, else as a hypervisor has them that
+/// knows the machine's nodes.
+fn memory_of(place: &Place, knows: bool) -> (BTreeMap<u32, u64>, u64) {
+    match (place.total(), knows) {
+        (0, true) => (place.hypervisor.clone(), 0),
+        (0, false) => (BTreeMap::new(), 0),
         _ => (place.frames.clone(), place.elsewhere),
     }
 }
@@ -271,5 +290,19 @@ fn xen_error(error: &XenError) -> WorldError {
         XenError::Guest(GuestError::Stopped) => WorldError::Interrupted,
         XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
         error => failed("Xen", error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hypervisor_that_knows_no_nodes_is_not_believed() {
+        let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
+        assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
+        assert_eq!(memory_of(&counted, false), (BTreeMap::new(), 0));
+        let found = Place { frames: BTreeMap::from([(1, 8)]), elsewhere: 1, ..counted };
+        assert_eq!(memory_of(&found, false), (BTreeMap::from([(1, 8)]), 1));
     }
 }

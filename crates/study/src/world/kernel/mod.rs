@@ -30,8 +30,6 @@ const PROGRAM: &str = "numalab-kernel";
 const BACKENDS: &str = "backends";
 /// Counting every access takes time; a loaded host takes more.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
-/// What a boot and a small run take.
-const ABOUT_BOOT_S: f64 = 3.0;
 
 /// The kernel on a machine of any shape.
 pub(super) struct Kernel {
@@ -109,10 +107,6 @@ impl World for Kernel {
             });
         }
         Ok(vec![self.place.kind.notice()])
-    }
-
-    fn about_apply_s(&self) -> f64 {
-        ABOUT_BOOT_S
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {

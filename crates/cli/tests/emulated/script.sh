@@ -1,0 +1,48 @@
+# What the guest of guest.rs does; each part of its output is looked at by a test.
+# CHASE is the program that chases through what the system placed.
+echo 0 > /proc/sys/kernel/numa_balancing
+latency='numalab latency --size 2M --per node --pages 4k --seed 1 --format csv -q'
+echo '== matrix 1'; $latency
+echo '== matrix 2'; $latency
+echo '== says'; numalab latency --size 1M --cpus 0 --nodes 0 --pages 4k --seed 1
+for node in 0 1 2 3; do
+  echo "== numactl $node"; numactl --physcpubind=0 --membind=$node CHASE 0 0 2 4k 1 0
+done
+echo '== first touch'; CHASE 6 0 2 4k 1 0
+echo '== bind'; numalab bind -q --numa=2 -- CHASE 0 0 2 4k 1 0
+echo '== preferred'; numalab bind -q --numa=1 --policy preferred -- CHASE 0 0 2 4k 1 0
+echo '== interleave'; numalab bind -q --numa=0,1,2,3 --policy interleave -- CHASE 0 0 2 4k 1 0
+echo always > /sys/kernel/mm/transparent_hugepage/enabled
+echo '== huge'; numalab bind -q --numa=2 -- CHASE 0 0 4 thp 1 0
+echo '== stays'; CHASE 6 0 2 4k 3 1500
+echo 1 > /proc/sys/kernel/numa_balancing
+echo '== moves'; CHASE 6 0 2 4k 8 1000
+echo 0 > /proc/sys/kernel/numa_balancing
+echo '== marked'; numalab mark --phase walk -- CHASE 0 0 1 4k 1 0
+# Node 3 is filled up with huge pages and with what is read of disks, which stays in memory
+# as long as somebody has the disk open. Pages set free go to the node, not to a cpu's list.
+echo 100000 > /proc/sys/vm/percpu_pagelist_high_fraction
+huge=/sys/devices/system/node/node3/hugepages/hugepages-2048kB/nr_hugepages
+free=$(awk '/MemFree/ { print $4 }' /sys/devices/system/node/node3/meminfo)
+echo $(( (free - 81920) / 2048 )) > $huge
+exec 3< /dev/ram0 4< /dev/ram1 5< /dev/ram2 6< /dev/ram3
+numactl --physcpubind=6 cat /dev/ram0 /dev/ram1 /dev/ram2 /dev/ram3 > /dev/null
+for mode in 0 1; do
+  echo $mode > /proc/sys/vm/zone_reclaim_mode
+  echo "== reclaim $mode"; CHASE 6 6 8 4k 1 0
+done
+echo 0 > /proc/sys/vm/zone_reclaim_mode
+exec 3<&- 4<&- 5<&- 6<&-
+echo 0 > $huge
+echo 0 > /proc/sys/vm/percpu_pagelist_high_fraction
+echo '== weights'
+weights=/sys/kernel/mm/mempolicy/weighted_interleave
+if test -d $weights; then
+  echo 3 > $weights/node0; echo 1 > $weights/node3
+  numalab bind -q --numa=0,3 --policy weighted -- CHASE 0 0 2 4k 1 0
+else
+  echo none in Linux $(uname -r)
+fi
+bandwidth='numalab bandwidth --kernel read --size 4M --pages 4k --nodes 0 --seed 1 --format csv -q'
+echo '== one reader'; $bandwidth --cpus 0
+echo '== two readers'; $bandwidth --cpus 0,1

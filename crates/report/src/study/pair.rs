@@ -1,0 +1,282 @@
+//! Two runs of a study side by side: another machine, another kernel, another day.
+
+use numalab_record::SCHEMA;
+use numalab_record::study::{Better, StudyDocument};
+use numalab_stats::{Comparison, Criteria, Direction, Sample, Verdict, adjust_verdicts};
+use serde_json::{Value, json};
+
+use super::analysis::{StudySummary, Subject};
+use super::words;
+use crate::compare::{FactDifference, Tolerance, beyond, lasting_differences};
+use crate::html::markup;
+use crate::html::page::page;
+use crate::markdown;
+use crate::number::figure;
+use crate::table::Table;
+use crate::terminal::Style;
+use crate::terminal::layout::{table, wrap};
+
+/// What cannot be known of two runs that were not taken in turns.
+const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
+     like a difference. What each of them found by itself was taken in turns.";
+
+/// Two runs of a study.
+#[derive(Clone, Debug)]
+pub struct StudyPair<'a> {
+    before: StudySummary<'a>,
+    after: StudySummary<'a>,
+    tolerance: Tolerance,
+    rows: Vec<Row>,
+    environment: Vec<FactDifference>,
+}
+
+/// A metric under a treatment that both runs have.
+#[derive(Clone, Debug)]
+struct Row {
+    metric: String,
+    treatment: String,
+    medians: [f64; 2],
+    found: Comparison,
+    verdict: Verdict,
+}
+
+impl<'a> StudyPair<'a> {
+    /// Sets two runs side by side, treatments and metrics by name; `None` where they have
+    /// none in common.
+    #[must_use]
+    pub fn of(
+        before: &'a StudyDocument,
+        after: &'a StudyDocument,
+        tolerance: &Tolerance,
+    ) -> Option<Self> {
+        let (before, after) = (StudySummary::of(before), StudySummary::of(after));
+        let rows = rows(&before, &after, *tolerance);
+        let environment = lasting_differences(&first(&before), &first(&after));
+        let pair = Self { before, after, tolerance: *tolerance, rows, environment };
+        (!pair.rows.is_empty()).then_some(pair)
+    }
+
+    /// Whether any metric of any treatment is worse in the second run, beyond the tolerance.
+    #[must_use]
+    pub fn any_worse(&self) -> bool {
+        self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+    }
+
+    /// As text of at most 80 columns.
+    #[must_use]
+    pub fn text(&self, style: Style) -> String {
+        let headline = wrap(&self.headline(), 0);
+        let mut out = match (self.any_worse(), self.any_better()) {
+            (true, _) => style.bad(&headline),
+            (false, true) => style.good(&headline),
+            (false, false) => style.heading(&headline),
+        };
+        out.push('\n');
+        for part in self.tables() {
+            out.push_str(&format!("\n{}\n{}", style.faint(&part.caption), table(&part, style)));
+        }
+        out.push_str(&format!("\n{}\n", wrap(APART, 0)));
+        out
+    }
+
+    /// As Markdown.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let mut out = format!("**{}**\n", markdown::escape(&self.headline()));
+        for part in self.tables() {
+            out.push_str(&format!("\n## {}\n{}", part.caption, markdown::table(&part)));
+        }
+        out.push_str(&format!("\n{APART}\n"));
+        out
+    }
+
+    /// As one self-contained page.
+    #[must_use]
+    pub fn html(&self) -> String {
+        let section = |part: &Table| {
+            format!("<section><h2>{}</h2>\n{}</section>\n", part.caption, markup::table(part))
+        };
+        let sections: String = self.tables().iter().map(section).collect();
+        let question = markup::escape(&self.before.document.run.question);
+        let body = format!(
+            "<header><p class=\"brand\">numalab compare</p><h1>{question}</h1></header>\n<main>\n\
+             <ol class=\"lead\"><li>{}</li></ol>\n{sections}<p>{APART}</p>\n</main>\n",
+            markup::escape(&self.headline())
+        );
+        page("Two runs of a study", &body)
+    }
+
+    /// As JSON of schema `numalab/1`.
+    ///
+    /// # Errors
+    /// Whatever `serde_json` cannot write.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        let row = |row: &Row| {
+            json!({
+                "metric": row.metric,
+                "treatment": row.treatment,
+                "baseline_median": row.medians[0],
+                "candidate_median": row.medians[1],
+                "change_percent": row.found.percent(),
+                "interval_percent": row.found.percent_interval().map(|i| [i.lo, i.hi]),
+                "rank_sum_p": row.found.difference.p,
+                "verdict": super::data::verdict_word(row.verdict),
+            })
+        };
+        let fact = |fact: &FactDifference| json!({ "name": fact.name, "baseline": fact.baseline, "candidate": fact.candidate });
+        let value: Value = json!({
+            "schema": SCHEMA,
+            "margin_percent": self.tolerance.as_percent(),
+            "values": self.rows.iter().map(row).collect::<Vec<_>>(),
+            "environment": self.environment.iter().map(fact).collect::<Vec<_>>(),
+            "any_worse": self.any_worse(),
+        });
+        serde_json::to_string_pretty(&value)
+    }
+
+    fn any_better(&self) -> bool {
+        self.rows.iter().any(|row| row.verdict == Verdict::Better)
+    }
+
+    fn headline(&self) -> String {
+        let named = |verdict: Verdict| {
+            let rows = self.rows.iter().filter(move |row| row.verdict == verdict);
+            let names = rows.map(|row| {
+                format!("{} under {} {}", row.metric, row.treatment, words::change(&row.found))
+            });
+            names.collect::<Vec<_>>().join(", ")
+        };
+        let parts = [("Worse", Verdict::Worse), ("Better", Verdict::Better)];
+        let parts = parts.map(|(word, verdict)| (word, named(verdict)));
+        let said: Vec<String> = parts
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(word, names)| format!("{word}: {names}."))
+            .collect();
+        match said.is_empty() {
+            true => format!(
+                "Nothing is shown to differ by more than {} %.",
+                crate::number::trimmed(self.tolerance.as_percent())
+            ),
+            false => said.join(" "),
+        }
+    }
+
+    fn tables(&self) -> Vec<Table> {
+        let mut tables = vec![self.values(), self.answers()];
+        if !self.environment.is_empty() {
+            tables.push(self.facts());
+        }
+        tables
+    }
+
+    fn values(&self) -> Table {
+        let margin = self.tolerance.as_percent();
+        let rows = self.rows.iter().map(|row| {
+            let mut judged = row.found.clone();
+            judged.verdict = row.verdict;
+            vec![
+                row.metric.clone(),
+                row.treatment.clone(),
+                figure(row.medians[0]),
+                figure(row.medians[1]),
+                words::change_with_interval(&row.found),
+                match row.verdict {
+                    Verdict::Inconclusive { .. } => "inconclusive".to_owned(),
+                    _ => words::verdict(&judged, margin),
+                },
+            ]
+        });
+        Table::new("The second run against the first")
+            .words("metric")
+            .words("treatment")
+            .figures("first")
+            .figures("second")
+            .figures("change")
+            .words("verdict")
+            .rows(rows)
+    }
+
+    /// What each run found by itself.
+    fn answers(&self) -> Table {
+        let rows = self.before.answers().filter_map(|(subject, effect)| {
+            let title = subject.title();
+            let mut others = self.after.answers();
+            let (other_subject, other) = others
+                .find(|(other, found)| other.title() == title && found.label == effect.label)?;
+            let said = |subject: &Subject, found: &Comparison| {
+                let verdict = words::verdict(found, subject.margin_percent);
+                format!("{}, {verdict}", words::change(found))
+            };
+            let (first, second) = (said(subject, &effect.found), said(other_subject, &other.found));
+            Some(vec![title, effect.label.clone(), first, second])
+        });
+        Table::new("What each run found")
+            .words("metric")
+            .words("change")
+            .words("first")
+            .words("second")
+            .rows(rows)
+    }
+
+    fn facts(&self) -> Table {
+        let word = |value: &Option<String>| value.clone().unwrap_or_else(|| "–".to_owned());
+        let rows = self
+            .environment
+            .iter()
+            .map(|fact| vec![fact.name.clone(), word(&fact.baseline), word(&fact.candidate)]);
+        Table::new("What differed").words("fact").words("first").words("second").rows(rows)
+    }
+}
+
+/// The environment in which a run began.
+fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
+    let facts = super::tables::first_facts(summary);
+    numalab_record::Environment { facts }
+}
+
+fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Tolerance) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for old in &before.subjects {
+        let same =
+            |new: &&Subject| new.title() == old.title() && new.quantity.unit == old.quantity.unit;
+        let Some(new) = after.subjects.iter().find(same) else { continue };
+        for (at, treatment) in before.document.run.treatments.iter().enumerate() {
+            let treatments = &after.document.run.treatments;
+            let other = treatments.iter().position(|other| other.name == treatment.name);
+            let Some(other) = other else { continue };
+            rows.extend(row(old, new, [at, other], &treatment.name, tolerance));
+        }
+    }
+    let mut found: Vec<Comparison> = rows.iter().map(|row: &Row| row.found.clone()).collect();
+    adjust_verdicts(&mut found);
+    for (row, found) in rows.iter_mut().zip(found) {
+        row.verdict = beyond(found.verdict, found.percent_interval(), tolerance);
+        row.found = found;
+    }
+    rows
+}
+
+fn row(
+    old: &Subject,
+    new: &Subject,
+    treatments: [usize; 2],
+    treatment: &str,
+    tolerance: Tolerance,
+) -> Option<Row> {
+    let before = Sample::new(old.cells.treatments.get(treatments[0])?.clone()).ok()?;
+    let after = Sample::new(new.cells.treatments.get(treatments[1])?.clone()).ok()?;
+    let direction = match old.quantity.better {
+        Better::Lower => Direction::LowerIsBetter,
+        Better::Higher => Direction::HigherIsBetter,
+    };
+    let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(direction) };
+    let found = numalab_stats::compare(&before, &after, &criteria);
+    Some(Row {
+        metric: old.title(),
+        treatment: treatment.to_owned(),
+        medians: [before.median(), after.median()],
+        verdict: found.verdict,
+        found,
+    })
+}

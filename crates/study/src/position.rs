@@ -1,0 +1,126 @@
+//! Where in a study's text something stands.
+
+use std::fmt;
+use std::ops::Range;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// A place in a text, shown as `, line 7, column 8`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Position {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, ", line {}, column {}", self.line, self.column)
+    }
+}
+
+impl Position {
+    /// Where the text of a study has what an error names: `factor pages`, `setting aslr`,
+    /// `workload redis`, or a path of keys as `rules.blocks`, of which as much is followed as
+    /// there is.
+    #[must_use]
+    pub fn of(place: &str, text: &str) -> Option<Self> {
+        let table = DeTable::parse(text).ok()?;
+        let table = table.get_ref();
+        let place = place.split(',').next().unwrap_or(place);
+        let span = match place.split_once(' ') {
+            Some(("factor", name)) => named(table, "factor", name),
+            Some(("workload", name)) => named(table, "workload", name),
+            Some(("setting", name)) => setting(table, name),
+            _ => deepest(table, place),
+        }?;
+        Some(Self::at(span.start, text))
+    }
+
+    fn at(offset: usize, text: &str) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let line_start = before.rfind('\n').map_or(0, |end| end + 1);
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: before[line_start..].chars().count() + 1,
+        }
+    }
+}
+
+/// The tables of an array of tables.
+fn tables<'a>(table: &'a DeTable<'a>, name: &str) -> Vec<&'a DeTable<'a>> {
+    let array = table.get(name).and_then(|value| value.get_ref().as_array());
+    let values = array.into_iter().flat_map(|array| array.iter());
+    values.filter_map(|value| value.get_ref().as_table()).collect()
+}
+
+/// The name, or else the tool, of the table of an array that has this one.
+fn named(table: &DeTable<'_>, array: &str, name: &str) -> Option<Range<usize>> {
+    let tables = tables(table, array);
+    let mut words = tables.iter().filter_map(|table| table.get("name").or(table.get("tool")));
+    words.find(|word| word.get_ref().as_str() == Some(name)).map(Spanned::span)
+}
+
+/// Where a setting is named: as a factor, or in a level of one.
+fn setting(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
+    let in_levels = || {
+        let factors = tables(table, "factor");
+        factors.iter().flat_map(|factor| tables(factor, "levels")).find_map(|level| {
+            let set = level.get("set").and_then(|set| set.get_ref().as_table())?;
+            set.get_key_value(name).map(|(key, _)| key.span())
+        })
+    };
+    // A factor whose levels are all named sets nothing by its own name.
+    in_levels().or_else(|| named(table, "factor", name))
+}
+
+/// The last key of a path that is there.
+fn deepest(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    let (first, rest) = match path.strip_prefix('"').and_then(|path| path.split_once('"')) {
+        Some((quoted, rest)) => (quoted, rest.strip_prefix('.')),
+        None => match path.split_once('.') {
+            Some((first, rest)) => (first, Some(rest)),
+            None => (path, None),
+        },
+    };
+    let (key, value) = table.get_key_value(first)?;
+    let below = match value.get_ref() {
+        DeValue::Table(below) => rest.and_then(|rest| deepest(below, rest)),
+        _ => None,
+    };
+    Some(below.unwrap_or_else(|| key.span()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "name = \"s\"\n[world.linux-guest]\nemulate = \"x\"\n[rules]\nblocks = 0\n\
+                        margins.\"w.t\" = 9\n[[factor]]\nname = \"aslr\"\nlevels = [0, 1]\n\
+                        [[factor]]\nname = \"p\"\nlevels = [{ name = \"ü\", set = { k = 1 } }]\n\
+                        [[workload]]\ntool = \"redis\"\n";
+
+    #[test]
+    fn what_an_error_names_is_found() {
+        let at = |place: &str| Position::of(place, TEXT).map(|at| (at.line, at.column));
+        assert_eq!(at("name"), Some((1, 1)));
+        assert_eq!(at("world.linux-guest.emulate"), Some((3, 1)));
+        assert_eq!(at("world.linux-guest.nothing"), Some((2, 8)));
+        assert_eq!(at("rules.blocks"), Some((5, 1)));
+        assert_eq!(at("rules.margins.\"w.t\""), Some((6, 9)));
+        assert_eq!(at("factor aslr"), Some((8, 8)));
+        assert_eq!(at("factor p, level ü"), Some((11, 8)));
+        assert_eq!(at("setting aslr"), Some((8, 8)));
+        assert_eq!(at("setting k"), Some((12, 33)));
+        assert_eq!(at("workload redis"), Some((14, 8)));
+        assert_eq!(at("workload other"), None);
+        assert_eq!(Position::of("name", "no toml"), None);
+    }
+
+    #[test]
+    fn a_position_is_shown_as_the_tail_of_a_file_name() {
+        assert_eq!(Position { line: 7, column: 8 }.to_string(), ", line 7, column 8");
+    }
+}
