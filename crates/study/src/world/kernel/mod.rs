@@ -60,7 +60,7 @@ impl Kernel {
         let on_first = on_first.is_some_and(|value| value.to_string() == "node-0");
         let (memory, pins) = real_placement(&self.place.kind, on_first);
         let memory_emulator = match &self.place.kind {
-            Kind::Emulated(emulator) => Some((**emulator).clone()),
+            Kind::Emulated { emulator, .. } => Some((**emulator).clone()),
             Kind::Real { .. } | Kind::Plain => None,
         };
         let run = Some(Duration::from_secs(order.workload.timeout_s));

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use numalab_formats::memory_emulator::{MemoryCosts, describe};
+use numalab_formats::memory_emulator::{LatencyModel, MemoryCosts, describe};
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, AcceleratorKind, Cache, EmulatorMode, GuestError, HostMemory,
@@ -31,7 +31,12 @@ pub(super) enum Kind {
         nodes: Vec<NodeSet>,
     },
     /// The emulator: times are virtual, and the same in every run.
-    Emulated(Box<MemoryEmulator>),
+    Emulated {
+        /// The emulator.
+        emulator: Box<MemoryEmulator>,
+        /// What memory costs.
+        latency: LatencyModel,
+    },
     /// Neither: times mean nothing.
     Plain,
 }
@@ -47,10 +52,16 @@ impl Kind {
                     nodes.join(", ")
                 )
             }
-            Self::Emulated(_) => {
-                "TCG with the memory emulator: remote accesses cost what the distances say, and \
-                 time is virtual, the same in every run with the same seed"
-                    .to_owned()
+            Self::Emulated { latency, .. } => {
+                let costs = match latency {
+                    LatencyModel::Distance { .. } => "remote accesses cost what the distances say",
+                    LatencyModel::Firmware => "accesses cost what the HMAT says",
+                    LatencyModel::Flat { .. } => "every node costs the same, the control",
+                };
+                format!(
+                    "TCG with the memory emulator: {costs}, and time is virtual, the same in \
+                     every run with the same seed"
+                )
             }
             Self::Plain => {
                 "plain TCG: only where frames lie means anything, so times are left out".to_owned()
@@ -107,7 +118,8 @@ fn real(machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
 
 fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
     let plugin = find_plugin().map_err(|error| lacking(&error.into()))?;
-    let costs = MemoryCosts { latency: shape.latency()?, ..MemoryCosts::default() };
+    let latency = shape.latency()?;
+    let costs = MemoryCosts { latency, ..MemoryCosts::default() };
     let described = describe(machine, &costs).map_err(|error| WorldError::BadInput {
         place: "world.kernel".to_owned(),
         found: "a machine that the emulator cannot be".to_owned(),
@@ -117,8 +129,9 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Wo
     // Unlike Linux, the kernel runs in virtual time on every QEMU that has plugins.
     let needs = QemuNeeds { plugins: true, ..QemuNeeds::default() };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
-    let emulator = MemoryEmulator { plugin, mode, machine: described };
-    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Emulated(Box::new(emulator)) })
+    let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
+    let kind = Kind::Emulated { emulator, latency };
+    Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }
 
 fn plain(cache: &Cache) -> Result<Place, WorldError> {
