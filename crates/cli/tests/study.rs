@@ -187,7 +187,7 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
-    git(&["bisect", "start", "-q", "HEAD", "HEAD~7"]);
+    git(&["bisect", "start", "HEAD", "HEAD~7"]);
     let program = env!("CARGO_BIN_EXE_numalab");
     let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
     let found = git(&[&["bisect", "run", program][..], &run].concat());
@@ -376,6 +376,7 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         };
         let out = String::from_utf8(output.stdout).expect("UTF-8");
         assert!(out.contains("12 samples in 4 blocks"), "{out}");
+        assert!(out.contains("too few blocks") && out.contains("6 are the least"), "{out}");
         assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
         let calls = fs::read_to_string(&trace).expect("a trace");
         fs::remove_file(&trace).expect("removed");

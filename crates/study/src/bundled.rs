@@ -51,6 +51,20 @@ mod tests {
     }
 
     #[test]
+    fn every_bundled_study_has_blocks_enough_to_show_a_difference() {
+        for (name, text) in bundled() {
+            // Values in virtual time do not vary, and two blocks take an hour.
+            if *name == "guest-scaling" {
+                continue;
+            }
+            let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
+            let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
+            let fewest = crate::fewest_blocks(&crate::Plan::new(study, 1), &workloads);
+            assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
+        }
+    }
+
+    #[test]
     fn the_start_is_a_study_as_it_stands() {
         let study = parse(&start("mine"), "mine.toml").unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(study.name, "mine");

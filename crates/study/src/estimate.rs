@@ -2,12 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use numalab_record::study::StudyDocument;
+use numalab_record::study::{FactorKind, StudyDocument};
 use numalab_workload::Workload;
 
 use crate::plan::Plan;
 use crate::session::time_spent;
 use crate::world::{Order, World, WorldError};
+
+/// The level of reports.
+const ALPHA: f64 = 0.05;
 
 /// The time for all blocks, as far as the author said how long one takes.
 #[must_use]
@@ -22,6 +25,19 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
     let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
     let visits = plan.visits(0).len() * plan.blocks();
     seconds(allowed_s as f64 * visits as f64).unwrap_or(Duration::MAX)
+}
+
+/// The fewest blocks with which a difference can be shown in any answer, all answers of the
+/// study allowed for: every metric of every workload, for every level but the first of each
+/// factor. Values that do not vary need fewer.
+#[must_use]
+pub fn fewest_blocks(plan: &Plan, workloads: &[Workload]) -> usize {
+    // A tool whose metrics depend on what it finds has one at least.
+    let metrics = workloads.iter().map(|workload| workload.metrics().map_or(1, |m| m.len().max(1)));
+    let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
+    let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
+    let answers = metrics.sum::<usize>() * changes.max(1);
+    numalab_stats::least_pairs(ALPHA / answers as f64)
 }
 
 /// The time for all blocks, by running every workload once under the baseline.

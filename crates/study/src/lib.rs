@@ -21,7 +21,7 @@ mod world;
 
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
-pub use estimate::{longest_time, pilot, remaining_time, stated_time};
+pub use estimate::{fewest_blocks, longest_time, pilot, remaining_time, stated_time};
 pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};

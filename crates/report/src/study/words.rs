@@ -81,11 +81,7 @@ fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
         parts.push(format!("No change that matters: {}.", titles.join(", ")));
     }
     if !open.is_empty() {
-        let titles: Vec<String> = open
-            .iter()
-            .map(|(subject, effect)| format!("{} ({})", subject.title(), needed(&effect.found)))
-            .collect();
-        parts.push(format!("Not decided: {}.", titles.join(", ")));
+        parts.push(format!("Not decided: {}.", undecided(&open)));
     }
     let tone = match (worse.is_empty(), better.is_empty(), open.is_empty()) {
         (false, ..) => Tone::Bad,
@@ -94,6 +90,21 @@ fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
         (true, true, false) => Tone::Open,
     };
     Sentence { title: label.to_owned(), text: parts.join(" "), tone }
+}
+
+/// `redis GET rps, redis SET rps (9 blocks are the least); chase latency (about 8 more blocks)`.
+fn undecided(open: &[&(&Subject, &Effect)]) -> String {
+    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
+    for (subject, effect) in open {
+        let needed = needed(&effect.found);
+        match groups.iter_mut().find(|(takes, _)| *takes == needed) {
+            Some((_, titles)) => titles.push(subject.title()),
+            None => groups.push((needed, vec![subject.title()])),
+        }
+    }
+    let groups: Vec<String> =
+        groups.iter().map(|(needed, titles)| format!("{} ({needed})", titles.join(", "))).collect();
+    groups.join("; ")
 }
 
 /// `-3.1 % (-4.0 to -2.2 %)`.
@@ -202,6 +213,10 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
     if disturbed == 0 {
         return format!("None of {} was disturbed.", count(taken, "sample"));
     }
+    let samples = count(taken, "sample");
+    if summary.document.run.rules.repeats == 0 {
+        return format!("{disturbed} of {samples} were disturbed, and none was to be taken again.");
+    }
     let mut differ: Vec<String> = summary
         .answers()
         .filter(|(_, effect)| effect.verdicts_differ())
@@ -218,9 +233,8 @@ pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
         format!("with the samples as they first came, other verdicts: {}.", differ.join(", "))
     };
     format!(
-        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
-         value; {consequence}",
-        count(taken, "sample")
+        "{disturbed} of {samples} were disturbed, and taken again by a rule that does not look \
+         at the value; {consequence}"
     )
 }
 

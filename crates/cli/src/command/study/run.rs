@@ -46,6 +46,9 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
         eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
+        if let Some(sentence) = time::too_few(&plan, &workloads) {
+            eprintln!("{sentence}");
+        }
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, world.describe(), started);

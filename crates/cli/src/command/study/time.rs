@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_study::{Plan, longest_time, stated_time};
+use numalab_study::{Plan, fewest_blocks, longest_time, stated_time};
 use numalab_workload::Workload;
 
 /// `about 12 min`; where nobody said how long a block takes, the most that it can be.
@@ -20,6 +20,17 @@ pub(super) fn stated(plan: &Plan, workloads: &[Workload]) -> String {
             words(longest_time(plan, workloads))
         ),
     }
+}
+
+/// That the blocks are too few to show any difference, if they are.
+pub(super) fn too_few(plan: &Plan, workloads: &[Workload]) -> Option<String> {
+    let (blocks, fewest) = (plan.study().rules.blocks, fewest_blocks(plan, workloads));
+    (blocks < fewest).then(|| {
+        format!(
+            "too few blocks to show a difference, unless values do not vary: {fewest} are the \
+             least for so many metrics and changes"
+        )
+    })
 }
 
 /// `40 s`, `12 min`, `3.5 h`.
