@@ -90,7 +90,7 @@ impl Guests {
             notices.push(COSTS_NOTHING);
         }
         if self.settings.emulate_memory {
-            notices.push(ONE_CLOCK);
+            notices.push(OWN_CLOCKS);
         }
         if asked.iter().any(|asked| asked.pinning == Pinning::CpusAsString) {
             notices.push(STRING_FORM);
@@ -125,8 +125,8 @@ impl Guests {
 
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
     meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
-const ONE_CLOCK: &str = "virtual time is one clock for all cpus, which guests share: sums over \
-    guests do not grow with their number; compare treatments with as many guests";
+const OWN_CLOCKS: &str = "virtual time: every cpu of the machine has its own, so that guests run \
+    side by side whatever this host has; commands see WINDOW_S seconds of it, 0.15 if not said";
 const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but \
     memory comes from the node that automatic placement takes";
 const ONE_NODE: &str =
