@@ -20,6 +20,9 @@ use crate::reading::Findings;
 const FORMAT: &str = "the memory emulator";
 const SCHEMA: &str = "numalab-emulator-machine/1";
 const MIB: u64 = 1 << 20;
+/// What the page through which a guest reads its counts has room for.
+const MOST_CPUS: usize = 255;
+const MOST_NODES: usize = 16;
 
 /// What the emulator is told of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -55,10 +58,17 @@ struct EmulatedNode {
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory, or where the costs are to come
 /// from latencies or bandwidths that the machine does not tell;
-/// [`WriteError::Inexpressible`] for more memory than QEMU lays out in one piece, and for
-/// a list of another length than there are nodes.
+/// [`WriteError::Inexpressible`] for more memory than QEMU lays out in one piece, for more
+/// than 255 cpus or 16 nodes, and for a list of another length than there are nodes.
 pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachine, WriteError> {
     let guest = Guest::of(FORMAT, machine, &mut Findings::default())?;
+    let (cpus, nodes) = (guest.cpus.len(), guest.nodes.len());
+    if cpus > MOST_CPUS || nodes > MOST_NODES {
+        let what = format!(
+            "{cpus} cpus and {nodes} nodes: it has at most {MOST_CPUS} cpus and {MOST_NODES} nodes"
+        );
+        return Err(WriteError::Inexpressible { format: FORMAT, what });
+    }
     let bytes: Vec<u64> = guest.nodes.iter().map(|node| node.memory_mib * MIB).collect();
     let ranges = node_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
         format: FORMAT,
@@ -144,6 +154,25 @@ mod tests {
             "latency_ns": [[80.0, 160.0, 320.0], [160.0, 80.0, 240.0], [320.0, 240.0, 80.0]],
         });
         assert_eq!(json, expected);
+    }
+
+    fn equal_distances(nodes: u8) -> Distances {
+        let row = |from| (0..nodes).map(|to| if from == to { 10 } else { 20 }).collect();
+        let rows: Vec<Vec<u8>> = (0..nodes).map(row).collect();
+        Distances::from_rows(&rows).unwrap()
+    }
+
+    #[test]
+    fn more_cpus_or_nodes_than_the_emulator_has_are_refused() {
+        let mut many = machine();
+        let node = many.nodes[2].clone();
+        many.nodes.extend((3..17).map(|id| Node { id: NodeId(id), ..node.clone() }));
+        many.distances = equal_distances(17);
+        let error = describe(&many, &MemoryCosts::default()).unwrap_err().to_string();
+        assert!(error.contains("3 cpus and 17 nodes: it has at most 255 cpus and 16"), "{error}");
+        many.nodes.pop();
+        many.distances = equal_distances(16);
+        assert!(describe(&many, &MemoryCosts::default()).is_ok());
     }
 
     #[test]

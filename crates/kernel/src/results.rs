@@ -157,3 +157,79 @@ impl Results {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::format;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::frame::Encoder;
+
+    const SAID: [&str; 4] = [
+        r#"{"t":"node","node":0,"memory_bytes":4096,"cpus":[0],"distances":[10],"order":[0]}"#,
+        r#"{"t":"cpu","cpu":0,"apic":0,"node":0,"started":false}"#,
+        r#"{"t":"heap","offset":0,"hex":"0aff"}"#,
+        r#"{"t":"refill","work":"exhaust","before":3,"refused_at":0,"after":3}"#,
+    ];
+
+    fn sent(results: &[&str]) -> String {
+        let (mut encoder, mut text) = (Encoder::default(), String::new());
+        for json in results {
+            encoder.result(json, &mut text).unwrap();
+        }
+        encoder.end(&mut text).unwrap();
+        text
+    }
+
+    fn read(text: &str) -> Result<Option<Results>, ResultsError> {
+        let mut reader = Reader::default();
+        text.lines().try_for_each(|line| reader.line(line).map(drop))?;
+        Ok(reader.finish())
+    }
+
+    #[test]
+    fn what_was_said_is_taken_in() {
+        let results = read(&sent(&SAID)).unwrap().unwrap();
+        assert_eq!((results.machine.nodes.len(), results.dead_cpus.len()), (1, 1));
+        assert_eq!((results.heap.as_slice(), results.refill.unwrap().before), (&[10, 255][..], 3));
+    }
+
+    #[test]
+    fn a_sound_line_with_something_unknown_in_it_is_quoted() {
+        for json in [r#"{"t":"weather"}"#, r#"{"t":"cpu","cpu":-1}"#, "[]", ""] {
+            let error = read(&sent(&[json])).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("result `{json}`: ")), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_dump_with_a_piece_missing_is_refused() {
+        let gap = r#"{"t":"heap","offset":3,"hex":"00"}"#;
+        let error = read(&sent(&[SAID[2], gap])).unwrap_err().to_string();
+        assert_eq!(error, "the heap dump goes on at byte 3, expected byte 2");
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_or_changed_is_never_a_whole_result(
+            cut in 0_usize..1000, place in 0_usize..1000, byte in b' '..b'~',
+        ) {
+            let whole = sent(&SAID);
+            let cut = cut % (whole.len() - 1);
+            prop_assert!(!matches!(read(&whole[..cut]), Ok(Some(_))));
+            let mut changed = whole.clone().into_bytes();
+            let place = place % changed.len();
+            let is_same = changed[place] == byte;
+            changed[place] = byte;
+            let changed = String::from_utf8(changed).unwrap();
+            prop_assert!(is_same || !matches!(read(&changed), Ok(Some(_))));
+        }
+
+        #[test]
+        fn no_text_makes_the_reader_panic(text in "(@numalab(-end)? [0-9a-f \\n{}\":]{0,40}|.{0,40})") {
+            let _ = read(&text);
+        }
+    }
+}

@@ -45,10 +45,21 @@ pub fn find<'p>(memory: &'p impl Physical, rsdp: Option<u64>) -> Found<'p> {
         return found;
     };
     let entries = entries.get(36..).unwrap_or_default().chunks_exact(root.entry_bytes);
+    let mut nowhere = 0;
     for entry in entries.take(MOST_TABLES) {
         let mut address = [0; 8];
         address[..root.entry_bytes].copy_from_slice(entry);
-        found.take(memory, u64::from_le_bytes(address));
+        let address = u64::from_le_bytes(address);
+        let head = memory.read(address, 4).and_then(|bytes| bytes.try_into().ok()).map(Signature);
+        match head {
+            Some(signature) => found.take(memory, address, signature),
+            None => nowhere += 1,
+        }
+    }
+    if nowhere > 0 {
+        let place = alloc::format!("root table at {:#x}", root.address);
+        let message = alloc::format!("{nowhere} of its tables lie where no memory is");
+        found.say(topology::Severity::Warning, "table-nowhere", &place, &message);
     }
     found.check();
     found
@@ -93,13 +104,12 @@ fn table_at(memory: &impl Physical, address: u64) -> Option<&[u8]> {
 impl<'p> Found<'p> {
     /// Takes one table in, if it is of a kind that is read here.
     #[inline(never)]
-    fn take(&mut self, memory: &'p impl Physical, address: u64) {
+    fn take(&mut self, memory: &'p impl Physical, address: u64, signature: Signature) {
         let known =
             [Signature::SRAT, Signature::SLIT, Signature::HMAT, Signature::MADT, Signature::CEDT];
-        let head = memory.read(address, 4).and_then(|bytes| bytes.try_into().ok()).map(Signature);
-        let Some(signature) = head.filter(|signature| known.contains(signature)) else {
+        if !known.contains(&signature) {
             return;
-        };
+        }
         let place = alloc::format!("{signature} at {address:#x}");
         let Some(bytes) = table_at(memory, address) else {
             self.say(topology::Severity::Error, "table-unreadable", &place, "its length cannot be");

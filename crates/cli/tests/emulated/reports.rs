@@ -54,6 +54,15 @@ fn a_marked_program_is_a_phase_of_its_own() {
 }
 
 #[test]
+fn a_module_that_the_kernel_lacks_is_refused() {
+    let Some(_) = booted() else { return };
+    let output = Lab::open().numalab(&["guest", "run", "--module", "no_such", "--", "true"]);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("has no module \"no_such\""), "{errors}");
+}
+
+#[test]
 fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     let lab = Lab::open();
     let refused = |arguments: &[&str], code: i32, words: &str| {
@@ -67,6 +76,9 @@ fn what_cannot_be_emulated_is_refused_before_anything_starts() {
     refused(&["--emulate-latency", "hmat", "--emulate-mode", "count"], 2, "read latency");
     refused(&["--emulate-bandwidth", "1G,2G,3G", "--emulate-mode", "count"], 2, "3 bandwidths");
     refused(&["--emulate-cache", "33K"], 2, "2^n sets");
+    refused(&["--emulate-report", "/no/such/directory/m.json"], 2, "an existing directory");
+    let many = ["--emulate", "2", "--cpus", "256", "--emulate-mode", "count"];
+    refused(&many, 2, "at most 255 cpus");
     let kvm = ["--emulate-mode", "count", "--accel", "kvm"];
     refused(&kvm, 2, "expected the accelerator tcg");
 }

@@ -22,6 +22,7 @@ pub(super) fn wanted(
     if !args.wanted() {
         return Ok(None);
     }
+    args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
     let costs = MemoryCosts {
         latency: args.emulate_latency.unwrap_or_default(),
         bandwidth: args.emulate_bandwidth.clone().unwrap_or_default(),
@@ -31,6 +32,21 @@ pub(super) fn wanted(
     let plugin = find_plugin().map_err(GuestError::from)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
     Ok(Some(MemoryEmulator { plugin, mode, machine }))
+}
+
+/// Refuses a report that could not be written when the guest has ended.
+fn expect_place(file: &Path) -> Result<(), Failure> {
+    let directory = match file.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    if directory.is_dir() && !file.is_dir() {
+        return Ok(());
+    }
+    let file = file.display();
+    Err(Failure::bad_input(format!(
+        "--emulate-report {file}: expected a file's name in an existing directory"
+    )))
 }
 
 /// What QEMU must be for this guest.

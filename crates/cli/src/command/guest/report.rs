@@ -54,10 +54,12 @@ fn memory_line(proof: &MemoryProof) -> String {
         by_node.map(|(node, bytes)| format!("{} on node {node}", format_rounded(*bytes))).collect();
     let present =
         if present.is_empty() { "nothing touched".to_owned() } else { present.join(", ") };
+    let sizes = proof.bytes_by_page.keys().map(|size| format!("{} pages", format_rounded(*size)));
+    let how: Vec<String> = proof.policies.iter().cloned().chain(sizes).collect();
     format!(
         "memory {} of {}: {present} ({})",
         proof.block.name,
         format_rounded(proof.block.size_bytes),
-        proof.policies.join(", ")
+        how.join(", ")
     )
 }

@@ -20,7 +20,29 @@ pub(super) struct JobMemory {
 
 #[derive(Deserialize)]
 struct Report {
+    machine: Machine,
     phases: Vec<Phase>,
+}
+
+/// What was charged.
+#[derive(Deserialize)]
+struct Machine {
+    nodes: Vec<Node>,
+    /// A row for each node of cpus, a column for each of memory.
+    latency_ns: Vec<Vec<f64>>,
+}
+
+#[derive(Deserialize)]
+struct Node {
+    id: u32,
+}
+
+impl Machine {
+    /// What an access costs from a node to itself, in ns.
+    fn local_ns(&self, node: u32) -> Option<f64> {
+        let at = self.nodes.iter().position(|known| known.id == node)?;
+        self.latency_ns.get(at)?.get(at).copied()
+    }
 }
 
 #[derive(Deserialize)]
@@ -52,24 +74,26 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_
     let mut sum = JobMemory::default();
     let phases = report.phases.iter().filter(|found| found.phase == phase);
     for vcpu in phases.flat_map(|phase| &phase.vcpus) {
-        sum.add(vcpu);
+        sum.add(vcpu, report.machine.local_ns(vcpu.node));
     }
     Ok(sum)
 }
 
 impl JobMemory {
-    fn add(&mut self, vcpu: &Vcpu) {
+    fn add(&mut self, vcpu: &Vcpu, local_ns: Option<f64>) {
         self.instructions += vcpu.instructions;
         self.time_ns += vcpu.time_ns;
         self.cost_ns += vcpu.cost_ns;
         for count in &vcpu.nodes {
             let misses = count.load_misses + count.store_misses;
             self.misses += misses;
-            if count.node != vcpu.node {
+            if count.node == vcpu.node {
+                self.local_cost_ns += count.cost_ns;
+            } else {
                 self.remote_misses += misses;
+                self.local_cost_ns += local_ns.map_or(count.cost_ns, |price| price * misses);
             }
         }
-        self.local_cost_ns += local_cost(vcpu);
     }
 
     /// The share of accesses that went to another node.
@@ -85,21 +109,12 @@ impl JobMemory {
     }
 }
 
-/// What a cpu's accesses would have cost on its own node, at what its local ones did cost
-/// each; a cpu without a local access tells no price, and its cost stays.
-fn local_cost(vcpu: &Vcpu) -> f64 {
-    let misses = |count: &NodeCount| count.load_misses + count.store_misses;
-    let local = vcpu.nodes.iter().find(|count| count.node == vcpu.node);
-    let price = local.filter(|count| misses(count) > 0.0).map(|own| own.cost_ns / misses(own));
-    let all: f64 = vcpu.nodes.iter().map(misses).sum();
-    price.map_or(vcpu.cost_ns, |price| price * all)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const REPORT: &str = r#"{"schema":"numalab-emulator/1","phases":[
+    const REPORT: &str = r#"{"schema":"numalab-emulator/1",
+      "machine":{"nodes":[{"id":0},{"id":1}],"latency_ns":[[100,200],[200,100]]},"phases":[
       {"phase":1,"vcpus":[
         {"vcpu":0,"node":0,"instructions":1000,"time_ns":3920,"cost_ns":3000,"nodes":[
           {"node":0,"load_misses":10,"store_misses":0,"cost_ns":1000},

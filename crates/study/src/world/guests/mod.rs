@@ -145,14 +145,17 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// What a shell of a guest does before a workload: an empty directory, and the time
+    /// for which one that runs by the clock is watched.
+    fn preparation(&self) -> String {
+        let window_s = self.settings.window_s();
+        format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export WINDOW_S={window_s}")
+    }
+
     /// A workload's command line in a guest.
     fn words(&self, workload: &Workload) -> Vec<String> {
         let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
-        let window = self.settings.window_s().to_string();
-        let fill = |word: &String| {
-            exec::filled(word, &self.treatment.settings).replace("{window}", &window)
-        };
-        words.iter().map(fill).collect()
+        words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()
     }
 }
 

@@ -121,8 +121,9 @@ impl Runs<'_> {
     /// Waits for the common beginning by the clock that all guests have from the host.
     fn task(&self, workload: &Workload, start_s: u64) -> Task {
         let script = format!(
-            "while [ $(date +%s) -lt {start_s} ]; do sleep 0.1; done; rm -rf {SCRATCH}; \
-             mkdir -p {SCRATCH}; cd {SCRATCH}; printf '%s\\n' {}; exec \"$@\"",
+            "while [ $(date +%s) -lt {start_s} ]; do sleep 0.1; done; {}; \
+             printf '%s\\n' {}; exec \"$@\"",
+            self.preparation(),
             BEGUN.trim()
         );
         let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
@@ -173,9 +174,6 @@ impl Runs<'_> {
         }
     }
 }
-
-/// Where a workload's own directory is in a guest: a tmpfs.
-const SCRATCH: &str = super::SCRATCH;
 
 /// What came of one guest.
 #[derive(Debug, Default)]

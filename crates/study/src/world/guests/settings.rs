@@ -42,8 +42,8 @@ pub(super) struct GuestsSettings {
     pub guest_vcpus: u32,
     pub guest_kind: DomainKind,
     pub dom0_memory_mib: u64,
-    /// How long a workload is watched that runs by the clock, in seconds: `{window}` in its
-    /// command.
+    /// How long a workload is watched that runs by the clock, in seconds: `$WINDOW_S` for
+    /// its command.
     pub window_s: Option<f64>,
 }
 

@@ -15,11 +15,11 @@ use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
 
+use super::Runs;
 use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestsSettings, bad};
 use super::summary::memory_evidence;
-use super::{Runs, SCRATCH};
 use crate::world::WorldError;
 
 /// A command that says itself which part of it counts.
@@ -115,7 +115,7 @@ impl Runs<'_> {
     }
 
     fn job(&self, workload: &Workload) -> DomainJob {
-        let script = format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; exec \"$@\"");
+        let script = format!("{}; exec \"$@\"", self.preparation());
         let mut command = ["sh", "-c", &script, "sh"].map(ToOwned::to_owned).to_vec();
         command.extend(self.words(workload));
         let marks_itself = command.iter().any(|word| word.contains(MARK));

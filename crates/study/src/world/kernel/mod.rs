@@ -1,5 +1,6 @@
 //! numalab's own kernel: every sample is a boot, and treatments are its words.
 
+mod metrics;
 mod place;
 mod shape;
 
@@ -16,6 +17,7 @@ use numalab_record::study::{Evidence, Taken, Treatment};
 use numalab_topology::Machine;
 use numalab_workload::{Ending, Finished, Workload};
 
+use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 use self::shape::Shape;
 use super::{Order, World, WorldError};
@@ -158,10 +160,9 @@ impl Kernel {
             .workload
             .read(&finished)
             .map_err(|error| failed(order.workload, error.to_string()))?;
-        let is_time = |unit: &str| matches!(unit, "seconds" | "s" | "nanoseconds" | "ns");
         let readings = readings.into_iter().map(exec::reading);
         let has_times = self.place.kind.has_times();
-        let readings = readings.filter(|reading| has_times || !is_time(&reading.quantity.unit));
+        let readings = readings.filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
         let evidence = evidence(order.treatment, results, &boot);
         let readings = readings.collect();
         Ok(Taken { readings, counters: counters(results), evidence, disturbances: Vec::new() })
@@ -208,34 +209,6 @@ fn check_settings(treatment: &Treatment) -> Result<(), WorldError> {
     Ok(())
 }
 
-/// Lines for a workload's patterns.
-fn metric_lines(results: &Results, boot: &Boot) -> String {
-    let mut text = String::new();
-    if !results.runs.is_empty() {
-        let sum: f64 = results.runs.iter().map(|run| run.elapsed_s(boot)).sum();
-        let count = u32::try_from(results.runs.len()).unwrap_or(u32::MAX);
-        text.push_str(&format!("time elapsed: {:.9} s\n", sum / f64::from(count)));
-    }
-    if let Some(storm) = results.storms.first() {
-        let slowest = storm.times_ns(boot).into_iter().fold(0.0, f64::max);
-        text.push_str(&format!("time a frame: {:.3} ns\n", slowest / as_f64(storm.rounds.max(1))));
-    }
-    if let Some(percent) = local_percent(results) {
-        text.push_str(&format!("frames local: {percent:.4} %\n"));
-    }
-    text
-}
-
-/// Frames on the node of the cpu that asked for them, of all.
-fn local_percent(results: &Results) -> Option<f64> {
-    let runs = results.runs.iter().map(|run| (run.local, run.remote));
-    let storms = results.storms.iter().map(|storm| (storm.local, storm.remote));
-    let guests = results.guests.iter().map(|guest| (guest.local, guest.remote));
-    let (local, remote) =
-        runs.chain(storms).chain(guests).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-    (local + remote > 0).then(|| 100.0 * as_f64(local) / as_f64(local + remote))
-}
-
 /// The emulator's own counts of the slowest thread, which explain the time.
 fn counters(results: &Results) -> BTreeMap<String, f64> {
     let mut counters = BTreeMap::new();
@@ -267,8 +240,4 @@ fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Eviden
 
 fn failed(workload: &Workload, reason: String) -> WorldError {
     WorldError::Failed { doing: format!("workload {}", workload.name), reason }
-}
-
-fn as_f64(count: u64) -> f64 {
-    count as f64
 }
