@@ -168,8 +168,10 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
         }
         assert!(sample["counters"]["pgfault"].as_f64().expect("counted") > 0.0, "{sample}");
         assert!(sample["evidence"].to_string().contains("QEMU: smaps"), "{sample}");
+        // A sample of few ticks is too short to say; a hypervisor's theft comes before others.
         let disturbances = sample["disturbances"].to_string();
-        assert!(disturbances.contains("host: foreign"), "others ran beside it: {sample}");
+        let is_told = ["host: foreign", "host: stolen"].iter().any(|r| disturbances.contains(r));
+        assert!(is_told || reading["metric"] == "knob", "others ran beside it: {sample}");
     }
 }
 
