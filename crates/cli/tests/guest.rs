@@ -39,7 +39,8 @@ exit 7
 const EXPLORE: &str = "\
 set -e
 mkdir out
-numalab latency --cpus 7 --nodes 0 --size 64M,72M,80M,88M,96M,104M --budget 900s --precision 0.001% --quiet > /dev/null 2>&1 &
+sizes=$(seq -s M, 64 2 256)M
+numalab latency --cpus 7 --nodes 0 --size $sizes --budget 900s --precision 0.001% --quiet > /dev/null 2>&1 &
 worker=$!
 for try in $(seq 60); do
   sleep 1
