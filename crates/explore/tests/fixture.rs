@@ -162,6 +162,23 @@ fn what_a_thread_was_seen_to_touch_counts_more_than_what_the_process_has() {
 }
 
 #[test]
+fn samples_of_the_little_memory_that_no_policy_places_are_not_taken_for_all() {
+    let tree = Tree::new();
+    let maps = "\
+7f0000000000 bind:0 anon=25600 dirty=25600 N0=25600 kernelpagesize_kB=4
+7f1000000000 default stack anon=300 dirty=300 N3=300 kernelpagesize_kB=4
+";
+    let faults =
+        "numa_faults node=3 task_private=30 task_shared=2 group_private=0 group_shared=0\n";
+    let thread = Thread { number: 12, name: "x", cpu: 6, allowed: "6-7", faults };
+    tree.process(12, &["./x"], maps, &[thread]);
+    let view = read_process(&tree.root(), 12).unwrap();
+    assert!(view.threads[0].touched_pages.is_empty());
+    assert!(view.threads[0].remote_share.unwrap() > 0.98, "{:?}", view.threads);
+    assert!(view.unseen.iter().any(|unseen| unseen.contains("no memory that a policy places")));
+}
+
+#[test]
 fn memory_bound_where_no_thread_runs_is_told() {
     let tree = Tree::new();
     let maps = "7f0000000000 bind:2 anon=25600 dirty=25600 N2=25600 kernelpagesize_kB=4\n";

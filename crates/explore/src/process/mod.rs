@@ -106,6 +106,7 @@ pub fn read_process_on(
         unseen,
     };
     view.take_samples_for_sums();
+    view.leave_out_partial_samples();
     view.weigh_threads();
     view.findings = advice::findings(root, &view, machine);
     Ok(view)
@@ -131,6 +132,24 @@ impl ProcessView {
             "without numa_maps the sums are estimates from {} pages of move_pages(2)",
             sampled.pages
         ));
+    }
+
+    /// NUMA balancing samples memory without a policy of its own only: what it saw says
+    /// nothing of a thread that works in memory which a policy binds or spreads.
+    fn leave_out_partial_samples(&mut self) {
+        let own = spread::total(&self.own_bytes_by_node);
+        let sampled = sum(&self.mappings, |mapping| mapping.own && mapping.policy == "default");
+        let partial = spread::total(&sampled) < own / 2;
+        if partial && self.threads.iter().any(|thread| !thread.touched_pages.is_empty()) {
+            for thread in &mut self.threads {
+                thread.touched_pages.clear();
+            }
+            self.unseen.push(
+                "what each thread touches is not known: the system samples no memory that a \
+                 policy places"
+                    .to_owned(),
+            );
+        }
     }
 
     /// Gives each thread its remote share, and the process the mean by time on a cpu.

@@ -25,7 +25,7 @@ pub struct ThreadView {
     /// Its time on cpus so far, in ticks of the kernel (100 a second).
     pub cpu_ticks: u64,
     /// Pages that it was seen to touch, by node: the samples of NUMA balancing (which
-    /// decay), where that is on. A count, not bytes.
+    /// decay), where that is on and sees most of the memory. A count, not bytes.
     pub touched_pages: BytesByNode,
     /// The share of what it touches that is remote, 0 to 1: by `touched_pages`, or else of
     /// the memory of the whole process.
