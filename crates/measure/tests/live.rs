@@ -164,12 +164,16 @@ fn a_loaded_curve_counts_the_bytes_of_its_load_workers() {
     }
     let (load, kernel) = (load.to_vec(), StreamKernel::Read);
     let spec = LoadedSpec { chaser: *chaser, load, kernel, size_bytes: SIZE, pages: Pages::Base };
-    let document = measured(&loaded_cells(&spec));
-    assert_proven(&document, 1);
-    let bandwidth = |index: usize| document.cells[index].values(Metric::Bandwidth);
-    assert!(bandwidth(0).iter().all(|&value| value == 0.0), "no load is no bandwidth");
-    let last = document.cells.len() - 1;
-    assert!(bandwidth(last).iter().any(|&value| value > 0.1), "full load moves bytes");
+    // On a busy machine the workers may have no moment together: another try.
+    let moved = (0..5).any(|_| {
+        let document = measured(&loaded_cells(&spec));
+        assert_proven(&document, 1);
+        let bandwidth = |index: usize| document.cells[index].values(Metric::Bandwidth);
+        assert!(bandwidth(0).iter().all(|&value| value == 0.0), "no load is no bandwidth");
+        let last = document.cells.len() - 1;
+        bandwidth(last).iter().any(|&value| value > 0.1)
+    });
+    assert!(moved, "full load moves bytes");
 }
 
 #[test]
