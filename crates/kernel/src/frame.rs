@@ -156,7 +156,9 @@ impl Decoder {
 }
 
 fn crc(word: &str) -> Option<u32> {
-    let digits = word.len() == 8 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
+    // As they are written, in small letters: a digit in another case is a damaged one.
+    let is_digit = |byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+    let digits = word.len() == 8 && word.bytes().all(is_digit);
     digits.then(|| u32::from_str_radix(word, 16).ok()).flatten()
 }
 
@@ -226,6 +228,21 @@ mod tests {
         assert!(matches!(read(&changed), Err(FrameError::Damaged { sequence: 1, .. })));
         let early = alloc::format!("{}\n{}", lines[0], lines[3]);
         assert_eq!(read(&early), Err(FrameError::Sequence { found: 3, expected: 1 }));
+    }
+
+    #[test]
+    fn a_checksum_in_large_letters_is_a_damaged_line() {
+        let mut changed = 0;
+        for number in 0..20 {
+            let text = sent(&[&alloc::format!("{{\"a\":{number}}}")]);
+            let upper = text.to_ascii_uppercase().replace("@NUMALAB", "@numalab");
+            let upper = upper.replace("-END", "-end").replace("\"A\"", "\"a\"");
+            if upper != text {
+                assert!(matches!(read(&upper), Err(FrameError::Form { .. })), "{upper}");
+                changed += 1;
+            }
+        }
+        assert!(changed > 0, "some checksum has a letter");
     }
 
     #[test]
