@@ -3,7 +3,8 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use crate::order;
+use numalab_topology::order;
+
 use crate::work::{Generator, Work};
 
 /// What the kernel is to do. [`Command::parse`] reads it.

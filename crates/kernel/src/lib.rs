@@ -11,7 +11,6 @@ pub mod command;
 pub mod frame;
 pub mod json;
 pub mod memory_map;
-mod order;
 pub mod plan;
 #[cfg(feature = "host")]
 pub mod results;

@@ -3,8 +3,7 @@
 use alloc::vec::Vec;
 
 use numalab_frames::FRAME_BYTES;
-
-use crate::order;
+use numalab_topology::order;
 
 /// Memory from an address up to another, which is not part of it; in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

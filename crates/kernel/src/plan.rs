@@ -6,12 +6,11 @@ use alloc::vec::Vec;
 use numalab_frames::{Frame, MemoryRange, NodeIndex, RangeState};
 use numalab_topology::{
     Cpu, CpuId, CpuLessNodes, EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, Finding,
-    LOCAL_DISTANCE, Machine, MemoryKind, Node, NodeId, REMOTE_DISTANCE, Severity,
+    LOCAL_DISTANCE, Machine, MemoryKind, Node, NodeId, REMOTE_DISTANCE, Severity, order,
 };
 
 use crate::command::Numa;
 use crate::memory_map::Span;
-use crate::order;
 use crate::tables::Found;
 
 /// The machine as the kernel sees it, and as its frame allocator is told.

@@ -115,7 +115,9 @@ pub fn dealt(nodes_of_cpus: &[u16], count: usize) -> impl Iterator<Item = usize>
         nodes_of_cpus[..place].iter().filter(|&&other| other == node).count()
     };
     let mut places: alloc::vec::Vec<usize> = (0..nodes_of_cpus.len()).collect();
-    crate::order::by_key(&mut places, |&place| (rank(place), nodes_of_cpus[place], place));
+    numalab_topology::order::by_key(&mut places, |&place| {
+        (rank(place), nodes_of_cpus[place], place)
+    });
     places.into_iter().take(count)
 }
 

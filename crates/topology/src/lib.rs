@@ -16,7 +16,7 @@ mod id_set;
 mod machine;
 mod memory;
 mod node;
-mod order;
+pub mod order;
 #[cfg(feature = "acpi")]
 mod tables;
 mod uniform;
