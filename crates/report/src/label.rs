@@ -1,6 +1,7 @@
-//! The words by which cells and their parts are called in every format.
+//! The words by which cells, their parts and verdicts are called in every format.
 
 use numalab_record::{AccessPattern, Experiment, LatencyCell, Team, WorkerPlan};
+use numalab_stats::Verdict;
 
 use crate::number::{count, size};
 
@@ -89,5 +90,15 @@ pub(crate) fn delay(delay: Option<u32>) -> String {
         None => "no load".to_owned(),
         Some(0) => "full load".to_owned(),
         Some(pauses) => format!("delay {pauses}"),
+    }
+}
+
+/// The verdict as a stable word.
+pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Equivalent => "equivalent",
+        Verdict::Inconclusive { .. } => "inconclusive",
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::SampleComparison;
 use crate::html::markup;
 use crate::html::page::page;
+use crate::label::verdict_word;
 use crate::markdown;
 use crate::number::{figure, percent, trimmed};
 use crate::table::Table;
@@ -186,13 +187,4 @@ fn precise(value: f64) -> String {
     }
     let text = format!("{value:.4}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
-    }
 }

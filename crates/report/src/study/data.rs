@@ -5,6 +5,7 @@ use numalab_stats::{Comparison, Interval, Verdict};
 use serde_json::{Value, json};
 
 use super::analysis::{Effect, StudySummary, Subject};
+use crate::label::verdict_word;
 
 /// The columns of [`StudySummary::csv`].
 const HEADER: &str = "block,judged,treatment,arm,workload,attempt,unix_ms,took_s,metric,value,\
@@ -123,16 +124,6 @@ fn found_json(found: &Comparison) -> Value {
         "signed_rank_p": found.difference.p,
         "equivalence_p": found.equivalence.p(),
     })
-}
-
-/// The verdict as a stable word.
-pub(super) fn verdict_word(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
-    }
 }
 
 /// A field of CSV (RFC 4180).

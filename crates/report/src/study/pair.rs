@@ -10,6 +10,7 @@ use super::words;
 use crate::compare::{FactDifference, Tolerance, beyond, lasting_differences};
 use crate::html::markup;
 use crate::html::page::page;
+use crate::label::verdict_word;
 use crate::markdown;
 use crate::number::figure;
 use crate::table::Table;
@@ -120,7 +121,7 @@ impl<'a> StudyPair<'a> {
                 "change_percent": row.found.percent(),
                 "interval_percent": row.found.percent_interval().map(|i| [i.lo, i.hi]),
                 "rank_sum_p": row.found.difference.p,
-                "verdict": super::data::verdict_word(row.verdict),
+                "verdict": verdict_word(row.verdict),
             })
         };
         let fact = |fact: &FactDifference| json!({ "name": fact.name, "baseline": fact.baseline, "candidate": fact.candidate });
