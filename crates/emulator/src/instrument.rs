@@ -42,8 +42,7 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     plugin.tell_vcpus_apart();
     let api = &plugin.api;
-    let gate = &plugin.engine.gate;
-    let open = gate.is_open() || (api.version < FORGETS_SAFELY && gate.was_open());
+    let open = plugin.engine.gate.is_open() || keeps_counting(plugin);
     // SAFETY: the block is valid during this call, and so are its instructions, whose
     // numbers are below its count. What is passed on is a number, not a pointer.
     unsafe {
@@ -107,11 +106,17 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mu
     plugin.apply(vcpu, effect);
 }
 
+/// Whether blocks are translated for counting for good: this QEMU forgets badly, and has done
+/// so once.
+fn keeps_counting(plugin: &Plugin) -> bool {
+    plugin.api.version < FORGETS_SAFELY && plugin.engine.gate.was_open()
+}
+
 extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     let Some(marker) = Marker::from_number(number as usize) else { return };
     let vcpu = plugin.vcpu(vcpu);
-    let keeps = plugin.api.version < FORGETS_SAFELY && plugin.engine.gate.was_open();
+    let keeps = keeps_counting(plugin);
     let (change, clock_ns) = plugin.engine.mark(vcpu, marker);
     plugin.move_clock(clock_ns);
     if matches!(change, Change::Opened | Change::Closed) {

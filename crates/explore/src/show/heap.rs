@@ -1,6 +1,7 @@
 //! A heap as text.
 
 use numalab_formats::size::format_rounded;
+use numalab_guest::xen::text::{PAGE_BYTES, XenDump};
 use numalab_report::Style;
 use numalab_report::text::{Table, table};
 
@@ -8,7 +9,6 @@ use super::bar::bar;
 use super::closing;
 use crate::heap::{HeapNode, HeapSource, HeapView};
 use crate::spread;
-use numalab_guest::xen::text::{PAGE_BYTES, XenDump};
 
 const BAR_WIDTH: usize = 30;
 

@@ -248,18 +248,23 @@ impl Builder {
 
     /// Adds process 1, of which a build for debugging is too large for a small guest.
     fn add_init(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
-        self.tree
-            .host_program(path, file)
-            .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
-        self.programs.push((path.to_owned(), file.to_path_buf()));
-        Ok(())
+        let added = self.tree.host_program(path, file);
+        self.added_program(path, file, added)
     }
 
     /// Adds a file of the host; the libraries of a program are added at the end.
     pub(crate) fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
-        self.tree
-            .host_file(path, file)
-            .map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
+        let added = self.tree.host_file(path, file);
+        self.added_program(path, file, added)
+    }
+
+    fn added_program(
+        &mut self,
+        path: &str,
+        file: &Path,
+        added: io::Result<()>,
+    ) -> Result<(), ImageError> {
+        added.map_err(|source| ImageError::Io { path: file.to_path_buf(), source })?;
         self.programs.push((path.to_owned(), file.to_path_buf()));
         Ok(())
     }
