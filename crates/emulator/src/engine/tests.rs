@@ -1,0 +1,69 @@
+use super::*;
+
+const MIB: u64 = 1 << 20;
+const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
+
+fn engine(more: &str) -> Engine {
+    let arguments = format!("{MACHINE},{more}");
+    let arguments = Arguments::parse(arguments.split(',')).unwrap();
+    Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION)
+}
+
+fn load(vcpu: usize, address: u64, position: u32) -> Access {
+    Access { vcpu, address, kind: Kind::Load, position }
+}
+
+#[test]
+fn the_clock_goes_on_by_what_instructions_do_not_hide() {
+    let engine = engine("mode=virtual,overlap=4");
+    engine.block(0, 10);
+    // Its own instruction and up to three before it run beside the miss.
+    assert_eq!(engine.access(load(0, MIB, 0)), Effect::Advance(99));
+    assert_eq!(engine.access(load(0, 65 * MIB, 9)), Effect::Advance(246));
+    assert_eq!(engine.time_ps(0), (10 + 99 + 246) * 1000);
+    let figures = engine.counters.of(0, 0);
+    assert_eq!(figures.cost_ps.get(), 350_000);
+    assert_eq!(figures.nodes[1].accesses[0].get(), 1);
+}
+
+#[test]
+fn another_vcpus_turn_moves_the_clock_to_its_own_time() {
+    let engine = engine("mode=virtual");
+    assert_eq!(engine.block(0, 3000).clock_ns, 0);
+    let first = engine.block(1, 1000);
+    assert_eq!((first.clock_ns, first.over), (-3000, false));
+    assert_eq!(engine.block(0, 1).clock_ns, 2000);
+    let (change, moved_ns) = engine.mark(0, Marker::Phase(3));
+    assert_eq!((change, moved_ns), (Change::Phase, 0));
+    assert_eq!(engine.time_ps(1), engine.time_ps(0), "a phase begins for all at once");
+}
+
+#[test]
+fn memory_of_no_node_costs_nothing() {
+    let engine = engine("mode=virtual");
+    assert_eq!(engine.access(load(0, 1 << 40, 0)), Effect::None);
+    assert_eq!(engine.counters.of(0, 0).other.get(), 1);
+}
+
+#[test]
+fn counting_anew_begins_with_empty_caches() {
+    let engine = engine("mode=virtual,start=marker,caches=1:4K:4:64:cpu+2:8K:4:64:group:30");
+    for _ in 0..2 {
+        engine.mark(0, Marker::Begin);
+        engine.block(0, 2);
+        assert_ne!(engine.access(load(0, MIB, 0)), Effect::None);
+        assert_eq!(engine.access(load(0, MIB, 1)), Effect::None);
+        engine.mark(0, Marker::End);
+    }
+    assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
+}
+
+#[test]
+fn a_hit_in_a_farther_cache_costs_what_it_says() {
+    let engine = engine("mode=virtual,overlap=1,caches=1:64:1:64:cpu+2:8K:4:64:group:30");
+    engine.block(0, 3);
+    engine.access(load(0, 0, 0));
+    engine.access(load(0, 64, 1));
+    assert_eq!(engine.access(load(0, 0, 2)), Effect::Advance(29));
+    assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
+}
