@@ -53,7 +53,7 @@ fn directories(args: &CompareArgs, baseline: &Path, candidate: &Path) -> Result<
     let after = numalab_measure::read(candidate)?;
     let comparison = compare(&before, &after, margin)?;
     output::print(&render(&comparison, args.format)?)?;
-    fail_if(args.fail_if, &comparison, baseline)
+    fail_if(args.fail_if, comparison.any_worse(), baseline)
 }
 
 fn unlike(study: &dyn Display, run: &dyn Display) -> Failure {
@@ -69,9 +69,12 @@ pub(crate) fn compare<'a>(
     candidate: &'a Document,
     margin_percent: f64,
 ) -> Result<Comparison, Failure> {
-    let tolerance = Tolerance::percent(margin_percent)
-        .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))?;
-    Ok(numalab_report::compare(baseline, candidate, &tolerance))
+    Ok(numalab_report::compare(baseline, candidate, &tolerance(margin_percent)?))
+}
+
+fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
+    Tolerance::percent(margin_percent)
+        .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
 }
 
 /// The comparison in the wanted form.
@@ -81,18 +84,22 @@ pub(crate) fn render(comparison: &Comparison, format: Format) -> Result<String, 
         Format::Md => Ok(comparison.markdown()),
         Format::Html => Ok(comparison.html()),
         Format::Json => output::json_line(comparison.json()),
-        Format::Csv => Err(Failure::bad_input("--format csv: expected text, json, md or html")),
+        Format::Csv => Err(no_csv()),
     }
+}
+
+fn no_csv() -> Failure {
+    Failure::bad_input("--format csv: expected text, json, md or html")
 }
 
 /// Fails with exit code 4 if it was asked to and anything is worse.
 pub(crate) fn fail_if(
     condition: Option<FailIf>,
-    comparison: &Comparison,
+    any_worse: bool,
     baseline: &Path,
 ) -> Result<(), Failure> {
     match condition {
-        Some(FailIf::Worse) if comparison.any_worse() => {
+        Some(FailIf::Worse) if any_worse => {
             Err(Failure::new(Code::Worse, format!("worse than {}", baseline.display())))
         }
         _ => Ok(()),

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use numalab_report::samples::SampleComparison;
 use numalab_workload::Pattern;
 
-use super::SAMPLE_MARGIN;
-use crate::args::{CompareArgs, FailIf, Format};
-use crate::failure::{Code, Failure};
+use super::{SAMPLE_MARGIN, fail_if, no_csv};
+use crate::args::{CompareArgs, Format};
+use crate::failure::Failure;
 use crate::output;
 
 /// Compares the values of two files.
@@ -27,17 +27,10 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
         Format::Md => comparison.markdown(),
         Format::Html => comparison.html(),
         Format::Json => output::json_line(comparison.json())?,
-        Format::Csv => {
-            return Err(Failure::bad_input("--format csv: expected text, json, md or html"));
-        }
+        Format::Csv => return Err(no_csv()),
     };
     output::print(&text)?;
-    match args.fail_if {
-        Some(FailIf::Worse) if comparison.is_worse() => {
-            Err(Failure::new(Code::Worse, format!("worse than {}", paths[0].display())))
-        }
-        _ => Ok(()),
-    }
+    fail_if(args.fail_if, comparison.is_worse(), paths[0])
 }
 
 /// The values of a file: those that match the pattern, or all of its words.

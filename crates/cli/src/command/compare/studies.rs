@@ -2,19 +2,17 @@
 
 use std::path::Path;
 
-use numalab_report::Tolerance;
 use numalab_report::study::StudyPair;
 
-use super::DIRECTORY_MARGIN;
-use crate::args::{CompareArgs, FailIf, Format};
-use crate::failure::{Code, Failure};
+use super::{DIRECTORY_MARGIN, fail_if, no_csv, tolerance};
+use crate::args::{CompareArgs, Format};
+use crate::failure::Failure;
 use crate::output;
 
 /// Compares two runs of the same study, each metric under each treatment.
 pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(), Failure> {
     let margin = args.margin.unwrap_or(DIRECTORY_MARGIN);
-    let tolerance = Tolerance::percent(margin)
-        .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
+    let tolerance = tolerance(margin)?;
     let (before, after) = (numalab_study::read(first)?, numalab_study::read(second)?);
     let pair = StudyPair::of(&before, &after, &tolerance).ok_or_else(|| {
         Failure::bad_input(format!(
@@ -31,14 +29,7 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
         Format::Md => pair.markdown(),
         Format::Html => pair.html(),
         Format::Json => output::json_line(pair.json())?,
-        Format::Csv => {
-            return Err(Failure::bad_input("--format csv: expected text, json, md or html"));
-        }
+        Format::Csv => return Err(no_csv()),
     })?;
-    match args.fail_if {
-        Some(FailIf::Worse) if pair.any_worse() => {
-            Err(Failure::new(Code::Worse, format!("worse than {}", first.display())))
-        }
-        _ => Ok(()),
-    }
+    fail_if(args.fail_if, pair.any_worse(), first)
 }
