@@ -112,7 +112,7 @@ pub(super) struct Asked {
     pub numa: String,
     pub guests: u32,
     pub pinning: Pinning,
-    /// As in Xen's `dom0_nodes=`, if given.
+    /// As in Xen's `dom0_nodes=`: 0 where the treatment does not say, `None` for all.
     pub dom0_nodes: Option<String>,
     pub pools: bool,
     pub shape: MachineShape,
@@ -146,7 +146,10 @@ impl Asked {
             numa,
             guests,
             pinning: pinning(settings)?,
-            dom0_nodes: text(settings, "dom0-nodes").filter(|nodes| nodes != "all"),
+            // There its memory is counted; elsewhere it would take that of guests.
+            dom0_nodes: text(settings, "dom0-nodes")
+                .or_else(|| Some("0".to_owned()))
+                .filter(|nodes| nodes != "all"),
             pools,
             shape: shape(settings)?,
         })
@@ -211,6 +214,9 @@ mod tests {
         assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
         assert_eq!(asked.pinning, Pinning::CpusAndMemory);
         assert_eq!(asked.shape, MachineShape::X460);
+        assert_eq!(asked.dom0_nodes.as_deref(), Some("0"));
+        let asked = Asked::of(&treatment(&[("dom0-nodes", "all")]), &GuestsSettings::default());
+        assert_eq!(asked.unwrap().dom0_nodes, None);
     }
 
     #[test]
