@@ -393,3 +393,36 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         assert!(!Path::new("results").exists());
     }
 }
+
+/// As a published comparison gives them.
+const PUBLISHED: [&str; 8] = [
+    "perf bench -f simple sched pipe",
+    "perf bench -f simple sched messaging -l 10000",
+    "perf bench -f simple mem memset -s 4GB -l 5 -f default",
+    "perf bench -f simple futex wake -s -t 1024 -w 1",
+    "sysbench cpu --time=10 --threads=4 --cpu-max-prime=10000 run",
+    "sysbench memory --memory-access-mode=rnd --threads=4 run",
+    "sysbench threads --threads=4 run",
+    "sysbench mutex --mutex-num=1 --threads=32 run",
+];
+
+#[test]
+fn the_commands_of_a_study_are_printed_as_they_are_run_with_what_their_levels_set() {
+    let place = Place::with("true", 1);
+    let (plan, _) = place.ends(&["study", "plan", "numa-balancing"], 0);
+    let (shown, _) = place.ends(&["study", "show", "numa-balancing"], 0);
+    for command in PUBLISHED {
+        let line = format!(": {command}\n");
+        assert!(plan.contains(&line) && shown.contains(&line), "no {command} in: {plan}{shown}");
+    }
+    assert!(plan.contains("numa-balancing-guest runs the same"), "{plan}");
+    let (scaled, _) = place.ends(&["study", "show", "numa-balancing-guest"], 0);
+    assert!(
+        scaled.contains("#   sched-pipe: perf bench -f simple sched pipe -l 5000\n"),
+        "{scaled}"
+    );
+    fs::write(place.directory.path().join("shown.toml"), scaled).expect("written");
+    place.ends(&["study", "show", "shown.toml"], 0);
+    let (plan, _) = place.ends(&["study", "plan", "hugepages-host"], 0);
+    assert!(plan.contains("  pages=2m: chase_pages = 2m, huge_1g_pages = 0, "), "{plan}");
+}
