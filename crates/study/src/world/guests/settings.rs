@@ -1,6 +1,7 @@
 //! What a study says of its guests: the world's own settings, and each treatment's.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use numalab_guest::xen::{DomainKind, Pinning};
 use numalab_record::study::{Setting, Treatment};
@@ -117,6 +118,8 @@ pub(super) struct Asked {
     pub dom0_nodes: Option<String>,
     pub pools: bool,
     pub shape: MachineShape,
+    /// A hypervisor of the user's own; Debian's if absent.
+    pub xen: Option<PathBuf>,
 }
 
 impl Asked {
@@ -127,7 +130,7 @@ impl Asked {
             return Err(bad(
                 &treatment.name,
                 name.clone(),
-                "one of numa, guests, pinning, dom0-nodes, cpupools, machine",
+                "one of numa, guests, pinning, dom0-nodes, cpupools, machine, xen",
             ));
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
@@ -145,11 +148,16 @@ impl Asked {
             dom0_nodes: text(settings, "dom0-nodes").filter(|nodes| nodes != "all"),
             pools: flag(settings, "cpupools")?,
             shape: shape(settings)?,
+            xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
         })
     }
 }
 
-const KNOWN: [&str; 6] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine"];
+/// The setting that says which hypervisor is booted, and its value for Debian's.
+pub(super) const XEN: &str = "xen";
+const DEBIANS_XEN: &str = "debian";
+
+const KNOWN: [&str; 7] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine", XEN];
 
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
@@ -201,6 +209,16 @@ mod tests {
         assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
         assert_eq!(asked.pinning, Pinning::CpusAndMemory);
         assert_eq!(asked.shape, MachineShape::X460);
+        assert_eq!(asked.xen, None);
+    }
+
+    #[test]
+    fn a_hypervisor_is_debians_or_a_file() {
+        let xen = |name: &str| {
+            Asked::of(&treatment(&[("xen", name)]), &GuestsSettings::default()).unwrap().xen
+        };
+        assert_eq!(xen("debian"), None);
+        assert_eq!(xen("./debian"), Some(PathBuf::from("./debian")));
     }
 
     #[test]
