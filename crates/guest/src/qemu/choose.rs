@@ -149,7 +149,7 @@ impl Qemu {
         let translated = accelerator == AcceleratorKind::Tcg && cpus > 1;
         (translated && self.version < LOCKS_CODE).then(|| {
             format!(
-                "QEMU {} can hang Linux on several cpus, about once in 100 runs; mended in \
+                "QEMU {} can hang Linux on several cpus, if seldom; mended in \
                  {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
                 self.version
             )
