@@ -206,6 +206,8 @@ impl LinuxGuest {
         let Some(launcher) = &self.launch else { return notices };
         let kind = launcher.accelerator.kind.name();
         notices.push(format!("the guest runs under {kind}: {}", launcher.accelerator.reason));
+        let cpus = self.machine.online_cpus().len();
+        notices.extend(launcher.qemu.hazard(launcher.accelerator.kind, cpus));
         if self.settings.emulate_latency.is_some() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \
