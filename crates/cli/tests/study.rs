@@ -158,7 +158,8 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab study report"), "{err}");
 }
 
-/// Eight commits of a program, the sixth of which makes it slower.
+/// Eight commits of a program, the fourth of which does not run and the sixth of which makes
+/// it slower.
 #[test]
 fn git_bisect_finds_the_commit_that_made_it_worse() {
     let place = Place::with("sh ./{program}.sh", 6);
@@ -183,14 +184,18 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
     write("old.sh", "echo t = 10\n".to_owned());
     for commit in 1..=8 {
         let time = if commit < 6 { 10 } else { 13 };
-        write("new.sh", format!("# {commit}\necho t = {time}\n"));
+        let end = if commit == 4 { "exit 1\n" } else { "" };
+        write("new.sh", format!("# {commit}\n{end}echo t = {time}\n"));
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
     git(&["bisect", "start", "HEAD", "HEAD~7"]);
     let program = env!("CARGO_BIN_EXE_numalab");
-    let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
-    let found = git(&[&["bisect", "run", program][..], &run].concat());
+    // As `numalab study run --help` has it.
+    let script = format!(
+        "{program} study run s.toml -q --fail-if worse; r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r"
+    );
+    let found = git(&["bisect", "run", "sh", "-c", &script]);
     assert!(found.contains("is the first bad commit"), "{found}");
     assert!(found.contains("commit 6"), "{found}");
 }
