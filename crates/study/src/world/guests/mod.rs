@@ -161,10 +161,9 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
-    /// Watches what disturbs the samples. To the first domain of this machine's own Xen the
-    /// guests under study are what takes its cpus away.
+    /// Watches what disturbs the samples.
     fn gate(&self) -> Result<Gate, WorldError> {
-        Gate::new(!self.settings.emulate_memory && !self.settings.on_this_dom0)
+        Gate::new(self.settings.in_host_time())
     }
 
     /// What a shell of a guest does before a workload: an empty directory, and the time

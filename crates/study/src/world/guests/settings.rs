@@ -89,6 +89,12 @@ impl GuestsSettings {
         Ok(settings)
     }
 
+    /// Whether other work of this machine disturbs the samples, and can be told from that of
+    /// the guests: to the first domain of this machine's own Xen they are other work too.
+    pub(super) fn in_host_time(&self) -> bool {
+        !self.emulate_memory && !self.on_this_dom0
+    }
+
     /// How long a workload is watched that runs by the clock, in seconds.
     pub(super) fn window_s(&self) -> f64 {
         let usual = if self.emulate_memory { VIRTUAL_WINDOW_S } else { WINDOW_S };
@@ -250,6 +256,14 @@ mod tests {
         let said = serde_json::json!({ "emulate-memory": true, "window-s": 2 });
         assert_eq!(window(said).unwrap(), 2.0);
         assert!(window(serde_json::json!({ "window-s": 0 })).is_err());
+    }
+
+    #[test]
+    fn virtual_time_and_this_machines_own_xen_are_not_gated() {
+        let plain = GuestsSettings::default();
+        assert!(plain.in_host_time());
+        assert!(!GuestsSettings { emulate_memory: true, ..plain.clone() }.in_host_time());
+        assert!(!GuestsSettings { on_this_dom0: true, ..plain }.in_host_time());
     }
 
     #[test]
