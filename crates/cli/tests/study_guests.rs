@@ -1,6 +1,6 @@
 //! Studies of many guests from outside: what is refused, what is planned, and one that
-//! runs with guests of QEMU. The domains of Xen have their boots in `crates/guest`; with
-//! `NUMALAB_LONG=1` a whole study of them runs here too.
+//! runs with guests of QEMU. The domains of Xen have their boots in `xen.rs`; with
+//! `NUMALAB_LONG=1` whole studies of them run here too.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -275,8 +275,7 @@ fn debians_xen() -> PathBuf {
 
 #[test]
 fn hypervisors_of_ones_own_are_booted_and_a_study_goes_on_only_with_the_same() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
-        eprintln!("NOT RUN: two boots of Xen, without NUMALAB_LONG=1");
+    if !long() {
         return;
     }
     let lab = Lab::open();
@@ -327,10 +326,17 @@ fn build_of(applied: &str) -> (String, String) {
     (text("wanted"), text("found"))
 }
 
+fn long() -> bool {
+    let asked = std::env::var_os("NUMALAB_LONG").is_some_and(|value| value == "1");
+    if !asked {
+        eprintln!("NOT RUN: a study of Xen's domains, without NUMALAB_LONG=1");
+    }
+    asked
+}
+
 #[test]
 fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
-    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
-        eprintln!("NOT RUN: a study of Xen's domains, without NUMALAB_LONG=1");
+    if !long() {
         return;
     }
     let lab = Lab::open();
@@ -348,4 +354,76 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
         assert!(sample.contains("local-memory"), "{sample}");
     }
     assert!(journal.contains("topology exported (xl info -n)"));
+}
+
+/// Two guests, each with a node of its own, on machines set up in other ways.
+const SETUPS: &str = r#"
+name = "setups"
+question = "Where do guests lie on machines that are set up in other ways?"
+[world.guests]
+guests = 2
+guests-per-node = 1
+[rules]
+blocks = 1
+warm-ups = 0
+aa = false
+repeats = 0
+[[factor]]
+name = "setup"
+levels = [
+    { name = "pools", set = { cpupools = true, pinning = "none" } },
+    { name = "two-sockets", set = { machine = "two-sockets" } },
+    { name = "fake", set = { numa = "fake=3" } },
+]
+[[workload]]
+name = "copy"
+command = ["sh", "-c", "head -c 20000000 /dev/zero > copy && echo rate: $(wc -c < copy)"]
+[[workload.metric]]
+name = "copied"
+unit = "bytes"
+better = "higher"
+pattern = "rate: {}"
+"#;
+
+/// What was found under a treatment, by what was looked at.
+fn evidence(journal: &str, treatment: usize) -> BTreeMap<String, String> {
+    let entries = journal.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let of_it = entries.filter(|entry: &Value| entry["treatment"] == treatment);
+    let all = of_it.flat_map(|entry| entry["evidence"].as_array().cloned().unwrap_or_default());
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    all.map(|one| (text(&one["what"]), text(&one["found"]))).collect()
+}
+
+#[test]
+fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen_through() {
+    if !long() {
+        return;
+    }
+    let lab = Lab::open();
+    fs::write(lab.path("setups.toml"), SETUPS).expect("written");
+    let output = lab.run(&["study", "run", "setups.toml"]);
+    assert_eq!(code(&output), 0, "{}", text(&output.stderr));
+    let journal = lab.result("journal.jsonl");
+
+    let pools = evidence(&journal, 0);
+    let split = &pools["cpupools (xl cpupool-list)"];
+    assert_eq!(split, "Pool-node0 has cpus 0,1,2,3, Pool-node1 has cpus 4,5,6,7");
+    let sockets = evidence(&journal, 1);
+    for (found, per_node) in [(&pools, 4), (&sockets, 8)] {
+        for (name, node) in [("g01", 0), ("g02", 1)] {
+            assert_eq!(found[&format!("memory of {name}")], format!("node {node}: 49152 frames"));
+            let cpus = &found[&format!("cpus of {name}")];
+            let on = cpus.strip_prefix("0 on cpu ").and_then(|rest| rest.split_once(','));
+            let cpu: u32 = on.expect("a cpu").0.parse().expect("a number");
+            assert_eq!(cpu / per_node, node, "{name}: {cpus}");
+        }
+    }
+    assert!(sockets["topology exported (xl info -n)"] == "the same", "{sockets:?}");
+    let fake = evidence(&journal, 2);
+    assert!(fake["numa"].starts_with("3 nodes; Faking node 0"), "{fake:?}");
+    for name in ["g01", "g02"] {
+        let memory = &fake[&format!("memory of {name}")];
+        // Of the machine's two nodes, not of the three that are made up.
+        assert!(memory.starts_with("node 0: ") || memory.starts_with("node 1: "), "{memory}");
+    }
 }

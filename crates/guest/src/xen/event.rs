@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+/// The first domain's name, in `xl list` as here.
+pub const FIRST_DOMAIN: &str = "Domain-0";
+
 /// Something that the agent did or found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -16,6 +19,11 @@ pub enum XenEvent {
         info: String,
         /// The lines of the hypervisor's log that are about NUMA.
         log: Vec<String>,
+    },
+    /// Every node has a cpupool of its own: `xl cpupool-list -c`.
+    Split {
+        /// A title, then a line for each pool: its name and its cpus.
+        listed: String,
     },
     /// A domain has been made.
     Created {
@@ -92,7 +100,7 @@ pub struct VcpuPlace {
     pub soft: String,
 }
 
-/// What came of a job in one domain.
+/// What came of a job in one domain, [`FIRST_DOMAIN`] included.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DomainAnswer {
     /// The domain's name.

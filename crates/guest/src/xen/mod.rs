@@ -24,7 +24,7 @@ pub mod xenstore;
 pub use agent::{check_dom0, tool_path};
 pub use build::{XenBuild, XenBuildError};
 pub use compare::difference;
-pub use event::{DomainAnswer, LostPhase, Place, VcpuPlace, XenEvent};
+pub use event::{DomainAnswer, FIRST_DOMAIN, LostPhase, Place, VcpuPlace, XenEvent};
 pub(crate) use files::DOMAIN_MARK;
 pub use files::{XenFiles, XenFilesError};
 pub use memory_map::{NodeRange, node_ranges};

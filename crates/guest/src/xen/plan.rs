@@ -12,6 +12,8 @@ use super::memory_map::NodeRange;
 pub struct XenPlan {
     /// The domains, in the order in which they are made.
     pub domains: Vec<DomainPlan>,
+    /// What the first domain itself does when the others are placed, before their jobs.
+    pub own_jobs: Vec<DomainJob>,
     /// The jobs, each of which all domains begin together.
     pub jobs: Vec<DomainJob>,
     /// Which machine addresses are each node's, to know where frames lie also when the

@@ -11,7 +11,7 @@ use super::event::{DomainAnswer, LostPhase, Place, XenEvent};
 use super::files::{DOMAIN_IMAGE, DOMAIN_KERNEL, XenFiles};
 use super::memory_map::node_ranges;
 use super::plan::XenPlan;
-use super::text::{XenInfo, xen_info};
+use super::text::{XenInfo, cpupools, xen_info};
 use crate::emulator::MemoryEmulator;
 use crate::image::BootFiles;
 use crate::launch::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
@@ -45,6 +45,8 @@ pub struct XenReport {
     pub info: XenInfo,
     /// The lines of the hypervisor's log that are about NUMA.
     pub log: Vec<String>,
+    /// The cpupools, if every node got one: name and cpus.
+    pub pools: Vec<(String, String)>,
     /// How long each domain's creation took, in seconds.
     pub created_s: BTreeMap<String, f64>,
     /// Where each domain is.
@@ -96,6 +98,7 @@ impl XenReport {
                 self.info = xen_info(&info);
                 self.log = log;
             }
+            XenEvent::Split { listed } => self.pools = cpupools(&listed),
             XenEvent::Created { domain, seconds, .. } => {
                 self.created_s.insert(domain, seconds);
             }

@@ -20,7 +20,7 @@ pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Fa
             study.name, study.world.kind
         )));
     }
-    let samples_before = samples_of_a_block(study);
+    let work_before = work_of_a_block(study);
     let changed = !(settings.is_empty() && change.guests.is_empty() && change.workload.is_empty());
     for (name, value) in settings {
         study.world.settings.insert(name.to_owned(), value);
@@ -35,15 +35,29 @@ pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Fa
     if !change.workload.is_empty() {
         keep_workloads(study, &change.workload)?;
     }
-    let share = samples_of_a_block(study) / samples_before;
+    let share = work_of_a_block(study) / work_before;
     study.rules.about_block_s = study.rules.about_block_s.map(|about_s| about_s * share);
     Ok(changed)
 }
 
-/// Treatments times workloads, to which the time of a block is about proportional.
-fn samples_of_a_block(study: &Study) -> f64 {
+/// Making a machine takes as long as so many of its guests, and making them all as long as
+/// so many workloads; with emulated memory all of it takes twice as long.
+const MACHINE_IN_GUESTS: f64 = 3.0;
+const MAKING_IN_WORKLOADS: f64 = 4.0;
+const EMULATED: f64 = 2.0;
+
+/// To what the time of a block is about proportional.
+fn work_of_a_block(study: &Study) -> f64 {
     let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
-    (treatments * study.workloads.len()) as f64
+    let factor = study.factors.iter().find(|factor| factor.name == "guests");
+    let levels: Vec<f64> = factor.map_or_else(
+        || study.world.settings.get("guests").and_then(Value::as_f64).into_iter().collect(),
+        |factor| factor.levels.iter().filter_map(Level::number).collect(),
+    );
+    let guests = levels.iter().sum::<f64>() / levels.len().max(1) as f64;
+    let emulated = study.world.settings.get("emulate-memory") == Some(&Value::Bool(true));
+    let each = (MACHINE_IN_GUESTS + guests) * if emulated { EMULATED } else { 1.0 };
+    treatments as f64 * each * (MAKING_IN_WORKLOADS + study.workloads.len() as f64)
 }
 
 fn settings(change: &GuestsChange) -> Vec<(&'static str, Value)> {
@@ -89,4 +103,29 @@ fn keep_workloads(study: &mut Study, names: &[String]) -> Result<(), Failure> {
     }
     study.workloads.retain(|workload| names.iter().any(|name| name == workload.name()));
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about_s(change: &GuestsChange) -> f64 {
+        let text = numalab_study::bundled_text("guest-scaling").unwrap();
+        let mut study = numalab_study::parse(text, "guest-scaling").unwrap();
+        apply(&mut study, change).unwrap();
+        study.rules.about_block_s.unwrap()
+    }
+
+    #[test]
+    fn fewer_guests_and_workloads_take_less_time_and_emulated_memory_more() {
+        let whole = about_s(&GuestsChange::default());
+        let dbench = |change| GuestsChange { workload: vec!["dbench".to_owned()], ..change };
+        let one = about_s(&dbench(GuestsChange::default()));
+        // A boot is most of it, whatever runs in it.
+        assert!(whole / 4.0 < one && one < whole, "{one} of {whole}");
+        let four = about_s(&dbench(GuestsChange { guests: vec![4], ..GuestsChange::default() }));
+        assert!(one / 16.0 < four && four < one / 4.0, "{four} of {one}");
+        let change = GuestsChange { emulate_memory: true, ..GuestsChange::default() };
+        assert!(about_s(&dbench(change)) > one);
+    }
 }

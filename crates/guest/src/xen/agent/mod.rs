@@ -169,12 +169,17 @@ impl Agent<'_> {
         self.tell(event)?;
         if self.plan.split_pools {
             self.xl(&["cpupool-numa-split"])?;
+            let listed = self.xl(&["cpupool-list", "-c"])?;
+            self.tell(XenEvent::Split { listed })?;
         }
         self.prepare_jobs()?;
         self.create_all()?;
         self.wait_until_ready()?;
         self.find_places()?;
         let plan = self.plan;
+        for (index, job) in plan.own_jobs.iter().enumerate() {
+            self.do_own_job(index, job)?;
+        }
         for number in 1..=plan.jobs.len() {
             self.do_job(number)?;
         }

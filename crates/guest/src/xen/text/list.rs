@@ -1,4 +1,4 @@
-//! What `xl list -n` and `xl vcpu-list` print (xl(1)).
+//! What `xl list -n`, `xl vcpu-list` and `xl cpupool-list -c` print (xl(1)).
 
 use numalab_topology::{CpuId, CpuSet, NodeSet};
 
@@ -76,6 +76,16 @@ fn listed_vcpu(line: &str) -> Option<ListedVcpu> {
     })
 }
 
+/// Reads `xl cpupool-list -c`: the name and the cpus of each pool, below a title.
+#[must_use]
+pub fn cpupools(text: &str) -> Vec<(String, String)> {
+    let pools = text.lines().skip(1).filter_map(|line| {
+        let (name, cpus) = line.trim().split_once(char::is_whitespace)?;
+        Some((name.to_owned(), cpus.trim().to_owned()))
+    });
+    pools.collect()
+}
+
 /// `0-1,4`; `all` is no restriction.
 fn cpus(text: &str) -> Option<CpuSet> {
     text.parse().ok().filter(|cpus: &CpuSet| !cpus.is_empty())
@@ -116,10 +126,21 @@ d2                                   2     1    -   --p       0.0  2-3 / all
         assert_eq!(vcpus[2].cpu, None);
     }
 
+    #[test]
+    fn pools_are_read_with_their_cpus() {
+        let text =
+            "Name               CPU list\nPool-node0         0,1\nPool-node1         2,3\n\n";
+        let pools = cpupools(text);
+        assert_eq!(pools.len(), 2);
+        assert_eq!(pools[1], ("Pool-node1".to_owned(), "2,3".to_owned()));
+        assert_eq!(cpupools(""), []);
+    }
+
     proptest! {
         #[test]
         fn any_text_is_read_without_a_panic(text in "(?s)\\PC{0,200}", end in 0..VCPUS.len()) {
             let _ = (read_list(&text), read_vcpus(&text), read_vcpus(&VCPUS[..end]));
+            let _ = cpupools(&text);
         }
     }
 }

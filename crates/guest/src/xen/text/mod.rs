@@ -8,6 +8,6 @@ mod srat;
 
 pub use heap::{PAGE_BYTES, XenDomain, XenDump, XenNode, XenZone};
 pub use info::{XenInfo, xen_info};
-pub use list::{ListedDomain, ListedVcpu, read_list, read_vcpus};
+pub use list::{ListedDomain, ListedVcpu, cpupools, read_list, read_vcpus};
 pub use p2m::{FrameCount, count_frames};
 pub use srat::srat_ranges;

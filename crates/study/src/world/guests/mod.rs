@@ -122,6 +122,11 @@ impl Guests {
             let found = "a machine that is booted already".to_owned();
             return Err(bad("factor numa", found, "a Xen in QEMU: numa= is chosen at boot"));
         }
+        if settings.on_this_dom0 && asked.iter().any(|one| one.pools) {
+            // Nothing would join them again.
+            let found = "a machine that others may use".to_owned();
+            return Err(bad("factor cpupools", found, "a Xen in QEMU, whose pools end with it"));
+        }
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
         if real && settings.emulate_memory {
             let found = "emulate-memory on this machine's own memory".to_owned();
@@ -138,7 +143,7 @@ impl Guests {
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
     meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
 const OWN_CLOCKS: &str = "virtual time: every cpu of the machine has its own, so that guests run \
-    side by side whatever this host has; commands see WINDOW_S seconds of it, 0.15 if not said";
+    side by side whatever this host has; commands see ROUNDS=1 unless the study says another";
 const OWN_XEN: &str = "the tools in dom0 are Debian's: they speak to a Xen of their own release, \
     or to one with the same interface versions";
 const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but \
@@ -166,11 +171,11 @@ impl Runs<'_> {
         Gate::new(self.settings.in_host_time())
     }
 
-    /// What a shell of a guest does before a workload: an empty directory, and the time
-    /// for which one that runs by the clock is watched.
+    /// What a shell of a guest does before a workload: an empty directory, and how often
+    /// one repeats its work that can.
     fn preparation(&self) -> String {
-        let window_s = self.settings.window_s();
-        format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export WINDOW_S={window_s}")
+        let rounds = self.settings.rounds();
+        format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export ROUNDS={rounds}")
     }
 
     /// A workload's command line in a guest.

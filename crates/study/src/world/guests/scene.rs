@@ -54,7 +54,7 @@ impl Scene {
 
     /// The guests as domains of Xen.
     pub(super) fn domains(&self, asked: &Asked, settings: &GuestsSettings) -> Vec<DomainPlan> {
-        let pool = |home: u32| asked.pools.then(|| format!("Pool-node{home}"));
+        let pool = |home: u32| asked.splits_pools().then(|| format!("Pool-node{home}"));
         let domain = |guest: &PlacedGuest| DomainPlan {
             name: guest.name.clone(),
             kind: settings.guest_kind,
@@ -180,5 +180,8 @@ mod tests {
         let domains = Scene::of(&asked, &settings).domains(&asked, &settings);
         assert_eq!(domains[1].pool.as_deref(), Some("Pool-node1"));
         assert_eq!(domains[1].home, None);
+        asked.numa = "off".to_owned();
+        let domains = Scene::of(&asked, &settings).domains(&asked, &settings);
+        assert_eq!(domains[1].pool, None);
     }
 }

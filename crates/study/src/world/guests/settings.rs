@@ -43,14 +43,13 @@ pub(super) struct GuestsSettings {
     pub guest_vcpus: u32,
     pub guest_kind: DomainKind,
     pub dom0_memory_mib: u64,
-    /// How long a workload is watched that runs by the clock, in seconds: `$WINDOW_S` for
-    /// its command.
-    pub window_s: Option<f64>,
+    /// How often a workload repeats its work that can: `$ROUNDS` for its command.
+    pub rounds: Option<u32>,
 }
 
-/// Where memory is emulated a second takes a minute and more for every few guests.
-const VIRTUAL_WINDOW_S: f64 = 0.15;
-const WINDOW_S: f64 = 3.0;
+/// Where memory is emulated, work that would take a second takes minutes.
+const EMULATED_ROUNDS: u32 = 1;
+const ROUNDS: u32 = 10;
 
 impl Default for GuestsSettings {
     fn default() -> Self {
@@ -66,7 +65,7 @@ impl Default for GuestsSettings {
             guest_vcpus: 1,
             guest_kind: DomainKind::Pv,
             dom0_memory_mib: 768,
-            window_s: None,
+            rounds: None,
         }
     }
 }
@@ -82,7 +81,7 @@ impl GuestsSettings {
             && settings.guest_vcpus > 0
             && settings.guest_memory_mib > 0
             && settings.local_ns > 0.0
-            && settings.window_s() > 0.0;
+            && settings.rounds() > 0;
         if !positive {
             return Err(bad("world.guests", "0".to_owned(), "numbers greater than 0"));
         }
@@ -95,10 +94,10 @@ impl GuestsSettings {
         !self.emulate_memory && !self.on_this_dom0
     }
 
-    /// How long a workload is watched that runs by the clock, in seconds.
-    pub(super) fn window_s(&self) -> f64 {
-        let usual = if self.emulate_memory { VIRTUAL_WINDOW_S } else { WINDOW_S };
-        self.window_s.unwrap_or(usual)
+    /// How often a workload repeats its work that can.
+    pub(super) fn rounds(&self) -> u32 {
+        let usual = if self.emulate_memory { EMULATED_ROUNDS } else { ROUNDS };
+        self.rounds.unwrap_or(usual)
     }
 }
 
@@ -147,15 +146,26 @@ impl Asked {
         let guests = text(settings, "guests").unwrap_or_else(|| world.guests.to_string());
         let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
         let guests = count.ok_or_else(|| bad("guests", guests, "1 to 64"))?;
+        let pools = flag(settings, "cpupools")?;
+        if pools && fake.is_some() {
+            // Pools of the nodes that it makes up are none of the machine's.
+            return Err(bad("numa beside cpupools", numa, "on or off"));
+        }
         Ok(Self {
             numa,
             guests,
             pinning: pinning(settings)?,
             dom0_nodes: text(settings, "dom0-nodes").filter(|nodes| nodes != "all"),
-            pools: flag(settings, "cpupools")?,
+            pools,
             shape: shape(settings)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
         })
+    }
+
+    /// Whether each node gets a cpupool: one that takes the machine for a single node has
+    /// nothing to split.
+    pub(super) fn splits_pools(&self) -> bool {
+        self.pools && self.numa != "off"
     }
 }
 
@@ -228,6 +238,19 @@ mod tests {
     }
 
     #[test]
+    fn only_the_machines_own_nodes_get_pools() {
+        let pools = |numa: &str| {
+            let mut treatment = treatment(&[("numa", numa)]);
+            treatment.settings.insert("cpupools".to_owned(), Setting::Bool(true));
+            Asked::of(&treatment, &GuestsSettings::default())
+        };
+        assert!(pools("on").unwrap().splits_pools());
+        assert!(!pools("off").unwrap().splits_pools());
+        let error = pools("fake=2").unwrap_err().to_string();
+        assert!(error.contains("cpupools") && error.contains("fake=2"), "{error}");
+    }
+
+    #[test]
     fn what_is_not_known_is_refused_with_what_is() {
         for (name, value, words) in [
             ("numa", "maybe", "on, off or fake=N"),
@@ -245,17 +268,17 @@ mod tests {
     }
 
     #[test]
-    fn virtual_time_is_watched_for_less_long_unless_it_is_said() {
-        let window = |settings: Value| {
+    fn work_is_repeated_less_often_in_virtual_time_unless_it_is_said() {
+        let rounds = |settings: Value| {
             let Value::Object(settings) = settings else { unreachable!() };
             let spec = WorldSpec { kind: "guests".to_owned(), settings };
-            GuestsSettings::read(&spec).map(|settings| settings.window_s())
+            GuestsSettings::read(&spec).map(|settings| settings.rounds())
         };
-        assert_eq!(window(serde_json::json!({})).unwrap(), 3.0);
-        assert_eq!(window(serde_json::json!({ "emulate-memory": true })).unwrap(), 0.15);
-        let said = serde_json::json!({ "emulate-memory": true, "window-s": 2 });
-        assert_eq!(window(said).unwrap(), 2.0);
-        assert!(window(serde_json::json!({ "window-s": 0 })).is_err());
+        assert_eq!(rounds(serde_json::json!({})).unwrap(), 10);
+        assert_eq!(rounds(serde_json::json!({ "emulate-memory": true })).unwrap(), 1);
+        let said = serde_json::json!({ "emulate-memory": true, "rounds": 2 });
+        assert_eq!(rounds(said).unwrap(), 2);
+        assert!(rounds(serde_json::json!({ "rounds": 0 })).is_err());
     }
 
     #[test]

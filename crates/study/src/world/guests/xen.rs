@@ -19,7 +19,7 @@ use numalab_workload::Workload;
 use super::Runs;
 use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::settings::{GuestsSettings, XEN, bad};
+use super::settings::{Asked, GuestsSettings, XEN, bad};
 use super::summary::memory_evidence;
 use super::windows::JobWindows;
 use crate::world::WorldError;
@@ -84,7 +84,7 @@ impl Runs<'_> {
         let plan = XenPlan {
             domains: self.scene.domains(self.asked, self.settings),
             jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
-            split_pools: self.asked.pools,
+            split_pools: self.asked.splits_pools(),
             ..XenPlan::default()
         };
         if self.settings.on_this_dom0 {
@@ -174,7 +174,7 @@ impl Runs<'_> {
             outcome.evidence = self.evidence(&outcome, place);
             outcome
         });
-        let mut facts = facts(report, &self.scene.machine, &self.asked.numa);
+        let mut facts = facts(report, &self.scene.machine, self.asked);
         facts.extend(self.build_evidence(report));
         Outcome {
             guests: guests.collect(),
@@ -259,7 +259,7 @@ fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
 
 /// What holds for all guests: what the hypervisor made of `numa=`, and whether the machine
 /// it exports is the one it was given.
-fn facts(report: &XenReport, machine: &Machine, numa: &str) -> Vec<Evidence> {
+fn facts(report: &XenReport, machine: &Machine, asked: &Asked) -> Vec<Evidence> {
     let info = &report.info;
     let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
     let said = report.log.iter().filter(about).map(|line| line.trim_start_matches("(XEN) "));
@@ -271,7 +271,7 @@ fn facts(report: &XenReport, machine: &Machine, numa: &str) -> Vec<Evidence> {
         },
         Evidence {
             what: "numa".to_owned(),
-            wanted: numa.to_owned(),
+            wanted: asked.numa.clone(),
             found: format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
         },
     ];
@@ -281,6 +281,13 @@ fn facts(report: &XenReport, machine: &Machine, numa: &str) -> Vec<Evidence> {
         wanted: wanted.collect::<Vec<_>>().join(", "),
         found: xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
     });
+    let pools = report.pools.iter().map(|(name, cpus)| format!("{name} has cpus {cpus}"));
+    let pools = pools.collect::<Vec<_>>().join(", ");
+    facts.extend(asked.pools.then(|| Evidence {
+        what: "cpupools (xl cpupool-list)".to_owned(),
+        wanted: "one for each node".to_owned(),
+        found: if pools.is_empty() { "no node is known to be split".to_owned() } else { pools },
+    }));
     let seconds: Vec<f64> = report.created_s.values().copied().collect();
     let mean = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
     facts.push(Evidence {
