@@ -68,7 +68,9 @@ impl Place {
     fn wait_for_lines(&self, lines: usize) {
         let begun = Instant::now();
         while self.journal().map_or(0, |text| text.matches('\n').count()) < lines {
-            assert!(begun.elapsed() < Duration::from_secs(60), "no {lines} lines in a minute");
+            let journal = || self.journal().unwrap_or_default();
+            let late = begun.elapsed() > Duration::from_secs(60);
+            assert!(!late, "no {lines} lines in a minute: {}", journal());
             std::thread::sleep(Duration::from_millis(3));
         }
     }
@@ -158,7 +160,8 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(err.contains("numalab study report"), "{err}");
 }
 
-/// Eight commits of a program, the sixth of which makes it slower.
+/// Eight commits of a program, the fourth of which does not run and the sixth of which makes
+/// it slower.
 #[test]
 fn git_bisect_finds_the_commit_that_made_it_worse() {
     let place = Place::with("sh ./{program}.sh", 6);
@@ -183,21 +186,26 @@ fn git_bisect_finds_the_commit_that_made_it_worse() {
     write("old.sh", "echo t = 10\n".to_owned());
     for commit in 1..=8 {
         let time = if commit < 6 { 10 } else { 13 };
-        write("new.sh", format!("# {commit}\necho t = {time}\n"));
+        let end = if commit == 4 { "exit 1\n" } else { "" };
+        write("new.sh", format!("# {commit}\n{end}echo t = {time}\n"));
         git(&["add", "-A"]);
         git(&["commit", "-q", "-m", &format!("commit {commit}")]);
     }
     git(&["bisect", "start", "HEAD", "HEAD~7"]);
     let program = env!("CARGO_BIN_EXE_numalab");
-    let run = ["study", "run", "s.toml", "--quiet", "--fail-if", "worse"];
-    let found = git(&[&["bisect", "run", program][..], &run].concat());
+    // As `numalab study run --help` has it.
+    let script = format!(
+        "{program} study run s.toml -q --fail-if worse; r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r"
+    );
+    let found = git(&["bisect", "run", "sh", "-c", &script]);
     assert!(found.contains("is the first bad commit"), "{found}");
     assert!(found.contains("commit 6"), "{found}");
 }
 
 #[test]
 fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
-    let place = Place::with("sleep 0.01; echo t = $(( {v} + $$ % 3 ))", 8);
+    // Far more than six sessions take, however late each of them is killed.
+    let place = Place::with("sleep 0.01; echo t = $(( {v} + $$ % 3 ))", 24);
     let mut before = String::new();
     let mut lines = 2;
     for session in 0..6 {
@@ -224,7 +232,7 @@ fn what_was_finished_survives_every_kill_and_nothing_is_taken_twice() {
     place.ends(&["study", "resume", directory, "--quiet"], 0);
     let after = place.journal().expect("a journal");
     assert!(after.starts_with(&before), "a finished sample is lost");
-    assert_every_cell_once(&after, 9 * 3);
+    assert_every_cell_once(&after, 25 * 3);
 }
 
 #[test]
@@ -392,4 +400,37 @@ fn a_plan_and_a_dry_run_write_and_start_nothing() {
         assert_eq!(calls.matches("execve(").count(), 1, "{arguments:?} starts a program");
         assert!(!Path::new("results").exists());
     }
+}
+
+/// As a published comparison gives them.
+const PUBLISHED: [&str; 8] = [
+    "perf bench -f simple sched pipe",
+    "perf bench -f simple sched messaging -l 10000",
+    "perf bench -f simple mem memset -s 4GB -l 5 -f default",
+    "perf bench -f simple futex wake -s -t 1024 -w 1",
+    "sysbench cpu --time=10 --threads=4 --cpu-max-prime=10000 run",
+    "sysbench memory --memory-access-mode=rnd --threads=4 run",
+    "sysbench threads --threads=4 run",
+    "sysbench mutex --mutex-num=1 --threads=32 run",
+];
+
+#[test]
+fn the_commands_of_a_study_are_printed_as_they_are_run_with_what_their_levels_set() {
+    let place = Place::with("true", 1);
+    let (plan, _) = place.ends(&["study", "plan", "numa-balancing"], 0);
+    let (shown, _) = place.ends(&["study", "show", "numa-balancing"], 0);
+    for command in PUBLISHED {
+        let line = format!(": {command}\n");
+        assert!(plan.contains(&line) && shown.contains(&line), "no {command} in: {plan}{shown}");
+    }
+    assert!(plan.contains("numa-balancing-guest runs the same"), "{plan}");
+    let (scaled, _) = place.ends(&["study", "show", "numa-balancing-guest"], 0);
+    assert!(
+        scaled.contains("#   sched-pipe: perf bench -f simple sched pipe -l 5000\n"),
+        "{scaled}"
+    );
+    fs::write(place.directory.path().join("shown.toml"), scaled).expect("written");
+    place.ends(&["study", "show", "shown.toml"], 0);
+    let (plan, _) = place.ends(&["study", "plan", "hugepages-host"], 0);
+    assert!(plan.contains("  pages=2m: chase_pages = 2m, huge_1g_pages = 0, "), "{plan}");
 }

@@ -210,6 +210,9 @@ fn kernels_of_ones_own_are_booted_and_told_apart() {
         return;
     }
     let journal = place.journal();
+    let facts = &of_kind(&journal, "began")[0]["environment"];
+    let content = facts[format!("kernel {}", package.display())].as_str().expect("its content");
+    assert!(content.starts_with("sha256 "), "{facts}");
     let releases = of_kind(&journal, "applied").into_iter().map(|applied| {
         let evidence = applied["evidence"].as_array().expect("evidence").clone();
         let kernel = evidence.into_iter().find(|fact| fact["what"] == "kernel").expect("a kernel");

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use numalab_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
 use crate::root::Root;
@@ -20,6 +21,7 @@ use crate::sysfs::pool_kilobytes;
 /// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
 /// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
 /// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
+/// | `cpus`, `nodes` | how many are online |
 /// | `smt`, `isolated_cpus`, `clocksource` | as sysfs says |
 /// | `mitigations` | vulnerabilities that are mitigated, with the means |
 /// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
@@ -56,6 +58,10 @@ const CHOSEN_WORDS: [(&str, &str); 2] = [
     ("thp_defrag", "sys/kernel/mm/transparent_hugepage/defrag"),
 ];
 
+/// Facts that are the number of members of a list such as `0-3,8`.
+const COUNTED_LISTS: [(&str, &str); 2] =
+    [("cpus", "sys/devices/system/cpu/online"), ("nodes", "sys/devices/system/node/online")];
+
 /// Facts that are lines of `/proc/cpuinfo`, by the names that architectures give them.
 const CPUINFO_LINES: [(&str, &[&str]); 3] = [
     ("cpu_model", &["model name", "cpu model", "cpu", "Model Name"]),
@@ -87,6 +93,10 @@ impl Environment {
         }
         for (name, path) in CHOSEN_WORDS {
             add(name, root.value(path).ok().and_then(|text| chosen(&text)));
+        }
+        for (name, path) in COUNTED_LISTS {
+            let list = root.value(path).ok().and_then(|text| text.parse::<CpuSet>().ok());
+            add(name, list.map(|members| members.len().to_string()));
         }
         let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
         for (name, keys) in CPUINFO_LINES {
@@ -214,6 +224,7 @@ mod tests {
             ),
             ("proc/meminfo", "MemTotal:  100 kB\nSwapTotal:   0 kB\n"),
             ("sys/class/dmi/id/sys_vendor", "QEMU\n"),
+            ("sys/devices/system/cpu/online", "0-3,8\n"),
             ("sys/class/dmi/id/product_name", "Standard PC\n"),
             ("sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", "7\n"),
             ("sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", "3\n"),
@@ -226,6 +237,7 @@ mod tests {
             ("kernel", "6.1.0"),
             ("thp_enabled", "madvise"),
             ("cpu_model", "Some CPU @ 2GHz: x"),
+            ("cpus", "5"),
             ("memory_total_kb", "100"),
             ("swap_total_kb", "0"),
             ("hypervisor", "QEMU"),
@@ -238,6 +250,7 @@ mod tests {
             assert_eq!(environment.fact(name), Some(value), "{name}");
         }
         assert_eq!(environment.fact("governor"), None);
+        assert_eq!(environment.fact("nodes"), None);
     }
 
     #[test]

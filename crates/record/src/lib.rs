@@ -16,6 +16,7 @@ mod ranks;
 mod run;
 mod sample;
 pub mod scaling;
+pub mod shell;
 pub mod study;
 
 pub use cell::{

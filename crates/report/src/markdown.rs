@@ -57,6 +57,28 @@ pub(crate) fn table(table: &Table) -> String {
     out
 }
 
+/// `text` line by line.
+pub(crate) fn lines(text: &str) -> String {
+    let lines: Vec<String> = text.lines().map(|line| escape(line.trim_end())).collect();
+    lines.join("  \n")
+}
+
+/// `text` as code: within a line, or a block of its own where it has several lines.
+pub(crate) fn code(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
+    let shown = |c: char| if c.is_control() && c != '\n' { '·' } else { c };
+    let text: String = text.chars().map(shown).collect();
+    if text.contains('\n') {
+        let fence = "`".repeat(3.max(longest + 1));
+        return format!("\n\n{fence}sh\n{}\n{fence}", text.trim_end());
+    }
+    let fence = "`".repeat(longest + 1);
+    match longest {
+        0 => format!("{fence}{text}{fence}"),
+        _ => format!("{fence} {text} {fence}"),
+    }
+}
+
 /// `text` on one line, with every character that Markdown or HTML would act on
 /// escaped.
 pub(crate) fn escape(text: &str) -> String {
@@ -74,4 +96,21 @@ pub(crate) fn escape(text: &str) -> String {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_stays_within_its_line_or_has_a_block_that_its_own_quotes_cannot_end() {
+        assert_eq!(code("perf bench"), "`perf bench`");
+        assert_eq!(code("echo `id`"), "`` echo `id` ``");
+        assert_eq!(code("sh -c '\na\x1b\n```\n'"), "\n\n````sh\nsh -c '\na·\n```\n'\n````");
+    }
+
+    #[test]
+    fn the_lines_of_a_note_stay_lines() {
+        assert_eq!(lines("tables: \n4: a_b\n"), "tables:  \n4: a\\_b");
+    }
 }

@@ -101,7 +101,8 @@ Examples:
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
   numalab study run mine.toml --dry-run    what would be run; start and write nothing
   numalab study run guest-scaling --guests 4,8 --workload dbench --emulate-memory
-  git bisect run sh -c 'make || exit 125; numalab study run mine.toml -q --fail-if worse'
+  git bisect run sh -c 'make || exit 125; numalab study run mine.toml -q --fail-if worse;
+      r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r'    skip what cannot be judged
 
 Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut
 loses no finished sample: `numalab study resume DIR` goes on.")]

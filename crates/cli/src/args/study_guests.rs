@@ -26,7 +26,7 @@ pub(crate) struct GuestsChange {
 /// What guests run on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GuestsHypervisor {
-    /// Debian's Xen, in QEMU
+    /// Xen in QEMU: Debian's, or the study's own builds (`xen = [...]`)
     Xen,
     /// QEMU, on this machine's own nodes
     Qemu,

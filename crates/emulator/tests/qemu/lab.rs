@@ -24,12 +24,10 @@ pub const ICOUNT: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=
 /// The QEMUs of this machine: the installed one, and one of 10.0 or later.
 pub fn qemus() -> Vec<Qemu> {
     let found = Cache::open().map_err(QemuError::from).and_then(|cache| {
-        let plugins = QemuNeeds { plugins: true, least_version: None };
-        let installed = Qemu::find(&cache, &plugins)?;
-        let newer = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), ..plugins };
+        let newer = QemuNeeds { plugins: true, least_version: Some(Version::new(10, 0, 0)) };
         let newer = Qemu::find(&cache, &newer)
             .or_else(|_| Qemu::fetch_backports(&cache, &mut |note| eprintln!("{note}")))?;
-        Ok([installed, newer])
+        Ok([Qemu::installed()?, newer])
     });
     match found {
         Ok([installed, newer]) if installed == newer => vec![newer],

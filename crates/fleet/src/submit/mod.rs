@@ -4,6 +4,8 @@ pub mod slurm;
 
 use std::path::{Path, PathBuf};
 
+use numalab_record::shell::{command_line, quoted};
+
 /// What is to be submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Submission {
@@ -94,7 +96,6 @@ impl Submission {
 fn script(plan: &TaskPlan<'_>) -> String {
     let partition =
         plan.partition.map_or_else(String::new, |name| format!("#SBATCH --partition={name}\n"));
-    let measure: Vec<String> = plan.measure.iter().map(|word| quoted(word)).collect();
     let logs = plan.directory.join("log");
     let hosts: PathBuf = plan.directory.join("hosts");
     format!(
@@ -113,18 +114,9 @@ fn script(plan: &TaskPlan<'_>) -> String {
         plan.minutes,
         logs.display(),
         quoted(&plan.program.display().to_string()),
-        measure.join(" "),
+        command_line(plan.measure),
         quoted(&hosts.display().to_string())
     )
-}
-
-/// The word, in quotes where a shell would not leave it alone.
-fn quoted(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    match !word.is_empty() && word.chars().all(plain) {
-        true => word.to_owned(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    }
 }
 
 #[cfg(test)]

@@ -124,6 +124,12 @@ impl Launch {
         &self.losses
     }
 
+    /// What its user should know before it starts; for guests that run Linux.
+    #[must_use]
+    pub fn hazard(&self) -> Option<String> {
+        self.qemu.hazard(self.accelerator.kind, self.guest.machine.online_cpus().len())
+    }
+
     /// Which accelerator is used, and why.
     #[must_use]
     pub fn accelerator(&self) -> &Accelerator {

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::abilities::Abilities;
+use super::accelerator::AcceleratorKind;
 use super::version::Version;
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::PackageError;
@@ -15,6 +16,10 @@ use crate::tool::{self, ToolError};
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest that plain guests were proven with: Debian 12's.
 const OLDEST: Version = Version::new(7, 2, 0);
+/// The first whose translator locks guest code before it reads it (QEMU's commit
+/// `deba78709ae8`). Before, a vcpu could keep running code that another had just changed:
+/// Linux changes its own, and then hung in an `int3` that was no longer in memory.
+const LOCKS_CODE: Version = Version::new(8, 1, 0);
 
 /// What a guest needs of QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -107,7 +112,7 @@ impl QemuNeeds {
 
 impl Qemu {
     /// The first that will do: `$NUMALAB_QEMU`, the one on the `PATH`, those in
-    /// the cache.
+    /// the cache; one without [`Self::hazard`] before one with it.
     ///
     /// # Errors
     /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
@@ -115,17 +120,40 @@ impl Qemu {
         if let Some(program) = std::env::var_os("NUMALAB_QEMU") {
             return Self::at(PathBuf::from(program), Vec::new())?.checked(needs);
         }
-        let installed =
-            on_path(PROGRAM).map(|program| Self::at(program, Vec::new())).transpose()?;
-        if let Some(qemu) = installed.as_ref().filter(|qemu| needs.met_by(qemu)) {
+        let installed = match Self::installed() {
+            Err(QemuError::Absent) => None,
+            found => Some(found?),
+        };
+        let done = installed.as_ref().is_some_and(|qemu| qemu.version >= LOCKS_CODE);
+        let cached = match done && installed.as_ref().is_some_and(|qemu| needs.met_by(qemu)) {
+            true => Vec::new(),
+            false => Self::cached(cache)?,
+        };
+        if let Some(qemu) = preferred(installed.iter().chain(&cached), needs) {
             return Ok(qemu.clone());
         }
-        for qemu in Self::cached(cache)? {
-            if needs.met_by(&qemu) {
-                return Ok(qemu);
-            }
-        }
         installed.ok_or(QemuError::Absent)?.checked(needs)
+    }
+
+    /// The one on the `PATH`.
+    ///
+    /// # Errors
+    /// [`QemuError::Absent`], or it does not say what it is.
+    pub fn installed() -> Result<Self, QemuError> {
+        Self::at(on_path(PROGRAM).ok_or(QemuError::Absent)?, Vec::new())
+    }
+
+    /// What its user should know before it is a Linux machine of so many cpus.
+    #[must_use]
+    pub fn hazard(&self, accelerator: AcceleratorKind, cpus: usize) -> Option<String> {
+        let translated = accelerator == AcceleratorKind::Tcg && cpus > 1;
+        (translated && self.version < LOCKS_CODE).then(|| {
+            format!(
+                "QEMU {} can hang Linux on several cpus, if seldom; mended in \
+                 {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
+                self.version
+            )
+        })
     }
 
     /// A command that starts it, with what an unpacked one needs to find its files.
@@ -170,6 +198,16 @@ impl Qemu {
         }
         Ok(found)
     }
+}
+
+/// The first that meets the needs and has a sound translator, or else that meets them.
+fn preferred<'a>(
+    candidates: impl Iterator<Item = &'a Qemu>,
+    needs: &QemuNeeds,
+) -> Option<&'a Qemu> {
+    let fit: Vec<&Qemu> = candidates.filter(|qemu| needs.met_by(qemu)).collect();
+    let sound = fit.iter().find(|qemu| qemu.version >= LOCKS_CODE);
+    sound.or(fit.first()).copied()
 }
 
 fn command(program: &Path, trees: &[PathBuf]) -> Command {
@@ -223,6 +261,21 @@ mod tests {
         assert!(emulated.met_by(&qemu(Version::new(10, 0, 2), true)));
         assert!(!emulated.met_by(&qemu(Version::new(10, 0, 2), false)));
         assert!(!emulated.met_by(&qemu(Version::new(7, 2, 22), true)));
+    }
+
+    #[test]
+    fn a_translator_that_can_hang_linux_is_taken_only_where_there_is_no_better_one() {
+        let (old, new) = (qemu(Version::new(7, 2, 22), true), qemu(Version::new(10, 0, 2), true));
+        let plain = QemuNeeds::default();
+        assert_eq!(preferred([&old, &new].into_iter(), &plain), Some(&new));
+        assert_eq!(preferred([&old].into_iter(), &plain), Some(&old));
+        let ancient = qemu(Version::new(6, 2, 0), true);
+        assert_eq!(preferred([&ancient].into_iter(), &plain), None);
+        let hazard = old.hazard(AcceleratorKind::Tcg, 8).unwrap();
+        assert!(hazard.contains("7.2.22") && hazard.contains("--fetch-qemu"), "{hazard}");
+        assert_eq!(old.hazard(AcceleratorKind::Tcg, 1), None);
+        assert_eq!(old.hazard(AcceleratorKind::Kvm, 8), None);
+        assert_eq!(new.hazard(AcceleratorKind::Tcg, 8), None);
     }
 
     #[test]

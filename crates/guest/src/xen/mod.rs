@@ -8,6 +8,7 @@
 //! waits for jobs in xenstore ([`domain`]).
 
 pub mod agent;
+mod build;
 mod compare;
 pub mod domain;
 mod event;
@@ -21,6 +22,7 @@ mod vmlinux;
 pub mod xenstore;
 
 pub use agent::{check_dom0, tool_path};
+pub use build::{XenBuild, XenBuildError};
 pub use compare::difference;
 pub use event::{DomainAnswer, FIRST_DOMAIN, LostPhase, Place, VcpuPlace, XenEvent};
 pub(crate) use files::DOMAIN_MARK;

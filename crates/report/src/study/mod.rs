@@ -6,6 +6,7 @@ mod data;
 mod html;
 mod method;
 mod pair;
+mod placeholder;
 mod tables;
 mod text;
 mod words;

@@ -266,7 +266,7 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
     let known = ROWS.iter().filter_map(|(name, fact)| Some((*name, facts.get(*fact)?)));
     let rows = known.map(|(name, value)| vec![name.to_owned(), value.clone()]);
     let place = ["Where".to_owned(), summary.document.run.world.clone()].to_vec();
-    Table::new("Platform").words("system").words("information").rows([place]).rows(rows)
+    Table::new("Where it ran").words("system").words("information").rows([place]).rows(rows)
 }
 
 /// Every fact of the environment, and those in which sessions differ.

@@ -1,9 +1,11 @@
 //! A study for the terminal, and as Markdown.
 
+use numalab_record::shell::command_line;
+
 use super::analysis::StudySummary;
 use super::contrasts::EffectKind;
 use super::words::{self, Tone};
-use super::{method, tables};
+use super::{method, placeholder, tables};
 use crate::markdown;
 use crate::number::utc;
 use crate::table::Table;
@@ -59,14 +61,17 @@ impl StudySummary<'_> {
             out.push_str(&format!("\n> {}\n", escape(notice)));
         }
         if let Some(note) = &run.note {
-            out.push_str(&format!("\n{}\n", escape(note.trim())));
+            out.push_str(&format!("\n{}\n", markdown::lines(note.trim())));
         }
         out.push_str("\n# Platform\n");
         out.push_str(&markdown::table(&tables::platform(self)));
         out.push_str("\n# Test results\n");
         for (index, workload) in run.workloads.iter().enumerate() {
-            let command = workload.command.join(" ").replace('`', "'");
-            out.push_str(&format!("\n**{}**: `` {command} ``\n", escape(&workload.name)));
+            let command = markdown::code(&command_line(&workload.command));
+            out.push_str(&format!("\n**{}**: {command}\n", escape(&workload.name)));
+            for sentence in placeholder::sentences(run, workload) {
+                out.push_str(&format!("\n{}\n", escape(&sentence)));
+            }
             for subject in self.subjects.iter().filter(|subject| subject.workload == index) {
                 out.push_str(&markdown::table(&tables::treatments(
                     self,

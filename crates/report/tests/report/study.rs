@@ -1,6 +1,6 @@
 //! What is said of a study, and that it is what its samples show.
 
-use numalab_record::study::{Counted, StudyDocument};
+use numalab_record::study::{Counted, Setting, StudyDocument};
 use numalab_report::Style;
 use numalab_report::study::{Effect, EffectKind, StudySummary};
 use numalab_stats::{Ground, Verdict};
@@ -42,6 +42,23 @@ fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
     // The bootstrap of the mean and the permutation test agree with the ranks.
     assert!((host.bootstrap.value - host.found.effect).abs() < 0.005);
     assert!(host.bootstrap.interval.contains(host.found.effect) && host.permutation.p < 0.01);
+}
+
+#[test]
+fn a_word_that_levels_fill_in_is_explained_beside_the_command() {
+    let mut document = studies::two_by_two();
+    for (index, value) in [(0, "off"), (1, "on"), (2, "off"), (3, "on")] {
+        let settings = &mut document.run.treatments[index].settings;
+        settings.insert("hugetlb".to_owned(), Setting::Text(value.to_owned()));
+        settings.insert("unused".to_owned(), Setting::Integer(1));
+    }
+    document.run.workloads[0].command.push("--hugetlb={hugetlb}".to_owned());
+    let summary = StudySummary::of(&document);
+    let wanted = "{hugetlb} is off in host=off guest=off, host=on guest=off; \
+                  on in host=off guest=on, host=on guest=on.";
+    assert_eq!(summary.markdown().matches(wanted).count(), 1);
+    assert_eq!(summary.html().matches(wanted).count(), 1);
+    assert!(!summary.markdown().contains("{unused} is"));
 }
 
 #[test]

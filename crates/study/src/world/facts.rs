@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::path::Path;
 
 use numalab_record::study::Evidence;
+use sha2::{Digest, Sha256};
+
+use super::WorldError;
 
 /// Fields of `/proc/meminfo` that show whether pages are as a treatment wants them.
 const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];
@@ -40,4 +44,34 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
     });
     let found = fields.collect::<Vec<_>>().join(", ");
     Evidence { what: format!("meminfo {when}"), wanted: String::new(), found }
+}
+
+/// What a file holds, as a fact by which a later build of it is told apart.
+pub(super) fn content(file: &Path) -> Result<String, WorldError> {
+    let content = fs::read(file).map_err(|error| WorldError::Failed {
+        doing: format!("reading {}", file.display()),
+        reason: error.to_string(),
+    })?;
+    let digest = Sha256::digest(content);
+    let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+    Ok(format!("sha256 {digits}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_build_is_told_from_the_next_by_its_content() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("bzImage");
+        let content_of = |text: &str| {
+            fs::write(&file, text).unwrap();
+            content(&file).unwrap()
+        };
+        assert_ne!(content_of("a"), content_of("b"));
+        assert_eq!(content_of("a"), content_of("a"));
+        let error = content(Path::new("/no/such")).unwrap_err().to_string();
+        assert!(error.starts_with("reading /no/such: No such file"), "{error}");
+    }
 }

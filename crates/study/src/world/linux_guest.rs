@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use numalab_guest::{Guest, HostMemory, HostPages, KernelChoice, Launch, Limits, QemuNeeds};
-use numalab_host::{Interrupt, Root, SystemWatch};
+use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;
@@ -12,12 +12,13 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::agent::{Answer, Request};
+use super::gate::Gate;
 use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
 use super::knob_settings::{KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, odd};
-use super::{Order, World, WorldError, allowed_cpus, facts};
+use super::{Order, World, WorldError, facts};
 use crate::definition::WorldSpec;
 use crate::exec::PagesSeen;
 
@@ -41,8 +42,7 @@ pub(super) struct LinuxGuest {
     /// The first treatment, with what the host gives.
     baseline: Option<Treatment>,
     live: Option<(Outside, LiveGuest)>,
-    /// What else the host does while a sample is taken; in virtual time it is no matter.
-    watch: Option<SystemWatch>,
+    gate: Gate,
 }
 
 /// What of a treatment the host gives: a guest must be booted anew where it differs.
@@ -62,9 +62,7 @@ impl LinuxGuest {
                 expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
             })?;
         let machine = settings.machine()?;
-        let is_virtual = settings.emulate_latency.is_some();
-        let watch = || Ok(SystemWatch::new(&allowed_cpus()?).with_living_children());
-        let watch = (!is_virtual).then(watch).transpose()?;
+        let gate = Gate::new(settings.emulate_latency.is_none())?;
         Ok(Self {
             interrupt: interrupt.clone(),
             settings,
@@ -74,7 +72,7 @@ impl LinuxGuest {
             study: (Vec::new(), Vec::new()),
             baseline: None,
             live: None,
-            watch,
+            gate,
         })
     }
 
@@ -208,6 +206,8 @@ impl LinuxGuest {
         let Some(launcher) = &self.launch else { return notices };
         let kind = launcher.accelerator.kind.name();
         notices.push(format!("the guest runs under {kind}: {}", launcher.accelerator.reason));
+        let cpus = self.machine.online_cpus().len();
+        notices.extend(launcher.qemu.hazard(launcher.accelerator.kind, cpus));
         if self.settings.emulate_latency.is_some() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \
@@ -284,6 +284,11 @@ impl World for LinuxGuest {
                 facts.insert(format!("host_{name}"), fact.to_owned());
             }
         }
+        for (kernel, _) in self.launch.iter().flat_map(|launcher| &launcher.images) {
+            if let KernelChoice::File(file) = kernel {
+                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(file)?);
+            }
+        }
         let Some(first) = self.baseline.clone() else { return Ok(Environment { facts }) };
         let (guest, _) = self.guest(&first)?;
         match guest.ask(&Request::Environment)? {
@@ -304,7 +309,7 @@ impl World for LinuxGuest {
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
         let watch_pages = self.settings.watch_pages;
-        let before = self.watch.as_mut().map(SystemWatch::snapshot);
+        let before = self.gate.now();
         let (guest, _) = self.guest(order.treatment)?;
         let request = Request::Sample {
             treatment: inside(order.treatment),
@@ -315,10 +320,7 @@ impl World for LinuxGuest {
             Answer::Taken(taken) => taken,
             other => return Err(odd(&other)),
         };
-        if let (Some(watch), Some(before)) = (&mut self.watch, before) {
-            let disturbance = watch.snapshot().disturbance_since(&before);
-            taken.disturbances.extend(disturbance.map(|reason| format!("host: {reason}")));
-        }
+        taken.disturbances.extend(Gate::disturbance(before, self.gate.now()));
         if watch_pages {
             let qemu = page_evidence(&PagesSeen::now());
             let of_qemu =

@@ -2,6 +2,7 @@
 
 mod agent;
 mod facts;
+mod gate;
 mod guest_launcher;
 mod guest_machine;
 mod guests;

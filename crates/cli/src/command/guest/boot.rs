@@ -40,6 +40,7 @@ pub(super) fn prepare(
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
     say_losses(&launch);
+    launch.hazard().iter().for_each(|hazard| eprintln!("numalab: {hazard}"));
     Ok(launch)
 }
 

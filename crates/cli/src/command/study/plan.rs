@@ -2,7 +2,7 @@
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::study::Arm;
-use numalab_study::{Plan, Position, Study, World, WorldError, open, parse, pilot};
+use numalab_study::{Level, Plan, Position, Study, World, WorldError, open, parse, pilot};
 use numalab_workload::Workload;
 
 use super::guests;
@@ -113,7 +113,9 @@ pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
 fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Failure> {
     let plan = &ready.plan;
     let study = plan.study();
-    let mut text = format!("{}\nOn: {}\n", study.question, world.describe());
+    let mut text = format!("{}\n", study.question);
+    text.extend(study.note.iter().map(|note| format!("{}\n", note.trim_end())));
+    text.push_str(&format!("On: {}\n", world.describe()));
     match world.check(plan.treatments(), &ready.workloads) {
         Ok(notices) => notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n"))),
         Err(error @ WorldError::BadInput { .. }) => return Err(ready.refused(error)),
@@ -123,10 +125,15 @@ fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Fail
     for (index, treatment) in plan.treatments().iter().enumerate() {
         text.push_str(&format!("  {}  {}\n", letter(index), treatment.name));
     }
+    text.push_str(&sets(study));
     text.push_str("\nWorkloads\n");
     for workload in &ready.workloads {
         let command = output::shell_line(&workload.command);
         text.push_str(&format!("  {}: {command}\n", workload.name));
+        if let Some(service) = &workload.service {
+            let command = output::shell_line(&service.command);
+            text.push_str(&format!("    beside it: {command}\n"));
+        }
     }
     text.push_str(&format!("\nOrder, seed {}\n", plan.seed()));
     for block in 0..plan.blocks().min(SHOWN_BLOCKS) {
@@ -141,6 +148,20 @@ fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Fail
         text.push_str(&format!("{sentence}\n"));
     }
     Ok(text)
+}
+
+/// What the levels set that have a name of their own.
+fn sets(study: &Study) -> String {
+    let mut text = String::new();
+    for factor in &study.factors {
+        for level in &factor.levels {
+            let Level::Named(named) = level else { continue };
+            let set: Vec<String> =
+                named.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
+            text.push_str(&format!("  {}={}: {}\n", factor.name, named.name, set.join(", ")));
+        }
+    }
+    if text.is_empty() { text } else { format!("\nLevels\n{text}") }
 }
 
 fn order(plan: &Plan, block: usize) -> String {

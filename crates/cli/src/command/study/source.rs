@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use numalab_study::{Plan, Study, bundled, bundled_text, parse, start};
+use numalab_workload::Workload;
 
 use super::time;
 use crate::args::StudyNewArgs;
@@ -71,8 +72,21 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 pub(super) fn show(name: &str) -> Result<(), Failure> {
     let study = read(name)?.study;
     let toml = study.to_toml().map_err(|error| Failure::new(Code::Failed, error))?;
+    let commands = tool_commands(&study)?;
     let time = total_time(study)?;
-    output::print(&format!("# {time}\n\n{toml}"))
+    output::print(&format!("# {time}\n{commands}\n{toml}"))
+}
+
+/// The command lines of workloads that only name their tool, as comments.
+fn tool_commands(study: &Study) -> Result<String, Failure> {
+    let workloads = study.resolved().map_err(Failure::bad_input)?;
+    let of_tools = study.workloads.iter().zip(&workloads).filter(|(spec, _)| spec.tool.is_some());
+    let line = |workload: &Workload| {
+        // One line, whatever is in its arguments: it stands in a comment.
+        let command = output::shell_line(&workload.command).replace('\n', " ");
+        format!("#   {}: {command}\n", workload.name)
+    };
+    Ok(of_tools.map(|(_, workload)| line(workload)).collect())
 }
 
 /// `21 blocks, about 32 s`.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use super::{Agent, AgentError, Made};
+use super::{Agent, AgentError, Made, versions};
 use crate::tool::ToolError;
 use crate::xen::domain::{READY, STATE};
 use crate::xen::event::{LostPhase, XenEvent};
@@ -31,6 +31,10 @@ impl Agent<'_> {
                     self.made.push(made);
                     let (domain, seconds) = (domain.name.clone(), began.elapsed().as_secs_f64());
                     self.tell(XenEvent::Created { domain, id, seconds })?;
+                }
+                // The next ones will be refused too.
+                Err(reason) if self.made.is_empty() && versions::is_refusal(&reason) => {
+                    return Err(AgentError::Refused { domain: domain.name.clone(), reason });
                 }
                 Err(reason) => self.lose(&domain.name, LostPhase::Create, reason)?,
             }

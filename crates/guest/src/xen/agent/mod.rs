@@ -6,6 +6,7 @@ mod create;
 mod jobs;
 mod places;
 mod toolstack;
+mod versions;
 
 use std::io::{self, Write};
 use std::os::unix::ffi::OsStrExt;
@@ -54,6 +55,27 @@ pub enum AgentError {
     /// xenstore failed.
     #[error(transparent)]
     Xenstore(#[from] XenstoreError),
+    /// The hypervisor does not let the tools make domains.
+    #[error("{domain}: {reason}")]
+    Refused {
+        /// The domain's name.
+        domain: String,
+        /// What the tools say.
+        reason: String,
+    },
+    /// The tools failed at a hypervisor that they may not fit.
+    #[error(
+        "{source}; the hypervisor is Xen {hypervisor}, the tools in dom0 are of Xen {tools}: they \
+         fit only one with the same XEN_SYSCTL_INTERFACE_VERSION and XEN_DOMCTL_INTERFACE_VERSION"
+    )]
+    OtherInterfaces {
+        /// How they failed.
+        source: Box<AgentError>,
+        /// The hypervisor's release, such as `4.20`.
+        hypervisor: String,
+        /// The tools' release.
+        tools: String,
+    },
     /// Nobody takes the events any more.
     #[error("events: {0}")]
     Events(io::Error),
@@ -128,7 +150,7 @@ fn read_plan(path: &str) -> Result<XenPlan, AgentError> {
 pub fn run(plan: &XenPlan, emit: Emit) -> Result<(), AgentError> {
     let began = Instant::now();
     if plan.start_toolstack {
-        toolstack::start(plan)?;
+        toolstack::start(plan).map_err(versions::explained)?;
     } else {
         check_dom0()?;
     }
@@ -136,7 +158,7 @@ pub fn run(plan: &XenPlan, emit: Emit) -> Result<(), AgentError> {
     let mut agent = Agent { plan, emit, store, began, made: Vec::new(), leftovers: Vec::new() };
     let done = agent.work();
     agent.destroy_all();
-    done?;
+    done.map_err(versions::explained)?;
     let seconds = began.elapsed().as_secs_f64();
     agent.tell(XenEvent::Ended { seconds })
 }

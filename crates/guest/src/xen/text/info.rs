@@ -9,6 +9,8 @@ pub struct XenInfo {
     pub version: String,
     /// Its command line.
     pub command_line: String,
+    /// What its linker called the build, in hexadecimal digits; empty if it did not.
+    pub build_id: String,
     /// Memory free for domains, in MiB.
     pub free_mib: u64,
     /// The node of each cpu.
@@ -30,6 +32,7 @@ pub fn xen_info(text: &str) -> XenInfo {
             ("cpu" | "node", _) => table = key.trim(),
             ("xen_version", value) => value.clone_into(&mut info.version),
             ("xen_commandline", value) => value.clone_into(&mut info.command_line),
+            ("build_id", value) => value.clone_into(&mut info.build_id),
             ("free_memory", value) => info.free_mib = value.parse().unwrap_or_default(),
             (key, value) => match (key.parse(), table) {
                 (Ok(cpu), "cpu") => info.add_cpu(cpu, value),
@@ -87,6 +90,7 @@ node:    memsize    memfree    distances
 xen_major              : 4
 xen_version            : 4.17.7
 xen_commandline        : console=com1 loglvl=all numa=on dom0_mem=1G
+build_id               : 5f8e94d1d6b9a5c2f1b9e2a1c0d3
 ";
 
     #[test]
@@ -97,6 +101,7 @@ xen_commandline        : console=com1 loglvl=all numa=on dom0_mem=1G
         assert_eq!(info.nodes[&1], (1024, vec![21, 10]));
         assert_eq!((info.version.as_str(), info.free_mib), ("4.17.7", 3027));
         assert!(info.command_line.ends_with("dom0_mem=1G"));
+        assert_eq!(info.build_id, "5f8e94d1d6b9a5c2f1b9e2a1c0d3");
     }
 
     #[test]

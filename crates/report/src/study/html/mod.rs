@@ -4,9 +4,11 @@ mod forest;
 mod order;
 mod pairs;
 
+use numalab_record::shell::command_line;
+
 use super::analysis::{StudySummary, Subject};
 use super::words::{self, Tone};
-use super::{method, tables};
+use super::{method, placeholder, tables};
 use crate::html::markup::{escape, table};
 use crate::html::page::page;
 use crate::number::{count, utc};
@@ -81,7 +83,7 @@ impl StudySummary<'_> {
         }
         let note = self.document.run.note.as_ref();
         let note = note.map_or_else(String::new, |note| {
-            format!("<p class=\"meta\">{}</p>\n", escape(note.trim()))
+            format!("<p class=\"meta lines\">{}</p>\n", escape(note.trim()))
         });
         format!("<ol class=\"lead\">\n{items}</ol>\n{note}")
     }
@@ -104,8 +106,11 @@ impl StudySummary<'_> {
     fn metrics(&self) -> String {
         let mut out = String::new();
         for (index, workload) in self.document.run.workloads.iter().enumerate() {
-            let mut content =
-                format!("<p>{}</p>\n", escape(&format!("$ {}", workload.command.join(" "))));
+            let command = command_line(&workload.command);
+            let mut content = format!("<pre>$ {}</pre>\n", escape(&command));
+            for sentence in placeholder::sentences(&self.document.run, workload) {
+                content.push_str(&format!("<p>{}</p>\n", escape(&sentence)));
+            }
             let subjects: Vec<&Subject> =
                 self.subjects.iter().filter(|subject| subject.workload == index).collect();
             for subject in &subjects {

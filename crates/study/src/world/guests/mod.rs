@@ -4,6 +4,7 @@
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
 //! other, in all guests at once, and the samples are handed out as they are asked for.
 
+mod builds;
 mod contents;
 mod emulated;
 mod errors;
@@ -12,15 +13,20 @@ mod qemu;
 mod scene;
 mod settings;
 mod summary;
+mod windows;
 mod xen;
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use numalab_guest::Contents;
-use numalab_guest::xen::Pinning;
+use numalab_guest::xen::{Pinning, XenBuild};
 use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
 use numalab_workload::Workload;
 
+use super::gate::Gate;
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
 use crate::exec;
@@ -36,6 +42,8 @@ pub(super) struct Guests {
     settings: GuestsSettings,
     interrupt: Interrupt,
     workloads: Vec<Workload>,
+    /// Hypervisors of the user's own, by file.
+    builds: BTreeMap<PathBuf, XenBuild>,
     /// What came of the treatment that was applied last.
     outcome: Outcome,
     /// The workloads whose sample was handed out since.
@@ -48,6 +56,7 @@ impl Guests {
             settings: GuestsSettings::read(spec)?,
             interrupt: interrupt.clone(),
             workloads: Vec::new(),
+            builds: BTreeMap::new(),
             outcome: Outcome::default(),
             taken: Vec::new(),
         })
@@ -62,6 +71,7 @@ impl Guests {
             treatment,
             asked: &asked,
             scene: &scene,
+            build: builds::build_of(&asked, &self.builds)?,
             contents,
             workloads: &self.workloads,
             interrupt: &self.interrupt,
@@ -100,7 +110,9 @@ impl Guests {
         if scenes?.iter().any(|scene| scene.machine.nodes.len() < 2) {
             notices.push(ONE_NODE);
         }
-        Ok(notices.into_iter().map(ToOwned::to_owned).collect())
+        notices.extend((!self.builds.is_empty()).then_some(OWN_XEN));
+        let builds = builds::facts(&self.builds).map(|(xen, content)| format!("{xen}: {content}"));
+        Ok(notices.into_iter().map(ToOwned::to_owned).chain(builds).collect())
     }
 
     /// Refuses settings that have no meaning together.
@@ -132,6 +144,8 @@ const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: w
     meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
 const OWN_CLOCKS: &str = "virtual time: every cpu of the machine has its own, so that guests run \
     side by side whatever this host has; commands see ROUNDS=1 unless the study says another";
+const OWN_XEN: &str = "the tools in dom0 are Debian's: they speak to a Xen of their own release, \
+    or to one with the same interface versions";
 const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but \
     memory comes from the node that automatic placement takes";
 const ONE_NODE: &str =
@@ -143,6 +157,8 @@ struct Runs<'a> {
     treatment: &'a Treatment,
     asked: &'a Asked,
     scene: &'a Scene,
+    /// The hypervisor, if it is not Debian's.
+    build: Option<&'a XenBuild>,
     /// What the guests' image holds.
     contents: Contents,
     workloads: &'a [Workload],
@@ -150,6 +166,11 @@ struct Runs<'a> {
 }
 
 impl Runs<'_> {
+    /// Watches what disturbs the samples.
+    fn gate(&self) -> Result<Gate, WorldError> {
+        Gate::new(self.settings.in_host_time())
+    }
+
     /// What a shell of a guest does before a workload: an empty directory, and how often
     /// one repeats its work that can.
     fn preparation(&self) -> String {
@@ -186,16 +207,18 @@ impl World for Guests {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
         }
+        self.check_settings(&asked)?;
+        self.builds = builds::of(&asked, &self.settings)?;
         if self.settings.hypervisor == HypervisorKind::Xen {
             xen::check(&self.settings)?;
         }
-        self.check_settings(&asked)?;
         workloads.clone_into(&mut self.workloads);
         self.notices(&asked)
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
-        let facts = numalab_host::Environment::read(&Root::live()).facts();
+        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        facts.extend(builds::facts(&self.builds));
         Ok(Environment { facts })
     }
 

@@ -12,6 +12,8 @@ pub(super) struct Outcome {
     pub facts: Vec<Evidence>,
     /// What the memory emulator reported; phase N is job N, counted from 1.
     pub memory_report: Option<String>,
+    /// What else this machine did during a job, where that matters.
+    pub disturbances: BTreeMap<usize, String>,
 }
 
 /// One guest.

@@ -21,6 +21,7 @@ use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::scene::PlacedGuest;
 use super::summary::memory_evidence;
 use crate::world::WorldError;
+use crate::world::gate::Gate;
 
 /// Guests boot at the same time; they begin together this long after the first was
 /// started, and so much more for each.
@@ -55,8 +56,12 @@ impl Runs<'_> {
             ..GuestOutcome::default()
         });
         let mut outcome = Outcome { guests: guests.collect(), ..Outcome::default() };
+        let mut gate = self.gate()?;
         for (job, workload) in self.workloads.iter().enumerate() {
+            let before = gate.now();
             self.run_together(&shared, job, workload, &mut outcome)?;
+            let disturbance = Gate::disturbance(before, gate.now());
+            outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
         }
         outcome.facts = vec![Evidence {
             what: "hypervisor".to_owned(),

@@ -134,6 +134,7 @@ mod tests {
             dom0_nodes: None,
             pools: false,
             shape,
+            xen: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a study says of its guests: the world's own settings, and each treatment's.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use numalab_guest::xen::{DomainKind, Pinning};
 use numalab_record::study::{Setting, Treatment};
@@ -87,6 +88,12 @@ impl GuestsSettings {
         Ok(settings)
     }
 
+    /// Whether other work of this machine disturbs the samples, and can be told from that of
+    /// the guests: to the first domain of this machine's own Xen they are other work too.
+    pub(super) fn in_host_time(&self) -> bool {
+        !self.emulate_memory && !self.on_this_dom0
+    }
+
     /// How often a workload repeats its work that can.
     pub(super) fn rounds(&self) -> u32 {
         let usual = if self.emulate_memory { EMULATED_ROUNDS } else { ROUNDS };
@@ -116,6 +123,8 @@ pub(super) struct Asked {
     pub dom0_nodes: Option<String>,
     pub pools: bool,
     pub shape: MachineShape,
+    /// A hypervisor of the user's own; Debian's if absent.
+    pub xen: Option<PathBuf>,
 }
 
 impl Asked {
@@ -126,7 +135,7 @@ impl Asked {
             return Err(bad(
                 &treatment.name,
                 name.clone(),
-                "one of numa, guests, pinning, dom0-nodes, cpupools, machine",
+                "one of numa, guests, pinning, dom0-nodes, cpupools, machine, xen",
             ));
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
@@ -152,6 +161,7 @@ impl Asked {
                 .filter(|nodes| nodes != "all"),
             pools,
             shape: shape(settings)?,
+            xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
         })
     }
 
@@ -162,7 +172,11 @@ impl Asked {
     }
 }
 
-const KNOWN: [&str; 6] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine"];
+/// The setting that says which hypervisor is booted, and its value for Debian's.
+pub(super) const XEN: &str = "xen";
+const DEBIANS_XEN: &str = "debian";
+
+const KNOWN: [&str; 7] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine", XEN];
 
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
@@ -214,9 +228,19 @@ mod tests {
         assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
         assert_eq!(asked.pinning, Pinning::CpusAndMemory);
         assert_eq!(asked.shape, MachineShape::X460);
+        assert_eq!(asked.xen, None);
         assert_eq!(asked.dom0_nodes.as_deref(), Some("0"));
         let asked = Asked::of(&treatment(&[("dom0-nodes", "all")]), &GuestsSettings::default());
         assert_eq!(asked.unwrap().dom0_nodes, None);
+    }
+
+    #[test]
+    fn a_hypervisor_is_debians_or_a_file() {
+        let xen = |name: &str| {
+            Asked::of(&treatment(&[("xen", name)]), &GuestsSettings::default()).unwrap().xen
+        };
+        assert_eq!(xen("debian"), None);
+        assert_eq!(xen("./debian"), Some(PathBuf::from("./debian")));
     }
 
     #[test]
@@ -261,6 +285,14 @@ mod tests {
         let said = serde_json::json!({ "emulate-memory": true, "rounds": 2 });
         assert_eq!(rounds(said).unwrap(), 2);
         assert!(rounds(serde_json::json!({ "rounds": 0 })).is_err());
+    }
+
+    #[test]
+    fn virtual_time_and_this_machines_own_xen_are_not_gated() {
+        let plain = GuestsSettings::default();
+        assert!(plain.in_host_time());
+        assert!(!GuestsSettings { emulate_memory: true, ..plain.clone() }.in_host_time());
+        assert!(!GuestsSettings { on_this_dom0: true, ..plain }.in_host_time());
     }
 
     #[test]

@@ -15,7 +15,10 @@ pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-s
 
 /// The sample of a workload, which was the job with this number from 0.
 pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Taken {
-    let mut taken = Taken::default();
+    let mut taken = Taken {
+        disturbances: outcome.disturbances.get(&job).cloned().into_iter().collect(),
+        ..Taken::default()
+    };
     let mut values: BTreeMap<Quantity, Vec<(String, f64)>> = BTreeMap::new();
     for guest in &outcome.guests {
         match readings(guest, workload, job) {
@@ -179,6 +182,20 @@ mod tests {
         assert_eq!(taken.disturbances, ["guest g02: the domain crashed"]);
         assert_eq!(taken.counters["lost guests"], 1.0);
         assert_eq!(value(&taken, "throughput"), Some(3.0));
+    }
+
+    #[test]
+    fn what_disturbed_a_job_is_said_of_its_sample_alone() {
+        let guests = vec![guest("g01", "3.0", 0, 0)];
+        let outcome = |job| Outcome {
+            guests: guests.clone(),
+            disturbances: BTreeMap::from([(job, "host: foreign 9 of 20 ms".to_owned())]),
+            ..Outcome::default()
+        };
+        let taken = sample(&outcome(0), &dbench(), 0);
+        assert_eq!(taken.disturbances, ["host: foreign 9 of 20 ms"]);
+        assert_eq!(value(&taken, "throughput"), Some(3.0));
+        assert_eq!(sample(&outcome(1), &dbench(), 0).disturbances, Vec::<String>::new());
     }
 
     #[test]

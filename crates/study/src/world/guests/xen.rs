@@ -8,7 +8,8 @@ use numalab_formats::memory_emulator::{
 };
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::xen::{
-    self, DomainJob, DomainKind, Pinning, Place, XenError, XenFiles, XenMachine, XenPlan, XenReport,
+    self, DomainJob, DomainKind, Pinning, Place, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
+    XenReport,
 };
 use numalab_guest::{Cache, EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_record::study::Evidence;
@@ -18,9 +19,11 @@ use numalab_workload::Workload;
 use super::Runs;
 use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::settings::{Asked, GuestsSettings, bad};
+use super::settings::{Asked, GuestsSettings, XEN, bad};
 use super::summary::memory_evidence;
+use super::windows::JobWindows;
 use crate::world::WorldError;
+use crate::world::gate::Gate;
 
 /// A command that says itself which part of it counts.
 const MARK: &str = "numalab mark ";
@@ -56,13 +59,28 @@ impl Runs<'_> {
     pub(super) fn on_xen(&self) -> Result<Outcome, WorldError> {
         let cache = Cache::open().map_err(|error| failed("cache", &error))?;
         let files = XenFiles::ensure(&cache, &self.contents, &mut |_| {});
-        let files = files.map_err(|error| lacking(&error, error.remedy()))?;
+        let mut files = files.map_err(|error| lacking(&error, error.remedy()))?;
         self.check_memory(&files)?;
-        let report = self.boot(&cache, &files).map_err(|error| xen_error(&error))?;
-        Ok(self.outcome(&report))
+        if let Some(build) = self.build {
+            files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
+        }
+        let mut gate = self.gate()?;
+        let mut windows = JobWindows::new();
+        let mut watch = |event: &XenEvent| windows.see(event, gate.now());
+        let report = self.boot(&cache, &files, &mut watch);
+        let report = report.map_err(|error| self.xen_error(&error))?;
+        let disturbances = windows.jobs().filter_map(|(job, begun, done)| {
+            Gate::disturbance(begun, done).map(|reason| (job, reason))
+        });
+        Ok(Outcome { disturbances: disturbances.collect(), ..self.outcome(&report) })
     }
 
-    fn boot(&self, cache: &Cache, files: &XenFiles) -> Result<XenReport, XenError> {
+    fn boot(
+        &self,
+        cache: &Cache,
+        files: &XenFiles,
+        watch: &mut dyn FnMut(&XenEvent),
+    ) -> Result<XenReport, XenError> {
         let plan = XenPlan {
             domains: self.scene.domains(self.asked, self.settings),
             jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
@@ -72,14 +90,22 @@ impl Runs<'_> {
         if self.settings.on_this_dom0 {
             let (_, memory) = xen::this_machine()?;
             let plan = xen::fitted(&plan, &files.kernel, &files.domain, memory);
-            return XenReport::of_this_dom0(&plan, &mut |_| {});
+            return XenReport::of_this_dom0(&plan, watch);
         }
         let machine = self.machine()?;
         let qemu = qemu_for(cache, &machine)?;
         let plan = machine.fitted(&plan);
         let launch = machine.launch(files, qemu)?;
         let runtime = Runtime::open().map_err(GuestError::from)?;
-        xen::run(&launch, &runtime, &plan, &mut |_| {}, &|| self.interrupt.requested())
+        xen::run(&launch, &runtime, &plan, watch, &|| self.interrupt.requested())
+    }
+
+    fn xen_error(&self, error: &XenError) -> WorldError {
+        match error {
+            XenError::Guest(GuestError::Stopped) => WorldError::Interrupted,
+            XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
+            error => failed(&format!("Xen, {}", self.treatment.name), error),
+        }
     }
 
     /// The image lies in memory twice while a domain unpacks it.
@@ -148,11 +174,23 @@ impl Runs<'_> {
             outcome.evidence = self.evidence(&outcome, place);
             outcome
         });
+        let mut facts = facts(report, &self.scene.machine, self.asked);
+        facts.extend(self.build_evidence(report));
         Outcome {
             guests: guests.collect(),
-            facts: facts(report, &self.scene.machine, self.asked),
+            facts,
             memory_report: report.memory_report.clone(),
+            disturbances: BTreeMap::new(),
         }
+    }
+
+    /// Which hypervisor ran, where the study varies it.
+    fn build_evidence(&self, report: &XenReport) -> Option<Evidence> {
+        let wanted = self.treatment.settings.get(XEN)?.to_string();
+        let file = self.build.map(|build| format!(", file sha256 {}", build.sha256()));
+        let (version, id) = (&report.info.version, &report.info.build_id);
+        let found = format!("Xen {version}, build id {id}{}", file.unwrap_or_default());
+        Some(Evidence { what: XEN.to_owned(), wanted, found })
     }
 
     /// Where a guest is, and why it is not where it should be.
@@ -290,14 +328,6 @@ fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, W
         false => QemuNeeds::default(),
     };
     Qemu::find(cache, &needs).map_err(|error| lacking(&error, error.remedy()))
-}
-
-fn xen_error(error: &XenError) -> WorldError {
-    match error {
-        XenError::Guest(GuestError::Stopped) => WorldError::Interrupted,
-        XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
-        error => failed("Xen", error),
-    }
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use numalab_workload::{Ending, Finished, Workload};
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 use self::shape::Shape;
+use super::gate::Gate;
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
 use crate::exec;
@@ -38,6 +39,7 @@ pub(super) struct Kernel {
     place: Place,
     runtime: Runtime,
     files: BootFiles,
+    gate: Gate,
 }
 
 impl Kernel {
@@ -51,7 +53,8 @@ impl Kernel {
         let place = place::find(&shape, &machine)?;
         let runtime = Runtime::open().map_err(|error| lacking(&error.into()))?;
         let files = BootFiles { kernel, initramfs: None };
-        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files })
+        let gate = Gate::new(place.kind.has_host_times())?;
+        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files, gate })
     }
 
     /// The guest that does one sample.
@@ -125,6 +128,7 @@ impl World for Kernel {
     }
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
+        let before = self.gate.now();
         let place = &self.place;
         let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
         let launch = Launch::plan(self.guest(order), qemu, accelerator, &self.files)
@@ -139,7 +143,9 @@ impl World for Kernel {
         if let Some((work, message)) = &results.failure {
             return Err(failed(order.workload, format!("{work}: {message}")));
         }
-        self.taken(order, &results)
+        let disturbance = Gate::disturbance(before, self.gate.now());
+        let taken = self.taken(order, &results)?;
+        Ok(Taken { disturbances: disturbance.into_iter().collect(), ..taken })
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {

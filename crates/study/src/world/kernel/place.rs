@@ -72,6 +72,11 @@ impl Kind {
     pub fn has_times(&self) -> bool {
         !matches!(self, Self::Plain)
     }
+
+    /// Whether its times are this machine's, so that what else runs on it changes them.
+    pub fn has_host_times(&self) -> bool {
+        matches!(self, Self::Real { .. })
+    }
 }
 
 /// Finds the place that the study wants, or the best there is.
@@ -163,4 +168,25 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
     let memory = HostMemory { nodes, prealloc: true, ..HostMemory::default() };
     let pins = Pins { plan: PinPlan::Automatic, helpers: None, host: (**host).clone() };
     (memory, Some(pins))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_real_nodes_have_times_that_others_on_this_machine_change() {
+        let real = Kind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
+        assert!(real.has_times() && real.has_host_times());
+        let machine = Shape::default().machine().unwrap();
+        let emulator = MemoryEmulator {
+            plugin: "plugin.so".into(),
+            mode: EmulatorMode::Virtual,
+            machine: describe(&machine, &MemoryCosts::default()).unwrap(),
+        };
+        let latency = LatencyModel::Flat { ns: 100.0 };
+        let emulated = Kind::Emulated { emulator: Box::new(emulator), latency };
+        assert!(emulated.has_times() && !emulated.has_host_times());
+        assert!(!Kind::Plain.has_times() && !Kind::Plain.has_host_times());
+    }
 }

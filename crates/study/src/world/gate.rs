@@ -1,0 +1,52 @@
+//! What else this machine did while guests took samples of its time.
+
+use numalab_host::{SystemSnapshot, SystemWatch};
+
+use super::{WorldError, allowed_cpus};
+
+/// Watches what disturbs the samples of guests that are this process's own children, by a
+/// rule that does not look at their values.
+#[derive(Debug)]
+pub(super) struct Gate {
+    watch: Option<SystemWatch>,
+}
+
+impl Gate {
+    /// Watches the cpus of this process if the samples are `of_host_time`. What is in virtual
+    /// time, or says where memory is, this machine cannot disturb.
+    pub(super) fn new(of_host_time: bool) -> Result<Self, WorldError> {
+        let watch = match of_host_time {
+            true => Some(SystemWatch::new(&allowed_cpus()?).with_living_children()),
+            false => None,
+        };
+        Ok(Self { watch })
+    }
+
+    /// What happened so far.
+    pub(super) fn now(&mut self) -> Option<SystemSnapshot> {
+        self.watch.as_mut().map(SystemWatch::snapshot)
+    }
+
+    /// What disturbed the time between two moments, if anything did.
+    pub(super) fn disturbance(
+        before: Option<SystemSnapshot>,
+        after: Option<SystemSnapshot>,
+    ) -> Option<String> {
+        let reason = after?.disturbance_since(&before?)?;
+        Some(format!("host: {reason}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_of_this_machines_time_is_not_watched() {
+        let mut gate = Gate::new(false).unwrap();
+        let before = gate.now();
+        assert_eq!(before, None);
+        assert_eq!(Gate::disturbance(before, gate.now()), None);
+        assert!(Gate::new(true).unwrap().now().is_some());
+    }
+}
