@@ -7,8 +7,10 @@ use super::settings::{Asked, GuestsSettings, MachineShape};
 
 /// More nodes than this the seed's machine has not.
 const X460_NODES: u32 = 4;
-/// What the hypervisor, its tables and a margin take of a node, in MiB.
+/// What tables and a margin take of a node, in MiB, and the hypervisor and what it was
+/// booted with of the first.
 const NODE_SPARE_MIB: u64 = 256;
+const FIRST_SPARE_MIB: u64 = 256;
 
 /// A machine with guests on it.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,7 +81,7 @@ fn machine(asked: &Asked, settings: &GuestsSettings) -> Machine {
     let guests = u64::from(asked.guests.div_ceil(nodes).max(settings.guests_per_node));
     // The guests fill their node; the first one also has the first domain.
     let memory_mib = |node: u32| {
-        let first = if node == 0 { settings.dom0_memory_mib } else { 0 };
+        let first = if node == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
         let all = guests * settings.guest_memory_mib + first + NODE_SPARE_MIB;
         all.next_multiple_of(128)
     };

@@ -119,7 +119,8 @@ pub(super) struct Asked {
     pub numa: String,
     pub guests: u32,
     pub pinning: Pinning,
-    /// As in Xen's `dom0_nodes=`: 0 where the treatment does not say, `None` for all.
+    /// As in Xen's `dom0_nodes=`: 0 where the treatment does not say and numa is on, `None`
+    /// for all.
     pub dom0_nodes: Option<String>,
     pub pools: bool,
     pub shape: MachineShape,
@@ -152,13 +153,14 @@ impl Asked {
             return Err(bad("numa beside cpupools", numa, "on or off"));
         }
         Ok(Self {
+            // There is room for it; elsewhere it would take that of guests. Nodes that are
+            // made up may be too small for it.
+            dom0_nodes: text(settings, "dom0-nodes")
+                .or_else(|| (numa == "on").then(|| "0".to_owned()))
+                .filter(|nodes| nodes != "all"),
             numa,
             guests,
             pinning: pinning(settings)?,
-            // There its memory is counted; elsewhere it would take that of guests.
-            dom0_nodes: text(settings, "dom0-nodes")
-                .or_else(|| Some("0".to_owned()))
-                .filter(|nodes| nodes != "all"),
             pools,
             shape: shape(settings)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
@@ -229,9 +231,12 @@ mod tests {
         assert_eq!(asked.pinning, Pinning::CpusAndMemory);
         assert_eq!(asked.shape, MachineShape::X460);
         assert_eq!(asked.xen, None);
-        assert_eq!(asked.dom0_nodes.as_deref(), Some("0"));
-        let asked = Asked::of(&treatment(&[("dom0-nodes", "all")]), &GuestsSettings::default());
-        assert_eq!(asked.unwrap().dom0_nodes, None);
+        let dom0_nodes = |settings: &[(&str, &str)]| {
+            Asked::of(&treatment(settings), &GuestsSettings::default()).unwrap().dom0_nodes
+        };
+        assert_eq!(dom0_nodes(&[]).as_deref(), Some("0"));
+        assert_eq!(dom0_nodes(&[("numa", "fake=3")]), None);
+        assert_eq!(dom0_nodes(&[("dom0-nodes", "all")]), None);
     }
 
     #[test]
