@@ -250,7 +250,10 @@ impl World for LinuxGuest {
             Some(latency) => format!(", memory emulated ({latency} ns)"),
             None => String::new(),
         };
-        format!("a Linux guest of {nodes} nodes, {cpus} cpus, {memory}{emulated}")
+        let some =
+            |number: usize, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
+        let (nodes, cpus) = (some(nodes, "node"), some(cpus, "cpu"));
+        format!("a Linux guest of {nodes}, {cpus}, {memory}{emulated}")
     }
 
     fn check(
