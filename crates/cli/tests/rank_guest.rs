@@ -30,10 +30,10 @@ numalab bind --numa=0,2 --policy interleave -q -- numalab latency --ranks 2 $wor
 part shared
 numalab bind --ranks 3 --cpus=0,1,0 --numa=0 -q -- $work; echo "exit $?"
 part moved
-numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=20000000 -q & rank=$!
+numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=60000000 -q & rank=$!
 while kill -0 $rank 2> /dev/null; do
   for process in $(grep -lx numalab /proc/[0-9]*/comm | cut -d/ -f3); do migratepages $process 0 1 2> /dev/null; done
-  sleep 0.3
+  sleep 0.1
 done
 wait $rank; echo "exit $?"
 part weighted

@@ -270,13 +270,25 @@ fn a_job_array_measures_each_element_and_a_batch_script_is_no_rank() {
          --csv=array-$SLURM_ARRAY_TASK_ID.csv"
     );
     let options = ["--wait", "--array=0-2", "--nodes=1", "--exclusive", "--wrap", &script];
-    prints(lab.command("sbatch").args(options));
+    let submitted = output(lab.command("sbatch").args(options));
+    assert!(submitted.status.success(), "{}", logs(&lab.directory()));
     for element in 0..3 {
         let csv = lab.directory().join(format!("array-{element}.csv"));
         assert!(is_csv_of(1, &fs::read_to_string(csv).expect("measured")));
         let plan = lab.directory().join(format!("array-{element}.plan"));
         assert!(fs::read_to_string(plan).expect("shown").contains(" cells, about "));
     }
+}
+
+/// What the jobs of a directory printed, each below its file's name.
+fn logs(directory: &Path) -> String {
+    let files = fs::read_dir(directory).expect("readable").flatten().map(|entry| entry.path());
+    let logs = files.filter(|path| path.extension().is_some_and(|extension| extension == "out"));
+    let text = |path: PathBuf| {
+        let text = fs::read_to_string(&path).unwrap_or_else(|error| error.to_string());
+        format!("{}:\n{text}", path.display())
+    };
+    logs.map(text).collect::<Vec<_>>().join("\n")
 }
 
 /// Starts a scaling run of 1 and 2 ranks as a job, and gives it when 2 ranks measure.
