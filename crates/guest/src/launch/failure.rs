@@ -1,5 +1,6 @@
 //! How a guest can fail, and which of it happened.
 
+use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -155,6 +156,13 @@ pub struct Evidence<'a> {
 }
 
 impl GuestError {
+    /// Whether QEMU failed an assertion of its own before the guest said anything.
+    pub(super) fn is_an_assertion_of_qemu(&self) -> bool {
+        let Self::Refused { status, errors } = self else { return false };
+        let aborted = status.signal() == Some(rustix::process::Signal::ABORT.as_raw());
+        aborted && errors.contains("Assertion `")
+    }
+
     /// The package or command that would mend this machine, if it lacks something.
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
@@ -283,6 +291,19 @@ mod tests {
         assert!(matches!(error, GuestError::Panicked { .. }), "{shown}");
         assert!(shown.contains("not syncing: test; the last lines"), "{shown}");
         assert!(shown.ends_with("  | [ 1.3] CPU: 0"), "{shown}");
+    }
+
+    #[test]
+    fn an_assertion_of_qemu_is_told_from_what_it_refuses() {
+        let refused = |raw_status: i32, errors: &str| {
+            let (status, errors) = (ExitStatus::from_raw(raw_status), errors.to_owned());
+            GuestError::Refused { status, errors }.is_an_assertion_of_qemu()
+        };
+        let said = "qemu-system-x86_64: system/physmem.c:2678: iotlb_to_section: Assertion \
+                    `section_index < d->map.sections_nb' failed.";
+        assert!(refused(6, said));
+        assert!(!refused(6, "failed to set MSR 0x10a"));
+        assert!(!refused(1 << 8, said));
     }
 
     #[test]

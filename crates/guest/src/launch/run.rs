@@ -18,6 +18,10 @@ const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// After the channel has closed, QEMU's end tells why.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
+/// QEMU is started anew so often where it fails an assertion of its own in a guest's first
+/// moments, as several threads of its translator seldom do (10.0.2: `iotlb_to_section`).
+const FRESH_STARTS: u32 = 2;
+
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -84,6 +88,24 @@ impl Launch {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
         prepare_results(task).map_err(channel_failed)?;
+        let mut fresh_starts = FRESH_STARTS;
+        loop {
+            match self.run_once(runtime, task, &mut *sink, asked) {
+                Err(error) if fresh_starts > 0 && error.is_an_assertion_of_qemu() => {
+                    fresh_starts -= 1;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn run_once(
+        &self,
+        runtime: &Runtime,
+        task: &Task,
+        sink: &mut dyn Sink,
+        asked: Asked,
+    ) -> Result<Outcome, GuestError> {
         let started = Instant::now();
         let terminal = task.job.terminal;
         let system = System::Linux { terminal };

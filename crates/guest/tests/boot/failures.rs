@@ -1,6 +1,8 @@
 //! Guests that fail, in every way, and what is left of them: nothing.
 
+use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +24,34 @@ fn a_panic_is_reported_with_the_end_of_the_console() {
     };
     assert!(line.contains("sysrq triggered crash"), "{line}");
     assert!(console.0.iter().any(|line| line.contains("sysrq_handle_crash")), "{error}");
+}
+
+#[test]
+fn a_qemu_that_fails_its_own_assertion_is_started_anew_but_not_for_ever() {
+    let Some(mut lab) = Lab::open() else { return };
+    let (count, program) = (lab.directory.path().join("count"), lab.directory.path().join("qemu"));
+    let script = |fails: u32| {
+        format!(
+            "#!/bin/sh\necho x >> {count}\n[ $(wc -l < {count}) -gt {fails} ] && exec {real} \"$@\"\n\
+             echo \"f: Assertion \\`x' failed.\" >&2\nkill -ABRT $$\n",
+            count = count.display(),
+            real = lab.qemu.program.display()
+        )
+    };
+    let (twice, always) = (script(2), script(9));
+    lab.qemu.program = program.clone();
+    let starts = |script: &str| {
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+        let _ = fs::remove_file(&count);
+        let outcome = lab.run(small(), &shell("echo here")).map(|ran| ran.output);
+        (outcome, fs::read_to_string(&count).unwrap().lines().count())
+    };
+    let (outcome, started) = starts(&twice);
+    assert_eq!((outcome.unwrap().as_str(), started), ("here\n", 3));
+    let (outcome, started) = starts(&always);
+    assert!(outcome.unwrap_err().to_string().contains("Assertion `x' failed"));
+    assert_eq!(started, 3);
 }
 
 #[test]
