@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use numalab_record::Document;
+use numalab_record::shell::quoted;
 use numalab_report::{Style, Summary};
 
 use crate::args::Format;
@@ -51,24 +52,10 @@ pub(crate) fn shell_lines(words: &[String]) -> String {
         if !text.is_empty() {
             text.push_str(if word.starts_with('-') { " \\\n  " } else { " " });
         }
-        text.push_str(&shell_word(word));
+        text.push_str(&quoted(word));
     }
     text.push('\n');
     text
-}
-
-/// A command line for a shell on one line.
-pub(crate) fn shell_line(words: &[String]) -> String {
-    words.iter().map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-}
-
-/// The word, in quotes where a shell would not leave it alone.
-fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,@%+".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What a study would do.
 
 use numalab_host::{Interrupt, UtcTime};
+use numalab_record::shell::command_line;
 use numalab_record::study::Arm;
 use numalab_study::{Level, Plan, Position, Study, World, WorldError, open, parse, pilot};
 use numalab_workload::Workload;
@@ -128,10 +129,10 @@ fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Fail
     text.push_str(&sets(study));
     text.push_str("\nWorkloads\n");
     for workload in &ready.workloads {
-        let command = output::shell_line(&workload.command);
+        let command = command_line(&workload.command);
         text.push_str(&format!("  {}: {command}\n", workload.name));
         if let Some(service) = &workload.service {
-            let command = output::shell_line(&service.command);
+            let command = command_line(&service.command);
             text.push_str(&format!("    beside it: {command}\n"));
         }
     }

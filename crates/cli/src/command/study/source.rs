@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
+use numalab_record::shell::command_line;
 use numalab_study::{Plan, Study, bundled, bundled_text, parse, start};
 use numalab_workload::Workload;
 
@@ -83,7 +84,7 @@ fn tool_commands(study: &Study) -> Result<String, Failure> {
     let of_tools = study.workloads.iter().zip(&workloads).filter(|(spec, _)| spec.tool.is_some());
     let line = |workload: &Workload| {
         // One line, whatever is in its arguments: it stands in a comment.
-        let command = output::shell_line(&workload.command).replace('\n', " ");
+        let command = command_line(&workload.command).replace('\n', " ");
         format!("#   {}: {command}\n", workload.name)
     };
     Ok(of_tools.map(|(_, workload)| line(workload)).collect())
