@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod digest;
 pub mod emulator;
 pub mod image;
 pub mod init;

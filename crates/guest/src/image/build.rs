@@ -7,14 +7,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use sha2::{Digest, Sha256};
-
 use super::contents::Contents;
 use super::elf;
 use super::kernel::{Kernel, KernelError};
 use super::libraries::{self, LibraryError, Roots};
 use super::tree::Tree;
 use crate::cache::{Cache, CacheError, EntryKind};
+use crate::digest::sha256;
 use crate::init;
 use crate::package::{self, PackageError, Unpacked};
 use crate::tool::{self, ToolError};
@@ -108,7 +107,7 @@ impl Image {
         kernel: &Path,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, ImageError> {
-        let hash = hexadecimal(&Sha256::digest(archive));
+        let hash = sha256(archive);
         let entry = cache.path(EntryKind::Image, &hash);
         let cached = entry.exists();
         if cached {
@@ -366,13 +365,6 @@ fn make_room(cache: &Cache, keep: &str) -> Result<(), CacheError> {
         total -= image.size_bytes;
     }
     Ok(())
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
 }
 
 #[cfg(test)]

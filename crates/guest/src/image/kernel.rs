@@ -5,10 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use sha2::{Digest, Sha256};
-
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::cache::{Cache, CacheError, EntryKind};
+use crate::digest::sha256;
 use crate::package::{Archive, PackageError, PackageRecord, backports};
 
 /// Packages whose one dependency is the newest kernel for virtual machines: Debian's, Ubuntu's.
@@ -172,9 +171,7 @@ impl Kernel {
     ) -> Result<Self, KernelError> {
         let io = |source| KernelError::Io { path: file.to_path_buf(), source };
         let content = fs::read(file).map_err(io)?;
-        let digest = Sha256::digest(&content);
-        let digest: String = digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
-        let name = format!("file-{digest}");
+        let name = format!("file-{:.16}", sha256(&content));
         let _lock = cache.lock()?;
         let entry = cache.path(EntryKind::Kernel, &name);
         if !entry.exists() {

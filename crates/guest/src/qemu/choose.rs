@@ -124,8 +124,8 @@ impl Qemu {
             Err(QemuError::Absent) => None,
             found => Some(found?),
         };
-        let done = installed.as_ref().is_some_and(|qemu| qemu.version >= LOCKS_CODE);
-        let cached = match done && installed.as_ref().is_some_and(|qemu| needs.met_by(qemu)) {
+        let best = |qemu: &Self| needs.met_by(qemu) && qemu.locks_code();
+        let cached = match installed.as_ref().is_some_and(best) {
             true => Vec::new(),
             false => Self::cached(cache)?,
         };
@@ -143,11 +143,15 @@ impl Qemu {
         Self::at(on_path(PROGRAM).ok_or(QemuError::Absent)?, Vec::new())
     }
 
+    fn locks_code(&self) -> bool {
+        self.version >= LOCKS_CODE
+    }
+
     /// What its user should know before it is a Linux machine of so many cpus.
     #[must_use]
     pub fn hazard(&self, accelerator: AcceleratorKind, cpus: usize) -> Option<String> {
         let translated = accelerator == AcceleratorKind::Tcg && cpus > 1;
-        (translated && self.version < LOCKS_CODE).then(|| {
+        (translated && !self.locks_code()).then(|| {
             format!(
                 "QEMU {} can hang Linux on several cpus, if seldom; mended in \
                  {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
@@ -206,7 +210,7 @@ fn preferred<'a>(
     needs: &QemuNeeds,
 ) -> Option<&'a Qemu> {
     let fit: Vec<&Qemu> = candidates.filter(|qemu| needs.met_by(qemu)).collect();
-    let sound = fit.iter().find(|qemu| qemu.version >= LOCKS_CODE);
+    let sound = fit.iter().find(|qemu| qemu.locks_code());
     sound.or(fit.first()).copied()
 }
 

@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
-use sha2::{Digest, Sha256};
 
 use crate::cache::{Cache, CacheError, EntryKind};
+use crate::digest::sha256;
 
 /// No hypervisor is larger than this, decompressed, in bytes.
 const MOST_BYTES: u64 = 256 << 20;
@@ -100,7 +100,7 @@ impl XenBuild {
 fn program_of(file: &Path) -> Result<(String, Vec<u8>), XenBuildError> {
     let path = || file.to_path_buf();
     let content = fs::read(file).map_err(|source| XenBuildError::Io { path: path(), source })?;
-    let sha256 = Sha256::digest(&content).iter().map(|byte| format!("{byte:02x}")).collect();
+    let sha256 = sha256(&content);
     let program = decompressed(content);
     let program = program.map_err(|found| XenBuildError::Other { path: path(), found })?;
     match other_than_xen(&program) {

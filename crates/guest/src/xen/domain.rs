@@ -12,9 +12,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_membench::mark;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::xenstore::{DEVICE, MAX_VALUE_BYTES, Xenstore, XenstoreError};
+use crate::digest::sha256;
 use crate::init;
 use crate::tool::{self, ToolError};
 
@@ -63,12 +63,6 @@ pub(crate) struct PostedResult {
 /// The state of a domain that has done this job.
 pub(crate) fn done(number: usize) -> String {
     format!("done {number}")
-}
-
-/// SHA-256 in hexadecimal.
-pub(crate) fn checksum(bytes: &[u8]) -> String {
-    let digest = Sha256::digest(bytes);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Serves until the domain is destroyed.
@@ -139,7 +133,7 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
         begin_ns,
         end_ns,
         output_bytes: output.len(),
-        checksum: checksum(&output),
+        checksum: sha256(&output),
     };
     (result, output)
 }
@@ -179,7 +173,7 @@ mod tests {
     fn a_command_gives_its_code_and_both_outputs_with_their_checksum() {
         let (result, output) = run(&job(&["sh", "-c", "echo out; echo err >&2; exit 5"], 20));
         assert_eq!((result.exit, output.as_slice()), (5, &b"out\nerr\n"[..]));
-        assert_eq!(result.checksum, checksum(&output));
+        assert_eq!(result.checksum, sha256(&output));
         assert!(result.begin_ns <= result.end_ns && result.begin_ns > 0);
     }
 

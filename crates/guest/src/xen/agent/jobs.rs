@@ -4,9 +4,8 @@ use std::io;
 use std::time::Duration;
 
 use super::{Agent, AgentError, Made};
-use crate::xen::domain::{
-    JOB, OUTPUT, PostedJob, PostedResult, RESULT, checksum, done, execute, now_ns,
-};
+use crate::digest::sha256;
+use crate::xen::domain::{JOB, OUTPUT, PostedJob, PostedResult, RESULT, done, execute, now_ns};
 use crate::xen::event::{DomainAnswer, FIRST_DOMAIN, LostPhase, XenEvent};
 use crate::xen::plan::DomainJob;
 use crate::xen::xenstore::XenstoreError;
@@ -81,7 +80,7 @@ impl Agent<'_> {
             output.extend_from_slice(&piece);
             index += 1;
         }
-        if result.number != number || checksum(&output) != result.checksum {
+        if result.number != number || sha256(&output) != result.checksum {
             return Ok(Err("the checksum does not agree with the output".to_owned()));
         }
         Ok(Ok(DomainAnswer {
