@@ -3,13 +3,14 @@
 //! Each level holds what was last asked of it. Stores allocate a line as loads do; lines
 //! written back cost nothing, and the caches of different vCPUs know nothing of each other.
 
+use crate::counters::Figure;
 use crate::machine::CacheLevel;
 
-/// One cache.
-#[derive(Clone, Debug)]
+/// One cache, which one thread uses at a time.
+#[derive(Debug)]
 pub struct Cache {
     /// Ways of each set, most recently used first; a line's number plus one, 0 for none.
-    lines: Vec<u64>,
+    lines: Vec<Figure>,
     ways: usize,
     set_mask: u64,
     line_shift: u32,
@@ -23,7 +24,7 @@ impl Cache {
         let sets = (level.size_bytes / (line_bytes * ways)).max(1);
         let lines = usize::try_from(sets * ways).unwrap_or(usize::MAX);
         Self {
-            lines: vec![0; lines],
+            lines: (0..lines).map(|_| Figure::default()).collect(),
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
             set_mask: sets - 1,
             line_shift: line_bytes.trailing_zeros(),
@@ -32,20 +33,27 @@ impl Cache {
 
     /// Looks an address up and makes its line the most recent one; whether it was there.
     #[inline]
-    pub fn access(&mut self, address: u64) -> bool {
+    pub fn access(&self, address: u64) -> bool {
         let line = address >> self.line_shift;
         let set = usize::try_from(line & self.set_mask).unwrap_or(0) * self.ways;
-        let ways = &mut self.lines[set..set + self.ways];
+        let ways = &self.lines[set..set + self.ways];
         let tag = line + 1;
-        let found = ways.iter().position(|&held| held == tag);
-        ways[..=found.unwrap_or(self.ways - 1)].rotate_right(1);
-        ways[0] = tag;
-        found.is_some()
+        // Each line goes one place back, until the place that is free for it.
+        let mut moved = tag;
+        for way in ways {
+            let held = way.get();
+            way.set(moved);
+            if held == tag {
+                return true;
+            }
+            moved = held;
+        }
+        false
     }
 
     /// Forgets everything.
-    pub fn clear(&mut self) {
-        self.lines.fill(0);
+    pub fn clear(&self) {
+        self.lines.iter().for_each(|line| line.set(0));
     }
 }
 
@@ -96,7 +104,7 @@ mod tests {
             ways in 1_u32..9,
             addresses in prop::collection::vec(0_u64..16_384, 1..600),
         ) {
-            let mut cache = Cache::new(&level(sets_log, ways));
+            let cache = Cache::new(&level(sets_log, ways));
             let mut oracle = Oracle { sets: HashMap::new(), count: 1 << sets_log, ways: ways as usize };
             for address in addresses {
                 prop_assert_eq!(cache.access(address), oracle.access(address));
@@ -106,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_working_set_of_the_caches_size_stays_and_a_line_more_in_order_never_does() {
-        let mut cache = Cache::new(&level(0, 8));
+        let cache = Cache::new(&level(0, 8));
         for round in 0..3 {
             let hits = (0..8).filter(|line| cache.access(line * 64)).count();
             assert_eq!(hits, if round == 0 { 0 } else { 8 });

@@ -18,6 +18,12 @@ impl Figure {
         self.0.store(self.0.load(Relaxed).wrapping_add(more), Relaxed);
     }
 
+    /// Makes it this.
+    #[inline]
+    pub fn set(&self, value: u64) {
+        self.0.store(value, Relaxed);
+    }
+
     /// What it is now.
     #[inline]
     pub fn get(&self) -> u64 {

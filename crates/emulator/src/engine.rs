@@ -16,7 +16,7 @@ use crate::machine::Scope;
 use crate::marker::Marker;
 use crate::phase_names::PhaseNames;
 use crate::sample::Sampler;
-use crate::turn::{Front, Turn};
+use crate::turn::{Front, Turns};
 use crate::vcpu::Vcpu;
 
 /// Without QEMU's word for it, an instruction takes a nanosecond.
@@ -59,14 +59,14 @@ pub struct Engine {
     map: AddressMap,
     costs: Costs,
     sampler: Sampler,
-    vcpus: Vec<Mutex<Vcpu>>,
+    vcpus: Vec<Vcpu>,
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
     front: Front,
-    turn: Mutex<Turn>,
+    turns: Turns,
     ps_each: u64,
     epoch: Instant,
 }
@@ -83,7 +83,7 @@ impl Engine {
         };
         let groups = machine.groups();
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
-        let vcpu = |_: &usize| Mutex::new(Vcpu::new(caches(Scope::Cpu)));
+        let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu));
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
             gate: Gate::new(arguments.start),
@@ -97,7 +97,7 @@ impl Engine {
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
             front: Front::default(),
-            turn: Mutex::new(Turn::default()),
+            turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
             epoch: Instant::now(),
             arguments,
@@ -113,10 +113,11 @@ impl Engine {
         if self.is_plain() {
             return Step::default();
         }
-        let mut state = locked(&self.vcpus[vcpu]);
-        state.time_ps = self.front.meet(state.time_ps);
+        let state = &self.vcpus[vcpu];
+        let time_ps = self.front.meet(state.time_ps.get());
+        state.time_ps.set(time_ps);
         let step = match self.arguments.mode {
-            Mode::Virtual => self.take_turn(vcpu, state.time_ps),
+            Mode::Virtual => self.take_turn(vcpu, time_ps),
             Mode::Count | Mode::Sleep => Step::default(),
         };
         state.begin_block(instructions, self.ps_each);
@@ -167,13 +168,13 @@ impl Engine {
         if self.is_plain() {
             self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
         } else {
-            locked(&self.vcpus[vcpu]).time_ps
+            self.vcpus[vcpu].time_ps.get()
         }
     }
 
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
-        locked(&self.vcpus[vcpu]).debt.slept(slept);
+        locked(&self.vcpus[vcpu].debt).slept(slept);
     }
 
     /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
@@ -208,15 +209,20 @@ impl Engine {
     }
 
     /// Gives the vCPU its turn, if it has none, and ends it in time.
+    #[inline]
     fn take_turn(&self, vcpu: usize, time_ps: u64) -> Step {
-        let mut turn = locked(&self.turn);
+        let before = self.turns.vcpu();
         let mut clock_ns = 0;
-        if turn.vcpu() != vcpu {
-            let before_ps = locked(&self.vcpus[turn.vcpu()]).time_ps;
-            clock_ns = nanoseconds(before_ps, time_ps);
-            turn.pass(vcpu, time_ps);
+        if before != vcpu {
+            let came_to_ps = self.vcpus[before].time_ps.get();
+            clock_ns = nanoseconds(came_to_ps, time_ps);
+            self.turns.pass(came_to_ps, vcpu, time_ps);
         }
-        Step { over: turn.is_over(time_ps, &self.front), clock_ns }
+        let over = self.turns.is_over(time_ps);
+        if over {
+            self.turns.pass(time_ps, vcpu, time_ps);
+        }
+        Step { over, clock_ns }
     }
 
     /// An access through caches and queues.
@@ -228,47 +234,47 @@ impl Engine {
         latency_ps: u64,
     ) -> Effect {
         let node = &figures.nodes[target];
-        let mut state = locked(&self.vcpus[access.vcpu]);
-        let (cost_ps, queue_ps) = match self.hit(&mut state, access) {
+        let state = &self.vcpus[access.vcpu];
+        let (cost_ps, queue_ps) = match self.hit(state, access) {
             Some(level) => (self.hit_ps[level], 0),
             None => {
                 node.misses[access.kind as usize].add(1);
-                let queue_ps = self.queued(&state, access.vcpu, target);
+                let queue_ps = self.queued(state, access.vcpu, target);
                 (latency_ps + queue_ps, queue_ps)
             }
         };
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
-        figures.cost_ps.add(cost_ps);
         if cost_ps == 0 {
             return Effect::None;
         }
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        figures.cost_ps.add(cost_ps);
         let instruction = state.instruction(access.position);
         let (most, ps_each) = (self.arguments.overlap, self.ps_each);
         let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
         figures.time_ps.add(exposed_ps);
         match self.arguments.mode {
             Mode::Count => {
-                state.time_ps += exposed_ps;
+                state.time_ps.add(exposed_ps);
                 Effect::None
             }
             Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
             Mode::Sleep => {
                 let owed_ns = state.take_ns(cost_ps);
-                state.debt.owe(owed_ns).map_or(Effect::None, Effect::Sleep)
+                locked(&state.debt).owe(owed_ns).map_or(Effect::None, Effect::Sleep)
             }
         }
     }
 
     /// The level of the caches that has the line; all those before it have it now.
-    fn hit(&self, state: &mut Vcpu, access: Access) -> Option<usize> {
+    fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
         let own = state.caches.len();
-        let found = state.caches.iter_mut().position(|cache| cache.access(access.address));
+        let found = state.caches.iter().position(|cache| cache.access(access.address));
         if found.is_some() || own == self.hit_ps.len() {
             return found;
         }
-        let mut shared = locked(&self.shared[self.groups[access.vcpu]]);
-        shared.iter_mut().position(|cache| cache.access(access.address)).map(|at| own + at)
+        let shared = locked(&self.shared[self.groups[access.vcpu]]);
+        shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
     }
 
     /// How long a line waits for bandwidth.
@@ -276,7 +282,7 @@ impl Engine {
         let Some(bandwidth) = &self.bandwidth else { return 0 };
         let time_ps = match self.arguments.mode {
             Mode::Sleep => u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(0) * 1000,
-            Mode::Count | Mode::Virtual => state.time_ps,
+            Mode::Count | Mode::Virtual => state.time_ps.get(),
         };
         let caches = &self.arguments.machine.caches;
         let bytes = caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
@@ -297,10 +303,10 @@ impl Engine {
     /// Caches and queues saw nothing of what ran while nothing counted.
     fn forget(&self) {
         for vcpu in &self.vcpus {
-            locked(vcpu).caches.iter_mut().for_each(Cache::clear);
+            vcpu.caches.iter().for_each(Cache::clear);
         }
         for group in &self.shared {
-            locked(group).iter_mut().for_each(Cache::clear);
+            locked(group).iter().for_each(Cache::clear);
         }
         if let Some(bandwidth) = &self.bandwidth {
             locked(bandwidth).clear();
@@ -310,9 +316,10 @@ impl Engine {
     /// All vCPUs' times become the latest one: what follows begins together. How far that
     /// is for the one whose turn it is.
     fn align(&self) -> i64 {
-        let present_ps = locked(&self.vcpus[locked(&self.turn).vcpu()]).time_ps;
-        let latest_ps = self.vcpus.iter().map(|vcpu| locked(vcpu).time_ps).max().unwrap_or(0);
-        self.vcpus.iter().for_each(|vcpu| locked(vcpu).time_ps = latest_ps);
+        let present_ps = self.vcpus[self.turns.vcpu()].time_ps.get();
+        let latest_ps = self.vcpus.iter().map(|vcpu| vcpu.time_ps.get()).max().unwrap_or(0);
+        self.vcpus.iter().for_each(|vcpu| vcpu.time_ps.set(latest_ps));
+        self.turns.align(latest_ps);
         nanoseconds(present_ps, latest_ps)
     }
 }

@@ -1,18 +1,19 @@
 //! QEMU's callbacks: what is put into translated blocks, and what happens when they run.
 //!
-//! While nothing counts, blocks are left as they are but for the markers in them, so a
-//! loaded plugin costs next to nothing. When counting begins or ends QEMU is asked to
+//! While nothing counts, blocks are left as they are but for the markers in them and, in
+//! virtual time, what waits, so a loaded plugin costs next to nothing. When counting begins or ends QEMU is asked to
 //! forget its translations, and every block is translated anew. A QEMU that forgets badly
 //! ([`FORGETS_SAFELY`]) is asked once, when counting first begins, and keeps what it has.
 
 use std::ffi::{c_uint, c_void};
 
-use crate::api::{FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::api::{Api, FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
 use crate::counters::Kind;
 use crate::engine::Access;
 use crate::gate::Change;
 use crate::marker::{LENGTH, Marker};
 use crate::plugin::Plugin;
+use crate::waiting::{WAITED_NS, is_wait};
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
@@ -56,6 +57,8 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
             if let Some(marker) = marker {
                 let marker = number(marker.number());
                 (api.register_instruction)(instruction, mark, NO_REGISTERS, marker);
+            } else if !open && plugin.clock.is_some() && only_waits(api, instruction) {
+                (api.register_instruction)(instruction, wait, NO_REGISTERS, number(0));
             } else if open {
                 let flags = (NO_REGISTERS, READS_AND_WRITES);
                 (api.register_memory)(instruction, access, flags.0, flags.1, number(position));
@@ -104,6 +107,26 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mu
     let position = u32::try_from(position as usize).unwrap_or(0);
     let effect = plugin.engine.access(Access { vcpu, address, kind, position });
     plugin.apply(vcpu, effect);
+}
+
+/// Whether an instruction of a block that is being translated is one by which a guest waits.
+///
+/// # Safety
+/// `instruction` is one of that block.
+unsafe fn only_waits(api: &Api, instruction: *const c_void) -> bool {
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        api.bytes::<1>(instruction).is_some_and(|bytes| is_wait(&bytes))
+            || api.bytes::<2>(instruction).is_some_and(|bytes| is_wait(&bytes))
+            || api.bytes::<3>(instruction).is_some_and(|bytes| is_wait(&bytes))
+    }
+}
+
+extern "C" fn wait(_: c_uint, _: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    if !plugin.engine.gate.is_open() {
+        plugin.move_clock(WAITED_NS);
+    }
 }
 
 /// Whether blocks are translated for counting for good: this QEMU forgets badly, and has done

@@ -24,3 +24,4 @@ mod short;
 mod sleep;
 mod turn;
 mod vcpu;
+mod waiting;

@@ -1,26 +1,31 @@
 //! What the model keeps of one vCPU.
 
+use std::sync::Mutex;
+
 use crate::cache::Cache;
 use crate::cost::Overlap;
+use crate::counters::Figure;
 use crate::sleep::Debt;
 
-/// The state of a vCPU that only its own accesses change.
+/// The state of a vCPU, written by the thread that runs it: no lock is taken for each
+/// access. Others write it where a marker has all vCPUs go on together; what the vCPU's own
+/// thread writes at that very moment may stay, which its next meeting with the others mends.
 #[derive(Debug)]
 pub struct Vcpu {
     /// Its own caches, nearest first.
     pub caches: Vec<Cache>,
     /// Its own time, by which it queues for bandwidth.
-    pub time_ps: u64,
+    pub time_ps: Figure,
     /// Instructions in the blocks that it began.
-    pub instructions: u64,
+    pub instructions: Figure,
     /// Those of them in the present block.
-    pub block: u64,
+    pub block: Figure,
     /// Charged, but less than the clock's nanosecond.
-    pub rest_ps: u64,
+    pub rest_ps: Figure,
     /// What its misses hide.
     pub overlap: Overlap,
     /// Time not slept yet.
-    pub debt: Debt,
+    pub debt: Mutex<Debt>,
 }
 
 impl Vcpu {
@@ -28,33 +33,35 @@ impl Vcpu {
     pub fn new(caches: Vec<Cache>) -> Self {
         Self {
             caches,
-            time_ps: 0,
-            instructions: 0,
-            block: 0,
-            rest_ps: 0,
+            time_ps: Figure::default(),
+            instructions: Figure::default(),
+            block: Figure::default(),
+            rest_ps: Figure::default(),
             overlap: Overlap::default(),
-            debt: Debt::default(),
+            debt: Mutex::default(),
         }
     }
 
     /// Begins a block of so many instructions.
-    pub fn begin_block(&mut self, instructions: u64, ps_each: u64) {
-        self.instructions += instructions;
-        self.block = instructions;
-        self.time_ps += instructions * ps_each;
+    #[inline]
+    pub fn begin_block(&self, instructions: u64, ps_each: u64) {
+        self.instructions.add(instructions);
+        self.block.set(instructions);
+        self.time_ps.add(instructions * ps_each);
     }
 
     /// Number of the instruction at this place of the present block.
+    #[inline]
     pub fn instruction(&self, position: u32) -> u64 {
-        self.instructions - self.block + u64::from(position) + 1
+        self.instructions.get() - self.block.get() + u64::from(position) + 1
     }
 
     /// Takes time; the whole nanoseconds that the clock must go on by.
-    pub fn take_ns(&mut self, exposed_ps: u64) -> u64 {
-        self.time_ps += exposed_ps;
-        self.rest_ps += exposed_ps;
-        let whole_ns = self.rest_ps / 1000;
-        self.rest_ps %= 1000;
-        whole_ns
+    #[inline]
+    pub fn take_ns(&self, exposed_ps: u64) -> u64 {
+        self.time_ps.add(exposed_ps);
+        let rest_ps = self.rest_ps.get() + exposed_ps;
+        self.rest_ps.set(rest_ps % 1000);
+        rest_ps / 1000
     }
 }

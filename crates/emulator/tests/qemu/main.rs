@@ -5,3 +5,4 @@ mod lab;
 mod parallel;
 mod refusal;
 mod table;
+mod wait;

@@ -1,0 +1,34 @@
+//! Instructions by which a guest only waits.
+
+/// What one takes while nothing is counted, in ns. On machines PAUSE takes some ten and a
+/// port read about a thousand; if they took 1, as all instructions do in virtual time, a
+/// kernel that waits 10 ms for a cpu to come up would go round its loop a million times,
+/// and QEMU turns to every other vCPU each time.
+pub const WAITED_NS: i64 = 1000;
+
+/// Whether an instruction is PAUSE, or IN of a byte, word or doubleword from port DX or an
+/// immediate one (Intel SDM, volume 2).
+pub fn is_wait(instruction: &[u8]) -> bool {
+    match instruction {
+        [0xf3, 0x90] | [0xec | 0xed] | [0xe4 | 0xe5, _] => true,
+        [0x66, rest @ ..] => matches!(rest, [0xed] | [0xe5, _]),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_told_from_what_looks_like_them() {
+        let pause = [0xf3, 0x90];
+        for wait in [&pause[..], &[0xec], &[0xed], &[0xe4, 0x61], &[0xe5, 0x61], &[0x66, 0xed]] {
+            assert!(is_wait(wait), "{wait:x?}");
+        }
+        let nop = [0x66, 0x90];
+        for other in [&nop[..], &[0xee], &[0xe6, 0x61], &[0x66, 0xec], &[0xec, 0], &[0x66], &[]] {
+            assert!(!is_wait(other), "{other:x?}");
+        }
+    }
+}

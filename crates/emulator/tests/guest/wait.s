@@ -1,0 +1,26 @@
+# One cpu that waits: before, while and after it is counted.
+    .include "common.inc"
+
+# Executes an instruction a thousand times, and says how long it took by the time stamp
+# counter.
+.macro wait instruction:vararg
+    rdtsc
+    mov %eax, %ebx
+    mov $1000, %ecx
+1:  \instruction
+    dec %ecx
+    jnz 1b
+    rdtsc
+    sub %ebx, %eax
+    say
+.endm
+
+    .globl _start
+_start:
+    wait pause
+    wait in $0x61, %al
+    wait nop
+    mark BEGIN
+    wait pause
+    mark END
+    leave_qemu
