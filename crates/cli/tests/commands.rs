@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::Value;
 
@@ -360,6 +360,15 @@ fn completions_and_manual_pages_are_made_for_every_command() {
         assert!(directory.path().join(format!("numalab-{command}.1")).exists(), "{command}");
     }
     refuses(&["man", "/nonexistent"], 1, &["/nonexistent"]);
+}
+
+#[test]
+fn a_marked_command_begins_when_it_is_told_to() {
+    let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
+    let at = now() + 300_000_000;
+    let mut command = numalab(&["mark", "--", "true"]);
+    let status = command.env("NUMALAB_MARK_AT_NS", at.to_string()).status().expect("it starts");
+    assert!(status.success() && now() >= at);
 }
 
 #[test]

@@ -7,6 +7,10 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
 
+/// The variable that tells a command when to mark, in ns of the wall clock, so that several
+/// guests begin what counts together.
+pub const AT: &str = "NUMALAB_MARK_AT_NS";
+
 /// Begins counting and charging. Nested: they last until the outermost [`end`].
 #[inline]
 pub fn begin() {

@@ -1,8 +1,11 @@
 //! `numalab mark`.
 
+use std::env;
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitCode, ExitStatus};
+use std::thread;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_host::{current_place, pin};
 use numalab_membench::mark;
@@ -12,6 +15,7 @@ use crate::failure::{Code, Failure};
 
 /// Runs a command between markers, and ends as it did.
 pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
+    wait();
     let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
     mark::begin();
     args.phase.as_ref().inspect(|phase| enter(phase));
@@ -26,6 +30,13 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
         )
     })?;
     Ok(ExitCode::from(code_of(ended)))
+}
+
+/// Waits until the guests of a study begin together.
+fn wait() {
+    let at = env::var(mark::AT).ok().and_then(|at| at.parse().ok()).map(Duration::from_nanos);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    thread::sleep(at.unwrap_or_default().saturating_sub(now));
 }
 
 fn enter(phase: &Phase) {

@@ -24,12 +24,14 @@ pub(crate) const JOB: &str = "/numalab/job";
 pub(crate) const STATE: &str = "data/numalab/state";
 pub(crate) const RESULT: &str = "data/numalab/result";
 pub(crate) const OUTPUT: &str = "data/numalab/output";
+/// When the domain begins its next job, in ns, if not when all do.
+pub(crate) const BEGIN: &str = "data/numalab/begin";
 /// The state of a domain that waits for its first job.
 pub(crate) const READY: &str = "ready";
 /// xenstored lets a domain have about a thousand values.
 const MAX_OUTPUT_BYTES: usize = 400 * MAX_VALUE_BYTES;
 /// A clock that is further off than this is none that domains share.
-const LONGEST_WAIT: Duration = Duration::from_secs(20);
+const LONGEST_WAIT: Duration = Duration::from_secs(120);
 /// A shell's code for a command that took too long (timeout(1)).
 const TIMED_OUT: u8 = 124;
 const NOT_RUN: u8 = 126;
@@ -43,6 +45,9 @@ pub(crate) struct PostedJob {
     pub limit_s: u64,
     /// When all domains begin, by the clock they share, in ns.
     pub start_ns: u64,
+    /// When what the command marks (`numalab mark`) begins in all domains, if each begins the
+    /// command itself at a time of its own.
+    pub mark_ns: Option<u64>,
     /// Whether all its accesses are counted, and charged, where memory is emulated; else
     /// those that it marks itself.
     pub charged: bool,
@@ -86,7 +91,9 @@ pub(crate) fn serve() -> Result<(), XenstoreError> {
             continue;
         }
         last = job.number;
-        let (result, output) = run(&job);
+        let begin = store.text(BEGIN)?.and_then(|text| text.parse().ok());
+        let start_ns = begin.filter(|_| job.mark_ns.is_some()).unwrap_or(job.start_ns);
+        let (result, output) = run(&PostedJob { start_ns, ..job });
         post(&mut store, &result, &output)?;
     }
 }
@@ -110,14 +117,14 @@ fn post(
 }
 
 fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
-    let wait = Duration::from_nanos(job.start_ns.saturating_sub(now_ns()));
-    thread::sleep(wait.min(LONGEST_WAIT));
+    wait_until(job.start_ns);
     mark::phase(u8::try_from(job.number).unwrap_or(u8::MAX));
     if job.charged {
         mark::begin();
     }
-    let begin_ns = now_ns();
-    let (mut exit, mut output) = execute(&job.command, job.limit_s);
+    // What comes before the marks is not what all do together.
+    let begin_ns = now_ns().max(job.mark_ns.unwrap_or(0));
+    let (mut exit, mut output) = execute(&job.command, job.limit_s, job.mark_ns);
     let end_ns = now_ns();
     if job.charged {
         mark::end();
@@ -138,13 +145,22 @@ fn run(job: &PostedJob) -> (PostedResult, Vec<u8>) {
     (result, output)
 }
 
-/// Runs a command in this domain, and gives its code and both its outputs.
-pub(crate) fn execute(command: &[String], limit_s: u64) -> (u8, Vec<u8>) {
+fn wait_until(time_ns: u64) {
+    let wait = Duration::from_nanos(time_ns.saturating_sub(now_ns()));
+    thread::sleep(wait.min(LONGEST_WAIT));
+}
+
+/// Runs a command in this domain, and gives its code and both its outputs. What it marks
+/// begins at `mark_ns`, up to when its limit does not run.
+pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) -> (u8, Vec<u8>) {
+    let before_mark = mark_ns.map_or(0, |mark_ns| mark_ns.saturating_sub(now_ns()));
+    let limit = Duration::from_secs(limit_s) + Duration::from_nanos(before_mark).min(LONGEST_WAIT);
     let mut words = command.iter();
     let mut command = Command::new(words.next().map_or("", String::as_str));
     command.args(words).env_clear().current_dir("/tmp");
     command.envs([("PATH", init::PATH), ("HOME", "/root"), ("TERM", "linux")]);
-    match tool::finish(command, Duration::from_secs(limit_s)) {
+    command.envs(mark_ns.map(|mark_ns| (mark::AT, mark_ns.to_string())));
+    match tool::finish(command, limit) {
         Ok(finished) => {
             let output = finished.output + &finished.errors;
             (init::exit_of(finished.status).code(), output.into_bytes())
@@ -166,7 +182,7 @@ mod tests {
 
     fn job(command: &[&str], limit_s: u64) -> PostedJob {
         let command = command.iter().map(|word| (*word).to_owned()).collect();
-        PostedJob { number: 1, command, limit_s, start_ns: 0, charged: true }
+        PostedJob { number: 1, command, limit_s, start_ns: 0, mark_ns: None, charged: true }
     }
 
     #[test]
@@ -183,6 +199,17 @@ mod tests {
         later.start_ns = now_ns() + 30_000_000;
         let (result, _) = run(&later);
         assert!(result.begin_ns >= later.start_ns);
+    }
+
+    #[test]
+    fn a_command_is_told_when_to_mark_and_has_its_time_from_then_on() {
+        let mark_ns = now_ns() + 400_000_000;
+        let script = ["sh", "-c", "sleep 0.1; echo $NUMALAB_MARK_AT_NS"];
+        let (result, output) = run(&PostedJob { mark_ns: Some(mark_ns), ..job(&script, 0) });
+        assert_eq!((result.exit, output), (0, format!("{mark_ns}\n").into_bytes()));
+        assert_eq!(result.begin_ns, mark_ns);
+        let (_, unmarked) = run(&job(&["sh", "-c", "echo $NUMALAB_MARK_AT_NS"], 20));
+        assert_eq!(unmarked, b"\n");
     }
 
     #[test]
