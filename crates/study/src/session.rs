@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use numalab_host::{ErrorClass, Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Taken, Visit,
+    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Taken, Treatment, Visit,
 };
 use numalab_workload::Workload;
 
@@ -83,6 +83,9 @@ pub struct Session<'a> {
     journal: &'a mut Journal,
     interrupt: &'a Interrupt,
 }
+
+/// A world hears of so many visits before they come.
+const FORESEEN: usize = 64;
 
 /// A cell of the plan: block, treatment, arm, workload.
 type Cell = (usize, usize, Arm, usize);
@@ -191,6 +194,7 @@ impl<'a> Session<'a> {
         self.heed_interrupt()?;
         let treatment = &self.plan.treatments()[visit.treatment];
         let begun = Instant::now();
+        self.world.expect(&upcoming(self.plan, block, |cell| self.is_done(attempts, cell)));
         let evidence = self.world.apply(treatment)?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
@@ -278,6 +282,17 @@ impl<'a> Session<'a> {
     }
 }
 
+/// The treatments of the visits from this block on that still lack a sample, in their order.
+fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Treatment> {
+    let visits = (from..plan.blocks())
+        .flat_map(|block| plan.visits(block).into_iter().map(move |visit| (block, visit)));
+    let lacking = visits.filter(|(block, Visit { treatment, arm })| {
+        let mut workloads = 0..plan.study().workloads.len();
+        workloads.any(|workload| !is_done((*block, *treatment, *arm, workload)))
+    });
+    lacking.take(FORESEEN).map(|(_, visit)| &plan.treatments()[visit.treatment]).collect()
+}
+
 /// The time that all sessions of a study took for treatments and samples.
 #[must_use]
 pub fn time_spent(document: &StudyDocument) -> Duration {
@@ -291,4 +306,41 @@ pub fn time_spent(document: &StudyDocument) -> Duration {
         })
         .sum();
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn a_world_hears_of_what_is_left_in_the_order_of_the_visits() {
+        let text = r#"
+            name = "s"
+            question = "q?"
+            [rules]
+            blocks = 3
+            [[factor]]
+            name = "cpus"
+            levels = [1, 2, 4]
+            [[workload]]
+            name = "w"
+            command = ["true"]
+            metric = [{ name = "t", better = "lower", exit-time = true }]
+        "#;
+        let plan = Plan::new(parse(text, "s.toml").unwrap(), 5);
+        let names = |from, is_done: fn(Cell) -> bool| {
+            let treatments = upcoming(&plan, from, is_done);
+            treatments.iter().map(|treatment| treatment.name.clone()).collect::<Vec<_>>()
+        };
+        let of_block = |block| {
+            let visits = plan.visits(block).into_iter();
+            visits.map(|visit| plan.treatments()[visit.treatment].name.clone()).collect::<Vec<_>>()
+        };
+        let all: Vec<String> = (1..plan.blocks()).flat_map(of_block).collect();
+        assert_eq!(names(1, |_| false), all);
+        let left: Vec<String> = [0, 2, 3].into_iter().flat_map(of_block).collect();
+        assert_eq!(names(0, |cell| cell.0 == 1), left);
+        assert_eq!(names(0, |_| true), Vec::<String>::new());
+    }
 }

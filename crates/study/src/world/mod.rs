@@ -24,7 +24,7 @@ use crate::definition::Study;
 /// A place in which treatments are applied and workloads run: this machine, a guest.
 ///
 /// A session calls [`check`](Self::check) and [`environment`](Self::environment) once,
-/// then for each visit of a block [`apply`](Self::apply) and a [`sample`](Self::sample)
+/// then for each visit of a block [`expect`](Self::expect), [`apply`](Self::apply) and a [`sample`](Self::sample)
 /// for each workload, and [`restore`](Self::restore) at its end, however it ends. A world
 /// may boot a guest in `apply`, or in every `sample`.
 pub trait World {
@@ -49,6 +49,10 @@ pub trait World {
     /// # Errors
     /// [`WorldError`] if they cannot be found.
     fn environment(&mut self) -> Result<Environment, WorldError>;
+
+    /// Hears which treatments will be applied next, in this order. A world whose treatments
+    /// cannot disturb each other may begin with them.
+    fn expect(&mut self, _treatments: &[&Treatment]) {}
 
     /// Makes a treatment hold. Gives every setting as read back, and what shows that it
     /// acts.

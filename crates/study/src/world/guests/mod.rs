@@ -4,10 +4,12 @@
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
 //! other, in all guests at once, and the samples are handed out as they are asked for.
 
+mod ahead;
 mod builds;
 mod contents;
 mod emulated;
 mod errors;
+mod notices;
 mod outcome;
 mod qemu;
 mod scene;
@@ -17,52 +19,86 @@ mod windows;
 mod xen;
 
 use std::collections::BTreeMap;
+use std::num::NonZero;
 use std::path::PathBuf;
+use std::thread;
 
 use numalab_guest::Contents;
-use numalab_guest::xen::{Pinning, XenBuild};
-use numalab_host::{Interrupt, Root};
+use numalab_guest::xen::XenBuild;
+use numalab_host::{Interrupt, MemoryLimit, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_topology::Machine;
 use numalab_workload::Workload;
 
 use super::gate::Gate;
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
 use crate::exec;
+use ahead::Ahead;
 use outcome::Outcome;
 use scene::Scene;
 use settings::{Asked, GuestsSettings, HypervisorKind, bad};
 
+/// What QEMU takes beside the memory of its guest.
+const QEMU_BYTES: u64 = 1 << 30;
 /// Where a workload's own directory is in a guest: a tmpfs.
 const SCRATCH: &str = "/tmp/scratch";
 
 /// Many guests on one machine.
 pub(super) struct Guests {
-    settings: GuestsSettings,
+    inputs: Inputs,
     interrupt: Interrupt,
-    workloads: Vec<Workload>,
-    /// Hypervisors of the user's own, by file.
-    builds: BTreeMap<PathBuf, XenBuild>,
+    /// So many boots may run at the same time.
+    side_by_side: usize,
+    /// Those that were begun before they are asked for.
+    ahead: Option<Ahead>,
     /// What came of the treatment that was applied last.
     outcome: Outcome,
     /// The workloads whose sample was handed out since.
     taken: Vec<String>,
 }
 
+/// What every boot is made of.
+#[derive(Clone)]
+struct Inputs {
+    settings: GuestsSettings,
+    workloads: Vec<Workload>,
+    /// Hypervisors of the user's own, by file.
+    builds: BTreeMap<PathBuf, XenBuild>,
+}
+
 impl Guests {
     pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+        let settings = GuestsSettings::read(spec)?;
         Ok(Self {
-            settings: GuestsSettings::read(spec)?,
+            inputs: Inputs { settings, workloads: Vec::new(), builds: BTreeMap::new() },
             interrupt: interrupt.clone(),
-            workloads: Vec::new(),
-            builds: BTreeMap::new(),
+            side_by_side: 1,
+            ahead: None,
             outcome: Outcome::default(),
             taken: Vec::new(),
         })
     }
 
-    fn run(&self, treatment: &Treatment) -> Result<Outcome, WorldError> {
+    /// Workers that boot what is asked for next, if boots may run side by side.
+    fn workers(&self) -> Option<Ahead> {
+        let (inputs, interrupt) = (self.inputs.clone(), self.interrupt.clone());
+        (self.side_by_side > 1).then(|| {
+            Ahead::new(self.side_by_side, move |treatment, stop| {
+                inputs.run(treatment, &|| interrupt.requested() || stop.requested())
+            })
+        })
+    }
+}
+
+impl Inputs {
+    /// Boots, runs every workload in all guests, and ends with `ended`.
+    fn run(
+        &self,
+        treatment: &Treatment,
+        ended: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Outcome, WorldError> {
         let asked = Asked::of(treatment, &self.settings)?;
         let scene = self.scene(&asked)?;
         let contents = contents::of(&self.workloads)?;
@@ -74,12 +110,30 @@ impl Guests {
             build: builds::build_of(&asked, &self.builds)?,
             contents,
             workloads: &self.workloads,
-            interrupt: &self.interrupt,
+            ended,
         };
         match self.settings.hypervisor {
             HypervisorKind::Xen => runs.on_xen(),
             HypervisorKind::Qemu => runs.on_qemu(),
         }
+    }
+
+    /// How many boots may run at the same time: as many as there are cpus, and memory for
+    /// the largest; where they are measured in this machine's time only one.
+    fn side_by_side(&self, asked: &[Asked]) -> Result<usize, WorldError> {
+        if !self.settings.emulate_memory {
+            return Ok(1);
+        }
+        let bytes = |machine: &Machine| machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        let largest: u64 = self.machines(asked)?.iter().map(bytes).max().unwrap_or(0) + QEMU_BYTES;
+        let limit = MemoryLimit::read(&Root::live());
+        let fitting = limit.map_or(1, |limit| limit.available_bytes / largest);
+        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+        Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, cpus))
+    }
+
+    fn machines(&self, asked: &[Asked]) -> Result<Vec<Machine>, WorldError> {
+        asked.iter().map(|asked| Ok(self.scene(asked)?.machine)).collect()
     }
 
     /// The machine is emulated for a Xen in QEMU; else it is this one.
@@ -89,30 +143,6 @@ impl Guests {
             (HypervisorKind::Xen, true) => Scene::of_host(asked, xen::host()?),
             (HypervisorKind::Qemu, _) => Scene::of_host(asked, qemu::host()?),
         })
-    }
-
-    /// What a reader should know before it starts.
-    fn notices(&self, asked: &[Asked]) -> Result<Vec<String>, WorldError> {
-        let mut notices = Vec::new();
-        let in_qemu =
-            self.settings.hypervisor == HypervisorKind::Xen && !self.settings.on_this_dom0;
-        if in_qemu && !self.settings.emulate_memory {
-            notices.push(COSTS_NOTHING);
-        }
-        if self.settings.emulate_memory {
-            notices.push(OWN_CLOCKS);
-        }
-        if asked.iter().any(|asked| asked.pinning == Pinning::CpusAsString) {
-            notices.push(STRING_FORM);
-        }
-        let scenes: Result<Vec<Scene>, WorldError> =
-            asked.iter().map(|asked| self.scene(asked)).collect();
-        if scenes?.iter().any(|scene| scene.machine.nodes.len() < 2) {
-            notices.push(ONE_NODE);
-        }
-        notices.extend((!self.builds.is_empty()).then_some(OWN_XEN));
-        let builds = builds::facts(&self.builds).map(|(xen, content)| format!("{xen}: {content}"));
-        Ok(notices.into_iter().map(ToOwned::to_owned).chain(builds).collect())
     }
 
     /// Refuses settings that have no meaning together.
@@ -140,17 +170,6 @@ impl Guests {
     }
 }
 
-const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
-    meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
-const OWN_CLOCKS: &str = "virtual time: every cpu of the machine has its own, so that guests run \
-    side by side whatever this host has; commands see ROUNDS=1 unless the study says another";
-const OWN_XEN: &str = "the tools in dom0 are Debian's: they speak to a Xen of their own release, \
-    or to one with the same interface versions";
-const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" pins the cpus, but \
-    memory comes from the node that automatic placement takes";
-const ONE_NODE: &str =
-    "where the machine has one node numa cannot act: what differs there is chance";
-
 /// What a boot needs to know.
 struct Runs<'a> {
     settings: &'a GuestsSettings,
@@ -162,7 +181,8 @@ struct Runs<'a> {
     /// What the guests' image holds.
     contents: Contents,
     workloads: &'a [Workload],
-    interrupt: &'a Interrupt,
+    /// Whether the boot is to be ended, because nobody needs it any more.
+    ended: &'a (dyn Fn() -> bool + Sync),
 }
 
 impl Runs<'_> {
@@ -187,8 +207,9 @@ impl Runs<'_> {
 
 impl World for Guests {
     fn describe(&self) -> String {
-        let memory = if self.settings.emulate_memory { ", with emulated memory costs" } else { "" };
-        match (self.settings.hypervisor, self.settings.on_this_dom0) {
+        let settings = &self.inputs.settings;
+        let memory = if settings.emulate_memory { ", with emulated memory costs" } else { "" };
+        match (settings.hypervisor, settings.on_this_dom0) {
             (HypervisorKind::Xen, true) => "domains of this machine's Xen".to_owned(),
             (HypervisorKind::Xen, false) => format!("domains of Xen in QEMU{memory}"),
             (HypervisorKind::Qemu, _) => "guests of QEMU on this machine".to_owned(),
@@ -200,30 +221,44 @@ impl World for Guests {
         treatments: &[Treatment],
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError> {
+        let inputs = &mut self.inputs;
         let asked: Result<Vec<Asked>, WorldError> =
-            treatments.iter().map(|treatment| Asked::of(treatment, &self.settings)).collect();
+            treatments.iter().map(|treatment| Asked::of(treatment, &inputs.settings)).collect();
         let asked = asked?;
         if let Some(workload) = workloads.iter().find(|workload| workload.service.is_some()) {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
         }
-        self.check_settings(&asked)?;
-        self.builds = builds::of(&asked, &self.settings)?;
-        if self.settings.hypervisor == HypervisorKind::Xen {
-            xen::check(&self.settings)?;
+        inputs.check_settings(&asked)?;
+        inputs.builds = builds::of(&asked, &inputs.settings)?;
+        if inputs.settings.hypervisor == HypervisorKind::Xen {
+            xen::check(&inputs.settings)?;
         }
-        workloads.clone_into(&mut self.workloads);
+        workloads.clone_into(&mut inputs.workloads);
+        self.side_by_side = inputs.side_by_side(&asked)?;
         self.notices(&asked)
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
-        facts.extend(builds::facts(&self.builds));
+        facts.extend(builds::facts(&self.inputs.builds));
         Ok(Environment { facts })
     }
 
+    fn expect(&mut self, treatments: &[&Treatment]) {
+        if self.ahead.is_none() {
+            self.ahead = self.workers();
+        }
+        if let Some(ahead) = &self.ahead {
+            ahead.expect(treatments);
+        }
+    }
+
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
-        self.outcome = self.run(treatment)?;
+        self.outcome = match &self.ahead {
+            Some(ahead) => ahead.take(treatment)?,
+            None => self.inputs.run(treatment, &|| self.interrupt.requested())?,
+        };
         self.taken.clear();
         Ok(self.outcome.facts.clone())
     }
@@ -234,7 +269,7 @@ impl World for Guests {
             self.apply(order.treatment)?;
         }
         self.taken.push(order.workload.name.clone());
-        let job = self.workloads.iter().position(|own| own.name == order.workload.name);
+        let job = self.inputs.workloads.iter().position(|own| own.name == order.workload.name);
         let job = job.ok_or_else(|| {
             let place = format!("workload {}", order.workload.name);
             bad(&place, "one that was not checked".to_owned(), "a workload of the study")
@@ -258,6 +293,8 @@ impl World for Guests {
     }
 
     fn restore(&mut self) -> Result<(), WorldError> {
+        // What was begun and is not needed any more ends here.
+        self.ahead = None;
         Ok(())
     }
 }
@@ -272,7 +309,7 @@ mod tests {
         let spec = WorldSpec { kind: "guests".to_owned(), ..WorldSpec::default() };
         let mut guests = Guests::open(&spec, &Interrupt::never()).unwrap();
         let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
-        guests.workloads = vec![workload.clone()];
+        guests.inputs.workloads = vec![workload.clone()];
         guests.outcome = Outcome { guests: vec![outcome], ..Outcome::default() };
         let treatment =
             Treatment { name: "t".to_owned(), levels: Vec::new(), settings: Default::default() };

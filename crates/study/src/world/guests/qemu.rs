@@ -148,7 +148,7 @@ impl Runs<'_> {
         let launch = Launch::plan(guest, qemu, accelerator, shared.image.boot_files())?;
         let mut ran = Ran::default();
         let mut sink = |_: Stream, bytes: &[u8]| ran.take(bytes);
-        let asked = || self.interrupt.requested();
+        let asked = || (self.ended)();
         let outcome = launch.run(&shared.runtime, task, &mut sink, &asked)?;
         ran.job.exit = outcome.exit.code();
         ran.job.end_ns = now_ns();

@@ -97,7 +97,7 @@ impl Runs<'_> {
         let plan = machine.fitted(&plan);
         let launch = machine.launch(files, qemu)?;
         let runtime = Runtime::open().map_err(GuestError::from)?;
-        xen::run(&launch, &runtime, &plan, watch, &|| self.interrupt.requested())
+        xen::run(&launch, &runtime, &plan, watch, self.ended)
     }
 
     fn xen_error(&self, error: &XenError) -> WorldError {
