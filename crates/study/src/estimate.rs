@@ -28,12 +28,15 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
 }
 
 /// The fewest blocks with which a difference can be shown in any answer, all answers of the
-/// study allowed for: every metric of every workload, for every level but the first of each
-/// factor. Values that do not vary need fewer.
+/// study allowed for: every metric of every workload, and as many of the world's own beside
+/// them ([`World::own_metrics`]), for every level but the first of each factor. Values that
+/// do not vary need fewer.
 #[must_use]
-pub fn fewest_blocks(plan: &Plan, workloads: &[Workload]) -> usize {
+pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
     // A tool whose metrics depend on what it finds has one at least.
-    let metrics = workloads.iter().map(|workload| workload.metrics().map_or(1, |m| m.len().max(1)));
+    let metrics = workloads
+        .iter()
+        .map(|workload| own_metrics + workload.metrics().map_or(1, |m| m.len().max(1)));
     let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
     let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
     let answers = metrics.sum::<usize>() * changes.max(1);

@@ -11,7 +11,7 @@ pub enum OutputError {
     /// The command did not end well.
     #[error("`{command}`: {ending}: {last_words}")]
     Failed {
-        /// The command line.
+        /// The beginning of the command line.
         command: String,
         /// How it ended.
         ending: Ending,
@@ -67,6 +67,15 @@ pub enum OutputError {
 }
 
 impl OutputError {
+    pub(crate) fn failed(command: &[String], ending: Ending, last_words: &str) -> Self {
+        let line = command.join(" ");
+        let mut command: String = line.lines().next().unwrap_or("").chars().take(QUOTED).collect();
+        if command.len() < line.len() {
+            command.push_str(" ...");
+        }
+        Self::Failed { command, ending, last_words: last_words.to_owned() }
+    }
+
     pub(crate) fn missing(what: impl Into<String>, expected: &'static str, output: &str) -> Self {
         let found = output.trim().chars().take(QUOTED).collect();
         Self::Missing { what: what.into(), expected, found }
@@ -190,4 +199,19 @@ pub enum PatternError {
         /// The pattern.
         pattern: String,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_script_only_its_beginning_is_quoted() {
+        let script = format!("read line\n{}", "echo word\n".repeat(50));
+        let command = ["sh", "-c", &script].map(ToOwned::to_owned);
+        let error = OutputError::failed(&command, Ending::Exited(1), "no such file");
+        assert_eq!(error.to_string(), "`sh -c read line ...`: exit code 1: no such file");
+        let short = OutputError::failed(&["false".to_owned()], Ending::Exited(1), "").to_string();
+        assert!(short.starts_with("`false`: "), "{short}");
+    }
 }

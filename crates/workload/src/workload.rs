@@ -53,11 +53,8 @@ impl Workload {
     /// with its output.
     pub fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
         if finished.ending != Ending::Exited(0) {
-            return Err(OutputError::Failed {
-                command: self.command.join(" "),
-                ending: finished.ending,
-                last_words: finished.last_words().to_owned(),
-            });
+            let last_words = finished.last_words();
+            return Err(OutputError::failed(&self.command, finished.ending, last_words));
         }
         let mut readings = self.reader.read(finished)?;
         if self.wanted.is_empty() {

@@ -31,6 +31,11 @@ pub trait World {
     /// What the place is, in words: `this machine`, `Linux guest, 4 nodes, TCG`.
     fn describe(&self) -> String;
 
+    /// How many metrics it adds to those of each workload.
+    fn own_metrics(&self) -> usize {
+        0
+    }
+
     /// Looks whether the study can be run, and changes nothing. Gives what the reader
     /// should know before it starts, such as that a knob cannot act on one node.
     ///

@@ -145,7 +145,7 @@ fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Fail
     }
     let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
     text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
-    if let Some(sentence) = time::too_few(plan, &ready.workloads) {
+    if let Some(sentence) = time::too_few(plan, &ready.workloads, world.own_metrics()) {
         text.push_str(&format!("{sentence}\n"));
     }
     Ok(text)

@@ -46,7 +46,7 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
         eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
-        if let Some(sentence) = time::too_few(&plan, &workloads) {
+        if let Some(sentence) = time::too_few(&plan, &workloads, world.own_metrics()) {
             eprintln!("{sentence}");
         }
     }

@@ -23,8 +23,8 @@ pub(super) fn stated(plan: &Plan, workloads: &[Workload]) -> String {
 }
 
 /// That the blocks are too few to show any difference, if they are.
-pub(super) fn too_few(plan: &Plan, workloads: &[Workload]) -> Option<String> {
-    let (blocks, fewest) = (plan.study().rules.blocks, fewest_blocks(plan, workloads));
+pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<String> {
+    let (blocks, fewest) = (plan.study().rules.blocks, fewest_blocks(plan, workloads, own_metrics));
     (blocks < fewest).then(|| {
         format!(
             "too few blocks to show a difference, unless values do not vary: {fewest} are the \

@@ -216,6 +216,13 @@ impl World for Guests {
         }
     }
 
+    fn own_metrics(&self) -> usize {
+        match self.inputs.settings.emulate_memory {
+            true => summary::OWN.len(),
+            false => 1,
+        }
+    }
+
     fn check(
         &mut self,
         treatments: &[Treatment],

@@ -10,7 +10,8 @@ use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
 use crate::exec;
 
-/// Metrics that say where memory was, beside those of the workload.
+/// Metrics that say where memory was, beside those of the workload; where memory has no
+/// costs only the first.
 pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
 
 /// The sample of a workload, which was the job with this number from 0.
