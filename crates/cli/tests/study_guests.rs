@@ -184,6 +184,55 @@ fn guests_of_qemu_run_together_and_their_memory_is_found() {
     }
 }
 
+/// The study above with what stands behind the guests' memory as its factor.
+fn of_pages(level: &str) -> String {
+    let numa = "[[factor]]\nname = \"numa\"\nlevels = [\"off\", \"on\"]\n";
+    let pages = format!(
+        "[[factor]]\nname = \"pages\"\nlevels = [\n\
+         {{ name = \"4k\", set = {{ guest_memory = \"normal\", \"host:thp_enabled\" = \"never\" }} }},\n\
+         {{ name = \"huge\", set = {{ {level} }} }},\n]\n"
+    );
+    WITH_QEMU.replace(numa, &pages)
+}
+
+#[test]
+fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
+    let lab = Lab::open();
+    let pool = || fs::read_to_string("/proc/sys/vm/nr_hugepages").expect("a pool");
+    let before = pool();
+    let text_of = of_pages(r#"guest_memory = "2m", "host:huge_2m_pages" = 200"#);
+    fs::write(lab.path("pages.toml"), text_of).expect("written");
+    let output = lab.run(&["study", "run", "pages.toml", "--quiet"]);
+    let errors = text(&output.stderr);
+    if code(&output) == 3 && std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none() {
+        eprintln!("NOT RUN: no guest, or no pool of huge pages, can be had here: {errors}");
+        return;
+    }
+    assert_eq!(code(&output), 0, "{errors}");
+    assert_eq!(pool(), before);
+    let journal = lab.result("journal.jsonl");
+    let samples: Vec<&str> =
+        journal.lines().filter(|line| line.contains(r#""entry":"sample""#)).collect();
+    let huge = |sample: &&&str| sample.contains("192 MiB of 2048 KiB");
+    assert_eq!((samples.len(), samples.iter().filter(huge).count()), (2, 1), "{journal}");
+    assert!(journal.contains("host:huge_2m_pages"), "{journal}");
+}
+
+#[test]
+fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_named() {
+    let lab = Lab::open();
+    let refused = |study: &str, words: &str| {
+        fs::write(lab.path("pages.toml"), study).expect("written");
+        let output = lab.run(&["study", "run", "pages.toml"]);
+        let errors = text(&output.stderr);
+        assert_eq!(code(&output), 2, "{errors}");
+        assert!(errors.contains(words), "{errors}");
+    };
+    let of_xen = of_pages(r#"guest_memory = "2m""#).replace("\"qemu\"", "\"xen\"");
+    refused(&of_xen, "them with hypervisor = \"qemu\"");
+    refused(&of_pages(r#""host:huge_3m_pages" = 2"#), "there is no such knob");
+}
+
 /// A study of two guests on two hypervisors.
 fn of_builds(settings: &str, first: &str, second: &str) -> String {
     format!(

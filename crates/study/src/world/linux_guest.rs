@@ -16,16 +16,13 @@ use super::gate::Gate;
 use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
+use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, odd};
 use super::{Order, World, WorldError, facts};
 use crate::definition::WorldSpec;
 use crate::exec::PagesSeen;
 
-/// What stands before the name of a host's knob.
-const HOST: &str = "host:";
-/// The pages behind the guest's memory: `normal`, `2m` or `1g`.
-const BACKING: &str = "guest_memory";
 /// A guest that pays for every access by the instruction boots slowly.
 const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
 
@@ -77,23 +74,8 @@ impl LinuxGuest {
     }
 
     fn outside(treatment: &Treatment) -> Result<Outside, WorldError> {
-        let is_knob = |(name, _): &(&String, &Setting)| name.starts_with(HOST);
-        let knobs = treatment.settings.iter().filter(is_knob);
-        let knobs = knobs.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let backing = treatment.settings.get(BACKING).map(ToString::to_string);
-        let huge = |page_bytes| HostPages::Huge { page_bytes };
-        let pages = match backing.as_deref() {
-            None | Some("normal") => HostPages::Normal,
-            Some("2m") => huge(2 << 20),
-            Some("1g") => huge(1 << 30),
-            Some(other) => {
-                return Err(WorldError::BadInput {
-                    place: format!("factor {BACKING}"),
-                    found: other.to_owned(),
-                    expected: "normal, 2m or 1g".to_owned(),
-                });
-            }
-        };
+        let settings = &treatment.settings;
+        let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
         Ok(Outside { pages, kernel: kernel_of(treatment)?, knobs })
     }
 

@@ -7,6 +7,7 @@ mod guest_launcher;
 mod guest_machine;
 mod guests;
 mod host;
+mod host_side;
 mod kernel;
 mod knob_settings;
 mod linux_guest;

@@ -72,7 +72,7 @@ mod tests {
 
     use numalab_guest::xen::Pinning;
 
-    use super::super::settings::MachineShape;
+    use super::super::settings::{HostSide, MachineShape};
     use super::*;
 
     fn asked(xen: &[&Path]) -> Vec<Asked> {
@@ -84,6 +84,7 @@ mod tests {
             pools: false,
             shape: MachineShape::X460,
             xen: Some(file.to_path_buf()),
+            host: HostSide::PLAIN,
         };
         xen.iter().map(of).collect()
     }

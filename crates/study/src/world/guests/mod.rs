@@ -32,13 +32,15 @@ use numalab_topology::Machine;
 use numalab_workload::Workload;
 
 use super::gate::Gate;
+use super::host_side::{self, BACKING, HOST};
+use super::knob_settings::KnobSettings;
 use super::{Order, World, WorldError};
 use crate::definition::WorldSpec;
 use crate::exec;
 use ahead::Ahead;
 use outcome::Outcome;
 use scene::Scene;
-use settings::{Asked, GuestsSettings, HypervisorKind, bad};
+use settings::{Asked, GuestsSettings, HostSide, HypervisorKind, bad};
 
 /// What QEMU takes beside the memory of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
@@ -49,6 +51,8 @@ const SCRATCH: &str = "/tmp/scratch";
 pub(super) struct Guests {
     inputs: Inputs,
     interrupt: Interrupt,
+    /// Knobs of this machine, for guests of QEMU.
+    knobs: KnobSettings,
     /// So many boots may run at the same time.
     side_by_side: usize,
     /// Those that were begun before they are asked for.
@@ -74,6 +78,7 @@ impl Guests {
         Ok(Self {
             inputs: Inputs { settings, workloads: Vec::new(), builds: BTreeMap::new() },
             interrupt: interrupt.clone(),
+            knobs: KnobSettings::new(HOST),
             side_by_side: 1,
             ahead: None,
             outcome: Outcome::default(),
@@ -162,6 +167,12 @@ impl Inputs {
             let found = "emulate-memory on this machine's own memory".to_owned();
             return Err(bad("world.guests", found, "it with a Xen in QEMU only"));
         }
+        if settings.hypervisor == HypervisorKind::Xen
+            && asked.iter().any(|one| one.host != HostSide::PLAIN)
+        {
+            let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
+            return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
+        }
         if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
             let found = "on-this-dom0 with hypervisor qemu".to_owned();
             return Err(bad("world.guests", found, "hypervisor xen"));
@@ -243,7 +254,13 @@ impl World for Guests {
         }
         workloads.clone_into(&mut inputs.workloads);
         self.side_by_side = inputs.side_by_side(&asked)?;
-        self.notices(&asked)
+        let mut knobs = treatments.iter().flat_map(|one| host_side::knobs(&one.settings));
+        if let Some((name, _)) = knobs.find(|(name, _)| self.knobs.knob(name).is_none()) {
+            let found = "there is no such knob".to_owned();
+            return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
+        }
+        let of_knobs = self.knobs.check(treatments)?;
+        Ok([self.notices(&asked)?, of_knobs].concat())
     }
 
     fn environment(&mut self) -> Result<Environment, WorldError> {
@@ -262,12 +279,14 @@ impl World for Guests {
     }
 
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+        let mut evidence = self.knobs.apply(&host_side::knobs(&treatment.settings))?;
         self.outcome = match &self.ahead {
             Some(ahead) => ahead.take(treatment)?,
             None => self.inputs.run(treatment, &|| self.interrupt.requested())?,
         };
         self.taken.clear();
-        Ok(self.outcome.facts.clone())
+        evidence.extend(self.outcome.facts.iter().cloned());
+        Ok(evidence)
     }
 
     fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
@@ -302,7 +321,7 @@ impl World for Guests {
     fn restore(&mut self) -> Result<(), WorldError> {
         // What was begun and is not needed any more ends here.
         self.ahead = None;
-        Ok(())
+        self.knobs.restore()
     }
 }
 

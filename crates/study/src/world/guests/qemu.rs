@@ -7,8 +7,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_guest::xen::Pinning;
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Cache, Guest, GuestError, HostMemory, Image, Job, Kernel,
-    KernelChoice, Launch, Limits, PinPlan, Pins, Qemu, QemuNeeds, Runtime, Stream, Task,
+    Accelerator, AcceleratorChoice, Cache, Guest, GuestError, HostMemory, HostPages, Image, Job,
+    Kernel, KernelChoice, Launch, Limits, PinPlan, Pins, Qemu, QemuNeeds, Runtime, Stream, Task,
 };
 use numalab_host::{Root, read_machine};
 use numalab_record::study::Evidence;
@@ -156,6 +156,9 @@ impl Runs<'_> {
             for (node, bytes) in proof.bytes_by_node {
                 *ran.memory.entry(node.0).or_default() += bytes;
             }
+            for (page, bytes) in proof.bytes_by_page {
+                *ran.pages.entry(page).or_default() += bytes;
+            }
         }
         Ok(ran)
     }
@@ -170,9 +173,11 @@ impl Runs<'_> {
         let bound = self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAndMemory;
         let nodes =
             if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
+        let pages = self.asked.host.pages;
+        let prealloc = pages != HostPages::Normal;
         Guest {
             machine: one_node(vcpus, self.settings.guest_memory_mib),
-            memory: HostMemory { nodes, ..HostMemory::default() },
+            memory: HostMemory { pages, prealloc, nodes, ..HostMemory::default() },
             pins: Some(Pins { plan: PinPlan::Map(map), helpers: None, host: shared.host.clone() }),
             limits: Limits { boot: BOOT_LIMIT, run: Some(limit) },
             ..Guest::default()
@@ -185,6 +190,8 @@ impl Runs<'_> {
 struct Ran {
     job: JobOutcome,
     memory: BTreeMap<u32, u64>,
+    /// Bytes by the size of their pages.
+    pages: BTreeMap<u64, u64>,
 }
 
 impl Ran {
@@ -202,7 +209,19 @@ impl Ran {
 fn keep(guest: &mut GuestOutcome, job: usize, ran: Ran) {
     guest.memory = ran.memory;
     guest.jobs.insert(job, ran.job);
-    guest.evidence = vec![memory_evidence(guest, "bytes")];
+    guest.evidence = vec![memory_evidence(guest, "bytes"), pages_evidence(guest, &ran.pages)];
+}
+
+/// The pages that a guest's memory was found in.
+fn pages_evidence(guest: &GuestOutcome, bytes_by_page: &BTreeMap<u64, u64>) -> Evidence {
+    let found = bytes_by_page.iter().filter(|(_, bytes)| **bytes > 0);
+    let found: Vec<String> =
+        found.map(|(page, bytes)| format!("{} MiB of {} KiB", bytes >> 20, page >> 10)).collect();
+    Evidence {
+        what: format!("pages of {}", guest.name),
+        wanted: String::new(),
+        found: if found.is_empty() { "not known".to_owned() } else { found.join(", ") },
+    }
 }
 
 fn one_node(vcpus: u32, memory_mib: u64) -> Machine {
@@ -235,6 +254,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pages_are_told_with_how_much_is_in_each() {
+        let guest = GuestOutcome { name: "g01".to_owned(), ..GuestOutcome::default() };
+        let pages = BTreeMap::from([(4096, 0), (2 << 20, 192 << 20), (65_536, 1 << 20)]);
+        let evidence = pages_evidence(&guest, &pages);
+        assert_eq!(evidence.what, "pages of g01");
+        assert_eq!(evidence.found, "1 MiB of 64 KiB, 192 MiB of 2048 KiB");
+        assert_eq!(pages_evidence(&guest, &BTreeMap::new()).found, "not known");
+    }
 
     #[test]
     fn a_guests_time_begins_with_its_first_line_which_is_no_output() {

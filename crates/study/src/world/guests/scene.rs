@@ -126,6 +126,7 @@ fn distances(shape: MachineShape, nodes: usize) -> Distances {
 
 #[cfg(test)]
 mod tests {
+    use super::super::settings::HostSide;
     use super::*;
 
     fn asked(guests: u32, shape: MachineShape) -> Asked {
@@ -137,6 +138,7 @@ mod tests {
             pools: false,
             shape,
             xen: None,
+            host: HostSide::PLAIN,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use numalab_guest::HostPages;
 use numalab_guest::xen::{DomainKind, Pinning};
 use numalab_record::study::{Setting, Treatment};
 use serde::Deserialize;
@@ -10,6 +11,7 @@ use serde_json::Value;
 
 use crate::definition::WorldSpec;
 use crate::world::WorldError;
+use crate::world::host_side::{self, BACKING, HOST};
 
 /// Which hypervisor the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -127,17 +129,35 @@ pub(super) struct Asked {
     pub shape: MachineShape,
     /// A hypervisor of the user's own; Debian's if absent.
     pub xen: Option<PathBuf>,
+    /// What this machine gives guests of QEMU.
+    pub host: HostSide,
+}
+
+/// What this machine gives guests of QEMU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct HostSide {
+    /// The pages behind their memory.
+    pub pages: HostPages,
+    /// Whether knobs of this machine are set.
+    pub has_knobs: bool,
+}
+
+impl HostSide {
+    /// Nothing but normal pages, as the machine is.
+    pub(super) const PLAIN: Self = Self { pages: HostPages::Normal, has_knobs: false };
 }
 
 impl Asked {
     /// Reads a treatment's settings, all of which must be known here.
     pub(super) fn of(treatment: &Treatment, world: &GuestsSettings) -> Result<Self, WorldError> {
         let settings = &treatment.settings;
-        if let Some(name) = settings.keys().find(|name| !KNOWN.contains(&name.as_str())) {
+        let is_known = |name: &str| KNOWN.contains(&name) || name.starts_with(HOST);
+        if let Some(name) = settings.keys().find(|name| !is_known(name)) {
             return Err(bad(
                 &treatment.name,
                 name.clone(),
-                "one of numa, guests, pinning, dom0-nodes, cpupools, machine, xen",
+                "one of numa, guests, pinning, dom0-nodes, cpupools, machine, xen, \
+                 guest_memory, host:KNOB",
             ));
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
@@ -165,6 +185,10 @@ impl Asked {
             pools,
             shape: shape(settings)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
+            host: HostSide {
+                pages: host_side::pages(settings)?,
+                has_knobs: !host_side::knobs(settings).is_empty(),
+            },
         })
     }
 
@@ -179,7 +203,8 @@ impl Asked {
 pub(super) const XEN: &str = "xen";
 const DEBIANS_XEN: &str = "debian";
 
-const KNOWN: [&str; 7] = ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine", XEN];
+const KNOWN: [&str; 8] =
+    ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine", XEN, BACKING];
 
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
@@ -271,6 +296,7 @@ mod tests {
             ("pinning", "hard", "cpus-and-memory"),
             ("machine", "mainframe", "two-sockets"),
             ("swappiness", "1", "one of numa"),
+            ("guest_memory", "4k", "normal, 2m or 1g"),
         ] {
             let world = GuestsSettings::default();
             let asked = Asked::of(&treatment(&[(name, value)]), &world);
