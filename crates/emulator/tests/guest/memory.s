@@ -5,16 +5,13 @@
 # Follows a pointer to itself, and says how long it took by the time stamp counter.
 .macro chase address, count
     movl $\address, \address
-    rdtsc
-    mov %eax, %ebx
+    begin_timing
     mov $\address, %eax
     mov $\count, %ecx
 1:  mov (%eax), %eax
     dec %ecx
     jnz 1b
-    rdtsc
-    sub %ebx, %eax
-    say
+    say_timing
 .endm
 
 # Reads every line of some bytes, so many times.

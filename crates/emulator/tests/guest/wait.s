@@ -4,15 +4,12 @@
 # Executes an instruction a thousand times, and says how long it took by the time stamp
 # counter.
 .macro wait instruction:vararg
-    rdtsc
-    mov %eax, %ebx
+    begin_timing
     mov $1000, %ecx
 1:  \instruction
     dec %ecx
     jnz 1b
-    rdtsc
-    sub %ebx, %eax
-    say
+    say_timing
 .endm
 
     .globl _start

@@ -25,9 +25,9 @@ use crate::definition::Study;
 /// A place in which treatments are applied and workloads run: this machine, a guest.
 ///
 /// A session calls [`check`](Self::check) and [`environment`](Self::environment) once,
-/// then for each visit of a block [`expect`](Self::expect), [`apply`](Self::apply) and a [`sample`](Self::sample)
-/// for each workload, and [`restore`](Self::restore) at its end, however it ends. A world
-/// may boot a guest in `apply`, or in every `sample`.
+/// then for each visit of a block [`expect`](Self::expect), [`apply`](Self::apply) and a
+/// [`sample`](Self::sample) for each workload, and [`restore`](Self::restore) at its end,
+/// however it ends. A world may boot a guest in `apply`, or in every `sample`.
 pub trait World {
     /// What the place is, in words: `this machine`, `Linux guest, 4 nodes, TCG`.
     fn describe(&self) -> String;

@@ -70,9 +70,10 @@ fn refused(file: &Path, error: &XenBuildError) -> WorldError {
 mod tests {
     use std::fs;
 
+    use numalab_guest::HostPages;
     use numalab_guest::xen::Pinning;
 
-    use super::super::settings::{HostSide, MachineShape};
+    use super::super::settings::MachineShape;
     use super::*;
 
     fn asked(xen: &[&Path]) -> Vec<Asked> {
@@ -84,7 +85,7 @@ mod tests {
             pools: false,
             shape: MachineShape::X460,
             xen: Some(file.to_path_buf()),
-            host: HostSide::PLAIN,
+            pages: HostPages::Normal,
         };
         xen.iter().map(of).collect()
     }

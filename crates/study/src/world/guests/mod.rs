@@ -23,8 +23,8 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread;
 
-use numalab_guest::Contents;
 use numalab_guest::xen::XenBuild;
+use numalab_guest::{Contents, HostPages};
 use numalab_host::{Interrupt, MemoryLimit, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
@@ -40,7 +40,7 @@ use crate::exec;
 use ahead::Ahead;
 use outcome::Outcome;
 use scene::Scene;
-use settings::{Asked, GuestsSettings, HostSide, HypervisorKind, bad};
+use settings::{Asked, GuestsSettings, HypervisorKind, bad};
 
 /// What QEMU takes beside the memory of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
@@ -84,6 +84,23 @@ impl Guests {
             outcome: Outcome::default(),
             taken: Vec::new(),
         })
+    }
+
+    /// Refuses what only guests of QEMU have of this machine, and knobs that it has not.
+    fn check_host_side(&self, treatments: &[Treatment], asked: &[Asked]) -> Result<(), WorldError> {
+        let mut knobs =
+            treatments.iter().flat_map(|one| host_side::knobs(&one.settings)).peekable();
+        let of_host =
+            knobs.peek().is_some() || asked.iter().any(|one| one.pages != HostPages::Normal);
+        if of_host && self.inputs.settings.hypervisor == HypervisorKind::Xen {
+            let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
+            return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
+        }
+        if let Some((name, _)) = knobs.find(|(name, _)| self.knobs.knob(name).is_none()) {
+            let found = "there is no such knob".to_owned();
+            return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
+        }
+        Ok(())
     }
 
     /// Workers that boot what is asked for next, if boots may run side by side.
@@ -167,12 +184,6 @@ impl Inputs {
             let found = "emulate-memory on this machine's own memory".to_owned();
             return Err(bad("world.guests", found, "it with a Xen in QEMU only"));
         }
-        if settings.hypervisor == HypervisorKind::Xen
-            && asked.iter().any(|one| one.host != HostSide::PLAIN)
-        {
-            let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
-            return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
-        }
         if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
             let found = "on-this-dom0 with hypervisor qemu".to_owned();
             return Err(bad("world.guests", found, "hypervisor xen"));
@@ -239,10 +250,12 @@ impl World for Guests {
         treatments: &[Treatment],
         workloads: &[Workload],
     ) -> Result<Vec<String>, WorldError> {
-        let inputs = &mut self.inputs;
+        let settings = &self.inputs.settings;
         let asked: Result<Vec<Asked>, WorldError> =
-            treatments.iter().map(|treatment| Asked::of(treatment, &inputs.settings)).collect();
+            treatments.iter().map(|treatment| Asked::of(treatment, settings)).collect();
         let asked = asked?;
+        self.check_host_side(treatments, &asked)?;
+        let inputs = &mut self.inputs;
         if let Some(workload) = workloads.iter().find(|workload| workload.service.is_some()) {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
@@ -254,11 +267,6 @@ impl World for Guests {
         }
         workloads.clone_into(&mut inputs.workloads);
         self.side_by_side = inputs.side_by_side(&asked)?;
-        let mut knobs = treatments.iter().flat_map(|one| host_side::knobs(&one.settings));
-        if let Some((name, _)) = knobs.find(|(name, _)| self.knobs.knob(name).is_none()) {
-            let found = "there is no such knob".to_owned();
-            return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
-        }
         let of_knobs = self.knobs.check(treatments)?;
         Ok([self.notices(&asked)?, of_knobs].concat())
     }

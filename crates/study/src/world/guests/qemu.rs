@@ -173,7 +173,7 @@ impl Runs<'_> {
         let bound = self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAndMemory;
         let nodes =
             if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
-        let pages = self.asked.host.pages;
+        let pages = self.asked.pages;
         let prealloc = pages != HostPages::Normal;
         Guest {
             machine: one_node(vcpus, self.settings.guest_memory_mib),

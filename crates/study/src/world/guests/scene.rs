@@ -126,7 +126,8 @@ fn distances(shape: MachineShape, nodes: usize) -> Distances {
 
 #[cfg(test)]
 mod tests {
-    use super::super::settings::HostSide;
+    use numalab_guest::HostPages;
+
     use super::*;
 
     fn asked(guests: u32, shape: MachineShape) -> Asked {
@@ -138,7 +139,7 @@ mod tests {
             pools: false,
             shape,
             xen: None,
-            host: HostSide::PLAIN,
+            pages: HostPages::Normal,
         }
     }
 

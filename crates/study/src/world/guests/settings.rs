@@ -129,22 +129,8 @@ pub(super) struct Asked {
     pub shape: MachineShape,
     /// A hypervisor of the user's own; Debian's if absent.
     pub xen: Option<PathBuf>,
-    /// What this machine gives guests of QEMU.
-    pub host: HostSide,
-}
-
-/// What this machine gives guests of QEMU.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct HostSide {
-    /// The pages behind their memory.
+    /// The pages behind the memory of guests of QEMU.
     pub pages: HostPages,
-    /// Whether knobs of this machine are set.
-    pub has_knobs: bool,
-}
-
-impl HostSide {
-    /// Nothing but normal pages, as the machine is.
-    pub(super) const PLAIN: Self = Self { pages: HostPages::Normal, has_knobs: false };
 }
 
 impl Asked {
@@ -185,10 +171,7 @@ impl Asked {
             pools,
             shape: shape(settings)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
-            host: HostSide {
-                pages: host_side::pages(settings)?,
-                has_knobs: !host_side::knobs(settings).is_empty(),
-            },
+            pages: host_side::pages(settings)?,
         })
     }
 
