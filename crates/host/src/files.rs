@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Creates the directory `parent/name`; if that exists, with `-2`, `-3` and so on behind it.
@@ -30,19 +31,24 @@ pub fn append_synced(file: &mut File, text: &str) -> io::Result<()> {
     file.sync_data()
 }
 
-/// Replaces the file in one step, so that a crash leaves the old one or the new one.
+/// Replaces the file in one step, so that a crash leaves the old one or the new one. Others may
+/// replace the same file meanwhile, as the jobs of an array do: the last one's stays.
 ///
 /// # Errors
 /// That of the system; the old file is still there.
 pub fn write_atomically(path: &Path, text: &str) -> io::Result<()> {
-    let draft = path.with_extension("tmp");
-    let written = File::create(&draft)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&draft, path));
-    written.inspect_err(|_| {
-        // The draft is useless now; the error that is returned says why.
-        let _ = fs::remove_file(&draft);
-    })
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    // As any other file; the umask takes its part.
+    let readable = fs::Permissions::from_mode(0o666);
+    let mut draft = tempfile::Builder::new()
+        .prefix(&format!(".{name}."))
+        .permissions(readable)
+        .tempfile_in(directory.unwrap_or(Path::new(".")))?;
+    draft.write_all(text.as_bytes())?;
+    draft.as_file().sync_all()?;
+    draft.persist(path)?;
+    Ok(())
 }
 
 /// Cuts a last line without its end, which a crash leaves behind.
@@ -83,6 +89,35 @@ mod tests {
     }
 
     #[test]
+    fn a_file_that_many_replace_at_once_is_the_one_of_one_of_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("mapping_check.log");
+        std::thread::scope(|scope| {
+            for writer in 0..8 {
+                let path = &path;
+                scope.spawn(move || {
+                    for _ in 0..20 {
+                        write_atomically(path, &writer.to_string().repeat(1000)).unwrap();
+                    }
+                });
+            }
+        });
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text, text[..1].repeat(1000));
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_file_that_replaces_another_can_be_read_as_any_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let [replaced, plain] = ["run.json", "plain"].map(|name| directory.path().join(name));
+        write_atomically(&replaced, "1").unwrap();
+        fs::write(&plain, "1").unwrap();
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&replaced), mode(&plain));
+    }
+
+    #[test]
     fn replacing_a_file_leaves_no_draft() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("run.json");
@@ -90,5 +125,7 @@ mod tests {
         write_atomically(&path, "2").unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "2");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+        let missing = directory.path().join("missing/run.json");
+        assert_eq!(write_atomically(&missing, "1").unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 }

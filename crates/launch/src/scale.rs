@@ -11,7 +11,6 @@ mod step;
 
 pub use banner::{closing, opening, step_heading};
 pub use batch::{Batch, Submission, submit};
-pub(crate) use directory::write_whole;
 pub use directory::{DirectoryError, ResultDirectory};
 pub use estimate::estimate;
 pub use line::{LaunchError, LauncherChoice, Line, Workload, shell};

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use numalab_host::UtcTime;
+use numalab_host::files::write_atomically;
 
 use super::manifest::{FILE, Manifest, SCHEMA};
 use super::step::Step;
@@ -130,23 +131,6 @@ impl ResultDirectory {
     /// [`DirectoryError::Write`].
     pub fn write_whole(&self, name: &str, text: &str) -> Result<(), DirectoryError> {
         let path = self.path.join(name);
-        write_whole(&path, text).map_err(|error| DirectoryError::Write { path, error })
+        write_atomically(&path, text).map_err(|error| DirectoryError::Write { path, error })
     }
-}
-
-/// Writes a file beside its place, syncs it and moves it there.
-///
-/// # Errors
-/// The system's; the file's place is untouched then.
-pub(crate) fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    let written = File::create(&beside)
-        .and_then(|mut file| file.write_all(text.as_bytes()).and_then(|()| file.sync_all()))
-        .and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
 }

@@ -4,11 +4,11 @@ use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use numalab_host::files::write_atomically;
 use numalab_record::RankRun;
 use numalab_report::{mapping_check, ranks_csv_header, ranks_csv_row};
 
 use super::SessionError;
-use crate::scale::write_whole;
 
 /// A CSV that grows row by row under another name, and gets its own when it is complete.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl PartialCsv {
     /// it is, all is.
     pub fn finish(self, run: &RankRun) -> Result<(), SessionError> {
         let write = |path: PathBuf, text: &str| {
-            write_whole(&path, text).map_err(|error| SessionError::Write { path, error })
+            write_atomically(&path, text).map_err(|error| SessionError::Write { path, error })
         };
         let json =
             serde_json::to_string(run).map_err(|error| SessionError::Message(error.to_string()))?;
