@@ -16,9 +16,10 @@ pub struct Throttle {
 
 /// Runs `stream` chunk by chunk until `stop` is set.
 ///
-/// `counted_bytes` is set to the total so far after every chunk: its difference between two
-/// moments, divided by the time between them, is the bandwidth. Only this function may write
-/// to it. It is best on a line which nothing else writes to.
+/// `counted_bytes` grows after every chunk, from call to call, and is never less than before:
+/// its difference between two moments, divided by the time between them, is the bandwidth, even
+/// if this thread has not run yet at the first of them. Only this function may write to it. It
+/// is best on a line which nothing else writes to.
 pub fn generate(
     stream: &mut Stream<'_>,
     throttle: Throttle,
@@ -26,8 +27,8 @@ pub fn generate(
     counted_bytes: &AtomicU64,
 ) {
     let chunk_lines = throttle.chunk_bytes.div_ceil(Line::SIZE_BYTES).max(1);
-    let mut total = 0;
     // Relaxed: neither the flag nor the count announces any other memory.
+    let mut total = counted_bytes.load(Ordering::Relaxed);
     while !stop.load(Ordering::Relaxed) {
         total += stream.advance(chunk_lines);
         counted_bytes.store(total, Ordering::Relaxed);

@@ -108,6 +108,29 @@ fn a_generator_runs_until_stopped_and_counts_what_it_did() {
 }
 
 #[test]
+fn a_generators_count_goes_on_from_the_last_call_and_never_back() {
+    let mut lines = vec![Line::ZERO; 64];
+    let before = 1 << 40;
+    let (stop, counted) = (AtomicBool::new(false), AtomicU64::new(before));
+    let throttle = Throttle { chunk_bytes: 640, delay_spins: 0 };
+    thread::scope(|scope| {
+        let (lines, stop, counted) = (&mut lines, &stop, &counted);
+        scope.spawn(move || {
+            let arrays = Arrays::One(lines);
+            let mut stream =
+                Stream::new(Kernel::Read, Access::Sequential, Isa::detect(), arrays).unwrap();
+            generate(&mut stream, throttle, stop, counted);
+        });
+        while counted.load(Ordering::Relaxed) == before {
+            thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    let total = counted.into_inner();
+    assert!(total >= before + 640, "{total}");
+}
+
+#[test]
 fn a_generator_stopped_beforehand_does_nothing() {
     let mut lines = vec![Line::ZERO; 4];
     let arrays = Arrays::One(&mut lines);

@@ -8,7 +8,7 @@ use numalab_membench::{Barrier, Line, Ping, Pong};
 use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
 
 use super::Measured;
-use super::team::{abort_on_error, join_all};
+use super::team::{give_up_on_error, join_all};
 use super::worker::{memory_on, pinned, prove_placement};
 use crate::error::MeasureError;
 use crate::lab::Lab;
@@ -79,11 +79,11 @@ impl Exchange<'_> {
         &self,
         work: impl FnOnce() -> Result<Side, MeasureError>,
     ) -> Result<Side, MeasureError> {
-        let done = abort_on_error(&self.start, work);
-        if done.is_err() {
+        let give_up = || {
+            self.start.abort();
             self.abort.store(true, Ordering::Relaxed);
-        }
-        done
+        };
+        give_up_on_error(give_up, work)
     }
 
     fn wait(&self) -> Result<(), MeasureError> {

@@ -1,5 +1,6 @@
 //! Loaded latency: one chaser, and load workers that stream beside it.
 
+use std::hint::spin_loop;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
@@ -12,7 +13,7 @@ use numalab_record::{Cell, Experiment, LoadedCell, Metric, Placement, WorkerPlan
 
 use super::bandwidth::membench_kernel;
 use super::chase::{Windows, build};
-use super::team::{abort_on_error, give_and_join};
+use super::team::{give_and_join, give_up_on_error};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
 use crate::error::MeasureError;
@@ -70,13 +71,13 @@ pub(super) fn run(
 }
 
 impl<'a> Contest<'a> {
-    /// Runs a worker; if it fails, nobody waits for it or loads on.
+    /// Runs a worker; if it fails or panics, nobody waits for it or loads on.
     fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
-        let done = abort_on_error(&self.barrier, work);
-        if done.is_err() {
+        let give_up = || {
+            self.barrier.abort();
             self.stop.store(true, Ordering::Relaxed);
-        }
-        done
+        };
+        give_up_on_error(give_up, work)
     }
 
     fn wait(&self) -> Result<(), MeasureError> {
@@ -95,8 +96,12 @@ impl<'a> Contest<'a> {
         let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, self.lab.settings.seed)?;
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let chase = build(self.lab, cycle, lines, cpu)?;
-        for &(cell, _) in &self.cells {
+        for &(cell, loaded) in &self.cells {
+            let before: Vec<u64> = self.counts().collect();
             self.wait()?;
+            if loaded.delay.is_some() {
+                self.wait_for_load(&before);
+            }
             let measured =
                 self.sample(cell, &chase, |lab| prove_placement(lab, &pinned, span, node));
             self.stop.store(true, Ordering::Relaxed);
@@ -132,7 +137,20 @@ impl<'a> Contest<'a> {
     }
 
     fn bytes_loaded(&self) -> u64 {
-        self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed)).sum()
+        self.counts().sum()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed))
+    }
+
+    /// Waits until every load worker streams: other work on its cpu may keep it from that for
+    /// long after the barrier, and what is measured then is not under load.
+    fn wait_for_load(&self, before: &[u64]) {
+        let idle = || self.counts().zip(before).any(|(now, &before)| now == before);
+        while idle() && !self.barrier.is_aborted() {
+            spin_loop();
+        }
     }
 
     fn load(&self, index: usize, worker: WorkerPlan) -> Result<(), MeasureError> {

@@ -1,5 +1,6 @@
 //! Threads that start together and fail together.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::mpsc::Receiver;
 use std::thread::ScopedJoinHandle;
 
@@ -9,16 +10,25 @@ use numalab_record::Cell;
 use super::{Give, Measured};
 use crate::error::MeasureError;
 
-/// Runs a worker; if it fails, frees those who wait for it at the barrier.
+/// Runs a worker; if it fails or panics, frees those who wait for it at the barrier.
 pub(super) fn abort_on_error<T>(
     start: &Barrier,
     work: impl FnOnce() -> Result<T, MeasureError>,
 ) -> Result<T, MeasureError> {
-    let done = work();
-    if done.is_err() {
-        start.abort();
+    give_up_on_error(|| start.abort(), work)
+}
+
+/// Runs a worker; if it fails or panics, `give_up` tells those who would wait for it for ever.
+pub(super) fn give_up_on_error<T>(
+    give_up: impl FnOnce(),
+    work: impl FnOnce() -> Result<T, MeasureError>,
+) -> Result<T, MeasureError> {
+    // A panic goes on below: nothing that it may have left half done is looked at.
+    let done = catch_unwind(AssertUnwindSafe(work));
+    if !matches!(done, Ok(Ok(_))) {
+        give_up();
     }
-    done
+    done.unwrap_or_else(|panic| resume_unwind(panic))
 }
 
 /// Gives each cell as the team's leader sends it, then waits for every worker. A cell
@@ -57,11 +67,31 @@ pub(super) fn join_all<'scope, T>(
                     failure = Some(error);
                 }
             }
-            Err(panic) => std::panic::resume_unwind(panic),
+            Err(panic) => resume_unwind(panic),
         }
     }
     match failure {
         Some(error) => Err(error),
         None => Ok(all),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_worker_that_panics_frees_those_who_wait_for_it_and_its_panic_is_the_teams() {
+        let barrier = &Barrier::new(2);
+        let team = || {
+            std::thread::scope(|scope| {
+                let wait = || barrier.wait().map_err(|_| MeasureError::Abandoned);
+                let waits = scope.spawn(move || abort_on_error(barrier, wait));
+                let panics = scope.spawn(|| abort_on_error(barrier, || panic!("a fault")));
+                join_all([waits, panics])
+            })
+        };
+        let panic = catch_unwind(AssertUnwindSafe(team)).unwrap_err();
+        assert_eq!(panic.downcast_ref(), Some(&"a fault"));
     }
 }
