@@ -55,14 +55,14 @@ impl Clock {
     /// # Errors
     /// [`ClockError::SteppedBack`] if either clock went backward,
     /// [`ClockError::Inconsistent`] if their ratio differs by over 0.1 % between the two
-    /// halves (one of them stepped, or does not run evenly), and [`ClockError::Stopped`] if
-    /// one does not advance.
+    /// halves, three times in a row (one of them steps again and again, or does not run
+    /// evenly), and [`ClockError::Stopped`] if one does not advance.
     pub fn calibrate(now_ns: impl FnMut() -> u64, for_ns: u64) -> Result<Clock, ClockError> {
         if virtual_time::in_use() {
             let overhead = least_overhead()?;
             return Ok(Clock { ticks_per_ns: 1.0, overhead, invariant: true });
         }
-        let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.ticks_per_ns(for_ns)?;
+        let ticks_per_ns = Pair { stamp: Stamp::now, now_ns }.even_ticks_per_ns(for_ns)?;
         Ok(Clock {
             ticks_per_ns,
             overhead: least_overhead()?,
@@ -139,6 +139,9 @@ pub enum ClockError {
 const READINGS_UNTIL_STOPPED: u32 = 20_000_000;
 /// The difference between the two halves' rates that is put down to a step.
 const RATE_TOLERANCE: f64 = 1e-3;
+/// Calibrations that may find the halves apart. An emulated machine's clocks leave each other
+/// by some 10 us now and then (once in 800 calibrations in QEMU under TCG on a busy host).
+const CALIBRATIONS: usize = 3;
 /// Readings of which the tightest is taken, so that an interrupt does not spoil the rate.
 const ATTEMPTS: usize = 16;
 
@@ -149,6 +152,17 @@ struct Pair<S, N> {
 }
 
 impl<S: FnMut() -> Stamp, N: FnMut() -> u64> Pair<S, N> {
+    /// The rate of the first calibration whose halves agree.
+    fn even_ticks_per_ns(&mut self, for_ns: u64) -> Result<f64, ClockError> {
+        for _ in 1..CALIBRATIONS {
+            match self.ticks_per_ns(for_ns) {
+                Err(ClockError::Inconsistent { .. }) => {}
+                other => return other,
+            }
+        }
+        self.ticks_per_ns(for_ns)
+    }
+
     fn ticks_per_ns(&mut self, for_ns: u64) -> Result<f64, ClockError> {
         let start = self.reading()?;
         let middle = self.reading_at(start.ns.saturating_add(for_ns / 2))?;

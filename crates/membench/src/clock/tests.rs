@@ -22,7 +22,7 @@ impl Simulated {
 
     fn calibrated(&self, mut now_ns: impl FnMut(u64) -> u64) -> Result<f64, ClockError> {
         let stamp = || Stamp(self.ticks.get());
-        Pair { stamp, now_ns: || now_ns(self.read_ns()) }.ticks_per_ns(1_000_000)
+        Pair { stamp, now_ns: || now_ns(self.read_ns()) }.even_ticks_per_ns(1_000_000)
     }
 }
 
@@ -44,9 +44,19 @@ fn a_clock_that_steps_back_is_refused_with_both_readings() {
 }
 
 #[test]
-fn a_clock_that_steps_forward_in_one_half_is_refused_with_both_rates() {
+fn a_clock_that_steps_forward_once_or_twice_is_measured_anew() {
+    let once = |ns| if ns > 800_000 { ns + 100_000 } else { ns };
+    let twice = |ns| if ns > 1_800_000 { once(ns) + 100_000 } else { once(ns) };
+    for rate in [Simulated::new(10, 3).calibrated(once), Simulated::new(10, 3).calibrated(twice)] {
+        let rate = rate.unwrap();
+        assert!((rate - 3.0).abs() < 0.01, "{rate}");
+    }
+}
+
+#[test]
+fn a_clock_that_steps_forward_again_and_again_is_refused_with_both_rates() {
     let stepped = Simulated::new(10, 3)
-        .calibrated(|ns| if ns > 800_000 { ns + 100_000 } else { ns })
+        .calibrated(|ns| ns + (ns + 200_000) / 1_000_000 * 100_000)
         .unwrap_err();
     let ClockError::Inconsistent { first_ticks_per_ns, second_ticks_per_ns } = stepped else {
         panic!("{stepped}");
