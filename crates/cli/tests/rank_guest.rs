@@ -45,6 +45,7 @@ printf '%s' "$ARCHITECTURE" > arch
 numalab scale --arch arch --sequential 0,3 --memory-sizes 1 --launcher local -q \
   --rank-option=--pages=4k --rank-option=--iterations=500; echo "exit $?"
 cd results_scaling/local_*; ls *.csv; cat mapping_check.log
+grep -h 'numalab: ' *.log
 part end
 "#;
 

@@ -159,7 +159,7 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
         "--workload",
         &work,
     ];
-    refuses(&arguments, 1, "--resume");
+    refuses(&arguments, 1, ".log says why); 0 of 1 steps have their results");
     let results = fs::read_dir(&parent).expect("made").next().expect("one").expect("readable");
     let results = results.path();
     assert!(results.to_str().expect("UTF-8").ends_with("_x"), "{}", results.display());

@@ -231,7 +231,8 @@ fn conclude(
     let why = if tally.interrupted {
         "interrupted".to_owned()
     } else {
-        format!("the steps of {} ranks failed", failed.join(", "))
+        let (log, _) = directory.log()?;
+        format!("the steps of {} ranks failed ({} says why)", failed.join(", "), log.display())
     };
     let path = directory.path().display();
     let message = format!(
