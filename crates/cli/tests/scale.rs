@@ -159,9 +159,14 @@ fn a_command_is_run_once_a_step_and_resumed_where_it_failed() {
         "--workload",
         &work,
     ];
-    refuses(&arguments, 1, ".log says why); 0 of 1 steps have their results");
+    let failed = run(&arguments);
+    assert_eq!(failed.status.code(), Some(1));
     let results = fs::read_dir(&parent).expect("made").next().expect("one").expect("readable");
     let results = results.path();
+    let errors = String::from_utf8_lossy(&failed.stderr);
+    for words in [".log says why); 0 of 1 steps have their results", "numalab scale --resume "] {
+        assert!(errors.contains(words), "no `{words}` in {errors}");
+    }
     assert!(results.to_str().expect("UTF-8").ends_with("_x"), "{}", results.display());
     fs::write(&flag, "").expect("written");
     let printed = prints(&["scale", "--resume", results.to_str().expect("UTF-8")]);

@@ -139,8 +139,9 @@ pub enum ClockError {
 const READINGS_UNTIL_STOPPED: u32 = 20_000_000;
 /// The difference between the two halves' rates that is put down to a step.
 const RATE_TOLERANCE: f64 = 1e-3;
-/// Calibrations that may find the halves apart. An emulated machine's clocks leave each other
-/// by some 10 us now and then (once in 800 calibrations in QEMU under TCG on a busy host).
+/// Calibrations in a row whose halves must differ before the clock is refused. An emulated
+/// machine's clocks leave each other by some 10 us now and then (once in 800 calibrations in
+/// QEMU under TCG on a busy host).
 const CALIBRATIONS: usize = 3;
 /// Readings of which the tightest is taken, so that an interrupt does not spoil the rate.
 const ATTEMPTS: usize = 16;

@@ -231,7 +231,7 @@ fn conclude(
     let why = if tally.interrupted {
         "interrupted".to_owned()
     } else {
-        let (log, _) = directory.log()?;
+        let log = directory.log_path();
         format!("the steps of {} ranks failed ({} says why)", failed.join(", "), log.display())
     };
     let path = directory.path().display();

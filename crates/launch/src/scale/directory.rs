@@ -104,12 +104,18 @@ impl ResultDirectory {
         self.path.join(format!("{}.{end}", step.stem)).is_file()
     }
 
-    /// The text log, to be appended to: `slurm_run_numa_benchmarks_<id>.log`.
+    /// Where the text log is: `slurm_run_numa_benchmarks_<id>.log`.
+    #[must_use]
+    pub fn log_path(&self) -> PathBuf {
+        self.path.join(format!("slurm_run_numa_benchmarks_{}.log", self.id))
+    }
+
+    /// The text log, to be appended to.
     ///
     /// # Errors
     /// [`DirectoryError::Write`].
     pub fn log(&self) -> Result<(PathBuf, File), DirectoryError> {
-        let path = self.path.join(format!("slurm_run_numa_benchmarks_{}.log", self.id));
+        let path = self.log_path();
         match OpenOptions::new().create(true).append(true).open(&path) {
             Ok(file) => Ok((path, file)),
             Err(error) => Err(DirectoryError::Write { path, error }),
