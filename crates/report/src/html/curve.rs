@@ -19,7 +19,7 @@ pub(super) fn chart(curves: &[Curve]) -> String {
     let labelled = shown.len() > 1;
     let frame = Frame {
         left: 58.0,
-        right: if labelled { WIDTH - 130.0 } else { WIDTH - 16.0 },
+        right: if labelled { WIDTH - 130.0 } else { WIDTH - 24.0 },
         top: 34.0,
         bottom: HEIGHT - 62.0,
     };
