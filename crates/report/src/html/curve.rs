@@ -1,7 +1,7 @@
 //! The drawing of latency over size.
 
 use super::markup::tip;
-use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
+use super::plot::{Drawing, Frame, RIGHT, Scale, ScaleKind, WIDTH, path};
 use crate::label;
 use crate::number::{approximate_size, figure, size};
 use crate::section::interval_text;
@@ -19,7 +19,7 @@ pub(super) fn chart(curves: &[Curve]) -> String {
     let labelled = shown.len() > 1;
     let frame = Frame {
         left: 58.0,
-        right: if labelled { WIDTH - 130.0 } else { WIDTH - 24.0 },
+        right: if labelled { WIDTH - 130.0 } else { RIGHT },
         top: 34.0,
         bottom: HEIGHT - 62.0,
     };

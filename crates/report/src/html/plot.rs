@@ -5,6 +5,10 @@ use super::markup::escape;
 /// The width of every drawing in its own units.
 pub(crate) const WIDTH: f64 = 640.0;
 
+/// Where axes end at the right: half of a label of four letters stands beyond, in the
+/// size that letters have on a phone.
+pub(crate) const RIGHT: f64 = WIDTH - 30.0;
+
 /// From a quantity to a place on the drawing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
