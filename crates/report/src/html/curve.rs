@@ -1,7 +1,7 @@
 //! The drawing of latency over size.
 
 use super::markup::tip;
-use super::plot::{Drawing, Frame, RIGHT, Scale, ScaleKind, WIDTH, path};
+use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
 use crate::label;
 use crate::number::{approximate_size, figure, size};
 use crate::section::interval_text;
@@ -17,12 +17,10 @@ const MOST_TICKS: u32 = 11;
 pub(super) fn chart(curves: &[Curve]) -> String {
     let shown = &curves[..curves.len().min(MOST_CURVES)];
     let labelled = shown.len() > 1;
-    let frame = Frame {
-        left: 58.0,
-        right: if labelled { WIDTH - 130.0 } else { RIGHT },
-        top: 34.0,
-        bottom: HEIGHT - 62.0,
-    };
+    let mut frame = Frame::in_height(HEIGHT);
+    if labelled {
+        frame.right = WIDTH - 130.0;
+    }
     let (x, y) = scales(shown, frame);
     let mut drawing = Drawing::new();
     drawing.y_axis(frame, &y, "ns per load");

@@ -1,12 +1,12 @@
 //! The drawing of several curves over one axis.
 
 use super::markup::{escape, tip};
-use super::plot::{Drawing, Frame, RIGHT, Scale, ScaleKind, path, tick_text};
+use super::plot::{Drawing, Frame, Scale, ScaleKind, path, tick_text};
 use crate::number::figure;
 use crate::page::{Curves, Series};
 
 const HEIGHT: f64 = 340.0;
-const FRAME: Frame = Frame { left: 58.0, right: RIGHT, top: 34.0, bottom: HEIGHT - 62.0 };
+const FRAME: Frame = Frame::in_height(HEIGHT);
 /// Colours in the style sheet.
 const COLOURS: usize = 6;
 

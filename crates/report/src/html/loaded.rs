@@ -3,14 +3,14 @@
 use numalab_stats::KNEE_FACTOR;
 
 use super::markup::tip;
-use super::plot::{Drawing, Frame, RIGHT, Scale, ScaleKind, WIDTH, path, tick_text};
+use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path, tick_text};
 use crate::label;
 use crate::number::figure;
 use crate::section::interval_text;
 use crate::summary::{LoadedCurve, LoadedPoint};
 
 const HEIGHT: f64 = 340.0;
-const FRAME: Frame = Frame { left: 58.0, right: RIGHT, top: 34.0, bottom: HEIGHT - 62.0 };
+const FRAME: Frame = Frame::in_height(HEIGHT);
 
 /// Latency over the bandwidth achieved, with the knee marked.
 pub(super) fn chart(curve: &LoadedCurve<'_>) -> String {

@@ -5,10 +5,6 @@ use super::markup::escape;
 /// The width of every drawing in its own units.
 pub(crate) const WIDTH: f64 = 640.0;
 
-/// Where axes end at the right: half of a label of four letters stands beyond, in the
-/// size that letters have on a phone.
-pub(crate) const RIGHT: f64 = WIDTH - 30.0;
-
 /// From a quantity to a place on the drawing.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Scale {
@@ -94,6 +90,14 @@ pub(crate) struct Frame {
     pub(crate) right: f64,
     pub(crate) top: f64,
     pub(crate) bottom: f64,
+}
+
+impl Frame {
+    /// The axes of a drawing of this height, with room for what stands around them. At the
+    /// right that is half a label of four letters, in the size that letters have on a phone.
+    pub(crate) const fn in_height(height: f64) -> Self {
+        Self { left: 58.0, right: WIDTH - 30.0, top: 34.0, bottom: height - 62.0 }
+    }
 }
 
 /// A drawing in the making.
