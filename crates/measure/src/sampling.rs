@@ -97,7 +97,6 @@ impl<'a> Samples<'a> {
             match self.precision.look(&values) {
                 Progress::Reached(_) => return Ok(Some(Outcome::Precise)),
                 Progress::Continue { look_at, .. } => self.next_look = look_at,
-                Progress::Spent { .. } => return Ok(Some(Outcome::BudgetSpent)),
             }
         }
         let enough = self.clean.len() + self.disturbed >= LEAST_WINDOWS;

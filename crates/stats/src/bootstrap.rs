@@ -1,8 +1,8 @@
-//! Bootstrap intervals of any statistic: percentile and BCa.
+//! The bootstrap interval of any statistic, bias-corrected and accelerated (BCa).
 //!
-//! Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), chapters 13 and 14. Both are
-//! approximate: the coverage given is the nominal one. With few values (below 20 or so) they
-//! cover less, most so for the percentile interval.
+//! Efron & Tibshirani, *An Introduction to the Bootstrap* (1993), chapter 14. It is
+//! approximate: the coverage given is the nominal one, and with few values (below 20 or so)
+//! it covers less.
 
 use std::num::NonZeroUsize;
 
@@ -28,20 +28,6 @@ impl Resampling {
     }
 }
 
-/// The percentile interval of a statistic of one sample.
-#[must_use]
-pub fn bootstrap_percentile(
-    sample: &Sample,
-    statistic: impl Fn(&[f64]) -> f64,
-    resampling: &Resampling,
-) -> Estimate {
-    let statistic = |samples: &[Vec<f64>]| statistic(&samples[0]);
-    let originals = [sample.values().to_vec()];
-    let replicates = replicates(&originals, &statistic, resampling);
-    let half = resampling.confidence.alpha() / 2.0;
-    estimate(statistic(&originals), &replicates, (half, 1.0 - half), resampling)
-}
-
 /// The bias-corrected and accelerated interval of a statistic of one sample.
 #[must_use]
 pub fn bootstrap_bca(
@@ -49,30 +35,11 @@ pub fn bootstrap_bca(
     statistic: impl Fn(&[f64]) -> f64,
     resampling: &Resampling,
 ) -> Estimate {
-    bca(&[sample.values().to_vec()], |samples| statistic(&samples[0]), resampling)
-}
-
-/// The BCa interval of a statistic of two independent samples, resampled each on its own.
-#[must_use]
-pub fn bootstrap_bca_two(
-    first: &Sample,
-    second: &Sample,
-    statistic: impl Fn(&[f64], &[f64]) -> f64,
-    resampling: &Resampling,
-) -> Estimate {
-    let originals = [first.values().to_vec(), second.values().to_vec()];
-    bca(&originals, |samples| statistic(&samples[0], &samples[1]), resampling)
-}
-
-fn bca(
-    originals: &[Vec<f64>],
-    statistic: impl Fn(&[Vec<f64>]) -> f64,
-    resampling: &Resampling,
-) -> Estimate {
-    let value = statistic(originals);
-    let replicates = replicates(originals, &statistic, resampling);
+    let original = sample.values();
+    let value = statistic(original);
+    let replicates = replicates(original, &statistic, resampling);
     let bias = bias_correction(value, &replicates);
-    let acceleration = acceleration(originals, &statistic);
+    let acceleration = acceleration(original, &statistic);
     let adjusted = |p: f64| {
         let z = bias + normal_quantile(p);
         // Where one value outweighs all others the correction has a pole: its limit is the end.
@@ -97,16 +64,14 @@ fn estimate(
 
 /// The statistic of each resample, smallest first.
 fn replicates(
-    originals: &[Vec<f64>],
-    statistic: &impl Fn(&[Vec<f64>]) -> f64,
+    original: &[f64],
+    statistic: &impl Fn(&[f64]) -> f64,
     resampling: &Resampling,
 ) -> Vec<f64> {
     let mut rng = Rng::new(resampling.seed);
-    let mut drawn = originals.to_vec();
+    let mut drawn = original.to_vec();
     let draw = |_| {
-        for (into, from) in drawn.iter_mut().zip(originals) {
-            redraw(into, from, &mut rng);
-        }
+        redraw(&mut drawn, original, &mut rng);
         statistic(&drawn)
     };
     let mut values: Vec<f64> = (0..resampling.resamples.max(1)).map(draw).collect();
@@ -134,25 +99,25 @@ fn bias_correction(value: f64, replicates: &[f64]) -> f64 {
     normal_quantile(share.clamp(0.5 / count, 1.0 - 0.5 / count))
 }
 
-/// The skewness of the jackknife influences over all samples, divided by six (Davison & Hinkley,
-/// *Bootstrap Methods and their Application*, 1997, equation 5.31).
-fn acceleration(originals: &[Vec<f64>], statistic: &impl Fn(&[Vec<f64>]) -> f64) -> f64 {
+/// The skewness of the jackknife influences, divided by six (Davison & Hinkley, *Bootstrap
+/// Methods and their Application*, 1997, equation 5.31).
+fn acceleration(original: &[f64], statistic: &impl Fn(&[f64]) -> f64) -> f64 {
+    if original.len() < 2 {
+        return 0.0;
+    }
+    let n = original.len() as f64;
+    let without = |index| {
+        let mut reduced = original.to_vec();
+        reduced.remove(index);
+        statistic(&reduced)
+    };
+    let left_out: Vec<f64> = (0..original.len()).map(without).collect();
+    let mean = left_out.iter().sum::<f64>() / n;
     let (mut cubes, mut squares) = (0.0, 0.0);
-    for (which, sample) in originals.iter().enumerate().filter(|(_, sample)| sample.len() > 1) {
-        let n = sample.len() as f64;
-        let left_out: Vec<f64> = (0..sample.len())
-            .map(|index| {
-                let mut reduced = originals.to_vec();
-                reduced[which].remove(index);
-                statistic(&reduced)
-            })
-            .collect();
-        let mean = left_out.iter().sum::<f64>() / n;
-        for value in left_out {
-            let influence = (n - 1.0) * (mean - value) / n;
-            cubes += influence.powi(3);
-            squares += influence.powi(2);
-        }
+    for value in left_out {
+        let influence = (n - 1.0) * (mean - value) / n;
+        cubes += influence.powi(3);
+        squares += influence.powi(2);
     }
     if squares == 0.0 { 0.0 } else { cubes / (6.0 * squares.powf(1.5)) }
 }
@@ -169,6 +134,12 @@ mod tests {
         Sample::new((1..=25).map(|i| (f64::from(i) / 6.0).exp()).collect::<Vec<_>>()).unwrap()
     }
 
+    /// The uncorrected interval of the mean.
+    fn percentile(sample: &Sample, resampling: &Resampling) -> Interval {
+        let replicates = replicates(sample.values(), &mean, resampling);
+        estimate(sample.mean(), &replicates, (0.025, 0.975), resampling).interval
+    }
+
     #[test]
     fn the_same_seed_gives_the_same_interval_and_another_seed_another() {
         let of = |seed| bootstrap_bca(&skewed(), mean, &Resampling::new(seed));
@@ -178,7 +149,7 @@ mod tests {
 
     #[test]
     fn bca_moves_the_interval_towards_the_long_tail() {
-        let plain = bootstrap_percentile(&skewed(), mean, &Resampling::new(1)).interval;
+        let plain = percentile(&skewed(), &Resampling::new(1));
         let bca = bootstrap_bca(&skewed(), mean, &Resampling::new(1)).interval;
         assert!(bca.lo > plain.lo && bca.hi > plain.hi, "{bca:?} {plain:?}");
     }
@@ -186,29 +157,8 @@ mod tests {
     #[test]
     fn equal_values_give_a_point() {
         let constant = Sample::new(vec![4.0; 8]).unwrap();
-        for estimate in [
-            bootstrap_percentile(&constant, mean, &Resampling::new(5)),
-            bootstrap_bca(&constant, mean, &Resampling::new(5)),
-            bootstrap_bca_two(
-                &constant,
-                &constant,
-                |a, b| mean(a) - mean(b) + 4.0,
-                &Resampling::new(5),
-            ),
-        ] {
-            assert_eq!(estimate.interval, Interval { lo: 4.0, hi: 4.0 });
-        }
-    }
-
-    #[test]
-    fn two_samples_are_resampled_apart_from_each_other() {
-        // With common indices the difference of a sample with its shifted self never varies.
-        let shifted = Sample::new(skewed().values().iter().map(|v| v + 1.0).collect::<Vec<_>>());
-        let difference = |a: &[f64], b: &[f64]| mean(b) - mean(a);
-        let resampling = Resampling::new(1);
-        let found = bootstrap_bca_two(&skewed(), &shifted.unwrap(), difference, &resampling);
-        assert!(found.interval.width() > 1.0, "{found:?}");
-        assert!(found.interval.contains(1.0));
+        let estimate = bootstrap_bca(&constant, mean, &Resampling::new(5));
+        assert_eq!(estimate.interval, Interval { lo: 4.0, hi: 4.0 });
     }
 
     #[test]
@@ -219,15 +169,15 @@ mod tests {
         let few = Resampling { resamples: 99, ..Resampling::new(1) };
         let wild = Sample::new(values).unwrap();
         let found = bootstrap_bca(&wild, mean, &few);
-        let plain = bootstrap_percentile(&wild, mean, &few);
-        assert!(found.interval.hi > plain.interval.hi, "{found:?} {plain:?}");
+        let plain = percentile(&wild, &few);
+        assert!(found.interval.hi > plain.hi, "{found:?} {plain:?}");
         assert!(bootstrap_bca(&skewed(), |_| f64::NAN, &few).interval.lo.is_nan());
     }
 
     #[test]
     fn no_resamples_count_as_one() {
         let one = Resampling { resamples: 0, ..Resampling::new(1) };
-        let estimate = bootstrap_percentile(&skewed(), mean, &one);
+        let estimate = bootstrap_bca(&skewed(), mean, &one);
         assert_eq!(estimate.interval.width(), 0.0);
     }
 }

@@ -36,7 +36,7 @@ mod verdict;
 mod whole;
 
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
-pub use bootstrap::{Resampling, bootstrap_bca, bootstrap_bca_two, bootstrap_percentile};
+pub use bootstrap::{Resampling, bootstrap_bca};
 pub use compare::{compare, compare_paired};
 pub use comparison::{Comparison, Criteria, Design, Scale, adjust_verdicts};
 pub use confidence::Confidence;
@@ -50,7 +50,7 @@ pub use hodges_lehmann::{
 pub use hypothesis::{Alternative, Method, Test};
 pub use interval::{Estimate, Interval};
 pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
-pub use median::{median_interval, median_interval_interpolated};
+pub use median::median_interval;
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
 pub use permutation::{Draws, paired_permutation};

@@ -20,34 +20,6 @@ pub fn median_interval(sample: &Sample, confidence: Confidence) -> Result<Estima
     Ok(Estimate { value: sample.median(), interval, coverage: coverage(depth, sample.len()) })
 }
 
-/// The interval of the median interpolated between two neighbouring order-statistic intervals,
-/// so that its coverage is close to `confidence` instead of above it.
-///
-/// Hettmansperger & Sheather, "Confidence intervals based on interpolated order statistics",
-/// Statistics & Probability Letters 4 (1986). Assumes independent values; the coverage given is
-/// the nominal one, which the method meets within about half a point for common distributions.
-///
-/// # Errors
-/// [`Error::NotAttainable`] as [`median_interval`].
-pub fn median_interval_interpolated(
-    sample: &Sample,
-    confidence: Confidence,
-) -> Result<Estimate, Error> {
-    let n = sample.len();
-    let depth = deepest(n, confidence)?;
-    let (wide, narrow) = (coverage(depth, n), coverage(depth + 1, n));
-    let share = (wide - confidence.get()) / (wide - narrow);
-    let (rest, depth_real) = ((n - depth) as f64, depth as f64);
-    let inward = rest * share / (depth_real + (rest - depth_real) * share);
-    let sorted = sample.sorted();
-    let step = |from: f64, to: f64| from + inward * (to - from);
-    let interval = Interval {
-        lo: step(sorted[depth - 1], sorted[depth]),
-        hi: step(sorted[n - depth], sorted[n - depth - 1]),
-    };
-    Ok(Estimate { value: sample.median(), interval, coverage: confidence.get() })
-}
-
 /// The fewest independent values whose whole range covers the median at this confidence.
 pub(crate) fn fewest_values(confidence: Confidence) -> usize {
     whole::ceil(1.0 - confidence.alpha().log2())
@@ -99,23 +71,11 @@ mod tests {
         let estimate = median_interval(&counting(6), Confidence::P95).unwrap();
         assert_eq!(estimate.interval, Interval { lo: 1.0, hi: 6.0 });
         assert!((estimate.coverage - 0.968_75).abs() < 1e-12);
-        assert!(median_interval_interpolated(&counting(5), Confidence::P95).is_err());
     }
 
     #[test]
     fn one_value_is_never_enough() {
         let low = Confidence::new(0.01).unwrap();
         assert!(median_interval(&counting(1), low).is_err());
-        assert!(median_interval_interpolated(&counting(1), low).is_err());
-    }
-
-    #[test]
-    fn the_interpolated_interval_lies_inside_the_exact_one() {
-        for n in 6..60 {
-            let exact = median_interval(&counting(n), Confidence::P95).unwrap().interval;
-            let finer = median_interval_interpolated(&counting(n), Confidence::P95).unwrap();
-            assert!(finer.interval.within(&exact), "{n}: {finer:?} in {exact:?}");
-            assert!(finer.interval.contains(finer.value), "{n}");
-        }
     }
 }

@@ -17,12 +17,11 @@ const FIRST_LOOK: usize = 20;
 const STRICTNESS: f64 = 0.6;
 
 /// A sequential rule: stop when the relative half width of the median's interval is small
-/// enough, or when the values allowed are spent.
+/// enough.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
     half_width: f64,
     confidence: Confidence,
-    at_most: usize,
 }
 
 /// What a look at the values so far decides.
@@ -39,21 +38,16 @@ pub enum Progress {
         /// How many values the precision will take in all, projected from the width so far.
         expected: Option<usize>,
     },
-    /// All values allowed are taken, and the interval is still too wide.
-    Spent {
-        /// The interval reached, where there is one.
-        so_far: Option<SerialEstimate>,
-    },
 }
 
 impl Precision {
-    /// A relative half width, 0.01 for 1 %, at 95 % confidence, without a largest number.
+    /// A relative half width, 0.01 for 1 %, at 95 % confidence.
     ///
     /// # Errors
     /// [`Error::OutOfRange`] unless `0 < half_width < 1`.
     pub fn relative(half_width: f64) -> Result<Self, Error> {
         if half_width > 0.0 && half_width < 1.0 {
-            Ok(Self { half_width, confidence: Confidence::P95, at_most: usize::MAX })
+            Ok(Self { half_width, confidence: Confidence::P95 })
         } else {
             Err(Error::OutOfRange {
                 what: "precision",
@@ -69,12 +63,6 @@ impl Precision {
         Self { confidence, ..self }
     }
 
-    /// The same rule, spent after so many values.
-    #[must_use]
-    pub fn with_at_most(self, values: usize) -> Self {
-        Self { at_most: values, ..self }
-    }
-
     /// The relative half width asked for.
     #[must_use]
     pub fn half_width(&self) -> f64 {
@@ -84,7 +72,7 @@ impl Precision {
     /// How many values there must be at the first look.
     #[must_use]
     pub fn first_look(&self) -> usize {
-        FIRST_LOOK.min(self.at_most)
+        FIRST_LOOK
     }
 
     /// Decides from the values so far, in time order. The intervals it gives allow for the
@@ -102,9 +90,6 @@ impl Precision {
         {
             return Progress::Reached(serial);
         }
-        if n >= self.at_most {
-            return Progress::Spent { so_far };
-        }
         let expected = so_far.map(|serial| self.projected(n, &serial));
         Progress::Continue { look_at: self.next_look(n), so_far, expected }
     }
@@ -117,18 +102,18 @@ impl Precision {
         Some(serial)
     }
 
-    /// Half as many again, within what is allowed.
+    /// Half as many again.
     fn next_look(&self, n: usize) -> usize {
         if n < self.first_look() {
             return self.first_look();
         }
-        n.saturating_add(n.div_ceil(2)).min(self.at_most)
+        n.saturating_add(n.div_ceil(2))
     }
 
     /// The width of an interval falls with the root of the number of values.
     fn projected(&self, n: usize, serial: &SerialEstimate) -> usize {
         let excess = serial.estimate.relative_half_width() / self.half_width;
-        whole::ceil(n as f64 * excess * excess).clamp(n + 1, self.at_most)
+        whole::ceil(n as f64 * excess * excess).max(n + 1)
     }
 }
 
@@ -199,17 +184,6 @@ mod tests {
             matches!(progress, Progress::Continue { expected: Some(404 | 405), .. }),
             "{progress:?}"
         );
-    }
-
-    #[test]
-    fn the_rule_is_spent_at_its_largest_number_and_says_what_it_has() {
-        let rule = one_percent().with_at_most(25);
-        let progress = rule.look(&windows(20, 30.0));
-        assert!(matches!(progress, Progress::Continue { look_at: 25, .. }), "{progress:?}");
-        let progress = rule.look(&windows(25, 30.0));
-        assert!(matches!(progress, Progress::Spent { so_far: Some(_) }), "{progress:?}");
-        let progress = one_percent().with_at_most(3).look(&windows(3, 30.0));
-        assert_eq!(progress, Progress::Spent { so_far: None });
     }
 
     #[test]
