@@ -12,7 +12,7 @@ use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
 use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
-use numalab_study::{JournalError, SessionError, WorldError};
+use numalab_study::{BackendError, JournalError, SessionError};
 
 /// The exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,8 +110,8 @@ impl From<SessionError> for Failure {
     }
 }
 
-impl From<WorldError> for Failure {
-    fn from(error: WorldError) -> Self {
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
         Self::new(code_of(error.class()), error)
     }
 }

@@ -356,7 +356,7 @@ fn a_start_is_written_once_and_runs_as_it_stands() {
     let (_, err) = place.ends(&["study", "new", "mine"], 2);
     assert!(err.contains("mine.toml"), "{err}");
     let (shown, _) = place.ends(&["study", "show", "mine.toml"], 0);
-    assert!(shown.contains("warm-ups = 1") && shown.contains("[world.host]"), "{shown}");
+    assert!(shown.contains("warm-ups = 1") && shown.contains("[backend.host]"), "{shown}");
     let (list, _) = place.ends(&["study", "list"], 0);
     let of_noise = list.lines().find(|line| line.starts_with("noise "));
     assert!(of_noise.is_some_and(|line| line.contains("nothing to find")), "{list}");

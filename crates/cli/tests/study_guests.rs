@@ -135,7 +135,7 @@ fn numbers_of_guests_are_levels_and_one_is_none() {
 const WITH_QEMU: &str = r#"
 name = "two-guests"
 question = "Do guests of QEMU run together?"
-[world.guests]
+[backend.guests]
 hypervisor = "qemu"
 guests = 2
 guest-memory-mib = 192
@@ -236,7 +236,7 @@ fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_nam
 /// A study of two guests on two hypervisors.
 fn of_builds(settings: &str, first: &str, second: &str) -> String {
     format!(
-        "name = \"builds\"\nquestion = \"Is the new Xen slower?\"\n[world.guests]\n{settings}\
+        "name = \"builds\"\nquestion = \"Is the new Xen slower?\"\n[backend.guests]\n{settings}\
          guests = 2\n[rules]\nblocks = 1\nwarm-ups = 0\naa = false\nrepeats = 0\n[[factor]]\n\
          name = \"xen\"\nlevels = [{first:?}, {second:?}]\n[[workload]]\nname = \"sum\"\n\
          command = [\"sh\", \"-c\", \"i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done; echo sum: $i\"]\n\
@@ -409,7 +409,7 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
 const SETUPS: &str = r#"
 name = "setups"
 question = "Where do guests lie on machines that are set up in other ways?"
-[world.guests]
+[backend.guests]
 guests = 2
 guests-per-node = 1
 [rules]

@@ -57,9 +57,9 @@ mod tests {
         for (name, text) in bundled() {
             let study = parse(text, name).unwrap_or_else(|error| panic!("{error}"));
             let (blocks, workloads) = (study.rules.blocks, study.resolved().unwrap());
-            // Our kernel need not have been built; its world adds none.
-            let world = crate::open(&study, &Interrupt::never());
-            let own = world.map_or(0, |world| world.own_metrics());
+            // Our kernel need not have been built; its backend adds none.
+            let backend = crate::open(&study, &Interrupt::never());
+            let own = backend.map_or(0, |backend| backend.own_metrics());
             let fewest = crate::fewest_blocks(&crate::Plan::new(study, 1), &workloads, own);
             assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
         }

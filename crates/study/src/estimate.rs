@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use numalab_record::study::{FactorKind, StudyDocument};
 use numalab_workload::Workload;
 
+use crate::backend::{Backend, BackendError, SampleRequest};
 use crate::plan::Plan;
 use crate::session::time_spent;
-use crate::world::{Order, World, WorldError};
 
 /// The level of reports.
 const ALPHA: f64 = 0.05;
@@ -28,8 +28,8 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
 }
 
 /// The fewest blocks with which a difference can be shown in any answer, all answers of the
-/// study allowed for: every metric of every workload, and as many of the world's own beside
-/// them ([`World::own_metrics`]), for every level but the first of each factor. Values that
+/// study allowed for: every metric of every workload, and as many of the backend's own beside
+/// them ([`Backend::own_metrics`]), for every level but the first of each factor. Values that
 /// do not vary need fewer.
 #[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
@@ -46,27 +46,31 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
 /// The time for all blocks, by running every workload once under the baseline.
 ///
 /// # Errors
-/// [`WorldError`] as it comes; what was there before is put back.
+/// [`BackendError`] as it comes; what was there before is put back.
 pub fn pilot(
     plan: &Plan,
     workloads: &[Workload],
-    world: &mut dyn World,
-) -> Result<Duration, WorldError> {
-    world.check(plan.treatments(), workloads)?;
+    backend: &mut dyn Backend,
+) -> Result<Duration, BackendError> {
+    backend.check(plan.treatments(), workloads)?;
     let begun = Instant::now();
-    let tried = try_out(plan, workloads, world);
+    let tried = try_out(plan, workloads, backend);
     let took = begun.elapsed();
-    world.restore()?;
+    backend.restore()?;
     tried?;
     let visits = (plan.visits(0).len() * plan.blocks()) as f64;
     Ok(seconds(took.as_secs_f64() * visits).unwrap_or(Duration::MAX))
 }
 
-fn try_out(plan: &Plan, workloads: &[Workload], world: &mut dyn World) -> Result<(), WorldError> {
+fn try_out(
+    plan: &Plan,
+    workloads: &[Workload],
+    backend: &mut dyn Backend,
+) -> Result<(), BackendError> {
     let treatment = &plan.treatments()[0];
-    world.apply(treatment)?;
+    backend.apply(treatment)?;
     for (index, workload) in workloads.iter().enumerate() {
-        world.sample(&Order { treatment, workload, seed: plan.sample_seed(0, index) })?;
+        backend.sample(&SampleRequest { treatment, workload, seed: plan.sample_seed(0, index) })?;
     }
     Ok(())
 }

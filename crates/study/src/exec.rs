@@ -12,7 +12,7 @@ use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_record::study::{Better, Quantity, Reading, Setting};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
-use crate::world::{Order, WorldError};
+use crate::backend::{BackendError, SampleRequest};
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 
@@ -37,17 +37,17 @@ pub(crate) enum Counting {
     Off,
 }
 
-/// Runs a workload once, with its service if it has one, and reads what it printed.
+/// BootContext a workload once, with its service if it has one, and reads what it printed.
 pub(crate) fn run(
-    order: &Order<'_>,
+    request: &SampleRequest<'_>,
     counting: Counting,
     interrupt: &Interrupt,
-) -> Result<Executed, WorldError> {
-    let workload = order.workload;
+) -> Result<Executed, BackendError> {
+    let workload = request.workload;
     let scratch = Scratch::make(workload, counting)?;
     let service = Running::start(workload, &scratch, interrupt)?;
     let limit = Duration::from_secs(workload.timeout_s);
-    let ran = run_command(command(order, &scratch, counting), limit, interrupt);
+    let ran = run_command(command(request, &scratch, counting), limit, interrupt);
     drop(service);
     let ran = ran.map_err(|error| failed(workload, &error))?;
     let readings = read(workload, &ran)?;
@@ -59,14 +59,14 @@ pub(crate) fn run(
 }
 
 /// What a workload that has ended tells.
-pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, WorldError> {
+pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, BackendError> {
     let finished = Finished {
         ending: ending(ran.status),
         stdout: &ran.stdout,
         stderr: &ran.stderr,
         elapsed_s: ran.took.as_secs_f64(),
     };
-    let readings = workload.read(&finished).map_err(|error| WorldError::Failed {
+    let readings = workload.read(&finished).map_err(|error| BackendError::Failed {
         doing: format!("workload {}", workload.name),
         reason: error.to_string(),
     })?;
@@ -84,10 +84,10 @@ pub(crate) fn reading(reading: numalab_workload::Reading) -> Reading {
     Reading { quantity, value: reading.value }
 }
 
-fn command(order: &Order<'_>, scratch: &Scratch, counting: Counting) -> Command {
-    let settings = &order.treatment.settings;
+fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {
+    let settings = &request.treatment.settings;
     let words: Vec<String> =
-        order.workload.command.iter().map(|word| filled(word, settings)).collect();
+        request.workload.command.iter().map(|word| filled(word, settings)).collect();
     let words = scratch.filled_in(&words);
     let counts = scratch.file(COUNTS);
     let mut around = Vec::new();
@@ -97,7 +97,7 @@ fn command(order: &Order<'_>, scratch: &Scratch, counting: Counting) -> Command 
     }
     let mut words = around.into_iter().chain(words);
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words).env("NUMALAB_SEED", order.seed.to_string());
+    command.args(words).env("NUMALAB_SEED", request.seed.to_string());
     for (name, value) in settings {
         let name = name.to_uppercase().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         command.env(format!("NUMALAB_{name}"), value.to_string());
@@ -134,11 +134,11 @@ fn ending(status: ExitStatus) -> Ending {
     }
 }
 
-fn failed(workload: &Workload, error: &CommandError) -> WorldError {
+fn failed(workload: &Workload, error: &CommandError) -> BackendError {
     match error {
-        CommandError::Interrupted { .. } => WorldError::Interrupted,
+        CommandError::Interrupted { .. } => BackendError::Interrupted,
         CommandError::NotFound { program } => missing(workload, program),
-        error => WorldError::Failed {
+        error => BackendError::Failed {
             doing: format!("workload {}", workload.name),
             reason: error.to_string(),
         },
@@ -146,9 +146,9 @@ fn failed(workload: &Workload, error: &CommandError) -> WorldError {
 }
 
 /// That a program is not there, with what mends it.
-pub(crate) fn missing(workload: &Workload, program: &str) -> WorldError {
+pub(crate) fn missing(workload: &Workload, program: &str) -> BackendError {
     let tool = workload.tools.iter().find(|tool| tool.program == program);
-    WorldError::Lacking {
+    BackendError::Lacking {
         what: format!("workload {}: `{program}` is not there", workload.name),
         remedy: tool.map_or_else(|| "expected a program".to_owned(), |tool| tool.remedy()),
     }

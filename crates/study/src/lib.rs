@@ -2,11 +2,12 @@
 //!
 //! A [`Study`] asks; [`parse`] reads one, [`bundled`] lists
 //! those that come with numalab. A [`Plan`] turns factors into treatments and randomised
-//! complete blocks. A [`World`] is where samples are taken: it applies treatments and runs
+//! complete blocks. A [`Backend`] is where samples are taken: it applies treatments and runs
 //! workloads. [`Session`] goes through the plan and keeps everything in a [`Journal`].
 //! Nothing is rendered here.
 #![forbid(unsafe_code)]
 
+mod backend;
 mod bundled;
 mod definition;
 mod environment;
@@ -17,14 +18,13 @@ mod parse;
 mod plan;
 mod position;
 mod session;
-mod world;
 
+pub use backend::{Backend, BackendError, SampleRequest, open, serve};
 pub use bundled::{bundled, bundled_text, start};
-pub use definition::{Factor, Level, NamedLevel, Study, WorldSpec};
+pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
 pub use estimate::{fewest_blocks, longest_time, pilot, remaining_time, stated_time};
 pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
 pub use position::Position;
 pub use session::{Observer, Session, SessionError, time_spent};
-pub use world::{Order, World, WorldError, open, serve};

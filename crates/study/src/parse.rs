@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use numalab_record::study::FactorKind;
 use numalab_workload::SpecError;
 
+use toml::de::DeTable;
+
 use crate::definition::{Factor, Study};
 use crate::position::Position;
 
@@ -14,12 +16,15 @@ const MOST_TREATMENTS: usize = 256;
 const MOST_BLOCKS: usize = 100_000;
 /// What a workload's runner fills in itself: a directory.
 const SCRATCH: &str = "scratch";
-/// What a world of guests fills in itself: for how long a workload is watched.
+/// What a backend of guests fills in itself: for how long a workload is watched.
 const WINDOW: (&str, &str) = ("guests", "window");
 /// Attempts beyond this are no answer to a busy machine.
 const MOST_REPEATS: usize = 20;
 
-/// Why a text is no study.
+/// Keys of a study that had another name before, and what they are called now.
+const RENAMED: [(&str, &str); 1] = [("world", "`backend`, as in [backend.linux-guest]")];
+
+/// Why a text is not a study.
 #[derive(Debug, thiserror::Error)]
 pub enum ParseError {
     /// It is no TOML, has a key that there is not, or lacks one.
@@ -57,6 +62,7 @@ pub enum ParseError {
 /// # Errors
 /// [`ParseError`] with the place, what stands there and what may.
 pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
+    check_spelling(text, origin)?;
     let study: Study = toml::from_str(text).map_err(|error| ParseError::Toml {
         origin: origin.to_owned(),
         message: error.to_string().trim_end().to_owned(),
@@ -74,6 +80,22 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
         })?;
     }
     Ok(study)
+}
+
+/// Refuses keys that earlier versions had under other names.
+fn check_spelling(text: &str, origin: &str) -> Result<(), ParseError> {
+    // What is not TOML at all is refused by the reader, with its place.
+    let is_key =
+        |key: &str| DeTable::parse(text).is_ok_and(|table| table.get_ref().contains_key(key));
+    match RENAMED.iter().find(|(old, _)| is_key(old)) {
+        None => Ok(()),
+        Some((old, new)) => Err(ParseError::Invalid {
+            origin: placed(origin, old, text),
+            place: (*old).to_owned(),
+            found: "the name of earlier versions".to_owned(),
+            expected: new,
+        }),
+    }
 }
 
 /// `mine.toml, line 7, column 8`, or the file alone where the place is not found.
@@ -182,7 +204,8 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
         let place = format!("workload {}", workload.name());
         require(names.insert(workload.name()), &place, "twice", "a `name` of its own for each")?;
         let words = workload.command.iter().chain(&workload.arguments).flatten();
-        let is_set = |name: &&str| *name != SCRATCH && (study.world.kind.as_str(), *name) != WINDOW;
+        let is_set =
+            |name: &&str| *name != SCRATCH && (study.backend.kind.as_str(), *name) != WINDOW;
         for name in words.flat_map(|word| placeholders(word)).filter(is_set) {
             let sets = |factor: &Factor| {
                 factor.levels.iter().all(|level| level.settings(&factor.name).contains_key(name))

@@ -92,7 +92,7 @@ impl Plan {
 
     /// What is known before the first sample.
     #[must_use]
-    pub fn run(&self, workloads: &[Workload], world: String, started: Started) -> StudyRun {
+    pub fn run(&self, workloads: &[Workload], backend: String, started: Started) -> StudyRun {
         let study = &self.study;
         let shown = |workload: &Workload| numalab_record::study::Workload {
             name: workload.name.clone(),
@@ -108,7 +108,7 @@ impl Plan {
             name: study.name.clone(),
             question: study.question.clone(),
             note: study.note.clone(),
-            world,
+            world: backend,
             factors: study.factors.iter().map(factor).collect(),
             workloads: workloads.iter().map(shown).collect(),
             rules: study.rules.clone(),

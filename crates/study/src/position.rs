@@ -97,7 +97,7 @@ fn deepest(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "name = \"s\"\n[world.linux-guest]\nemulate = \"x\"\n[rules]\nblocks = 0\n\
+    const TEXT: &str = "name = \"s\"\n[backend.linux-guest]\nemulate = \"x\"\n[rules]\nblocks = 0\n\
                         margins.\"w.t\" = 9\n[[factor]]\nname = \"aslr\"\nlevels = [0, 1]\n\
                         [[factor]]\nname = \"p\"\nlevels = [{ name = \"ü\", set = { k = 1 } }]\n\
                         [[workload]]\ntool = \"redis\"\n";
@@ -106,8 +106,8 @@ mod tests {
     fn what_an_error_names_is_found() {
         let at = |place: &str| Position::of(place, TEXT).map(|at| (at.line, at.column));
         assert_eq!(at("name"), Some((1, 1)));
-        assert_eq!(at("world.linux-guest.emulate"), Some((3, 1)));
-        assert_eq!(at("world.linux-guest.nothing"), Some((2, 8)));
+        assert_eq!(at("backend.linux-guest.emulate"), Some((3, 1)));
+        assert_eq!(at("backend.linux-guest.nothing"), Some((2, 10)));
         assert_eq!(at("rules.blocks"), Some((5, 1)));
         assert_eq!(at("rules.margins.\"w.t\""), Some((6, 9)));
         assert_eq!(at("factor aslr"), Some((8, 8)));

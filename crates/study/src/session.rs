@@ -10,18 +10,18 @@ use numalab_record::study::{
 };
 use numalab_workload::Workload;
 
+use crate::backend::{Backend, BackendError, SampleRequest};
 use crate::environment::differences;
 use crate::estimate::remaining_time;
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
-use crate::world::{Order, World, WorldError};
 
 /// Why a session ended without doing what it should.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// The world cannot do it.
+    /// The backend cannot do it.
     #[error(transparent)]
-    World(#[from] WorldError),
+    Backend(#[from] BackendError),
     /// It cannot be kept.
     #[error(transparent)]
     Journal(#[from] JournalError),
@@ -35,7 +35,7 @@ pub enum SessionError {
     #[error("could not be put back: {restore}{}", after(.cause.as_deref()))]
     NotRestored {
         /// What could not be put back.
-        restore: WorldError,
+        restore: BackendError,
         /// Why the session ended before.
         cause: Option<Box<SessionError>>,
     },
@@ -50,7 +50,7 @@ impl SessionError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::World(error) => error.class(),
+            Self::Backend(error) => error.class(),
             Self::Journal(error) => error.class(),
             Self::OtherEnvironment { .. } | Self::NotRestored { .. } => ErrorClass::Failed,
         }
@@ -59,7 +59,7 @@ impl SessionError {
 
 /// Watches a session, and says when its intervals are narrow enough.
 pub trait Observer {
-    /// The world is ready; these things should be known beforehand.
+    /// The backend is ready; these things should be known beforehand.
     fn starting(&mut self, _notices: &[String]) {}
 
     /// A sample was kept. Done and in all: the samples that will count.
@@ -75,16 +75,16 @@ pub trait Observer {
     }
 }
 
-/// A plan that is gone through in a world.
+/// A plan that is gone through in a backend.
 pub struct Session<'a> {
     plan: &'a Plan,
     workloads: &'a [Workload],
-    world: &'a mut dyn World,
+    backend: &'a mut dyn Backend,
     journal: &'a mut Journal,
     interrupt: &'a Interrupt,
 }
 
-/// A world hears of so many visits before they come.
+/// A backend hears of so many visits before they come.
 const FORESEEN: usize = 64;
 
 /// A cell of the plan: block, treatment, arm, workload.
@@ -95,11 +95,11 @@ impl<'a> Session<'a> {
     pub fn new(
         plan: &'a Plan,
         workloads: &'a [Workload],
-        world: &'a mut dyn World,
+        backend: &'a mut dyn Backend,
         journal: &'a mut Journal,
         interrupt: &'a Interrupt,
     ) -> Self {
-        Self { plan, workloads, world, journal, interrupt }
+        Self { plan, workloads, backend, journal, interrupt }
     }
 
     /// Takes every sample that the journal does not have yet, and puts back what was there
@@ -108,17 +108,17 @@ impl<'a> Session<'a> {
     /// # Errors
     /// [`SessionError`]; every finished sample is kept.
     pub fn run(mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
-        let notices = self.world.check(self.plan.treatments(), self.workloads)?;
-        let environment = self.world.environment()?;
+        let notices = self.backend.check(self.plan.treatments(), self.workloads)?;
+        let environment = self.backend.environment()?;
         self.refuse_other_environment(&environment)?;
         observer.starting(&notices);
         let unix_ms = UtcTime::now().unix_ms;
         let plan = self.plan.hash();
         self.journal.append(Entry::Began { plan, unix_ms, environment, notices })?;
         let outcome = self.blocks(observer);
-        let restored = self.world.restore();
+        let restored = self.backend.restore();
         let outcome = match outcome {
-            Err(SessionError::World(WorldError::Interrupted)) => Ok(EndReason::Interrupted),
+            Err(SessionError::Backend(BackendError::Interrupted)) => Ok(EndReason::Interrupted),
             outcome => outcome,
         };
         let reason = match &outcome {
@@ -191,17 +191,17 @@ impl<'a> Session<'a> {
         if todo.is_empty() {
             return Ok(());
         }
-        self.heed_interrupt()?;
+        self.check_interrupt()?;
         let treatment = &self.plan.treatments()[visit.treatment];
         let begun = Instant::now();
-        self.world.expect(&upcoming(self.plan, block, |cell| self.is_done(attempts, cell)));
-        let evidence = self.world.apply(treatment)?;
+        self.backend.expect(&upcoming(self.plan, block, |cell| self.is_done(attempts, cell)));
+        let evidence = self.backend.apply(treatment)?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
         self.journal.append(Entry::Applied(Applied { block, treatment, arm, took_s, evidence }))?;
         for workload in todo {
             while !self.is_done(attempts, cell(workload)) {
-                self.heed_interrupt()?;
+                self.check_interrupt()?;
                 let attempt = attempts.get(&cell(workload)).map_or(0, Vec::len);
                 let disturbed = self.sample(cell(workload), attempt)?;
                 attempts.entry(cell(workload)).or_default().push(disturbed);
@@ -223,13 +223,13 @@ impl<'a> Session<'a> {
     /// Takes one sample and keeps it; whether it was disturbed.
     fn sample(&mut self, cell: Cell, attempt: usize) -> Result<bool, SessionError> {
         let (block, treatment, arm, workload) = cell;
-        let order = Order {
+        let order = SampleRequest {
             treatment: &self.plan.treatments()[treatment],
             workload: &self.workloads[workload],
             seed: self.plan.sample_seed(block, workload),
         };
         let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
-        let taken: Taken = self.world.sample(&order)?;
+        let taken: Taken = self.backend.sample(&order)?;
         let took_s = begun.elapsed().as_secs_f64();
         let disturbed = !taken.disturbances.is_empty();
         let entry =
@@ -238,9 +238,9 @@ impl<'a> Session<'a> {
         Ok(disturbed)
     }
 
-    fn heed_interrupt(&self) -> Result<(), SessionError> {
+    fn check_interrupt(&self) -> Result<(), SessionError> {
         match self.interrupt.requested() {
-            true => Err(WorldError::Interrupted.into()),
+            true => Err(BackendError::Interrupted.into()),
             false => Ok(()),
         }
     }
@@ -314,7 +314,7 @@ mod tests {
     use crate::parse;
 
     #[test]
-    fn a_world_hears_of_what_is_left_in_the_order_of_the_visits() {
+    fn a_backend_hears_of_what_is_left_in_the_order_of_the_visits() {
         let text = r#"
             name = "s"
             question = "q?"

@@ -44,9 +44,12 @@ fn an_unknown_key_is_refused_with_line_and_column() {
 fn a_value_of_another_kind_is_refused_with_what_may_stand_there() {
     let message = refused(&with("\"4k\", \"2m\"", "[1], \"2m\""));
     assert!(message.contains("line 6") && message.contains("a value, or a table"), "{message}");
-    let message = refused(&with("question", "world = 3\nquestion"));
-    assert!(message.contains("[world.linux-guest]"), "{message}");
-    let message = refused(&with("question", "world = { a = {}, b = {} }\nquestion"));
+    let message = refused(&with("question", "backend = 3\nquestion"));
+    assert!(message.contains("[backend.linux-guest]"), "{message}");
+    let message = refused(&with("question", "world = \"host\"\nquestion"));
+    let renamed = ["s.toml, line 2, column 1: world: ", "`backend`"];
+    assert!(renamed.iter().all(|words| message.contains(words)), "{message}");
+    let message = refused(&with("question", "backend = { a = {}, b = {} }\nquestion"));
     assert!(message.contains("one table"), "{message}");
 }
 
@@ -83,7 +86,10 @@ fn what_cannot_be_tried_is_refused_by_name() {
 #[test]
 fn defaults_are_filled_in_and_the_whole_can_be_read_again() {
     let study = parse(GOOD, "s.toml").unwrap();
-    assert_eq!((study.rules.blocks, study.rules.aa, study.world.kind.as_str()), (12, true, "host"));
+    assert_eq!(
+        (study.rules.blocks, study.rules.aa, study.backend.kind.as_str()),
+        (12, true, "host")
+    );
     assert_eq!(study.factors[0].kind, FactorKind::Choice);
     assert_eq!(study.factors[0].levels[1], Level::Value(Setting::Text("2m".to_owned())));
     let starts = [start("x")];

@@ -41,7 +41,7 @@ Examples:
     /// A study's hand in a guest: requests and answers, a line of JSON each
     #[command(hide = true, after_help = "Example:\n  numalab study agent '{}'")]
     Agent {
-        /// The settings of its world, in JSON
+        /// The settings of its backend, in JSON
         settings: String,
     },
 }

@@ -22,7 +22,7 @@ pub struct Study {
     pub note: Option<String>,
     /// Where its samples are taken.
     #[serde(default)]
-    pub world: WorldSpec,
+    pub backend: BackendSpec,
     /// How much is run, and when it ends.
     #[serde(default)]
     pub rules: Rules,
@@ -55,10 +55,10 @@ impl Study {
 
 /// The kind of place in which samples are taken, and its own settings.
 ///
-/// In TOML a name, `world = "host"`, or a table, `[world.linux-guest]`.
+/// In TOML a name, `backend = "host"`, or a table, `[backend.linux-guest]`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(into = "BTreeMap<String, Map<String, Value>>")]
-pub struct WorldSpec {
+pub struct BackendSpec {
     /// Its kind: `host`, `linux-guest`.
     pub kind: String,
     /// Settings that only this kind knows.
@@ -97,7 +97,7 @@ pub enum Level {
 pub struct NamedLevel {
     /// How reports name it.
     pub name: String,
-    /// What is set, by name; the study's world says which names there are.
+    /// What is set, by name; the study's backend says which names there are.
     #[serde(default)]
     pub set: BTreeMap<String, Setting>,
 }
@@ -133,14 +133,14 @@ impl Level {
     }
 }
 
-impl Default for WorldSpec {
+impl Default for BackendSpec {
     fn default() -> Self {
         Self { kind: "host".to_owned(), settings: Map::new() }
     }
 }
 
-impl From<WorldSpec> for BTreeMap<String, Map<String, Value>> {
-    fn from(spec: WorldSpec) -> Self {
+impl From<BackendSpec> for BTreeMap<String, Map<String, Value>> {
+    fn from(spec: BackendSpec) -> Self {
         Self::from([(spec.kind, spec.settings)])
     }
 }

@@ -9,7 +9,7 @@ use serde::de::{Error, IntoDeserializer, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 
-use super::{Level, NamedLevel, WorldSpec};
+use super::{BackendSpec, Level, NamedLevel};
 
 /// A level that is a bare value.
 fn setting<'de, E: Error>(value: impl IntoDeserializer<'de, E>) -> Result<Level, E> {
@@ -58,32 +58,34 @@ impl<'de> Deserialize<'de> for Level {
     }
 }
 
-struct WorldVisitor;
+struct BackendVisitor;
 
-impl<'de> Visitor<'de> for WorldVisitor {
-    type Value = WorldSpec;
+impl<'de> Visitor<'de> for BackendVisitor {
+    type Value = BackendSpec;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a world: a name such as \"host\", or one table such as [world.linux-guest]")
+        f.write_str(
+            "a backend: a name such as \"host\", or one table such as [backend.linux-guest]",
+        )
     }
 
-    fn visit_str<E: Error>(self, kind: &str) -> Result<WorldSpec, E> {
-        Ok(WorldSpec { kind: kind.to_owned(), settings: Map::new() })
+    fn visit_str<E: Error>(self, kind: &str) -> Result<BackendSpec, E> {
+        Ok(BackendSpec { kind: kind.to_owned(), settings: Map::new() })
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<WorldSpec, A::Error> {
-        let worlds: BTreeMap<String, Map<String, Value>> =
+    fn visit_map<A: MapAccess<'de>>(self, table: A) -> Result<BackendSpec, A::Error> {
+        let backends: BTreeMap<String, Map<String, Value>> =
             BTreeMap::deserialize(MapAccessDeserializer::new(table))?;
-        let count = worlds.len();
-        match worlds.into_iter().next() {
-            Some((kind, settings)) if count == 1 => Ok(WorldSpec { kind, settings }),
+        let count = backends.len();
+        match backends.into_iter().next() {
+            Some((kind, settings)) if count == 1 => Ok(BackendSpec { kind, settings }),
             _ => Err(A::Error::invalid_length(count, &self)),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for WorldSpec {
+impl<'de> Deserialize<'de> for BackendSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(WorldVisitor)
+        deserializer.deserialize_any(BackendVisitor)
     }
 }

@@ -10,7 +10,7 @@ use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_workload::Workload;
 
 use super::Counting;
-use crate::world::WorldError;
+use crate::backend::BackendError;
 
 /// A service has no end of its own.
 const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);
@@ -26,7 +26,7 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn make(workload: &Workload, counting: Counting) -> Result<Self, WorldError> {
+    pub(super) fn make(workload: &Workload, counting: Counting) -> Result<Self, BackendError> {
         let numalab = env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
         if !workload.needs_scratch() && counting == Counting::Off {
             return Ok(Self { directory: None, numalab });
@@ -37,7 +37,7 @@ impl Scratch {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => fs::create_dir(&directory),
         };
-        made.map_err(|error| WorldError::Failed {
+        made.map_err(|error| BackendError::Failed {
             doing: format!("directory {} for workload {}", directory.display(), workload.name),
             reason: error.to_string(),
         })?;
@@ -77,7 +77,7 @@ impl Running {
         workload: &Workload,
         scratch: &Scratch,
         interrupt: &Interrupt,
-    ) -> Result<Option<Self>, WorldError> {
+    ) -> Result<Option<Self>, BackendError> {
         let Some(service) = &workload.service else { return Ok(None) };
         let stop = Interrupt::never();
         let (command, stopping) = (words(&scratch.filled_in(&service.command)), stop.clone());
@@ -87,7 +87,7 @@ impl Running {
         let ready = scratch.filled_in(&service.ready);
         loop {
             if interrupt.requested() {
-                return Err(WorldError::Interrupted);
+                return Err(BackendError::Interrupted);
             }
             if is_up(&ready, interrupt) {
                 return Ok(Some(running));
@@ -96,7 +96,7 @@ impl Running {
                 return Err(running.ended_early(workload));
             }
             if begun.elapsed() > Duration::from_secs(service.ready_within_s) {
-                return Err(WorldError::Failed {
+                return Err(BackendError::Failed {
                     doing: format!("workload {}: {}", workload.name, service.command.join(" ")),
                     reason: format!("not up after {} s", service.ready_within_s),
                 });
@@ -109,7 +109,7 @@ impl Running {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    fn ended_early(&mut self, workload: &Workload) -> WorldError {
+    fn ended_early(&mut self, workload: &Workload) -> BackendError {
         let doing = format!("service of workload {}", workload.name);
         let reason = match self.thread.take().and_then(|thread| thread.join().ok()) {
             Some(Ok(ran)) => format!("{}: {}", ran.status, (ran.stderr + &ran.stdout).trim()),
@@ -119,7 +119,7 @@ impl Running {
             Some(Err(error)) => error.to_string(),
             None => "it ended".to_owned(),
         };
-        WorldError::Failed { doing, reason }
+        BackendError::Failed { doing, reason }
     }
 }
 
@@ -156,7 +156,7 @@ mod tests {
         Workload { service: Some(service), ..workload }
     }
 
-    fn start(workload: &Workload) -> Result<Option<Running>, WorldError> {
+    fn start(workload: &Workload) -> Result<Option<Running>, BackendError> {
         Running::start(workload, &Scratch::default(), &Interrupt::never())
     }
 
@@ -181,7 +181,7 @@ mod tests {
         assert!(error.to_string().contains("no room"), "{error}");
         let absent = with_service(&["numalab-no-such-program"], &["false"]);
         let error = start(&absent).map(drop).unwrap_err();
-        assert!(matches!(error, WorldError::Lacking { .. }), "{error}");
+        assert!(matches!(error, BackendError::Lacking { .. }), "{error}");
     }
 
     #[test]
@@ -190,6 +190,6 @@ mod tests {
         let interrupt = Interrupt::never();
         interrupt.request();
         let error = Running::start(&workload, &Scratch::default(), &interrupt).map(drop);
-        assert_eq!(error.unwrap_err(), WorldError::Interrupted);
+        assert_eq!(error.unwrap_err(), BackendError::Interrupted);
     }
 }

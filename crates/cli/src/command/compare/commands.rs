@@ -1,7 +1,7 @@
 //! Two commands in turns: a study of its own.
 
 use numalab_record::study::{FactorKind, Rules, Setting};
-use numalab_study::{Factor, Level, NamedLevel, Study, WorldSpec};
+use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
 use super::SAMPLE_MARGIN;
@@ -9,7 +9,7 @@ use crate::args::{Better, CompareArgs, StudyShow};
 use crate::command::study::run_given;
 use crate::failure::Failure;
 
-/// Runs both commands in random blocks, and says which is better.
+/// BootContext both commands in random blocks, and says which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = study(args, words);
     let text = study.to_toml().map_err(Failure::bad_input)?;
@@ -44,7 +44,7 @@ fn study(args: &CompareArgs, words: &[String]) -> Study {
         name: "compare".to_owned(),
         question: format!("Is `{}` better than `{}`?", words[1], words[0]),
         note: None,
-        world: WorldSpec::default(),
+        backend: BackendSpec::default(),
         rules,
         factors: vec![Factor {
             name: "command".to_owned(),

@@ -7,23 +7,23 @@ use serde_json::Value;
 use crate::args::GuestsChange;
 use crate::failure::Failure;
 
-/// The kind of world that has guests.
+/// The kind of backend that has guests.
 const GUESTS: &str = "guests";
 
 /// Changes the study as asked; whether it is another study than before.
 pub(super) fn apply(study: &mut Study, change: &GuestsChange) -> Result<bool, Failure> {
     let settings = settings(change);
-    if !(settings.is_empty() && change.guests.is_empty()) && study.world.kind != GUESTS {
+    if !(settings.is_empty() && change.guests.is_empty()) && study.backend.kind != GUESTS {
         return Err(Failure::bad_input(format!(
-            "{}: its world is {}: expected a study of guests for --hypervisor, --on-this-dom0, \
+            "{}: its backend is {}: expected a study of guests for --hypervisor, --on-this-dom0, \
              --emulate-memory and --guests",
-            study.name, study.world.kind
+            study.name, study.backend.kind
         )));
     }
     let work_before = work_of_a_block(study);
     let changed = !(settings.is_empty() && change.guests.is_empty() && change.workload.is_empty());
     for (name, value) in settings {
-        study.world.settings.insert(name.to_owned(), value);
+        study.backend.settings.insert(name.to_owned(), value);
     }
     if change.on_this_dom0 {
         // Whether this Xen knows of nodes was decided when it was booted.
@@ -51,11 +51,11 @@ fn work_of_a_block(study: &Study) -> f64 {
     let treatments: usize = study.factors.iter().map(|factor| factor.levels.len()).product();
     let factor = study.factors.iter().find(|factor| factor.name == "guests");
     let levels: Vec<f64> = factor.map_or_else(
-        || study.world.settings.get("guests").and_then(Value::as_f64).into_iter().collect(),
+        || study.backend.settings.get("guests").and_then(Value::as_f64).into_iter().collect(),
         |factor| factor.levels.iter().filter_map(Level::number).collect(),
     );
     let guests = levels.iter().sum::<f64>() / levels.len().max(1) as f64;
-    let emulated = study.world.settings.get("emulate-memory") == Some(&Value::Bool(true));
+    let emulated = study.backend.settings.get("emulate-memory") == Some(&Value::Bool(true));
     let each = (MACHINE_IN_GUESTS + guests) * if emulated { EMULATED } else { 1.0 };
     treatments as f64 * each * (MAKING_IN_WORKLOADS + study.workloads.len() as f64)
 }
@@ -85,7 +85,7 @@ fn set_guests(study: &mut Study, guests: &[u16]) -> Result<(), Failure> {
         Failure::bad_input(format!("{name}: --guests: expected a study with a factor guests"))
     })?;
     if let [number] = numbers[..] {
-        study.world.settings.insert("guests".to_owned(), Value::from(number));
+        study.backend.settings.insert("guests".to_owned(), Value::from(number));
         study.factors.retain(|factor| factor.name != "guests");
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::shell::command_line;
 use numalab_record::study::Arm;
-use numalab_study::{Level, Plan, Position, Study, World, WorldError, open, parse, pilot};
+use numalab_study::{Backend, BackendError, Level, Plan, Position, Study, open, parse, pilot};
 use numalab_workload::Workload;
 
 use super::guests;
@@ -27,21 +27,21 @@ pub(super) struct Ready {
 }
 
 impl Ready {
-    /// The world that the study names.
-    pub fn world(&self, interrupt: &Interrupt) -> Result<Box<dyn World>, Failure> {
+    /// The backend that the study names.
+    pub fn backend(&self, interrupt: &Interrupt) -> Result<Box<dyn Backend>, Failure> {
         open(self.plan.study(), interrupt).map_err(|error| self.refused(error))
     }
 
-    /// What the world knows before it starts.
-    pub fn check(&self, world: &mut dyn World) -> Result<Vec<String>, Failure> {
-        let checked = world.check(self.plan.treatments(), &self.workloads);
+    /// What the backend knows before it starts.
+    pub fn check(&self, backend: &mut dyn Backend) -> Result<Vec<String>, Failure> {
+        let checked = backend.check(self.plan.treatments(), &self.workloads);
         checked.map_err(|error| self.refused(error))
     }
 
     /// Bad input is shown where it stands in the study's text.
-    fn refused(&self, error: WorldError) -> Failure {
+    fn refused(&self, error: BackendError) -> Failure {
         match &error {
-            WorldError::BadInput { place, .. } => {
+            BackendError::BadInput { place, .. } => {
                 let at = Position::of(place, &self.text);
                 let at = at.map_or_else(String::new, |at| at.to_string());
                 Failure::bad_input(format!("{}{at}: {error}", self.origin))
@@ -97,29 +97,29 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = ready.world(&interrupt)?;
-    ready.check(world.as_mut())?;
-    let time = pilot(&ready.plan, &ready.workloads, world.as_mut())?;
+    let mut backend = ready.backend(&interrupt)?;
+    ready.check(backend.as_mut())?;
+    let time = pilot(&ready.plan, &ready.workloads, backend.as_mut())?;
     let time = format!("about {}", time::words(time));
-    output::print(&text(&ready, world.as_mut(), &time)?)
+    output::print(&text(&ready, backend.as_mut(), &time)?)
 }
 
 /// Prints what would be run; starts nothing and writes nothing.
 pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
-    let mut world = ready.world(&Interrupt::never())?;
+    let mut backend = ready.backend(&Interrupt::never())?;
     let time = time::stated(&ready.plan, &ready.workloads);
-    output::print(&text(ready, world.as_mut(), &time)?)
+    output::print(&text(ready, backend.as_mut(), &time)?)
 }
 
-fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Failure> {
+fn text(ready: &Ready, backend: &mut dyn Backend, time: &str) -> Result<String, Failure> {
     let plan = &ready.plan;
     let study = plan.study();
     let mut text = format!("{}\n", study.question);
     text.extend(study.note.iter().map(|note| format!("{}\n", note.trim_end())));
-    text.push_str(&format!("On: {}\n", world.describe()));
-    match world.check(plan.treatments(), &ready.workloads) {
+    text.push_str(&format!("On: {}\n", backend.describe()));
+    match backend.check(plan.treatments(), &ready.workloads) {
         Ok(notices) => notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n"))),
-        Err(error @ WorldError::BadInput { .. }) => return Err(ready.refused(error)),
+        Err(error @ BackendError::BadInput { .. }) => return Err(ready.refused(error)),
         Err(error) => text.push_str(&format!("It cannot be run now: {error}\n")),
     }
     text.push_str("\nTreatments, the baseline first\n");
@@ -145,7 +145,7 @@ fn text(ready: &Ready, world: &mut dyn World, time: &str) -> Result<String, Fail
     }
     let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
     text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
-    if let Some(sentence) = time::too_few(plan, &ready.workloads, world.own_metrics()) {
+    if let Some(sentence) = time::too_few(plan, &ready.workloads, backend.own_metrics()) {
         text.push_str(&format!("{sentence}\n"));
     }
     Ok(text)

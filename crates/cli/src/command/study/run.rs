@@ -24,7 +24,7 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
     go(ready, &args.output, args.dry_run, &args.show)
 }
 
-/// Runs a study that was made here, from its text.
+/// BootContext a study that was made here, from its text.
 pub(crate) fn run_given(
     text: &str,
     output: &Path,
@@ -39,21 +39,21 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = ready.world(&interrupt)?;
+    let mut backend = ready.backend(&interrupt)?;
     // Whatever is missing is said before a directory is made.
-    ready.check(world.as_mut())?;
+    ready.check(backend.as_mut())?;
     let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
         eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
-        if let Some(sentence) = time::too_few(&plan, &workloads, world.own_metrics()) {
+        if let Some(sentence) = time::too_few(&plan, &workloads, backend.own_metrics()) {
             eprintln!("{sentence}");
         }
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
-    let run = plan.run(&workloads, world.describe(), started);
+    let run = plan.run(&workloads, backend.describe(), started);
     let mut journal = Journal::create(output, run, &text)?;
-    let session = Session::new(&plan, &workloads, world.as_mut(), &mut journal, &interrupt);
+    let session = Session::new(&plan, &workloads, backend.as_mut(), &mut journal, &interrupt);
     finish(session, &plan, show).and_then(|end| deliver(&journal, &end, show))
 }
 
@@ -62,11 +62,11 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let mut journal = Journal::resume(&args.directory)?;
     let (plan, workloads) = resumed_plan(&journal, args)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut world = open(plan.study(), &interrupt)?;
+    let mut backend = open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
     journal.replace_run(run)?;
-    let session = Session::new(&plan, &workloads, world.as_mut(), &mut journal, &interrupt);
+    let session = Session::new(&plan, &workloads, backend.as_mut(), &mut journal, &interrupt);
     finish(session, &plan, &args.show).and_then(|end| deliver(&journal, &end, &args.show))
 }
 

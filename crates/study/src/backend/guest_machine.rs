@@ -1,4 +1,4 @@
-//! What a study's guest is: settings of `[world.linux-guest]`.
+//! What a study's guest is: settings of `[backend.linux-guest]`.
 
 use numalab_formats::memory_emulator::{MemoryCosts, describe, parse_caches, parse_latency};
 use numalab_formats::{emulation, size};
@@ -7,9 +7,9 @@ use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::WorldError;
+use super::BackendError;
 
-/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the world
+/// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
 /// inside it.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
@@ -55,7 +55,7 @@ impl Default for GuestSettings {
 
 impl GuestSettings {
     /// The machine that the guest sees.
-    pub(super) fn machine(&self) -> Result<Machine, WorldError> {
+    pub(super) fn machine(&self) -> Result<Machine, BackendError> {
         let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
         let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
         let count = match &spec.nodes {
@@ -79,7 +79,7 @@ impl GuestSettings {
     }
 
     /// What runs its instructions.
-    pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, WorldError> {
+    pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
         if self.emulate_latency.is_some() {
             return Ok(AcceleratorChoice::Tcg);
         }
@@ -92,7 +92,10 @@ impl GuestSettings {
     }
 
     /// The memory system that the guest is given, if it is given one.
-    pub(super) fn emulator(&self, machine: &Machine) -> Result<Option<MemoryEmulator>, WorldError> {
+    pub(super) fn emulator(
+        &self,
+        machine: &Machine,
+    ) -> Result<Option<MemoryEmulator>, BackendError> {
         let Some(latency) = &self.emulate_latency else { return Ok(None) };
         let parsed = parse_latency(latency);
         let mut costs = MemoryCosts {
@@ -103,7 +106,7 @@ impl GuestSettings {
             let parsed = parse_caches(caches);
             costs.caches = parsed.map_err(|error| bad("emulate-cache", caches, &error))?;
         }
-        let plugin = find_plugin().map_err(|error| WorldError::Lacking {
+        let plugin = find_plugin().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })?;
@@ -112,7 +115,7 @@ impl GuestSettings {
         Ok(Some(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine }))
     }
 
-    /// The settings of the world inside it, in JSON.
+    /// The settings of the backend inside it, in JSON.
     pub(super) fn inner(&self) -> String {
         serde_json::json!({
             "counters": self.counters,
@@ -123,9 +126,9 @@ impl GuestSettings {
     }
 }
 
-fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> WorldError {
-    WorldError::BadInput {
-        place: format!("world.linux-guest.{key}"),
+fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError {
+    BackendError::BadInput {
+        place: format!("backend.linux-guest.{key}"),
         found: format!("{found:?}"),
         expected: expected.to_string(),
     }

@@ -2,19 +2,19 @@
 
 use numalab_host::{SystemSnapshot, SystemWatch};
 
-use super::{WorldError, allowed_cpus};
+use super::{BackendError, allowed_cpus};
 
 /// Watches what disturbs the samples of guests that are this process's own children, by a
 /// rule that does not look at their values.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct DisturbanceWatch {
     watch: Option<SystemWatch>,
 }
 
-impl Gate {
+impl DisturbanceWatch {
     /// Watches the cpus of this process if the samples are `of_host_time`. What is in virtual
     /// time, or says where memory is, this machine cannot disturb.
-    pub(super) fn new(of_host_time: bool) -> Result<Self, WorldError> {
+    pub(super) fn new(of_host_time: bool) -> Result<Self, BackendError> {
         let watch = match of_host_time {
             true => Some(SystemWatch::new(&allowed_cpus()?).with_living_children()),
             false => None,
@@ -43,10 +43,10 @@ mod tests {
 
     #[test]
     fn what_is_not_of_this_machines_time_is_not_watched() {
-        let mut gate = Gate::new(false).unwrap();
-        let before = gate.now();
+        let mut watch = DisturbanceWatch::new(false).unwrap();
+        let before = watch.now();
         assert_eq!(before, None);
-        assert_eq!(Gate::disturbance(before, gate.now()), None);
-        assert!(Gate::new(true).unwrap().now().is_some());
+        assert_eq!(DisturbanceWatch::disturbance(before, watch.now()), None);
+        assert!(DisturbanceWatch::new(true).unwrap().now().is_some());
     }
 }

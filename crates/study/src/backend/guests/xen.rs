@@ -16,14 +16,14 @@ use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
 
-use super::Runs;
+use super::BootContext;
 use super::errors::{failed, lacking};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::settings::{Asked, GuestsSettings, XEN, bad};
+use super::settings::{GuestTreatment, GuestsSettings, XEN, bad};
 use super::summary::memory_evidence;
 use super::windows::JobWindows;
-use crate::world::WorldError;
-use crate::world::gate::Gate;
+use crate::backend::BackendError;
+use crate::backend::disturbance_watch::DisturbanceWatch;
 
 /// A command that says itself which part of it counts.
 const MARK: &str = "numalab mark ";
@@ -33,10 +33,10 @@ const VIRTUAL_LIMIT_S: u64 = 30;
 const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Looks whether domains can be made, and makes none.
-pub(super) fn check(settings: &GuestsSettings) -> Result<(), WorldError> {
+pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     caches(settings)?;
     if settings.on_this_dom0 {
-        return xen::check_dom0().map_err(|error| WorldError::Lacking {
+        return xen::check_dom0().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: "boot this machine with Xen, or leave out --on-this-dom0".to_owned(),
         });
@@ -49,14 +49,14 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), WorldError> {
 }
 
 /// The machine under this very Xen.
-pub(super) fn host() -> Result<Machine, WorldError> {
+pub(super) fn host() -> Result<Machine, BackendError> {
     let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
     Ok(machine)
 }
 
-impl Runs<'_> {
+impl BootContext<'_> {
     /// Boots Xen, makes the domains, runs every workload in all of them.
-    pub(super) fn on_xen(&self) -> Result<Outcome, WorldError> {
+    pub(super) fn on_xen(&self) -> Result<Outcome, BackendError> {
         let cache = Cache::open().map_err(|error| failed("cache", &error))?;
         let files = XenFiles::ensure(&cache, &self.contents, &mut |_| {});
         let mut files = files.map_err(|error| lacking(&error, error.remedy()))?;
@@ -64,13 +64,13 @@ impl Runs<'_> {
         if let Some(build) = self.build {
             files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
         }
-        let mut gate = self.gate()?;
+        let mut watch = self.watch()?;
         let mut windows = JobWindows::new();
-        let mut watch = |event: &XenEvent| windows.see(event, gate.now());
+        let mut watch = |event: &XenEvent| windows.see(event, watch.now());
         let report = self.boot(&cache, &files, &mut watch);
         let report = report.map_err(|error| self.xen_error(&error))?;
         let disturbances = windows.jobs().filter_map(|(job, begun, done)| {
-            Gate::disturbance(begun, done).map(|reason| (job, reason))
+            DisturbanceWatch::disturbance(begun, done).map(|reason| (job, reason))
         });
         Ok(Outcome { disturbances: disturbances.collect(), ..self.outcome(&report) })
     }
@@ -82,9 +82,9 @@ impl Runs<'_> {
         watch: &mut dyn FnMut(&XenEvent),
     ) -> Result<XenReport, XenError> {
         let plan = XenPlan {
-            domains: self.scene.domains(self.asked, self.settings),
+            domains: self.layout.domains(self.wanted, self.settings),
             jobs: self.workloads.iter().map(|workload| self.job(workload)).collect(),
-            split_pools: self.asked.splits_pools(),
+            split_pools: self.wanted.splits_pools(),
             ..XenPlan::default()
         };
         if self.settings.on_this_dom0 {
@@ -100,36 +100,36 @@ impl Runs<'_> {
         xen::run(&launch, &runtime, &plan, watch, self.ended)
     }
 
-    fn xen_error(&self, error: &XenError) -> WorldError {
+    fn xen_error(&self, error: &XenError) -> BackendError {
         match error {
-            XenError::Guest(GuestError::Stopped) => WorldError::Interrupted,
+            XenError::Guest(GuestError::Stopped) => BackendError::Interrupted,
             XenError::Guest(guest) if guest.remedy().is_some() => lacking(guest, guest.remedy()),
             error => failed(&format!("Xen, {}", self.treatment.name), error),
         }
     }
 
     /// The image lies in memory twice while a domain unpacks it.
-    fn check_memory(&self, files: &XenFiles) -> Result<(), WorldError> {
+    fn check_memory(&self, files: &XenFiles) -> Result<(), BackendError> {
         let needed_mib = 64 + 2 * (files.domain_bytes >> 20);
         let given = self.settings.guest_memory_mib;
         if given >= needed_mib {
             return Ok(());
         }
         let expected = format!("at least {needed_mib}, for this image and its content");
-        Err(bad("world.guests.guest-memory-mib", given.to_string(), &expected))
+        Err(bad("backend.guests.guest-memory-mib", given.to_string(), &expected))
     }
 
     fn machine(&self) -> Result<XenMachine, GuestError> {
         let mut arguments = vec![
             "loglvl=all".to_owned(),
-            format!("numa={}", self.asked.numa),
+            format!("numa={}", self.wanted.numa),
             format!("dom0_mem={0}M,max:{0}M", self.settings.dom0_memory_mib),
             "dom0_max_vcpus=2".to_owned(),
             // Writing zeros to all free memory would be the host's work.
             "bootscrub=0".to_owned(),
         ];
-        arguments.extend(self.asked.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
-        let machine = self.scene.machine.clone();
+        arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
+        let machine = self.layout.machine.clone();
         let emulator = self.settings.emulate_memory.then(|| emulator(&machine, self.settings));
         Ok(XenMachine {
             memory_emulator: emulator.transpose()?,
@@ -154,11 +154,11 @@ impl Runs<'_> {
     }
 
     fn outcome(&self, report: &XenReport) -> Outcome {
-        let guests = self.scene.guests.iter().map(|guest| {
+        let guests = self.layout.guests.iter().map(|guest| {
             let place = report.places.get(&guest.name);
-            let free = self.asked.pinning == Pinning::None;
-            let ran_on = place.and_then(|place| node_of_cpus(place, &self.scene.machine));
-            let knows = self.asked.numa == "on";
+            let free = self.wanted.pinning == Pinning::None;
+            let ran_on = place.and_then(|place| node_of_cpus(place, &self.layout.machine));
+            let knows = self.wanted.numa == "on";
             let (memory, elsewhere) =
                 place.map(|place| memory_of(place, knows)).unwrap_or_default();
             let lost = report.lost.get(&guest.name);
@@ -174,7 +174,7 @@ impl Runs<'_> {
             outcome.evidence = self.evidence(&outcome, place);
             outcome
         });
-        let mut facts = facts(report, &self.scene.machine, self.asked);
+        let mut facts = facts(report, &self.layout.machine, self.wanted);
         facts.extend(self.build_evidence(report));
         Outcome {
             guests: guests.collect(),
@@ -212,7 +212,7 @@ impl Runs<'_> {
             found: place.unknown.join("; "),
         }));
         let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
-        if misplaced && self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAsString {
+        if misplaced && self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAsString {
             evidence.push(Evidence {
                 what: format!("placement of {}", guest.name),
                 wanted: "memory on the node of its cpus".to_owned(),
@@ -259,7 +259,7 @@ fn node_of_cpus(place: &Place, machine: &Machine) -> Option<u32> {
 
 /// What holds for all guests: what the hypervisor made of `numa=`, and whether the machine
 /// it exports is the one it was given.
-fn facts(report: &XenReport, machine: &Machine, asked: &Asked) -> Vec<Evidence> {
+fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<Evidence> {
     let info = &report.info;
     let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
     let said = report.log.iter().filter(about).map(|line| line.trim_start_matches("(XEN) "));
@@ -271,19 +271,19 @@ fn facts(report: &XenReport, machine: &Machine, asked: &Asked) -> Vec<Evidence> 
         },
         Evidence {
             what: "numa".to_owned(),
-            wanted: asked.numa.clone(),
+            wanted: wanted.numa.clone(),
             found: format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
         },
     ];
-    let wanted = machine.nodes.iter().map(|node| format!("node {} cpus {}", node.id, node.cpus));
+    let exported = machine.nodes.iter().map(|node| format!("node {} cpus {}", node.id, node.cpus));
     facts.push(Evidence {
         what: "topology exported (xl info -n)".to_owned(),
-        wanted: wanted.collect::<Vec<_>>().join(", "),
+        wanted: exported.collect::<Vec<_>>().join(", "),
         found: xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
     });
     let pools = report.pools.iter().map(|(name, cpus)| format!("{name} has cpus {cpus}"));
     let pools = pools.collect::<Vec<_>>().join(", ");
-    facts.extend(asked.pools.then(|| Evidence {
+    facts.extend(wanted.pools.then(|| Evidence {
         what: "cpupools (xl cpupool-list)".to_owned(),
         wanted: "one for each node".to_owned(),
         found: if pools.is_empty() { "no node is known to be split".to_owned() } else { pools },
@@ -311,9 +311,9 @@ fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulat
     Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
 }
 
-fn caches(settings: &GuestsSettings) -> Result<Vec<CacheLevel>, WorldError> {
+fn caches(settings: &GuestsSettings) -> Result<Vec<CacheLevel>, BackendError> {
     let read = parse_caches(&settings.caches);
-    read.map_err(|error| bad("world.guests.caches", error.to_string(), "such as 32K,1M"))
+    read.map_err(|error| bad("backend.guests.caches", error.to_string(), "such as 32K,1M"))
 }
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
@@ -322,7 +322,7 @@ fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
     Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
 }
 
-fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, WorldError> {
+fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, BackendError> {
     let needs = match settings.emulate_memory {
         true => EmulatorMode::Virtual.needs(cpus),
         false => QemuNeeds::default(),

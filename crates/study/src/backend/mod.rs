@@ -1,8 +1,8 @@
 //! Where samples are taken, and how treatments are applied there.
 
 mod agent;
+mod disturbance_watch;
 mod facts;
-mod gate;
 mod guest_launcher;
 mod guest_machine;
 mod guests;
@@ -27,8 +27,8 @@ use crate::definition::Study;
 /// A session calls [`check`](Self::check) and [`environment`](Self::environment) once,
 /// then for each visit of a block [`expect`](Self::expect), [`apply`](Self::apply) and a
 /// [`sample`](Self::sample) for each workload, and [`restore`](Self::restore) at its end,
-/// however it ends. A world may boot a guest in `apply`, or in every `sample`.
-pub trait World {
+/// however it ends. A backend may boot a guest in `apply`, or in every `sample`.
+pub trait Backend {
     /// What the place is, in words: `this machine`, `Linux guest, 4 nodes, TCG`.
     fn describe(&self) -> String;
 
@@ -41,22 +41,22 @@ pub trait World {
     /// should know before it starts, such as that a knob cannot act on one node.
     ///
     /// # Errors
-    /// [`WorldError::Lacking`] with what mends it, [`WorldError::BadInput`] for a setting
-    /// or a workload that this world does not know.
+    /// [`BackendError::Lacking`] with what mends it, [`BackendError::BadInput`] for a setting
+    /// or a workload that this backend does not know.
     fn check(
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<Vec<String>, WorldError>;
+    ) -> Result<Vec<String>, BackendError>;
 
     /// Facts about the place; a study resumes only if all of them but those that every
     /// machine changes by itself are the same.
     ///
     /// # Errors
-    /// [`WorldError`] if they cannot be found.
-    fn environment(&mut self) -> Result<Environment, WorldError>;
+    /// [`BackendError`] if they cannot be found.
+    fn environment(&mut self) -> Result<Environment, BackendError>;
 
-    /// Hears which treatments will be applied next, in this order. A world whose treatments
+    /// Hears which treatments will be applied next, in this order. A backend whose treatments
     /// cannot disturb each other may begin with them.
     fn expect(&mut self, _treatments: &[&Treatment]) {}
 
@@ -64,25 +64,25 @@ pub trait World {
     /// acts.
     ///
     /// # Errors
-    /// [`WorldError::Failed`] if a setting does not hold.
-    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError>;
+    /// [`BackendError::Failed`] if a setting does not hold.
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError>;
 
-    /// Runs one workload once under the treatment that was applied last.
+    /// BootContext one workload once under the treatment that was applied last.
     ///
     /// # Errors
-    /// [`WorldError::Failed`] if the workload fails or a value cannot be read.
-    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError>;
+    /// [`BackendError::Failed`] if the workload fails or a value cannot be read.
+    fn sample(&mut self, order: &SampleRequest<'_>) -> Result<Taken, BackendError>;
 
     /// Puts back what was there before. Called once more after an error must do no harm.
     ///
     /// # Errors
-    /// [`WorldError`] names what could not be put back.
-    fn restore(&mut self) -> Result<(), WorldError>;
+    /// [`BackendError`] names what could not be put back.
+    fn restore(&mut self) -> Result<(), BackendError>;
 }
 
 /// What is to be run.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct SampleRequest<'a> {
     /// Under which treatment.
     pub treatment: &'a Treatment,
     /// What.
@@ -93,10 +93,10 @@ pub struct Order<'a> {
 
 pub use agent::serve;
 
-/// Why a world cannot do what it is asked.
+/// Why a backend cannot do what it is asked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum WorldError {
+pub enum BackendError {
     /// This machine lacks a tool, a permission or a feature.
     #[error("{what}; {remedy}")]
     Lacking {
@@ -105,7 +105,7 @@ pub enum WorldError {
         /// The package or command that mends it.
         remedy: String,
     },
-    /// The study asks for what the world does not know.
+    /// The study asks for what the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
     BadInput {
         /// Where in the study: `factor pages, level 2m`.
@@ -128,7 +128,7 @@ pub enum WorldError {
     Interrupted,
 }
 
-impl WorldError {
+impl BackendError {
     /// The class of the error.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
@@ -141,27 +141,27 @@ impl WorldError {
 }
 
 /// The cpus on which this process and what it starts may run.
-fn allowed_cpus() -> Result<CpuSet, WorldError> {
-    let allowed = allowed_now().map_err(|error| WorldError::Failed {
+fn allowed_cpus() -> Result<CpuSet, BackendError> {
+    let allowed = allowed_now().map_err(|error| BackendError::Failed {
         doing: "finding the cpus of this process".to_owned(),
         reason: error.to_string(),
     })?;
     Ok(allowed.cpus)
 }
 
-/// Opens the world that a study names, and changes nothing. What it runs is ended when
+/// Opens the backend that a study names, and changes nothing. What it runs is ended when
 /// `interrupt` is requested.
 ///
 /// # Errors
-/// [`WorldError::BadInput`] for a kind or a setting of it that there is not.
-pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn World>, WorldError> {
-    match study.world.kind.as_str() {
-        "guests" => Ok(Box::new(guests::Guests::open(&study.world, interrupt)?)),
-        "host" => Ok(Box::new(host::Host::open(&study.world, interrupt)?)),
-        "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.world, interrupt)?)),
-        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.world, interrupt)?)),
-        kind => Err(WorldError::BadInput {
-            place: "world".to_owned(),
+/// [`BackendError::BadInput`] for a kind or a setting of it that there is not.
+pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn Backend>, BackendError> {
+    match study.backend.kind.as_str() {
+        "guests" => Ok(Box::new(guests::Guests::open(&study.backend, interrupt)?)),
+        "host" => Ok(Box::new(host::Host::open(&study.backend, interrupt)?)),
+        "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.backend, interrupt)?)),
+        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.backend, interrupt)?)),
+        kind => Err(BackendError::BadInput {
+            place: "backend".to_owned(),
             found: kind.to_owned(),
             expected: "host, linux-guest, guests or kernel".to_owned(),
         }),

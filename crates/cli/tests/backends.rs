@@ -104,10 +104,10 @@ fn is_long() -> bool {
     std::env::var_os("NUMALAB_LONG").is_some_and(|value| value != "0")
 }
 
-/// The text of a study of one block on `world` with these factors and workloads.
-fn study(world: &str, rest: &str) -> String {
+/// The text of a study of one block on `backend` with these factors and workloads.
+fn study(backend: &str, rest: &str) -> String {
     format!(
-        "name = \"s\"\nquestion = \"Does it?\"\n[world.{world}\n[rules]\nblocks = 1\n\
+        "name = \"s\"\nquestion = \"Does it?\"\n[backend.{backend}\n[rules]\nblocks = 1\n\
          warm-ups = 0\naa = false\nrepeats = 0\nseed = 5\n{rest}"
     )
 }
@@ -125,7 +125,7 @@ pattern = \"knob = {value}\"
 
 #[test]
 fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evidence() {
-    let world = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\n\
+    let backend = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\n\
                  counters = [\"numa_pte_updates\", \"pgfault\"]\nwatch-pages = true\naccel = \"tcg\"";
     let factors = "[[factor]]\nname = \"numa_balancing\"\nlevels = [0, 1]\n[[factor]]\n\
                    name = \"pool\"\nlevels = [{ name = \"none\", set = { huge_2m_pages = 0 } }, \
@@ -133,7 +133,7 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
     let probe = "[[workload]]\nname = \"probe\"\ntool = \"balancing-probe\"\n\
                  arguments = [\"--size\", \"2M\", \"--time\", \"200ms\"]\n\
                  metrics = [\"latency-end\", \"local\"]\n";
-    let place = Place::with(&study(world, &format!("{factors}{SHOW}{probe}")));
+    let place = Place::with(&study(backend, &format!("{factors}{SHOW}{probe}")));
     let others = Others::start();
     let output = place.run(&["study", "run", "s.toml"]);
     drop(others);
@@ -192,7 +192,7 @@ fn kernels_of_ones_own_are_booted_and_told_apart() {
         eprintln!("NOT RUN: three boots; set NUMALAB_LONG=1");
         return;
     }
-    let world = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\naccel = \"tcg\"";
+    let backend = "linux-guest]\nemulate = \"2\"\ncpus = 2\nmemory = \"512M\"\naccel = \"tcg\"";
     let start = Place::with("");
     // Whatever is booted first leaves its package in the cache.
     if !ran(&start.run(&["guest", "run", "-q", "--accel", "tcg", "--", "true"])) {
@@ -205,7 +205,7 @@ fn kernels_of_ones_own_are_booted_and_told_apart() {
     );
     // The newer kernel has no balancing to show.
     let workload = SHOW.replace("$(cat /proc/sys/kernel/numa_balancing)", "1");
-    let place = Place::with(&study(world, &format!("{factor}{workload}")));
+    let place = Place::with(&study(backend, &format!("{factor}{workload}")));
     if !ran(&place.run(&["study", "run", "s.toml"])) {
         return;
     }
@@ -341,17 +341,17 @@ fn a_missing_tool_is_named_with_its_package_before_anything_is_changed() {
 }
 
 #[test]
-fn settings_that_no_world_knows_are_refused() {
+fn settings_that_no_backend_knows_are_refused() {
     let tool = "[[workload]]\ntool = \"balancing-probe\"\n";
     let factor = |name: &str| format!("[[factor]]\nname = \"{name}\"\nlevels = [0, 1]\n{tool}");
-    let place = |world: &str, name: &str| Place::with(&study(world, &factor(name)));
+    let place = |backend: &str, name: &str| Place::with(&study(backend, &factor(name)));
     let unknown = ["s.toml, line 11, column 8: setting numa_balancng", "numalab knobs list"];
     place("host]", "numa_balancng").refused(2, &unknown);
-    place("host]\ncounter = []", "aslr").refused(2, &["world.host", "counter", "watch-pages"]);
+    place("host]\ncounter = []", "aslr").refused(2, &["backend.host", "counter", "watch-pages"]);
     let guest = |settings: &str| format!("linux-guest]\n{settings}");
     let unknown = ["s.toml, line 12, column 8: setting numa_balancng", "numalab knobs list"];
     place(&guest("cpus = 2"), "numa_balancng").refused(2, &unknown);
-    let emulate = ["s.toml, line 4, column 1: world.linux-guest.emulate", "\"x\""];
+    let emulate = ["s.toml, line 4, column 1: backend.linux-guest.emulate", "\"x\""];
     place(&guest("emulate = \"x\""), "aslr").refused(2, &emulate);
     let levels = "[[factor]]\nname = \"kernel\"\nlevels = [\"linux\", \"/no/such\"]\n";
     let kernels = Place::with(&study(&guest(""), &format!("{levels}{tool}")));

@@ -7,7 +7,7 @@ use numalab_host::{ErrorClass, Root};
 use numalab_record::study::{Evidence, Setting, Treatment};
 use numalab_workload::Workload;
 
-use super::WorldError;
+use super::BackendError;
 
 /// The knobs that a study sets, and what was there before.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl KnobSettings {
     }
 
     /// Looks whether all knobs are there and can act. Changes nothing.
-    pub(super) fn check(&mut self, treatments: &[Treatment]) -> Result<Vec<String>, WorldError> {
+    pub(super) fn check(&mut self, treatments: &[Treatment]) -> Result<Vec<String>, BackendError> {
         let names: BTreeSet<&String> =
             treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
         let knobs: Vec<Knob> = names.into_iter().filter_map(|name| self.knob(name)).collect();
@@ -59,7 +59,7 @@ impl KnobSettings {
     pub(super) fn apply(
         &mut self,
         settings: &BTreeMap<String, Setting>,
-    ) -> Result<Vec<Evidence>, WorldError> {
+    ) -> Result<Vec<Evidence>, BackendError> {
         let wanted: Vec<(Knob, String)> = settings
             .iter()
             .filter_map(|(name, value)| Some((self.knob(name)?, value.to_string())))
@@ -88,7 +88,7 @@ impl KnobSettings {
     }
 
     /// Puts back what was there before.
-    pub(super) fn restore(&mut self) -> Result<(), WorldError> {
+    pub(super) fn restore(&mut self) -> Result<(), BackendError> {
         self.held.clear();
         match &mut self.tuning {
             Some(tuning) => tuning.restore().map_err(|error| failed(&error)),
@@ -97,12 +97,12 @@ impl KnobSettings {
     }
 }
 
-/// Every setting must be known to the world or be used by a command.
+/// Every setting must be known to the backend or be used by a command.
 pub(super) fn check_names(
     treatments: &[Treatment],
     workloads: &[Workload],
     is_known: impl Fn(&str) -> bool,
-) -> Result<(), WorldError> {
+) -> Result<(), BackendError> {
     // A user's own program may look at its environment.
     let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
     if workloads.iter().any(own) {
@@ -115,7 +115,7 @@ pub(super) fn check_names(
     let mut names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
     match names.find(|name| !is_known(name) && !is_used(name)) {
         None => Ok(()),
-        Some(name) => Err(WorldError::BadInput {
+        Some(name) => Err(BackendError::BadInput {
             place: format!("setting {name}"),
             found: "there is no such knob".to_owned(),
             expected: format!("one of `numalab knobs list`, or {{{name}}} in a workload"),
@@ -123,21 +123,21 @@ pub(super) fn check_names(
     }
 }
 
-fn lacking(knob: &Knob, reason: &str) -> WorldError {
-    WorldError::Lacking {
+fn lacking(knob: &Knob, reason: &str) -> BackendError {
+    BackendError::Lacking {
         what: format!("knob {}: {reason}", knob.name()),
         remedy: "`numalab knobs list` shows those that this machine has".to_owned(),
     }
 }
 
-fn failed(error: &KnobError) -> WorldError {
+fn failed(error: &KnobError) -> BackendError {
     match error.class() {
-        ErrorClass::Lacking => WorldError::Lacking {
+        ErrorClass::Lacking => BackendError::Lacking {
             what: error.to_string(),
             remedy: "nothing is left changed".to_owned(),
         },
         ErrorClass::BadInput | ErrorClass::Failed => {
-            WorldError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
+            BackendError::Failed { doing: "knobs".to_owned(), reason: error.to_string() }
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Boots that are made before they are asked for.
+//! Boots that are made before they are wanted for.
 //!
 //! In virtual time boots cannot disturb each other, so that as many run side by side as
-//! this machine has cpus and memory for. What is asked for, and in which order, does not
+//! this machine has cpus and memory for. What is wanted for, and in which order, does not
 //! change; only the waiting does.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -13,18 +13,18 @@ use numalab_host::Interrupt;
 use numalab_record::study::Treatment;
 
 use super::outcome::Outcome;
-use crate::world::WorldError;
+use crate::backend::BackendError;
 
-/// So many boots for each worker may be done or under way before they are asked for: a
+/// So many boots for each worker may be done or under way before they are wanted for: a
 /// worker that is done with a short one goes on while another has a long one, and no more
 /// than these are lost if the study ends.
 const AHEAD_EACH: usize = 2;
 
 /// Makes a boot; ends it when the second argument says so.
-type Boot = dyn Fn(&Treatment, &Interrupt) -> Result<Outcome, WorldError> + Send + Sync;
+type Boot = dyn Fn(&Treatment, &Interrupt) -> Result<Outcome, BackendError> + Send + Sync;
 
-/// Workers that boot what will be asked for.
-pub(super) struct Ahead {
+/// Workers that boot what will be wanted for.
+pub(super) struct BootPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
 }
@@ -41,14 +41,14 @@ struct Boots {
     waiting: VecDeque<Treatment>,
     /// The names of those under way.
     running: Vec<String>,
-    done: Vec<(String, Result<Outcome, WorldError>)>,
+    done: Vec<(String, Result<Outcome, BackendError>)>,
 }
 
-impl Ahead {
+impl BootPool {
     /// So many workers, which do nothing yet.
     pub(super) fn new(
         workers: usize,
-        boot: impl Fn(&Treatment, &Interrupt) -> Result<Outcome, WorldError> + Send + Sync + 'static,
+        boot: impl Fn(&Treatment, &Interrupt) -> Result<Outcome, BackendError> + Send + Sync + 'static,
     ) -> Self {
         let shared = Arc::new(Shared {
             boots: Mutex::default(),
@@ -63,7 +63,7 @@ impl Ahead {
         Self { workers: (0..workers).map(worker).collect(), shared }
     }
 
-    /// Begins with what will be asked for next, in this order.
+    /// Begins with what will be wanted for next, in this order.
     pub(super) fn expect(&self, treatments: &[&Treatment]) {
         let most = AHEAD_EACH * self.workers.len();
         let mut boots = self.shared.boots();
@@ -78,7 +78,7 @@ impl Ahead {
     }
 
     /// What came of a boot, as soon as it is done.
-    pub(super) fn take(&self, treatment: &Treatment) -> Result<Outcome, WorldError> {
+    pub(super) fn take(&self, treatment: &Treatment) -> Result<Outcome, BackendError> {
         let mut boots = self.shared.boots();
         if !boots.known().contains_key(&treatment.name) {
             boots.waiting.push_front(treatment.clone());
@@ -94,7 +94,7 @@ impl Ahead {
     }
 }
 
-impl Drop for Ahead {
+impl Drop for BootPool {
     fn drop(&mut self) {
         self.shared.stop.request();
         self.shared.boots().waiting.clear();
@@ -117,7 +117,7 @@ impl Shared {
             let boot = AssertUnwindSafe(|| (self.boot)(&treatment, &self.stop));
             let outcome = catch_unwind(boot).unwrap_or_else(|_| {
                 // Else whoever asks for it would wait for ever.
-                Err(WorldError::Failed {
+                Err(BackendError::Failed {
                     doing: treatment.name.clone(),
                     reason: "numalab itself failed; its words are above".to_owned(),
                 })
@@ -183,74 +183,74 @@ mod tests {
             meet.wait();
             Ok(outcome(&treatment.name))
         };
-        let ahead = Ahead::new(2, boot);
+        let pool = BootPool::new(2, boot);
         let (a, b) = (treatment("a"), treatment("b"));
-        ahead.expect(&[&a, &b]);
-        assert_eq!(ahead.take(&b), Ok(outcome("b")));
-        assert_eq!(ahead.take(&a), Ok(outcome("a")));
+        pool.expect(&[&a, &b]);
+        assert_eq!(pool.take(&b), Ok(outcome("b")));
+        assert_eq!(pool.take(&a), Ok(outcome("a")));
     }
 
     #[test]
     fn each_boot_is_given_once_however_often_it_was_expected() {
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
-        let ahead = Ahead::new(3, move |_: &Treatment, _: &Interrupt| {
+        let pool = BootPool::new(3, move |_: &Treatment, _: &Interrupt| {
             Ok(outcome(&counted.fetch_add(1, Ordering::Relaxed).to_string()))
         });
         let (a, b) = (treatment("a"), treatment("b"));
         let visits = [&a, &b, &a];
         let mut given = Vec::new();
         for done in 0..visits.len() {
-            ahead.expect(&visits[done..]);
-            given.push(ahead.take(visits[done]).unwrap().memory_report.unwrap());
+            pool.expect(&visits[done..]);
+            given.push(pool.take(visits[done]).unwrap().memory_report.unwrap());
         }
         given.sort();
         assert_eq!(given, ["0", "1", "2"]);
         assert_eq!(count.load(Ordering::Relaxed), 3);
         // Nobody expected this one.
-        assert_eq!(ahead.take(&a), Ok(outcome("3")));
+        assert_eq!(pool.take(&a), Ok(outcome("3")));
     }
 
     #[test]
     fn no_more_is_begun_than_can_be_lost() {
-        let ahead = Ahead::new(1, |_: &Treatment, _: &Interrupt| Ok(outcome("")));
+        let pool = BootPool::new(1, |_: &Treatment, _: &Interrupt| Ok(outcome("")));
         let names: Vec<Treatment> = (0..9).map(|at| treatment(&at.to_string())).collect();
-        ahead.expect(&names.iter().collect::<Vec<_>>());
-        assert_eq!(ahead.shared.boots().known().len(), AHEAD_EACH);
+        pool.expect(&names.iter().collect::<Vec<_>>());
+        assert_eq!(pool.shared.boots().known().len(), AHEAD_EACH);
     }
 
     #[test]
     fn boots_under_way_are_ended_when_nobody_will_ask_for_them() {
         let ended = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&ended);
-        let ahead = Ahead::new(2, move |_: &Treatment, stop: &Interrupt| {
+        let pool = BootPool::new(2, move |_: &Treatment, stop: &Interrupt| {
             while !stop.requested() {
                 thread::sleep(Duration::from_millis(1));
             }
             counted.fetch_add(1, Ordering::Relaxed);
-            Err(WorldError::Interrupted)
+            Err(BackendError::Interrupted)
         });
         let (a, b) = (treatment("a"), treatment("b"));
-        ahead.expect(&[&a, &b]);
-        while ahead.shared.boots().running.len() < 2 {
+        pool.expect(&[&a, &b]);
+        while pool.shared.boots().running.len() < 2 {
             thread::sleep(Duration::from_millis(1));
         }
-        drop(ahead);
+        drop(pool);
         assert_eq!(ended.load(Ordering::Relaxed), 2);
     }
 
     #[test]
     fn a_boot_that_fails_gives_its_error_to_whom_it_was_for() {
-        let failed = WorldError::Failed { doing: "boot".to_owned(), reason: "no".to_owned() };
+        let failed = BackendError::Failed { doing: "boot".to_owned(), reason: "no".to_owned() };
         let error = failed.clone();
-        let ahead = Ahead::new(1, move |_: &Treatment, _: &Interrupt| Err(error.clone()));
-        assert_eq!(ahead.take(&treatment("a")), Err(failed));
+        let pool = BootPool::new(1, move |_: &Treatment, _: &Interrupt| Err(error.clone()));
+        assert_eq!(pool.take(&treatment("a")), Err(failed));
     }
 
     #[test]
     fn a_boot_that_panics_is_an_error_and_not_waited_for() {
-        let ahead = Ahead::new(1, |_: &Treatment, _: &Interrupt| panic!("a fault"));
-        let error = ahead.take(&treatment("a")).unwrap_err().to_string();
+        let pool = BootPool::new(1, |_: &Treatment, _: &Interrupt| panic!("a fault"));
+        let error = pool.take(&treatment("a")).unwrap_err().to_string();
         assert_eq!(error, "a: numalab itself failed; its words are above");
     }
 }

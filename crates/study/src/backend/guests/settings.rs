@@ -1,4 +1,4 @@
-//! What a study says of its guests: the world's own settings, and each treatment's.
+//! What a study says of its guests: the backend's own settings, and each treatment's.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -9,9 +9,9 @@ use numalab_record::study::{Setting, Treatment};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::definition::WorldSpec;
-use crate::world::WorldError;
-use crate::world::host_side::{self, BACKING, HOST};
+use crate::backend::BackendError;
+use crate::backend::host_side::{self, BACKING, HOST};
+use crate::definition::BackendSpec;
 
 /// Which hypervisor the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -24,7 +24,7 @@ pub(super) enum HypervisorKind {
     Qemu,
 }
 
-/// `[world.guests]`.
+/// `[backend.guests]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(super) struct GuestsSettings {
@@ -74,11 +74,11 @@ impl Default for GuestsSettings {
 }
 
 impl GuestsSettings {
-    /// Reads the world's settings.
-    pub(super) fn read(spec: &WorldSpec) -> Result<Self, WorldError> {
+    /// Reads the backend's settings.
+    pub(super) fn read(spec: &BackendSpec) -> Result<Self, BackendError> {
         let value = Value::Object(spec.settings.clone());
         let settings: Self = serde_json::from_value(value).map_err(|error| {
-            bad("world.guests", error.to_string(), "the settings that the study's text explains")
+            bad("backend.guests", error.to_string(), "the settings that the study's text explains")
         })?;
         let positive = settings.guests_per_node > 0
             && settings.guest_vcpus > 0
@@ -86,7 +86,7 @@ impl GuestsSettings {
             && settings.local_ns > 0.0
             && settings.rounds() > 0;
         if !positive {
-            return Err(bad("world.guests", "0".to_owned(), "numbers greater than 0"));
+            return Err(bad("backend.guests", "0".to_owned(), "numbers greater than 0"));
         }
         Ok(settings)
     }
@@ -117,7 +117,7 @@ pub(super) enum MachineShape {
 
 /// What a treatment asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Asked {
+pub(super) struct GuestTreatment {
     /// As in Xen's `numa=`: `on`, `off`, `fake=4`.
     pub numa: String,
     pub guests: u32,
@@ -133,9 +133,12 @@ pub(super) struct Asked {
     pub pages: HostPages,
 }
 
-impl Asked {
+impl GuestTreatment {
     /// Reads a treatment's settings, all of which must be known here.
-    pub(super) fn of(treatment: &Treatment, world: &GuestsSettings) -> Result<Self, WorldError> {
+    pub(super) fn of(
+        treatment: &Treatment,
+        backend: &GuestsSettings,
+    ) -> Result<Self, BackendError> {
         let settings = &treatment.settings;
         let is_known = |name: &str| KNOWN.contains(&name) || name.starts_with(HOST);
         if let Some(name) = settings.keys().find(|name| !is_known(name)) {
@@ -151,7 +154,7 @@ impl Asked {
         if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
             return Err(bad("numa", numa, "on, off or fake=N"));
         }
-        let guests = text(settings, "guests").unwrap_or_else(|| world.guests.to_string());
+        let guests = text(settings, "guests").unwrap_or_else(|| backend.guests.to_string());
         let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
         let guests = count.ok_or_else(|| bad("guests", guests, "1 to 64"))?;
         let pools = flag(settings, "cpupools")?;
@@ -193,7 +196,7 @@ fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
 }
 
-fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, WorldError> {
+fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError> {
     let all = [Pinning::CpusAndMemory, Pinning::Cpus, Pinning::None, Pinning::CpusAsString];
     let Some(name) = text(settings, "pinning") else { return Ok(Pinning::CpusAndMemory) };
     all.into_iter()
@@ -201,7 +204,7 @@ fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, WorldError> 
         .ok_or_else(|| bad("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
 }
 
-fn shape(settings: &BTreeMap<String, Setting>) -> Result<MachineShape, WorldError> {
+fn shape(settings: &BTreeMap<String, Setting>) -> Result<MachineShape, BackendError> {
     match text(settings, "machine").as_deref() {
         None | Some("x460") => Ok(MachineShape::X460),
         Some("two-sockets") => Ok(MachineShape::TwoSockets),
@@ -210,7 +213,7 @@ fn shape(settings: &BTreeMap<String, Setting>) -> Result<MachineShape, WorldErro
     }
 }
 
-fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, WorldError> {
+fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
     match settings.get(name) {
         None => Ok(false),
         Some(Setting::Bool(value)) => Ok(*value),
@@ -218,8 +221,8 @@ fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, WorldE
     }
 }
 
-pub(super) fn bad(place: &str, found: String, expected: &str) -> WorldError {
-    WorldError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
+pub(super) fn bad(place: &str, found: String, expected: &str) -> BackendError {
+    BackendError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
 }
 
 #[cfg(test)]
@@ -235,13 +238,14 @@ mod tests {
 
     #[test]
     fn what_a_treatment_leaves_open_has_the_seeds_values() {
-        let asked = Asked::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
-        assert_eq!((asked.numa.as_str(), asked.guests), ("off", 4));
-        assert_eq!(asked.pinning, Pinning::CpusAndMemory);
-        assert_eq!(asked.shape, MachineShape::X460);
-        assert_eq!(asked.xen, None);
+        let wanted =
+            GuestTreatment::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
+        assert_eq!((wanted.numa.as_str(), wanted.guests), ("off", 4));
+        assert_eq!(wanted.pinning, Pinning::CpusAndMemory);
+        assert_eq!(wanted.shape, MachineShape::X460);
+        assert_eq!(wanted.xen, None);
         let dom0_nodes = |settings: &[(&str, &str)]| {
-            Asked::of(&treatment(settings), &GuestsSettings::default()).unwrap().dom0_nodes
+            GuestTreatment::of(&treatment(settings), &GuestsSettings::default()).unwrap().dom0_nodes
         };
         assert_eq!(dom0_nodes(&[]).as_deref(), Some("0"));
         assert_eq!(dom0_nodes(&[("numa", "fake=3")]), None);
@@ -251,7 +255,9 @@ mod tests {
     #[test]
     fn a_hypervisor_is_debians_or_a_file() {
         let xen = |name: &str| {
-            Asked::of(&treatment(&[("xen", name)]), &GuestsSettings::default()).unwrap().xen
+            GuestTreatment::of(&treatment(&[("xen", name)]), &GuestsSettings::default())
+                .unwrap()
+                .xen
         };
         assert_eq!(xen("debian"), None);
         assert_eq!(xen("./debian"), Some(PathBuf::from("./debian")));
@@ -262,7 +268,7 @@ mod tests {
         let pools = |numa: &str| {
             let mut treatment = treatment(&[("numa", numa)]);
             treatment.settings.insert("cpupools".to_owned(), Setting::Bool(true));
-            Asked::of(&treatment, &GuestsSettings::default())
+            GuestTreatment::of(&treatment, &GuestsSettings::default())
         };
         assert!(pools("on").unwrap().splits_pools());
         assert!(!pools("off").unwrap().splits_pools());
@@ -281,9 +287,9 @@ mod tests {
             ("swappiness", "1", "one of numa"),
             ("guest_memory", "4k", "normal, 2m or 1g"),
         ] {
-            let world = GuestsSettings::default();
-            let asked = Asked::of(&treatment(&[(name, value)]), &world);
-            let error = asked.unwrap_err().to_string();
+            let backend = GuestsSettings::default();
+            let wanted = GuestTreatment::of(&treatment(&[(name, value)]), &backend);
+            let error = wanted.unwrap_err().to_string();
             assert!(error.contains(words), "{error}");
         }
     }
@@ -292,7 +298,7 @@ mod tests {
     fn work_is_repeated_less_often_in_virtual_time_unless_it_is_said() {
         let rounds = |settings: Value| {
             let Value::Object(settings) = settings else { unreachable!() };
-            let spec = WorldSpec { kind: "guests".to_owned(), settings };
+            let spec = BackendSpec { kind: "guests".to_owned(), settings };
             GuestsSettings::read(&spec).map(|settings| settings.rounds())
         };
         assert_eq!(rounds(serde_json::json!({})).unwrap(), 2);
@@ -311,10 +317,10 @@ mod tests {
     }
 
     #[test]
-    fn unknown_settings_of_the_world_are_named() {
+    fn unknown_settings_of_the_backend_are_named() {
         let settings = serde_json::json!({ "guest-memory": 1 });
         let Value::Object(settings) = settings else { unreachable!() };
-        let spec = WorldSpec { kind: "guests".to_owned(), settings };
+        let spec = BackendSpec { kind: "guests".to_owned(), settings };
         let error = GuestsSettings::read(&spec).unwrap_err().to_string();
         assert!(error.contains("guest-memory"), "{error}");
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_guest::HostPages;
 use numalab_record::study::Setting;
 
-use super::WorldError;
+use super::BackendError;
 
 /// What stands before the name of a host's knob.
 pub(super) const HOST: &str = "host:";
@@ -14,13 +14,13 @@ pub(super) const HOST: &str = "host:";
 pub(super) const BACKING: &str = "guest_memory";
 
 /// The pages that these settings want behind a guest's memory.
-pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, WorldError> {
+pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, BackendError> {
     let huge = |page_bytes| Ok(HostPages::Huge { page_bytes });
     match settings.get(BACKING).map(ToString::to_string).as_deref() {
         None | Some("normal") => Ok(HostPages::Normal),
         Some("2m") => huge(2 << 20),
         Some("1g") => huge(1 << 30),
-        Some(other) => Err(WorldError::BadInput {
+        Some(other) => Err(BackendError::BadInput {
             place: format!("factor {BACKING}"),
             found: other.to_owned(),
             expected: "normal, 2m or 1g".to_owned(),

@@ -3,7 +3,7 @@
 use numalab_guest::xen::{DomainPlan, Pinning};
 use numalab_topology::{Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
 
-use super::settings::{Asked, GuestsSettings, MachineShape};
+use super::settings::{GuestTreatment, GuestsSettings, MachineShape};
 
 /// More nodes than this the seed's machine has not.
 const X460_NODES: u32 = 4;
@@ -14,7 +14,7 @@ const FIRST_SPARE_MIB: u64 = 256;
 
 /// A machine with guests on it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Scene {
+pub(super) struct GuestLayout {
     pub machine: Machine,
     pub guests: Vec<PlacedGuest>,
 }
@@ -27,19 +27,19 @@ pub(super) struct PlacedGuest {
     pub cpus: CpuSet,
 }
 
-impl Scene {
+impl GuestLayout {
     /// The guests belong to the nodes in turn, so that a hypervisor which does not know of
     /// nodes puts one on its own by chance as often as there are nodes.
-    pub(super) fn of(asked: &Asked, settings: &GuestsSettings) -> Self {
-        Self::on(machine(asked, settings), asked)
+    pub(super) fn of(wanted: &GuestTreatment, settings: &GuestsSettings) -> Self {
+        Self::on(machine(wanted, settings), wanted)
     }
 
     /// The same on a machine that is there; only nodes with cpus and memory have guests.
-    pub(super) fn of_host(asked: &Asked, host: Machine) -> Self {
-        Self::on(host, asked)
+    pub(super) fn of_host(wanted: &GuestTreatment, host: Machine) -> Self {
+        Self::on(host, wanted)
     }
 
-    fn on(machine: Machine, asked: &Asked) -> Self {
+    fn on(machine: Machine, wanted: &GuestTreatment) -> Self {
         let able = |node: &&Node| !node.cpus.is_empty() && node.memory_bytes > 0;
         let nodes: Vec<Node> = machine.nodes.iter().filter(able).cloned().collect();
         let guest = |index: u32| {
@@ -50,35 +50,39 @@ impl Scene {
                 cpus: node.cpus.clone(),
             }
         };
-        let count = if nodes.is_empty() { 0 } else { asked.guests };
+        let count = if nodes.is_empty() { 0 } else { wanted.guests };
         Self { guests: (0..count).map(guest).collect(), machine }
     }
 
     /// The guests as domains of Xen.
-    pub(super) fn domains(&self, asked: &Asked, settings: &GuestsSettings) -> Vec<DomainPlan> {
-        let pool = |home: u32| asked.splits_pools().then(|| format!("Pool-node{home}"));
+    pub(super) fn domains(
+        &self,
+        wanted: &GuestTreatment,
+        settings: &GuestsSettings,
+    ) -> Vec<DomainPlan> {
+        let pool = |home: u32| wanted.splits_pools().then(|| format!("Pool-node{home}"));
         let domain = |guest: &PlacedGuest| DomainPlan {
             name: guest.name.clone(),
             kind: settings.guest_kind,
             memory_mib: settings.guest_memory_mib,
             vcpus: settings.guest_vcpus,
-            home: (asked.pinning != Pinning::None).then_some(guest.home),
+            home: (wanted.pinning != Pinning::None).then_some(guest.home),
             cpus: guest.cpus.to_string(),
-            pinning: asked.pinning,
+            pinning: wanted.pinning,
             pool: pool(guest.home),
         };
         self.guests.iter().map(domain).collect()
     }
 }
 
-fn machine(asked: &Asked, settings: &GuestsSettings) -> Machine {
-    let filled = asked.guests.div_ceil(settings.guests_per_node);
-    let (nodes, cpus) = match asked.shape {
+fn machine(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
+    let filled = wanted.guests.div_ceil(settings.guests_per_node);
+    let (nodes, cpus) = match wanted.shape {
         MachineShape::X460 => (filled.min(X460_NODES), 4),
         MachineShape::TwoSockets => (2, 8),
         MachineShape::FourSockets => (4, 4),
     };
-    let guests = u64::from(asked.guests.div_ceil(nodes).max(settings.guests_per_node));
+    let guests = u64::from(wanted.guests.div_ceil(nodes).max(settings.guests_per_node));
     // The guests fill their node; the first one also has the first domain.
     let memory_mib = |node: u32| {
         let first = if node == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
@@ -104,7 +108,7 @@ fn machine(asked: &Asked, settings: &GuestsSettings) -> Machine {
     Machine {
         nodes: (0..nodes).map(node).collect(),
         cpus: (0..nodes * cpus).map(cpu).collect(),
-        distances: distances(asked.shape, nodes as usize),
+        distances: distances(wanted.shape, nodes as usize),
         ..Machine::default()
     }
 }
@@ -130,8 +134,8 @@ mod tests {
 
     use super::*;
 
-    fn asked(guests: u32, shape: MachineShape) -> Asked {
-        Asked {
+    fn wanted(guests: u32, shape: MachineShape) -> GuestTreatment {
+        GuestTreatment {
             numa: "on".to_owned(),
             guests,
             pinning: Pinning::CpusAndMemory,
@@ -147,30 +151,30 @@ mod tests {
     fn four_guests_fill_a_node_of_the_seeds_machine() {
         let settings = GuestsSettings::default();
         for (guests, nodes) in [(4, 1), (8, 2), (12, 3), (16, 4), (5, 2), (40, 4)] {
-            let scene = Scene::of(&asked(guests, MachineShape::X460), &settings);
-            assert_eq!(scene.machine.nodes.len(), nodes, "{guests} guests");
-            assert_eq!(scene.machine.cpus.len(), 4 * nodes);
-            assert!(scene.machine.validate().is_empty(), "{:?}", scene.machine.validate());
+            let layout = GuestLayout::of(&wanted(guests, MachineShape::X460), &settings);
+            assert_eq!(layout.machine.nodes.len(), nodes, "{guests} guests");
+            assert_eq!(layout.machine.cpus.len(), 4 * nodes);
+            assert!(layout.machine.validate().is_empty(), "{:?}", layout.machine.validate());
         }
     }
 
     #[test]
     fn guests_belong_to_the_nodes_in_turn_and_fit_into_them() {
         let settings = GuestsSettings::default();
-        let scene = Scene::of(&asked(16, MachineShape::X460), &settings);
-        let homes: Vec<u32> = scene.guests.iter().map(|guest| guest.home).collect();
+        let layout = GuestLayout::of(&wanted(16, MachineShape::X460), &settings);
+        let homes: Vec<u32> = layout.guests.iter().map(|guest| guest.home).collect();
         assert_eq!(homes[..5], [0, 1, 2, 3, 0]);
-        assert_eq!(scene.guests[6].cpus.to_string(), "8-11");
+        assert_eq!(layout.guests[6].cpus.to_string(), "8-11");
         let needed = (4 * settings.guest_memory_mib) << 20;
-        assert!(scene.machine.nodes.iter().all(|node| node.memory_bytes > needed));
+        assert!(layout.machine.nodes.iter().all(|node| node.memory_bytes > needed));
     }
 
     #[test]
     fn todays_machines_have_their_nodes_whatever_the_guests() {
         let settings = GuestsSettings::default();
-        let two = Scene::of(&asked(4, MachineShape::TwoSockets), &settings).machine;
+        let two = GuestLayout::of(&wanted(4, MachineShape::TwoSockets), &settings).machine;
         assert_eq!((two.nodes.len(), two.cpus.len()), (2, 16));
-        let four = Scene::of(&asked(4, MachineShape::FourSockets), &settings).machine;
+        let four = GuestLayout::of(&wanted(4, MachineShape::FourSockets), &settings).machine;
         assert_eq!(four.distances.get(0, 2), Some(31));
         assert_eq!(four.distances.get(0, 1), Some(21));
         assert_eq!(four.distances.get(3, 3), Some(10));
@@ -179,14 +183,14 @@ mod tests {
     #[test]
     fn a_domain_in_pools_is_in_that_of_its_node_and_free_ones_have_no_home() {
         let settings = GuestsSettings::default();
-        let mut asked = asked(8, MachineShape::X460);
-        asked.pools = true;
-        asked.pinning = Pinning::None;
-        let domains = Scene::of(&asked, &settings).domains(&asked, &settings);
+        let mut wanted = wanted(8, MachineShape::X460);
+        wanted.pools = true;
+        wanted.pinning = Pinning::None;
+        let domains = GuestLayout::of(&wanted, &settings).domains(&wanted, &settings);
         assert_eq!(domains[1].pool.as_deref(), Some("Pool-node1"));
         assert_eq!(domains[1].home, None);
-        asked.numa = "off".to_owned();
-        let domains = Scene::of(&asked, &settings).domains(&asked, &settings);
+        wanted.numa = "off".to_owned();
+        let domains = GuestLayout::of(&wanted, &settings).domains(&wanted, &settings);
         assert_eq!(domains[1].pool, None);
     }
 }

@@ -12,7 +12,7 @@ use numalab_host::{Root, read_machine};
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
-use crate::world::WorldError;
+use crate::backend::BackendError;
 
 /// A place in which the kernel can boot.
 pub(super) struct Place {
@@ -80,7 +80,7 @@ impl Kind {
 }
 
 /// Finds the place that the study wants, or the best there is.
-pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, WorldError> {
+pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
     match shape.place {
         Wanted::Real => real(machine, &cache),
@@ -92,8 +92,8 @@ pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, WorldError
     }
 }
 
-fn real(machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
-    let lacks = |what: &str, remedy: &str| WorldError::Lacking {
+fn real(machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
+    let lacks = |what: &str, remedy: &str| BackendError::Lacking {
         what: what.to_owned(),
         remedy: remedy.to_owned(),
     };
@@ -121,12 +121,12 @@ fn real(machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
     Ok(Place { qemu, accelerator, kind: Kind::Real { host: Box::new(host), nodes } })
 }
 
-fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, WorldError> {
+fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
     let plugin = find_plugin().map_err(|error| lacking(&error.into()))?;
     let latency = shape.latency()?;
     let costs = MemoryCosts { latency, ..MemoryCosts::default() };
-    let described = describe(machine, &costs).map_err(|error| WorldError::BadInput {
-        place: "world.kernel".to_owned(),
+    let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
+        place: "backend.kernel".to_owned(),
         found: "a machine that the emulator cannot be".to_owned(),
         expected: error.to_string(),
     })?;
@@ -139,16 +139,16 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Wo
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }
 
-fn plain(cache: &Cache) -> Result<Place, WorldError> {
+fn plain(cache: &Cache) -> Result<Place, BackendError> {
     let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind: Kind::Plain })
 }
 
-/// A guest's error as a world's.
-pub(super) fn lacking(error: &GuestError) -> WorldError {
+/// A guest's error as a backend's.
+pub(super) fn lacking(error: &GuestError) -> BackendError {
     match error.remedy() {
-        Some(remedy) => WorldError::Lacking { what: error.to_string(), remedy },
-        None => WorldError::Failed {
+        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
+        None => BackendError::Failed {
             doing: "booting numalab's kernel".to_owned(),
             reason: error.to_string(),
         },

@@ -7,7 +7,7 @@ use std::path::Path;
 use numalab_record::study::Evidence;
 use sha2::{Digest, Sha256};
 
-use super::WorldError;
+use super::BackendError;
 
 /// Fields of `/proc/meminfo` that show whether pages are as a treatment wants them.
 const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];
@@ -47,8 +47,8 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
 }
 
 /// What a file holds, as a fact by which a later build of it is told apart.
-pub(super) fn content(file: &Path) -> Result<String, WorldError> {
-    let content = fs::read(file).map_err(|error| WorldError::Failed {
+pub(super) fn content(file: &Path) -> Result<String, BackendError> {
+    let content = fs::read(file).map_err(|error| BackendError::Failed {
         doing: format!("reading {}", file.display()),
         reason: error.to_string(),
     })?;

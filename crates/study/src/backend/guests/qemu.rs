@@ -15,13 +15,13 @@ use numalab_record::study::Evidence;
 use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
 use numalab_workload::Workload;
 
-use super::Runs;
+use super::BootContext;
 use super::errors::{failed, lacking};
+use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::scene::PlacedGuest;
 use super::summary::memory_evidence;
-use crate::world::WorldError;
-use crate::world::gate::Gate;
+use crate::backend::BackendError;
+use crate::backend::disturbance_watch::DisturbanceWatch;
 
 /// Guests boot at the same time; they begin together this long after the first was
 /// started, and so much more for each.
@@ -32,7 +32,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(600);
 const BEGUN: &str = "numalab-guest-begins\n";
 
 /// This machine, to whose nodes the guests belong.
-pub(super) fn host() -> Result<Machine, WorldError> {
+pub(super) fn host() -> Result<Machine, BackendError> {
     let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
     Ok(reading.machine)
 }
@@ -46,21 +46,21 @@ struct Shared {
     host: Machine,
 }
 
-impl Runs<'_> {
+impl BootContext<'_> {
     /// Boots all guests at once for each workload.
-    pub(super) fn on_qemu(&self) -> Result<Outcome, WorldError> {
+    pub(super) fn on_qemu(&self) -> Result<Outcome, BackendError> {
         let shared = self.shared()?;
-        let guests = self.scene.guests.iter().map(|guest| GuestOutcome {
+        let guests = self.layout.guests.iter().map(|guest| GuestOutcome {
             name: guest.name.clone(),
             home: Some(guest.home),
             ..GuestOutcome::default()
         });
         let mut outcome = Outcome { guests: guests.collect(), ..Outcome::default() };
-        let mut gate = self.gate()?;
+        let mut watch = self.watch()?;
         for (job, workload) in self.workloads.iter().enumerate() {
-            let before = gate.now();
+            let before = watch.now();
             self.run_together(&shared, job, workload, &mut outcome)?;
-            let disturbance = Gate::disturbance(before, gate.now());
+            let disturbance = DisturbanceWatch::disturbance(before, watch.now());
             outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
         }
         outcome.facts = vec![Evidence {
@@ -76,7 +76,7 @@ impl Runs<'_> {
         Ok(outcome)
     }
 
-    fn shared(&self) -> Result<Shared, WorldError> {
+    fn shared(&self) -> Result<Shared, BackendError> {
         let prepare = || -> Result<Shared, GuestError> {
             let cache = Cache::open()?;
             let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
@@ -86,7 +86,7 @@ impl Runs<'_> {
             let choice = AcceleratorChoice::Auto;
             let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
             let runtime = Runtime::open()?;
-            Ok(Shared { qemu, accelerator, image, runtime, host: self.scene.machine.clone() })
+            Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
         };
         prepare().map_err(|error| lacking(&error, error.remedy()))
     }
@@ -98,14 +98,14 @@ impl Runs<'_> {
         job: usize,
         workload: &Workload,
         outcome: &mut Outcome,
-    ) -> Result<(), WorldError> {
+    ) -> Result<(), BackendError> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         let start_s = now + BOOT_S + BOOT_EACH_S * outcome.guests.len() as u64;
         let task = self.task(workload, start_s);
         let limit = Duration::from_secs(start_s - now + workload.timeout_s) + BOOT_LIMIT;
         let stopped = Mutex::new(false);
         thread::scope(|scope| {
-            for (guest, placed) in outcome.guests.iter_mut().zip(&self.scene.guests) {
+            for (guest, placed) in outcome.guests.iter_mut().zip(&self.layout.guests) {
                 if guest.lost.is_some() {
                     continue;
                 }
@@ -118,7 +118,7 @@ impl Runs<'_> {
             }
         });
         if *lock(&stopped) {
-            return Err(WorldError::Interrupted);
+            return Err(BackendError::Interrupted);
         }
         Ok(())
     }
@@ -148,8 +148,8 @@ impl Runs<'_> {
         let launch = Launch::plan(guest, qemu, accelerator, shared.image.boot_files())?;
         let mut ran = Ran::default();
         let mut sink = |_: Stream, bytes: &[u8]| ran.take(bytes);
-        let asked = || (self.ended)();
-        let outcome = launch.run(&shared.runtime, task, &mut sink, &asked)?;
+        let wanted = || (self.ended)();
+        let outcome = launch.run(&shared.runtime, task, &mut sink, &wanted)?;
         ran.job.exit = outcome.exit.code();
         ran.job.end_ns = now_ns();
         for proof in outcome.memory.unwrap_or_default() {
@@ -165,15 +165,15 @@ impl Runs<'_> {
 
     /// A guest of one node, whose threads and memory are where the treatment wants them.
     fn guest(&self, shared: &Shared, placed: &PlacedGuest, limit: Duration) -> Guest {
-        let pinned = self.asked.pinning != Pinning::None;
+        let pinned = self.wanted.pinning != Pinning::None;
         // Pinned to everything is free, and is looked at all the same.
         let cpus = if pinned { placed.cpus.clone() } else { shared.host.online_cpus() };
         let vcpus = self.settings.guest_vcpus;
         let map = (0..vcpus).map(|vcpu| (vcpu, cpus.clone())).collect();
-        let bound = self.asked.numa == "on" && self.asked.pinning == Pinning::CpusAndMemory;
+        let bound = self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAndMemory;
         let nodes =
             if bound { vec![[NodeId(placed.home)].into_iter().collect()] } else { Vec::new() };
-        let pages = self.asked.pages;
+        let pages = self.wanted.pages;
         let prealloc = pages != HostPages::Normal;
         Guest {
             machine: one_node(vcpus, self.settings.guest_memory_mib),

@@ -2,9 +2,9 @@
 
 use numalab_guest::xen::Pinning;
 
-use super::settings::{Asked, HypervisorKind};
+use super::settings::{GuestTreatment, HypervisorKind};
 use super::{Guests, builds};
-use crate::world::WorldError;
+use crate::backend::BackendError;
 
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
     meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
@@ -21,11 +21,11 @@ const ONE_NODE: &str =
 
 impl Guests {
     /// What a reader should know of these treatments.
-    pub(super) fn notices(&self, asked: &[Asked]) -> Result<Vec<String>, WorldError> {
+    pub(super) fn notices(&self, wanted: &[GuestTreatment]) -> Result<Vec<String>, BackendError> {
         let settings = &self.inputs.settings;
         let in_qemu = settings.hypervisor == HypervisorKind::Xen && !settings.on_this_dom0;
-        let string_form = asked.iter().any(|asked| asked.pinning == Pinning::CpusAsString);
-        let one_node = self.inputs.machines(asked)?.iter().any(|machine| machine.nodes.len() < 2);
+        let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);
+        let one_node = self.inputs.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
         let told = [
             (in_qemu && !settings.emulate_memory, COSTS_NOTHING),
             (settings.emulate_memory, OWN_CLOCKS),

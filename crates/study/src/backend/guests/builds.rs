@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 
 use numalab_guest::xen::{XenBuild, XenBuildError};
 
-use super::settings::{Asked, GuestsSettings, HypervisorKind, XEN, bad};
-use crate::world::WorldError;
+use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind, XEN, bad};
+use crate::backend::BackendError;
 
 /// Those that the treatments name, by file.
 pub(super) fn of(
-    asked: &[Asked],
+    wanted: &[GuestTreatment],
     settings: &GuestsSettings,
-) -> Result<BTreeMap<PathBuf, XenBuild>, WorldError> {
+) -> Result<BTreeMap<PathBuf, XenBuild>, BackendError> {
     let mut builds = BTreeMap::new();
-    for file in asked.iter().filter_map(|asked| asked.xen.as_ref()) {
+    for file in wanted.iter().filter_map(|wanted| wanted.xen.as_ref()) {
         check_place(settings)?;
         if !builds.contains_key(file) {
             let build = XenBuild::check(file).map_err(|error| refused(file, &error))?;
@@ -26,10 +26,10 @@ pub(super) fn of(
 
 /// The one that a treatment boots, if it is not Debian's.
 pub(super) fn build_of<'a>(
-    asked: &Asked,
+    wanted: &GuestTreatment,
     builds: &'a BTreeMap<PathBuf, XenBuild>,
-) -> Result<Option<&'a XenBuild>, WorldError> {
-    let Some(file) = &asked.xen else { return Ok(None) };
+) -> Result<Option<&'a XenBuild>, BackendError> {
+    let Some(file) = &wanted.xen else { return Ok(None) };
     let unchecked = || {
         let found = format!("{}, which was not checked", file.display());
         bad(&format!("setting {XEN}"), found, "a hypervisor of the study")
@@ -47,7 +47,7 @@ pub(super) fn facts(
 }
 
 /// Only a Xen in QEMU can be chosen.
-fn check_place(settings: &GuestsSettings) -> Result<(), WorldError> {
+fn check_place(settings: &GuestsSettings) -> Result<(), BackendError> {
     let place = format!("setting {XEN}");
     if settings.hypervisor == HypervisorKind::Qemu {
         return Err(bad(&place, "guests of QEMU have no Xen".to_owned(), "hypervisor = \"xen\""));
@@ -59,7 +59,7 @@ fn check_place(settings: &GuestsSettings) -> Result<(), WorldError> {
     Ok(())
 }
 
-fn refused(file: &Path, error: &XenBuildError) -> WorldError {
+fn refused(file: &Path, error: &XenBuildError) -> BackendError {
     let error = error.to_string();
     let reason = error.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&error);
     let expected = "debian, or the xen or xen.gz that Xen's own build makes";
@@ -76,8 +76,8 @@ mod tests {
     use super::super::settings::MachineShape;
     use super::*;
 
-    fn asked(xen: &[&Path]) -> Vec<Asked> {
-        let of = |file: &&Path| Asked {
+    fn wanted(xen: &[&Path]) -> Vec<GuestTreatment> {
+        let of = |file: &&Path| GuestTreatment {
             numa: "on".to_owned(),
             guests: 1,
             pinning: Pinning::None,
@@ -110,7 +110,7 @@ mod tests {
         let settings = GuestsSettings::default();
         let fact = |end: &str| {
             write_xen(&file, end);
-            let builds = of(&asked(&[&file, &file]), &settings).unwrap();
+            let builds = of(&wanted(&[&file, &file]), &settings).unwrap();
             facts(&builds).collect::<Vec<_>>()
         };
         let before = fact("a");
@@ -118,16 +118,16 @@ mod tests {
         assert_eq!(before[0].0, format!("xen {}", file.display()));
         assert!(before[0].1.starts_with("sha256 "));
         assert_eq!(fact("a"), before);
-        let asked = asked(&[&file]);
-        let builds = of(&asked, &settings).unwrap();
-        assert_eq!(build_of(&asked[0], &builds).unwrap(), builds.get(&file));
-        assert!(build_of(&asked[0], &BTreeMap::new()).is_err());
+        let wanted = wanted(&[&file]);
+        let builds = of(&wanted, &settings).unwrap();
+        assert_eq!(build_of(&wanted[0], &builds).unwrap(), builds.get(&file));
+        assert!(build_of(&wanted[0], &BTreeMap::new()).is_err());
         assert_ne!(fact("b"), before);
     }
 
     #[test]
     fn it_is_refused_where_none_is_booted_before_its_file_is_looked_at() {
-        let nothing = asked(&[Path::new("/no/such/xen")]);
+        let nothing = wanted(&[Path::new("/no/such/xen")]);
         let refused = |settings: GuestsSettings| of(&nothing, &settings).unwrap_err().to_string();
         let qemu = GuestsSettings { hypervisor: HypervisorKind::Qemu, ..Default::default() };
         assert!(refused(qemu).contains("setting xen: guests of QEMU have no Xen"));

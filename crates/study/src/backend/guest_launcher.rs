@@ -9,7 +9,7 @@ use numalab_guest::{
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
-use super::WorldError;
+use super::BackendError;
 use super::guest_machine::GuestSettings;
 
 /// What the guest boots: `linux` (the distribution's), `backports`, or a file of one's own.
@@ -26,7 +26,7 @@ pub(super) struct Launcher {
 /// Why a guest cannot be prepared.
 pub(super) enum Preparation {
     Guest(GuestError),
-    World(WorldError),
+    Backend(BackendError),
 }
 
 impl<E: Into<GuestError>> From<E> for Preparation {
@@ -43,11 +43,11 @@ pub(super) fn launcher(
     workloads: &[Workload],
 ) -> Result<Launcher, Preparation> {
     let mut note = |text: &str| eprintln!("numalab: {text}");
-    let choice = settings.accelerator().map_err(Preparation::World)?;
+    let choice = settings.accelerator().map_err(Preparation::Backend)?;
     let cache = Cache::open()?;
     let qemu = Qemu::find(&cache, needs)?;
     let program = env::current_exe().map_err(|error| {
-        Preparation::World(WorldError::Failed {
+        Preparation::Backend(BackendError::Failed {
             doing: "finding this program".to_owned(),
             reason: error.to_string(),
         })
@@ -71,7 +71,7 @@ pub(super) fn launcher(
 }
 
 /// The kernel that a treatment names.
-pub(super) fn kernel_of(treatment: &Treatment) -> Result<KernelChoice, WorldError> {
+pub(super) fn kernel_of(treatment: &Treatment) -> Result<KernelChoice, BackendError> {
     let Some(setting) = treatment.settings.get(KERNEL) else {
         return Ok(KernelChoice::Distribution);
     };
@@ -80,7 +80,7 @@ pub(super) fn kernel_of(treatment: &Treatment) -> Result<KernelChoice, WorldErro
         "linux" => Ok(KernelChoice::Distribution),
         "backports" => Ok(KernelChoice::Backports),
         file if Path::new(file).is_file() => Ok(KernelChoice::File(file.into())),
-        _ => Err(WorldError::BadInput {
+        _ => Err(BackendError::BadInput {
             place: format!("setting {KERNEL}"),
             found: format!("{name:?}"),
             expected: "linux, backports, a Linux image or a kernel package (.deb)".to_owned(),

@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use super::facts;
 use super::knob_settings::{KnobSettings, check_names};
-use super::{Order, World, WorldError, allowed_cpus};
-use crate::definition::WorldSpec;
+use super::{Backend, BackendError, SampleRequest, allowed_cpus};
+use crate::definition::BackendSpec;
 use crate::exec::{self, Counting, PagesSeen, PagesWatch};
 
 /// How long a tool may take to tell its version.
@@ -32,7 +32,7 @@ pub(super) struct Host {
     tools: Vec<Tool>,
 }
 
-/// What else is looked at: settings of `[world.host]`.
+/// What else is looked at: settings of `[backend.host]`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 struct Options {
@@ -45,10 +45,10 @@ struct Options {
 }
 
 impl Host {
-    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let options = serde_json::from_value(Value::Object(spec.settings.clone()));
-        let options = options.map_err(|error| WorldError::BadInput {
-            place: format!("world.{}", spec.kind),
+        let options = options.map_err(|error| BackendError::BadInput {
+            place: format!("backend.{}", spec.kind),
             found: error.to_string(),
             expected: "counters, count-migrations or watch-pages".to_owned(),
         })?;
@@ -66,7 +66,7 @@ impl Host {
     }
 }
 
-impl World for Host {
+impl Backend for Host {
     fn describe(&self) -> String {
         "this machine".to_owned()
     }
@@ -75,7 +75,7 @@ impl World for Host {
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<Vec<String>, WorldError> {
+    ) -> Result<Vec<String>, BackendError> {
         for workload in workloads {
             let program = |tool: &&Tool| !is_there(&tool.program);
             if let Some(tool) = workload.tools.iter().find(program) {
@@ -83,7 +83,7 @@ impl World for Host {
             }
         }
         if self.options.count_migrations && !is_there("perf") {
-            return Err(WorldError::Lacking {
+            return Err(BackendError::Lacking {
                 what: "count-migrations: `perf` is not there".to_owned(),
                 remedy: "install it: apt-get install linux-perf".to_owned(),
             });
@@ -99,7 +99,7 @@ impl World for Host {
         Ok(notices)
     }
 
-    fn environment(&mut self) -> Result<Environment, WorldError> {
+    fn environment(&mut self) -> Result<Environment, BackendError> {
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
         for tool in &self.tools {
             let name = format!("tool_{}", tool.program);
@@ -110,7 +110,7 @@ impl World for Host {
         Ok(Environment { facts })
     }
 
-    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&treatment.settings)?;
         if self.options.watch_pages {
             evidence.push(facts::huge_pages("before"));
@@ -118,11 +118,11 @@ impl World for Host {
         Ok(evidence)
     }
 
-    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
         let before = self.watch.snapshot();
         let counters_before = facts::vmstat();
         let pages = self.options.watch_pages.then(PagesWatch::start);
-        let executed = exec::run(order, self.counting(), &self.interrupt);
+        let executed = exec::run(request, self.counting(), &self.interrupt);
         let seen = pages.map(PagesWatch::end);
         let executed = executed?;
         let mut counters = executed.counters;
@@ -136,7 +136,7 @@ impl World for Host {
         })
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
+    fn restore(&mut self) -> Result<(), BackendError> {
         self.knobs.restore()
     }
 }
@@ -161,7 +161,7 @@ pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
 }
 
 /// Whether the pool that a workload takes pages from is as large as it must be.
-fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), WorldError> {
+fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), BackendError> {
     for need in exec::needs(workload, &treatment.settings) {
         let (have, remedy) = match &need {
             KernelNeed::HugePages { page_kib, pages } => {
@@ -177,7 +177,7 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), WorldEr
         };
         if !have {
             let what = format!("workload {} under {}: {need}", workload.name, treatment.name);
-            return Err(WorldError::Lacking { what, remedy });
+            return Err(BackendError::Lacking { what, remedy });
         }
     }
     Ok(())

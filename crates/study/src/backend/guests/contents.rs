@@ -5,10 +5,10 @@ use numalab_workload::Workload;
 
 use super::errors::failed;
 use super::settings::bad;
-use crate::world::WorldError;
+use crate::backend::BackendError;
 
 /// This very program as process 1, and every workload's package.
-pub(super) fn of(workloads: &[Workload]) -> Result<Contents, WorldError> {
+pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
     let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
     let mut contents = Contents::new(program);
     for workload in workloads {

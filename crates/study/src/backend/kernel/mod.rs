@@ -20,12 +20,12 @@ use numalab_workload::{Ending, Finished, Workload};
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 use self::shape::Shape;
-use super::gate::Gate;
-use super::{Order, World, WorldError};
-use crate::definition::WorldSpec;
+use super::disturbance_watch::DisturbanceWatch;
+use super::{Backend, BackendError, SampleRequest};
+use crate::definition::BackendSpec;
 use crate::exec;
 
-/// The program that a workload of this world names.
+/// The program that a workload of this backend names.
 const PROGRAM: &str = "numalab-kernel";
 /// The setting that is no word of the kernel: on which host nodes its memory lies.
 const BACKENDS: &str = "backends";
@@ -39,47 +39,47 @@ pub(super) struct Kernel {
     place: Place,
     runtime: Runtime,
     files: BootFiles,
-    gate: Gate,
+    watch: DisturbanceWatch,
 }
 
 impl Kernel {
-    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let shape = Shape::of(spec)?;
         let machine = shape.machine()?;
-        let kernel = own_kernel::find().map_err(|error| WorldError::Lacking {
+        let kernel = own_kernel::find().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })?;
         let place = place::find(&shape, &machine)?;
         let runtime = Runtime::open().map_err(|error| lacking(&error.into()))?;
         let files = BootFiles { kernel, initramfs: None };
-        let gate = Gate::new(place.kind.has_host_times())?;
-        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files, gate })
+        let watch = DisturbanceWatch::new(place.kind.has_host_times())?;
+        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files, watch })
     }
 
     /// The guest that does one sample.
-    fn guest(&self, order: &Order<'_>) -> Guest {
-        let on_first = order.treatment.settings.get(BACKENDS);
+    fn guest(&self, request: &SampleRequest<'_>) -> Guest {
+        let on_first = request.treatment.settings.get(BACKENDS);
         let on_first = on_first.is_some_and(|value| value.to_string() == "node-0");
         let (memory, pins) = real_placement(&self.place.kind, on_first);
         let memory_emulator = match &self.place.kind {
             Kind::Emulated { emulator, .. } => Some((**emulator).clone()),
             Kind::Real { .. } | Kind::Plain => None,
         };
-        let run = Some(Duration::from_secs(order.workload.timeout_s));
+        let run = Some(Duration::from_secs(request.workload.timeout_s));
         Guest {
             machine: self.machine.clone(),
             memory,
             pins,
             memory_emulator,
-            kernel_arguments: words(order.treatment, order.workload, order.seed),
+            kernel_arguments: words(request.treatment, request.workload, request.seed),
             limits: Limits { boot: BOOT_LIMIT, run },
             ..Guest::default()
         }
     }
 }
 
-impl World for Kernel {
+impl Backend for Kernel {
     fn describe(&self) -> String {
         let (nodes, cpus) = (self.machine.nodes.len(), self.machine.cpus.len());
         format!("numalab's kernel, {nodes} nodes, {cpus} cpus; {}", self.place.kind.notice())
@@ -89,13 +89,13 @@ impl World for Kernel {
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<Vec<String>, WorldError> {
+    ) -> Result<Vec<String>, BackendError> {
         for workload in workloads {
             check_program(workload)?;
             for treatment in treatments {
                 check_settings(treatment)?;
                 let line = words(treatment, workload, 0).join(" ");
-                Command::parse(&line).map_err(|error| WorldError::BadInput {
+                Command::parse(&line).map_err(|error| BackendError::BadInput {
                     place: format!("workload {}, {}", workload.name, treatment.name),
                     found: line.clone(),
                     expected: error.to_string(),
@@ -104,7 +104,7 @@ impl World for Kernel {
         }
         let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
         if moves && !matches!(self.place.kind, Kind::Real { .. }) {
-            return Err(WorldError::Lacking {
+            return Err(BackendError::Lacking {
                 what: format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
                 remedy: "expected a machine with several nodes and KVM".to_owned(),
             });
@@ -112,7 +112,7 @@ impl World for Kernel {
         Ok(vec![self.place.kind.notice()])
     }
 
-    fn environment(&mut self) -> Result<Environment, WorldError> {
+    fn environment(&mut self) -> Result<Environment, BackendError> {
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
         facts.insert("kernel".to_owned(), format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")));
         facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
@@ -123,32 +123,32 @@ impl World for Kernel {
         Ok(Environment { facts })
     }
 
-    fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+    fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         Ok(Vec::new())
     }
 
-    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
-        let before = self.gate.now();
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+        let before = self.watch.now();
         let place = &self.place;
         let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
-        let launch = Launch::plan(self.guest(order), qemu, accelerator, &self.files)
+        let launch = Launch::plan(self.guest(request), qemu, accelerator, &self.files)
             .map_err(|error| lacking(&error))?;
         let asked = || self.interrupt.requested();
         let ran = run(&launch, &self.runtime, &mut |_, _| (), &asked);
         let (_, results) = ran.map_err(|error| match error {
-            RunError::Guest(numalab_guest::GuestError::Stopped) => WorldError::Interrupted,
+            RunError::Guest(numalab_guest::GuestError::Stopped) => BackendError::Interrupted,
             RunError::Guest(error) => lacking(&error),
-            error => failed(order.workload, error.to_string()),
+            error => failed(request.workload, error.to_string()),
         })?;
         if let Some((work, message)) = &results.failure {
-            return Err(failed(order.workload, format!("{work}: {message}")));
+            return Err(failed(request.workload, format!("{work}: {message}")));
         }
-        let disturbance = Gate::disturbance(before, self.gate.now());
-        let taken = self.taken(order, &results)?;
+        let disturbance = DisturbanceWatch::disturbance(before, self.watch.now());
+        let taken = self.taken(request, &results)?;
         Ok(Taken { disturbances: disturbance.into_iter().collect(), ..taken })
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
+    fn restore(&mut self) -> Result<(), BackendError> {
         // A guest that was booted has ended: nothing was changed.
         Ok(())
     }
@@ -157,19 +157,19 @@ impl World for Kernel {
 impl Kernel {
     /// What the workload's metrics find in the kernel's results; no times where they mean
     /// nothing.
-    fn taken(&self, order: &Order<'_>, results: &Results) -> Result<Taken, WorldError> {
+    fn taken(&self, request: &SampleRequest<'_>, results: &Results) -> Result<Taken, BackendError> {
         let boot = results.boot.clone().unwrap_or_default();
         let text = metric_lines(results, &boot);
         let finished =
             Finished { ending: Ending::Exited(0), stdout: &text, stderr: "", elapsed_s: 0.0 };
-        let readings = order
+        let readings = request
             .workload
             .read(&finished)
-            .map_err(|error| failed(order.workload, error.to_string()))?;
+            .map_err(|error| failed(request.workload, error.to_string()))?;
         let readings = readings.into_iter().map(exec::reading);
         let has_times = self.place.kind.has_times();
         let readings = readings.filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
-        let evidence = evidence(order.treatment, results, &boot);
+        let evidence = evidence(request.treatment, results, &boot);
         let readings = readings.collect();
         Ok(Taken { readings, counters: counters(results), evidence, disturbances: Vec::new() })
     }
@@ -185,20 +185,20 @@ fn words(treatment: &Treatment, workload: &Workload, seed: u64) -> Vec<String> {
     words
 }
 
-fn check_program(workload: &Workload) -> Result<(), WorldError> {
+fn check_program(workload: &Workload) -> Result<(), BackendError> {
     match workload.command.first().map(String::as_str) {
         Some(PROGRAM) => Ok(()),
-        other => Err(WorldError::BadInput {
+        other => Err(BackendError::BadInput {
             place: format!("workload {}", workload.name),
             found: other.unwrap_or_default().to_owned(),
-            expected: format!("{PROGRAM} and its words, in the world kernel"),
+            expected: format!("{PROGRAM} and its words, in the backend kernel"),
         }),
     }
 }
 
-fn check_settings(treatment: &Treatment) -> Result<(), WorldError> {
+fn check_settings(treatment: &Treatment) -> Result<(), BackendError> {
     for (name, value) in &treatment.settings {
-        let bad = |expected: String| WorldError::BadInput {
+        let bad = |expected: String| BackendError::BadInput {
             place: format!("treatment {}", treatment.name),
             found: format!("{name} = {value}"),
             expected,
@@ -244,6 +244,6 @@ fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Eviden
     evidence
 }
 
-fn failed(workload: &Workload, reason: String) -> WorldError {
-    WorldError::Failed { doing: format!("workload {}", workload.name), reason }
+fn failed(workload: &Workload, reason: String) -> BackendError {
+    BackendError::Failed { doing: format!("workload {}", workload.name), reason }
 }

@@ -2,17 +2,17 @@
 //! one's memory lies.
 //!
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
-//! other, in all guests at once, and the samples are handed out as they are asked for.
+//! other, in all guests at once, and the samples are handed out as they are wanted for.
 
-mod ahead;
+mod boot_pool;
 mod builds;
 mod contents;
 mod emulated;
 mod errors;
+mod layout;
 mod notices;
 mod outcome;
 mod qemu;
-mod scene;
 mod settings;
 mod summary;
 mod windows;
@@ -31,16 +31,16 @@ use numalab_record::study::{Evidence, Taken, Treatment};
 use numalab_topology::Machine;
 use numalab_workload::Workload;
 
-use super::gate::Gate;
+use super::disturbance_watch::DisturbanceWatch;
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::KnobSettings;
-use super::{Order, World, WorldError};
-use crate::definition::WorldSpec;
+use super::{Backend, BackendError, SampleRequest};
+use crate::definition::BackendSpec;
 use crate::exec;
-use ahead::Ahead;
+use boot_pool::BootPool;
+use layout::GuestLayout;
 use outcome::Outcome;
-use scene::Scene;
-use settings::{Asked, GuestsSettings, HypervisorKind, bad};
+use settings::{GuestTreatment, GuestsSettings, HypervisorKind, bad};
 
 /// What QEMU takes beside the memory of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
@@ -55,8 +55,8 @@ pub(super) struct Guests {
     knobs: KnobSettings,
     /// So many boots may run at the same time.
     side_by_side: usize,
-    /// Those that were begun before they are asked for.
-    ahead: Option<Ahead>,
+    /// Those that were begun before they are wanted for.
+    pool: Option<BootPool>,
     /// What came of the treatment that was applied last.
     outcome: Outcome,
     /// The workloads whose sample was handed out since.
@@ -73,25 +73,29 @@ struct Inputs {
 }
 
 impl Guests {
-    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let settings = GuestsSettings::read(spec)?;
         Ok(Self {
             inputs: Inputs { settings, workloads: Vec::new(), builds: BTreeMap::new() },
             interrupt: interrupt.clone(),
             knobs: KnobSettings::new(HOST),
             side_by_side: 1,
-            ahead: None,
+            pool: None,
             outcome: Outcome::default(),
             taken: Vec::new(),
         })
     }
 
     /// Refuses what only guests of QEMU have of this machine, and knobs that it has not.
-    fn check_host_side(&self, treatments: &[Treatment], asked: &[Asked]) -> Result<(), WorldError> {
+    fn check_host_side(
+        &self,
+        treatments: &[Treatment],
+        wanted: &[GuestTreatment],
+    ) -> Result<(), BackendError> {
         let mut knobs =
             treatments.iter().flat_map(|one| host_side::knobs(&one.settings)).peekable();
         let of_host =
-            knobs.peek().is_some() || asked.iter().any(|one| one.pages != HostPages::Normal);
+            knobs.peek().is_some() || wanted.iter().any(|one| one.pages != HostPages::Normal);
         if of_host && self.inputs.settings.hypervisor == HypervisorKind::Xen {
             let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
             return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
@@ -103,11 +107,11 @@ impl Guests {
         Ok(())
     }
 
-    /// Workers that boot what is asked for next, if boots may run side by side.
-    fn workers(&self) -> Option<Ahead> {
+    /// Workers that boot what is wanted for next, if boots may run side by side.
+    fn workers(&self) -> Option<BootPool> {
         let (inputs, interrupt) = (self.inputs.clone(), self.interrupt.clone());
         (self.side_by_side > 1).then(|| {
-            Ahead::new(self.side_by_side, move |treatment, stop| {
+            BootPool::new(self.side_by_side, move |treatment, stop| {
                 inputs.run(treatment, &|| interrupt.requested() || stop.requested())
             })
         })
@@ -120,16 +124,16 @@ impl Inputs {
         &self,
         treatment: &Treatment,
         ended: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Outcome, WorldError> {
-        let asked = Asked::of(treatment, &self.settings)?;
-        let scene = self.scene(&asked)?;
+    ) -> Result<Outcome, BackendError> {
+        let wanted = GuestTreatment::of(treatment, &self.settings)?;
+        let layout = self.layout(&wanted)?;
         let contents = contents::of(&self.workloads)?;
-        let runs = Runs {
+        let runs = BootContext {
             settings: &self.settings,
             treatment,
-            asked: &asked,
-            scene: &scene,
-            build: builds::build_of(&asked, &self.builds)?,
+            wanted: &wanted,
+            layout: &layout,
+            build: builds::build_of(&wanted, &self.builds)?,
             contents,
             workloads: &self.workloads,
             ended,
@@ -142,39 +146,39 @@ impl Inputs {
 
     /// How many boots may run at the same time: as many as there are cpus, and memory for
     /// the largest; where they are measured in this machine's time only one.
-    fn side_by_side(&self, asked: &[Asked]) -> Result<usize, WorldError> {
+    fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
         if !self.settings.emulate_memory {
             return Ok(1);
         }
         let bytes = |machine: &Machine| machine.nodes.iter().map(|node| node.memory_bytes).sum();
-        let largest: u64 = self.machines(asked)?.iter().map(bytes).max().unwrap_or(0) + QEMU_BYTES;
+        let largest: u64 = self.machines(wanted)?.iter().map(bytes).max().unwrap_or(0) + QEMU_BYTES;
         let limit = MemoryLimit::read(&Root::live());
         let fitting = limit.map_or(1, |limit| limit.available_bytes / largest);
         let cpus = thread::available_parallelism().map_or(1, NonZero::get);
         Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, cpus))
     }
 
-    fn machines(&self, asked: &[Asked]) -> Result<Vec<Machine>, WorldError> {
-        asked.iter().map(|asked| Ok(self.scene(asked)?.machine)).collect()
+    fn machines(&self, wanted: &[GuestTreatment]) -> Result<Vec<Machine>, BackendError> {
+        wanted.iter().map(|wanted| Ok(self.layout(wanted)?.machine)).collect()
     }
 
     /// The machine is emulated for a Xen in QEMU; else it is this one.
-    fn scene(&self, asked: &Asked) -> Result<Scene, WorldError> {
+    fn layout(&self, wanted: &GuestTreatment) -> Result<GuestLayout, BackendError> {
         Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
-            (HypervisorKind::Xen, false) => Scene::of(asked, &self.settings),
-            (HypervisorKind::Xen, true) => Scene::of_host(asked, xen::host()?),
-            (HypervisorKind::Qemu, _) => Scene::of_host(asked, qemu::host()?),
+            (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),
+            (HypervisorKind::Xen, true) => GuestLayout::of_host(wanted, xen::host()?),
+            (HypervisorKind::Qemu, _) => GuestLayout::of_host(wanted, qemu::host()?),
         })
     }
 
     /// Refuses settings that have no meaning together.
-    fn check_settings(&self, asked: &[Asked]) -> Result<(), WorldError> {
+    fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
         let settings = &self.settings;
-        if settings.on_this_dom0 && asked.iter().any(|one| one.numa != asked[0].numa) {
+        if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
             let found = "a machine that is booted already".to_owned();
             return Err(bad("factor numa", found, "a Xen in QEMU: numa= is chosen at boot"));
         }
-        if settings.on_this_dom0 && asked.iter().any(|one| one.pools) {
+        if settings.on_this_dom0 && wanted.iter().any(|one| one.pools) {
             // Nothing would join them again.
             let found = "a machine that others may use".to_owned();
             return Err(bad("factor cpupools", found, "a Xen in QEMU, whose pools end with it"));
@@ -182,22 +186,22 @@ impl Inputs {
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
         if real && settings.emulate_memory {
             let found = "emulate-memory on this machine's own memory".to_owned();
-            return Err(bad("world.guests", found, "it with a Xen in QEMU only"));
+            return Err(bad("backend.guests", found, "it with a Xen in QEMU only"));
         }
         if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
             let found = "on-this-dom0 with hypervisor qemu".to_owned();
-            return Err(bad("world.guests", found, "hypervisor xen"));
+            return Err(bad("backend.guests", found, "hypervisor xen"));
         }
         Ok(())
     }
 }
 
 /// What a boot needs to know.
-struct Runs<'a> {
+struct BootContext<'a> {
     settings: &'a GuestsSettings,
     treatment: &'a Treatment,
-    asked: &'a Asked,
-    scene: &'a Scene,
+    wanted: &'a GuestTreatment,
+    layout: &'a GuestLayout,
     /// The hypervisor, if it is not Debian's.
     build: Option<&'a XenBuild>,
     /// What the guests' image holds.
@@ -207,10 +211,10 @@ struct Runs<'a> {
     ended: &'a (dyn Fn() -> bool + Sync),
 }
 
-impl Runs<'_> {
+impl BootContext<'_> {
     /// Watches what disturbs the samples.
-    fn gate(&self) -> Result<Gate, WorldError> {
-        Gate::new(self.settings.in_host_time())
+    fn watch(&self) -> Result<DisturbanceWatch, BackendError> {
+        DisturbanceWatch::new(self.settings.in_host_time())
     }
 
     /// What a shell of a guest does before a workload: an empty directory, and how often
@@ -227,7 +231,7 @@ impl Runs<'_> {
     }
 }
 
-impl World for Guests {
+impl Backend for Guests {
     fn describe(&self) -> String {
         let settings = &self.inputs.settings;
         let memory = if settings.emulate_memory { ", with emulated memory costs" } else { "" };
@@ -249,47 +253,47 @@ impl World for Guests {
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<Vec<String>, WorldError> {
+    ) -> Result<Vec<String>, BackendError> {
         let settings = &self.inputs.settings;
-        let asked: Result<Vec<Asked>, WorldError> =
-            treatments.iter().map(|treatment| Asked::of(treatment, settings)).collect();
-        let asked = asked?;
-        self.check_host_side(treatments, &asked)?;
+        let wanted: Result<Vec<GuestTreatment>, BackendError> =
+            treatments.iter().map(|treatment| GuestTreatment::of(treatment, settings)).collect();
+        let wanted = wanted?;
+        self.check_host_side(treatments, &wanted)?;
         let inputs = &mut self.inputs;
         if let Some(workload) = workloads.iter().find(|workload| workload.service.is_some()) {
             let place = format!("workload {}", workload.name);
             return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
         }
-        inputs.check_settings(&asked)?;
-        inputs.builds = builds::of(&asked, &inputs.settings)?;
+        inputs.check_settings(&wanted)?;
+        inputs.builds = builds::of(&wanted, &inputs.settings)?;
         if inputs.settings.hypervisor == HypervisorKind::Xen {
             xen::check(&inputs.settings)?;
         }
         workloads.clone_into(&mut inputs.workloads);
-        self.side_by_side = inputs.side_by_side(&asked)?;
+        self.side_by_side = inputs.side_by_side(&wanted)?;
         let of_knobs = self.knobs.check(treatments)?;
-        Ok([self.notices(&asked)?, of_knobs].concat())
+        Ok([self.notices(&wanted)?, of_knobs].concat())
     }
 
-    fn environment(&mut self) -> Result<Environment, WorldError> {
+    fn environment(&mut self) -> Result<Environment, BackendError> {
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
         facts.extend(builds::facts(&self.inputs.builds));
         Ok(Environment { facts })
     }
 
     fn expect(&mut self, treatments: &[&Treatment]) {
-        if self.ahead.is_none() {
-            self.ahead = self.workers();
+        if self.pool.is_none() {
+            self.pool = self.workers();
         }
-        if let Some(ahead) = &self.ahead {
-            ahead.expect(treatments);
+        if let Some(pool) = &self.pool {
+            pool.expect(treatments);
         }
     }
 
-    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&host_side::knobs(&treatment.settings))?;
-        self.outcome = match &self.ahead {
-            Some(ahead) => ahead.take(treatment)?,
+        self.outcome = match &self.pool {
+            Some(pool) => pool.take(treatment)?,
             None => self.inputs.run(treatment, &|| self.interrupt.requested())?,
         };
         self.taken.clear();
@@ -297,18 +301,18 @@ impl World for Guests {
         Ok(evidence)
     }
 
-    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
-        // A sample that is asked for again was disturbed: only another boot gives another.
-        if self.taken.contains(&order.workload.name) {
-            self.apply(order.treatment)?;
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+        // A sample that is wanted for again was disturbed: only another boot gives another.
+        if self.taken.contains(&request.workload.name) {
+            self.apply(request.treatment)?;
         }
-        self.taken.push(order.workload.name.clone());
-        let job = self.inputs.workloads.iter().position(|own| own.name == order.workload.name);
+        self.taken.push(request.workload.name.clone());
+        let job = self.inputs.workloads.iter().position(|own| own.name == request.workload.name);
         let job = job.ok_or_else(|| {
-            let place = format!("workload {}", order.workload.name);
+            let place = format!("workload {}", request.workload.name);
             bad(&place, "one that was not checked".to_owned(), "a workload of the study")
         })?;
-        let taken = summary::sample(&self.outcome, order.workload, job);
+        let taken = summary::sample(&self.outcome, request.workload, job);
         // Guests that were lost are a sample with a reason; a workload that fails in guests
         // that live will fail in the next ones too.
         let alive = self.outcome.guests.iter().any(|guest| guest.lost.is_none());
@@ -318,17 +322,17 @@ impl World for Guests {
                 .iter()
                 .any(|reading| !summary::OWN.contains(&reading.quantity.metric.as_str()))
         {
-            return Err(WorldError::Failed {
-                doing: format!("workload {} in the guests", order.workload.name),
+            return Err(BackendError::Failed {
+                doing: format!("workload {} in the guests", request.workload.name),
                 reason: taken.disturbances.join("; "),
             });
         }
         Ok(taken)
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
+    fn restore(&mut self) -> Result<(), BackendError> {
         // What was begun and is not needed any more ends here.
-        self.ahead = None;
+        self.pool = None;
         self.knobs.restore()
     }
 }
@@ -340,7 +344,7 @@ mod tests {
     use outcome::{GuestOutcome, JobOutcome};
 
     fn guests(outcome: GuestOutcome) -> (Guests, Workload, Treatment) {
-        let spec = WorldSpec { kind: "guests".to_owned(), ..WorldSpec::default() };
+        let spec = BackendSpec { kind: "guests".to_owned(), ..BackendSpec::default() };
         let mut guests = Guests::open(&spec, &Interrupt::never()).unwrap();
         let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
         guests.inputs.workloads = vec![workload.clone()];
@@ -358,8 +362,8 @@ mod tests {
             ..GuestOutcome::default()
         };
         let (mut guests, workload, treatment) = guests(lost);
-        let order = Order { treatment: &treatment, workload: &workload, seed: 1 };
-        let taken = guests.sample(&order).unwrap();
+        let request = SampleRequest { treatment: &treatment, workload: &workload, seed: 1 };
+        let taken = guests.sample(&request).unwrap();
         assert_eq!(taken.readings, []);
         assert_eq!(taken.disturbances, ["guest g01: not \"ready\" after 300s"]);
     }
@@ -375,8 +379,8 @@ mod tests {
             ..GuestOutcome::default()
         };
         let (mut guests, workload, treatment) = guests(alive);
-        let order = Order { treatment: &treatment, workload: &workload, seed: 1 };
-        let error = guests.sample(&order).unwrap_err().to_string();
+        let request = SampleRequest { treatment: &treatment, workload: &workload, seed: 1 };
+        let error = guests.sample(&request).unwrap_err().to_string();
         assert!(error.contains("guest g01: "), "{error}");
         assert!(error.contains("no such option"), "{error}");
     }

@@ -7,10 +7,10 @@ use std::time::Duration;
 use numalab_guest::{GuestError, Job, Launch, Outcome, Runtime, Sink, Stream, Task};
 use numalab_host::Interrupt;
 
-use super::WorldError;
+use super::BackendError;
 use super::agent::{Answer, Request};
 
-/// How often a waiting world looks whether it was interrupted.
+/// How often a waiting backend looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(100);
 /// The most that is kept of what an agent complains about.
 const ERRORS_BYTES: usize = 4096;
@@ -25,12 +25,12 @@ pub(super) struct LiveGuest {
 
 impl LiveGuest {
     /// Boots the guest and waits until its agent is there. `spec` is the settings of the
-    /// world inside it.
+    /// backend inside it.
     pub(super) fn boot(
         launch: Launch,
         spec: String,
         interrupt: &Interrupt,
-    ) -> Result<Self, WorldError> {
+    ) -> Result<Self, BackendError> {
         let runtime = Runtime::open().map_err(|error| failed(&GuestError::from(error)))?;
         let (requests, orders) = channel();
         let (says, answers) = channel();
@@ -54,13 +54,13 @@ impl LiveGuest {
         match guest.answer()? {
             Answer::Ready => Ok(guest),
             Answer::Failed(error) => Err(error),
-            other => Err(odd(&other)),
+            other => Err(unexpected_answer(&other)),
         }
     }
 
     /// Tells the agent something and waits for its answer.
-    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, WorldError> {
-        let mut line = serde_json::to_vec(request).map_err(|error| WorldError::Failed {
+    pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
+        let mut line = serde_json::to_vec(request).map_err(|error| BackendError::Failed {
             doing: "telling the guest what to do".to_owned(),
             reason: error.to_string(),
         })?;
@@ -75,17 +75,17 @@ impl LiveGuest {
         }
     }
 
-    fn answer(&mut self) -> Result<Answer, WorldError> {
+    fn answer(&mut self) -> Result<Answer, BackendError> {
         loop {
             match self.answers.recv_timeout(LOOK) {
                 Ok(line) => {
-                    return serde_json::from_slice(&line).map_err(|error| WorldError::Failed {
+                    return serde_json::from_slice(&line).map_err(|error| BackendError::Failed {
                         doing: "reading the guest's answer".to_owned(),
                         reason: format!("{error}: {}", String::from_utf8_lossy(&line)),
                     });
                 }
                 Err(RecvTimeoutError::Timeout) if self.interrupt.requested() => {
-                    return Err(WorldError::Interrupted);
+                    return Err(BackendError::Interrupted);
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone()),
@@ -94,15 +94,15 @@ impl LiveGuest {
     }
 
     /// Why the guest ended.
-    fn gone(&mut self) -> WorldError {
+    fn gone(&mut self) -> BackendError {
         self.requests = None;
         let ended = self.thread.take().and_then(|thread| thread.join().ok());
         if self.interrupt.requested() {
-            return WorldError::Interrupted;
+            return BackendError::Interrupted;
         }
         match ended {
             Some(Err(error)) => failed(&error),
-            Some(Ok(outcome)) => WorldError::Failed {
+            Some(Ok(outcome)) => BackendError::Failed {
                 doing: "the guest's agent".to_owned(),
                 reason: format!(
                     "it ended with {:?} {}",
@@ -110,7 +110,7 @@ impl LiveGuest {
                     outcome.complaints.join("; ")
                 ),
             },
-            None => WorldError::Failed {
+            None => BackendError::Failed {
                 doing: "the guest".to_owned(),
                 reason: "its thread ended".to_owned(),
             },
@@ -129,22 +129,22 @@ impl Drop for LiveGuest {
 }
 
 /// What a guest could not be started for or ended of.
-pub(super) fn failed(error: &GuestError) -> WorldError {
+pub(super) fn failed(error: &GuestError) -> BackendError {
     match error.remedy() {
-        Some(remedy) => WorldError::Lacking { what: error.to_string(), remedy },
-        None => WorldError::Failed { doing: "the guest".to_owned(), reason: error.to_string() },
+        Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
+        None => BackendError::Failed { doing: "the guest".to_owned(), reason: error.to_string() },
     }
 }
 
 /// That the agent answered something else than it was asked.
-pub(super) fn odd(answer: &Answer) -> WorldError {
-    WorldError::Failed {
+pub(super) fn unexpected_answer(answer: &Answer) -> BackendError {
+    BackendError::Failed {
         doing: "reading the guest's answer".to_owned(),
         reason: format!("unexpected: {answer:?}"),
     }
 }
 
-/// Between the guest's channel and the world: lines of answers out, requests in.
+/// Between the guest's channel and the backend: lines of answers out, requests in.
 struct Wire {
     orders: Receiver<Vec<u8>>,
     says: Sender<Vec<u8>>,
@@ -163,7 +163,7 @@ impl Sink for Wire {
         }
         for &byte in bytes {
             if byte == b'\n' {
-                // A world that is gone also asks for nothing more.
+                // A backend that is gone also asks for nothing more.
                 let _ = self.says.send(std::mem::take(&mut self.line));
                 self.waits = true;
             } else {

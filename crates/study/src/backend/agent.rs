@@ -1,4 +1,4 @@
-//! A host world that is told what to do, a line of JSON at a time: a study's hand in a
+//! A host backend that is told what to do, a line of JSON at a time: a study's hand in a
 //! guest.
 
 use std::io::{self, BufRead, Write};
@@ -10,20 +10,20 @@ use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use super::host::Host;
-use super::{Order, World, WorldError};
-use crate::definition::WorldSpec;
+use super::{Backend, BackendError, SampleRequest};
+use crate::definition::BackendSpec;
 
 /// What the agent is told.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Request {
-    /// [`World::check`].
+    /// [`Backend::check`].
     Check { treatments: Vec<Treatment>, workloads: Vec<Workload> },
-    /// [`World::environment`].
+    /// [`Backend::environment`].
     Environment,
-    /// [`World::apply`].
+    /// [`Backend::apply`].
     Apply { treatment: Treatment },
-    /// [`World::sample`].
+    /// [`Backend::sample`].
     Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
 }
 
@@ -36,41 +36,41 @@ pub(super) enum Answer {
     Environment(Environment),
     Evidence(Vec<Evidence>),
     Taken(Taken),
-    Failed(WorldError),
+    Failed(BackendError),
 }
 
-/// Serves a host world over a line of JSON for each request and answer, until there are
-/// no more requests. `spec` is the world's own settings in JSON.
+/// Serves a host backend over a line of JSON for each request and answer, until there are
+/// no more requests. `spec` is the backend's own settings in JSON.
 ///
 /// # Errors
-/// Those of the connection; what goes wrong in the world is an answer.
+/// Those of the connection; what goes wrong in the backend is an answer.
 pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let settings = serde_json::from_str(spec).map_err(io::Error::other)?;
-    let spec = WorldSpec { kind: "host".to_owned(), settings };
-    let mut world = match Host::open(&spec, &Interrupt::never()) {
-        Ok(world) => {
+    let spec = BackendSpec { kind: "host".to_owned(), settings };
+    let mut backend = match Host::open(&spec, &Interrupt::never()) {
+        Ok(backend) => {
             say(&mut output, &Answer::Ready)?;
-            world
+            backend
         }
         Err(error) => return say(&mut output, &Answer::Failed(error)),
     };
     for line in input.lines() {
         let request: Request = serde_json::from_str(&line?).map_err(io::Error::other)?;
-        let answer = answer(&mut world, &request).unwrap_or_else(Answer::Failed);
+        let answer = answer(&mut backend, &request).unwrap_or_else(Answer::Failed);
         say(&mut output, &answer)?;
     }
-    world.restore().map_err(io::Error::other)
+    backend.restore().map_err(io::Error::other)
 }
 
-fn answer(world: &mut dyn World, request: &Request) -> Result<Answer, WorldError> {
+fn answer(backend: &mut dyn Backend, request: &Request) -> Result<Answer, BackendError> {
     Ok(match request {
         Request::Check { treatments, workloads } => {
-            Answer::Notices(world.check(treatments, workloads)?)
+            Answer::Notices(backend.check(treatments, workloads)?)
         }
-        Request::Environment => Answer::Environment(world.environment()?),
-        Request::Apply { treatment } => Answer::Evidence(world.apply(treatment)?),
+        Request::Environment => Answer::Environment(backend.environment()?),
+        Request::Apply { treatment } => Answer::Evidence(backend.apply(treatment)?),
         Request::Sample { treatment, workload, seed } => {
-            Answer::Taken(world.sample(&Order { treatment, workload, seed: *seed })?)
+            Answer::Taken(backend.sample(&SampleRequest { treatment, workload, seed: *seed })?)
         }
     })
 }

@@ -12,15 +12,15 @@ use numalab_workload::Workload;
 use serde_json::Value;
 
 use super::agent::{Answer, Request};
-use super::gate::Gate;
+use super::disturbance_watch::DisturbanceWatch;
 use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{KnobSettings, check_names};
-use super::live_guest::{LiveGuest, failed, odd};
-use super::{Order, World, WorldError, facts};
-use crate::definition::WorldSpec;
+use super::live_guest::{LiveGuest, failed, unexpected_answer};
+use super::{Backend, BackendError, SampleRequest, facts};
+use crate::definition::BackendSpec;
 use crate::exec::PagesSeen;
 
 /// A guest that pays for every access by the instruction boots slowly.
@@ -39,7 +39,7 @@ pub(super) struct LinuxGuest {
     /// The first treatment, with what the host gives.
     baseline: Option<Treatment>,
     live: Option<(Outside, LiveGuest)>,
-    gate: Gate,
+    watch: DisturbanceWatch,
 }
 
 /// What of a treatment the host gives: a guest must be booted anew where it differs.
@@ -51,15 +51,15 @@ struct Outside {
 }
 
 impl LinuxGuest {
-    pub(super) fn open(spec: &WorldSpec, interrupt: &Interrupt) -> Result<Self, WorldError> {
+    pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let settings: GuestSettings = serde_json::from_value(Value::Object(spec.settings.clone()))
-            .map_err(|error| WorldError::BadInput {
-                place: "world.linux-guest".to_owned(),
+            .map_err(|error| BackendError::BadInput {
+                place: "backend.linux-guest".to_owned(),
                 found: error.to_string(),
                 expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
             })?;
         let machine = settings.machine()?;
-        let gate = Gate::new(settings.emulate_latency.is_none())?;
+        let watch = DisturbanceWatch::new(settings.emulate_latency.is_none())?;
         Ok(Self {
             interrupt: interrupt.clone(),
             settings,
@@ -69,11 +69,11 @@ impl LinuxGuest {
             study: (Vec::new(), Vec::new()),
             baseline: None,
             live: None,
-            gate,
+            watch,
         })
     }
 
-    fn outside(treatment: &Treatment) -> Result<Outside, WorldError> {
+    fn outside(treatment: &Treatment) -> Result<Outside, BackendError> {
         let settings = &treatment.settings;
         let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
         Ok(Outside { pages, kernel: kernel_of(treatment)?, knobs })
@@ -83,7 +83,7 @@ impl LinuxGuest {
     fn guest(
         &mut self,
         treatment: &Treatment,
-    ) -> Result<(&mut LiveGuest, Vec<Evidence>), WorldError> {
+    ) -> Result<(&mut LiveGuest, Vec<Evidence>), BackendError> {
         let outside = Self::outside(treatment)?;
         let mut evidence = Vec::new();
         if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
@@ -98,12 +98,12 @@ impl LinuxGuest {
             self.live = Some((outside, guest));
         }
         let live = self.live.as_mut().map(|(_, guest)| guest);
-        let live = live.ok_or(WorldError::Interrupted)?;
+        let live = live.ok_or(BackendError::Interrupted)?;
         Ok((live, evidence))
     }
 
     /// Lets a new guest look whether it can do what the study wants of it.
-    fn inner_notices(&self, guest: &mut LiveGuest) -> Result<Vec<Evidence>, WorldError> {
+    fn inner_notices(&self, guest: &mut LiveGuest) -> Result<Vec<Evidence>, BackendError> {
         let (treatments, workloads) = self.study.clone();
         match guest.ask(&Request::Check { treatments, workloads })? {
             Answer::Notices(notices) => Ok(notices
@@ -114,13 +114,13 @@ impl LinuxGuest {
                     found,
                 })
                 .collect()),
-            other => Err(odd(&other)),
+            other => Err(unexpected_answer(&other)),
         }
     }
 
-    fn boot(&self, outside: &Outside) -> Result<LiveGuest, WorldError> {
+    fn boot(&self, outside: &Outside) -> Result<LiveGuest, BackendError> {
         let Some(launcher) = &self.launch else {
-            return Err(WorldError::Failed {
+            return Err(BackendError::Failed {
                 doing: "booting the guest".to_owned(),
                 reason: "it was not prepared".to_owned(),
             });
@@ -141,7 +141,7 @@ impl LinuxGuest {
         };
         let (qemu, accelerator) = (launcher.qemu.clone(), launcher.accelerator.clone());
         let image = launcher.images.iter().find(|(kernel, _)| *kernel == outside.kernel);
-        let (_, image) = image.ok_or(WorldError::Interrupted)?;
+        let (_, image) = image.ok_or(BackendError::Interrupted)?;
         let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
         let launch = launch.map_err(|error| failed(&error))?;
         LiveGuest::boot(launch, self.settings.inner(), &self.interrupt)
@@ -152,7 +152,7 @@ impl LinuxGuest {
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<(), WorldError> {
+    ) -> Result<(), BackendError> {
         let mut kernels = Vec::new();
         for treatment in treatments {
             let kernel = kernel_of(treatment)?;
@@ -167,7 +167,7 @@ impl LinuxGuest {
         let launcher = launcher(&self.settings, &needs, kernels, workloads);
         self.launch = Some(launcher.map_err(|error| match error {
             Preparation::Guest(error) => failed(&error),
-            Preparation::World(error) => error,
+            Preparation::Backend(error) => error,
         })?);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl LinuxGuest {
 fn kernel_evidence(
     treatment: &Treatment,
     guest: &mut LiveGuest,
-) -> Result<Option<Evidence>, WorldError> {
+) -> Result<Option<Evidence>, BackendError> {
     let Some(wanted) = treatment.settings.get(KERNEL) else { return Ok(None) };
     match guest.ask(&Request::Environment)? {
         Answer::Environment(environment) => Ok(Some(Evidence {
@@ -219,11 +219,11 @@ fn kernel_evidence(
             wanted: wanted.to_string(),
             found: environment.facts.get("kernel").cloned().unwrap_or_default(),
         })),
-        other => Err(odd(&other)),
+        other => Err(unexpected_answer(&other)),
     }
 }
 
-impl World for LinuxGuest {
+impl Backend for LinuxGuest {
     fn describe(&self) -> String {
         let nodes = self.machine.nodes.len();
         let cpus = self.machine.online_cpus().len();
@@ -242,7 +242,7 @@ impl World for LinuxGuest {
         &mut self,
         treatments: &[Treatment],
         workloads: &[Workload],
-    ) -> Result<Vec<String>, WorldError> {
+    ) -> Result<Vec<String>, BackendError> {
         for treatment in treatments {
             Self::outside(treatment)?;
         }
@@ -261,7 +261,7 @@ impl World for LinuxGuest {
         Ok(notices)
     }
 
-    fn environment(&mut self) -> Result<Environment, WorldError> {
+    fn environment(&mut self) -> Result<Environment, BackendError> {
         let host = numalab_host::Environment::read(&Root::live());
         let mut facts = BTreeMap::new();
         for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
@@ -278,34 +278,34 @@ impl World for LinuxGuest {
         let (guest, _) = self.guest(&first)?;
         match guest.ask(&Request::Environment)? {
             Answer::Environment(environment) => facts.extend(environment.facts),
-            other => return Err(odd(&other)),
+            other => return Err(unexpected_answer(&other)),
         }
         Ok(Environment { facts })
     }
 
-    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, WorldError> {
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let (guest, mut evidence) = self.guest(treatment)?;
         match guest.ask(&Request::Apply { treatment: inside(treatment) })? {
             Answer::Evidence(more) => evidence.extend(more),
-            other => return Err(odd(&other)),
+            other => return Err(unexpected_answer(&other)),
         }
         Ok(evidence)
     }
 
-    fn sample(&mut self, order: &Order<'_>) -> Result<Taken, WorldError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
         let watch_pages = self.settings.watch_pages;
-        let before = self.gate.now();
-        let (guest, _) = self.guest(order.treatment)?;
+        let before = self.watch.now();
+        let (guest, _) = self.guest(request.treatment)?;
         let request = Request::Sample {
-            treatment: inside(order.treatment),
-            workload: Box::new(order.workload.clone()),
-            seed: order.seed,
+            treatment: inside(request.treatment),
+            workload: Box::new(request.workload.clone()),
+            seed: request.seed,
         };
         let mut taken = match guest.ask(&request)? {
             Answer::Taken(taken) => taken,
-            other => return Err(odd(&other)),
+            other => return Err(unexpected_answer(&other)),
         };
-        taken.disturbances.extend(Gate::disturbance(before, self.gate.now()));
+        taken.disturbances.extend(DisturbanceWatch::disturbance(before, self.watch.now()));
         if watch_pages {
             let qemu = page_evidence(&PagesSeen::now());
             let of_qemu =
@@ -315,13 +315,13 @@ impl World for LinuxGuest {
         Ok(taken)
     }
 
-    fn restore(&mut self) -> Result<(), WorldError> {
+    fn restore(&mut self) -> Result<(), BackendError> {
         self.live = None;
         self.knobs.restore()
     }
 }
 
-/// The treatment as the world inside the guest sees it.
+/// The treatment as the backend inside the guest sees it.
 fn inside(treatment: &Treatment) -> Treatment {
     let mut inside = treatment.clone();
     let is_inside = |name: &str| !name.starts_with(HOST) && ![BACKING, KERNEL].contains(&name);

@@ -5,10 +5,10 @@ use numalab_formats::{emulation, size};
 use numalab_topology::{Machine, UniformMachine};
 use serde::Deserialize;
 
-use crate::definition::WorldSpec;
-use crate::world::WorldError;
+use crate::backend::BackendError;
+use crate::definition::BackendSpec;
 
-/// Settings of the world `kernel`.
+/// Settings of the backend `kernel`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub(super) struct Shape {
@@ -56,19 +56,19 @@ impl Default for Shape {
 }
 
 impl Shape {
-    pub fn of(spec: &WorldSpec) -> Result<Self, WorldError> {
+    pub fn of(spec: &BackendSpec) -> Result<Self, BackendError> {
         let value = serde_json::Value::Object(spec.settings.clone());
-        serde_json::from_value(value).map_err(|error| WorldError::BadInput {
-            place: "world.kernel".to_owned(),
+        serde_json::from_value(value).map_err(|error| BackendError::BadInput {
+            place: "backend.kernel".to_owned(),
             found: error.to_string(),
             expected: "emulate, cpus, memory, distances, latency and where".to_owned(),
         })
     }
 
     /// The machine.
-    pub fn machine(&self) -> Result<Machine, WorldError> {
-        let bad = |key: &str, found: &str, expected: String| WorldError::BadInput {
-            place: format!("world.kernel.{key}"),
+    pub fn machine(&self) -> Result<Machine, BackendError> {
+        let bad = |key: &str, found: &str, expected: String| BackendError::BadInput {
+            place: format!("backend.kernel.{key}"),
             found: found.to_owned(),
             expected,
         };
@@ -90,9 +90,9 @@ impl Shape {
     }
 
     /// What memory costs under the emulator.
-    pub fn latency(&self) -> Result<LatencyModel, WorldError> {
-        parse_latency(&self.latency).map_err(|error| WorldError::BadInput {
-            place: "world.kernel.latency".to_owned(),
+    pub fn latency(&self) -> Result<LatencyModel, BackendError> {
+        parse_latency(&self.latency).map_err(|error| BackendError::BadInput {
+            place: "backend.kernel.latency".to_owned(),
             found: self.latency.clone(),
             expected: error.to_string(),
         })
