@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
 use numalab_guest::{GuestError, HostMemoryError, ImageError, KernelError, ModuleError};
-use numalab_host::ErrorClass;
+use numalab_host::{ErrorClass, note};
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
@@ -65,7 +65,7 @@ impl Failure {
     /// Prints the message once and gives the exit code.
     pub fn report(self) -> ExitCode {
         if !self.message.is_empty() {
-            eprintln!("numalab: {}", self.message);
+            note(self.message);
         }
         ExitCode::from(self.code as u8)
     }

@@ -160,3 +160,23 @@ fn no_source_names_the_place_of_this_checkout() {
         }
     }
 }
+
+/// `eprintln!` and `println!` panic where nobody reads any more (`2>&1 | head`).
+#[test]
+fn nothing_prints_by_macros_that_panic_when_the_reader_is_gone() {
+    // Neither is a program that a user runs.
+    const EXEMPT: [&str; 2] = ["kernel/src/main.rs", "numalab-guest-init.rs"];
+    for name in crates() {
+        for (path, text) in production(&name) {
+            if EXEMPT.iter().any(|exempt| path.ends_with(exempt)) {
+                continue;
+            }
+            let end = text.find("#[cfg(test)]").unwrap_or(text.len());
+            for found in ["println!", "eprintln!", " print!", " eprint!"] {
+                let mut code =
+                    text[..end].lines().filter(|line| !line.trim_start().starts_with("//"));
+                assert!(!code.any(|line| line.contains(found)), "{}: {found}", path.display());
+            }
+        }
+    }
+}

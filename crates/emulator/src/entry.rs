@@ -11,7 +11,7 @@ use crate::engine::{Engine, PS_PER_INSTRUCTION};
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
-use crate::qemu::{Clock, Running, text};
+use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
 
@@ -40,7 +40,7 @@ pub unsafe extern "C" fn qemu_plugin_install(
     match install(id, info, target, &words) {
         Ok(()) => 0,
         Err(reason) => {
-            eprintln!("numalab-emulator: {reason}");
+            complain(reason);
             -1
         }
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::api::{Api, PluginId};
 use crate::engine::{Effect, Engine};
 use crate::pmu::Pmu;
-use crate::qemu::{Clock, Running, refuse};
+use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
 
@@ -145,7 +145,7 @@ impl Plugin {
         let file = self.engine.arguments.report.as_deref();
         if let Err(error) = report.write(file) {
             let name = file.map_or("standard error".into(), |file| file.to_string_lossy());
-            eprintln!("numalab-emulator: report={name}: {error}");
+            complain(format_args!("report={name}: {error}"));
         }
     }
 
@@ -157,7 +157,7 @@ impl Plugin {
             None => pmu.describe(&self.engine),
         };
         if let Err(error) = written {
-            eprintln!("numalab-emulator: pmu: {error}");
+            complain(format_args!("pmu: {error}"));
         }
     }
 }

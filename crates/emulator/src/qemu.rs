@@ -9,6 +9,8 @@
 //! right one.
 
 use std::ffi::{CStr, c_int, c_void};
+use std::fmt::Display;
+use std::io::{self, Write};
 use std::sync::atomic::{AtomicI64, AtomicPtr, AtomicUsize, Ordering::Relaxed};
 
 use crate::api::symbol;
@@ -178,9 +180,15 @@ impl Running {
     }
 }
 
+/// Writes a line to standard error. `eprintln!` panics where nobody reads it any more, and a
+/// panic here ends QEMU.
+pub fn complain(text: impl Display) {
+    let _ = writeln!(io::stderr().lock(), "numalab-emulator: {text}");
+}
+
 /// Ends QEMU: what follows would be wrong.
 pub fn refuse(reason: &str) -> ! {
-    eprintln!("numalab-emulator: {reason}");
+    complain(reason);
     // SAFETY: ends the process at once. Not `exit`, whose handlers wait for this thread.
     unsafe { libc::_exit(1) }
 }

@@ -4,7 +4,7 @@ use std::io;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
-use numalab_host::Interrupt;
+use numalab_host::{Interrupt, note};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::identity::{RANK, SIZE};
@@ -88,7 +88,7 @@ fn failure_of(rank: usize, status: ExitStatus) -> Option<u8> {
         return None;
     }
     if status.code().is_none() {
-        eprintln!("numalab: rank {rank} was killed: {status}");
+        note(format_args!("rank {rank} was killed: {status}"));
     }
     Some(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }

@@ -7,6 +7,7 @@ use numalab_fleet::{
     Analysis, FleetError, Runs, Store, Submission, SubmitError, TaskPlan, analyse, page,
     plan_submission, slurm,
 };
+use numalab_host::note;
 use numalab_record::SCHEMA;
 use numalab_report::page::csv_line;
 use serde::Serialize;
@@ -110,7 +111,7 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let path = store_of(&args.directory, args.store.as_ref());
     let runs = Runs::find(&hosts)?;
     let collected = runs.collect(&mut Store::open(&path, true)?)?;
-    collected.failed.iter().for_each(|failed| eprintln!("numalab: {failed}"));
+    collected.failed.iter().for_each(note);
     if args.quiet {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use numalab_host::{Environment, Interrupt, Root, UtcTime};
+use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{Keeper, Lab, MeasureError, Session, Settings, Store, Tally};
 use numalab_record::{Cell, Document, Environment as Facts, Pages, Run, SCHEMA};
@@ -47,7 +47,7 @@ pub(crate) fn usual_pages() -> Pages {
 
 fn warn_of(findings: &[Finding]) {
     for finding in findings.iter().filter(|finding| finding.severity != Severity::Note) {
-        eprintln!("numalab: {finding}");
+        note(finding);
     }
 }
 
@@ -178,7 +178,7 @@ pub(crate) fn complain(tally: &Tally) -> Result<(), Failure> {
     if tally.precise + tally.budget_spent == 0 {
         return Err(Failure::new(code_of(*class), reason));
     }
-    eprintln!("numalab: {} of the cells could not be measured, the first: {reason}", tally.failed);
+    note(format_args!("{} of the cells could not be measured, the first: {reason}", tally.failed));
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use numalab_formats::architecture;
-use numalab_host::Interrupt;
+use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
     Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
     closing, estimate, opening, shell, step_heading, steps, submit,
@@ -50,7 +50,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     };
     let reading = architecture::read(&arch).map_err(named)?;
     for finding in &reading.findings {
-        eprintln!("numalab: {}: {finding}", path.display());
+        note(format_args!("{}: {finding}", path.display()));
     }
     args.sizes_bytes().map_err(|error| Failure::bad_input(format!("--memory-sizes: {error}")))?;
     if let Some(label) = args.label.as_ref().filter(|label| label.contains('/')) {

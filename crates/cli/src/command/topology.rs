@@ -7,6 +7,7 @@ use numalab_formats::{
     Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg,
     xen,
 };
+use numalab_host::note;
 use numalab_topology::{EmulationSpec, Machine};
 
 use crate::args::{TopologyArgs, TopologyFormat};
@@ -18,7 +19,7 @@ use crate::source::{Described, describe};
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = describe(&args.machine)?;
     if !matches!(args.format, TopologyFormat::Text | TopologyFormat::Json) {
-        described.findings.iter().for_each(|finding| eprintln!("numalab: {finding}"));
+        described.findings.iter().for_each(note);
     }
     output::print(&render(&described, args.format)?)
 }
@@ -70,7 +71,7 @@ fn line(text: &str) -> String {
 
 /// Says what the format cannot carry.
 fn with_losses<T>(written: Written<T>) -> T {
-    written.losses.iter().for_each(|loss| eprintln!("numalab: {loss}"));
+    written.losses.iter().for_each(note);
     written.output
 }
 

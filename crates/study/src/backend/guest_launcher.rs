@@ -6,6 +6,7 @@ use std::path::Path;
 use numalab_guest::{
     Accelerator, Cache, Contents, GuestError, Image, Kernel, KernelChoice, Qemu, QemuNeeds,
 };
+use numalab_host::note;
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
@@ -42,7 +43,7 @@ pub(super) fn launcher(
     kernels: Vec<KernelChoice>,
     workloads: &[Workload],
 ) -> Result<Launcher, Preparation> {
-    let mut note = |text: &str| eprintln!("numalab: {text}");
+    let mut report = |text: &str| note(text);
     let choice = settings.accelerator().map_err(Preparation::Backend)?;
     let cache = Cache::open()?;
     let qemu = Qemu::find(&cache, needs)?;
@@ -63,9 +64,9 @@ pub(super) fn launcher(
     let mut images = Vec::new();
     let mut accelerator = Accelerator::tcg();
     for choice_of_kernel in kernels {
-        let kernel = Kernel::ensure(&cache, &choice_of_kernel, &mut note)?;
+        let kernel = Kernel::ensure(&cache, &choice_of_kernel, &mut report)?;
         accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-        images.push((choice_of_kernel, Image::ensure(&cache, &kernel, &contents, &mut note)?));
+        images.push((choice_of_kernel, Image::ensure(&cache, &kernel, &contents, &mut report)?));
     }
     Ok(Launcher { qemu, accelerator, images })
 }

@@ -7,7 +7,7 @@ use numalab_guest::{
     Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory,
     HostPages, Image, Kernel, KernelChoice, Launch, Limits, Pins, Qemu,
 };
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, note, read_machine};
 use numalab_topology::Machine;
 
 use super::memory_emulator;
@@ -36,11 +36,11 @@ pub(super) fn prepare(
             .map_err(GuestError::from)?,
     };
     if !args.quiet {
-        eprintln!("numalab: accelerator {}: {}", accelerator.kind.name(), accelerator.reason);
+        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
     say_losses(&launch);
-    launch.hazard().iter().for_each(|hazard| eprintln!("numalab: {hazard}"));
+    launch.hazard().iter().for_each(note);
     Ok(launch)
 }
 
@@ -55,10 +55,10 @@ pub(super) fn show(args: &BootArgs, timeout: Option<Duration>) -> Result<(), Fai
         Accel::Tcg => AcceleratorKind::Tcg,
         Accel::Auto if guest.memory_emulator.is_some() => AcceleratorKind::Tcg,
         Accel::Auto => {
-            eprintln!(
-                "numalab: --accel auto: a start runs a guest under KVM for a moment and takes it \
+            note(format_args!(
+                "--accel auto: a start runs a guest under KVM for a moment and takes it \
                  if that works; shown is tcg, which is taken otherwise"
-            );
+            ));
             AcceleratorKind::Tcg
         }
     };
@@ -82,7 +82,7 @@ pub(super) fn files(
 ) -> Result<(Kernel, Image), Failure> {
     let mut note = |text: &str| {
         if !quiet {
-            eprintln!("numalab: {text}");
+            note(text);
         }
     };
     let init = std::env::current_exe()
@@ -108,7 +108,7 @@ fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
 
 pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest, Failure> {
     let described = describe_guest(&args.machine)?;
-    described.findings.iter().for_each(|finding| eprintln!("numalab: {finding}"));
+    described.findings.iter().for_each(note);
     let memory = HostMemory {
         pages: args.pages,
         nodes: args.host_nodes(),
@@ -169,5 +169,5 @@ fn tables_in(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 pub(super) fn say_losses(launch: &Launch) {
-    launch.losses().iter().for_each(|loss| eprintln!("numalab: {loss}"));
+    launch.losses().iter().for_each(note);
 }

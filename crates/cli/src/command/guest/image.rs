@@ -2,6 +2,7 @@
 
 use numalab_formats::size::format_rounded;
 use numalab_guest::{Cache, CacheEntry, EntryKind, GuestError, Qemu};
+use numalab_host::note;
 
 use super::{boot, kernel};
 use crate::args::ImageArgs;
@@ -21,8 +22,8 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         cache.clear().map_err(GuestError::from)?;
     }
     if args.fetch_qemu {
-        let mut note = |text: &str| eprintln!("numalab: {text}");
-        let qemu = Qemu::fetch_backports(&cache, &mut note).map_err(GuestError::from)?;
+        let mut report = |text: &str| note(text);
+        let qemu = Qemu::fetch_backports(&cache, &mut report).map_err(GuestError::from)?;
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {

@@ -11,7 +11,7 @@ use numalab_guest::{
     Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
     KernelChoice, Launch, Qemu, QemuNeeds, Runtime, own_kernel,
 };
-use numalab_host::{Interrupt, UtcTime};
+use numalab_host::{Interrupt, UtcTime, note};
 use numalab_kernel::command::Command;
 use numalab_kernel::results::{Context, Event, Results};
 use numalab_kernel::run::{self, RunError};
@@ -103,7 +103,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
         (_, accel) => accelerator(accel, &qemu, &cache)?,
     };
     if !args.guest.quiet {
-        eprintln!("numalab: accelerator {}: {}", accelerator.kind.name(), accelerator.reason);
+        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
     }
     let files = BootFiles { kernel, initramfs: None };
     let launch = Launch::plan(guest, qemu.clone(), accelerator, &files)?;
@@ -151,8 +151,8 @@ fn accelerator(accel: Accel, qemu: &Qemu, cache: &Cache) -> Result<Accelerator, 
     if accel == Accel::Tcg || (accel == Accel::Auto && !Path::new("/dev/kvm").exists()) {
         return Ok(Accelerator::tcg());
     }
-    let mut note = |text: &str| eprintln!("numalab: {text}");
-    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut note);
+    let mut report = |text: &str| note(text);
+    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
     let probe = probe.map_err(GuestError::from)?;
     let choice = AcceleratorChoice::from(accel);
     Ok(Accelerator::decide(choice, qemu, &probe.file, cache).map_err(GuestError::from)?)
@@ -211,6 +211,6 @@ fn keep(document: &Document, results: &Results, parent: &Path) -> Result<(), Fai
         let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
         fs::write(&file, &results.heap).map_err(failed)?;
     }
-    eprintln!("numalab: {}", directory.display());
+    note(directory.display());
     Ok(())
 }

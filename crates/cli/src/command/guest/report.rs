@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use numalab_formats::size::format_rounded;
 use numalab_guest::qmp::MemoryProof;
 use numalab_guest::{Outcome, PinReport};
+use numalab_host::{note, print_error};
 
 use super::memory_emulator;
 use crate::args::BootArgs;
@@ -13,13 +14,13 @@ use crate::failure::Failure;
 /// Says what the guest could not do and where it was, keeps what its memory emulator
 /// reported, and gives its command's exit code.
 pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, Failure> {
-    outcome.complaints.iter().for_each(|complaint| eprintln!("numalab: guest: {complaint}"));
+    outcome.complaints.iter().for_each(|complaint| note(format_args!("guest: {complaint}")));
     if !args.quiet {
         if let Some(pins) = &outcome.pins {
-            eprint!("{}", pin_lines(pins));
+            print_error(pin_lines(pins));
         }
         for proof in outcome.memory.iter().flatten() {
-            eprintln!("{}", memory_line(proof));
+            print_error(format_args!("{}\n", memory_line(proof)));
         }
     }
     let wanted = args.memory_emulator.emulate_report.as_deref();

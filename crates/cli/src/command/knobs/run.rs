@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_host::knobs::{Acts, Knob, Tuning};
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, note};
 
 use super::list::state_words;
 use crate::args::KnobRunArgs;
@@ -36,10 +36,10 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
         let before = knob.state(&root);
         let applied = tuning.set(knob, value).map_err(numalab_host::Error::from)?;
         if !args.quiet {
-            eprintln!("numalab: {name}: {} (was {})", applied.found, state_words(&before));
-            applied.left_out.iter().for_each(|file| eprintln!("numalab: {name}: left out {file}"));
+            note(format_args!("{name}: {} (was {})", applied.found, state_words(&before)));
+            applied.left_out.iter().for_each(|file| note(format_args!("{name}: left out {file}")));
             if let Acts::No(reason) = knob.acts(&root) {
-                eprintln!("numalab: {name} cannot act here: {reason}");
+                note(format_args!("{name} cannot act here: {reason}"));
             }
         }
     }

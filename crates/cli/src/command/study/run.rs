@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use numalab_host::{Interrupt, UtcTime};
+use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::study::StudySummary;
 use numalab_study::{Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse};
@@ -45,9 +45,9 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
     let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
-        eprintln!("{} in {} blocks, {time}", plan.study().name, plan.blocks());
+        print_error(format_args!("{} in {} blocks, {time}\n", plan.study().name, plan.blocks()));
         if let Some(sentence) = time::too_few(&plan, &workloads, backend.own_metrics()) {
-            eprintln!("{sentence}");
+            print_error(format_args!("{sentence}\n"));
         }
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
@@ -127,7 +127,7 @@ impl Watcher {
 impl Observer for Watcher {
     fn starting(&mut self, notices: &[String]) {
         for notice in notices.iter().filter(|_| !self.quiet) {
-            eprintln!("{notice}");
+            print_error(format_args!("{notice}\n"));
         }
     }
 
@@ -139,7 +139,8 @@ impl Observer for Watcher {
     fn first_block(&mut self, rest: Duration) {
         if !self.quiet {
             let rest = time::words(rest);
-            self.bar.suspend(|| eprintln!("by the first block, about {rest} more"));
+            self.bar
+                .suspend(|| print_error(format_args!("by the first block, about {rest} more\n")));
         }
     }
 

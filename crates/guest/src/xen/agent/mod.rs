@@ -130,7 +130,7 @@ pub(crate) fn main() -> ! {
     let code = match done {
         Ok(()) => 0,
         Err(error) => {
-            eprintln!("numalab: {error}");
+            let _ = writeln!(io::stderr().lock(), "numalab: {error}");
             1
         }
     };
