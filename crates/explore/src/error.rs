@@ -4,8 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use numalab_frames::DumpError;
-use numalab_guest::tool::ToolError;
-use numalab_host::{ErrorClass, PageNodesError, SysfsError};
+use numalab_host::{CommandError, ErrorClass, PageNodesError, SysfsError};
 
 /// Why there is nothing to be seen.
 #[derive(Debug, thiserror::Error)]
@@ -63,7 +62,7 @@ pub enum ExploreError {
     },
     /// `xl` failed.
     #[error("{0}")]
-    Xl(#[from] ToolError),
+    Xl(#[from] CommandError),
     /// The terminal failed.
     #[error("terminal: {0}")]
     Terminal(io::Error),
@@ -84,8 +83,8 @@ impl ExploreError {
                 io::ErrorKind::PermissionDenied => ErrorClass::Lacking,
                 _ => ErrorClass::Failed,
             },
-            Self::Xl(ToolError::Absent { .. }) => ErrorClass::Lacking,
-            Self::Xl(_) | Self::Terminal(_) => ErrorClass::Failed,
+            Self::Xl(error) => error.class(),
+            Self::Terminal(_) => ErrorClass::Failed,
         }
     }
 }

@@ -12,7 +12,6 @@ pub mod package;
 pub mod protocol;
 pub mod qemu;
 pub mod qmp;
-pub mod tool;
 pub mod xen;
 
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};

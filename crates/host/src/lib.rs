@@ -35,7 +35,9 @@ mod system_page;
 pub use affinity::{AffinityError, Pinned, Place, current_affinity, current_place, pin};
 pub use allowed::allowed_now;
 pub use clock::{UtcTime, monotonic_raw_ns};
-pub use command::{CommandError, Ran, run_command};
+pub use command::{
+    CommandError, Ran, die_with_parent, output_of, run_command, run_with_input, tool,
+};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
 pub use environment::Environment;

@@ -4,11 +4,11 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use numalab_guest::tool::{self, ToolError};
 use numalab_guest::xen::{
     self,
     text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus},
 };
+use numalab_host::{CommandError, output_of, tool};
 
 use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
@@ -53,9 +53,8 @@ pub fn read_live() -> Result<(Vec<GuestView>, Option<String>), ExploreError> {
     Ok((placement(&list, &vcpus, &dump), unseen))
 }
 
-fn xl(arguments: &[&str]) -> Result<String, ToolError> {
-    let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
-    tool::output_of(tool::command(xen::tool_path("xl"), &arguments), LIMIT)
+fn xl(arguments: &[&str]) -> Result<String, CommandError> {
+    output_of(tool(xen::tool_path("xl"), arguments), LIMIT)
 }
 
 /// The guests by what `xl list -n`, `xl vcpu-list` and the debug key `u` say; the shares

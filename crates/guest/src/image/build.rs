@@ -1,11 +1,12 @@
 //! Makes the initramfs: our own process 1, a shell, what the workload needs.
 
-use std::ffi::OsString;
 use std::fmt::Write;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use numalab_host::{CommandError, output_of, tool};
 
 use super::contents::Contents;
 use super::elf;
@@ -16,7 +17,6 @@ use crate::cache::{Cache, CacheError, EntryKind};
 use crate::digest::sha256;
 use crate::init;
 use crate::package::{self, PackageError, Unpacked};
-use crate::tool::{self, ToolError};
 
 /// What the result channel needs of the kernel.
 pub(crate) const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
@@ -73,7 +73,7 @@ pub enum ImageError {
     Cache(#[from] CacheError),
     /// A tool failed.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] CommandError),
     /// A file cannot be read or written.
     #[error("{path}: {source}")]
     Io {
@@ -317,8 +317,7 @@ impl Builder {
         let places = ["bin/busybox", "usr/bin/busybox"].map(|place| tree.join(place));
         let busybox = places.iter().find(|place| place.exists()).unwrap_or(&places[0]);
         self.add_program("/usr/bin/busybox", busybox)?;
-        let command = tool::command(busybox, &[OsString::from("--list")]);
-        for name in tool::output_of(command, Duration::from_secs(10))?.lines() {
+        for name in output_of(tool(busybox, ["--list"]), Duration::from_secs(10))?.lines() {
             self.tree.link(&format!("/usr/bin/{name}"), "busybox");
         }
         Ok(())

@@ -9,9 +9,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use numalab_host::die_with_parent;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-
-use crate::qemu;
 
 /// A killed process is gone within this time.
 const KILL_LIMIT: Duration = Duration::from_secs(10);
@@ -37,10 +36,9 @@ pub struct QemuProcess {
 impl QemuProcess {
     /// Starts QEMU.
     ///
-    /// It is killed by the kernel when the thread that started it ends (prctl(2),
-    /// `PR_SET_PDEATHSIG`), so a thread of its own starts it and waits for it.
-    pub fn start(command: Command, streams: Streams) -> io::Result<Self> {
-        let mut command = bound_to_us(command);
+    /// The kernel kills it when the thread that started it ends, so a thread of its own starts it and waits for it.
+    pub fn start(mut command: Command, streams: Streams) -> io::Result<Self> {
+        die_with_parent(&mut command);
         match streams {
             Streams::Inherited(errors) => command.stderr(errors),
             Streams::None(errors) => {
@@ -103,25 +101,6 @@ impl Drop for QemuProcess {
     }
 }
 
-/// The same command, to be killed when its parent dies. `setpriv` (util-linux)
-/// does that without unsafe code between fork and exec, and keeps the process
-/// id; without it the next start cleans up.
-fn bound_to_us(command: Command) -> Command {
-    let Some(setpriv) = qemu::on_path("setpriv") else {
-        return command;
-    };
-    let mut bound = Command::new(setpriv);
-    bound.args(["--pdeathsig", "KILL", "--"]);
-    bound.arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => bound.env(name, value),
-            None => bound.env_remove(name),
-        };
-    }
-    bound
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -142,14 +121,8 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_is_not_there_is_an_error_or_a_status() {
-        match QemuProcess::start(Command::new("/no/such/program"), quiet()) {
-            Err(error) => assert_eq!(error.kind(), io::ErrorKind::NotFound),
-            Ok(mut process) => {
-                // setpriv's own status for a command that cannot be found.
-                let status = process.wait(Duration::from_secs(10)).unwrap();
-                assert_eq!(status.code(), Some(127));
-            }
-        }
+    fn a_program_that_is_not_there_is_an_error() {
+        let error = QemuProcess::start(Command::new("/no/such/program"), quiet()).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 }

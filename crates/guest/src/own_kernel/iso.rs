@@ -3,8 +3,13 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
+use std::time::Duration;
 
+use numalab_host::{Interrupt, run_command};
+
+/// An image is made within this time.
+const LIMIT: Duration = Duration::from_secs(600);
 /// The program that makes the image.
 const PROGRAM: &str = "grub-mkrescue";
 /// What it needs, as Debian calls it: GRUB for both kinds of firmware, and what writes images.
@@ -68,11 +73,12 @@ pub fn write(kernel: &Path, words: &str, file: &Path) -> Result<(), IsoError> {
     let made = scratch.path().join("image");
     let mut command = Command::new(PROGRAM);
     command.arg("-o").arg(&made).arg(scratch.path().join("tree"));
-    let Output { status, stderr, .. } = command.output().map_err(failed(Path::new(PROGRAM)))?;
-    if !status.success() || !made.is_file() {
-        let said = String::from_utf8_lossy(&stderr);
-        let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let (doing, reason) = (PROGRAM.to_owned(), format!("{status}: {last}"));
+    let ran = run_command(command, LIMIT, &Interrupt::never())
+        .map_err(|error| failed(Path::new(PROGRAM))(io::Error::other(error)))?;
+    if !ran.status.success() || !made.is_file() {
+        let last =
+            ran.stderr.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        let (doing, reason) = (PROGRAM.to_owned(), format!("{}: {last}", ran.status));
         return Err(IsoError::Failed { doing, reason });
     }
     fs::rename(&made, file).map_err(failed(file))

@@ -7,9 +7,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use numalab_host::{CommandError, Interrupt, output_of, run_command, tool};
+
 use super::record::{self, PackageRecord};
 use crate::cache::CacheError;
-use crate::tool::{self, ToolError};
 
 const QUERY_LIMIT: Duration = Duration::from_secs(60);
 const DOWNLOAD_LIMIT: Duration = Duration::from_secs(600);
@@ -25,7 +26,7 @@ pub struct Archive {
 pub enum PackageError {
     /// A tool failed or is absent.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] CommandError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -56,7 +57,7 @@ impl PackageError {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Tool(ToolError::Absent { program }) => Some(format!(
+            Self::Tool(CommandError::NotFound { program }) => Some(format!(
                 "{program} is needed to take packages: use a Debian or Ubuntu system, or give the files yourself"
             )),
             Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
@@ -115,7 +116,8 @@ impl Archive {
         arguments.extend(names);
         let command = self.command("apt-cache", &arguments);
         // apt's status is 100 as soon as one of the names is unknown.
-        Ok(record::parse(&tool::finish(command, QUERY_LIMIT)?.output))
+        let ran = run_command(command, QUERY_LIMIT, &Interrupt::never())?;
+        Ok(record::parse(&ran.stdout))
     }
 
     /// What apt says of one package.
@@ -158,12 +160,11 @@ impl Archive {
     ) -> Result<String, PackageError> {
         let mut command = self.command(program, arguments);
         command.current_dir(directory);
-        Ok(tool::output_of(command, limit)?)
+        Ok(output_of(command, limit)?)
     }
 
     fn command(&self, program: &str, arguments: &[&str]) -> std::process::Command {
-        let mut all = self.options.clone();
-        all.extend(arguments.iter().map(OsString::from));
-        tool::command(program, &all)
+        let arguments = arguments.iter().map(OsString::from);
+        tool(program, self.options.iter().cloned().chain(arguments))
     }
 }

@@ -6,10 +6,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use numalab_host::{output_of, tool};
+
 use super::archive::{Archive, PackageError};
 use super::record::PackageRecord;
 use crate::cache::{Cache, EntryKind};
-use crate::tool;
 
 const UNPACK_LIMIT: Duration = Duration::from_secs(300);
 
@@ -120,7 +121,7 @@ fn unpack(
 /// [`PackageError::Tool`].
 pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
     let arguments: [OsString; 3] = ["-x".into(), package.into(), directory.into()];
-    tool::output_of(tool::command("dpkg-deb", &arguments), UNPACK_LIMIT)?;
+    output_of(tool("dpkg-deb", arguments), UNPACK_LIMIT)?;
     Ok(())
 }
 
@@ -167,8 +168,7 @@ pub(crate) fn closure(
 /// The packages installed on the host, and the names they also stand for.
 fn installed() -> Result<BTreeSet<String>, PackageError> {
     let format = "-f=${db:Status-Abbrev}\t${Package}\t${Provides}\n";
-    let command = tool::command("dpkg-query", &["-W".into(), format.into()]);
-    let text = tool::output_of(command, Duration::from_secs(60))?;
+    let text = output_of(tool("dpkg-query", ["-W", format]), Duration::from_secs(60))?;
     let mut names = BTreeSet::new();
     for line in text.lines() {
         let mut fields = line.split('\t');

@@ -1,10 +1,9 @@
 //! What a QEMU can do, found by asking it.
 
-use std::ffi::OsString;
 use std::process::Command;
 use std::time::Duration;
 
-use crate::tool::{self, ToolError};
+use numalab_host::{CommandError, Interrupt, run_command};
 
 const ASK_LIMIT: Duration = Duration::from_secs(20);
 
@@ -25,12 +24,13 @@ impl Abilities {
     /// Asks the QEMU that `command` starts.
     ///
     /// # Errors
-    /// [`ToolError`] if it cannot be run.
-    pub fn ask(command: &dyn Fn() -> Command) -> Result<Self, ToolError> {
+    /// [`CommandError`] if it cannot be run.
+    pub fn ask(command: &dyn Fn() -> Command) -> Result<Self, CommandError> {
         let ask = |arguments: &[&str]| {
             let mut command = command();
-            command.args(arguments.iter().map(OsString::from));
-            Ok::<_, ToolError>(tool::finish(command, ASK_LIMIT)?.output)
+            command.args(arguments);
+            let ran = run_command(command, ASK_LIMIT, &Interrupt::never())?;
+            Ok::<_, CommandError>(ran.stdout)
         };
         let memory = ask(&["-object", "memory-backend-ram,help"])?;
         let memfd = ask(&["-object", "memory-backend-memfd,help"])?;

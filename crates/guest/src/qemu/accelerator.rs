@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::choose::Qemu;
 use crate::cache::{Cache, CacheError, EntryKind};
-use crate::tool::{self, Finished, ToolError};
+use numalab_host::{CommandError, Interrupt, Ran, run_command};
 
 /// Under KVM a kernel without a root file system gives up within a second or two.
 const PROBE_LIMIT: Duration = Duration::from_secs(6);
@@ -61,7 +61,7 @@ pub enum AcceleratorError {
     },
     /// QEMU cannot be run.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] CommandError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -154,9 +154,9 @@ fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     command.args(["-machine", "q35", "-accel", "kvm", "-cpu", "host", "-m", "256"]);
     command.args(["-serial", "stdio", "-append", "console=ttyS0 panic=-1"]);
     command.arg("-kernel").arg(kernel);
-    match tool::finish(command, PROBE_LIMIT) {
+    match run_command(command, PROBE_LIMIT, &Interrupt::never()) {
         Ok(finished) => Ok(judged(&finished)),
-        Err(ToolError::TooLong { .. }) => Ok(Answer {
+        Err(CommandError::TimedOut { .. }) => Ok(Answer {
             works: false,
             reason: format!("{DEVICE} opens, but a guest hung under it for {PROBE_LIMIT:?}"),
         }),
@@ -164,11 +164,11 @@ fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     }
 }
 
-fn judged(finished: &Finished) -> Answer {
-    if finished.output.contains(GAVE_UP) {
+fn judged(finished: &Ran) -> Answer {
+    if finished.stdout.contains(GAVE_UP) {
         return Answer { works: true, reason: "a guest ran under KVM".to_owned() };
     }
-    let first = finished.errors.lines().find(|line| !line.trim().is_empty());
+    let first = finished.stderr.lines().find(|line| !line.trim().is_empty());
     let said = first.unwrap_or("it said nothing");
     Answer {
         works: false,
@@ -183,10 +183,14 @@ mod tests {
     use std::process::ExitStatus;
 
     fn finished(output: &str, errors: &str) -> Answer {
-        judged(&Finished {
+        judged(&Ran {
+            command: "qemu".to_owned(),
             status: ExitStatus::from_raw(0),
-            output: output.to_owned(),
-            errors: errors.to_owned(),
+            stdout: output.to_owned(),
+            stderr: errors.to_owned(),
+            dropped_bytes: 0,
+            took: Duration::ZERO,
+            left: Vec::new(),
         })
     }
 

@@ -6,12 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use numalab_host::{CommandError, output_of};
+
 use super::abilities::Abilities;
 use super::accelerator::AcceleratorKind;
 use super::version::Version;
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::PackageError;
-use crate::tool::{self, ToolError};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest that plain guests were proven with: Debian 12's.
@@ -71,7 +72,7 @@ pub enum QemuError {
     },
     /// It cannot be run.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] CommandError),
     /// The cache failed.
     #[error(transparent)]
     Cache(#[from] CacheError),
@@ -170,7 +171,7 @@ impl Qemu {
     pub(super) fn at(program: PathBuf, trees: Vec<PathBuf>) -> Result<Self, QemuError> {
         let mut ask = command(&program, &trees);
         ask.arg("--version");
-        let answer = tool::output_of(ask, Duration::from_secs(20))?;
+        let answer = output_of(ask, Duration::from_secs(20))?;
         let version = Version::of_output(&answer).ok_or_else(|| QemuError::Version {
             program: program.clone(),
             answer: answer.lines().next().unwrap_or_default().to_owned(),

@@ -10,13 +10,13 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use numalab_host::{CommandError, Interrupt, run_command};
 use numalab_membench::mark;
 use serde::{Deserialize, Serialize};
 
 use super::xenstore::{DEVICE, MAX_VALUE_BYTES, Xenstore, XenstoreError};
 use crate::digest::sha256;
 use crate::init;
-use crate::tool::{self, ToolError};
 
 /// Where the first domain puts the job.
 pub(crate) const JOB: &str = "/numalab/job";
@@ -160,12 +160,12 @@ pub(crate) fn execute(command: &[String], limit_s: u64, mark_ns: Option<u64>) ->
     command.args(words).env_clear().current_dir("/tmp");
     command.envs([("PATH", init::PATH), ("HOME", "/root"), ("TERM", "linux")]);
     command.envs(mark_ns.map(|mark_ns| (mark::AT, mark_ns.to_string())));
-    match tool::finish(command, limit) {
-        Ok(finished) => {
-            let output = finished.output + &finished.errors;
-            (init::exit_of(finished.status).code(), output.into_bytes())
+    match run_command(command, limit, &Interrupt::never()) {
+        Ok(ran) => {
+            let output = ran.stdout + &ran.stderr;
+            (init::exit_of(ran.status).code(), output.into_bytes())
         }
-        Err(error @ ToolError::TooLong { .. }) => (TIMED_OUT, error.to_string().into_bytes()),
+        Err(error @ CommandError::TimedOut { .. }) => (TIMED_OUT, error.to_string().into_bytes()),
         Err(error) => (NOT_RUN, error.to_string().into_bytes()),
     }
 }
@@ -216,7 +216,7 @@ mod tests {
     fn a_command_that_hangs_or_is_not_there_is_a_result_too() {
         let (result, output) = run(&job(&["sleep", "60"], 0));
         assert_eq!(result.exit, TIMED_OUT);
-        assert!(String::from_utf8_lossy(&output).contains("not done after"));
+        assert!(String::from_utf8_lossy(&output).contains("had not ended after"));
         assert_eq!(run(&job(&["no-such-program"], 5)).0.exit, NOT_RUN);
     }
 

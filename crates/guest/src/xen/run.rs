@@ -1,10 +1,11 @@
 //! Boots a Xen machine and carries out a plan in it.
 
 use std::collections::BTreeMap;
-use std::io;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use numalab_topology::Machine;
+use tempfile::NamedTempFile;
 
 use super::agent::{self, AgentError};
 use super::event::{DomainAnswer, LostPhase, Place, XenEvent};
@@ -203,33 +204,12 @@ pub fn run(
 }
 
 /// The agent as a job, with its plan as a file that lives as long as the first value.
-fn task(plan: &XenPlan) -> Result<(PlanFile, Task), XenError> {
+fn task(plan: &XenPlan) -> Result<(NamedTempFile, Task), XenError> {
     let text = serde_json::to_vec(plan).map_err(|error| XenError::Plan(error.into()))?;
-    let file = PlanFile::write(&text).map_err(XenError::Plan)?;
-    let send = vec![(file.0.clone(), agent::PLAN.to_owned())];
+    let mut file = NamedTempFile::with_prefix("numalab-plan-").map_err(XenError::Plan)?;
+    file.write_all(&text).map_err(XenError::Plan)?;
+    let send = vec![(file.path().to_path_buf(), agent::PLAN.to_owned())];
     Ok((file, Task { job: Job::new([agent::PROGRAM]), send, results: None }))
-}
-
-/// A file for the time of one boot.
-struct PlanFile(std::path::PathBuf);
-
-impl PlanFile {
-    fn write(text: &[u8]) -> io::Result<Self> {
-        use std::sync::atomic::{AtomicU64, Ordering};
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let name = format!("numalab-plan-{}-{number}.json", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::write(&path, text)?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for PlanFile {
-    fn drop(&mut self) {
-        // A file in the directory for temporary ones that stays is no harm.
-        let _ = std::fs::remove_file(&self.0);
-    }
 }
 
 /// Takes events apart out of a stream of bytes.

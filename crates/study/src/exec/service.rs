@@ -1,13 +1,13 @@
 //! What a workload needs around it: a directory of its own, a service that is up.
 
-use std::path::PathBuf;
+use std::env;
 use std::process::Command;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
-use std::{env, fs, process};
 
 use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_workload::Workload;
+use tempfile::TempDir;
 
 use super::Counting;
 use crate::backend::BackendError;
@@ -21,7 +21,7 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(50);
 /// An empty directory that is gone with this value, if the workload needs one.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
-    directory: Option<PathBuf>,
+    directory: Option<TempDir>,
     numalab: String,
 }
 
@@ -32,13 +32,9 @@ impl Scratch {
             return Ok(Self { directory: None, numalab });
         }
         // A socket's path has at most 107 bytes, so that the directory's is short.
-        let directory = env::temp_dir().join(format!("numalab-{}", process::id()));
-        let made = match fs::remove_dir_all(&directory) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
-            _ => fs::create_dir(&directory),
-        };
-        made.map_err(|error| BackendError::Failed {
-            doing: format!("directory {} for workload {}", directory.display(), workload.name),
+        let directory = tempfile::Builder::new().prefix("numalab-").tempdir();
+        let directory = directory.map_err(|error| BackendError::Failed {
+            doing: format!("a temporary directory for workload {}", workload.name),
             reason: error.to_string(),
         })?;
         Ok(Self { directory: Some(directory), numalab })
@@ -51,17 +47,9 @@ impl Scratch {
 
     /// The path of a file in the directory, or of the directory for no name.
     pub(super) fn file(&self, name: &str) -> String {
-        let directory = self.directory.as_ref().map(|directory| directory.to_string_lossy());
+        let directory = self.directory.as_ref().map(|directory| directory.path().to_string_lossy());
         let directory = directory.unwrap_or_default().into_owned();
         if name.is_empty() { directory } else { format!("{directory}/{name}") }
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Some(directory) = &self.directory {
-            let _ = fs::remove_dir_all(directory);
-        }
     }
 }
 
@@ -146,6 +134,9 @@ fn is_up(ready: &[String], interrupt: &Interrupt) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
     use super::*;
     use numalab_workload::{Service, WorkloadSpec};
 

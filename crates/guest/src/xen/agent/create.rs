@@ -3,8 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
+use numalab_host::CommandError;
+
 use super::{Agent, AgentError, Made, versions};
-use crate::tool::ToolError;
 use crate::xen::domain::{READY, STATE};
 use crate::xen::event::{LostPhase, XenEvent};
 use crate::xen::plan::{DomainPlan, Pinning};
@@ -175,7 +176,7 @@ fn telling(console: &str) -> String {
 }
 
 /// What a tool complained of, in one line.
-fn said(error: &ToolError) -> String {
+fn said(error: &CommandError) -> String {
     let lines: Vec<String> = error.to_string().lines().map(|line| line.trim().to_owned()).collect();
     lines.join("; ")
 }

@@ -14,10 +14,11 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use numalab_host::{CommandError, output_of, tool};
+
 use super::event::{LostPhase, XenEvent};
 use super::plan::XenPlan;
 use super::xenstore::{Xenstore, XenstoreError};
-use crate::tool::{self, ToolError};
 
 /// The agent's name in the first domain; it is `numalab` itself.
 pub(crate) const PROGRAM: &str = "/usr/bin/numalab-xen";
@@ -51,7 +52,7 @@ pub enum AgentError {
     },
     /// A tool is missing or failed.
     #[error(transparent)]
-    Tool(#[from] ToolError),
+    Tool(#[from] CommandError),
     /// xenstore failed.
     #[error(transparent)]
     Xenstore(#[from] XenstoreError),
@@ -203,7 +204,7 @@ impl Agent<'_> {
     }
 
     /// What `xl` prints.
-    fn xl(&self, arguments: &[&str]) -> Result<String, ToolError> {
+    fn xl(&self, arguments: &[&str]) -> Result<String, CommandError> {
         xl(self.plan, arguments)
     }
 
@@ -220,14 +221,13 @@ impl Agent<'_> {
 }
 
 /// What `xl` prints, within the limit for one command of the toolstack.
-pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, ToolError> {
+pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, CommandError> {
     tool_output(plan, "xl", arguments)
 }
 
-fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String, ToolError> {
-    let arguments: Vec<_> = arguments.iter().map(Into::into).collect();
+fn tool_output(plan: &XenPlan, name: &str, arguments: &[&str]) -> Result<String, CommandError> {
     let limit = Duration::from_secs(plan.limits.create_s);
-    tool::output_of(tool::command(tool_path(name), &arguments), limit)
+    output_of(tool(tool_path(name), arguments), limit)
 }
 
 /// A tool of Xen's, such as `xl`: they lie in a directory with its version, and Debian's

@@ -1,0 +1,108 @@
+use super::*;
+use crate::error::ErrorClass;
+
+fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
+    let limit = Duration::from_millis(limit_ms);
+    run_command(tool("sh", ["-c", script]), limit, &Interrupt::never())
+}
+
+/// Waits until the process is gone: on a busy machine it needs a moment to die.
+fn assert_gone(pid: &str) {
+    let stat = format!("/proc/{pid}/stat");
+    let begun = Instant::now();
+    let gone = || {
+        let state = std::fs::read_to_string(&stat).unwrap_or_default();
+        state.is_empty() || state.contains(") Z ")
+    };
+    while !gone() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "{stat} is still there");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn output_status_and_time_are_those_of_the_command() {
+    let ran = shell("echo out; echo err >&2; sleep 0.05; exit 3", 60_000).unwrap();
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("out\n", "err\n"));
+    assert_eq!(ran.status.code(), Some(3));
+    assert!(ran.took >= Duration::from_millis(50));
+    assert_eq!((ran.left.as_slice(), ran.dropped_bytes), (&[][..], 0));
+}
+
+#[test]
+fn more_output_than_is_kept_does_not_stop_it_and_is_no_answer() {
+    let ran = shell("head -c 12000000 /dev/zero", 60_000).unwrap();
+    assert_eq!(ran.stdout.len(), pipes::OUTPUT_BYTES);
+    assert_eq!(ran.dropped_bytes, 12_000_000 - pipes::OUTPUT_BYTES);
+    assert!(ran.status.success());
+    assert!(matches!(ran.output(), Err(CommandError::TooMuch { .. })));
+}
+
+#[test]
+fn what_takes_too_long_is_ended_with_all_that_it_started() {
+    let error = shell("sleep 600 & sleep 600", 300).unwrap_err();
+    let CommandError::TimedOut { left, .. } = &error else { panic!("{error}") };
+    assert_eq!(left.len(), 2, "{left:?}");
+    let said = error.to_string();
+    assert!(said.contains("had not ended after 0.3 s; ended with it: sleep ("), "{said}");
+    for process in left {
+        assert_gone(process.trim_start_matches("sleep (").trim_end_matches(')'));
+    }
+}
+
+/// With a limit of 1 s it once gave its answer after 6 s: the pipes were read to their end.
+#[test]
+fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
+    let begun = Instant::now();
+    let ran = shell("sleep 600 & echo $!", 60_000).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    let pid = ran.stdout.trim();
+    assert_eq!(ran.left, [format!("sleep ({pid})")]);
+    assert_gone(pid);
+}
+
+#[test]
+fn what_has_left_the_group_is_not_waited_for_though_it_holds_the_pipes() {
+    let begun = Instant::now();
+    let ran = shell("setsid sleep 600 & echo $!; sleep 0.2", 60_000).unwrap();
+    assert!(begun.elapsed() < Duration::from_secs(60));
+    let pid = ran.stdout.trim().parse().unwrap();
+    let pid = Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, Signal::KILL).unwrap();
+    assert_eq!(ran.left, [] as [String; 0]);
+}
+
+#[test]
+fn input_of_any_length_is_read_while_output_is_written() {
+    let input = vec![b'x'; 3 << 20];
+    let limit = Duration::from_secs(60);
+    let ran = run_with_input(Command::new("cat"), &input, limit, &Interrupt::never()).unwrap();
+    assert_eq!(ran.stdout.as_bytes(), input);
+    let ran = run_with_input(Command::new("true"), &input, limit, &Interrupt::never()).unwrap();
+    assert!(ran.status.success(), "what it does not read is no failure");
+}
+
+#[test]
+fn a_command_that_fails_is_told_with_its_words() {
+    let error = shell("echo why >&2; false", 60_000).unwrap().output().unwrap_err();
+    assert!(error.to_string().ends_with("exit status: 1: why"), "{error}");
+}
+
+#[test]
+fn a_program_that_is_not_there_is_lacking() {
+    let none = Command::new("numalab-no-such-program");
+    let error = output_of(none, Duration::from_secs(1)).unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Lacking);
+    assert!(error.to_string().contains("numalab-no-such-program"), "{error}");
+}
+
+/// The thread that starts a command is its parent to the kernel.
+#[test]
+fn a_command_dies_with_the_thread_that_started_it() {
+    let pid = std::thread::spawn(|| {
+        let mut command = tool("sleep", ["600"]);
+        die_with_parent(&mut command);
+        command.spawn().unwrap().id()
+    });
+    assert_gone(&pid.join().unwrap().to_string());
+}
