@@ -2,9 +2,10 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
+use numalab_analysis::run::Summary;
 use numalab_record::Document;
 use numalab_record::shell::quoted;
-use numalab_report::{Style, Summary};
+use numalab_report::Style;
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};

@@ -10,7 +10,8 @@ const UNSAFE: [&str; 5] = ["membench", "host", "frames", "emulator", "kernel"];
 /// Crates that a kernel can use.
 const NO_STD: [&str; 4] = ["acpi", "topology", "frames", "membench"];
 /// Crates that read no file, start nothing and look at no clock.
-const PURE: [&str; 7] = ["acpi", "topology", "formats", "record", "stats", "report", "workload"];
+const PURE: [&str; 8] =
+    ["acpi", "topology", "formats", "record", "stats", "analysis", "report", "workload"];
 /// What a pure crate never names.
 const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
@@ -20,15 +21,16 @@ const NEVER: &[(&str, &[&str])] = &[
     ("topology", &["formats", "host", "record"]),
     ("frames", &["topology", "acpi", "host"]),
     ("membench", &["topology", "host", "record", "measure"]),
-    ("record", &["stats", "report", "measure", "host"]),
-    ("stats", &["record", "report", "measure", "host"]),
-    ("measure", &["report", "formats"]),
-    ("study", &["report", "measure"]),
-    ("launch", &["guest", "frames", "acpi"]),
+    ("record", &["stats", "analysis", "report", "measure", "host"]),
+    ("stats", &["record", "analysis", "report", "measure", "host"]),
+    ("analysis", &["report", "measure", "host", "membench", "formats"]),
+    ("measure", &["analysis", "report", "formats"]),
+    ("study", &["analysis", "report", "measure"]),
+    ("launch", &["analysis", "report", "guest", "frames", "acpi"]),
     ("report", &["measure", "host", "membench", "formats"]),
     ("emulator", &["host", "guest", "formats", "topology", "measure"]),
     ("explore", &["measure", "membench", "stats"]),
-    ("fleet", &["measure", "membench", "host"]),
+    ("fleet", &["report", "measure", "membench", "host"]),
 ];
 
 fn root() -> PathBuf {

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
+use numalab_analysis::fleet::{Family, FigureKey, HostRun};
 use numalab_record::Metric;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::analyse::Family;
-use crate::collect::{Digest, DigestFigure, FigureKey};
+use crate::collect::{Digest, DigestFigure};
 use crate::error::FleetError;
 
 /// `PRAGMA user_version` of a store.
@@ -37,25 +37,6 @@ CREATE TABLE figure(
 pub struct Store {
     path: PathBuf,
     database: Connection,
-}
-
-/// The last run of a host, as far as it is kept.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HostRun {
-    /// The host.
-    pub host: String,
-    /// Its run.
-    pub run: String,
-    /// When it began, in milliseconds since 1970.
-    pub started_unix_ms: u64,
-    /// Cells that were planned.
-    pub planned: usize,
-    /// Cells that ended with samples.
-    pub ended: usize,
-    /// Facts about the system and its topology.
-    pub facts: BTreeMap<String, String>,
-    /// Medians by key, as positions in the list of keys.
-    pub medians: Vec<(usize, f64)>,
 }
 
 impl Store {

@@ -6,8 +6,10 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use numalab_fleet::{Analysis, Family, Runs, Scope, Store, analyse, page};
+use numalab_analysis::fleet::{Analysis, Family, Scope, analyse};
+use numalab_fleet::{Runs, Store};
 use numalab_report::Style;
+use numalab_report::from::fleet::page;
 use simulated::{Fault, Fleet};
 
 fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {

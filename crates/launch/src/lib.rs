@@ -7,4 +7,5 @@ pub mod identity;
 pub mod local;
 pub mod scale;
 pub mod session;
+pub mod suite;
 pub mod team;

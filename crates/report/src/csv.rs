@@ -3,7 +3,7 @@
 use numalab_record::{CellId, Experiment, WorkerPlan};
 
 use crate::label;
-use crate::summary::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
+use numalab_analysis::run::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
 
 /// The first line of [`csv`].
 const HEADER: &str = "cell,what,cpus,nodes,state,metric,unit,median,lo,hi,windows,disturbed,\

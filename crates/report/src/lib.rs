@@ -1,13 +1,13 @@
 //! Records to terminal text, Markdown, HTML, CSV and JSON.
 //!
-//! [`Summary::of`] analyses a run; [`terminal`], [`markdown`], [`html`] and [`csv`]
-//! show it, [`json`] gives everything raw. [`compare`] sets two runs side by side,
-//! and [`topology`] shows a machine. Nothing here reads or writes files, asks the
-//! time or measures: the same record always gives the same text.
+//! What `numalab-analysis` finds gets its words and its pages here. Nothing here reads
+//! or writes files, asks the time or measures: the same record always gives the same
+//! text.
 #![forbid(unsafe_code)]
 
-mod compare;
+pub mod compare;
 mod csv;
+pub mod from;
 mod html;
 mod json;
 mod label;
@@ -15,30 +15,23 @@ mod markdown;
 pub mod memory;
 mod number;
 pub mod page;
+mod published;
 mod ranks;
+mod run;
 pub mod samples;
 pub mod scaling;
 mod section;
 pub mod study;
-mod summary;
 mod table;
 mod terminal;
 pub mod text;
 pub mod topology;
 
-pub use compare::{ComparedCell, Comparison, FactDifference, Tolerance, compare};
 pub use csv::csv;
 pub use html::html;
 pub use json::json;
 pub use markdown::markdown;
-pub use ranks::{
-    mapping_check, memory_by_node, ranks_csv, ranks_csv_header, ranks_csv_row, ranks_disturbed,
-    ranks_table,
-};
-pub use summary::{
-    Axis, BandwidthRow, Bandwidths, CellSummary, Core, CoreToCore, Curve, CurvePoint, Entry,
-    Figure, Home, LatencyMatrix, Level, LevelName, LoadedCurve, LoadedPoint, Matrix, MetricFigures,
-    Nearness, NearnessFigure, Oddity, OddityKind, PageWalk, Progress, Proof, Remote, RemoteCost,
-    RemotePair, State, Summary,
-};
+pub use published::PublishedPage;
+pub use ranks::{ranks_disturbed, ranks_table};
+pub use run::{Oddity, OddityKind, oddities, sentences};
 pub use terminal::{Style, latency_table, terminal};

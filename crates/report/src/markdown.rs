@@ -2,7 +2,9 @@
 
 use crate::number::{count, utc};
 use crate::section::{Section, sections};
-use crate::summary::Summary;
+use numalab_analysis::run::Summary;
+
+use crate::run::sentences;
 use crate::table::{Align, Table, one_line};
 
 /// The report as Markdown: the three sentences, then every table.
@@ -18,7 +20,7 @@ pub fn markdown(summary: &Summary<'_>) -> String {
         utc(summary.run.started_unix_ms),
         count(summary.progress.planned, "cell")
     ));
-    for sentence in &summary.sentences {
+    for sentence in &sentences(summary) {
         out.push_str(&format!("- **{}**\n", escape(sentence)));
     }
     for section in sections(summary) {

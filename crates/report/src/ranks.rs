@@ -1,49 +1,9 @@
-//! What ranks found, in the benchmark suite's own forms.
+//! What ranks found, as the benchmark suite's table.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use numalab_record::{Metric, RankResult, RankRun};
-use numalab_topology::NodeId;
-
-/// The suite's CSV: a row for each size, a column for each rank, means with two digits.
-#[must_use]
-pub fn ranks_csv(run: &RankRun) -> String {
-    let mut text = ranks_csv_header(run.ranks.len());
-    for (index, &size) in run.sizes_bytes.iter().enumerate() {
-        let means: Vec<f64> =
-            run.ranks.iter().filter_map(|rank| rank.mean.get(index).copied()).collect();
-        text.push_str(&ranks_csv_row(size, &means));
-    }
-    text
-}
-
-/// The first line of [`ranks_csv`].
-#[must_use]
-pub fn ranks_csv_header(ranks: usize) -> String {
-    let columns: String = (0..ranks).map(|rank| format!(",{rank}")).collect();
-    format!("size (MB){columns}\n")
-}
-
-/// One row of [`ranks_csv`].
-#[must_use]
-pub fn ranks_csv_row(size_bytes: u64, means: &[f64]) -> String {
-    let values: String = means.iter().map(|mean| format!(",{mean:.2}")).collect();
-    let megabytes = size_bytes as f64 / f64::from(1 << 20);
-    format!("{megabytes}{values}\n")
-}
-
-/// The suite's `mapping_check.log`.
-#[must_use]
-pub fn mapping_check(run: &RankRun) -> String {
-    let mut text = "rank,cpu_id,cpu_numa,memory_numa\n".to_owned();
-    for rank in &run.ranks {
-        let memory = rank.memory_node();
-        // Writing to a String cannot fail.
-        let _ = writeln!(text, "{},{},{},{memory}", rank.rank, rank.cpu, rank.cpu_node);
-    }
-    text
-}
 
 /// The suite's table with the means, and below it the same with the medians.
 #[must_use]
@@ -114,39 +74,10 @@ fn size_label(bytes: u64) -> String {
     }
 }
 
-/// Memory by kind and node, as `numastat -p` prints it.
-#[must_use]
-pub fn memory_by_node(
-    process: u32,
-    kinds: &[(&str, &BTreeMap<NodeId, u64>)],
-    nodes: &[NodeId],
-) -> String {
-    let megabytes = |bytes: u64| bytes as f64 / f64::from(1 << 20);
-    let rule = " ---------------".repeat(nodes.len() + 1);
-    let head: String =
-        nodes.iter().map(|node| format!(" {:>15}", format!("Node {node}"))).collect();
-    let mut text = format!(
-        "Per-node process memory usage (in MBs) for PID {process} (numalab)\n\
-         {:17}{head} {:>15}\n{:17}{rule}\n",
-        "", "Total", ""
-    );
-    let row = |name: &str, on: &dyn Fn(NodeId) -> u64| {
-        let values: String =
-            nodes.iter().map(|&node| format!(" {:>15.2}", megabytes(on(node)))).collect();
-        let total: u64 = nodes.iter().map(|&node| on(node)).sum();
-        format!("{name:<17}{values} {:>15.2}\n", megabytes(total))
-    };
-    for (name, bytes) in kinds {
-        text += &row(name, &|node| bytes.get(&node).copied().unwrap_or(0));
-    }
-    let all = |node: NodeId| kinds.iter().filter_map(|(_, bytes)| bytes.get(&node)).sum();
-    format!("{text}---------------- {rule}\n{}", row("Total", &all))
-}
-
 #[cfg(test)]
 mod tests {
     use numalab_record::{ProofMethod, RANKS_SCHEMA};
-    use numalab_topology::CpuId;
+    use numalab_topology::{CpuId, NodeId};
 
     use super::*;
 
@@ -193,18 +124,6 @@ mod tests {
     }
 
     #[test]
-    fn the_csv_has_a_row_for_each_size_and_a_column_for_each_rank() {
-        let expected = "size (MB),0,1\n0.25,3.50,3.25\n1,11.53,11.43\n1024,154.92,104.90\n";
-        assert_eq!(ranks_csv(&run()), expected);
-    }
-
-    #[test]
-    fn the_mapping_names_the_node_that_has_most_of_the_memory() {
-        let expected = "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,3\n1,17,1,3\n";
-        assert_eq!(mapping_check(&run()), expected);
-    }
-
-    #[test]
     fn disturbed_windows_are_told_with_the_rank_that_has_most() {
         let mut run = run();
         assert_eq!(ranks_disturbed(&run), None);
@@ -235,16 +154,5 @@ mod tests {
             lines[..8].iter().all(|line| line.len() == lines[1].len() || line.starts_with(" ="))
         );
         assert!(table.contains("MEDIAN (ns)") && table.contains("| 10.53  |"), "{table}");
-    }
-
-    #[test]
-    fn memory_is_added_up_by_kind_and_node() {
-        let private = BTreeMap::from([(NodeId(0), 1 << 20), (NodeId(8), 3 << 19)]);
-        let none = BTreeMap::new();
-        let text =
-            memory_by_node(7, &[("Heap", &none), ("Private", &private)], &[NodeId(0), NodeId(8)]);
-        let last = text.lines().last().map(|line| line.split_ascii_whitespace().collect());
-        assert_eq!(last, Some(vec!["Total", "1.00", "1.50", "2.50"]));
-        assert!(text.contains("         Node 8           Total"), "{text}");
     }
 }

@@ -8,8 +8,9 @@ mod table;
 use std::fmt::Display;
 use std::path::Path;
 
+use numalab_analysis::compare::{Comparison, Tolerance};
 use numalab_record::Document;
-use numalab_report::{Comparison, Tolerance};
+use numalab_report::compare::RunsPage;
 
 use crate::args::{CompareArgs, FailIf, Format};
 use crate::failure::{Code, Failure};
@@ -69,7 +70,7 @@ pub(crate) fn compare<'a>(
     candidate: &'a Document,
     margin_percent: f64,
 ) -> Result<Comparison, Failure> {
-    Ok(numalab_report::compare(baseline, candidate, &tolerance(margin_percent)?))
+    Ok(numalab_analysis::compare::compare(baseline, candidate, &tolerance(margin_percent)?))
 }
 
 fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
@@ -79,11 +80,12 @@ fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
 
 /// The comparison in the wanted form.
 pub(crate) fn render(comparison: &Comparison, format: Format) -> Result<String, Failure> {
+    let page = RunsPage(comparison);
     match format {
-        Format::Text => Ok(comparison.text(output::style())),
-        Format::Md => Ok(comparison.markdown()),
-        Format::Html => Ok(comparison.html()),
-        Format::Json => output::json_line(comparison.json()),
+        Format::Text => Ok(page.text(output::style())),
+        Format::Md => Ok(page.markdown()),
+        Format::Html => Ok(page.html()),
+        Format::Json => output::json_line(page.json()),
         Format::Csv => Err(no_csv()),
     }
 }

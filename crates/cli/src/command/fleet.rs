@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use numalab_analysis::fleet::{Analysis, analyse};
 use numalab_fleet::{
-    Analysis, FleetError, Runs, Store, Submission, SubmitError, TaskPlan, analyse, page,
-    plan_submission, slurm,
+    FleetError, Runs, Store, Submission, SubmitError, TaskPlan, plan_submission, slurm,
 };
 use numalab_host::note;
 use numalab_record::SCHEMA;
+use numalab_report::from::fleet::page;
 use numalab_report::page::csv_line;
 use serde::Serialize;
 

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{Keeper, Lab, MeasureError, Session, Settings, Store, Tally};
 use numalab_record::{Cell, Document, Environment as Facts, Pages, Run, SCHEMA};
-use numalab_report::Summary;
 use numalab_topology::{Finding, Machine, Severity};
 
 use crate::args::{Format, Output, Rules, Selection};

@@ -195,7 +195,7 @@ fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
 fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     match output.format {
         Format::Json => output::print(&output::json_line(serde_json::to_string(&findings.run))?),
-        Format::Csv => output::print(&numalab_report::ranks_csv(&findings.run)),
+        Format::Csv => output::print(&numalab_launch::suite::csv(&findings.run)),
         _ if output.quiet => Ok(()),
         _ => output::print(&format!(
             "\n{}{}\n{}",

@@ -6,7 +6,7 @@ use numalab_record::{CellResult, Document, Experiment, Metric, WorkerPlan};
 use numalab_stats::Sample;
 use numalab_topology::Machine;
 
-use crate::analyse::Family;
+use numalab_analysis::fleet::{Family, FigureKey};
 
 /// Figures beyond so many of a run are left out: a host keeps at most about 50 KB.
 const MOST_FIGURES: usize = 1_200;
@@ -32,21 +32,6 @@ pub struct Digest {
     pub facts: BTreeMap<String, String>,
     /// The figures.
     pub figures: Vec<DigestFigure>,
-}
-
-/// What a figure is: the same on every host of the same shape.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct FigureKey {
-    /// The cell's name.
-    pub cell: String,
-    /// What was measured in it.
-    pub metric: Metric,
-    /// What it tells about.
-    pub family: Family,
-    /// The node of the memory, if it is one.
-    pub memory_node: Option<u32>,
-    /// The package of the cpus, if it is one.
-    pub package: Option<u32>,
 }
 
 /// A figure.

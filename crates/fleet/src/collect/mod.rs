@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 
 use numalab_record::Document;
 
-pub use digest::{Digest, DigestFigure, FigureKey, digest};
+pub use digest::{Digest, DigestFigure, digest};
 
 use crate::error::FleetError;
 use crate::store::Store;

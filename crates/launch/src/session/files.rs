@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use numalab_host::files::write_atomically;
 use numalab_record::RankRun;
-use numalab_report::{mapping_check, ranks_csv_header, ranks_csv_row};
 
 use super::SessionError;
+use crate::suite::{csv_header, csv_row, mapping_check};
 
 /// A CSV that grows row by row under another name, and gets its own when it is complete.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ impl PartialCsv {
         let part = with_more(path, ".part");
         let failed = |error| SessionError::Write { path: part.clone(), error };
         let mut file = File::create(&part).map_err(failed)?;
-        file.write_all(ranks_csv_header(ranks).as_bytes()).map_err(failed)?;
+        file.write_all(csv_header(ranks).as_bytes()).map_err(failed)?;
         Ok(Self { path: path.to_owned(), part, file })
     }
 
@@ -33,7 +33,7 @@ impl PartialCsv {
             |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(f64::NAN, f64::from_le_bytes);
         let means: Vec<f64> = means.iter().map(number).collect();
         let before = self.file.metadata().map_or(0, |metadata| metadata.len());
-        let row = ranks_csv_row(size_bytes, &means);
+        let row = csv_row(size_bytes, &means);
         let written = self.file.write_all(row.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| {
             // Readers of the .part file find whole rows only.

@@ -1,7 +1,7 @@
 //! The last rank's memory by node, in the suite's frame.
 
+use crate::suite::memory_by_node;
 use numalab_host::memory_use;
-use numalab_report::memory_by_node;
 use numalab_topology::{NodeId, NodeSet};
 
 use super::SessionPlan;

@@ -5,7 +5,7 @@ use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
 use crate::label;
 use crate::number::{approximate_size, figure, size};
 use crate::section::interval_text;
-use crate::summary::{Curve, Level};
+use numalab_analysis::run::{Curve, Level};
 
 const HEIGHT: f64 = 380.0;
 /// Curves drawn, as many as there are colours; tables show the rest.

@@ -3,7 +3,7 @@
 use super::markup::{escape, tip};
 use crate::number::figure;
 use crate::section::interval_text;
-use crate::summary::{Entry, Matrix};
+use numalab_analysis::run::{Entry, Matrix};
 
 /// Colours from small to large.
 const STEPS: usize = 7;

@@ -7,7 +7,7 @@ use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path, tick_text};
 use crate::label;
 use crate::number::figure;
 use crate::section::interval_text;
-use crate::summary::{LoadedCurve, LoadedPoint};
+use numalab_analysis::run::{LoadedCurve, LoadedPoint};
 
 const HEIGHT: f64 = 340.0;
 const FRAME: Frame = Frame::in_height(HEIGHT);

@@ -13,7 +13,9 @@ mod tiles;
 
 use crate::number::{count, size, utc};
 use crate::section::{Chart, Panel, Section, sections};
-use crate::summary::Summary;
+use numalab_analysis::run::Summary;
+
+use crate::run::{oddities, sentences};
 use markup::{escape, table};
 
 /// The report as one HTML file: it opens offline, asks nothing of any other file,
@@ -56,14 +58,14 @@ fn meta(summary: &Summary<'_>) -> String {
 
 fn lead(summary: &Summary<'_>) -> String {
     let names = ["Remote access", "Caches", "What is odd"];
-    let classes = match summary.oddities.is_empty() {
+    let classes = match oddities(summary).is_empty() {
         true => ["", "", "fine"],
         false => ["", "", "odd"],
     };
     let item = |((sentence, name), class): ((&String, &str), &str)| {
         format!("<li class=\"{class}\"><b>{name}</b>{}</li>\n", escape(sentence))
     };
-    let items: String = summary.sentences.iter().zip(names).zip(classes).map(item).collect();
+    let items: String = sentences(summary).iter().zip(names).zip(classes).map(item).collect();
     format!("<ol class=\"lead\">\n{items}</ol>\n")
 }
 

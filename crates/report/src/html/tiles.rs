@@ -5,7 +5,8 @@ use numalab_record::AccessPattern;
 use super::markup::escape;
 use crate::label;
 use crate::number::{count, figure};
-use crate::summary::{LevelName, Remote, Summary, remote_tile};
+use crate::run::remote_tile;
+use numalab_analysis::run::{LevelName, Remote, Summary};
 
 /// One figure: what it is, its value, and of what.
 struct Tile {

@@ -5,8 +5,8 @@ use numalab_record::Unit;
 use super::read::{Accesses, MemoryReport, Phase, Vcpu};
 use crate::number::{figure, trimmed};
 use crate::section::{Chart, Panel, Section, Weight};
-use crate::summary::{Axis, Entry, Matrix};
 use crate::table::Table;
+use numalab_analysis::run::{Axis, Entry, Matrix};
 
 /// The heatmap of each phase, the cpus' figures, and what the emulator checked.
 pub(super) fn sections(report: &MemoryReport) -> Vec<Section<'static>> {

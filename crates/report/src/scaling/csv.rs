@@ -1,7 +1,7 @@
 //! A line for each step and size.
 
-use super::StepFigures;
 use crate::page::csv_line;
+use numalab_analysis::scaling::StepFigures;
 
 const HEADER: &str = "file,mode,domains,serial,metric,unit,ranks,size_bytes,mean,median,deviation,\
                       min,max,p90,p99,range,efficiency,baseline_ranks\n";

@@ -1,17 +1,14 @@
 //! A scaling run analysed: figures over ranks, groups of ranks, and what is seen in them.
 
 mod csv;
-mod figures;
-mod groups;
 mod page;
 mod rules;
 
+use numalab_analysis::scaling::{Group, StepFigures, figures, groups};
 use numalab_record::SCHEMA;
 use numalab_record::scaling::Scaling;
 use serde::Serialize;
 
-pub use figures::StepFigures;
-pub use groups::{Group, GroupKind};
 pub use rules::Explanation;
 
 use crate::page::Page;

@@ -3,12 +3,13 @@
 use numalab_record::scaling::{Mode, Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{Alternative, Sample, rank_sum};
 
-use super::figures::{mean, same_series, series, series_name};
-use super::groups::fullest;
-use super::{Group, GroupKind, ScalingReport, StepFigures};
+use super::ScalingReport;
 use crate::number::{count, figure, percent, size};
 use crate::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
 use crate::table::Table;
+use numalab_analysis::scaling::figures::{mean, same_series, series, series_name};
+use numalab_analysis::scaling::groups::fullest;
+use numalab_analysis::scaling::{Group, GroupKind, StepFigures};
 
 /// Sizes for which curves over ranks are drawn.
 const SHOWN_SIZES: usize = 3;

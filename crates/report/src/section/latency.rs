@@ -3,8 +3,9 @@
 use super::{Chart, Panel, Section, Weight, interval_text, matrix_table};
 use crate::label;
 use crate::number::{approximate_size, figure, ratio, size};
-use crate::summary::{Curve, LatencyMatrix, Remote, RemoteCost, Summary, cycles};
+use crate::run::cycles;
 use crate::table::Table;
+use numalab_analysis::run::{Curve, LatencyMatrix, Remote, RemoteCost, Summary};
 
 /// Pairs shown of the remote costs: the cheapest and the dearest.
 const SHOWN_PAIRS: usize = 12;
@@ -110,7 +111,7 @@ pub(super) fn curve<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
 }
 
 fn core_notes(summary: &Summary<'_>) -> Vec<String> {
-    let note = |core: &crate::summary::Core| {
+    let note = |core: &numalab_analysis::run::Core| {
         let clock = core.clock_ghz.as_ref();
         let clock = clock.map(|clock| format!("runs at {} GHz", figure(clock.median)));
         let load = core.load_to_use.as_ref();

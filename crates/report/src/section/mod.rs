@@ -8,8 +8,8 @@ use numalab_record::Unit;
 use numalab_stats::Interval;
 
 use crate::number::figure;
-use crate::summary::{Curve, Figure, LoadedCurve, Matrix, Summary};
 use crate::table::Table;
+use numalab_analysis::run::{Curve, Figure, LoadedCurve, Matrix, Summary};
 
 /// One part of a report.
 pub(crate) struct Section<'a> {
@@ -150,7 +150,7 @@ pub(crate) fn matrix_table(matrix: &Matrix, caption: String) -> Table {
         .fold(Table::new(caption).words(corner), |table, column| table.figures(column.to_string()));
     let rows = matrix.rows.iter().zip(&matrix.entries);
     table.rows(rows.map(|(row, entries)| {
-        let value = |entry: &Option<crate::summary::Entry>| {
+        let value = |entry: &Option<numalab_analysis::run::Entry>| {
             entry.as_ref().map_or_else(|| "–".to_owned(), |entry| figure(entry.value))
         };
         let label = format!("{} {row}", matrix.rows_are.name());

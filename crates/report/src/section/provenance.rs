@@ -2,8 +2,8 @@
 
 use super::{Panel, Section, Weight};
 use crate::number::{count, duration, share, size, trimmed, utc};
-use crate::summary::{State, Summary};
 use crate::table::Table;
+use numalab_analysis::run::{State, Summary};
 
 /// Cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
@@ -24,13 +24,14 @@ fn section<'a>(
 }
 
 pub(super) fn oddities<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
-    if summary.oddities.is_empty() {
+    let oddities = crate::run::oddities(summary);
+    if oddities.is_empty() {
         return None;
     }
-    let notes = summary.oddities.iter().map(|oddity| format!("{}.", oddity.text));
+    let notes = oddities.iter().map(|oddity| format!("{}.", oddity.text));
     let mut odd = section("oddities", "Everything odd", notes.collect(), None);
     // The sentence names the first two: a terminal needs the list only beyond.
-    if summary.oddities.len() > 2 {
+    if oddities.len() > 2 {
         odd.weight = Weight::Result;
     }
     Some(odd)

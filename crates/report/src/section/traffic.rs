@@ -7,8 +7,8 @@ use numalab_record::{AccessPattern, Unit};
 use super::{Bar, BarGroup, Beyond, Chart, Panel, Section, Weight, interval_text, matrix_table};
 use crate::label;
 use crate::number::{count, figure, size};
-use crate::summary::{Bandwidths, LoadedCurve, Summary};
 use crate::table::Table;
+use numalab_analysis::run::{Bandwidths, LoadedCurve, Summary};
 
 pub(super) fn bandwidth<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
     let bandwidth = &summary.bandwidth;

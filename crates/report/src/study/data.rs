@@ -4,14 +4,16 @@ use numalab_record::study::Arm;
 use numalab_stats::{Comparison, Interval, Verdict};
 use serde_json::{Value, json};
 
-use super::analysis::{Effect, StudySummary, Subject};
+use numalab_analysis::study::{Effect, Subject};
+
+use super::StudyPage;
 use crate::label::verdict_word;
 
-/// The columns of [`StudySummary::csv`].
+/// The columns of [`StudyPage::csv`].
 const HEADER: &str = "block,judged,treatment,arm,workload,attempt,unix_ms,took_s,metric,value,\
                       unit,better,disturbed\n";
 
-impl StudySummary<'_> {
+impl StudyPage<'_> {
     /// The study as JSON of schema `numalab/1`: what was known before, the whole journal
     /// with every raw sample, and every effect.
     ///

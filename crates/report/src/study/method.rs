@@ -1,7 +1,7 @@
 //! How a study's verdicts come about, in sentences.
 
-use super::analysis::StudySummary;
 use crate::number::count;
+use numalab_analysis::study::StudySummary;
 
 /// What a reader needs to judge the verdicts, with this study's own figures.
 pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {

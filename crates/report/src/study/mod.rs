@@ -1,7 +1,5 @@
-//! A study's samples to answers, and answers to pages.
+//! A study's answers to pages.
 
-mod analysis;
-mod contrasts;
 mod data;
 mod html;
 mod method;
@@ -11,6 +9,20 @@ mod tables;
 mod text;
 mod words;
 
-pub use analysis::{AaArm, Effect, StudySummary, Subject};
-pub use contrasts::EffectKind;
-pub use pair::StudyPair;
+use std::ops::Deref;
+
+use numalab_analysis::study::StudySummary;
+
+pub use pair::PairPage;
+
+/// A study as a page shows it.
+#[derive(Debug)]
+pub struct StudyPage<'a>(pub &'a StudySummary<'a>);
+
+impl<'a> Deref for StudyPage<'a> {
+    type Target = StudySummary<'a>;
+
+    fn deref(&self) -> &StudySummary<'a> {
+        self.0
+    }
+}

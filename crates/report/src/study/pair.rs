@@ -1,13 +1,14 @@
 //! Two runs of a study side by side: another machine, another kernel, another day.
 
+use std::ops::Deref;
+
+use numalab_analysis::compare::FactDifference;
+use numalab_analysis::study::{PairRow, StudyPair, Subject};
 use numalab_record::SCHEMA;
-use numalab_record::study::{Better, StudyDocument};
-use numalab_stats::{Comparison, Criteria, Direction, Sample, Verdict, adjust_verdicts};
+use numalab_stats::{Comparison, Verdict};
 use serde_json::{Value, json};
 
-use super::analysis::{StudySummary, Subject};
 use super::words;
-use crate::compare::{FactDifference, Tolerance, beyond, lasting_differences};
 use crate::html::markup;
 use crate::html::page::page;
 use crate::label::verdict_word;
@@ -21,48 +22,19 @@ use crate::terminal::layout::{table, wrap};
 const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
      like a difference. What each of them found by itself was taken in turns.";
 
-/// Two runs of a study.
-#[derive(Clone, Debug)]
-pub struct StudyPair<'a> {
-    before: StudySummary<'a>,
-    after: StudySummary<'a>,
-    tolerance: Tolerance,
-    rows: Vec<Row>,
-    environment: Vec<FactDifference>,
+/// Two runs of a study as a page shows them.
+#[derive(Debug)]
+pub struct PairPage<'a>(pub &'a StudyPair<'a>);
+
+impl<'a> Deref for PairPage<'a> {
+    type Target = StudyPair<'a>;
+
+    fn deref(&self) -> &StudyPair<'a> {
+        self.0
+    }
 }
 
-/// A metric under a treatment that both runs have.
-#[derive(Clone, Debug)]
-struct Row {
-    metric: String,
-    treatment: String,
-    medians: [f64; 2],
-    found: Comparison,
-    verdict: Verdict,
-}
-
-impl<'a> StudyPair<'a> {
-    /// Sets two runs side by side, treatments and metrics by name; `None` where they have
-    /// none in common.
-    #[must_use]
-    pub fn of(
-        before: &'a StudyDocument,
-        after: &'a StudyDocument,
-        tolerance: &Tolerance,
-    ) -> Option<Self> {
-        let (before, after) = (StudySummary::of(before), StudySummary::of(after));
-        let rows = rows(&before, &after, *tolerance);
-        let environment = lasting_differences(&first(&before), &first(&after));
-        let pair = Self { before, after, tolerance: *tolerance, rows, environment };
-        (!pair.rows.is_empty()).then_some(pair)
-    }
-
-    /// Whether any metric of any treatment is worse in the second run, beyond the tolerance.
-    #[must_use]
-    pub fn any_worse(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Worse)
-    }
-
+impl PairPage<'_> {
     /// As text of at most 80 columns.
     #[must_use]
     pub fn text(&self, style: Style) -> String {
@@ -112,7 +84,7 @@ impl<'a> StudyPair<'a> {
     /// # Errors
     /// Whatever `serde_json` cannot write.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        let row = |row: &Row| {
+        let row = |row: &PairRow| {
             json!({
                 "metric": row.metric,
                 "treatment": row.treatment,
@@ -133,10 +105,6 @@ impl<'a> StudyPair<'a> {
             "any_worse": self.any_worse(),
         });
         serde_json::to_string_pretty(&value)
-    }
-
-    fn any_better(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Better)
     }
 
     fn headline(&self) -> String {
@@ -228,56 +196,4 @@ impl<'a> StudyPair<'a> {
             .map(|fact| vec![fact.name.clone(), word(&fact.baseline), word(&fact.candidate)]);
         Table::new("What differed").words("fact").words("first").words("second").rows(rows)
     }
-}
-
-/// The environment in which a run began.
-fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
-    let facts = super::tables::first_facts(summary);
-    numalab_record::Environment { facts }
-}
-
-fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Tolerance) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for old in &before.subjects {
-        let same =
-            |new: &&Subject| new.title() == old.title() && new.quantity.unit == old.quantity.unit;
-        let Some(new) = after.subjects.iter().find(same) else { continue };
-        for (at, treatment) in before.document.run.treatments.iter().enumerate() {
-            let treatments = &after.document.run.treatments;
-            let other = treatments.iter().position(|other| other.name == treatment.name);
-            let Some(other) = other else { continue };
-            rows.extend(row(old, new, [at, other], &treatment.name, tolerance));
-        }
-    }
-    let mut found: Vec<Comparison> = rows.iter().map(|row: &Row| row.found.clone()).collect();
-    adjust_verdicts(&mut found);
-    for (row, found) in rows.iter_mut().zip(found) {
-        row.verdict = beyond(found.verdict, found.percent_interval(), tolerance);
-        row.found = found;
-    }
-    rows
-}
-
-fn row(
-    old: &Subject,
-    new: &Subject,
-    treatments: [usize; 2],
-    treatment: &str,
-    tolerance: Tolerance,
-) -> Option<Row> {
-    let before = Sample::new(old.cells.treatments.get(treatments[0])?.clone()).ok()?;
-    let after = Sample::new(new.cells.treatments.get(treatments[1])?.clone()).ok()?;
-    let direction = match old.quantity.better {
-        Better::Lower => Direction::LowerIsBetter,
-        Better::Higher => Direction::HigherIsBetter,
-    };
-    let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(direction) };
-    let found = numalab_stats::compare(&before, &after, &criteria);
-    Some(Row {
-        metric: old.title(),
-        treatment: treatment.to_owned(),
-        medians: [before.median(), after.median()],
-        verdict: found.verdict,
-        found,
-    })
 }

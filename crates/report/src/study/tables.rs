@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use numalab_record::study::{Arm, Better, Entry, Evidence, FactorKind};
 use numalab_stats::{Interval, Test, Verdict};
 
-use super::analysis::{Effect, StudySummary, Subject};
-use super::contrasts::EffectKind;
 use super::words;
 use crate::number::{figure, percent};
 use crate::table::Table;
+use numalab_analysis::study::EffectKind;
+use numalab_analysis::study::{Effect, StudySummary, Subject};
 
 /// What answers the question, a row a metric and change; with the medians of both sides
 /// where a change is one between two treatments.
@@ -84,7 +84,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
             words::verdict(&effect.found, subject.margin_percent),
         ]
     });
-    Table::new(kind.title())
+    Table::new(words::title(kind))
         .words("metric")
         .words("change of")
         .figures("blocks")
@@ -262,7 +262,7 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
         ("Hypervisor", "hypervisor"),
         ("Machine", "machine"),
     ];
-    let facts = first_facts(summary);
+    let facts = summary.first_facts();
     let known = ROWS.iter().filter_map(|(name, fact)| Some((*name, facts.get(*fact)?)));
     let rows = known.map(|(name, value)| vec![name.to_owned(), value.clone()]);
     let place = ["Where".to_owned(), summary.document.run.world.clone()].to_vec();
@@ -271,8 +271,8 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
 
 /// Every fact of the environment, and those in which sessions differ.
 pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
-    let changed = words::changed_facts(summary);
-    let rows = first_facts(summary).into_iter().map(|(name, value)| {
+    let changed = summary.changed_facts();
+    let rows = summary.first_facts().into_iter().map(|(name, value)| {
         let value = changed.get(&name).map_or(value, |values| values.join("; then "));
         vec![name, value]
     });
@@ -280,14 +280,6 @@ pub(super) fn environment(summary: &StudySummary<'_>) -> Table {
         .words("fact")
         .words("value")
         .rows(rows)
-}
-
-pub(super) fn first_facts(summary: &StudySummary<'_>) -> BTreeMap<String, String> {
-    let mut began = summary.document.journal.iter().filter_map(|entry| match entry {
-        Entry::Began { environment, .. } => Some(environment.facts.clone()),
-        _ => None,
-    });
-    began.next().unwrap_or_default()
 }
 
 fn median(subject: &Subject, treatment: usize) -> String {

@@ -2,8 +2,7 @@
 
 use numalab_record::shell::command_line;
 
-use super::analysis::StudySummary;
-use super::contrasts::EffectKind;
+use super::StudyPage;
 use super::words::{self, Tone};
 use super::{method, placeholder, tables};
 use crate::markdown;
@@ -11,8 +10,9 @@ use crate::number::utc;
 use crate::table::Table;
 use crate::terminal::Style;
 use crate::terminal::layout::{hanging, table, wrap};
+use numalab_analysis::study::EffectKind;
 
-impl StudySummary<'_> {
+impl StudyPage<'_> {
     /// The study as text of at most 80 columns: the answers, and what they rest on.
     #[must_use]
     pub fn text(&self, style: Style) -> String {

@@ -1,11 +1,9 @@
 //! Answers in words.
 
-use std::collections::BTreeMap;
-
+use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
 use numalab_record::study::{EndReason, Entry};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
-use super::analysis::{Effect, StudySummary, Subject};
 use crate::number::{count, percent, trimmed};
 
 /// Metrics that a sentence names at most.
@@ -257,26 +255,13 @@ pub(super) fn progress_sentence(summary: &StudySummary<'_>) -> Option<String> {
     }
 }
 
-/// Facts of the environment that sessions do not share, by name, a value a session.
-pub(super) fn changed_facts(summary: &StudySummary<'_>) -> BTreeMap<String, Vec<String>> {
-    let sessions: Vec<_> = summary
-        .document
-        .journal
-        .iter()
-        .filter_map(|entry| match entry {
-            Entry::Began { environment, .. } => Some(environment),
-            _ => None,
-        })
-        .collect();
-    let mut changed = BTreeMap::new();
-    let Some((first, rest)) = sessions.split_first() else { return changed };
-    for other in rest {
-        for (name, ..) in first.differences(other) {
-            let value = |session: &&numalab_record::Environment| {
-                session.facts.get(name).cloned().unwrap_or_else(|| "–".to_owned())
-            };
-            changed.insert(name.to_owned(), sessions.iter().map(value).collect());
-        }
+/// A heading.
+pub(super) fn title(kind: EffectKind) -> &'static str {
+    match kind {
+        EffectKind::Main => "Effects",
+        EffectKind::Within => "Effects where the other factors stand still",
+        EffectKind::Together => "Several changes at once, against the baseline",
+        EffectKind::Interaction => "Interactions: by how much one change makes another larger",
+        EffectKind::Trend => "Trends: the change with each doubling",
     }
-    changed
 }

@@ -5,7 +5,7 @@ use super::style::Style;
 use crate::label;
 use crate::number::{figure, size};
 use crate::section::{BarGroup, Chart, interval_text};
-use crate::summary::{Curve, Figure, LoadedCurve};
+use numalab_analysis::run::{Curve, Figure, LoadedCurve};
 
 /// Eighths of a character cell (Unicode block elements).
 const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -117,7 +117,7 @@ fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> St
 fn loaded(curve: &LoadedCurve<'_>, style: Style) -> String {
     let latencies = curve.points.iter().map(|point| point.latency.median);
     let most = latencies.fold(0.0, f64::max);
-    let line = |point: &crate::summary::LoadedPoint| {
+    let line = |point: &numalab_analysis::run::LoadedPoint| {
         let load = label::delay(point.delay);
         let label = format!("{load:<9} {:>5} GB/s", figure(point.bandwidth_gb_per_s()));
         bar_line(&label, &point.latency, most, "ns", style)

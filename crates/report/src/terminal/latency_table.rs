@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use numalab_record::{Document, LatencyCell, Metric, Team};
 
 use crate::number::size;
-use crate::summary::CellSummary;
+use numalab_analysis::run::CellSummary;
 
 /// What makes a rank: a worker, chasing alone or with the others.
 type Rank = (Team, numalab_record::WorkerPlan);

@@ -10,7 +10,9 @@ pub use style::Style;
 
 use crate::number::{count, utc};
 use crate::section::{Beyond, Panel, Section, Weight, sections};
-use crate::summary::Summary;
+use numalab_analysis::run::Summary;
+
+use crate::run::sentences;
 use layout::{hanging, table, wrap};
 
 /// Rows of a table that a terminal shows; the other formats show all.
@@ -30,7 +32,7 @@ pub fn terminal(summary: &Summary<'_>, style: Style) -> String {
         count(progress.planned, "cell")
     );
     let mut out = format!("{}\n\n", style.heading(&wrap(&title, 0)));
-    for (number, sentence) in summary.sentences.iter().enumerate() {
+    for (number, sentence) in sentences(summary).iter().enumerate() {
         let number = format!("{}.", number + 1);
         out.push_str(&format!(
             "{}

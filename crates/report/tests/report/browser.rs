@@ -3,9 +3,13 @@
 use std::path::Path;
 use std::process::Command;
 
+use numalab_analysis::compare::{Tolerance, compare};
+use numalab_analysis::run::Summary;
+use numalab_analysis::study::StudySummary;
+use numalab_report::compare::RunsPage;
+use numalab_report::html;
 use numalab_report::scaling::ScalingReport;
-use numalab_report::study::StudySummary;
-use numalab_report::{Summary, Tolerance, compare, html};
+use numalab_report::study::StudyPage;
 
 use crate::{runs, scaling, studies};
 
@@ -120,13 +124,13 @@ fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     let document = runs::eight_nodes();
     check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
     let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
-    check("comparison", &comparison.html(), 390, false);
+    check("comparison", &RunsPage(&comparison).html(), 390, false);
 }
 
 #[test]
 fn the_page_of_a_study_opens_without_error_and_fits_a_phone() {
     for (name, document) in studies::all() {
-        check(name, &StudySummary::of(&document).html(), 390, name != "begun");
+        check(name, &StudyPage(&StudySummary::of(&document)).html(), 390, name != "begun");
     }
 }
 

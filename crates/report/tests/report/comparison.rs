@@ -1,7 +1,9 @@
 //! Two runs side by side.
 
+use numalab_analysis::compare::{Compared, Comparison, Tolerance, compare};
 use numalab_record::{Document, Outcome};
-use numalab_report::{Comparison, Style, Tolerance, compare};
+use numalab_report::Style;
+use numalab_report::compare::RunsPage;
 use numalab_stats::Verdict;
 
 use crate::runs;
@@ -32,7 +34,7 @@ fn compared(part: &str, factor: f64) -> Comparison {
 
 fn with(comparison: &Comparison, verdict: Verdict) -> Vec<String> {
     let rows = comparison.rows.iter().filter(|row| row.verdict == verdict);
-    rows.filter_map(|row| row.cell.clone()).map(|id| id.0).collect()
+    rows.filter_map(|row| row.of.cell().cloned()).map(|id| id.0).collect()
 }
 
 #[test]
@@ -77,13 +79,14 @@ fn a_small_change_of_every_cell_shows_in_all_cells_together() {
     let candidate = changed(baseline.clone(), "latency", 1.08);
     let comparison = compare(&baseline, &candidate, &Tolerance::default());
     assert_eq!(with(&comparison, Verdict::Worse), [""; 0], "four windows prove nothing");
-    let worse: Vec<&str> = comparison
+    let worse: Vec<&Compared> = comparison
         .kinds
         .iter()
         .filter(|row| row.verdict == Verdict::Worse)
-        .map(|row| row.what.as_str())
+        .map(|row| &row.of)
         .collect();
-    assert_eq!(worse, ["all 55 latency cells"]);
+    assert_eq!(worse, [&Compared::Kind { kind: "latency", cells: 55 }]);
+    assert!(RunsPage(&comparison).markdown().contains("all 55 latency cells"));
     assert!(comparison.any_worse());
 }
 
@@ -95,7 +98,7 @@ fn what_was_measured_in_one_run_only_is_listed_and_not_judged() {
     let lost = candidate.cells[7].cell.id.clone();
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
     assert_eq!(comparison.only_in_baseline, std::slice::from_ref(&lost));
-    assert!(comparison.rows.iter().all(|row| row.cell.as_ref() != Some(&lost)));
+    assert!(comparison.rows.iter().all(|row| row.of.cell() != Some(&lost)));
 }
 
 #[test]
@@ -107,25 +110,26 @@ fn other_pages_and_another_environment_are_said() {
     facts.insert("kernel".into(), "Linux <next>".into());
     facts.insert("load_average".into(), "0.71 0.30 0.10".into());
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
-    let notes: Vec<&str> = comparison.rows.iter().filter_map(|row| row.note.as_deref()).collect();
-    assert_eq!(notes, ["pages of 2M became 4K"]);
+    let pages: Vec<_> = comparison.rows.iter().filter_map(|row| row.pages_differ).collect();
+    assert_eq!(pages, [(2 << 20, 4096)]);
+    assert!(RunsPage(&comparison).markdown().contains("pages of 2M became 4K"));
     assert_eq!(comparison.environment.len(), 1);
-    assert!(comparison.html().contains("Linux &lt;next&gt;"));
-    assert!(comparison.markdown().contains("Linux &lt;next&gt;"));
+    assert!(RunsPage(&comparison).html().contains("Linux &lt;next&gt;"));
+    assert!(RunsPage(&comparison).markdown().contains("Linux &lt;next&gt;"));
 }
 
 #[test]
 fn a_comparison_reads_as_it_did() {
     let comparison = compared("node1/536870912", 1.2);
-    let text = comparison.text(Style::Plain);
+    let text = RunsPage(&comparison).text(Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("compare-text", text);
-    insta::assert_snapshot!("compare-markdown", comparison.markdown());
+    insta::assert_snapshot!("compare-markdown", RunsPage(&comparison).markdown());
 }
 
 #[test]
 fn the_json_of_a_comparison_says_what_was_found() {
-    let json = compared("latency/cpu1/node1", 1.2).json().expect("it serialises");
+    let json = RunsPage(&compared("latency/cpu1/node1", 1.2)).json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/1");
     assert_eq!(value["any_worse"], true);

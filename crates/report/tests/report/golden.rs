@@ -1,6 +1,7 @@
 //! What every format says of every run, word for word.
 
-use numalab_report::{Style, Summary, csv, html, latency_table, markdown, terminal};
+use numalab_analysis::run::Summary;
+use numalab_report::{Style, csv, html, latency_table, markdown, terminal};
 
 use crate::runs;
 

@@ -1,6 +1,9 @@
 //! Any run renders: odd values, odd names, cells that fit together badly.
 
+use numalab_analysis::compare::{Tolerance, compare};
+use numalab_analysis::run::*;
 use numalab_record::*;
+use numalab_report::compare::RunsPage;
 use numalab_report::*;
 use numalab_topology::{CpuId, Machine, NodeId};
 use proptest::prelude::*;
@@ -250,11 +253,11 @@ proptest! {
     fn any_run_is_not_worse_than_itself(document in document()) {
         let comparison = compare(&document, &document, &Tolerance::default());
         prop_assert!(!comparison.any_worse());
-        let page = comparison.html();
+        let page = RunsPage(&comparison).html();
         prop_assert_eq!(foreign_tag(body_of(&page)), None);
-        let text = comparison.text(Style::Plain);
+        let text = RunsPage(&comparison).text(Style::Plain);
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
-        prop_assert!(!comparison.markdown().contains("<script"));
-        prop_assert!(comparison.json().is_ok());
+        prop_assert!(!RunsPage(&comparison).markdown().contains("<script"));
+        prop_assert!(RunsPage(&comparison).json().is_ok());
     }
 }

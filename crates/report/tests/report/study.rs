@@ -1,8 +1,9 @@
 //! What is said of a study, and that it is what its samples show.
 
+use numalab_analysis::study::{Effect, EffectKind, StudySummary};
 use numalab_record::study::{Counted, Setting, StudyDocument};
 use numalab_report::Style;
-use numalab_report::study::{Effect, EffectKind, StudySummary};
+use numalab_report::study::StudyPage;
 use numalab_stats::{Ground, Verdict};
 
 use crate::studies;
@@ -56,9 +57,9 @@ fn a_word_that_levels_fill_in_is_explained_beside_the_command() {
     let summary = StudySummary::of(&document);
     let wanted = "{hugetlb} is off in host=off guest=off, host=on guest=off; \
                   on in host=off guest=on, host=on guest=on.";
-    assert_eq!(summary.markdown().matches(wanted).count(), 1);
-    assert_eq!(summary.html().matches(wanted).count(), 1);
-    assert!(!summary.markdown().contains("{unused} is"));
+    assert_eq!(StudyPage(&summary).markdown().matches(wanted).count(), 1);
+    assert_eq!(StudyPage(&summary).html().matches(wanted).count(), 1);
+    assert!(!StudyPage(&summary).markdown().contains("{unused} is"));
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn virtual_time_without_variance_has_a_verdict() {
     let summary = StudySummary::of(&document);
     let found = &effect(&summary, "chase latency", "numa_balancing 0 → 1").found;
     assert_eq!((found.ground, found.verdict), (Ground::NoVariance, Verdict::Better));
-    assert!(summary.text(Style::Plain).starts_with("Do larger pages help?\nOne node:"));
+    assert!(StudyPage(&summary).text(Style::Plain).starts_with("Do larger pages help?\nOne node:"));
 }
 
 #[test]
@@ -125,7 +126,7 @@ fn a_study_without_a_finished_block_says_so() {
     let document = studies::begun();
     let summary = StudySummary::of(&document);
     assert!(summary.answers().next().is_none() && !summary.is_precise(100.0));
-    let text = summary.text(Style::Plain);
+    let text = StudyPage(&summary).text(Style::Plain);
     assert!(text.contains("No block is finished: nothing can be said yet."), "{text}");
 }
 
@@ -140,11 +141,11 @@ fn a_study_is_precise_when_every_answer_is_narrow() {
 fn the_texts_of_every_study_are_as_they_were() {
     for (name, document) in studies::all() {
         let summary = StudySummary::of(&document);
-        let text = summary.text(Style::Plain);
+        let text = StudyPage(&summary).text(Style::Plain);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
         insta::assert_snapshot!(format!("study-text-{name}"), text);
-        insta::assert_snapshot!(format!("study-markdown-{name}"), summary.markdown());
+        insta::assert_snapshot!(format!("study-markdown-{name}"), StudyPage(&summary).markdown());
     }
 }
 
@@ -152,10 +153,11 @@ fn the_texts_of_every_study_are_as_they_were() {
 fn the_csv_has_every_value_and_the_json_every_sample() {
     let document: StudyDocument = studies::two_by_two();
     let summary = StudySummary::of(&document);
-    let csv = summary.csv();
+    let csv = StudyPage(&summary).csv();
     assert_eq!(csv.lines().count(), 1 + document.samples().count());
     assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
-    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
+    let json: serde_json::Value =
+        serde_json::from_str(&StudyPage(&summary).json().unwrap()).unwrap();
     let journal = json["journal"].as_array().unwrap();
     assert_eq!(journal.len(), document.journal.len());
     let text = serde_json::to_string(&journal).unwrap();

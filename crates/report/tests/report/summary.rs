@@ -1,13 +1,14 @@
 //! What a summary finds in runs whose truth is known.
 
+use numalab_analysis::run::{LevelName, Remote, Summary};
 use numalab_record::Document;
-use numalab_report::{LevelName, OddityKind, Remote, Summary};
+use numalab_report::{OddityKind, oddities, sentences};
 
 use crate::runs;
 
 fn kinds(document: &Document) -> Vec<OddityKind> {
     let summary = Summary::of(document);
-    summary.oddities.iter().map(|oddity| oddity.kind).collect()
+    oddities(&summary).iter().map(|oddity| oddity.kind).collect()
 }
 
 #[test]
@@ -70,7 +71,7 @@ fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
     let empty = runs::empty();
     let summary = Summary::of(&empty);
     assert_eq!(summary.remote, Remote::NotMeasured);
-    assert!(summary.sentences[2].starts_with("Nothing was planned"));
+    assert!(sentences(&summary)[2].starts_with("Nothing was planned"));
 }
 
 #[test]
@@ -78,7 +79,8 @@ fn distances_out_of_order_and_a_slow_node_are_named() {
     let document = runs::eight_nodes();
     let summary = Summary::of(&document);
     let text = |kind| {
-        let oddity = summary.oddities.iter().find(|oddity| oddity.kind == kind);
+        let oddities = oddities(&summary);
+        let oddity = oddities.iter().find(|oddity| oddity.kind == kind);
         oddity.unwrap_or_else(|| panic!("{kind:?} is missing")).text.clone()
     };
     let rank = text(OddityKind::DistanceRank);

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_report::samples::SampleComparison;
+use numalab_analysis::samples::SampleComparison;
+use numalab_report::samples::SamplesPage;
 use numalab_workload::Pattern;
 
 use super::{SAMPLE_MARGIN, fail_if, no_csv};
@@ -22,11 +23,12 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let values = [baseline?, candidate?];
     let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
+    let page = SamplesPage(&comparison);
     let text = match args.format {
-        Format::Text => comparison.text(output::style()),
-        Format::Md => comparison.markdown(),
-        Format::Html => comparison.html(),
-        Format::Json => output::json_line(comparison.json())?,
+        Format::Text => page.text(output::style()),
+        Format::Md => page.markdown(),
+        Format::Html => page.html(),
+        Format::Json => output::json_line(page.json())?,
         Format::Csv => return Err(no_csv()),
     };
     output::print(&text)?;

@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use numalab_report::study::StudyPair;
+use numalab_analysis::study::StudyPair;
+use numalab_report::study::PairPage;
 
 use super::{DIRECTORY_MARGIN, fail_if, no_csv, tolerance};
 use crate::args::{CompareArgs, Format};
@@ -24,11 +25,12 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
             after.run.name
         ))
     })?;
+    let page = PairPage(&pair);
     output::print(&match args.format {
-        Format::Text => pair.text(output::style()),
-        Format::Md => pair.markdown(),
-        Format::Html => pair.html(),
-        Format::Json => output::json_line(pair.json())?,
+        Format::Text => page.text(output::style()),
+        Format::Md => page.markdown(),
+        Format::Html => page.html(),
+        Format::Json => output::json_line(page.json())?,
         Format::Csv => return Err(no_csv()),
     })?;
     fail_if(args.fail_if, pair.any_worse(), first)

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use numalab_report::samples::Published;
+use numalab_analysis::samples::Published;
+use numalab_report::PublishedPage;
 
 use crate::args::{CompareArgs, Format};
 use crate::failure::Failure;
@@ -17,8 +18,8 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
     let published = Published::parse(&text, args.better.into())
         .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     match args.format {
-        Format::Text => output::print(&published.text(output::style())),
-        Format::Md => output::print(&published.markdown()),
+        Format::Text => output::print(&PublishedPage(&published).text(output::style())),
+        Format::Md => output::print(&PublishedPage(&published).markdown()),
         _ => Err(Failure::bad_input("--format: expected text or md for --table")),
     }
 }

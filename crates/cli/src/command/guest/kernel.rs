@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use numalab_analysis::run::Summary;
 use numalab_frames::Dump;
 use numalab_guest::own_kernel::iso::{self, IsoError};
 use numalab_guest::{
@@ -17,7 +18,6 @@ use numalab_kernel::results::{Context, Event, Results};
 use numalab_kernel::run::{self, RunError};
 use numalab_measure::Keeper;
 use numalab_record::{Document, Finished};
-use numalab_report::Summary;
 
 use super::{boot, memory_emulator};
 use crate::args::{Accel, Format, RunArgs};

@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_report::study::StudySummary;
 use numalab_study::{Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse};
 use numalab_workload::Workload;
 

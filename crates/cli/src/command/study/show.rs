@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
+use numalab_analysis::study::StudySummary;
 use numalab_host::files::write_atomically;
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_report::study::StudySummary;
+use numalab_report::study::StudyPage;
 use numalab_study::{Journal, read};
 
 use super::run::interrupted;
@@ -52,12 +53,13 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
 }
 
 fn render(summary: &StudySummary<'_>, format: Format) -> Result<String, Failure> {
+    let page = StudyPage(summary);
     Ok(match format {
-        Format::Text => summary.text(output::style()),
-        Format::Md => summary.markdown(),
-        Format::Html => summary.html(),
-        Format::Csv => summary.csv(),
-        Format::Json => output::json_line(summary.json())?,
+        Format::Text => page.text(output::style()),
+        Format::Md => page.markdown(),
+        Format::Html => page.html(),
+        Format::Csv => page.csv(),
+        Format::Json => output::json_line(page.json())?,
     })
 }
 
@@ -70,11 +72,9 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
         })?;
         Ok(path)
     };
-    let files = [
-        ("report.md", summary.markdown()),
-        ("samples.csv", summary.csv()),
-        ("report.html", summary.html()),
-    ];
+    let page = StudyPage(summary);
+    let files =
+        [("report.md", page.markdown()), ("samples.csv", page.csv()), ("report.html", page.html())];
     files.into_iter().map(write).collect()
 }
 

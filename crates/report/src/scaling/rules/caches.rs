@@ -6,7 +6,7 @@ use numalab_topology::CacheKind;
 
 use super::{Explanation, cited};
 use crate::number::{figure, size};
-use crate::scaling::figures::{mean, series};
+use numalab_analysis::scaling::figures::{mean, series};
 
 /// Beyond so many times a cache nearly every access misses it.
 const BEYOND: u64 = 2;

@@ -6,8 +6,8 @@ use numalab_record::scaling::{Scaling, ScalingStep};
 
 use super::{Explanation, change, cited, difference};
 use crate::number::size;
-use crate::scaling::figures::{baseline, same_series, series, series_name};
-use crate::scaling::groups::fullest;
+use numalab_analysis::scaling::figures::{baseline, same_series, series, series_name};
+use numalab_analysis::scaling::groups::fullest;
 
 pub(super) fn explain(scaling: &Scaling) -> Vec<Explanation> {
     let mut found: Vec<Explanation> = Vec::new();

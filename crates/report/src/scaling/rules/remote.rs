@@ -7,8 +7,8 @@ use numalab_topology::NodeId;
 
 use super::{Explanation, change, difference};
 use crate::number::{figure, size};
-use crate::scaling::figures::mean;
-use crate::scaling::groups::cpu_node;
+use numalab_analysis::scaling::figures::mean;
+use numalab_analysis::scaling::groups::cpu_node;
 
 /// Figures by the node of the cpu and of the memory.
 type ByNodes = BTreeMap<(NodeId, NodeId), Vec<f64>>;

@@ -4,9 +4,9 @@ use numalab_stats::Verdict;
 
 use crate::html::markup::tip;
 use crate::html::plot::{Drawing, Scale, ScaleKind, WIDTH, tick_text};
-use crate::study::analysis::{Effect, Subject};
 use crate::study::words;
 use crate::terminal::layout::cut;
+use numalab_analysis::study::{Effect, Subject};
 
 const ROW: f64 = 84.0;
 /// Characters of a name for which a phone has room.

@@ -6,7 +6,9 @@ mod pairs;
 
 use numalab_record::shell::command_line;
 
-use super::analysis::{StudySummary, Subject};
+use numalab_analysis::study::Subject;
+
+use super::StudyPage;
 use super::words::{self, Tone};
 use super::{method, placeholder, tables};
 use crate::html::markup::{escape, table};
@@ -17,7 +19,7 @@ use crate::table::Table;
 /// Metrics of which run order and pairs are drawn; the tables have all of them.
 const DRAWN_SUBJECTS: usize = 24;
 
-impl StudySummary<'_> {
+impl StudyPage<'_> {
     /// The study as one HTML file. The first screen has the answer; below are the
     /// intervals, every metric with run order and paired differences, the A/A arm, and the
     /// environment.

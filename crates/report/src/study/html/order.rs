@@ -5,7 +5,7 @@ use numalab_record::study::{Arm, SampleEntry};
 use crate::html::markup::{escape, tip};
 use crate::html::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH};
 use crate::number::figure;
-use crate::study::analysis::{StudySummary, Subject};
+use numalab_analysis::study::{StudySummary, Subject};
 
 const FRAME: Frame = Frame { left: 84.0, right: WIDTH - 12.0, top: 34.0, bottom: 234.0 };
 const HEIGHT: f64 = 294.0;

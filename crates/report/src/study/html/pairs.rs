@@ -5,8 +5,8 @@ use numalab_stats::{Scale as EffectScale, percent_change};
 use crate::html::markup::tip;
 use crate::html::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH};
 use crate::number::percent;
-use crate::study::analysis::{Effect, Subject};
 use crate::study::words;
+use numalab_analysis::study::{Effect, Subject};
 
 const FRAME: Frame = Frame { left: 70.0, right: WIDTH - 12.0, top: 34.0, bottom: 214.0 };
 const HEIGHT: f64 = 274.0;

@@ -4,7 +4,8 @@ use numalab_record::SCHEMA;
 use numalab_stats::{Direction, Ground, Sample, Verdict};
 use serde_json::{Value, json};
 
-use super::SampleComparison;
+use std::ops::Deref;
+
 use crate::html::markup;
 use crate::html::page::page;
 use crate::label::verdict_word;
@@ -13,8 +14,21 @@ use crate::number::{figure, percent, trimmed};
 use crate::table::Table;
 use crate::terminal::Style;
 use crate::terminal::layout::{table, wrap};
+use numalab_analysis::samples::SampleComparison;
 
-impl SampleComparison {
+/// Two samples compared, as a page shows them.
+#[derive(Debug)]
+pub struct SamplesPage<'a>(pub &'a SampleComparison);
+
+impl Deref for SamplesPage<'_> {
+    type Target = SampleComparison;
+
+    fn deref(&self) -> &SampleComparison {
+        self.0
+    }
+}
+
+impl SamplesPage<'_> {
     /// The answer and what it rests on, as text of at most 80 columns.
     #[must_use]
     pub fn text(&self, style: Style) -> String {

@@ -1,17 +1,15 @@
-//! Two runs side by side.
+//! Two runs compared.
 
 mod batch;
-mod render;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{CellId, Document, Environment, Experiment, Metric, Placement};
+use numalab_record::{Cell, CellId, Document, Environment, Experiment, Metric, Placement};
 use numalab_stats::{
     Criteria, Direction, Error, Interval, Margin, Sample, Verdict, adjust_verdicts,
 };
 
-use crate::label;
-use crate::summary::CellSummary;
+use crate::run::CellSummary;
 use batch::batch_medians;
 
 /// By how much two runs may differ without anything having changed. Windows of one
@@ -33,7 +31,9 @@ impl Tolerance {
         Margin::percent(percent).map(Self)
     }
 
-    pub(crate) fn margin(self) -> Margin {
+    /// The tolerance as a margin of equivalence.
+    #[must_use]
+    pub fn margin(self) -> Margin {
         self.0
     }
 
@@ -50,13 +50,36 @@ impl Default for Tolerance {
     }
 }
 
+/// What a row of a comparison is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Compared {
+    /// One cell.
+    Cell(Cell),
+    /// All cells of a kind taken together.
+    Kind {
+        /// The kind: `latency`, `bandwidth`.
+        kind: &'static str,
+        /// How many cells.
+        cells: usize,
+    },
+}
+
+impl Compared {
+    /// The cell's name; `None` for all cells of a kind.
+    #[must_use]
+    pub fn cell(&self) -> Option<&CellId> {
+        match self {
+            Self::Cell(cell) => Some(&cell.id),
+            Self::Kind { .. } => None,
+        }
+    }
+}
+
 /// One metric of one cell, or of all cells of a kind, in both runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedCell {
-    /// The cell; `None` for all cells of a kind taken together.
-    pub cell: Option<CellId>,
-    /// What is compared, in words.
-    pub what: String,
+    /// What is compared.
+    pub of: Compared,
     /// The metric.
     pub metric: Metric,
     /// The baseline's median in the metric's unit.
@@ -72,8 +95,9 @@ pub struct ComparedCell {
     pub values: usize,
     /// The answer, after Holm's adjustment over all rows and beyond the tolerance.
     pub verdict: Verdict,
-    /// What else differs between the two cells.
-    pub note: Option<String>,
+    /// The sizes of page in bytes that most of the memory had in the baseline and in the
+    /// candidate, where they differ.
+    pub pages_differ: Option<(u64, u64)>,
 }
 
 /// Facts that differ from minute to minute and say nothing about the system.
@@ -116,7 +140,7 @@ impl Comparison {
     }
 
     /// Every row with a verdict, kinds first.
-    fn judged(&self) -> impl Iterator<Item = &ComparedCell> {
+    pub fn judged(&self) -> impl Iterator<Item = &ComparedCell> {
         self.kinds.iter().chain(&self.rows)
     }
 }
@@ -224,8 +248,7 @@ fn compare_cell(
     let after = Sample::new(batch_medians(&new.values)).ok()?;
     let found = numalab_stats::compare(&before, &after, &criteria(metric, tolerance));
     let row = ComparedCell {
-        cell: Some(old.summary.cell.id.clone()),
-        what: label::experiment(&old.summary.cell.experiment),
+        of: Compared::Cell(old.summary.cell.clone()),
         metric,
         baseline: old.median,
         candidate: new.median,
@@ -233,13 +256,13 @@ fn compare_cell(
         interval_percent: found.percent_interval(),
         values: before.len().min(after.len()),
         verdict: found.verdict,
-        note: page_note(old.summary.placements, new.summary.placements),
+        pages_differ: different_pages(old.summary.placements, new.summary.placements),
     };
     Some(Judged { row, found, position: old.position })
 }
 
 fn compare_kind(
-    kind: &str,
+    kind: &'static str,
     metric: Metric,
     pairs: &[(f64, f64)],
     tolerance: Tolerance,
@@ -253,8 +276,7 @@ fn compare_kind(
     let criteria = criteria(metric, tolerance);
     let found = numalab_stats::compare_paired(&before, &after, &criteria).ok()?;
     let row = ComparedCell {
-        cell: None,
-        what: format!("all {} {kind} cells", pairs.len()),
+        of: Compared::Kind { kind, cells: pairs.len() },
         metric,
         baseline: before.median(),
         candidate: after.median(),
@@ -262,7 +284,7 @@ fn compare_kind(
         interval_percent: found.percent_interval(),
         values: pairs.len(),
         verdict: found.verdict,
-        note: None,
+        pages_differ: None,
     };
     Some(Judged { row, found, position: 0 })
 }
@@ -280,11 +302,8 @@ fn adjusted(judged: Vec<Judged>, tolerance: Tolerance) -> Vec<ComparedCell> {
 
 /// The verdict, but better or worse only where the whole interval lies beyond the
 /// tolerance.
-pub(crate) fn beyond(
-    verdict: Verdict,
-    interval: Option<Interval>,
-    tolerance: Tolerance,
-) -> Verdict {
+#[must_use]
+pub fn beyond(verdict: Verdict, interval: Option<Interval>, tolerance: Tolerance) -> Verdict {
     let least = tolerance.as_percent();
     let is_beyond = interval.is_some_and(|interval| {
         // Symmetric in ratio, as the margin is: +5 % is undone by -4.76 %.
@@ -309,8 +328,8 @@ fn kind(experiment: &Experiment) -> &'static str {
     }
 }
 
-/// Says so where the two cells did not get pages of the same size.
-fn page_note(old: &[Placement], new: &[Placement]) -> Option<String> {
+/// The sizes of page of two cells, where they differ.
+fn different_pages(old: &[Placement], new: &[Placement]) -> Option<(u64, u64)> {
     let most = |placements: &[Placement]| {
         let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
         for (&page, &bytes) in placements.iter().flat_map(|p| &p.bytes_per_page_size) {
@@ -320,8 +339,7 @@ fn page_note(old: &[Placement], new: &[Placement]) -> Option<String> {
         sizes.into_iter().max_by_key(|&(_, bytes)| bytes).map(|(page, _)| page)
     };
     let (old, new) = (most(old)?, most(new)?);
-    let size = crate::number::size;
-    (old != new).then(|| format!("pages of {} became {}", size(old), size(new)))
+    (old != new).then_some((old, new))
 }
 
 fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference> {
@@ -329,10 +347,8 @@ fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference>
 }
 
 /// What differs between two systems, without what differs from minute to minute.
-pub(crate) fn lasting_differences(
-    before: &Environment,
-    after: &Environment,
-) -> Vec<FactDifference> {
+#[must_use]
+pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();
     differences
         .filter(|(name, _, _)| !ALWAYS_DIFFERENT.contains(name))

@@ -1,4 +1,4 @@
-//! What a run found, ready to be shown.
+//! What a run found.
 
 mod bandwidth;
 mod c2c;
@@ -6,10 +6,8 @@ mod cell;
 mod curve;
 mod loaded;
 mod matrix;
-mod oddity;
 mod proof;
 mod remote;
-mod sentences;
 mod walk;
 
 use numalab_record::{Document, Experiment, Metric, Run};
@@ -21,13 +19,9 @@ pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
 pub use loaded::{LoadedCurve, LoadedPoint};
 pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
-pub use oddity::{Oddity, OddityKind};
-pub use proof::Proof;
+pub use proof::{Proof, is_on_node};
 pub use remote::{Remote, RemoteCost, RemotePair};
 pub use walk::PageWalk;
-
-pub(crate) use proof::is_on_node;
-pub(crate) use sentences::{cycles, remote_tile};
 
 /// How far a run came, in cells and windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +46,8 @@ impl Progress {
     /// The share of windows that were disturbed, 0 to 1.
     #[must_use]
     pub fn disturbed_share(&self) -> f64 {
-        crate::number::ratio_of(self.disturbed, self.windows)
+        // Counts of windows stay far below 2^52.
+        if self.windows == 0 { 0.0 } else { self.disturbed as f64 / self.windows as f64 }
     }
 
     fn of(cells: &[CellSummary<'_>]) -> Self {
@@ -89,10 +84,6 @@ pub struct Core {
 pub struct Summary<'a> {
     /// The run.
     pub run: &'a Run,
-    /// What a remote access costs; where the caches end; what is odd.
-    pub sentences: [String; 3],
-    /// Everything odd, what casts most doubt first.
-    pub oddities: Vec<Oddity>,
     /// How far the run came.
     pub progress: Progress,
     /// Every cell's figures, in the plan's order.
@@ -125,10 +116,8 @@ impl<'a> Summary<'a> {
         let run = &document.run;
         let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
         let matrices = matrix::latency_matrices(&cells, &run.machine);
-        let mut summary = Self {
+        Self {
             run,
-            sentences: Default::default(),
-            oddities: Vec::new(),
             progress: Progress::of(&cells),
             cores: cores(&cells),
             curves: curve::curves(&cells, &run.machine),
@@ -140,10 +129,7 @@ impl<'a> Summary<'a> {
             c2c: CoreToCore::of(&cells, &run.machine),
             proof: Proof::of(&cells),
             cells,
-        };
-        summary.oddities = oddity::oddities(&summary);
-        summary.sentences = sentences::sentences(&summary);
-        summary
+        }
     }
 
     /// The core clock of `cpu` in GHz, if it was measured.

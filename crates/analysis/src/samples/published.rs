@@ -2,25 +2,26 @@
 
 use numalab_stats::Direction;
 
-use crate::number::{figure, percent};
-use crate::table::Table;
-use crate::terminal::Style;
-use crate::terminal::layout::{table, wrap};
-
 /// A table of published figures.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Published {
-    direction: Direction,
-    rows: Vec<Row>,
+    /// Which way is better.
+    pub direction: Direction,
+    /// The rows.
+    pub rows: Vec<PublishedRow>,
 }
 
+/// A row of published figures.
 #[derive(Clone, Debug, PartialEq)]
-struct Row {
-    what: String,
-    baseline: f64,
-    candidate: f64,
-    /// The gain as it was published, and its decimals.
-    gain: Option<(f64, usize)>,
+pub struct PublishedRow {
+    /// What was measured.
+    pub what: String,
+    /// The baseline's figure.
+    pub baseline: f64,
+    /// The candidate's figure.
+    pub candidate: f64,
+    /// The gain in percent as it was published, and its decimals.
+    pub gain: Option<(f64, usize)>,
 }
 
 /// Why a text is no table of published figures.
@@ -55,7 +56,7 @@ impl Published {
     /// [`PublishedError`] with the line.
     pub fn parse(text: &str, direction: Direction) -> Result<Self, PublishedError> {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
-        let rows: Result<Vec<Row>, PublishedError> = lines
+        let rows: Result<Vec<PublishedRow>, PublishedError> = lines
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
             .map(|(line, text)| row(line, text))
             .collect();
@@ -65,82 +66,9 @@ impl Published {
         }
     }
 
-    /// The figures with the gains that follow from them.
-    #[must_use]
-    pub fn text(&self, style: Style) -> String {
-        let mut out = table(&self.table(), style);
-        for sentence in self.sentences() {
-            out.push_str(&format!("\n{}\n", wrap(&sentence, 0)));
-        }
-        out
-    }
-
-    /// The same as Markdown.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        let mut out = crate::markdown::table(&self.table());
-        for sentence in self.sentences() {
-            out.push_str(&format!("\n{}\n", crate::markdown::escape(&sentence)));
-        }
-        out
-    }
-
-    fn table(&self) -> Table {
-        let rows = self.rows.iter().map(|row| {
-            let gain = self.gain(row);
-            let stated = row.gain.map(|(stated, decimals)| format!("{stated:+.decimals$} %"));
-            let follows = match row.gain {
-                None => "–".to_owned(),
-                Some(_) if self.follows(row) => "yes".to_owned(),
-                Some((_, decimals)) => format!("no: {gain:+.decimals$} %"),
-            };
-            vec![
-                row.what.clone(),
-                figure(row.baseline),
-                figure(row.candidate),
-                percent(gain),
-                stated.unwrap_or_else(|| "–".to_owned()),
-                follows,
-            ]
-        });
-        Table::new("Published figures")
-            .words("what")
-            .figures("baseline")
-            .figures("candidate")
-            .figures("gain")
-            .figures("published")
-            .words("follows")
-            .rows(rows)
-    }
-
-    fn sentences(&self) -> Vec<String> {
-        let wrong: Vec<String> = self
-            .rows
-            .iter()
-            .filter(|row| !self.follows(row))
-            .filter_map(|row| {
-                let (stated, decimals) = row.gain?;
-                let gain = self.gain(row);
-                Some(format!("{} ({stated:+.decimals$} %, not {gain:+.decimals$} %)", row.what))
-            })
-            .collect();
-        let mut sentences = Vec::new();
-        if !wrong.is_empty() {
-            sentences.push(format!(
-                "Published gains that do not follow from the published figures: {}.",
-                wrong.join(", ")
-            ));
-        }
-        sentences.push(
-            "Inconclusive: one figure a side says nothing about how the machine varies, so \
-             neither better nor worse nor equivalent can be shown. 6 paired runs are the least."
-                .to_owned(),
-        );
-        sentences
-    }
-
     /// By how much the candidate is better, in percent.
-    fn gain(&self, row: &Row) -> f64 {
+    #[must_use]
+    pub fn gain(&self, row: &PublishedRow) -> f64 {
         let ratio = match self.direction {
             Direction::LowerIsBetter => row.baseline / row.candidate,
             Direction::HigherIsBetter => row.candidate / row.baseline,
@@ -149,7 +77,8 @@ impl Published {
     }
 
     /// Whether the gain, rounded as the published one is, is the published one.
-    fn follows(&self, row: &Row) -> bool {
+    #[must_use]
+    pub fn follows(&self, row: &PublishedRow) -> bool {
         row.gain.is_none_or(|(stated, decimals)| {
             let rounded = |value: f64| format!("{:.decimals$}", value + 0.0);
             rounded(self.gain(row)) == rounded(stated)
@@ -157,7 +86,7 @@ impl Published {
     }
 }
 
-fn row(line: usize, text: &str) -> Result<Row, PublishedError> {
+fn row(line: usize, text: &str) -> Result<PublishedRow, PublishedError> {
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let (what, baseline, candidate, gain) = match fields[..] {
         [what, baseline, candidate] => (what, baseline, candidate, None),
@@ -177,7 +106,7 @@ fn row(line: usize, text: &str) -> Result<Row, PublishedError> {
             value.map(|value| (value, decimals)).ok_or_else(|| wrong(text))
         })
         .transpose()?;
-    Ok(Row {
+    Ok(PublishedRow {
         what: what.to_owned(),
         baseline: positive(baseline)?,
         candidate: positive(candidate)?,

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use numalab_stats::{Sample, benjamini_hochberg, outlier_p};
 
 use super::{Claim, Family, LEAST_PEERS, Scope};
-use crate::collect::FigureKey;
-use crate::store::HostRun;
+use super::{FigureKey, HostRun};
 
 /// The tails of normal values: so many standard deviations hold all but 5 % on each side.
 const TAIL: f64 = 1.644_853_627;

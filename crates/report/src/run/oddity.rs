@@ -3,11 +3,8 @@
 use numalab_stats::Sample;
 use numalab_topology::{LOCAL_DISTANCE, Machine};
 
-use super::Summary;
-use super::cell::State;
-use super::curve::LevelName;
-use super::matrix::{Entry, Matrix};
-use super::remote::{Remote, RemotePair};
+use numalab_analysis::run::{Entry, LevelName, Matrix, Remote, RemotePair, State, Summary};
+
 use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 
 /// A node must differ from its peers by this factor to be called slower.
@@ -60,7 +57,8 @@ pub struct Oddity {
 }
 
 /// Everything odd, what casts most doubt first.
-pub(super) fn oddities(summary: &Summary<'_>) -> Vec<Oddity> {
+#[must_use]
+pub fn oddities(summary: &Summary<'_>) -> Vec<Oddity> {
     let machine = &summary.run.machine;
     let mut found = Vec::new();
     let mut say = |kind, text: Option<String>| {

@@ -45,13 +45,13 @@ pub struct StepFigures {
 }
 
 /// Steps that differ in nothing but ranks are one series.
-pub(super) fn same_series(a: &ScalingStep, b: &ScalingStep) -> bool {
+pub fn same_series(a: &ScalingStep, b: &ScalingStep) -> bool {
     let key = |step: &ScalingStep| (step.metric, step.mode, step.serial, step.domains.clone());
     key(a) == key(b)
 }
 
 /// `sequential, node 0`, `interleaved, nodes 0,1, one at a time`
-pub(super) fn series_name(step: &ScalingStep) -> String {
+pub fn series_name(step: &ScalingStep) -> String {
     let numbers: Vec<String> = step.domains.iter().map(u32::to_string).collect();
     let nodes = match numbers.len() {
         0 => String::new(),
@@ -63,7 +63,7 @@ pub(super) fn series_name(step: &ScalingStep) -> String {
 }
 
 /// One step of each series, in order.
-pub(super) fn series(scaling: &Scaling) -> Vec<&ScalingStep> {
+pub fn series(scaling: &Scaling) -> Vec<&ScalingStep> {
     let mut firsts: Vec<&ScalingStep> = Vec::new();
     for step in &scaling.steps {
         if !firsts.iter().any(|first| same_series(first, step)) {
@@ -74,7 +74,7 @@ pub(super) fn series(scaling: &Scaling) -> Vec<&ScalingStep> {
 }
 
 /// The step of a series with the fewest ranks that has the size.
-pub(super) fn baseline<'a>(
+pub fn baseline<'a>(
     scaling: &'a Scaling,
     step: &ScalingStep,
     size_bytes: u64,
@@ -83,11 +83,15 @@ pub(super) fn baseline<'a>(
     same.filter(|other| other.at(size_bytes).is_some()).min_by_key(|other| other.ranks())
 }
 
-pub(super) fn mean(values: &[f64]) -> Option<f64> {
+/// The mean of finite values; `None` without any.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<f64> {
     Sample::new(values).ok().map(|sample| sample.mean())
 }
 
-pub(super) fn all(scaling: &Scaling) -> Vec<StepFigures> {
+/// Statistics of every step and size.
+#[must_use]
+pub fn all(scaling: &Scaling) -> Vec<StepFigures> {
     let each = scaling
         .steps
         .iter()

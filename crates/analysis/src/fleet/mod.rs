@@ -1,10 +1,19 @@
-//! Hosts, sockets and memory nodes whose figures leave their peers.
+//! Outliers of a fleet.
+//!
+//! Hosts, sockets and memory nodes whose figures leave those of hosts with the same
+//! processor and shape. A figure's score is its distance from the peers' median in robust
+//! standard deviations (of its logarithm). Scores of one unit, such as the bandwidths of a memory
+//! node, are joined, so that a weak DIMM channel that lowers all of them a little is found. The
+//! rate of false discoveries holds for hosts (Benjamini and Hochberg on each host's strongest
+//! test), then within them; the scale follows the tails of the peers where they are heavier than
+//! normal.
 
 mod curve;
 mod peers;
 mod score;
 mod settings;
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use serde::Serialize;
@@ -12,8 +21,7 @@ use serde::Serialize;
 pub use curve::DetectionPoint;
 pub use settings::{Different, SettingEffect};
 
-use crate::collect::FigureKey;
-use crate::store::HostRun;
+use numalab_record::Metric;
 
 /// Fewer peers than this and nothing is tested.
 const LEAST_PEERS: usize = 8;
@@ -82,6 +90,40 @@ impl fmt::Display for Scope {
             Self::Figure(cell) => f.write_str(cell),
         }
     }
+}
+
+/// What a figure is: the same on every host of the same shape.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FigureKey {
+    /// The cell's name.
+    pub cell: String,
+    /// What was measured in it.
+    pub metric: Metric,
+    /// What it tells about.
+    pub family: Family,
+    /// The node of the memory, if it is one.
+    pub memory_node: Option<u32>,
+    /// The package of the cpus, if it is one.
+    pub package: Option<u32>,
+}
+
+/// The last run of a host, as far as it is kept.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HostRun {
+    /// The host.
+    pub host: String,
+    /// Its run.
+    pub run: String,
+    /// When it began, in milliseconds since 1970.
+    pub started_unix_ms: u64,
+    /// Cells that were planned.
+    pub planned: usize,
+    /// Cells that ended with samples.
+    pub ended: usize,
+    /// Facts about the system and its topology.
+    pub facts: BTreeMap<String, String>,
+    /// Medians by key, as positions in the list of keys.
+    pub medians: Vec<(usize, f64)>,
 }
 
 /// A unit whose figures leave its peers'.

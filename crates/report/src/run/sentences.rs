@@ -1,10 +1,8 @@
 //! The three sentences that matter.
 
-use super::Summary;
-use super::curve::{Curve, Level, LevelName};
-use super::matrix::LatencyMatrix;
-use super::oddity::Oddity;
-use super::remote::{Remote, RemoteCost};
+use numalab_analysis::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
+
+use super::{Oddity, oddities};
 use crate::label;
 use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 
@@ -12,7 +10,8 @@ use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed
 const NAMED_ODDITIES: usize = 2;
 
 /// What a remote access costs, where the caches end, what is odd.
-pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
+#[must_use]
+pub fn sentences(summary: &Summary<'_>) -> [String; 3] {
     [remote_sentence(summary), cache_sentence(summary), odd_sentence(summary)]
 }
 
@@ -121,7 +120,7 @@ fn beyond_text(curve: &Curve) -> String {
 }
 
 fn odd_sentence(summary: &Summary<'_>) -> String {
-    let oddities: &[Oddity] = &summary.oddities;
+    let oddities: Vec<Oddity> = oddities(summary);
     let progress = &summary.progress;
     if progress.planned == 0 {
         return "Nothing was planned, so nothing was measured.".to_owned();

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap};
 use numalab_stats::{Alternative, Sample, benjamini_hochberg, rank_sum};
 use serde::Serialize;
 
+use super::HostRun;
 use super::score::Unit;
 use super::{Claim, Family, Scope};
-use crate::store::HostRun;
 
 /// A value that fewer hosts have than this share is unusual.
 const UNUSUAL: f64 = 0.2;

@@ -8,7 +8,13 @@ use numalab_stats::{
     adjust_verdicts, bootstrap_bca, compare_paired, paired_permutation,
 };
 
-use super::contrasts::{Asked, EffectKind, asked};
+mod contrasts;
+mod pair;
+
+use contrasts::{Asked, asked};
+
+pub use contrasts::EffectKind;
+pub use pair::{PairRow, StudyPair};
 
 /// Random patterns of a permutation test that is too large to be exact, and resamples of a
 /// bootstrap interval.
@@ -139,6 +145,41 @@ impl<'a> StudySummary<'a> {
             }
         }
         notices
+    }
+
+    /// The environment of the first session.
+    #[must_use]
+    pub fn first_facts(&self) -> BTreeMap<String, String> {
+        let mut began = self.document.journal.iter().filter_map(|entry| match entry {
+            Entry::Began { environment, .. } => Some(environment.facts.clone()),
+            _ => None,
+        });
+        began.next().unwrap_or_default()
+    }
+
+    /// Facts of the environment that sessions do not share, by name, a value a session.
+    #[must_use]
+    pub fn changed_facts(&self) -> BTreeMap<String, Vec<String>> {
+        let sessions: Vec<_> = self
+            .document
+            .journal
+            .iter()
+            .filter_map(|entry| match entry {
+                Entry::Began { environment, .. } => Some(environment),
+                _ => None,
+            })
+            .collect();
+        let mut changed = BTreeMap::new();
+        let Some((first, rest)) = sessions.split_first() else { return changed };
+        for other in rest {
+            for (name, ..) in first.differences(other) {
+                let value = |session: &&numalab_record::Environment| {
+                    session.facts.get(name).cloned().unwrap_or_else(|| "–".to_owned())
+                };
+                changed.insert(name.to_owned(), sessions.iter().map(value).collect());
+            }
+        }
+        changed
     }
 
     /// For each treatment, how many samples were taken and how many of them were

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::store::HostRun;
+use super::HostRun;
 
 /// What peers have in common. With another number of nodes (NPS, SNC) or cpus (SMT) the cells
 /// of a host are others.

@@ -50,17 +50,19 @@ pub struct Group {
 }
 
 /// The step with the most ranks of the series of `first`.
-pub(super) fn fullest<'a>(scaling: &'a Scaling, first: &ScalingStep) -> Option<&'a ScalingStep> {
+pub fn fullest<'a>(scaling: &'a Scaling, first: &ScalingStep) -> Option<&'a ScalingStep> {
     let same = scaling.steps.iter().filter(|step| same_series(step, first));
     same.max_by_key(|step| step.ranks())
 }
 
 /// The node of a rank's cpu: as recorded, or by the machine.
-pub(super) fn cpu_node(place: RankPlace, machine: Option<&Machine>) -> Option<NodeId> {
+pub fn cpu_node(place: RankPlace, machine: Option<&Machine>) -> Option<NodeId> {
     place.cpu_node.or_else(|| machine?.cpu(place.cpu)?.node)
 }
 
-pub(super) fn all(scaling: &Scaling) -> Vec<Group> {
+/// Every group of the fullest step of each series.
+#[must_use]
+pub fn all(scaling: &Scaling) -> Vec<Group> {
     let steps = series(scaling).into_iter().filter_map(|first| fullest(scaling, first));
     steps.flat_map(|step| of_step(scaling, step)).collect()
 }

@@ -35,17 +35,6 @@ impl EffectKind {
             Self::Trend => "trend",
         }
     }
-
-    /// A heading.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Main => "Effects",
-            Self::Within => "Effects where the other factors stand still",
-            Self::Together => "Several changes at once, against the baseline",
-            Self::Interaction => "Interactions: by how much one change makes another larger",
-            Self::Trend => "Trends: the change with each doubling",
-        }
-    }
 }
 
 /// One comparison that a study makes for every metric.

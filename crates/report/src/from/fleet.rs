@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use numalab_report::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
-use numalab_report::text::{Table, count, figure};
+use numalab_analysis::fleet::{Analysis, Claim};
 
-use crate::analyse::{Analysis, Claim};
+use crate::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
+use crate::text::{Table, count, figure};
 
 /// The page of an analysis; `name` says which fleet it is.
 #[must_use]

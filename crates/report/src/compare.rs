@@ -1,24 +1,39 @@
 //! A comparison as text, Markdown, HTML and JSON.
 
+use std::ops::Deref;
+
 use numalab_record::SCHEMA;
 use numalab_stats::Verdict;
 use serde_json::{Value, json};
 
-use super::{ComparedCell, Comparison};
 use crate::html::markup;
 use crate::html::page::page;
+use crate::label;
 use crate::markdown;
-use crate::number::{count, figure, percent, trimmed};
+use crate::number::{count, figure, percent, size, trimmed};
 use crate::table::Table;
 use crate::terminal::Style;
 use crate::terminal::layout::{cut, table, wrap};
+use numalab_analysis::compare::{Compared, ComparedCell, Comparison};
 
 /// Characters of a cell's name on the terminal.
 const NAME_WIDTH: usize = 30;
 /// Changed cells shown on the terminal.
 const MOST_ROWS: usize = 30;
 
-impl Comparison {
+/// Two runs compared, as a page shows them.
+#[derive(Debug)]
+pub struct RunsPage<'a>(pub &'a Comparison);
+
+impl Deref for RunsPage<'_> {
+    type Target = Comparison;
+
+    fn deref(&self) -> &Comparison {
+        self.0
+    }
+}
+
+impl RunsPage<'_> {
     /// The comparison as text of at most 80 columns: every kind, and the cells that
     /// are better or worse.
     #[must_use]
@@ -202,7 +217,7 @@ fn full_table(caption: &str, rows: &[ComparedCell]) -> Table {
         let interval = row.interval_percent;
         let interval = interval.map(|i| format!("{} to {}", percent(i.lo), percent(i.hi)));
         let mut verdict = verdict_text(row.verdict);
-        if let Some(note) = &row.note {
+        if let Some(note) = note(row) {
             verdict.push_str(&format!(" ({note})"));
         }
         vec![
@@ -227,7 +242,19 @@ fn full_table(caption: &str, rows: &[ComparedCell]) -> Table {
 }
 
 fn name(row: &ComparedCell) -> String {
-    row.cell.as_ref().map_or_else(|| row.what.clone(), |id| id.0.clone())
+    row.of.cell().map_or_else(|| what(&row.of), |id| id.0.clone())
+}
+
+fn what(of: &Compared) -> String {
+    match of {
+        Compared::Cell(cell) => label::experiment(&cell.experiment),
+        Compared::Kind { kind, cells } => format!("all {cells} {kind} cells"),
+    }
+}
+
+fn note(row: &ComparedCell) -> Option<String> {
+    let (old, new) = row.pages_differ?;
+    Some(format!("pages of {} became {}", size(old), size(new)))
 }
 
 fn verdict_text(verdict: Verdict) -> String {
@@ -241,8 +268,8 @@ fn verdict_text(verdict: Verdict) -> String {
 
 fn row_json(row: &ComparedCell) -> Value {
     json!({
-        "cell": row.cell,
-        "what": row.what,
+        "cell": row.of.cell(),
+        "what": what(&row.of),
         "metric": row.metric,
         "unit": row.metric.unit().to_string(),
         "baseline": row.baseline,
@@ -251,6 +278,6 @@ fn row_json(row: &ComparedCell) -> Value {
         "interval_percent": row.interval_percent.map(|interval| [interval.lo, interval.hi]),
         "values": row.values,
         "verdict": verdict_text(row.verdict),
-        "note": row.note,
+        "note": note(row),
     })
 }

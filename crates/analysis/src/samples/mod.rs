@@ -1,14 +1,13 @@
 //! Two samples set side by side, and published figures recomputed.
 
 mod published;
-mod render;
 
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Error, Estimate, Interval, Margin, Sample,
     Verdict, ratio_of_means,
 };
 
-pub use published::{Published, PublishedError};
+pub use published::{Published, PublishedError, PublishedRow};
 
 /// Two samples that were taken apart from each other, and what there is to say about them.
 #[derive(Clone, Debug)]

@@ -1,0 +1,13 @@
+//! What records show, as values: summaries of runs, comparisons, effects of studies,
+//! scaling over ranks, outliers of fleets.
+//!
+//! Pure: no input or output, no clock, and no text for people. `numalab-report` puts
+//! what is found here into words and pages.
+#![forbid(unsafe_code)]
+
+pub mod compare;
+pub mod fleet;
+pub mod run;
+pub mod samples;
+pub mod scaling;
+pub mod study;

@@ -1,0 +1,3 @@
+//! Pages made from what was found.
+
+pub mod fleet;
