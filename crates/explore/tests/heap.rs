@@ -22,9 +22,9 @@ fn dump() -> Vec<u8> {
         fallback: &[&[NodeIndex(0), NodeIndex(1)], &[NodeIndex(1), NodeIndex(0)]],
         distances: &[],
     };
-    let metadata: Vec<Word> =
+    let mut metadata: Vec<Word> =
         (0..machine.metadata_words().unwrap()).map(|_| Word::new(0)).collect();
-    let frames = Frames::new(machine, &metadata, CpuFences).unwrap();
+    let frames = Frames::new(machine, &mut metadata, CpuFences).unwrap();
     let all_but_a_bit = Request::order(Order::BLOCK).policy(Policy::Exact(NodeIndex(0)));
     for _ in 0..32 {
         frames.alloc(CpuIndex(0), &all_but_a_bit).unwrap();

@@ -39,7 +39,7 @@ impl<F: Fences> FramesCell<F> {
     pub fn init(
         &self,
         machine: Machine<'static>,
-        metadata: &'static [Word],
+        metadata: &'static mut [Word],
         fences: F,
     ) -> Result<&Frames<'static, F>, InitError> {
         self.state

@@ -17,9 +17,17 @@ use crate::tags::Tags;
 
 /// The page-frame allocator of a machine.
 ///
-/// Every call names the cpu that makes it. The caller promises that no other call runs on that
-/// cpu meanwhile, other than in interrupts of it: it keeps the thread on the cpu (preemption off)
-/// for the length of the call.
+/// Every call names the cpu that makes it, and that is the caller's claim: a kernel keeps the
+/// thread on the cpu (preemption off) for the length of a call, so that no other call runs on it
+/// meanwhile, other than in interrupts of it. With [`CpuFences`] a wrong claim (two threads that
+/// name one cpu) costs speed, places and at worst a refusal
+/// ([`AllocError::ExhaustedNested`](crate::AllocError::ExhaustedNested)), as one of the two is
+/// taken for an interrupt of the other; no frame is handed out twice and none is lost. With
+/// [`RemoteFences`](crate::RemoteFences) it is what their maker promised not to happen.
+///
+/// A frame is a number, and who knows it can free it. A frame that is freed while it is in use is
+/// handed out again: whoever lends memory out by these numbers (a page table, a `Box`) must own
+/// what it frees.
 pub struct Frames<'m, F = CpuFences> {
     pub(crate) machine: Machine<'m>,
     pub(crate) heap: Heap<'m>,
@@ -53,11 +61,15 @@ impl<'m> Machine<'m> {
 }
 
 impl<'m, F: Fences> Frames<'m, F> {
-    /// The allocator of a machine; `metadata` may hold anything, and nobody else may write to it.
+    /// The allocator of a machine; `metadata` may hold anything.
     ///
     /// # Errors
     /// What is wrong with the machine, or how large the buffer must be.
-    pub fn new(machine: Machine<'m>, metadata: &'m [Word], fences: F) -> Result<Self, InitError> {
+    pub fn new(
+        machine: Machine<'m>,
+        metadata: &'m mut [Word],
+        fences: F,
+    ) -> Result<Self, InitError> {
         machine.check()?;
         let layout = Layout::of(&machine);
         let parts = layout.divide(metadata)?;
@@ -93,17 +105,14 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// when the caches are being taken back.
     #[inline(always)]
     pub(crate) fn enter(&self, slot: Slot<'m>) -> Option<Busy<'m>> {
-        let busy = slot.busy();
-        if busy.load(Ordering::Relaxed) != 0 {
+        // The claim before the load below: pairs with the exchange and the heavy fence of
+        // `Frames::freeze`. Of the two cpus at least one sees the other.
+        if !self.fences.claim(slot.busy()) {
             return None;
         }
-        busy.store(1, Ordering::Relaxed);
-        let guard = Busy(busy);
-        // The store above before the load below: pairs with the swap and the heavy fence of
-        // `Frames::freeze`. Of the two cpus at least one sees the other.
-        self.fences.light();
-        // Acquire: pairs with the `Release` that ends a freeze, after it emptied the cache.
-        (self.frozen.load(Ordering::Acquire) == 0).then_some(guard)
+        let guard = Busy(slot.busy());
+        // Also acquire: pairs with the `Release` that ends a freeze, after it emptied the cache.
+        (self.frozen.load(Ordering::SeqCst) == 0).then_some(guard)
     }
 
     /// The first pool of the cpu's plain requests that has any memory.

@@ -28,7 +28,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let mine = u64::from(cpu.0) + 1;
         while let Err(holder) =
-            self.frozen.compare_exchange(0, mine, Ordering::AcqRel, Ordering::Relaxed)
+            self.frozen.compare_exchange(0, mine, Ordering::SeqCst, Ordering::Relaxed)
         {
             if holder == mine {
                 return None;

@@ -15,9 +15,13 @@ fn heavy() {
     membarrier(MembarrierCommand::PrivateExpedited).unwrap();
 }
 
-/// Fences by Linux's `membarrier`, where there is one.
+/// Fences by Linux's `membarrier`, where there is one; for tests in which each cpu is one thread's.
+#[expect(unsafe_code, reason = "the far side of a fence is a promise")]
 fn remote() -> Option<RemoteFences> {
-    membarrier(MembarrierCommand::RegisterPrivateExpedited).ok().map(|()| RemoteFences(heavy))
+    membarrier(MembarrierCommand::RegisterPrivateExpedited).ok()?;
+    // SAFETY: 1. `membarrier` returns once every thread has run a full barrier. 2. No test that
+    // asks for these fences lets two threads name one cpu.
+    Some(unsafe { RemoteFences::new(heavy) })
 }
 
 fn long() -> bool {
@@ -288,4 +292,43 @@ fn a_free_frame_is_found_while_others_move_blocks_between_lists() {
             .alloc(CpuIndex(0), &Request::order(Order::BLOCK).policy(Policy::Exact(NodeIndex(1)))),
         Err(AllocError::Exhausted { frames: 512 })
     ));
+}
+
+/// The mistake: two threads say that they are cpu 0. They may be refused as an interrupt is, but
+/// no frame is handed out twice, and none is lost.
+#[test]
+fn two_threads_that_name_one_cpu_get_no_frame_twice() {
+    let total = 4096;
+    let bench = Bench::new(two_nodes(total / 2));
+    let frames = bench.frames();
+    let shadow = Shadow::new(total);
+    let rounds = if cfg!(miri) { 3 } else { 300 };
+    let ready = std::sync::Barrier::new(2);
+    std::thread::scope(|scope| {
+        for thread in [1, 2] {
+            let (frames, shadow, ready) = (&frames, &shadow, &ready);
+            scope.spawn(move || {
+                for round in 0..rounds {
+                    ready.wait();
+                    // Single frames, whole blocks and runs, more than any cache holds.
+                    let length = [1, 512, 5][round % 3];
+                    let got: Vec<Frame> = (0..1200 / length)
+                        .filter_map(|_| match length {
+                            1 => frames.alloc_frame(CpuIndex(0)).ok(),
+                            _ => frames.alloc(CpuIndex(0), &Request::run(length)).ok(),
+                        })
+                        .inspect(|&frame| shadow.take(frame, length, thread))
+                        .collect();
+                    for frame in got {
+                        shadow.give(frame, length, thread);
+                        frames.free_run(CpuIndex(0), frame, length).unwrap();
+                    }
+                }
+            });
+        }
+    });
+    let infos = [NodeIndex(0), NodeIndex(1)].map(|node| frames.node_info(node));
+    assert_eq!(infos.map(|info| info.allocated()), [0, 0]);
+    let all = std::iter::from_fn(|| frames.alloc_frame(CpuIndex(1)).ok());
+    assert_eq!(all.inspect(|&frame| shadow.take(frame, 1, 3)).count() as u64, total);
 }

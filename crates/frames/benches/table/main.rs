@@ -20,6 +20,13 @@ fn heavy() {
     membarrier(MembarrierCommand::PrivateExpedited).expect("registered at the start");
 }
 
+/// Fences by Linux's `membarrier`.
+fn remote() -> RemoteFences {
+    // SAFETY: 1. `membarrier` returns once every thread has run a full barrier. 2. Each cpu of a
+    // subject is one thread's at a time.
+    unsafe { RemoteFences::new(heavy) }
+}
+
 fn main() {
     let quick = std::env::args().any(|arg| arg == "--quick");
     membarrier(MembarrierCommand::RegisterPrivateExpedited).expect("Linux 4.14 or later");
@@ -52,8 +59,8 @@ fn machine_line() -> String {
 
 fn side_by_side(repetitions: usize) {
     let floor = ArrayStack::new();
-    let on = ours(2, FRAMES, RemoteFences(heavy));
-    let off = ours(1, FRAMES, RemoteFences(heavy));
+    let on = ours(2, FRAMES, remote());
+    let off = ours(1, FRAMES, remote());
     let full = ours(2, FRAMES, CpuFences);
     let (depot, bitmap, buddy) = (Depot::new(), Bitmap::new(), Buddy::new());
     let mut figures: [Figures; 7] = Default::default();
@@ -93,10 +100,10 @@ fn initialisation() {
     let machine = subjects::machine(2, gib << 17, vec![numalab_frames::NodeIndex(0)]);
     let words = machine.metadata_words().expect("the machine is sound");
     let mut figures = Samples::default();
-    let metadata = &*(0..words).map(|_| numalab_frames::Word::new(0)).collect::<Vec<_>>().leak();
+    let mut metadata: Vec<_> = (0..words).map(|_| numalab_frames::Word::new(0)).collect();
     for _ in 0..21 {
         let start = Instant::now();
-        let made = Frames::new(machine, metadata, CpuFences);
+        let made = Frames::new(machine, &mut metadata, CpuFences);
         std::hint::black_box(made.expect("the metadata suffices"));
         figures.add(start.elapsed().as_secs_f64() * 1e6 / gib as f64);
     }
@@ -113,7 +120,7 @@ fn fragmentation(replacements: u64) {
         let name = std::iter::once(name.to_owned());
         name.chain(cells).chain([format!("{refill_ns:.1}")]).collect::<Vec<_>>()
     };
-    let fresh = || -> Frames<'static, RemoteFences> { ours(1, gib, RemoteFences(heavy)) };
+    let fresh = || -> Frames<'static, RemoteFences> { ours(1, gib, remote()) };
     let rows = [
         row("F1: half freed at random, 47 rounds of a tenth", workloads::churn_half(&fresh()), "-"),
         row(

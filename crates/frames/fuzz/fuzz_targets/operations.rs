@@ -76,9 +76,9 @@ fuzz_target!(|bytes: &[u8]| {
         fallback: &[&NODES, &[NODES[1], NODES[0]]],
         distances: &[],
     };
-    let metadata: Vec<Word> =
+    let mut metadata: Vec<Word> =
         (0..machine.metadata_words().unwrap()).map(|n| Word::new(n as u64 * 77)).collect();
-    let frames = Frames::new(machine, &metadata, CpuFences).unwrap();
+    let frames = Frames::new(machine, &mut metadata, CpuFences).unwrap();
     let mut held: BTreeMap<u64, u64> = BTreeMap::new();
     let mut input = Input(bytes);
     while !input.0.is_empty() {

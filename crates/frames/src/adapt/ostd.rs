@@ -12,6 +12,9 @@ use crate::policy::Request;
 
 /// The allocator with the methods of `GlobalFrameAllocator`; a kernel's trait implementation
 /// forwards to them, and decides what to do with the errors that the trait has no room for.
+///
+/// It gives and takes plain addresses, so that it is safe as [`Frames`] is; the kernel's
+/// implementation is what promises OSTD that a frame is freed by its owner, once it is unused.
 pub struct OstdFrames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,

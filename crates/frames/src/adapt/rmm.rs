@@ -10,6 +10,9 @@ use crate::sync::low_u16;
 
 /// The allocator with the methods of `rmm::FrameAllocator`, with plain numbers for its
 /// `PhysicalAddress` and `FrameCount`.
+///
+/// It is safe as [`Frames`] is; rmm's trait is unsafe to implement, and who implements it with
+/// these promises that a frame is freed by its owner, once it is unused.
 pub struct RmmFrames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,

@@ -18,7 +18,13 @@ pub struct X86Frames<'f, 'm, F> {
 
 impl<'f, 'm, F: Fences> X86Frames<'f, 'm, F> {
     /// The allocator for callers on the cpu that `cpu` tells.
-    pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
+    ///
+    /// # Safety
+    /// Mappers write to what they are given. 1. The frames of the allocator's machine are memory
+    /// that nobody uses who was not handed them. 2. A frame that was handed out is freed, here or
+    /// by any other way ([`Frames::free`] is safe, and takes a number), by its owner alone and
+    /// once nobody uses it any more.
+    pub const unsafe fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
         Self { frames, cpu, refused: None }
     }
 
@@ -33,7 +39,9 @@ fn order_of<S: PageSize>() -> Option<Order> {
     Order::new((S::SIZE / FRAME_BYTES).ilog2().try_into().ok()?)
 }
 
-// SAFETY: `alloc` hands a frame out to one caller only, until that caller frees it.
+// SAFETY: `alloc` hands a frame out to one caller only, whatever cpu it names (with fences that
+// keep their word), until it is freed; by the promise of `new` its owner frees it, and it is memory
+// that nobody else uses.
 unsafe impl<S: PageSize, F: Fences> FrameAllocator<S> for X86Frames<'_, '_, F> {
     fn allocate_frame(&mut self) -> Option<PhysFrame<S>> {
         let frame = self.frames.alloc((self.cpu)(), &Request::order(order_of::<S>()?)).ok()?;

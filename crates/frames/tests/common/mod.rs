@@ -13,10 +13,9 @@ pub struct Tables {
     pub fallback: Vec<Vec<NodeIndex>>,
 }
 
-/// Tables and metadata, leaked so that threads may share them.
+/// Tables, leaked as the metadata of each allocator is, so that threads may share them.
 pub struct Bench {
     pub machine: Machine<'static>,
-    metadata: &'static [Word],
 }
 
 impl Bench {
@@ -30,9 +29,7 @@ impl Bench {
             fallback: fallback.leak(),
             distances: &[],
         };
-        let words = machine.metadata_words().unwrap();
-        let metadata: Vec<Word> = (0..words).map(|_| Word::new(0)).collect();
-        Self { machine, metadata: metadata.leak() }
+        Self { machine }
     }
 
     pub fn frames(&self) -> Frames<'static> {
@@ -40,7 +37,12 @@ impl Bench {
     }
 
     pub fn frames_with<F: Fences>(&self, fences: F) -> Frames<'static, F> {
-        Frames::new(self.machine, self.metadata, fences).unwrap()
+        Frames::new(self.machine, self.metadata(), fences).unwrap()
+    }
+
+    pub fn metadata(&self) -> &'static mut [Word] {
+        let words = self.machine.metadata_words().unwrap();
+        (0..words).map(|_| Word::new(0)).collect::<Vec<_>>().leak()
     }
 }
 

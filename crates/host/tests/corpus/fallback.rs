@@ -75,9 +75,9 @@ fn nodes_as_they_exhaust(orders: &[Vec<NodeIndex>], from: usize) -> Vec<NodeInde
         fallback: &fallback,
         distances: &[],
     };
-    let metadata: Vec<Word> =
+    let mut metadata: Vec<Word> =
         (0..machine.metadata_words().unwrap()).map(|_| Word::new(0)).collect();
-    let frames = Frames::new(machine, &metadata, CpuFences).unwrap();
+    let frames = Frames::new(machine, &mut metadata, CpuFences).unwrap();
     let take = || frames.alloc(CpuIndex(0), &Request::FRAME).ok();
     std::iter::from_fn(take)
         .map(|frame| NodeIndex(u16::try_from(frame.number() / FRAMES).unwrap()))

@@ -51,7 +51,9 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     interrupts::init();
     interrupts::load();
     enable_vectors();
-    let low = Mapped { spans: [Span { start: 0, end: 4 << 30 }].into() };
+    // SAFETY: the loader maps the first 4 GiB at their own addresses (`boot.s`), and no other cpu
+    // runs; what is read is the loader's, to which the kernel does not write.
+    let low = unsafe { Mapped::new([Span { start: 0, end: 4 << 30 }].into_iter()) };
     let read = match loader {
         1 => BootInfo::pvh(&low, info),
         _ => BootInfo::multiboot2(&low, info),
@@ -80,7 +82,9 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
     // Page 0 is not mapped any more.
     let mapped = |span: Span| Span { start: span.start.max(4096), end: span.end };
     let spans = info.areas.iter().map(|area| area.span).chain([LOW]).map(mapped);
-    let firmware = Mapped { spans: spans.collect() };
+    // SAFETY: `start` mapped all areas at their own addresses, and no other cpu runs; what is read
+    // is the firmware's, to which the kernel does not write.
+    let firmware = unsafe { Mapped::new(spans) };
     let found = tables::find(&firmware, info.rsdp);
     let kernel = Span {
         start: (&raw const __kernel_start).addr() as u64,
@@ -102,7 +106,10 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
     let fallback: &'static [&'static [NodeIndex]] =
         plan.fallback.iter().map(Vec::as_slice).collect::<Vec<_>>().leak();
     let machine = machine(plan, fallback);
-    if let Err(error) = FRAMES.init(machine, words(&metadata), CpuFences) {
+    // SAFETY: `carve` cut the span, of whole blocks of 2 MiB of mapped memory, off what the plan
+    // gives to anybody.
+    let metadata = unsafe { words(&metadata) };
+    if let Err(error) = FRAMES.init(machine, metadata, CpuFences) {
         refuse(&error);
     }
     plan

@@ -43,19 +43,13 @@ impl Run {
         self.frames
     }
 
-    /// The frames at an address that a run left behind: only who kept it from a run may say so.
-    pub fn at(address: u64, frames: u64) -> Self {
+    /// The run at an address that was forgotten while its frames were in use.
+    ///
+    /// # Safety
+    /// A run of so many frames began at `address` and was dropped without being freed; the caller
+    /// makes one of it only once, and nothing uses its memory by the address any more.
+    pub unsafe fn from_address(address: u64, frames: u64) -> Self {
         Self { first: Frame::new(address / 4096), frames, node: NodeIndex(0) }
-    }
-
-    /// A word of 8 bytes.
-    #[inline(always)]
-    pub fn word(&self, place: u64) -> u64 {
-        debug_assert!(place < self.frames * 512);
-        let at = pointer::<u64>(self.address() + place * 8);
-        // SAFETY: the words of an arena's table are asked for by places that were set, which lie
-        // within the run; while the run is shared nobody writes.
-        unsafe { at.read() }
     }
 
     /// The node of its first frame.
@@ -93,29 +87,40 @@ fn order_of(frames: u64) -> Option<Order> {
     u8::try_from(frames.ilog2()).ok().and_then(Order::new)
 }
 
-/// Memory that was carved off for the allocator's metadata.
-pub fn words(span: &Span) -> &'static [Word] {
+/// A span of memory as words.
+///
+/// # Safety
+/// The span is ordinary memory, mapped at its own addresses and aligned to 8 bytes, which nobody
+/// else uses from now on.
+pub unsafe fn words(span: &Span) -> &'static mut [Word] {
     let start = pointer::<Word>(span.start);
-    // SAFETY: the span is ordinary memory, mapped, aligned to 2 MiB and never handed out; any
-    // bytes are words, which are atomics and hence may be shared.
-    unsafe { core::slice::from_raw_parts(start, index(span.bytes() / 8)) }
+    // SAFETY: the caller's promise; any bytes are words.
+    unsafe { core::slice::from_raw_parts_mut(start, index(span.bytes() / 8)) }
 }
 
 /// Physical memory as the loader's map has it, as far as it is mapped.
-pub struct Mapped {
+pub struct Mapped(alloc::vec::Vec<Span>);
+
+impl Mapped {
     /// What may be looked at.
-    pub spans: alloc::vec::Vec<Span>,
+    ///
+    /// # Safety
+    /// As long as this lives, all of these spans but address 0 that hold memory or firmware's data
+    /// are mapped at their own addresses, and nobody writes to what is read.
+    pub unsafe fn new(spans: impl Iterator<Item = Span>) -> Self {
+        Self(spans.collect())
+    }
 }
 
 impl Physical for Mapped {
     fn read(&self, address: u64, bytes: usize) -> Option<&[u8]> {
         let wanted = Span::of(address, bytes as u64);
-        if !self.spans.iter().any(|span| span.holds(&wanted)) || address == 0 {
+        if !self.0.iter().any(|span| span.holds(&wanted)) || address == 0 {
             return None;
         }
         let start = pointer(address);
-        // SAFETY: the span is mapped and holds firmware's data or ordinary memory, to which
-        // nobody writes while tables are read.
+        // SAFETY: the bytes lie within a span, which by the promise of `new` is mapped and not
+        // written to.
         Some(unsafe { core::slice::from_raw_parts(start, bytes) })
     }
 }

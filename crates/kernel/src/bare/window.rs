@@ -72,7 +72,8 @@ impl Window {
         let at = self.base() + offset;
         let mut table = root();
         for level in (0..4).rev() {
-            let entry = read(table, at, level);
+            // SAFETY: the root, or a table to which a present entry of the level above leads.
+            let entry = unsafe { read(table, at, level) };
             if entry & PRESENT_WRITABLE == 0 {
                 return None;
             }
@@ -95,7 +96,8 @@ impl Window {
         if top & PRESENT_WRITABLE == 0 {
             return Ok(());
         }
-        free_tables(allocator, cpu, top & ADDRESS, 2)
+        // SAFETY: the root's entry led there, and does so no more.
+        unsafe { free_tables(allocator, cpu, top & ADDRESS, 2) }
     }
 
     /// The entry of an address in the table of a level, with the tables above it made.
@@ -108,7 +110,8 @@ impl Window {
     ) -> Result<*mut u64, AllocError> {
         let mut table = root();
         for level in (leaf + 1..4).rev() {
-            let mut entry = read(table, address, level);
+            // SAFETY: the root, or a table to which a present entry of the level above leads.
+            let mut entry = unsafe { read(table, address, level) };
             if entry & PRESENT_WRITABLE == 0 {
                 let mut fresh = Run::new(allocator, cpu, 1, Policy::Local)?;
                 fresh.lines().iter_mut().for_each(|line| line.words_mut().fill(0));
@@ -123,7 +126,10 @@ impl Window {
 }
 
 /// Gives back a table and those below it; the last level's entries are pages.
-fn free_tables(
+///
+/// # Safety
+/// `table` is a table of this level that `Window::entry` made, and nothing leads to it any more.
+unsafe fn free_tables(
     allocator: Allocator,
     cpu: CpuIndex,
     table: u64,
@@ -131,13 +137,16 @@ fn free_tables(
 ) -> Result<(), FreeError> {
     if level > 0 {
         for place in 0..512 {
-            let entry = read(table, place << (12 + 9 * level), level);
+            // SAFETY: the caller's promise: it is a table.
+            let entry = unsafe { read(table, place << (12 + 9 * level), level) };
             if entry & PRESENT_WRITABLE != 0 && entry & LARGE == 0 {
-                free_tables(allocator, cpu, entry & ADDRESS, level - 1)?;
+                // SAFETY: this entry alone leads there, and its table goes too.
+                unsafe { free_tables(allocator, cpu, entry & ADDRESS, level - 1)? };
             }
         }
     }
-    Run::at(table, 1).free(allocator, cpu)
+    // SAFETY: `Window::entry` made each table of a run of one frame, and kept only its address.
+    unsafe { Run::from_address(table, 1) }.free(allocator, cpu)
 }
 
 fn root() -> u64 {
@@ -150,7 +159,11 @@ fn at(table: u64, address: u64, level: u32) -> *mut u64 {
     pointer(table + place * 8)
 }
 
-fn read(table: u64, address: u64, level: u32) -> u64 {
-    // SAFETY: a table of the paging structures, which are mapped at their own addresses.
+/// What the entry of an address in a table of a level says.
+///
+/// # Safety
+/// `table` is one of this cpu's paging structures, all of which are mapped at their own addresses.
+unsafe fn read(table: u64, address: u64, level: u32) -> u64 {
+    // SAFETY: the caller's promise; `at` stays within the table.
     unsafe { at(table, address, level).read_volatile() }
 }

@@ -71,7 +71,9 @@ impl Arena {
         let bytes = self.piece_frames * 4096;
         for offset in (0..self.window.mapped_bytes()).step_by(index(bytes)) {
             if let Some(address) = self.window.address_of(offset) {
-                Run::at(address, self.piece_frames).free(allocator, cpu)?;
+                // SAFETY: `grow` mapped pieces of that size there, of which it kept nothing else;
+                // `self` is gone with this call, and so is every view of its words.
+                unsafe { Run::from_address(address, self.piece_frames) }.free(allocator, cpu)?;
             }
         }
         self.window.close(allocator, cpu)

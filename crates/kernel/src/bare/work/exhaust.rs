@@ -145,9 +145,10 @@ impl Chain {
 
     fn free(mut self, lab: &Lab, place: usize) -> Result<(), Failure> {
         while let Some((address, frames)) = self.last {
-            let piece = Run::at(address, frames);
-            let (before, size) = (piece.word(0), piece.word(1));
-            self.last = (size > 0).then_some((before, size));
+            // SAFETY: `push` dropped a run of that size there, and nothing else knows of it.
+            let mut piece = unsafe { Run::from_address(address, frames) };
+            let link = piece.lines().first().map(|line| (line.words()[0], line.words()[1]));
+            self.last = link.filter(|&(_, size)| size > 0);
             piece.free(lab.frames(), cpu_index(place)).map_err(|error| format!("{error}"))?;
         }
         Ok(())
