@@ -84,12 +84,43 @@ pub struct MissingFunction {
     name: &'static CStr,
 }
 
+/// Address of a function of QEMU's program.
+fn function(name: &'static CStr) -> Result<*mut c_void, MissingFunction> {
+    let address = symbol(name);
+    if address.is_null() { Err(MissingFunction { name }) } else { Ok(address) }
+}
+
+type Lent = unsafe extern "C" fn(*const c_void) -> *const u8;
+type Copied = unsafe extern "C" fn(*const c_void, *mut u8, usize) -> usize;
+
+/// `qemu_plugin_insn_data`, whose signature changed.
+#[derive(Clone, Copy, Debug)]
+enum InstructionData {
+    /// Before version 3: gives a pointer to the bytes, valid during the translation.
+    Lent(Lent),
+    /// Since version 3: copies as many bytes as there is room for.
+    Copied(Copied),
+}
+
+impl InstructionData {
+    fn load(version: c_int) -> Result<Self, MissingFunction> {
+        let address = function(c"qemu_plugin_insn_data")?;
+        if version < DATA_IS_COPIED {
+            // SAFETY: the function's signature in these versions.
+            return Ok(Self::Lent(unsafe { std::mem::transmute::<*mut c_void, Lent>(address) }));
+        }
+        // SAFETY: as above.
+        Ok(Self::Copied(unsafe { std::mem::transmute::<*mut c_void, Copied>(address) }))
+    }
+}
+
 macro_rules! functions {
     ($($field:ident: $kind:ty = $name:literal,)*) => {
         /// The functions of QEMU that the plugin calls.
         #[derive(Debug)]
         pub struct Api {
             $(#[doc = concat!("`", stringify!($name), "`")] pub $field: $kind,)*
+            data: InstructionData,
             /// Version of the interface that QEMU serves.
             pub version: c_int,
         }
@@ -101,15 +132,12 @@ macro_rules! functions {
             /// [`MissingFunction`] if one is not there.
             pub fn load(version: c_int) -> Result<Self, MissingFunction> {
                 $(
-                    let address = symbol($name);
-                    if address.is_null() {
-                        return Err(MissingFunction { name: $name });
-                    }
+                    let address = function($name)?;
                     // SAFETY: the symbol is this function, of this signature in all
                     // versions of the interface that `entry` accepts.
                     let $field = unsafe { std::mem::transmute::<*mut c_void, $kind>(address) };
                 )*
-                Ok(Self { $($field,)* version })
+                Ok(Self { $($field,)* data: InstructionData::load(version)?, version })
             }
         }
     };
@@ -125,7 +153,6 @@ functions! {
     block_instructions: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_tb_n_insns",
     block_instruction: unsafe extern "C" fn(*const c_void, usize) -> *mut c_void = c"qemu_plugin_tb_get_insn",
     instruction_size: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_insn_size",
-    instruction_data: unsafe extern "C" fn(*const c_void, *mut u8, usize) -> usize = c"qemu_plugin_insn_data",
     hwaddr: unsafe extern "C" fn(MemoryInfo, u64) -> *const c_void = c"qemu_plugin_get_hwaddr",
     hwaddr_is_io: unsafe extern "C" fn(*const c_void) -> bool = c"qemu_plugin_hwaddr_is_io",
     hwaddr_physical: unsafe extern "C" fn(*const c_void) -> u64 = c"qemu_plugin_hwaddr_phys_addr",
@@ -142,15 +169,18 @@ impl Api {
         if unsafe { (self.instruction_size)(instruction) } != N {
             return None;
         }
-        let mut bytes = [0; N];
-        // SAFETY: as above, and there is room for `N` bytes. Older versions take one
-        // argument, which is the same call on every ABI, and return where the bytes are.
-        let data = unsafe { (self.instruction_data)(instruction, bytes.as_mut_ptr(), N) };
-        if self.version < DATA_IS_COPIED {
-            // SAFETY: older versions return a pointer to the instruction's `N` bytes,
-            // valid during the translation.
-            bytes = unsafe { std::ptr::read_unaligned(data as *const [u8; N]) };
+        match self.data {
+            // SAFETY: as above; the pointer is to the instruction's `N` bytes.
+            InstructionData::Lent(data) => Some(unsafe {
+                let bytes = data(instruction);
+                bytes.cast::<[u8; N]>().read_unaligned()
+            }),
+            InstructionData::Copied(data) => {
+                let mut bytes = [0; N];
+                // SAFETY: as above, and there is room for `N` bytes.
+                let copied = unsafe { data(instruction, bytes.as_mut_ptr(), N) };
+                (copied == N).then_some(bytes)
+            }
         }
-        Some(bytes)
     }
 }

@@ -30,9 +30,11 @@ pub struct Span {
 
 /// Private anonymous memory, unmapped when dropped.
 ///
-/// Pages that cannot be accessed surround it: an overrun ends the program, and the
-/// kernel never merges it with a neighbour, so that what `/proc/self/smaps` says of it
-/// is of it alone.
+/// Pages that cannot be accessed surround base pages and transparent huge pages: an overrun
+/// ends the program, and the kernel never merges them with a neighbour, so that what
+/// `/proc/self/smaps` says of them is of them alone. Reserved huge pages have no such
+/// surroundings (a page of the pool would be spent on each side); a neighbour from the same pool
+/// may follow them.
 #[derive(Debug)]
 pub struct Mapping {
     reservation: NonNull<c_void>,
@@ -233,14 +235,20 @@ impl Mapping {
                 return Ok(false);
             }
             let length = piece_bytes.min(self.mapped_bytes - offset);
-            populate::range(self.start.addr().get() + offset, length, self.start)
+            populate::range(&mut self.pages_mut()[offset..][..length])
                 .map_err(|errno| self.populate_error(errno))?;
             offset += length;
         }
         if self.pages == Pages::Transparent {
-            populate::collapse(self.start.as_ptr(), self.mapped_bytes);
+            populate::collapse(self.pages_mut());
         }
         Ok(true)
+    }
+
+    /// All bytes that are mapped.
+    fn pages_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `as_bytes_mut`, of all `mapped_bytes`.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.mapped_bytes) }
     }
 
     fn populate_error(&self, errno: Errno) -> MappingError {

@@ -29,8 +29,17 @@ impl SharedWords {
     /// who share it must ask for the same number.
     ///
     /// # Errors
-    /// What the system says of the file: not writable, owned by another, no space.
+    /// [`io::ErrorKind::InvalidInput`] for more words than an address space has; else what the
+    /// system says of the file: not writable, owned by another, no space.
     pub fn open(path: &Path, words: usize) -> io::Result<Self> {
+        let too_many = || {
+            io::Error::new(io::ErrorKind::InvalidInput, format!("{words} words of shared memory"))
+        };
+        // No slice is longer than `isize::MAX` bytes.
+        let bytes = words
+            .checked_mul(size_of::<AtomicU64>())
+            .filter(|&bytes| bytes <= isize::MAX.cast_unsigned())
+            .ok_or_else(too_many)?;
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -39,7 +48,6 @@ impl SharedWords {
             .mode(0o600)
             .custom_flags(libc::O_NOFOLLOW | libc::O_CLOEXEC)
             .open(path)?;
-        let bytes = words * size_of::<AtomicU64>();
         // Reserves the space, so that no later access can end in SIGBUS for want of it.
         rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, bytes as u64)?;
         let access = ProtFlags::READ | ProtFlags::WRITE;
@@ -63,6 +71,7 @@ impl SharedWords {
 
 impl Drop for SharedWords {
     fn drop(&mut self) {
+        // `open` has seen that this does not wrap.
         let bytes = self.words * size_of::<AtomicU64>();
         // SAFETY: the range is this mapping's own, and no reference outlives `self`.
         let _ = unsafe { mm::munmap(self.start.as_ptr(), bytes) };
@@ -85,6 +94,19 @@ mod tests {
         assert_eq!(other.words()[999].load(Ordering::Acquire), 0);
         one.words()[999].store(7, Ordering::Release);
         assert_eq!(other.words()[999].load(Ordering::Acquire), 7);
+    }
+
+    #[test]
+    fn more_words_than_an_address_space_has_are_refused_and_nothing_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("words");
+        // In bytes the first wraps to a page, the second is more than a slice may be.
+        for words in [(1 << 61) + 512, 1 << 60] {
+            let error = SharedWords::open(&path, words).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::InvalidInput, "{error}");
+            assert!(error.to_string().contains(&words.to_string()), "{error}");
+        }
+        assert!(!path.exists());
     }
 
     #[test]
