@@ -10,8 +10,17 @@ const UNSAFE: [&str; 5] = ["membench", "host", "frames", "emulator", "kernel"];
 /// Crates that a kernel can use.
 const NO_STD: [&str; 4] = ["acpi", "topology", "frames", "membench"];
 /// Crates that read no file, start nothing and look at no clock.
-const PURE: [&str; 8] =
-    ["acpi", "topology", "formats", "record", "stats", "analysis", "report", "workload"];
+const PURE: [&str; 9] = [
+    "acpi",
+    "topology",
+    "memory-model",
+    "formats",
+    "record",
+    "stats",
+    "analysis",
+    "report",
+    "workload",
+];
 /// What a pure crate never names.
 const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
@@ -28,6 +37,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("study", &["analysis", "report", "measure"]),
     ("launch", &["analysis", "report", "guest", "frames", "acpi"]),
     ("report", &["measure", "host", "membench", "formats"]),
+    ("memory-model", &["host", "guest", "formats", "topology", "measure"]),
     ("emulator", &["host", "guest", "formats", "topology", "measure"]),
     ("explore", &["measure", "membench", "stats"]),
     ("fleet", &["report", "measure", "membench", "host"]),

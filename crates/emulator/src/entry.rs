@@ -3,17 +3,18 @@
 use std::ffi::{c_char, c_int};
 use std::process::Command;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
-use crate::address::Addressing;
 use crate::api::{Api, Info, PluginId};
-use crate::arguments::{Arguments, Mode};
-use crate::engine::{Engine, PS_PER_INSTRUCTION};
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
+use numalab_memory_model::address::Addressing;
+use numalab_memory_model::arguments::{Arguments, Mode};
+use numalab_memory_model::engine::{Engine, PS_PER_INSTRUCTION};
 
 /// What the trial of the clock charges.
 const TRIALS_NS: [i64; 3] = [1, 100, 1 << 40];
@@ -51,7 +52,8 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         return Err("emulates the memory of machines, not of programs: use qemu-system".into());
     }
     let api = Api::load(info.version).map_err(|error| error.to_string())?;
-    let arguments = Arguments::parse(words.iter().map(String::as_str));
+    let words = words.iter().map(String::as_str);
+    let arguments = Arguments::parse(words, |path| std::fs::read_to_string(path));
     let arguments = arguments.map_err(|error| error.to_string())?;
     let vcpus = usize::try_from(info.vcpus_most).unwrap_or(0);
     let mut checks = vec![self_test::vcpus(arguments.machine.cpus.len(), vcpus)];
@@ -75,7 +77,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     let plugin = Plugin {
         api,
         id,
-        engine: Engine::new(arguments, addressing, ps_each),
+        engine: Engine::new(arguments, addressing, ps_each, now),
         clock,
         pmu,
         running: Running::new(vcpus),
@@ -93,6 +95,12 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         register(plugin);
     }
     Ok(())
+}
+
+/// The host's clock, since it was first looked at.
+fn now() -> Duration {
+    static EPOCH: OnceLock<Instant> = OnceLock::new();
+    EPOCH.get_or_init(Instant::now).elapsed()
 }
 
 /// What this very program calls itself: the interface does not tell.

@@ -8,12 +8,12 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::api::{Api, FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
-use crate::counters::Kind;
-use crate::engine::Access;
-use crate::gate::Change;
-use crate::marker::{LENGTH, Marker};
 use crate::plugin::Plugin;
 use crate::waiting::{WAITED_NS, is_wait};
+use numalab_memory_model::counters::Kind;
+use numalab_memory_model::engine::Access;
+use numalab_memory_model::gate::Change;
+use numalab_memory_model::marker::{LENGTH, Marker};
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {

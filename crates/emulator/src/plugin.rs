@@ -5,11 +5,11 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::api::{Api, PluginId};
-use crate::engine::{Effect, Engine};
 use crate::pmu::Pmu;
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
+use numalab_memory_model::engine::{Effect, Engine};
 
 /// Everything that QEMU's callbacks need.
 #[derive(Debug)]

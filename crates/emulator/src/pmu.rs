@@ -6,8 +6,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use crate::arguments::{Mode, PmuPlace};
-use crate::engine::Engine;
+use numalab_memory_model::arguments::{Mode, PmuPlace};
+use numalab_memory_model::engine::Engine;
 
 /// First bytes of the page.
 pub const MAGIC: [u8; 8] = *b"NUMAPMU1";

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::arguments::{Mode, Start};
-use crate::counters::{NodeFigures, VcpuFigures};
-use crate::engine::Engine;
-use crate::gate::Tally;
-use crate::machine::Machine;
 use crate::self_test::Check;
+use numalab_memory_model::arguments::{Mode, Start};
+use numalab_memory_model::counters::{NodeFigures, VcpuFigures};
+use numalab_memory_model::engine::Engine;
+use numalab_memory_model::gate::Tally;
+use numalab_memory_model::machine::Machine;
 
 /// Name of the format.
 pub const SCHEMA: &str = "numalab-emulator/1";
@@ -173,18 +173,20 @@ fn share(part: u64, whole: u64) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Addressing;
-    use crate::arguments::Arguments;
-    use crate::counters::Kind;
-    use crate::engine::{Access, PS_PER_INSTRUCTION};
-    use crate::marker::Marker;
     use crate::self_test;
+    use numalab_memory_model::address::Addressing;
+    use numalab_memory_model::arguments::Arguments;
+    use numalab_memory_model::counters::Kind;
+    use numalab_memory_model::engine::{Access, PS_PER_INSTRUCTION};
+    use numalab_memory_model::marker::Marker;
 
     #[test]
     fn a_report_says_all_that_was_asked_and_counted() {
         let arguments = "cpus=0.1,memory=1M.1M,latency=100.250/250.100,mode=virtual,start=marker";
-        let arguments = Arguments::parse(arguments.split(',')).unwrap();
-        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION);
+        let arguments = Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap();
+        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
+            std::time::Duration::ZERO
+        });
         engine.mark(0, Marker::Begin);
         engine.mark(0, Marker::Phase(2));
         engine.block(1, 5);
@@ -204,8 +206,12 @@ mod tests {
 
     #[test]
     fn a_report_replaces_the_one_before_it() {
-        let arguments = Arguments::parse("cpus=0,memory=1M,distances=10".split(',')).unwrap();
-        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION);
+        let arguments =
+            Arguments::parse("cpus=0,memory=1M,distances=10".split(','), |_| unreachable!())
+                .unwrap();
+        let engine = Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || {
+            std::time::Duration::ZERO
+        });
         let host = Host { version: None, api: 1, target: String::new(), vcpus: 1 };
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("report.json");

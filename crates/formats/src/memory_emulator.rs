@@ -6,52 +6,22 @@
 mod costs;
 mod text;
 
+use numalab_memory_model::address::q35_ranges;
+pub use numalab_memory_model::machine::{
+    CacheLevel, Machine as EmulatedMachine, Scope as CacheScope,
+};
+use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 use numalab_topology::Machine;
-use serde::Serialize;
 
-pub use costs::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, MemoryCosts};
+pub use costs::{BandwidthModel, LatencyModel, MemoryCosts};
 pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency};
 
 use crate::error::WriteError;
 use crate::guest::Guest;
-use crate::qemu::node_ranges;
 use crate::reading::Findings;
 
 const FORMAT: &str = "the memory emulator";
-const SCHEMA: &str = "numalab-emulator-machine/1";
 const MIB: u64 = 1 << 20;
-/// What the page through which a guest reads its counts has room for.
-const MOST_CPUS: usize = 255;
-const MOST_NODES: usize = 16;
-
-/// What the emulator is told of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct EmulatedMachine {
-    schema: &'static str,
-    nodes: Vec<EmulatedNode>,
-    /// The position of each virtual cpu's node.
-    cpus: Vec<usize>,
-    /// The L3 group of each virtual cpu.
-    l3_groups: Vec<usize>,
-    /// Rows by the cpu's node, columns by the memory's.
-    latency_ns: Vec<Vec<f64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    store_latency_ns: Option<Vec<Vec<f64>>>,
-    /// In 10^6 bytes a second; 0 is no limit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node_bandwidth_mb_s: Option<Vec<u64>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    link_bandwidth_mb_s: Option<Vec<Vec<u64>>>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    caches: Vec<CacheLevel>,
-}
-
-/// A node by its guest-physical addresses.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct EmulatedNode {
-    id: usize,
-    ranges: Vec<[u64; 2]>,
-}
 
 /// Describes the guest that QEMU's `q35` makes of this machine, with these costs.
 ///
@@ -62,34 +32,31 @@ struct EmulatedNode {
 /// than 255 cpus or 16 nodes, and for a list of another length than there are nodes.
 pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachine, WriteError> {
     let guest = Guest::of(FORMAT, machine, &mut Findings::default())?;
-    let (cpus, nodes) = (guest.cpus.len(), guest.nodes.len());
-    if cpus > MOST_CPUS || nodes > MOST_NODES {
-        let what = format!(
-            "{cpus} cpus and {nodes} nodes: it has at most {MOST_CPUS} cpus and {MOST_NODES} nodes"
-        );
-        return Err(WriteError::Inexpressible { format: FORMAT, what });
-    }
     let bytes: Vec<u64> = guest.nodes.iter().map(|node| node.memory_mib * MIB).collect();
-    let ranges = node_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
+    let ranges = q35_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
         format: FORMAT,
         what: format!("{} MiB of memory, which QEMU lays out otherwise", guest.memory_mib()),
     })?;
-    let node = |(id, ranges)| EmulatedNode { id, ranges };
-    let nodes = ranges.into_iter().enumerate().map(node);
+    let nodes = (0..).zip(ranges).map(|(id, ranges)| EmulatedNode { id, ranges });
     let group = |cpu: &crate::guest::GuestCpu| cpu.package * guest.shape.l3_groups + cpu.l3_group;
     let (latency_ns, store_latency_ns) = costs::latencies(&guest, costs.latency)?;
     let (node_bandwidth_mb_s, link_bandwidth_mb_s) = costs::bandwidths(&guest, &costs.bandwidth)?;
-    Ok(EmulatedMachine {
-        schema: SCHEMA,
+    let figures = |row: Vec<u64>| row.into_iter().map(|mb_s| mb_s as f64).collect::<Vec<_>>();
+    let described = EmulatedMachine {
+        schema: SCHEMA.to_owned(),
         nodes: nodes.collect(),
         cpus: guest.cpus.iter().map(|cpu| cpu.node).collect(),
-        l3_groups: guest.cpus.iter().map(group).collect(),
+        l3_groups: Some(guest.cpus.iter().map(group).collect()),
         latency_ns,
         store_latency_ns,
-        node_bandwidth_mb_s,
-        link_bandwidth_mb_s,
+        node_bandwidth_mb_s: node_bandwidth_mb_s.map(figures),
+        link_bandwidth_mb_s: link_bandwidth_mb_s
+            .map(|rows| rows.into_iter().map(figures).collect()),
         caches: costs.caches.clone(),
-    })
+    };
+    let refused =
+        |error: MachineError| WriteError::Inexpressible { format: FORMAT, what: error.to_string() };
+    described.check().map_err(refused).map(|()| described)
 }
 
 #[cfg(test)]
@@ -152,6 +119,7 @@ mod tests {
             "cpus": [0, 0, 1],
             "l3_groups": [0, 0, 0],
             "latency_ns": [[80.0, 160.0, 320.0], [160.0, 80.0, 240.0], [320.0, 240.0, 80.0]],
+            "caches": [],
         });
         assert_eq!(json, expected);
     }
@@ -169,7 +137,7 @@ mod tests {
         many.nodes.extend((3..17).map(|id| Node { id: NodeId(id), ..node.clone() }));
         many.distances = equal_distances(17);
         let error = describe(&many, &MemoryCosts::default()).unwrap_err().to_string();
-        assert!(error.contains("3 cpus and 17 nodes: it has at most 255 cpus and 16"), "{error}");
+        assert!(error.contains("17 nodes, expected 1 to 16"), "{error}");
         many.nodes.pop();
         many.distances = equal_distances(16);
         assert!(describe(&many, &MemoryCosts::default()).is_ok());
@@ -197,15 +165,15 @@ mod tests {
         let with = |bandwidth| MemoryCosts { bandwidth, ..MemoryCosts::default() };
         let described = |bandwidth| describe(&machine(), &with(bandwidth));
         let each = described(BandwidthModel::Nodes(vec![5000])).unwrap();
-        assert_eq!(each.node_bandwidth_mb_s, Some(vec![5000; 3]));
+        assert_eq!(each.node_bandwidth_mb_s, Some(vec![5000.0; 3]));
         let listed = described(BandwidthModel::Nodes(vec![1, 0, 3])).unwrap();
-        assert_eq!(listed.node_bandwidth_mb_s, Some(vec![1, 0, 3]));
+        assert_eq!(listed.node_bandwidth_mb_s, Some(vec![1.0, 0.0, 3.0]));
         let error = described(BandwidthModel::Nodes(vec![1, 2])).unwrap_err().to_string();
         assert!(error.contains("2 bandwidths for 3 nodes"), "{error}");
         let links = BandwidthModel::Links(vec![vec![0; 3]; 2]);
         assert!(described(links).unwrap_err().to_string().contains("2 rows"));
         let all = [(0, 0, 80), (0, 1, 140), (0, 2, 300), (1, 0, 140), (1, 1, 80), (1, 2, 200)];
         let firmware = describe(&with_latencies(&all), &with(BandwidthModel::Firmware)).unwrap();
-        assert_eq!(firmware.link_bandwidth_mb_s.unwrap()[0], [80, 140, 300]);
+        assert_eq!(firmware.link_bandwidth_mb_s.unwrap()[0], [80.0, 140.0, 300.0]);
     }
 }

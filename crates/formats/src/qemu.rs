@@ -3,15 +3,11 @@
 //! Packages become sockets and the L3 groups of one become dies. Distances that are not
 //! known are written as 10 and 20. Caches, page pools, ranges and tiers are left out.
 
-mod ranges;
-
 use numalab_topology::{AccessAttributes, Machine, MemorySideCache};
 
 use crate::error::WriteError;
 use crate::guest::{Guest, HostPlacement};
 use crate::reading::{Findings, Written};
-
-pub(crate) use ranges::node_ranges;
 
 const FORMAT: &str = "QEMU";
 

@@ -1,8 +1,6 @@
 //! What accesses cost: models, and the matrices they give for a guest.
 
-use serde::Serialize;
-
-use super::FORMAT;
+use super::{CacheLevel, FORMAT};
 use crate::error::WriteError;
 use crate::guest::Guest;
 
@@ -54,31 +52,6 @@ pub enum BandwidthModel {
     Links(Vec<Vec<u64>>),
     /// The read bandwidths that the machine's firmware tells (HMAT), as links.
     Firmware,
-}
-
-/// A cache on every cpu's way to memory.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CacheLevel {
-    /// 1 is the nearest to the cpu.
-    pub level: u8,
-    /// Capacity in bytes.
-    pub size_bytes: u64,
-    /// Associativity.
-    pub ways: u32,
-    /// Line size in bytes.
-    pub line_bytes: u32,
-    /// Who shares it.
-    pub scope: CacheScope,
-}
-
-/// Who shares a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CacheScope {
-    /// Nobody: each cpu has one.
-    Cpu,
-    /// The cpus of an L3 group.
-    Group,
 }
 
 type Matrix<T> = Vec<Vec<T>>;

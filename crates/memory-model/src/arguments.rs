@@ -1,10 +1,11 @@
 //! What stands on QEMU's command line behind the plugin's name.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-use crate::address::q35_ranges;
+use crate::address::{Q35_END, q35_ranges};
 use crate::machine::{Machine, MachineError, Node, SCHEMA};
 use crate::short::{self, rows};
 
@@ -90,13 +91,18 @@ pub enum ArgumentError {
     /// Two that exclude each other.
     #[error("`{0}` and `{1}` exclude each other")]
     Both(&'static str, &'static str),
+    /// More memory than lies in one piece.
+    #[error(
+        "`memory` has more than q35 lays out below {Q35_END:#x}; expected less, or `ranges` in its place"
+    )]
+    Layout,
     /// The machine's file cannot be read.
     #[error("machine={}: {error}", path.display())]
     File {
         /// The file.
         path: PathBuf,
         /// What the system said.
-        error: std::io::Error,
+        error: io::Error,
     },
     /// The machine does not fit together.
     #[error("machine: {0}")]
@@ -110,11 +116,15 @@ const OVERLAP: u32 = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
-    /// Reads `key=value` arguments as QEMU passes them on.
+    /// Reads `key=value` arguments as QEMU passes them on; `read` gives the text of the machine's
+    /// file, if there is one.
     ///
     /// # Errors
     /// [`ArgumentError`] quotes the argument and says what was expected.
-    pub fn parse<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Self, ArgumentError> {
+    pub fn parse<'a>(
+        given: impl IntoIterator<Item = &'a str>,
+        read: impl FnOnce(&Path) -> io::Result<String>,
+    ) -> Result<Self, ArgumentError> {
         let mut given = Given::new(given)?;
         let mode = given.choice("mode", "count, virtual or sleep", |word| match word {
             "count" => Some(Mode::Count),
@@ -133,7 +143,7 @@ impl Arguments {
         let overlap = given.choice("overlap", positive, number)?.unwrap_or(OVERLAP);
         let pmu = given.choice("pmu", "FILE@OFFSET, such as /dev/shm/pmu@0", pmu_place)?;
         let report = given.take("report").map(PathBuf::from);
-        let machine = machine(&mut given)?;
+        let machine = machine(&mut given, read)?;
         let (mode, start) = (mode.unwrap_or_default(), start.unwrap_or_default());
         if sample > 1 && mode != Mode::Count {
             return Err(ArgumentError::Both("sample", "mode"));
@@ -155,12 +165,14 @@ fn pmu_place(word: &str) -> Option<PmuPlace> {
     (!file.is_empty() && offset.is_multiple_of(8)).then(|| PmuPlace { file: file.into(), offset })
 }
 
-fn machine(given: &mut Given) -> Result<Machine, ArgumentError> {
+fn machine(
+    given: &mut Given,
+    read: impl FnOnce(&Path) -> io::Result<String>,
+) -> Result<Machine, ArgumentError> {
     let Some(path) = given.take("machine").map(PathBuf::from) else {
         return short_machine(given);
     };
-    let read = std::fs::read_to_string(&path);
-    let text = read.map_err(|error| ArgumentError::File { path, error })?;
+    let text = read(&path).map_err(|error| ArgumentError::File { path, error })?;
     Ok(Machine::from_json(&text)?)
 }
 
@@ -223,7 +235,7 @@ fn nodes(given: &mut Given, count: usize) -> Result<Vec<Node>, ArgumentError> {
     let ranges = given.choice("ranges", form, short::ranges)?;
     let mut of_nodes = match (memory, ranges) {
         (Some(_), Some(_)) => return Err(ArgumentError::Both("memory", "ranges")),
-        (Some(memory), None) => q35_ranges(&memory),
+        (Some(memory), None) => q35_ranges(&memory).ok_or(ArgumentError::Layout)?,
         (None, Some(ranges)) => {
             let most = ranges.iter().map(|range| range.2 + 1).max().unwrap_or(0);
             let mut of_nodes = vec![Vec::new(); most.max(count)];
@@ -287,7 +299,7 @@ impl Given {
 /// If they are wrong.
 #[cfg(test)]
 pub fn machine_of(arguments: &str) -> Machine {
-    Arguments::parse(arguments.split(',')).unwrap().machine
+    Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap().machine
 }
 
 #[cfg(test)]
@@ -299,7 +311,7 @@ mod tests {
     const PLAIN: &str = "cpus=0.0.1.1,memory=1G.1G,distances=10.21/21.10";
 
     fn parse(text: &str) -> Result<Arguments, ArgumentError> {
-        Arguments::parse(text.split(','))
+        Arguments::parse(text.split(','), |_| Err(io::ErrorKind::NotFound.into()))
     }
 
     #[test]
@@ -315,11 +327,11 @@ mod tests {
         assert_eq!((short.mode, short.start), (Mode::Virtual, Start::Marker));
         assert_eq!(short.pmu.unwrap().offset, 64);
         let json = serde_json::to_string(&short.machine).unwrap();
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("machine.json");
-        std::fs::write(&file, json).unwrap();
-        let from_file = parse(&format!("machine={}", file.display())).unwrap();
-        assert_eq!(from_file.machine, short.machine);
+        let from_file = Arguments::parse(["machine=m.json"], |path| {
+            assert_eq!(path, Path::new("m.json"));
+            Ok(json)
+        });
+        assert_eq!(from_file.unwrap().machine, short.machine);
     }
 
     #[test]
@@ -329,7 +341,7 @@ mod tests {
             ("mode=fast", "`mode=fast`: expected count, virtual or sleep"),
             ("colour", "argument `colour` is not known; expected one of machine, cpus"),
             ("mode=count,mode=count", "argument `mode` is given twice"),
-            ("machine=/nowhere", "machine=/nowhere: No such file"),
+            ("machine=/nowhere", "machine=/nowhere: entity not found"),
             (
                 "cpus=0.2,memory=1G.1G,distances=10.20/20.10",
                 "machine: vCPU 1 is on node position 2",
@@ -365,7 +377,7 @@ mod tests {
         ) {
             let argument = format!("{key}={value}");
             let plain = PLAIN.split(',').filter(|word| !word.starts_with(&format!("{key}=")));
-            let _ = Arguments::parse(plain.chain([argument.as_str()]));
+            let _ = Arguments::parse(plain.chain([argument.as_str()]), |_| unreachable!());
         }
     }
 }

@@ -8,6 +8,10 @@ pub const SCHEMA: &str = "numalab-emulator-machine/1";
 pub const MOST_NODES: usize = 16;
 /// vCPUs at most: the virtual PMU's 64 KiB have room for so many.
 pub const MOST_VCPUS: usize = 255;
+/// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
+const ADDRESS_END: u64 = 1 << 52;
+/// Lines of all caches at most: their model takes 8 bytes of the host's memory for each.
+const MOST_LINES: u64 = 1 << 27;
 
 /// A node and the guest-physical memory on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -60,7 +64,7 @@ pub struct Machine {
     pub nodes: Vec<Node>,
     /// Position in `nodes` of each vCPU's node.
     pub cpus: Vec<usize>,
-    /// Each vCPU's L3 group; without it, its node.
+    /// Each vCPU's L3 group, any number; without it, its node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub l3_groups: Option<Vec<usize>>,
     /// What a load that reaches memory takes, in ns.
@@ -68,7 +72,7 @@ pub struct Machine {
     /// What a store that reaches memory takes; without it, as a load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store_latency_ns: Option<Vec<Vec<f64>>>,
-    /// Bandwidth of each node's memory in 10^6 bytes a second; 0 is no limit.
+    /// Bandwidth of each node's memory in 10^6 bytes a second, 0.001 or more; 0 is no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_bandwidth_mb_s: Option<Vec<f64>>,
     /// Bandwidth from each node's vCPUs to each node's memory; 0 is no limit.
@@ -145,6 +149,26 @@ pub enum MachineError {
         /// What it may be.
         most: f64,
     },
+    /// A bandwidth so small that nothing would ever pass.
+    #[error("`{field}` has {value} MB/s, expected {LEAST_MB_S} or more, or 0 for no limit")]
+    Bandwidth {
+        /// Which figure.
+        field: &'static str,
+        /// What it is.
+        value: f64,
+    },
+    /// A node's number that another one has.
+    #[error("node {id} is there twice")]
+    NodeTwice {
+        /// The number.
+        id: u32,
+    },
+    /// Caches that the host has no room for.
+    #[error("the caches have {lines} lines together, expected at most {MOST_LINES}")]
+    Lines {
+        /// Of all vCPUs and groups.
+        lines: u64,
+    },
     /// A cache that cannot be built.
     #[error("cache level {level}: {problem}")]
     Cache {
@@ -159,6 +183,8 @@ pub enum MachineError {
 const MOST_NS: f64 = 1e9;
 /// An exabyte a second.
 const MOST_MB_S: f64 = 1e12;
+/// A kilobyte a second.
+const LEAST_MB_S: f64 = 1e-3;
 
 impl Machine {
     /// Reads and checks a description.
@@ -191,31 +217,65 @@ impl Machine {
             length("l3_groups", groups.len(), self.cpus.len(), "vCPU")?;
         }
         self.check_ranges()?;
-        self.check_matrix("latency_ns", &self.latency_ns, MOST_NS)?;
+        self.check_matrix("latency_ns", &self.latency_ns, latency)?;
         if let Some(stores) = &self.store_latency_ns {
-            self.check_matrix("store_latency_ns", stores, MOST_NS)?;
+            self.check_matrix("store_latency_ns", stores, latency)?;
         }
         if let Some(nodes) = &self.node_bandwidth_mb_s {
-            self.check_row("node_bandwidth_mb_s", nodes, MOST_MB_S)?;
+            self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
         }
         if let Some(links) = &self.link_bandwidth_mb_s {
-            self.check_matrix("link_bandwidth_mb_s", links, MOST_MB_S)?;
+            self.check_matrix("link_bandwidth_mb_s", links, bandwidth)?;
         }
-        self.caches.iter().try_for_each(|cache| self.check_cache(cache))
+        self.caches.iter().try_for_each(|cache| self.check_cache(cache))?;
+        self.check_lines()
     }
 
-    /// Each vCPU's L3 group.
+    /// Each vCPU's L3 group, counted from 0 without gaps in the order of their first vCPUs.
     pub fn groups(&self) -> Vec<usize> {
-        self.l3_groups.clone().unwrap_or_else(|| self.cpus.clone())
+        let named = self.l3_groups.as_ref().unwrap_or(&self.cpus);
+        let mut seen = Vec::new();
+        let dense = |group: &usize| {
+            let at = seen.iter().position(|other| other == group);
+            at.unwrap_or_else(|| {
+                seen.push(*group);
+                seen.len() - 1
+            })
+        };
+        named.iter().map(dense).collect()
+    }
+
+    /// How many caches there are of a scope.
+    fn instances(&self, scope: Scope) -> usize {
+        match scope {
+            Scope::Cpu => self.cpus.len(),
+            Scope::Group => self.groups().iter().max().map_or(0, |most| most + 1),
+        }
+    }
+
+    /// All caches together fit into the host's memory.
+    fn check_lines(&self) -> Result<(), MachineError> {
+        let lines = |cache: &CacheLevel| {
+            let each = cache.size_bytes / u64::from(cache.line_bytes);
+            each.saturating_mul(self.instances(cache.scope) as u64)
+        };
+        let lines = self.caches.iter().map(lines).fold(0, u64::saturating_add);
+        if lines > MOST_LINES { Err(MachineError::Lines { lines }) } else { Ok(()) }
     }
 
     fn check_ranges(&self) -> Result<(), MachineError> {
         let mut seen: Vec<(u64, u64)> = Vec::new();
-        for node in &self.nodes {
+        for (at, node) in self.nodes.iter().enumerate() {
+            if self.nodes[..at].iter().any(|other| other.id == node.id) {
+                return Err(MachineError::NodeTwice { id: node.id });
+            }
             for &(start, end) in &node.ranges {
                 let fault = |problem| MachineError::Range { start, end, id: node.id, problem };
                 if start >= end {
                     return Err(fault("is empty"));
+                }
+                if end > ADDRESS_END {
+                    return Err(fault("ends above 2^52"));
                 }
                 if seen.iter().any(|other| start < other.1 && other.0 < end) {
                     return Err(fault("overlaps another one"));
@@ -233,20 +293,25 @@ impl Machine {
         &self,
         field: &'static str,
         rows: &[Vec<f64>],
-        most: f64,
+        check: Check,
     ) -> Result<(), MachineError> {
         length(field, rows.len(), self.nodes.len(), "node")?;
-        rows.iter().try_for_each(|row| self.check_row(field, row, most))
+        rows.iter().try_for_each(|row| self.check_row(field, row, check))
     }
 
-    fn check_row(&self, field: &'static str, row: &[f64], most: f64) -> Result<(), MachineError> {
+    fn check_row(
+        &self,
+        field: &'static str,
+        row: &[f64],
+        check: Check,
+    ) -> Result<(), MachineError> {
         length(field, row.len(), self.nodes.len(), "node")?;
-        row.iter().try_for_each(|&value| figure(field, value, most))
+        row.iter().try_for_each(|&value| check(field, value))
     }
 
     fn check_cache(&self, cache: &CacheLevel) -> Result<(), MachineError> {
         let fault = |problem| Err(MachineError::Cache { level: cache.level, problem });
-        figure("caches latency_ns", cache.latency_ns, MOST_NS)?;
+        latency("caches latency_ns", cache.latency_ns)?;
         if !cache.line_bytes.is_power_of_two() || cache.line_bytes < 8 {
             return fault("line_bytes must be a power of two of 8 or more");
         }
@@ -294,6 +359,20 @@ fn length(
     }
 }
 
+/// Whether a figure of a field is one that can be.
+type Check = fn(&'static str, f64) -> Result<(), MachineError>;
+
+fn latency(field: &'static str, ns: f64) -> Result<(), MachineError> {
+    figure(field, ns, MOST_NS)
+}
+
+fn bandwidth(field: &'static str, mb_s: f64) -> Result<(), MachineError> {
+    if mb_s > 0.0 && mb_s < LEAST_MB_S {
+        return Err(MachineError::Bandwidth { field, value: mb_s });
+    }
+    figure(field, mb_s, MOST_MB_S)
+}
+
 fn figure(field: &'static str, value: f64, most: f64) -> Result<(), MachineError> {
     if (0.0..=most).contains(&value) {
         Ok(())
@@ -329,7 +408,7 @@ mod tests {
     #[test]
     fn what_does_not_fit_together_is_named() {
         type Change = fn(&mut Machine);
-        let cases: [(Change, &str); 9] = [
+        let cases: [(Change, &str); 14] = [
             (|m| m.schema = "other/2".into(), "schema is `other/2`, expected"),
             (|m| m.nodes.clear(), "0 nodes, expected 1 to 16"),
             (|m| m.cpus = vec![0; 256], "256 vCPUs, expected 1 to 255"),
@@ -341,6 +420,20 @@ mod tests {
             (|m| m.latency_ns[1][0] = -1.0, "`latency_ns` has -1, expected 0 to 1000000000"),
             (|m| m.latency_ns[0][0] = f64::NAN, "`latency_ns` has NaN"),
             (|m| m.nodes[1].ranges.clear(), ""),
+            (|m| m.l3_groups = Some(vec![1 << 60, usize::MAX, 0, 1 << 60]), ""),
+            (|m| m.nodes[1].id = 0, "node 0 is there twice"),
+            (
+                |m| m.nodes[1].ranges[0].1 = u64::MAX,
+                "range 0x40000000-0xffffffffffffffff of node 1",
+            ),
+            (
+                |m| m.node_bandwidth_mb_s = Some(vec![1e-300, 0.0]),
+                "`node_bandwidth_mb_s` has 0.000",
+            ),
+            (
+                |m| m.caches[0].size_bytes = 1 << 32,
+                "the caches have 268468224 lines together, expected at most 134217728",
+            ),
             (|m| m.caches[1].line_bytes = 128, "cache level 1: line_bytes must be the same"),
         ];
         for (change, message) in cases {

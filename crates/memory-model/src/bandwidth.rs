@@ -80,7 +80,7 @@ impl Queue {
         let sharer = &mut self.sharers[vcpu];
         sharer.used_ps += work_ps;
         let begin_ps = time_ps.max(sharer.free_ps);
-        sharer.free_ps = begin_ps + whole(work_ps / sharer.share);
+        sharer.free_ps = begin_ps.saturating_add(whole(work_ps / sharer.share));
         sharer.waited[1] |= begin_ps > time_ps;
         begin_ps - time_ps
     }

@@ -3,7 +3,7 @@
 //! Knows nothing of QEMU. Threads of different vCPUs may call it at once.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::address::{AddressMap, Addressing};
 use crate::arguments::{Arguments, Mode};
@@ -68,12 +68,18 @@ pub struct Engine {
     front: Front,
     turns: Turns,
     ps_each: u64,
-    epoch: Instant,
+    now: fn() -> Duration,
 }
 
 impl Engine {
-    /// A model of the machine in the arguments.
-    pub fn new(arguments: Arguments, addressing: Addressing, ps_per_instruction: u64) -> Self {
+    /// A model of the machine in the arguments; `now` is the host's clock, from any time on, by
+    /// which accesses queue where vCPUs sleep.
+    pub fn new(
+        arguments: Arguments,
+        addressing: Addressing,
+        ps_per_instruction: u64,
+        now: fn() -> Duration,
+    ) -> Self {
         let machine = &arguments.machine;
         let mut levels = machine.caches.clone();
         levels.sort_by_key(|level| level.level);
@@ -99,7 +105,7 @@ impl Engine {
             front: Front::default(),
             turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
-            epoch: Instant::now(),
+            now,
             arguments,
         }
     }
@@ -240,7 +246,7 @@ impl Engine {
             None => {
                 node.misses[access.kind as usize].add(1);
                 let queue_ps = self.queued(state, access.vcpu, target);
-                (latency_ps + queue_ps, queue_ps)
+                (latency_ps.saturating_add(queue_ps), queue_ps)
             }
         };
         if cost_ps == 0 {
@@ -281,7 +287,7 @@ impl Engine {
     fn queued(&self, state: &Vcpu, vcpu: usize, target: usize) -> u64 {
         let Some(bandwidth) = &self.bandwidth else { return 0 };
         let time_ps = match self.arguments.mode {
-            Mode::Sleep => u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(0) * 1000,
+            Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
             Mode::Count | Mode::Virtual => state.time_ps.get(),
         };
         let caches = &self.arguments.machine.caches;

@@ -5,8 +5,8 @@ const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
 
 fn engine(more: &str) -> Engine {
     let arguments = format!("{MACHINE},{more}");
-    let arguments = Arguments::parse(arguments.split(',')).unwrap();
-    Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION)
+    let arguments = Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap();
+    Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
 }
 
 fn load(vcpu: usize, address: u64, position: u32) -> Access {
@@ -66,4 +66,16 @@ fn a_hit_in_a_farther_cache_costs_what_it_says() {
     engine.access(load(0, 64, 1));
     assert_eq!(engine.access(load(0, 0, 2)), Effect::Advance(29));
     assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 2);
+}
+
+#[test]
+fn an_l3_group_of_any_number_is_a_group() {
+    let cache = "caches=1:8K:4:64:group,l3-groups";
+    let engine = engine(&format!("{cache}={}.18446744073709551615", 1_u64 << 60));
+    for vcpu in [0, 1] {
+        engine.block(vcpu, 1);
+        engine.access(load(vcpu, 0, 0));
+    }
+    let misses = |vcpu| engine.counters.of(0, vcpu).nodes[0].misses[0].get();
+    assert_eq!((misses(0), misses(1)), (1, 1), "each group has a cache of its own");
 }

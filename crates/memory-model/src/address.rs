@@ -2,25 +2,37 @@
 
 use crate::machine::{Machine, Node};
 
-/// Where PCI devices lie: q35 ends low memory here when all of it does not fit below
-/// [`LOW_MOST`] (`hw/i386/pc_q35.c`).
-const LOW_SPLIT: u64 = 2 << 30;
-const LOW_MOST: u64 = 0xb000_0000;
-const HIGH: u64 = 4 << 30;
+/// Below this q35 has room for PCI devices and firmware (`hw/i386/pc_q35.c`): a machine with
+/// [`Q35_SPLIT_FROM`] or more keeps only [`Q35_LOW`] of its memory below the hole.
+const Q35_SPLIT_FROM: u64 = 0xb000_0000;
+const Q35_LOW: u64 = 2 << 30;
+/// Where memory goes on above the hole.
+const Q35_HIGH: u64 = 4 << 30;
+/// Memory that would end above this may be moved to 1 TiB, on processors of AMD: devices' own
+/// 32 GiB behind it would meet the addresses that their IOMMU reserves (`hw/i386/pc.c`,
+/// `pc_memory_init`).
+pub const Q35_END: u64 = 0xfd_0000_0000 - (32 << 30);
 
-/// Ranges of nodes with these bytes of memory, as QEMU's q35 machine lays them out.
-pub fn q35_ranges(memory_bytes: &[u64]) -> Vec<Vec<(u64, u64)>> {
-    let total: u64 = memory_bytes.iter().sum();
-    let low = if total >= LOW_MOST { LOW_SPLIT } else { total };
+/// Start and end (exclusive) of a range of addresses.
+pub type AddressRange = (u64, u64);
+
+/// Ranges of nodes with these bytes of memory, as QEMU's q35 machine lays them out; none if they
+/// would end above [`Q35_END`].
+pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
+    let total = memory_bytes.iter().try_fold(0_u64, |sum, &bytes| sum.checked_add(bytes))?;
+    let low = if total >= Q35_SPLIT_FROM { Q35_LOW } else { total };
+    if total.checked_add(Q35_HIGH)? > Q35_END {
+        return None;
+    }
     let mut begin = 0;
     let place = |&bytes: &u64| {
         let (start, end) = (begin, begin + bytes);
         begin = end;
         let below = (start.min(low), end.min(low));
-        let above = (start.max(low) - low + HIGH, end.max(low) - low + HIGH);
+        let above = (start.max(low) - low + Q35_HIGH, end.max(low) - low + Q35_HIGH);
         [below, above].into_iter().filter(|range| range.0 < range.1).collect()
     };
-    memory_bytes.iter().map(place).collect()
+    Some(memory_bytes.iter().map(place).collect())
 }
 
 /// Which address QEMU gives for an access.
@@ -106,11 +118,37 @@ mod tests {
 
     #[test]
     fn q35_leaves_room_for_devices_below_four_gibibytes() {
-        assert_eq!(q35_ranges(&[GIB, GIB]), [[(0, GIB)], [(GIB, 2 * GIB)]]);
-        let four = q35_ranges(&[GIB, 2 * GIB, 0, GIB]);
+        let ranges = |memory: &[u64]| q35_ranges(memory).unwrap();
+        assert_eq!(ranges(&[GIB, GIB]), [[(0, GIB)], [(GIB, 2 * GIB)]]);
+        let four = ranges(&[GIB, 2 * GIB, 0, GIB]);
         assert_eq!(four[1], [(GIB, 2 * GIB), (4 * GIB, 5 * GIB)]);
         assert!(four[2].is_empty());
         assert_eq!(four[3], [(5 * GIB, 6 * GIB)]);
+    }
+
+    #[test]
+    fn the_hole_begins_where_qemu_splits_memory_and_all_ends_below_a_tebibyte() {
+        let pieces = |bytes| q35_ranges(&[bytes]).map(|nodes| nodes[0].len());
+        assert_eq!(pieces(Q35_SPLIT_FROM - (1 << 20)), Some(1));
+        assert_eq!(pieces(Q35_SPLIT_FROM), Some(2));
+        assert_eq!(pieces(Q35_END - Q35_HIGH), Some(2));
+        assert_eq!(pieces(Q35_END - Q35_HIGH + 1), None);
+        assert_eq!(q35_ranges(&[u64::MAX, 1]), None);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn ranges_are_as_long_as_the_memory_and_do_not_overlap(
+            mib in proptest::collection::vec(0_u64..6000, 1..8),
+        ) {
+            let bytes: Vec<u64> = mib.iter().map(|mib| mib << 20).collect();
+            let ranges = q35_ranges(&bytes).unwrap();
+            for (node, bytes) in ranges.iter().zip(&bytes) {
+                proptest::prop_assert_eq!(node.iter().map(|range| range.1 - range.0).sum::<u64>(), *bytes);
+            }
+            let all: Vec<AddressRange> = ranges.concat();
+            proptest::prop_assert!(all.windows(2).all(|pair| pair[0].1 <= pair[1].0));
+        }
     }
 
     #[test]

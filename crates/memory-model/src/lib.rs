@@ -1,0 +1,19 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod address;
+pub mod arguments;
+pub mod bandwidth;
+pub mod cache;
+pub mod cost;
+pub mod counters;
+pub mod engine;
+pub mod gate;
+pub mod machine;
+pub mod marker;
+pub mod phase_names;
+mod sample;
+mod short;
+mod sleep;
+mod turn;
+mod vcpu;
