@@ -79,7 +79,7 @@ fn refuses(arguments: &[&str], expected: i32, words: &[&str]) {
 }
 
 fn assert_fits_schema(document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numalab-1.schema.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/run-2.schema.json");
     let schema = fs::read_to_string(path).expect("the schema is there");
     let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
@@ -173,7 +173,7 @@ fn latency_in_json_fits_the_schema_and_carries_proof_and_raw_samples() {
     let text = prints(&["latency", "--size", "64K,4M", "--budget", "5s", "--format", "json"]);
     let document: Value = serde_json::from_str(&text).expect("JSON");
     assert_fits_schema(&document);
-    assert_eq!(document["schema"], "numalab/1");
+    assert_eq!(document["schema"], "numalab/run-2");
     let cell = &document["cells"][0];
     assert!(cell["placements"][0]["pages_checked"].as_u64() > Some(0));
     assert!(!cell["samples"].as_array().expect("samples").is_empty());
@@ -228,7 +228,7 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     let json: Value =
         serde_json::from_str(&prints(&["report", results, "--format", "json"])).expect("JSON");
     assert_fits_schema(&json);
-    refuses(&["report", parent], 1, &["run.json"]);
+    refuses(&["report", parent], 2, &["run.json"]);
 }
 
 #[test]
@@ -312,7 +312,7 @@ fn a_topology_goes_through_every_format_and_comes_back_from_its_own() {
     let file = file.to_str().expect("UTF-8");
     let json = prints(&[&emulated[..], &["json"]].concat());
     assert_eq!(prints(&["topology", "--topology", file, "--format", "json"]), json);
-    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON")["schema"], "numalab/1");
+    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON")["schema"], "numalab/topology-2");
 }
 
 #[test]

@@ -56,7 +56,10 @@ fn json_names_its_schema_and_what_was_explored() {
         let output = run(&[&["explore", "--format", "json"], arguments].concat());
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-        assert_eq!((&json["schema"], &json["explore"]), (&"numalab/1".into(), &kind.into()));
+        assert_eq!(
+            (&json["schema"], &json["explore"]),
+            (&"numalab/explore-2".into(), &kind.into())
+        );
         assert_fits_schema(&json);
     }
     let console = tempfile::NamedTempFile::new().expect("made");
@@ -70,7 +73,7 @@ fn json_names_its_schema_and_what_was_explored() {
 }
 
 fn assert_fits_schema(document: &Value) {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/numalab-explore-1.schema.json");
+    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/explore-2.schema.json");
     let schema = std::fs::read_to_string(schema).expect("the schema is there");
     let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");

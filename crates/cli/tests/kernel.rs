@@ -201,7 +201,7 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     let again = text(&lab.numalab(&["report", &directory, "--format", "json"]), 0);
     let document: Value = serde_json::from_str(&again).expect("JSON");
     assert_eq!(values(&document, "test_numa", "local-share"), [1.0, 1.0]);
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numalab-1.schema.json");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/run-2.schema.json");
     let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
     let validator = jsonschema::validator_for(&schema).expect("a schema");
     let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();

@@ -71,7 +71,7 @@ fn runs_below_a_directory_are_explained_together_from_where_their_ranks_were() {
     assert_eq!(prints(&[path, "--format", "csv"]).lines().count(), 7);
     let json: serde_json::Value =
         serde_json::from_str(&prints(&[path, "--format", "json"])).expect("JSON");
-    assert_eq!(json["schema"], "numalab/1");
+    assert_eq!(json["schema"], "numalab/scaling-2");
     assert_eq!(json["scaling"]["steps"].as_array().map(Vec::len), Some(3));
     let written = prints(&[path]);
     assert!(written.ends_with("report.md\n".replace("md", "html").as_str()), "{written}");

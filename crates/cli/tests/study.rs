@@ -97,7 +97,7 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
 }
 
 fn assert_fits_schema(document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/numalab-study-1.schema.json");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/study-2.schema.json");
     let schema = fs::read_to_string(path).expect("the schema is there");
     let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
     let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");

@@ -36,7 +36,7 @@ fn nodes_of_this_machine_have_zones_counters_and_rates() {
     assert!(node.total_bytes > 0 && !node.zones.is_empty(), "{node:?}");
     let json: serde_json::Value =
         serde_json::from_str(&show::json("nodes", &view).unwrap()).unwrap();
-    assert_eq!((&json["schema"], &json["explore"]), (&"numalab/1".into(), &"nodes".into()));
+    assert_eq!((&json["schema"], &json["explore"]), (&"numalab/explore-2".into(), &"nodes".into()));
     assert!(json["nodes"][0]["zones"][0]["free_blocks"].is_array());
 }
 

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use numalab_record::{Kind, file};
+
 /// Why a fleet could not be collected or looked at.
 #[derive(Debug, thiserror::Error)]
 pub enum FleetError {
@@ -37,6 +39,14 @@ pub enum FleetError {
     Empty {
         /// The directory.
         path: PathBuf,
+    },
+    /// The directory is that of one result.
+    #[error("{} holds {held}, expected a fleet's directory, with HOST/RUN/{} in it", path.display(), file::RUN)]
+    NoFleet {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        held: Kind,
     },
     /// There is nothing to report.
     #[error("{}: nothing collected yet: numalab fleet collect DIR", path.display())]

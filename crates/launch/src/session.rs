@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use numalab_host::{MemoryPolicy, Pinned, Proof, process_policy};
 use numalab_measure::plan::Scope;
 use numalab_measure::rank::{ChaseRules, MemorySource, RankBuffer, StreamRules};
-use numalab_record::{Metric, Pages, ProofMethod, RANKS_SCHEMA, RankResult, RankRun};
+use numalab_record::{Kind, Metric, Pages, ProofMethod, RankResult, RankRun};
 use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 
 pub use error::SessionError;
@@ -256,7 +256,7 @@ fn run_of(
         Work::Bandwidth(_) => (Metric::Bandwidth, 0, 0),
     };
     RankRun {
-        schema: RANKS_SCHEMA.to_owned(),
+        schema: Kind::Ranks.into(),
         metric,
         unit: metric.unit().to_string(),
         version: plan.version.clone(),

@@ -76,7 +76,7 @@ pub fn memory_by_node(
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{Metric, ProofMethod, RANKS_SCHEMA, RankResult};
+    use numalab_record::{Kind, Metric, ProofMethod, RankResult};
     use numalab_topology::CpuId;
 
     use super::*;
@@ -102,7 +102,7 @@ mod tests {
 
     fn run() -> RankRun {
         RankRun {
-            schema: RANKS_SCHEMA.to_owned(),
+            schema: Kind::Ranks.into(),
             metric: Metric::Latency,
             unit: "ns".to_owned(),
             version: "0".to_owned(),

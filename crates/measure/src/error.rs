@@ -84,15 +84,12 @@ impl MeasureError {
             Self::Scope(_) | Self::Cycle(_) | Self::Statistics(_) | Self::NotAStream { .. } => {
                 ErrorClass::BadInput
             }
-            Self::Store(StoreError::OtherSystem { .. } | StoreError::Unreadable { .. }) => {
-                ErrorClass::BadInput
-            }
+            Self::Store(error) => error.class(),
             Self::UnknownIsa { .. } | Self::KernelOnly { .. } => ErrorClass::Lacking,
             Self::Clock(_)
             | Self::Memory(_)
             | Self::Stream(_)
             | Self::C2c(_)
-            | Self::Store(_)
             | Self::Abandoned
             | Self::Interrupted => ErrorClass::Failed,
         }

@@ -4,18 +4,13 @@ use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use numalab_host::UtcTime;
 use numalab_host::files::{
     append_synced, create_unique_directory, drop_cut_line, write_atomically,
 };
-use numalab_record::{CSV_HEADER, Document, DocumentError, Finished, Run, Sample, write_sample};
-
-/// File with what was known before the first sample.
-const RUN_FILE: &str = "run.json";
-/// File with a finished cell a line.
-const CELLS_FILE: &str = "cells.jsonl";
-/// File with a sample a line.
-const SAMPLES_FILE: &str = "samples.csv";
+use numalab_host::{ErrorClass, UtcTime};
+use numalab_record::{
+    CSV_HEADER, Document, DocumentError, Finished, Kind, KindError, Run, Sample, file, write_sample,
+};
 
 /// Why results could not be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +33,14 @@ pub enum StoreError {
         /// What is wrong in it.
         source: DocumentError,
     },
+    /// The directory holds results of another kind.
+    #[error("{path} {source}")]
+    OtherKind {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        source: KindError,
+    },
     /// The run cannot be written as JSON.
     #[error("the run cannot be written as JSON: {0}")]
     Json(#[from] serde_json::Error),
@@ -54,6 +57,27 @@ pub enum StoreError {
         wanted: String,
     },
 }
+
+impl StoreError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match self {
+            Self::OtherSystem { .. } | Self::Unreadable { .. } | Self::OtherKind { .. } => {
+                ErrorClass::BadInput
+            }
+            Self::Io { action: READ, source, .. }
+                if matches!(source.kind(), NotFound | NotADirectory) =>
+            {
+                ErrorClass::BadInput
+            }
+            Self::Io { .. } | Self::Json(_) => ErrorClass::Failed,
+        }
+    }
+}
+
+const READ: &str = "read it";
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -93,7 +117,7 @@ impl Store {
     /// [`StoreError`] if the directory cannot be read or written, or holds no run.
     pub fn resume(directory: &Path) -> Result<(Self, Document), StoreError> {
         let document = read(directory)?;
-        for file in [CELLS_FILE, SAMPLES_FILE] {
+        for file in [file::CELLS, file::SAMPLES] {
             let path = directory.join(file);
             drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
         }
@@ -113,7 +137,7 @@ impl Store {
     pub fn write_run(&self, run: &Run) -> Result<(), StoreError> {
         let mut text = serde_json::to_string_pretty(run)?;
         text.push('\n');
-        let path = self.directory.join(RUN_FILE);
+        let path = self.directory.join(file::RUN);
         write_atomically(&path, &text).map_err(io_error(&path, "write it"))
     }
 
@@ -127,10 +151,10 @@ impl Store {
             write_sample(&mut text, sample);
         }
         append_synced(&mut self.samples, &text)
-            .map_err(io_error(&self.directory.join(SAMPLES_FILE), "append samples"))?;
+            .map_err(io_error(&self.directory.join(file::SAMPLES), "append samples"))?;
         let line = format!("{}\n", serde_json::to_string(finished)?);
         append_synced(&mut self.cells, &line)
-            .map_err(io_error(&self.directory.join(CELLS_FILE), "append the cell"))
+            .map_err(io_error(&self.directory.join(file::CELLS), "append the cell"))
     }
 
     /// Writes a file of its own, such as a report, into the directory.
@@ -149,10 +173,10 @@ impl Store {
             let file = OpenOptions::new().create(true).append(true).open(&path);
             file.map_err(io_error(&path, "open it"))
         };
-        let (cells, mut samples) = (append(CELLS_FILE)?, append(SAMPLES_FILE)?);
+        let (cells, mut samples) = (append(file::CELLS)?, append(file::SAMPLES)?);
         if !header.is_empty() {
             append_synced(&mut samples, &format!("{header}\n"))
-                .map_err(io_error(&directory.join(SAMPLES_FILE), "write its header"))?;
+                .map_err(io_error(&directory.join(file::SAMPLES), "write its header"))?;
         }
         Ok(Self { directory, cells, samples })
     }
@@ -163,12 +187,20 @@ impl Store {
 /// # Errors
 /// [`StoreError`] with the file that is missing or damaged.
 pub fn read(directory: &Path) -> Result<Document, StoreError> {
+    let unreadable = |source| StoreError::Unreadable { path: directory.to_owned(), source };
+    // The kind first: another one has other files.
+    if let Some(found) = Kind::of_directory(|name| directory.join(name).is_file())
+        && found != Kind::Run
+    {
+        let other = KindError::Other { found, expected: Kind::Run };
+        return Err(StoreError::OtherKind { path: directory.to_owned(), source: other });
+    }
     let text = |name: &str| {
         let path = directory.join(name);
-        fs::read_to_string(&path).map_err(io_error(&path, "read it"))
+        fs::read_to_string(&path).map_err(io_error(&path, READ))
     };
-    Document::from_files(&text(RUN_FILE)?, &text(CELLS_FILE)?, &text(SAMPLES_FILE)?)
-        .map_err(|source| StoreError::Unreadable { path: directory.to_owned(), source })
+    Document::from_files(&text(file::RUN)?, &text(file::CELLS)?, &text(file::SAMPLES)?)
+        .map_err(unreadable)
 }
 
 fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {

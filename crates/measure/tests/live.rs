@@ -14,8 +14,8 @@ use numalab_measure::{
     Keeper, Lab, MeasureError, Session, Settings, Sink, StoreError, Tally, read,
 };
 use numalab_record::{
-    AccessPattern, Cell, Document, Environment, Experiment, Finished, Metric, Outcome, Pages, Run,
-    SCHEMA, Sample, StreamKernel, Team, WorkerPlan,
+    AccessPattern, Cell, Document, Environment, Experiment, Finished, Kind, Metric, Outcome, Pages,
+    Run, Sample, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::Machine;
 
@@ -32,7 +32,7 @@ fn lab(budget: Duration) -> Lab {
 
 fn run_of(machine: &Machine) -> Run {
     Run {
-        schema: SCHEMA.into(),
+        schema: Kind::Run.into(),
         name: "measure".into(),
         label: Some("live".into()),
         version: "0".into(),

@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::{Cell, CellId, Finished, Outcome};
 use crate::csv::{CsvError, parse_samples};
+use crate::kind::{Kind, KindError, file};
 use crate::metric::Metric;
 use crate::placement::Placement;
-use crate::run::{Run, SCHEMA};
+use crate::run::Run;
 use crate::sample::Sample;
 
 /// One cell with all that was found.
@@ -48,17 +49,11 @@ pub struct Document {
 /// Why files are no results of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum DocumentError {
-    /// `run.json` cannot be read.
-    #[error("run.json: {0}")]
-    Run(#[source] serde_json::Error),
-    /// The results were written by an incompatible version.
-    #[error("run.json has schema `{found}`, expected `{SCHEMA}`")]
-    Schema {
-        /// The schema found.
-        found: String,
-    },
+    /// `run.json` cannot be read, or is of something else.
+    #[error("{name} {0}", name = file::RUN)]
+    Run(#[source] KindError),
     /// A whole line of `cells.jsonl` cannot be read.
-    #[error("cells.jsonl, line {line}: {source}")]
+    #[error("{}, line {line}: {source}", file::CELLS)]
     Cells {
         /// Line number from 1.
         line: usize,
@@ -66,7 +61,7 @@ pub enum DocumentError {
         source: serde_json::Error,
     },
     /// `samples.csv` cannot be read.
-    #[error("samples.csv: {0}")]
+    #[error("{name}: {0}", name = file::SAMPLES)]
     Samples(#[from] CsvError),
 }
 
@@ -77,15 +72,7 @@ impl Document {
     /// # Errors
     /// [`DocumentError`] names the file, the line and what is wrong.
     pub fn from_files(run: &str, cells: &str, samples: &str) -> Result<Self, DocumentError> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema: String,
-        }
-        let versioned: Versioned = serde_json::from_str(run).map_err(DocumentError::Run)?;
-        if versioned.schema != SCHEMA {
-            return Err(DocumentError::Schema { found: versioned.schema });
-        }
-        let run: Run = serde_json::from_str(run).map_err(DocumentError::Run)?;
+        let run: Run = Kind::Run.read(run).map_err(DocumentError::Run)?;
         Ok(Self::join(run, parse_finished(cells)?, parse_samples(samples)?))
     }
 

@@ -10,6 +10,7 @@
 mod cell;
 mod csv;
 mod document;
+mod kind;
 mod metric;
 mod placement;
 mod ranks;
@@ -25,8 +26,9 @@ pub use cell::{
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
+pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
 pub use placement::{Placement, ProofMethod};
-pub use ranks::{RANKS_SCHEMA, RankResult, RankRun};
-pub use run::{Environment, Run, SCHEMA};
+pub use ranks::{RankResult, RankRun};
+pub use run::{Environment, Run};
 pub use sample::Sample;

@@ -8,13 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::metric::Metric;
 use crate::placement::ProofMethod;
 
-/// The version of [`RankRun`]'s form.
-pub const RANKS_SCHEMA: &str = "numalab-ranks/1";
-
 /// What all ranks of one launch found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RankRun {
-    /// [`RANKS_SCHEMA`].
+    /// That of [`Kind::Ranks`](crate::Kind::Ranks).
     pub schema: String,
     /// What the values measure: latency or bandwidth.
     pub metric: Metric,

@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::cell::Cell;
 
-/// The version of every serialised form in this crate.
-pub const SCHEMA: &str = "numalab/1";
-
 /// Facts about the system that a measurement may depend on, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -41,7 +38,7 @@ impl Environment {
 /// A run: everything that is known before its first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// [`SCHEMA`].
+    /// That of [`Kind::Run`](crate::Kind::Run).
     pub schema: String,
     /// What kind of run: `measure`, `latency`.
     pub name: String,

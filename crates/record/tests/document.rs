@@ -20,7 +20,7 @@ fn cell(id: &str, size_bytes: u64) -> Cell {
 
 fn run() -> Run {
     Run {
-        schema: SCHEMA.into(),
+        schema: Kind::Run.into(),
         name: "latency".into(),
         label: None,
         version: "0.1.0".into(),
@@ -103,9 +103,10 @@ fn a_line_of_cells_cut_off_by_a_crash_is_dropped() {
 #[test]
 fn results_of_another_schema_are_refused_by_its_name() {
     let (run_text, cells, samples) = files();
-    let other = run_text.replace(SCHEMA, "numalab/99");
+    let other = run_text.replace(Kind::Run.schema(), "numalab/99");
     let error = Document::from_files(&other, &cells, &samples).expect_err("unknown schema");
-    assert_eq!(error.to_string(), "run.json has schema `numalab/99`, expected `numalab/1`");
+    let expected = "run.json has schema `numalab/99`, expected one such as `numalab/run-2`";
+    assert_eq!(error.to_string(), expected);
 }
 
 #[test]

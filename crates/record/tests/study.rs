@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::*;
-use numalab_record::{Environment, SCHEMA};
+use numalab_record::{Environment, Kind};
 
 fn run() -> StudyRun {
     StudyRun {
-        schema: SCHEMA.to_owned(),
+        schema: Kind::Study.into(),
         version: "0.1.0".to_owned(),
         command: vec!["numalab".to_owned()],
         started_unix_ms: 1,
@@ -110,7 +110,8 @@ fn a_damaged_line_another_plan_and_another_schema_are_named() {
     let other = lines(&journal()).replace("0123456789abcdef", "ffff");
     let error = read(&other).expect_err("another plan").to_string();
     assert!(error.contains("follows the plan ffff, run.json has 0123456789abcdef"), "{error}");
-    let run = serde_json::to_string(&run()).expect("JSON").replace(SCHEMA, "numalab/9");
+    let run =
+        serde_json::to_string(&run()).expect("JSON").replace(Kind::Study.schema(), "numalab/9");
     let error = StudyDocument::from_files(&run, "").expect_err("another schema").to_string();
     assert!(error.contains("numalab/9"), "{error}");
 }

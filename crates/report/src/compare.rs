@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_stats::Verdict;
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ impl RunsPage<'_> {
         page("Comparison of two runs", &body)
     }
 
-    /// The comparison as JSON of schema `numalab/1`.
+    /// The comparison as JSON.
     ///
     /// # Errors
     /// Whatever `serde_json` cannot write.
@@ -97,7 +97,7 @@ impl RunsPage<'_> {
             json!({ "name": fact.name, "baseline": fact.baseline, "candidate": fact.candidate })
         });
         let value = json!({
-            "schema": SCHEMA,
+            "schema": Kind::Comparison,
             "tolerance_percent": self.tolerance.as_percent(),
             "any_worse": self.any_worse(),
             "kinds": rows(&self.kinds),

@@ -76,7 +76,7 @@ fn size_label(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{ProofMethod, RANKS_SCHEMA};
+    use numalab_record::{Kind, ProofMethod};
     use numalab_topology::{CpuId, NodeId};
 
     use super::*;
@@ -102,7 +102,7 @@ mod tests {
 
     fn run() -> RankRun {
         RankRun {
-            schema: RANKS_SCHEMA.to_owned(),
+            schema: Kind::Ranks.into(),
             metric: Metric::Latency,
             unit: "ns".to_owned(),
             version: "0".to_owned(),

@@ -1,6 +1,6 @@
 //! Two samples as text, Markdown, HTML and JSON.
 
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_stats::{Direction, Ground, Sample, Verdict};
 use serde_json::{Value, json};
 
@@ -75,7 +75,7 @@ impl SamplesPage<'_> {
         page("Two samples", &body)
     }
 
-    /// The same as JSON of schema `numalab/1`, with every value.
+    /// The same as JSON, with every value.
     ///
     /// # Errors
     /// Whatever `serde_json` cannot write.
@@ -91,7 +91,7 @@ impl SamplesPage<'_> {
         let interval = self.found.percent_interval();
         let gain = self.gain_of_means();
         let value: Value = json!({
-            "schema": SCHEMA,
+            "schema": Kind::SampleComparison,
             "unit": self.unit,
             "baseline": side(&self.names[0], &self.baseline),
             "candidate": side(&self.names[1], &self.candidate),

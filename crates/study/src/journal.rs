@@ -9,13 +9,7 @@ use numalab_host::files::{
 };
 use numalab_host::{ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
-
-/// The question as its author wrote it.
-pub const STUDY_FILE: &str = "study.toml";
-/// What was known before the first sample.
-const RUN_FILE: &str = "run.json";
-/// An entry a line.
-const JOURNAL_FILE: &str = "journal.jsonl";
+use numalab_record::{Kind, KindError, file};
 
 /// Why a study's results cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -38,6 +32,14 @@ pub enum JournalError {
         /// What is wrong in it.
         source: StudyError,
     },
+    /// The directory holds results of another kind.
+    #[error("{path} {source}")]
+    OtherKind {
+        /// The directory.
+        path: PathBuf,
+        /// What it holds.
+        source: KindError,
+    },
     /// Another numalab is filling the directory.
     #[error("{path}: another numalab is running this study")]
     InUse {
@@ -54,7 +56,7 @@ impl JournalError {
     #[must_use]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Unreadable { .. } => ErrorClass::BadInput,
+            Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
             Self::Io { source, action, .. } if *action == READ => match source.kind() {
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorClass::BadInput,
                 _ => ErrorClass::Failed,
@@ -84,7 +86,7 @@ impl Journal {
         let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
         let directory = create_unique_directory(parent, &format!("{}-{time}", run.name))
             .map_err(io_error(parent, "create a directory in it"))?;
-        let path = directory.join(STUDY_FILE);
+        let path = directory.join(file::STUDY);
         write_atomically(&path, definition).map_err(io_error(&path, "write it"))?;
         write_run(&directory, &run)?;
         let file = open(&directory)?;
@@ -99,7 +101,7 @@ impl Journal {
         // Read first, so that a directory of anything else is left as it is.
         read(directory)?;
         let file = open(directory)?;
-        let path = directory.join(JOURNAL_FILE);
+        let path = directory.join(file::JOURNAL);
         drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
         Ok(Self { directory: directory.to_owned(), file, document: read(directory)? })
     }
@@ -133,7 +135,7 @@ impl Journal {
     pub fn append(&mut self, entry: Entry) -> Result<(), JournalError> {
         let line = format!("{}\n", serde_json::to_string(&entry)?);
         append_synced(&mut self.file, &line)
-            .map_err(io_error(&self.directory.join(JOURNAL_FILE), "append to it"))?;
+            .map_err(io_error(&self.directory.join(file::JOURNAL), "append to it"))?;
         self.document.journal.push(entry);
         Ok(())
     }
@@ -144,23 +146,29 @@ impl Journal {
 /// # Errors
 /// [`JournalError`] with the file that is missing or damaged.
 pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
+    if let Some(found) = Kind::of_directory(|name| directory.join(name).is_file())
+        && found != Kind::Study
+    {
+        let source = KindError::Other { found, expected: Kind::Study };
+        return Err(JournalError::OtherKind { path: directory.to_owned(), source });
+    }
     let text = |name: &str| {
         let path = directory.join(name);
         fs::read_to_string(&path).map_err(io_error(&path, READ))
     };
-    StudyDocument::from_files(&text(RUN_FILE)?, &text(JOURNAL_FILE)?)
+    StudyDocument::from_files(&text(file::RUN)?, &text(file::JOURNAL)?)
         .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })
 }
 
 /// Whether a directory looks like the results of a study rather than of a measuring run.
 #[must_use]
 pub fn is_study(directory: &Path) -> bool {
-    directory.join(JOURNAL_FILE).is_file()
+    directory.join(file::JOURNAL).is_file()
 }
 
 /// Opens the journal for appending, and holds it for this process alone.
 fn open(directory: &Path) -> Result<File, JournalError> {
-    let path = directory.join(JOURNAL_FILE);
+    let path = directory.join(file::JOURNAL);
     let file = OpenOptions::new().create(true).append(true).open(&path);
     let file = file.map_err(io_error(&path, "open it"))?;
     match file.try_lock() {
@@ -171,7 +179,7 @@ fn open(directory: &Path) -> Result<File, JournalError> {
 }
 
 fn write_run(directory: &Path, run: &StudyRun) -> Result<(), JournalError> {
-    let path = directory.join(RUN_FILE);
+    let path = directory.join(file::RUN);
     let text = serde_json::to_string_pretty(run)? + "\n";
     write_atomically(&path, &text).map_err(io_error(&path, "write it"))
 }

@@ -23,7 +23,7 @@ pub use backend::{Backend, BackendError, SampleRequest, open, serve};
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
 pub use estimate::{fewest_blocks, longest_time, pilot, remaining_time, stated_time};
-pub use journal::{Journal, JournalError, STUDY_FILE, is_study, read};
+pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
 pub use position::Position;

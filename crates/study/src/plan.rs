@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_record::study::{Arm, FactorKind, StudyRun, Treatment, Visit};
 use numalab_stats::Rng;
 use numalab_workload::Workload;
@@ -99,7 +99,7 @@ impl Plan {
             command: workload.command.clone(),
         };
         StudyRun {
-            schema: SCHEMA.to_owned(),
+            schema: Kind::Study.into(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             command: started.command,
             started_unix_ms: started.unix_ms,

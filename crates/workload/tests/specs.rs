@@ -157,7 +157,7 @@ fn any_output() -> impl Strategy<Value = String> {
         "total number of events:",
         "(",
         "{",
-        "\"schema\":\"numalab/1\"",
+        "\"schema\":\"numalab/run-2\"",
         "}",
         "[",
         "]",

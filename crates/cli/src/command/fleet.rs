@@ -8,7 +8,7 @@ use numalab_fleet::{
     FleetError, Runs, Store, Submission, SubmitError, TaskPlan, plan_submission, slurm,
 };
 use numalab_host::note;
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_report::from::fleet::page;
 use numalab_report::page::csv_line;
 use serde::Serialize;
@@ -164,10 +164,10 @@ fn csv(analysis: &Analysis) -> String {
 fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Shown<'a> {
-        schema: &'static str,
+        schema: Kind,
         fleet: &'a Analysis,
     }
-    serde_json::to_string_pretty(&Shown { schema: SCHEMA, fleet: analysis })
+    serde_json::to_string_pretty(&Shown { schema: Kind::Fleet, fleet: analysis })
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {

@@ -7,7 +7,7 @@ use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{Keeper, Lab, MeasureError, Session, Settings, Store, Tally};
-use numalab_record::{Cell, Document, Environment as Facts, Pages, Run, SCHEMA};
+use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 
 use crate::args::{Format, Output, Rules, Selection};
@@ -62,7 +62,7 @@ pub(crate) fn new_run(
     let started_unix_ms = UtcTime::now().unix_ms;
     let budget = rules.budget.unwrap_or(usual_budget);
     Run {
-        schema: SCHEMA.to_owned(),
+        schema: Kind::Run.into(),
         name: name.to_owned(),
         label: output.label.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -200,8 +200,8 @@ pub(crate) fn deliver(
 /// Writes `report.md` and `report.html` into a result directory.
 pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
     let summary = Summary::of(document);
-    Store::write_file(directory, "report.md", &numalab_report::markdown(&summary))?;
-    Store::write_file(directory, "report.html", &numalab_report::html(&summary))?;
+    Store::write_file(directory, file::REPORT_MARKDOWN, &numalab_report::markdown(&summary))?;
+    Store::write_file(directory, file::REPORT_HTML, &numalab_report::html(&summary))?;
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{BalancingFound, BalancingProbe, Lab, Settings};
+use numalab_record::Kind;
 use numalab_topology::CpuId;
 use serde_json::json;
 
@@ -30,7 +31,7 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     match args.format {
         ProbeFormat::Text => output::print(&text(&probe, &found)),
         ProbeFormat::Json => output::print(&output::json_line(serde_json::to_string(&json!({
-            "schema": "numalab/1",
+            "schema": Kind::Probe,
             "from": { "cpu": probe.from.0, "node": found.from.0 },
             "to": { "cpu": probe.to.0, "node": found.to.0 },
             "size_bytes": probe.size_bytes,

@@ -65,7 +65,7 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     let steps = steps(&reading.value, mode, &domains, args.sizes(), args.smt)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     Ok(Manifest {
-        schema: "numalab-scale/1".to_owned(),
+        schema: numalab_record::Kind::Scale.into(),
         system: reading.value.system,
         partition: reading.value.partition,
         mode,

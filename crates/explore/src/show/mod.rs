@@ -17,19 +17,19 @@ pub use process::{ProcessRows, process};
 
 use crate::finding::{Finding, Weight};
 
-/// A view as JSON of schema `numalab/1`: `{"schema": …, "explore": KIND, …}`.
+/// A view as JSON of [`Kind::Explore`](numalab_record::Kind::Explore): `{"schema": …, "explore": KIND, …}`.
 ///
 /// # Errors
 /// Whatever `serde_json` cannot write; no view is known to be such.
 pub fn json<T: Serialize>(kind: &str, view: &T) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Shown<'a, T> {
-        schema: &'static str,
+        schema: numalab_record::Kind,
         explore: &'a str,
         #[serde(flatten)]
         view: &'a T,
     }
-    serde_json::to_string(&Shown { schema: numalab_record::SCHEMA, explore: kind, view })
+    serde_json::to_string(&Shown { schema: numalab_record::Kind::Explore, explore: kind, view })
 }
 
 /// What is wrong with its commands, and what could not be seen.

@@ -10,7 +10,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::UNIX_EPOCH;
 
-use numalab_record::Document;
+use numalab_record::{Document, Kind, KindError, file};
 
 pub use digest::{Digest, DigestFigure, digest};
 
@@ -19,8 +19,7 @@ use crate::store::Store;
 
 /// Digests that wait for the store.
 const WAITING: usize = 64;
-const RUN: &str = "run.json";
-const PARTS: [&str; 3] = [RUN, "cells.jsonl", "samples.csv"];
+const PARTS: [&str; 3] = [file::RUN, file::CELLS, file::SAMPLES];
 
 /// What a collection did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,12 +51,13 @@ impl Runs {
     /// Finds what lies in `directory/HOST/RUN/`.
     ///
     /// # Errors
-    /// [`FleetError::Io`], and [`FleetError::Empty`] if there is none.
+    /// [`FleetError::Io`], and [`FleetError::Empty`] or [`FleetError::NoFleet`] if there is none.
     pub fn find(directory: &Path) -> Result<Self, FleetError> {
         let found = scan(directory)?;
-        match found.is_empty() {
-            true => Err(FleetError::Empty { path: directory.to_owned() }),
-            false => Ok(Self { found }),
+        match (found.is_empty(), held(directory)) {
+            (true, Some(held)) => Err(FleetError::NoFleet { path: directory.to_owned(), held }),
+            (true, None) => Err(FleetError::Empty { path: directory.to_owned() }),
+            (false, _) => Ok(Self { found }),
         }
     }
 
@@ -141,6 +141,11 @@ fn directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
+/// The kind of results in a directory.
+fn held(path: &Path) -> Option<Kind> {
+    Kind::of_directory(|name| path.join(name).is_file())
+}
+
 fn file_name(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
@@ -152,12 +157,15 @@ fn fingerprint(path: &Path) -> Option<String> {
         let changed = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
         Some(format!("{}@{}", data.len(), changed.as_nanos()))
     };
-    part(RUN)?;
+    part(file::RUN)?;
     let parts = PARTS.map(|name| part(name).unwrap_or_default());
     Some(parts.join(" "))
 }
 
 fn read(path: &Path) -> Result<Digest, String> {
+    if let Some(found) = held(path).filter(|&kind| kind != Kind::Run) {
+        return Err(KindError::Other { found, expected: Kind::Run }.to_string());
+    }
     let text = |name: &str| {
         fs::read_to_string(path.join(name)).map_err(|error| format!("{name}: {error}"))
     };

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use numalab_record::{
     AccessPattern, BandwidthCell, C2cCell, CSV_HEADER, Cell, CellId, Environment, Experiment,
-    Finished, IsaName, LatencyCell, Metric, Outcome, Pages, Run, SCHEMA, Sample, StreamKernel,
-    Team, WorkerPlan, write_sample,
+    Finished, IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Run, Sample, StreamKernel, Team,
+    WorkerPlan, write_sample,
 };
 use numalab_stats::Rng;
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId};
@@ -123,7 +123,7 @@ impl Fleet {
             _ => {}
         }
         Run {
-            schema: SCHEMA.to_owned(),
+            schema: Kind::Run.into(),
             name: "measure".to_owned(),
             label: None,
             version: "0.1.0".to_owned(),

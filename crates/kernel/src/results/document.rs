@@ -7,8 +7,8 @@ use std::vec::Vec;
 
 use numalab_record::{
     AccessPattern, BandwidthCell, Cell, CellId, Document, Environment, Experiment, Finished,
-    FramesCell, IsaName, LatencyCell, Metric, Outcome, Pages, Placement, ProofMethod, SCHEMA,
-    Sample, StreamKernel, Team, WorkerPlan,
+    FramesCell, IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Placement, ProofMethod, Sample,
+    StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::{CpuId, CpuSet, NodeId};
 
@@ -64,7 +64,7 @@ impl Results {
         facts.insert("apic".to_string(), boot.apic.clone());
         facts.insert("clock".to_string(), format!("{} kHz by {}", boot.tsc_khz, boot.clock));
         let run = numalab_record::Run {
-            schema: SCHEMA.to_string(),
+            schema: Kind::Run.into(),
             name: "kernel".to_string(),
             label: context.label.clone(),
             version: boot.version.clone(),

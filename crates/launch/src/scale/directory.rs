@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use numalab_host::UtcTime;
 use numalab_host::files::write_atomically;
 
-use super::manifest::{FILE, Manifest, SCHEMA};
+use numalab_record::{Kind, file};
+
+use super::manifest::Manifest;
 use super::step::Step;
 
 /// Why a result directory cannot be made, read or written.
@@ -70,7 +72,7 @@ impl ResultDirectory {
         let text = serde_json::to_string_pretty(manifest)
             .map_err(|error| failed(io::Error::other(error)))?;
         let directory = Self { id: id.to_owned(), path: path.clone() };
-        directory.write_whole(FILE, &text)?;
+        directory.write_whole(file::SCALE, &text)?;
         Ok(directory)
     }
 
@@ -80,13 +82,10 @@ impl ResultDirectory {
     /// [`DirectoryError::NoRun`] if it has no manifest, or a damaged one.
     pub fn open(path: &Path) -> Result<(Self, Manifest), DirectoryError> {
         let no_run = |reason: String| DirectoryError::NoRun { path: path.to_owned(), reason };
-        let text = fs::read_to_string(path.join(FILE))
-            .map_err(|error| no_run(format!("{FILE}: {error}")))?;
+        let text = fs::read_to_string(path.join(file::SCALE))
+            .map_err(|error| no_run(format!("{}: {error}", file::SCALE)))?;
         let manifest: Manifest =
-            serde_json::from_str(&text).map_err(|error| no_run(format!("{FILE}: {error}")))?;
-        if manifest.schema != SCHEMA {
-            return Err(no_run(format!("{FILE} is of schema {}", manifest.schema)));
-        }
+            Kind::Scale.read(&text).map_err(|error| no_run(format!("{} {error}", file::SCALE)))?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let id = name.split('_').nth(1).unwrap_or("0").to_owned();
         Ok((Self { path: path.to_owned(), id }, manifest))

@@ -8,15 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::line::{LauncherChoice, Workload};
 use super::step::{Mode, Step};
 
-/// The name of the file that holds it in a result directory.
-pub const FILE: &str = "scale.json";
-/// The version of its form.
-pub const SCHEMA: &str = "numalab-scale/1";
-
 /// A scaling run, as `scale.json` keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// `numalab-scale/1`.
+    /// That of [`Kind::Scale`](numalab_record::Kind::Scale).
     pub schema: String,
     /// The system of the architecture file.
     pub system: String,

@@ -2,6 +2,7 @@
 
 use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
 use super::{RankPlace, Scaling, ScalingMetric, ScalingStep, csv, name};
+use crate::kind::file;
 
 /// A file of a result directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -120,8 +121,8 @@ impl<'a> Beside<'a> {
         let step = text(&json).and_then(|text| {
             serde_json::from_str(text).map_err(|error| damaged(&json, error)).ok()
         });
-        let scale = text("scale.json").and_then(|text| {
-            serde_json::from_str(text).map_err(|error| damaged("scale.json", error)).ok()
+        let scale = text(file::SCALE).and_then(|text| {
+            serde_json::from_str(text).map_err(|error| damaged(file::SCALE, error)).ok()
         });
         Self {
             step,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::definition::{Factor, Rules, Workload};
 use super::journal::{Entry, SampleEntry};
 use super::plan::Treatment;
-use crate::SCHEMA;
+use crate::kind::{Kind, KindError, file};
 
 /// Which of a block's visits a sample belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub enum Arm {
 /// What is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StudyRun {
-    /// [`SCHEMA`].
+    /// That of [`Kind::Study`].
     pub schema: String,
     /// The version of numalab.
     pub version: String,
@@ -86,17 +86,11 @@ pub struct Cells {
 /// Why files are no results of a study.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// `run.json` cannot be read.
-    #[error("run.json: {0}")]
-    Run(#[source] serde_json::Error),
-    /// The results were written by an incompatible version.
-    #[error("run.json has schema `{found}`, expected `{SCHEMA}`")]
-    Schema {
-        /// The schema found.
-        found: String,
-    },
+    /// `run.json` cannot be read, or is of something else.
+    #[error("{name} {0}", name = file::RUN)]
+    Run(#[source] KindError),
     /// A whole line of the journal cannot be read.
-    #[error("journal.jsonl, line {line}: {source}")]
+    #[error("{}, line {line}: {source}", file::JOURNAL)]
     Journal {
         /// Line number from 1.
         line: usize,
@@ -104,7 +98,11 @@ pub enum StudyError {
         source: serde_json::Error,
     },
     /// The journal is that of another plan.
-    #[error("journal.jsonl, line {line}: follows the plan {found}, run.json has {expected}")]
+    #[error(
+        "{}, line {line}: follows the plan {found}, {} has {expected}",
+        file::JOURNAL,
+        file::RUN
+    )]
     OtherPlan {
         /// Line number from 1.
         line: usize,
@@ -122,15 +120,7 @@ impl StudyDocument {
     /// # Errors
     /// [`StudyError`] names the file, the line and what is wrong.
     pub fn from_files(run: &str, journal: &str) -> Result<Self, StudyError> {
-        #[derive(Deserialize)]
-        struct Versioned {
-            schema: String,
-        }
-        let versioned: Versioned = serde_json::from_str(run).map_err(StudyError::Run)?;
-        if versioned.schema != SCHEMA {
-            return Err(StudyError::Schema { found: versioned.schema });
-        }
-        let run: StudyRun = serde_json::from_str(run).map_err(StudyError::Run)?;
+        let run: StudyRun = Kind::Study.read(run).map_err(StudyError::Run)?;
         let journal = parse_journal(journal, &run.plan)?;
         Ok(Self { run, journal })
     }

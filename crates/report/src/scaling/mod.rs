@@ -5,7 +5,7 @@ mod page;
 mod rules;
 
 use numalab_analysis::scaling::{Group, StepFigures, figures, groups};
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_record::scaling::Scaling;
 use serde::Serialize;
 
@@ -50,17 +50,17 @@ impl<'a> ScalingReport<'a> {
         csv::csv(&self.figures)
     }
 
-    /// Everything, of schema `numalab/1`.
+    /// Everything as JSON.
     ///
     /// # Errors
     /// Whatever `serde_json` cannot write; no run is known to be such.
     pub fn json(&self) -> Result<String, serde_json::Error> {
         #[derive(Serialize)]
         struct Shown<'a> {
-            schema: &'static str,
+            schema: Kind,
             #[serde(flatten)]
             report: &'a ScalingReport<'a>,
         }
-        serde_json::to_string_pretty(&Shown { schema: SCHEMA, report: self })
+        serde_json::to_string_pretty(&Shown { schema: Kind::Scaling, report: self })
     }
 }

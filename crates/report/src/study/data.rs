@@ -14,7 +14,7 @@ const HEADER: &str = "block,judged,treatment,arm,workload,attempt,unix_ms,took_s
                       unit,better,disturbed\n";
 
 impl StudyPage<'_> {
-    /// The study as JSON of schema `numalab/1`: what was known before, the whole journal
+    /// The study as JSON: what was known before, the whole journal
     /// with every raw sample, and every effect.
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use numalab_analysis::compare::FactDifference;
 use numalab_analysis::study::{PairRow, StudyPair, Subject};
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_stats::{Comparison, Verdict};
 use serde_json::{Value, json};
 
@@ -79,7 +79,7 @@ impl PairPage<'_> {
         page("Two runs of a study", &body)
     }
 
-    /// As JSON of schema `numalab/1`.
+    /// As JSON.
     ///
     /// # Errors
     /// Whatever `serde_json` cannot write.
@@ -98,7 +98,7 @@ impl PairPage<'_> {
         };
         let fact = |fact: &FactDifference| json!({ "name": fact.name, "baseline": fact.baseline, "candidate": fact.candidate });
         let value: Value = json!({
-            "schema": SCHEMA,
+            "schema": Kind::StudyComparison,
             "margin_percent": self.tolerance.as_percent(),
             "values": self.rows.iter().map(row).collect::<Vec<_>>(),
             "environment": self.environment.iter().map(fact).collect::<Vec<_>>(),

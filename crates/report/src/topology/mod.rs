@@ -3,7 +3,7 @@
 mod cpus;
 mod memory;
 
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use numalab_topology::{Finding, Machine, Severity};
 use serde::Serialize;
 
@@ -28,18 +28,18 @@ pub fn text(machine: &Machine, findings: &[Finding], style: Style) -> String {
     out
 }
 
-/// The machine and its findings as JSON of schema `numalab/1`.
+/// The machine and its findings as JSON.
 ///
 /// # Errors
 /// Whatever `serde_json` cannot write; no machine is known to be such.
 pub fn json(machine: &Machine, findings: &[Finding]) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Described<'a> {
-        schema: &'static str,
+        schema: Kind,
         machine: &'a Machine,
         findings: &'a [Finding],
     }
-    let described = Described { schema: SCHEMA, machine, findings };
+    let described = Described { schema: Kind::Topology, machine, findings };
     serde_json::to_string_pretty(&described).map(|text| text + "\n")
 }
 

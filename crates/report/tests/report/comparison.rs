@@ -131,7 +131,7 @@ fn a_comparison_reads_as_it_did() {
 fn the_json_of_a_comparison_says_what_was_found() {
     let json = RunsPage(&compared("latency/cpu1/node1", 1.2)).json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!(value["schema"], "numalab/1");
+    assert_eq!(value["schema"], "numalab/comparison-2");
     assert_eq!(value["any_worse"], true);
     let cells = value["cells"].as_array().expect("cells");
     let worse: Vec<_> = cells.iter().filter(|cell| cell["verdict"] == "worse").collect();

@@ -77,7 +77,7 @@ impl Builder {
         ];
         let facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned()));
         let run = Run {
-            schema: SCHEMA.into(),
+            schema: Kind::Run.into(),
             name: "measure".into(),
             label: None,
             version: "0.1.0".into(),

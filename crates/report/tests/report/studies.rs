@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::*;
-use numalab_record::{Environment, SCHEMA};
+use numalab_record::{Environment, Kind};
 
 /// What a study is made of.
 pub struct Made {
@@ -110,7 +110,7 @@ impl Made {
             command: vec!["bench".to_owned(), format!("--{name}"), "<all>".to_owned()],
         };
         StudyRun {
-            schema: SCHEMA.to_owned(),
+            schema: Kind::Study.into(),
             version: "0.1.0".to_owned(),
             command: ["numalab", "study", "run", "s"].map(str::to_owned).to_vec(),
             started_unix_ms: 1_795_228_980_000,

@@ -87,7 +87,7 @@ fn the_json_of_a_machine_reads_back_as_that_machine() {
     let machine = large();
     let json = topology::json(&machine, &[odd()]).expect("it serialises");
     let mut value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
-    assert_eq!(value["schema"], "numalab/1");
+    assert_eq!(value["schema"], "numalab/topology-2");
     assert_eq!(value["findings"][0]["code"], "distance-asymmetric");
     let back: Machine = serde_json::from_value(value["machine"].take()).expect("a machine");
     assert_eq!(back, machine);

@@ -1,8 +1,7 @@
 //! What numalab's own measuring commands print with `--format json`.
 
-use numalab_record::{Document, Metric as Measured, SCHEMA};
+use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
-use serde_json::Value;
 
 use crate::error::OutputError;
 use crate::metric::{Metric, Reading};
@@ -18,10 +17,9 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     if let Some(readings) = probe {
         return serde_json::from_value(readings).map_err(unreadable);
     }
-    let document: Document = match value.get("schema").and_then(Value::as_str) {
-        Some(SCHEMA) => serde_json::from_value(value).map_err(unreadable)?,
-        _ => return Err(OutputError::missing("run", "\"schema\": \"numalab/1\"", text)),
-    };
+    let document: Document = Kind::Run
+        .read_value(value)
+        .map_err(|error| OutputError::NoJson { reason: error.to_string() })?;
     let readings: Vec<Reading> =
         Measured::ALL.into_iter().flat_map(|measured| readings_of(&document, measured)).collect();
     if readings.is_empty() {

@@ -1,7 +1,7 @@
 //! `numalab acpi show`.
 
 use numalab_acpi::{AnyTable, Slot, Tables};
-use numalab_record::SCHEMA;
+use numalab_record::Kind;
 use serde_json::{Value, json};
 
 use super::findings;
@@ -69,5 +69,5 @@ fn document(loaded: &[Loaded], tables: &Tables<'_>) -> Value {
         }))
     });
     let (found, _) = findings(tables);
-    json!({ "schema": SCHEMA, "tables": shown.collect::<Vec<_>>(), "findings": found })
+    json!({ "schema": Kind::Acpi, "tables": shown.collect::<Vec<_>>(), "findings": found })
 }

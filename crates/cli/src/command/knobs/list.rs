@@ -1,6 +1,7 @@
 //! `numalab knobs list`.
 
 use numalab_host::knobs::{Acts, FileState, Knob, Listed, list};
+use numalab_record::Kind;
 use serde_json::{Value, json};
 
 use crate::args::{KnobFormat, KnobListArgs};
@@ -27,7 +28,7 @@ pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
     match args.format {
         KnobFormat::Text => output::print(&text(&shown)),
         KnobFormat::Json => output::print(&output::json_line(serde_json::to_string_pretty(
-            &json!({ "schema": "numalab/1", "knobs": shown.iter().map(object).collect::<Vec<_>>() }),
+            &json!({ "schema": Kind::Knobs, "knobs": shown.iter().map(object).collect::<Vec<_>>() }),
         ))?),
     }
 }

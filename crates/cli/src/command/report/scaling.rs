@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use numalab_formats::architecture;
+use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
 use numalab_report::scaling::ScalingReport;
 
@@ -23,9 +24,9 @@ pub(super) fn is_meant(path: &Path) -> bool {
         return path.to_str().is_some_and(is_table);
     }
     let mut files = Vec::new();
-    !path.join("run.json").exists()
+    !path.join(file::RUN).exists()
         && list(path, DEPTH, &mut files).is_ok()
-        && files.iter().any(|file| is_table(file) && !file.ends_with("samples.csv"))
+        && files.iter().any(|file| is_table(file) && !file.ends_with(file::SAMPLES))
 }
 
 fn is_table(name: &str) -> bool {
@@ -38,7 +39,9 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let format = args.format.or_else(|| args.place.is_file().then_some(Format::Text));
     let Some(format) = format else {
         let page = report.page();
-        for (name, text) in [("report.md", page.markdown()), ("report.html", page.html())] {
+        for (name, text) in
+            [(file::REPORT_MARKDOWN, page.markdown()), (file::REPORT_HTML, page.html())]
+        {
             let path = args.place.join(name);
             fs::write(&path, text).map_err(|error| failed(&path, &error))?;
         }

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_study::{Journal, Observer, Plan, STUDY_FILE, Session, Started, open, parse};
+use numalab_study::{Journal, Observer, Plan, Session, Started, open, parse};
 use numalab_workload::Workload;
 
 use super::plan::{Ready, given, print, ready};
@@ -75,7 +75,7 @@ fn resumed_plan(
     journal: &Journal,
     args: &StudyResumeArgs,
 ) -> Result<(Plan, Vec<Workload>), Failure> {
-    let path = journal.directory().join(STUDY_FILE);
+    let path = journal.directory().join(numalab_record::file::STUDY);
     let origin = path.display().to_string();
     let text = fs::read_to_string(&path)
         .map_err(|error| Failure::bad_input(format!("{origin}: {error}")))?;

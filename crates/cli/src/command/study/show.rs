@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use numalab_analysis::study::StudySummary;
 use numalab_host::files::write_atomically;
+use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::study::StudyPage;
 use numalab_study::{Journal, read};
@@ -73,8 +74,11 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
         Ok(path)
     };
     let page = StudyPage(summary);
-    let files =
-        [("report.md", page.markdown()), ("samples.csv", page.csv()), ("report.html", page.html())];
+    let files = [
+        (file::REPORT_MARKDOWN, page.markdown()),
+        (file::SAMPLES, page.csv()),
+        (file::REPORT_HTML, page.html()),
+    ];
     files.into_iter().map(write).collect()
 }
 

@@ -1,0 +1,273 @@
+//! The kinds of documents that numalab writes, and the files they lie in.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The schema of everything that numalab wrote before each kind had its own.
+const BEFORE: &str = "numalab/1";
+
+/// The names of the files in a result directory.
+pub mod file {
+    /// What was known before the first sample: of a measuring run, a launch or a study.
+    pub const RUN: &str = "run.json";
+    /// A run's finished cells, one a line.
+    pub const CELLS: &str = "cells.jsonl";
+    /// Samples, one a line.
+    pub const SAMPLES: &str = "samples.csv";
+    /// A study's question as its author wrote it.
+    pub const STUDY: &str = "study.toml";
+    /// What happened while a study ran, an entry a line.
+    pub const JOURNAL: &str = "journal.jsonl";
+    /// The plan of a scaling run.
+    pub const SCALE: &str = "scale.json";
+    /// The report as Markdown.
+    pub const REPORT_MARKDOWN: &str = "report.md";
+    /// The report as a page.
+    pub const REPORT_HTML: &str = "report.html";
+}
+
+/// A kind of document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// A measuring run with every raw sample: [`Document`](crate::Document).
+    Run,
+    /// A study with its journal: [`StudyDocument`](crate::study::StudyDocument).
+    Study,
+    /// Two runs compared.
+    Comparison,
+    /// Two runs of a study compared.
+    StudyComparison,
+    /// Two files of numbers compared.
+    SampleComparison,
+    /// What the ranks of one launch measured: [`RankRun`](crate::RankRun).
+    Ranks,
+    /// The plan of a scaling run.
+    Scale,
+    /// The report of a scaling run.
+    Scaling,
+    /// Where memory lies now.
+    Explore,
+    /// The hosts of a fleet.
+    Fleet,
+    /// What the kernel's knobs hold.
+    Knobs,
+    /// The answer of a probe.
+    Probe,
+    /// A machine.
+    Topology,
+    /// ACPI tables.
+    Acpi,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 14] = [
+        Self::Run,
+        Self::Study,
+        Self::Comparison,
+        Self::StudyComparison,
+        Self::SampleComparison,
+        Self::Ranks,
+        Self::Scale,
+        Self::Scaling,
+        Self::Explore,
+        Self::Fleet,
+        Self::Knobs,
+        Self::Probe,
+        Self::Topology,
+        Self::Acpi,
+    ];
+
+    /// The value of its `schema` member: `numalab/run-2`.
+    #[must_use]
+    pub const fn schema(self) -> &'static str {
+        match self {
+            Self::Run => "numalab/run-2",
+            Self::Study => "numalab/study-2",
+            Self::Comparison => "numalab/comparison-2",
+            Self::StudyComparison => "numalab/study-comparison-2",
+            Self::SampleComparison => "numalab/sample-comparison-2",
+            Self::Ranks => "numalab/ranks-2",
+            Self::Scale => "numalab/scale-2",
+            Self::Scaling => "numalab/scaling-2",
+            Self::Explore => "numalab/explore-2",
+            Self::Fleet => "numalab/fleet-2",
+            Self::Knobs => "numalab/knobs-2",
+            Self::Probe => "numalab/probe-2",
+            Self::Topology => "numalab/topology-2",
+            Self::Acpi => "numalab/acpi-2",
+        }
+    }
+
+    /// The command that reads such a document, if one does.
+    const fn reader(self) -> Option<&'static str> {
+        match self {
+            Self::Run | Self::Ranks | Self::Scale | Self::Scaling => Some("numalab report"),
+            Self::Study => Some("numalab study report"),
+            Self::Comparison
+            | Self::StudyComparison
+            | Self::SampleComparison
+            | Self::Explore
+            | Self::Fleet
+            | Self::Knobs
+            | Self::Probe
+            | Self::Topology
+            | Self::Acpi => None,
+        }
+    }
+
+    /// The kind of a document in JSON.
+    ///
+    /// # Errors
+    /// [`KindError`] if it is not JSON, or of no kind known here.
+    pub fn of(json: &str) -> Result<Self, KindError> {
+        Self::of_value(&serde_json::from_str(json)?)
+    }
+
+    fn of_value(document: &Value) -> Result<Self, KindError> {
+        let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+        let known = Self::ALL.into_iter().find(|kind| kind.schema() == schema);
+        let has = |member| document.get(member).is_some();
+        match schema {
+            BEFORE if has("treatments") => Ok(Self::Study),
+            BEFORE if has("plan") => Ok(Self::Run),
+            "numalab-ranks/1" => Ok(Self::Ranks),
+            "numalab-scale/1" => Ok(Self::Scale),
+            _ => known.ok_or_else(|| KindError::Unknown { schema: schema.to_owned() }),
+        }
+    }
+
+    /// Reads a document of this kind. What was written before each kind had a schema of
+    /// its own gets that of its kind.
+    ///
+    /// # Errors
+    /// [`KindError`] if it is of another kind, or not as its schema says.
+    pub fn read<T: for<'de> Deserialize<'de>>(self, json: &str) -> Result<T, KindError> {
+        self.read_value(serde_json::from_str(json)?)
+    }
+
+    /// As [`Kind::read`], from a parsed document.
+    ///
+    /// # Errors
+    /// As [`Kind::read`].
+    pub fn read_value<T: for<'de> Deserialize<'de>>(
+        self,
+        mut document: Value,
+    ) -> Result<T, KindError> {
+        match Self::of_value(&document) {
+            Ok(kind) if kind == self => {}
+            Ok(found) => return Err(KindError::Other { found, expected: self }),
+            Err(error) => return Err(error),
+        }
+        document["schema"] = self.schema().into();
+        Ok(serde_json::from_value(document)?)
+    }
+
+    /// The kind of results in a directory with files of these names; `None` if there are none.
+    #[must_use]
+    pub fn of_directory(has: impl Fn(&str) -> bool) -> Option<Self> {
+        match () {
+            () if has(file::JOURNAL) => Some(Self::Study),
+            () if has(file::RUN) => Some(Self::Run),
+            () if has(file::SCALE) => Some(Self::Scale),
+            () => None,
+        }
+    }
+}
+
+/// With its article: `a run`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Run => "a run",
+            Self::Study => "a study",
+            Self::Comparison => "a comparison of two runs",
+            Self::StudyComparison => "a comparison of two studies",
+            Self::SampleComparison => "a comparison of samples",
+            Self::Ranks => "the ranks of a launch",
+            Self::Scale => "a scaling run",
+            Self::Scaling => "the report of a scaling run",
+            Self::Explore => "a view of memory",
+            Self::Fleet => "a fleet",
+            Self::Knobs => "a list of knobs",
+            Self::Probe => "a probe",
+            Self::Topology => "a machine",
+            Self::Acpi => "ACPI tables",
+        })
+    }
+}
+
+impl From<Kind> for String {
+    fn from(kind: Kind) -> Self {
+        kind.schema().to_owned()
+    }
+}
+
+impl Serialize for Kind {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.schema())
+    }
+}
+
+/// Why a document is not of the kind that is wanted.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    /// It is not JSON, or not as its schema says.
+    #[error("cannot be read: {0}")]
+    Json(#[from] serde_json::Error),
+    /// It is of another kind.
+    #[error("holds {found}, expected {expected}{}", advice(*.found))]
+    Other {
+        /// Its kind.
+        found: Kind,
+        /// The kind wanted.
+        expected: Kind,
+    },
+    /// It is of no kind known to this version.
+    #[error("has schema `{schema}`, expected one such as `{}`", Kind::Run.schema())]
+    Unknown {
+        /// The schema found; empty if there is none.
+        schema: String,
+    },
+}
+
+fn advice(found: Kind) -> String {
+    found.reader().map(|reader| format!("; `{reader} DIR` takes it")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_has_a_schema_of_its_own_and_is_found_by_it() {
+        for kind in Kind::ALL {
+            let json = format!("{{\"schema\":\"{}\"}}", kind.schema());
+            assert_eq!(Kind::of(&json).unwrap(), kind);
+        }
+    }
+
+    #[test]
+    fn documents_of_the_first_version_are_told_apart_by_what_is_in_them() {
+        let of = |json: &str| Kind::of(json).unwrap();
+        assert_eq!(of(r#"{"schema":"numalab/1","plan":[]}"#), Kind::Run);
+        assert_eq!(of(r#"{"schema":"numalab/1","plan":"ab","treatments":[]}"#), Kind::Study);
+        assert_eq!(of(r#"{"schema":"numalab-ranks/1"}"#), Kind::Ranks);
+    }
+
+    #[test]
+    fn a_document_of_another_kind_names_both_and_who_reads_it() {
+        for found in Kind::ALL {
+            for expected in Kind::ALL.into_iter().filter(|&kind| kind != found) {
+                let json = format!("{{\"schema\":\"{}\"}}", found.schema());
+                let error = expected.read::<Value>(&json).unwrap_err().to_string();
+                assert!(error.starts_with(&format!("holds {found}, expected {expected}")));
+                assert_eq!(error.contains("takes it"), found.reader().is_some(), "{error}");
+            }
+        }
+        let error = Kind::Run.read::<Value>(r#"{"schema":"numalab/99"}"#).unwrap_err();
+        assert!(error.to_string().contains("`numalab/99`"), "{error}");
+    }
+}
