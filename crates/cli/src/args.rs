@@ -69,7 +69,9 @@ Start here:
 Exit codes:
   0  done                            3  this machine lacks what is needed
   1  failed while running            4  --fail-if worse found worse
-  2  usage or bad input              5  a check found errors in its input")]
+  2  usage or bad input              5  a check found errors in its input
+bind, mark, knobs run and guest run end with the exit code of the command they run; they
+exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,

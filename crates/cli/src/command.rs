@@ -22,3 +22,4 @@ pub(crate) mod report;
 pub(crate) mod scale;
 pub(crate) mod study;
 pub(crate) mod topology;
+pub(crate) mod wrapper;

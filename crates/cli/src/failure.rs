@@ -1,6 +1,8 @@
 //! Why a command ended without its result, and the exit code that says so.
 
+use std::ffi::OsString;
 use std::fmt::Display;
+use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
 use numalab_explore::ExploreError;
@@ -13,6 +15,8 @@ use numalab_launch::local::StartError;
 use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::{BackendError, JournalError, SessionError};
+
+use crate::command::wrapper;
 
 /// The exit codes other than 0, as `--help` and the README list them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,11 +31,34 @@ pub(crate) enum Code {
     Worse = 4,
     /// A check found errors in its input.
     CheckFailed = 5,
+    /// A command that runs another failed itself, as of env(1) and timeout(1).
+    WrapperFailed = 125,
+    /// The command to run is there and cannot be run.
+    NotRunnable = 126,
+    /// The command to run was not found.
+    NotFound = 127,
 }
 
+/// Every exit code with what it means, for the manual pages.
+pub(crate) const EXIT_STATUS: [(u8, &str); 9] = [
+    (0, "Done."),
+    (Code::Failed as u8, "Failed while running; results so far are kept."),
+    (Code::BadInput as u8, "Usage or bad input."),
+    (Code::Lacking as u8, "This machine lacks what is needed; the message has the remedy."),
+    (Code::Worse as u8, "--fail-if worse found worse."),
+    (Code::CheckFailed as u8, "A check found errors in its input."),
+    (
+        Code::WrapperFailed as u8,
+        "bind, mark, knobs run or guest run failed itself; otherwise they end with the exit \
+         code of the command they run.",
+    ),
+    (Code::NotRunnable as u8, "The command to run was found and could not be run."),
+    (Code::NotFound as u8, "The command to run was not found."),
+];
+
 /// The exit code of a malformed command line.
-pub(crate) fn usage() -> ExitCode {
-    ExitCode::from(Code::BadInput as u8)
+pub(crate) fn usage(words: impl Iterator<Item = OsString>) -> ExitCode {
+    ExitCode::from(if wrapper::is_named(words) { Code::WrapperFailed } else { Code::BadInput } as u8)
 }
 
 /// Why a command ended without its result.
@@ -50,6 +77,25 @@ impl Failure {
     /// Bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)
+    }
+
+    /// The command that should be run could not be started.
+    pub fn not_started(program: &str, error: &io::Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::NotFound => Code::NotFound,
+            _ => Code::NotRunnable,
+        };
+        Self::new(code, format!("cannot run `{program}`: {error}"))
+    }
+
+    /// The same failure of a command whose exit code is otherwise that of the command it runs,
+    /// so that the two cannot be mistaken for each other.
+    pub fn of_wrapper(self) -> Self {
+        let code = match self.code {
+            code @ (Code::NotRunnable | Code::NotFound) => code,
+            _ => Code::WrapperFailed,
+        };
+        Self { code, ..self }
     }
 
     /// The failure of a rank, which has said why itself.
@@ -158,7 +204,7 @@ impl From<RunError> for Failure {
 
 impl From<StartError> for Failure {
     fn from(error: StartError) -> Self {
-        let absent = error.error.kind() == std::io::ErrorKind::NotFound;
+        let absent = error.error.kind() == ErrorKind::NotFound;
         Self::new(if absent { Code::Lacking } else { Code::Failed }, error)
     }
 }

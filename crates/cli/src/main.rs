@@ -8,6 +8,7 @@ mod output;
 mod progress;
 mod source;
 
+use std::env;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -25,7 +26,11 @@ fn main() -> ExitCode {
         Err(usage) => {
             // Help and version are no errors; a closed pipe is none of ours.
             let _ = usage.print();
-            return if usage.use_stderr() { failure::usage() } else { ExitCode::SUCCESS };
+            return if usage.use_stderr() {
+                failure::usage(env::args_os())
+            } else {
+                ExitCode::SUCCESS
+            };
         }
     };
     match run(cli.command) {
@@ -40,7 +45,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Guest(args) => return command::guest::run(&args.command),
         Command::Probe(args) => command::probe::run(&args.command),
         Command::Knobs(args) => return command::knobs::run(&args.command),
-        Command::Mark(args) => return command::mark::run(&args),
+        Command::Mark(args) => return command::mark::run(&args).map_err(Failure::of_wrapper),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),
         Command::Acpi(args) => command::acpi::run(&args.command),
@@ -49,7 +54,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Loaded(args) => command::loaded::run(&args),
         Command::C2c(args) => command::c2c::run(&args),
         Command::Study(args) => command::study::run(&args.command),
-        Command::Bind(args) => return command::bind::run(&args),
+        Command::Bind(args) => return command::bind::run(&args).map_err(Failure::of_wrapper),
         Command::Scale(args) => command::scale::run(&args),
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),

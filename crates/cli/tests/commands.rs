@@ -363,6 +363,40 @@ fn completions_and_manual_pages_are_made_for_every_command() {
 }
 
 #[test]
+fn manual_pages_keep_the_lines_of_examples_and_mandoc_finds_nothing_to_complain_of() {
+    let directory = tempfile::tempdir().expect("a directory");
+    prints(&["man", directory.path().to_str().expect("UTF-8")]);
+    let page = fs::read_to_string(directory.path().join("numalab-study-run.1")).expect("a page");
+    assert!(page.contains(".TH NUMALAB-STUDY-RUN 1 "), "{page}");
+    assert!(page.contains(".SH EXAMPLES\n.nf\n"), "{page}");
+    assert!(page.contains(".SH \"EXIT STATUS\""), "{page}");
+    let pages = fs::read_dir(&directory).expect("pages").map(|entry| entry.expect("a page").path());
+    let lint = Command::new("mandoc").arg("-Tlint").args(pages).output();
+    let lint = lint.expect("mandoc starts (apt-get install mandoc)");
+    assert!(lint.stdout.is_empty(), "{}", stdout(&lint));
+}
+
+#[test]
+fn commands_that_run_another_end_as_it_does_and_with_the_codes_of_env_for_their_own_failures() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("not-a-program");
+    fs::write(&file, "text").expect("a file");
+    let file = file.to_str().expect("UTF-8");
+    let wrappers: [&[&str]; 2] = [&["bind", "-q", "--numa=0", "--"], &["mark", "--"]];
+    for wrapper in wrappers {
+        let ends = |command: &[&str]| code(&run(&[wrapper, command].concat()));
+        assert_eq!(ends(&["sh", "-c", "exit 3"]), 3, "{wrapper:?}");
+        assert_eq!(ends(&[file]), 126, "{wrapper:?}");
+        assert_eq!(ends(&["/nonexistent"]), 127, "{wrapper:?}");
+    }
+    refuses(&["bind", "--numa=0", "--nosuch"], 125, &["--nosuch"]);
+    refuses(&["bind", "--numa=4095", "--", "true"], 125, &["4095"]);
+    refuses(&["knobs", "run", "nosuch=1", "--", "true"], 125, &["nosuch"]);
+    refuses(&["guest", "run", "--emulate", "nosuch", "--", "true"], 125, &["nosuch"]);
+    refuses(&["guest", "list", "--nosuch"], 2, &["--nosuch"]);
+}
+
+#[test]
 fn a_marked_command_begins_when_it_is_told_to() {
     let now = || SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos();
     let at = now() + 300_000_000;

@@ -103,7 +103,7 @@ impl Lab {
     fn boots(&self, arguments: &[&str], expected: i32) -> Option<Output> {
         let output = self.run(arguments);
         let errors = stderr(&output);
-        if output.status.code() == Some(3) {
+        if output.status.code() == Some(125) {
             let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
             assert!(!required, "no guest can be booted here: {errors}");
             eprintln!("NOT RUN: no guest can be booted here: {errors}");
@@ -328,7 +328,7 @@ fn a_running_guest_is_listed_pinned_and_ended_by_an_interrupt() {
     BufReader::new(output).read_line(&mut line).expect("readable");
     if line.is_empty() {
         let ended = running.wait_with_output().expect("it ends");
-        assert_eq!(ended.status.code(), Some(3), "{}", stderr(&ended));
+        assert_eq!(ended.status.code(), Some(125), "{}", stderr(&ended));
         // Says loudly that guests cannot be booted here.
         assert!(lab.boots(&["guest", "run", "--", "true"], 0).is_none());
         return;
@@ -402,7 +402,7 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
     let arguments = [&["guest", "run"], &machine[..], &["--accel", "tcg", "--dry-run"]].concat();
     let output = lab.numalab(&arguments).env("NUMALAB_CACHE", lab.path("cache")).output();
     let output = output.expect("numalab starts");
-    if output.status.code() == Some(3) {
+    if output.status.code() == Some(125) {
         eprintln!("NOT RUN: {}", stderr(&output));
         return;
     }
@@ -417,12 +417,13 @@ fn a_dry_run_prints_the_command_line_and_writes_nothing() {
 }
 
 #[test]
-fn bad_input_is_exit_2_with_the_expected_form() {
+fn bad_input_is_told_with_the_expected_form_and_125_where_a_command_is_run() {
     let lab = Lab::open();
     let refuses = |arguments: &[&str], word: &str| {
         let output = lab.run(&[&["guest"], arguments].concat());
         let message = stderr(&output);
-        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        let code = if arguments[0] == "run" { 125 } else { 2 };
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {message}");
         assert!(message.contains(word), "{arguments:?}: no `{word}` in {message}");
     };
     refuses(&["run"], "expected one behind --");

@@ -1,6 +1,5 @@
 //! `numalab bind`.
 
-use std::io::ErrorKind;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -120,9 +119,5 @@ fn become_command(command: &[String]) -> Result<ExitCode, Failure> {
         Failure::bad_input("nothing to run: expected -- and a command, or options of latency")
     })?;
     let error = Command::new(program).args(arguments).exec();
-    let code = match error.kind() {
-        ErrorKind::NotFound | ErrorKind::PermissionDenied => Code::Lacking,
-        _ => Code::Failed,
-    };
-    Err(Failure::new(code, format!("cannot run `{program}`: {error}")))
+    Err(Failure::not_started(program, &error))
 }

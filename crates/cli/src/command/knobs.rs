@@ -14,6 +14,6 @@ pub(crate) fn run(command: &KnobsCommand) -> Result<ExitCode, Failure> {
     match command {
         KnobsCommand::List(args) => list::run(args).map(|()| ExitCode::SUCCESS),
         KnobsCommand::Restore(args) => restore::run(args).map(|()| ExitCode::SUCCESS),
-        KnobsCommand::Run(args) => run::run(args),
+        KnobsCommand::Run(args) => run::run(args).map_err(Failure::of_wrapper),
     }
 }

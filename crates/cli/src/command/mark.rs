@@ -1,9 +1,7 @@
 //! `numalab mark`.
 
 use std::env;
-use std::io::ErrorKind;
-use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitCode, ExitStatus};
+use std::process::{Command, ExitCode};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,7 +9,8 @@ use numalab_host::{current_place, pin};
 use numalab_membench::mark;
 
 use crate::args::{MarkArgs, Phase};
-use crate::failure::{Code, Failure};
+use crate::command::wrapper;
+use crate::failure::Failure;
 
 /// Runs a command between markers, and ends as it did.
 pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
@@ -22,14 +21,8 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     let ended = Command::new(program).args(words).status();
     args.phase.as_ref().inspect(|_| mark::phase(0));
     mark::end();
-    let ended = ended.map_err(|error| {
-        let absent = error.kind() == ErrorKind::NotFound;
-        Failure::new(
-            if absent { Code::Lacking } else { Code::Failed },
-            format!("{program}: {error}"),
-        )
-    })?;
-    Ok(ExitCode::from(code_of(ended)))
+    let ended = ended.map_err(|error| Failure::not_started(program, &error))?;
+    Ok(wrapper::exit_code(ended))
 }
 
 /// Waits until the guests of a study begin together.
@@ -48,22 +41,5 @@ fn enter(phase: &Phase) {
             let _stay = pin(current_place().cpu);
             mark::named_phase(name);
         }
-    }
-}
-
-/// As a shell gives it: 128 and the signal's number for a signal.
-fn code_of(ended: ExitStatus) -> u8 {
-    let signal = || ended.signal().map_or(255, |signal| 128 + (signal & 0x7f));
-    u8::try_from(ended.code().unwrap_or_else(signal) & 0xff).unwrap_or(u8::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_signal_gives_the_code_of_a_shell() {
-        assert_eq!(code_of(ExitStatus::from_raw(3 << 8)), 3);
-        assert_eq!(code_of(ExitStatus::from_raw(9)), 137);
     }
 }

@@ -94,7 +94,7 @@ impl Lab {
             output = self.numalab(&words);
         }
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        if output.status.code() == Some(3) {
+        if output.status.code() == Some(125) {
             let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
             assert!(!required, "no such guest can be booted here: {errors}");
             not_run(&format!("no such guest can be booted here: {errors}"));

@@ -16,6 +16,10 @@ pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.guest.contents.kernel == BootKernel::Numalab {
         return kernel::run_kernel(args);
     }
+    run_command(args).map_err(Failure::of_wrapper)
+}
+
+fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
     if args.format.is_some() || args.label.is_some() {
         let message = "--format, --label: for --kernel numalab, a command's output is its own";
         return Err(Failure::bad_input(message));

@@ -1,6 +1,5 @@
 //! `numalab knobs run`.
 
-use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
@@ -10,6 +9,7 @@ use numalab_host::{Interrupt, Root, note};
 
 use super::list::state_words;
 use crate::args::KnobRunArgs;
+use crate::command::wrapper;
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -46,9 +46,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     let ended = start(&args.command).and_then(|child| wait(child, &interrupt));
     tuning.restore().map_err(numalab_host::Error::from)?;
     let status = ended?;
-    let signalled = || status.signal().map_or(1, |signal| 128 + signal);
-    let code = status.code().unwrap_or_else(signalled);
-    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+    Ok(wrapper::exit_code(status))
 }
 
 fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> {
@@ -68,9 +66,8 @@ fn start(command: &[String]) -> Result<Child, Failure> {
     let (program, arguments) = command.split_first().ok_or_else(|| {
         Failure::bad_input("expected a command behind `--`, such as `-- sysbench memory run`")
     })?;
-    Command::new(program).args(arguments).spawn().map_err(|error| {
-        Failure::new(Code::Lacking, format!("{program}: {error}; expected a program to start"))
-    })
+    let started = Command::new(program).args(arguments).spawn();
+    started.map_err(|error| Failure::not_started(program, &error))
 }
 
 /// Waits for the command; a signal to numalab is passed on to it.

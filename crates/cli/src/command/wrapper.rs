@@ -1,0 +1,39 @@
+//! Commands that run another one and end with its exit code.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{ExitCode, ExitStatus};
+
+/// Whether the words of a command line name such a command. Only for a line that could not
+/// be read: what was read knows by itself.
+pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
+    let words: Vec<OsString> = words.skip(1).take(2).collect();
+    let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
+    matches!((word(0), word(1)), ("bind" | "mark", _) | ("knobs" | "guest", "run"))
+}
+
+/// The exit code of a command that ended: its own, or 128 and the signal's number, as a
+/// shell gives it.
+pub(crate) fn exit_code(ended: ExitStatus) -> ExitCode {
+    let signal = || ended.signal().map_or(255, |signal| 128 + (signal & 0x7f));
+    ExitCode::from(u8::try_from(ended.code().unwrap_or_else(signal) & 0xff).unwrap_or(u8::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_gives_the_code_of_a_shell() {
+        assert_eq!(exit_code(ExitStatus::from_raw(3 << 8)), ExitCode::from(3));
+        assert_eq!(exit_code(ExitStatus::from_raw(9)), ExitCode::from(137));
+    }
+
+    #[test]
+    fn commands_that_run_another_are_known_by_their_first_words() {
+        let named = |line: &str| is_named(line.split(' ').map(OsString::from));
+        assert!(named("numalab bind --nosuch") && named("numalab knobs run"));
+        assert!(named("numalab guest run x") && named("numalab mark"));
+        assert!(!named("numalab guest list") && !named("numalab knobs") && !named("numalab"));
+    }
+}
