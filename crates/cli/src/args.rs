@@ -58,13 +58,14 @@ pub(crate) use value::{CpuList, SizeList};
 #[command(name = "numalab", version, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
 Start here:
-  numalab measure                    everything worth knowing, in about a minute
+  numalab measure                    the whole machine, in about a minute
   numalab topology                   what this machine is
-  numalab latency --nodes 0,1        what memory of node 1 costs beside node 0's
+  numalab latency --nodes 0,1        memory of node 1 compared with node 0
   numalab compare results/A results/B   what changed, and whether it is beyond noise
-  numalab study run noise            what differences this machine finds where there are none
+  numalab study run noise            false positives: how often this machine
+                                     sees a difference where there is none
   numalab guest run --emulate 4 --cpus 8 -- numalab topology
-                                     a machine of four nodes, on this one
+                                     a four-node machine as a guest
 
 Exit codes:
   0  done                            3  this machine lacks what is needed
@@ -79,41 +80,41 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Measure everything worth knowing about this machine, and write a report
+    /// Measure latency, bandwidth and caches of this machine, and write a report
     Measure(MeasureArgs),
-    /// Show nodes, cpus, caches, memory and distances
+    /// Show NUMA nodes, CPUs, caches, memory and distances
     Topology(TopologyArgs),
     /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
     Acpi(AcpiArgs),
-    /// Measure memory latency by size, cpu and node
+    /// Measure memory latency by buffer size, CPU and node
     Latency(LatencyArgs),
-    /// Measure memory bandwidth by kernel, cpus and node
+    /// Measure memory bandwidth by kernel, CPUs and node
     Bandwidth(BandwidthArgs),
-    /// Measure latency while other cpus load the memory
+    /// Measure memory latency under load from other CPUs
     Loaded(LoadedArgs),
-    /// Measure how long a cache line takes between two cpus
+    /// Measure core-to-core latency: a cache line passed between two CPUs
     C2c(C2cArgs),
-    /// Ask whether a change really helps: random blocks, paired, with a verdict
+    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
     Study(StudyArgs),
-    /// Say what changed between two results, and whether it is beyond noise
+    /// Compare two results: what changed, and whether it exceeds the noise
     Compare(CompareArgs),
-    /// Show where memory lies now: of a process, on the nodes, in guests, in a heap's dump
+    /// Show where memory is now: per process, per node, per guest, or in a heap dump
     Explore(ExploreArgs),
-    /// Measure every host of a cluster the same way, and find those that leave their peers
+    /// Measure every host of a cluster the same way, and find the outliers
     Fleet(FleetArgs),
-    /// Take memory from chosen nodes, rank by rank, and become a command
+    /// Run a command with its memory bound to chosen nodes, rank by rank
     Bind(BindArgs),
-    /// Measure from one rank to all cores of chosen nodes, under SLURM, MPI or alone
+    /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither
     Scale(ScaleArgs),
-    /// Boot machines of any shape as guests, and run commands in them
+    /// Boot guests with any NUMA topology, and run commands in them
     Guest(Box<GuestArgs>),
-    /// Run a command between markers that the memory emulator sees
+    /// Run a command between markers that the memory emulator recognizes
     Mark(MarkArgs),
-    /// Show system settings that matter to memory, and put back what a run left
+    /// Show, set and restore kernel settings that affect memory
     Knobs(KnobsArgs),
-    /// Ask the kernel a single question, such as whether it moves memory after its thread
+    /// Test one kernel behavior, such as whether memory follows its thread
     Probe(ProbeArgs),
-    /// Make the report of a result directory again from its raw samples
+    /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell
     #[command(
@@ -138,13 +139,13 @@ Examples:
   numalab measure --quick --baseline results/good --fail-if worse
                                            a health check: exit 4 if anything got worse
   numalab measure --resume results/measure-20261121-024500
-                                           go on after an interruption
+                                           continue after an interruption
   numalab measure --dry-run                what would be measured, and how long it takes")]
 pub(crate) struct MeasureArgs {
-    /// About 10 seconds: one cpu for each node, fewer sizes and kernels
+    /// A shorter run: one CPU per node, fewer sizes and kernels
     #[arg(long, conflicts_with = "thorough")]
     pub quick: bool,
-    /// As long as it takes: every cpu, sizes to 8 GiB, all pairs
+    /// A longer run: every CPU, sizes up to 8 GiB, all pairs
     #[arg(long)]
     pub thorough: bool,
     #[command(flatten)]
@@ -153,16 +154,16 @@ pub(crate) struct MeasureArgs {
     pub rules: Rules,
     #[command(flatten)]
     pub output: Output,
-    /// Go on with an interrupted run in its directory
+    /// Continue the interrupted run in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
     pub resume: Option<PathBuf>,
     /// Compare with an earlier result directory
     #[arg(long, value_name = "DIR")]
     pub baseline: Option<PathBuf>,
-    /// With --baseline: exit 4 if anything is worse
+    /// With --baseline: exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT", requires = "baseline")]
     pub fail_if: Option<FailIf>,
-    /// With --baseline: changes up to this many percent are within the noise of two runs
+    /// With --baseline: treat changes up to this percentage as noise
     #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
     pub margin: f64,
 }
@@ -183,29 +184,29 @@ Examples:
   numalab latency --size 1G --pages 4k     page walks included
   numalab latency --size 512M --concurrent all cpus at once: interference
   srun -n8 --cpu-bind=map_cpu:1,9,17,25,33,41,49,57 numalab latency --size=1-16384
-                                           a rank on each cpu, and the suite's table
+                                           one rank per CPU, with a table of all ranks
   numalab latency --ranks 4 --size=1-512 --csv=four.csv")]
 pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES")]
     pub size: Option<SizeList>,
-    /// The order of visits: page-local (random, but each load hits the TLB), random,
+    /// Access order: page-local (random within each page, so that loads hit the TLB), random,
     /// stride:N, sequential [default: page-local on large pages, random on 4k]
     #[arg(long, value_name = "PATTERN", value_parser = value::pattern)]
     pub pattern: Option<AccessPattern>,
-    /// Who stands for a node: each of its cpus, or the first
+    /// Which CPUs represent a node: every CPU, or only the first
     #[arg(long, value_enum, default_value_t = Per::Cpu)]
     pub per: Per,
-    /// All chosen cpus chase at once
+    /// Chase on all selected CPUs at once
     #[arg(long, conflicts_with = "serial")]
     pub concurrent: bool,
-    /// One cpu after the other (the default); with --concurrent measured too: --both
+    /// Chase on one CPU at a time (the default); see --both for both modes
     #[arg(long)]
     pub serial: bool,
-    /// One cpu after the other, then all at once, in one table
+    /// Chase on one CPU at a time, then on all at once, in one table
     #[arg(long, conflicts_with_all = ["serial", "concurrent"])]
     pub both: bool,
-    /// Print one row for each worker and a column for each size
+    /// Print a row per worker and a column per size
     #[arg(long)]
     pub table: bool,
     #[command(flatten)]
@@ -220,7 +221,7 @@ pub(crate) struct LatencyArgs {
     pub output: Output,
 }
 
-/// Who stands for a node in a matrix.
+/// Which CPUs represent a node in a matrix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Per {
     /// Each of its cpus
@@ -253,13 +254,13 @@ pub(crate) struct BandwidthArgs {
     /// Kernels: read, write, write-nt, copy, copy-nt, triad
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
     pub kernel: Vec<StreamKernel>,
-    /// Bytes of each worker's buffers together; ranks take several: 1-512 (MB), 64M,1G
+    /// Total size of each worker's buffers; ranks take several sizes: 1-512 (MB), 64M,1G
     #[arg(long, value_name = "SIZE")]
     pub size: Option<SizeList>,
-    /// The order of visits: sequential, stride:N, random
+    /// Access order: sequential, stride:N, random
     #[arg(long, value_name = "PATTERN", default_value = "sequential", value_parser = value::pattern)]
     pub pattern: AccessPattern,
-    /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest here)
+    /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest this CPU has)
     #[arg(long, value_name = "ISA")]
     pub isa: Option<String>,
     /// Ranks take turns instead of streaming at once
@@ -278,17 +279,17 @@ pub(crate) struct BandwidthArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab loaded                           the first cpu chases, the others of its node read
+  numalab loaded                           chase on the first CPU, load from the others of its node
   numalab loaded --kernel write --cpus 0-15
-  numalab loaded --chaser-node 1           the chaser's memory is on node 1")]
+  numalab loaded --chaser-node 1           measure latency to memory of node 1")]
 pub(crate) struct LoadedArgs {
-    /// What the load workers do: read, write, write-nt, copy, copy-nt, triad
+    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad
     #[arg(long, value_name = "KERNEL", default_value = "read", value_parser = value::kernel)]
     pub kernel: StreamKernel,
     /// Bytes of each worker's buffer
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
     pub size: u64,
-    /// Node of the chaser's memory (default: the nearest)
+    /// Node of the memory whose latency is measured (default: the nearest)
     #[arg(long, value_name = "NODE")]
     pub chaser_node: Option<u32>,
     #[command(flatten)]
@@ -302,10 +303,10 @@ pub(crate) struct LoadedArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab c2c                              all pairs, or a fair choice of them on a large machine
-  numalab c2c --cpus 0,8,16                these and no others")]
+  numalab c2c                              all pairs; a stratified sample on large machines
+  numalab c2c --cpus 0,8,16                only these CPUs")]
 pub(crate) struct C2cArgs {
-    /// At most about so many pairs
+    /// Maximum number of pairs, approximately
     #[arg(long, value_name = "N", default_value_t = 2_016)]
     pub pairs: usize,
     #[command(flatten)]
@@ -319,12 +320,12 @@ pub(crate) struct C2cArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab report results/measure-20261121-024500           report.md and report.html again
+  numalab report results/measure-20261121-024500           regenerate report.md and report.html
   numalab report results/measure-20261121-024500 --format json
   numalab report results_scaling                           all runs of numalab scale below it
   numalab report results_scaling/job_123456 --format csv   statistics over ranks, a line a step
   numalab report sequential_domain0_8ranks_16MB.csv        one file of the suite
-  numalab report memory.json                               what --emulate-report wrote")]
+  numalab report memory.json                               a report of the memory emulator")]
 pub(crate) struct ReportArgs {
     /// The result directory of any command, a CSV of numalab scale, or the file of a memory
     /// emulator

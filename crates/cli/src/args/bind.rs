@@ -15,23 +15,23 @@ Examples:
   numalab bind --numa=0,1 --policy interleave -- ./a.out
   srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
 
-In place of wrapper_numa.sh. With only options behind --, it runs `numalab latency` with
-them. It takes neither numactl nor a launcher.")]
+With only options after --, it runs `numalab latency` with them. Neither numactl nor a
+launcher is needed.")]
 pub(crate) struct BindArgs {
     /// A node for all ranks, a node for each such as 0,1,2,3, or auto: nodes in turn
     /// (default: node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
-    /// What the nodes are for: bind to the rank's node, prefer it, or spread over all of them
+    /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes
     #[arg(long, value_enum, default_value_t = Policy::Bind)]
     pub policy: Policy,
-    /// A cpu for each rank, such as 0,8,1,9: the rank runs there and nowhere else
+    /// CPU for each rank, such as 0,8,1,9; each rank is pinned to its own
     #[arg(long, value_name = "CPUS", value_parser = value::cpu_list)]
     pub cpus: Option<CpuList>,
-    /// Start so many ranks here, without any launcher
+    /// Number of ranks to start on this host, without a launcher
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
-    /// The program that takes the arguments behind -- (default: their first word)
+    /// Program to run with the arguments after -- (default: their first word)
     #[arg(long, value_name = "PROGRAM")]
     pub executable: Option<String>,
     /// Print nothing
@@ -40,7 +40,7 @@ pub(crate) struct BindArgs {
     /// Print what is bound to what (the default)
     #[arg(long, conflicts_with = "quiet")]
     pub verbose: bool,
-    /// Print what would be done; set and start nothing
+    /// Show what would be done; change and start nothing
     #[arg(long, conflicts_with = "quiet")]
     pub dry_run: bool,
     /// The command, or only options of `numalab latency`
@@ -51,13 +51,13 @@ pub(crate) struct BindArgs {
 /// How nodes are used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Policy {
-    /// The rank's node and no other
+    /// Only the rank's node
     Bind,
     /// The rank's node while it has memory
     Preferred,
-    /// All named nodes, a page from each in turn
+    /// All listed nodes, page by page in turn
     Interleave,
-    /// All named nodes by their weights (Linux 6.9)
+    /// All listed nodes, by their weights (Linux 6.9 or later)
     Weighted,
 }
 

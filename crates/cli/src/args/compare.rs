@@ -15,50 +15,50 @@ Examples:
   numalab compare results/mine-1 results/mine-2      two runs of a study
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
-  numalab compare --commands './old' './new'         in turns, in random order
+  numalab compare --commands './old' './new'         alternated, in random order
   numalab compare --commands './old' './new' --metric 'rate {x/s}' --better higher
   numalab compare --table published.csv --better higher
                                      what,baseline,candidate[,gain]: do the gains follow?
 
-Two files cannot show a drift between them; --commands can, so use it where you can.")]
+Two files cannot show drift between them. --commands alternates the two, so prefer it.")]
 pub(crate) struct CompareArgs {
-    /// The result directory, file of numbers or log to compare with
+    /// Baseline: a result directory, file of numbers or log
     #[arg(required_unless_present_any = ["commands", "table"], requires = "candidate")]
     pub baseline: Option<PathBuf>,
-    /// The result directory, file of numbers or log in question
+    /// Candidate: a result directory, file of numbers or log
     pub candidate: Option<PathBuf>,
-    /// Run these two shell commands in turns: a study of its own, kept in a result directory
+    /// Run these two shell commands alternately as a study, kept in a result directory
     #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["baseline", "table"])]
     pub commands: Option<Vec<String>>,
     /// Recompute published figures, one a side: a CSV of what,baseline,candidate and, where published, gain
     #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
     pub table: Option<PathBuf>,
-    /// Text with a place for the number: 'Time elapsed: {seconds} s' [of commands: their time]
+    /// Pattern of the number in the output: 'Time elapsed: {seconds} s' [commands: their run time]
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
     /// Which way is better, for files, commands and tables
     #[arg(long, value_enum, default_value_t = Better::Lower)]
     pub better: Better,
-    /// With --commands: how often each is run in turns
+    /// With --commands: number of blocks (each block runs both once)
     #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "baseline")]
     pub blocks: usize,
-    /// With --commands: the seed of the order (default: from the clock; it is recorded)
+    /// With --commands: seed of the order (default: from the clock; always recorded)
     #[arg(long, value_name = "N", conflicts_with = "baseline")]
     pub seed: Option<u64>,
-    /// With --commands: the result directory is made in DIR
+    /// With --commands: parent of the result directory
     #[arg(short, long, value_name = "DIR", default_value = "results", conflicts_with = "baseline")]
     pub output: PathBuf,
     /// With --commands: show what would be run; start and write nothing
     #[arg(long, conflicts_with = "baseline")]
     pub dry_run: bool,
-    /// Changes up to this many percent count as none [default: 5 for result directories, whose
-    /// runs vary, else 2]
+    /// Changes up to this percentage count as no change [default: 5 for result directories,
+    /// else 2]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<f64>,
-    /// Exit 4 if anything is worse
+    /// Exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
     /// With --commands: no progress, no summary

@@ -10,28 +10,28 @@ use super::value;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab explore                          the nodes: how full, what with, how scattered
-  numalab explore --pid 4242               where a process's memory lies, and its threads run
-  numalab explore --pid 4242 --watch       the same, renewed on the terminal; q ends it
-  numalab explore --guests                 vcpus beside guest memory, QEMU and Xen
+  numalab explore                          the nodes: how full, what with, how fragmented
+  numalab explore --pid 4242               where a process has its memory and runs its threads
+  numalab explore --pid 4242 --watch       the same, refreshed on the terminal; q quits
+  numalab explore --guests                 vCPUs and memory of guests, QEMU and Xen
   numalab explore --heap console.log       a dump of numalab's kernel, or Xen's keys u and H
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
 
-It changes nothing. Each sentence on what is wrong is followed by the command that mends it.")]
+Read-only. Each problem is followed by the command that fixes it.")]
 pub(crate) struct ExploreArgs {
     #[command(flatten)]
     pub subject: Subject,
-    /// Show it again and again; q ends it
+    /// Refresh the display until q is pressed
     #[arg(long, conflicts_with = "heap")]
     pub watch: bool,
-    /// Time between two looks; counters are told per second of it [default: 1s, with --watch 2s]
+    /// Sampling interval; rates are per second of it [default: 1s, with --watch 2s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub interval: Option<Duration>,
-    /// A copied tree with sys/ and proc/ in it, instead of this machine
+    /// Read this directory (with sys/ and proc/) instead of this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ExploreFormat::Text)]
     pub format: ExploreFormat,
 }
@@ -49,7 +49,7 @@ pub(crate) struct Subject {
     /// The guests on this host
     #[arg(long)]
     pub guests: bool,
-    /// A heap that was written down
+    /// A heap dump
     #[arg(long, value_name = "FILE")]
     pub heap: Option<PathBuf>,
 }

@@ -12,9 +12,9 @@ Examples:
   numalab fleet submit --partition standard /scratch/fleet --dry-run
                                            the script and what would be submitted
   numalab fleet submit --partition standard /scratch/fleet
-                                           a job array: every host measured alone, 10 s each
+                                           a job array: each host measured exclusively, 10 s each
   numalab fleet collect /scratch/fleet     new and changed results into fleet.sqlite
-  numalab fleet report /scratch/fleet      who leaves the peers, and in what they differ")]
+  numalab fleet report /scratch/fleet      outliers, and how their settings differ")]
 pub(crate) struct FleetArgs {
     #[command(subcommand)]
     pub command: FleetCommand,
@@ -24,9 +24,9 @@ pub(crate) struct FleetArgs {
 pub(crate) enum FleetCommand {
     /// Submit a SLURM job array which measures each host of a partition the same way
     Submit(SubmitArgs),
-    /// Collect results into one file, again and again: only what changed is read
+    /// Collect new and changed results into one file
     Collect(CollectArgs),
-    /// Show hosts, sockets and memory nodes whose figures leave their peers
+    /// Show outliers among hosts, sockets and memory nodes
     Report(FleetReportArgs),
 }
 
@@ -45,10 +45,10 @@ pub(crate) struct SubmitArgs {
     /// The partition (default: SLURM's own default)
     #[arg(long, value_name = "NAME")]
     pub partition: Option<String>,
-    /// Only these hosts, in SLURM's way: n1,n2 or n[1-64]
+    /// Only these hosts, as SLURM writes them: n1,n2 or n[1-64]
     #[arg(long, value_name = "HOSTS")]
     pub hosts: Option<String>,
-    /// At most so many hosts at once
+    /// Maximum number of hosts measured at once
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub at_once: Option<u32>,
     /// Time limit of each task in minutes
@@ -80,17 +80,17 @@ pub(crate) struct CollectArgs {
 Examples:
   numalab fleet report /scratch/fleet
   numalab fleet report /scratch/fleet --format html > fleet.html
-  numalab fleet report /scratch/fleet --format csv | sort -t, -k5 -g    claims, a line each")]
+  numalab fleet report /scratch/fleet --format csv | sort -t, -k5 -g    one outlier per line")]
 pub(crate) struct FleetReportArgs {
     /// Directory of the fleet
     pub directory: PathBuf,
     /// The file (default: fleet.sqlite in DIR)
     #[arg(long, value_name = "FILE")]
     pub store: Option<PathBuf>,
-    /// The rate of false discoveries that is allowed
+    /// False discovery rate
     #[arg(long, value_name = "PERCENT", default_value = "5%", value_parser = value::percent)]
     pub false_discoveries: f64,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
 }

@@ -27,7 +27,7 @@ pub(crate) enum GuestCommand {
     List,
     /// Show, fill or empty the cache that guests boot from
     Image(ImageArgs),
-    /// Keep the threads of a running QEMU on host cpus, and show where they are
+    /// Pin the vCPU threads of a running QEMU to host CPUs, and show where they run
     Pin(PinArgs),
 }
 
@@ -47,33 +47,32 @@ Examples:
   numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
   numalab guest run --kernel numalab --emulate 2 --cpus 4 -o results -- work=exhaust dump=heap
 
-Words of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZE,...
+Parameters of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZE,...
   policy=local|preferred:N|exact:N|bind:N,N|interleave work=chase,test_numa,storm,bandwidth,
   guests,scaling,exhaust runs=N seed=N cpus=N|LIST size=SIZE count=N threads=N order=N
   rand=inline|seed dump=heap,topology
 
-The exit code is the command's; a guest that fails by itself is 1, or 3 where something
-is lacking. A guest has what its command's known package holds (sysbench, perf, dbench,
-numactl, redis, ...), a shell with the usual small tools, and numalab.")]
+The exit code is the command's. A guest contains what the package of a known command needs
+(sysbench, perf, dbench, numactl, redis, ...), a shell with the usual tools, and numalab.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub guest: BootArgs,
-    /// Bring this file or directory of the guest back (repeatable)
+    /// Copy this file or directory out of the guest (repeatable)
     #[arg(long, value_name = "PATH", requires = "output")]
     pub collect: Vec<String>,
-    /// Where to: collected files have their guest paths below DIR
+    /// Directory for collected files, which keep their guest paths
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
     /// End the guest if the command takes longer, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
-    /// Form of the results of --kernel numalab
+    /// Output format of --kernel numalab
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Label of the results of --kernel numalab
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// The command, with its arguments; the words of --kernel numalab
+    /// The command, with its arguments; or the parameters of --kernel numalab
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -86,7 +85,7 @@ Examples:
 pub(crate) struct ShellArgs {
     #[command(flatten)]
     pub guest: BootArgs,
-    /// What runs instead of sh
+    /// Command to run instead of sh
     #[arg(last = true, value_name = "COMMAND", default_value = "sh")]
     pub command: Vec<String>,
 }
@@ -96,7 +95,7 @@ pub(crate) struct ShellArgs {
 pub(crate) struct BootArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// What runs its instructions; auto is kvm where a guest really runs under it, else tcg
+    /// Accelerator; auto takes kvm if a guest really runs under it, else tcg
     #[arg(long, value_enum, default_value_t = Accel::Auto)]
     pub accel: Accel,
     /// Host pages behind its memory: normal, 2m, 1g, memfd
@@ -105,10 +104,10 @@ pub(crate) struct BootArgs {
     /// Host nodes of each guest node's memory, such as 0;1 (bound, not preferred)
     #[arg(long, value_name = "NODES;...")]
     pub host_nodes: Option<NodeSets>,
-    /// Touch all of its memory before it starts
+    /// Touch all guest memory before the guest starts
     #[arg(long)]
     pub prealloc: bool,
-    /// Host cpus of its cpus: auto (by node), 0=4;1=5-6 (each), or 0-3;4-7 (dealt by node)
+    /// Host CPUs for vCPUs: auto (by node), 0=4;1=5-6 (per vCPU), or 0-3;4-7 (per node)
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub pin: Option<PinPlan>,
     /// Host cpus of QEMU's other threads
@@ -118,11 +117,11 @@ pub(crate) struct BootArgs {
     pub memory_emulator: MemoryEmulatorArgs,
     #[command(flatten)]
     pub contents: ContentArgs,
-    /// ACPI tables that tell it its nodes instead of QEMU's own: a directory with SRAT.bin,
-    /// SLIT.bin and HMAT.bin as `acpi build` writes them; the machine gives cpus and memory
+    /// ACPI tables to use instead of QEMU's own: a directory with SRAT.bin, SLIT.bin and
+    /// HMAT.bin as `acpi build` writes them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["pages", "host_nodes", "prealloc"])]
     pub tables: Option<PathBuf>,
-    /// Say nothing of the preparations
+    /// Do not report preparations
     #[arg(short, long)]
     pub quiet: bool,
     /// Print QEMU's command line; start and write nothing
@@ -133,15 +132,15 @@ pub(crate) struct BootArgs {
 /// What the guest boots.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
-    /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (our
-    /// own, which needs no image: its words stand behind --), or a Linux
-    /// image file with virtio-console built in
+    /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (its
+    /// own bare-metal kernel, parameters after --), or a Linux image file with
+    /// virtio-console built in
     #[arg(long, value_name = "KERNEL", default_value = "linux", value_parser = guest_value::kernel)]
     pub kernel: BootKernel,
-    /// Put this program into it: a known name (sysbench, perf, ...) or a file (repeatable)
+    /// Add this program to the guest: a known name (sysbench, perf, ...) or a file (repeatable)
     #[arg(long, value_name = "PROGRAM")]
     pub with: Vec<String>,
-    /// Load this module of its kernel, such as brd (ram disks), with all it needs (repeatable)
+    /// Load this kernel module and its dependencies, such as brd (RAM disks) (repeatable)
     #[arg(long, value_name = "MODULE")]
     pub module: Vec<String>,
 }
@@ -171,14 +170,14 @@ impl From<Accel> for AcceleratorChoice {
 #[command(after_help = "\
 Examples:
   numalab guest image                        what is in the cache
-  numalab guest image --build --with perf    so that the next boot with perf builds nothing
+  numalab guest image --build --with perf    build ahead the image of a boot with perf
   numalab guest image --fetch-qemu           Debian's newer QEMU, unpacked, not installed
   numalab guest image --iso numalab.iso -- work=chase,bandwidth
                                              numalab's own kernel for a real machine; its
                                              results come on the first serial port
   numalab guest image --clean                empty the cache")]
 pub(crate) struct ImageArgs {
-    /// Make the image that a guest with these arguments boots
+    /// Build the image that a guest with these options boots
     #[arg(long)]
     pub build: bool,
     #[command(flatten)]
@@ -189,13 +188,13 @@ pub(crate) struct ImageArgs {
     /// Write an image that any PC boots numalab's own kernel from, by BIOS or by UEFI
     #[arg(long, value_name = "FILE", conflicts_with_all = ["build", "fetch_qemu", "clean"])]
     pub iso: Option<PathBuf>,
-    /// The kernel's words on that image
+    /// Parameters of the kernel on that image
     #[arg(last = true, value_name = "WORD", requires = "iso")]
     pub words: Vec<String>,
     /// Remove everything from the cache
     #[arg(long, conflicts_with_all = ["build", "fetch_qemu"])]
     pub clean: bool,
-    /// Say what would be done; do nothing
+    /// Show what would be done; do nothing
     #[arg(long)]
     pub dry_run: bool,
 }
@@ -213,16 +212,16 @@ pub(crate) struct PinArgs {
     /// Only its first N cpus
     #[arg(long, value_name = "N", requires = "node_cpus")]
     pub vcpus: Option<u32>,
-    /// Host cpus of each node, such as 0-3;16-19: its cpus are dealt to them
+    /// Host CPUs for the vCPUs of each node, such as 0-3;16-19
     #[arg(long, value_name = "CPUS;...", value_parser = guest_value::node_cpus, conflicts_with = "map")]
     pub node_cpus: Option<PinPlan>,
-    /// Host cpus of each of its cpus, such as 0=4;1=5-6
+    /// Host CPUs for each vCPU, such as 0=4;1=5-6
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,
     /// Host cpus of its other threads
     #[arg(long, value_name = "CPUS")]
     pub helpers: Option<CpuSet>,
-    /// Show where its cpus would go; move nothing
+    /// Show where vCPUs would be pinned; change nothing
     #[arg(long)]
     pub dry_run: bool,
 }

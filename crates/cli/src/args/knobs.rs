@@ -15,9 +15,9 @@ pub(crate) struct KnobsArgs {
 pub(crate) enum KnobsCommand {
     /// Show every knob, its value now, and whether it can act on this machine
     List(KnobListArgs),
-    /// Put back what a killed run left behind
+    /// Restore settings left behind by a killed run
     Restore(KnobRestoreArgs),
-    /// Run a command under knobs, and put them back when it ends
+    /// Run a command with knobs set, and restore them when it ends
     Run(KnobRunArgs),
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct KnobListArgs {
     /// These only: names, sysctls (vm.swappiness), or files below /proc/sys and /sys
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = KnobFormat::Text)]
     pub format: KnobFormat,
     #[command(flatten)]
@@ -44,7 +44,7 @@ Examples:
   numalab knobs restore                    after a run that was killed
   numalab knobs restore --dry-run          what it would write")]
 pub(crate) struct KnobRestoreArgs {
-    /// Show what would be put back; write nothing
+    /// Show what would be restored; write nothing
     #[arg(long)]
     pub dry_run: bool,
     #[command(flatten)]
@@ -58,9 +58,9 @@ Examples:
   numalab knobs run thp_enabled=never huge_2m_pages=512 -- ./solver
   numalab knobs run vm.swappiness=10 /sys/kernel/mm/ksm/run=0 --dry-run -- ./solver
 
-What was there before is in a journal on the disk before anything is written, and is put
-back when the command ends, by ctrl-C, or by `numalab knobs restore` after a kill -9. The
-exit code is the command's.")]
+Prior values are journaled on disk before anything is written. They are restored when the
+command ends, on ctrl-C, or by `numalab knobs restore` after a kill -9. The exit code is
+the command's.")]
 pub(crate) struct KnobRunArgs {
     /// Settings; drop_caches and compact_memory happen once, before the command
     #[arg(value_name = "KNOB=VALUE", required = true, value_parser = setting)]
@@ -68,7 +68,7 @@ pub(crate) struct KnobRunArgs {
     /// Show what would be written; write and start nothing
     #[arg(long)]
     pub dry_run: bool,
-    /// Say nothing of the knobs
+    /// Do not report the settings
     #[arg(short, long)]
     pub quiet: bool,
     #[command(flatten)]
@@ -78,7 +78,7 @@ pub(crate) struct KnobRunArgs {
     pub command: Vec<String>,
 }
 
-/// Whose knobs.
+/// The system to which knobs belong.
 #[derive(Debug, Args)]
 pub(crate) struct RootArgs {
     /// A directory with sys/ and proc/ instead of this system's
@@ -96,7 +96,7 @@ impl RootArgs {
 /// How knobs are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum KnobFormat {
-    /// For a terminal
+    /// Text for a terminal
     Text,
     /// Everything
     Json,

@@ -40,18 +40,17 @@ impl FromStr for Phase {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab mark -- ./solver                   charge its accesses and no others
-  numalab mark --phase make -- make          count them apart, under this name
+  numalab mark -- ./solver                   charge only its accesses
+  numalab mark --phase make -- make          count them separately, under this name
   numalab guest run --emulate 2 --cpus 2 --emulate-latency 100 --emulate-report m.json -- \\
     sh -c 'numalab mark --phase build -- ./build; numalab mark --phase walk -- ./walk'
   numalab report m.json                      what each phase accessed
 
-Markers are instructions that do nothing elsewhere than under the memory emulator (the
-QEMU plugin libnumalab_emulator.so). `numalab guest run` marks its command by itself.
+Markers are instructions that have no effect outside the memory emulator (the
+QEMU plugin libnumalab_emulator.so). `numalab guest run` marks its own command.
 The exit code is the command's.")]
 pub(crate) struct MarkArgs {
-    /// Count what it does as the phase of this name, or number (0 to 239); afterwards it is
-    /// phase 0 again
+    /// Count its accesses as the phase of this name or number (0 to 239); phase 0 follows
     #[arg(long, value_name = "NAME|N")]
     pub phase: Option<Phase>,
     /// The command, with its arguments

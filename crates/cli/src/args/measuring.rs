@@ -12,7 +12,7 @@ use super::value;
 /// Which part of the machine.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
-    /// Cpus to measure on, such as 0-3,8 (default: all that this process may use)
+    /// CPUs to measure on, such as 0-3,8 (default: all that this process may use)
     #[arg(long, value_name = "LIST")]
     pub cpus: Option<CpuSet>,
     /// Nodes whose memory to measure, such as 0,1 (default: all)
@@ -26,13 +26,13 @@ pub(crate) struct Selection {
 /// When a cell ends.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Rules {
-    /// End a cell when its 95 % interval is this narrow
+    /// Finish a measurement when its 95 % interval is this narrow
     #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percent)]
     pub precision: f64,
-    /// Time for everything, such as 30s or 5m
+    /// Total time, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub budget: Option<Duration>,
-    /// Seed of everything random (default: from the clock; it is recorded)
+    /// Random seed (default: from the clock; always recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
 }
@@ -40,16 +40,16 @@ pub(crate) struct Rules {
 /// Where results go.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Output {
-    /// Keep the results in a new directory under DIR (measure does so by itself: results)
+    /// Keep the results in a new directory under DIR [measure: results]
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// A word for the name of the result directory
+    /// Label added to the name of the result directory
     #[arg(long, value_name = "WORD")]
     pub label: Option<String>,
-    /// How to print the results
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// No progress, no summary: only errors, and what --format asks for
+    /// Print only errors and what --format asks for
     #[arg(short, long)]
     pub quiet: bool,
     /// Show what would be measured and how long it takes; start and write nothing
@@ -60,11 +60,11 @@ pub(crate) struct Output {
 /// How results are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {
-    /// For a terminal
+    /// Text for a terminal
     Text,
     /// Everything, with every raw sample
     Json,
-    /// A row for each cell
+    /// A row per measurement
     Csv,
     /// Markdown
     Md,

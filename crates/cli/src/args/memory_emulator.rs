@@ -11,24 +11,23 @@ use numalab_guest::EmulatorMode;
 /// What a guest's memory costs, where that is emulated: any of these asks for it.
 #[derive(Debug, Args)]
 pub(crate) struct MemoryEmulatorArgs {
-    /// What an access to memory takes: nanoseconds of local memory, by which the distances
-    /// are scaled (100); hmat, as the machine's latencies say; or flat:NS, the same
-    /// everywhere (the control experiment)
+    /// Memory latency: nanoseconds to local memory, scaled by the distances for remote nodes
+    /// (100); hmat, the latencies of the machine's HMAT; or flat:NS, the same for every node (a
+    /// control experiment)
     #[arg(long, value_name = "NS|hmat|flat:NS", value_parser = parse_latency)]
     pub emulate_latency: Option<LatencyModel>,
-    /// Bytes a second of each node's memory (10G or 10G,5G), of each link ('0,5G;5G,0', rows
-    /// by the cpu's node, 0 for no limit), or hmat
+    /// Bandwidth in bytes per second of each node's memory (10G or 10G,5G), of each link
+    /// ('0,5G;5G,0', rows by the CPU's node, 0 for no limit), or hmat
     #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth)]
     pub emulate_bandwidth: Option<BandwidthModel>,
-    /// Caches that an access must miss to reach memory, such as 32K,1M,16M/16: nearest first,
-    /// the third shared by an L3 group [default: none, every access reaches memory]
+    /// Caches in front of memory, such as 32K,1M,16M/16 (/ways): nearest first, the third
+    /// shared by an L3 group [default: none, every access reaches memory]
     #[arg(long, value_name = "SIZES", value_parser = caches)]
     pub emulate_cache: Option<Caches>,
-    /// How accesses are paid for [default: virtual]
+    /// How accesses are charged [default: virtual]
     #[arg(long, value_enum)]
     pub emulate_mode: Option<Mode>,
-    /// Write there what every cpu accessed on every node and what it cost (JSON; see it with
-    /// `numalab report FILE`)
+    /// Write accesses and cost by CPU and node to FILE (JSON; show it with `numalab report FILE`)
     #[arg(long, value_name = "FILE")]
     pub emulate_report: Option<PathBuf>,
 }
@@ -40,11 +39,11 @@ pub(crate) struct Caches(pub Vec<CacheLevel>);
 /// How accesses are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Mode {
-    /// Not at all: they are counted
+    /// Count only
     Count,
-    /// With the guest's own time, which counts instructions: every run is the same
+    /// Charge virtual time, which counts instructions: every run gives the same result
     Virtual,
-    /// With the host's time: the guest's cpus run in parallel and sleep
+    /// Charge real time: vCPUs run in parallel and sleep
     Sleep,
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct ProbeArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ProbeCommand {
-    /// Memory on one node, its thread moved to another: does the kernel move the memory?
+    /// Move a thread to another node: does the kernel migrate its memory?
     Balancing(BalancingArgs),
 }
 
@@ -25,19 +25,19 @@ Examples:
   numalab knobs run numa_balancing=0 -- numalab probe balancing --time 10s
   numalab probe balancing --from 0 --to 12 --size 256M --format json")]
 pub(crate) struct BalancingArgs {
-    /// Bytes of memory; it is under no policy but first touch
+    /// Size of the memory, which is placed by first touch
     #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = value::size)]
     pub size: u64,
-    /// How long the thread chases after it was moved
+    /// How long the thread chases after the move
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::duration)]
     pub time: Duration,
-    /// The cpu whose node gets the memory (default: the first)
+    /// CPU on the node that gets the memory (default: the first)
     #[arg(long, value_name = "CPU")]
     pub from: Option<u32>,
-    /// The cpu that the thread moves to (default: one of the farthest node)
+    /// CPU to which the thread moves (default: one on the farthest node)
     #[arg(long, value_name = "CPU")]
     pub to: Option<u32>,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = ProbeFormat::Text)]
     pub format: ProbeFormat,
 }

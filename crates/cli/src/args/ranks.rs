@@ -9,17 +9,17 @@ use numalab_launch::team::Meet;
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
 pub(crate) struct RankArgs {
-    /// Start so many ranks here, each on a core of its own
+    /// Number of ranks to start on this host, each on its own core
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=65_536))]
     pub ranks: Option<u32>,
-    /// Write the suite's CSV (size (MB),0,1,...), and beside it NAME.json and mapping_check.log
+    /// Write a CSV with a column per rank (size (MB),0,1,...), NAME.json and mapping_check.log
     #[arg(long, value_name = "FILE")]
     pub csv: Option<PathBuf>,
-    /// How ranks meet: auto, node (shared memory), tcp:HOST:PORT (rank 0's host), mpi,
-    /// mpi:LIBRARY
+    /// How ranks find each other: auto, node (shared memory), tcp:HOST:PORT (rank 0's host),
+    /// mpi, mpi:LIBRARY
     #[arg(long, value_name = "HOW", default_value = "auto")]
     pub meet: Meet,
-    /// Let ranks share a cpu; what they measure then is each other
+    /// Allow ranks to share a CPU (they then measure each other)
     #[arg(long)]
     pub overcommit: bool,
 }
@@ -28,13 +28,13 @@ pub(crate) struct RankArgs {
 #[derive(Clone, Debug, Args)]
 #[command(next_help_heading = "Ranks (under srun and mpirun, or with --ranks)")]
 pub(crate) struct ChaseArgs {
-    /// What a rank's chase goes through
+    /// How a rank's pointer chain is built
     #[arg(long, value_enum, value_name = "CHAIN", default_value_t = Chain::Cycle)]
     pub chain: Chain,
-    /// Loads that a rank measures for each size
+    /// Number of measured loads per size
     #[arg(long, value_name = "N", env = "LATENCY_ITERATIONS", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub iterations: u64,
-    /// Loads before these, at least; once round the buffer, or a million, in any case
+    /// Minimum number of warm-up loads; at least one pass over the buffer, or a million
     #[arg(long, value_name = "N", env = "WARMUP_ITERATIONS", default_value_t = 1_000)]
     pub warmup: u64,
 }
@@ -44,6 +44,6 @@ pub(crate) struct ChaseArgs {
 pub(crate) enum Chain {
     /// Every line once, in the order of --pattern
     Cycle,
-    /// Every word once, shuffled as the benchmark suite does
+    /// Every word once, by a Fisher-Yates shuffle (eight nodes per cache line)
     FisherYates,
 }

@@ -16,7 +16,7 @@ Examples:
   numalab scale --arch lumi_partc --interleaved 0,1,2 --label test_run --submit \\
       --sbatch=--partition=standard --sbatch=--account=project_1
   sbatch --exclusive --nodes=1 --wrap 'numalab scale --arch lumi_partc --sequential 0'
-  numalab scale --resume results_scaling/job_123456_test_run     the steps that are missing
+  numalab scale --resume results_scaling/job_123456_test_run     run the missing steps
   numalab scale --arch laptop --sequential 0 --launcher local --memory-sizes 8
   numalab scale --arch laptop --sequential 0 --workload 'stress-ng --vm 1 -t 5'
 
@@ -27,28 +27,28 @@ pub(crate) struct ScaleArgs {
     /// The architecture file: SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub arch: Option<PathBuf>,
-    /// NUMA domains whose cores are taken by number, such as 0,1
+    /// NUMA domains to fill core by core in numerical order, such as 0,1
     #[arg(long, value_name = "DOMAINS")]
     pub sequential: Option<NodeSet>,
-    /// NUMA domains of which one core of each CCD is taken in turn
+    /// NUMA domains to fill by taking one core from each CCD in turn
     #[arg(long, value_name = "DOMAINS")]
     pub interleaved: Option<NodeSet>,
-    /// Go on with an earlier run in its directory: the steps without a result
+    /// Continue an earlier run in its directory: run the steps without a result
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
     pub resume: Option<PathBuf>,
     /// Sizes in MB as --size takes them: 8, 1-512, 1,4,16 (default: 1-512)
     #[arg(long, value_name = "SIZES")]
     pub memory_sizes: Option<String>,
-    /// A word for the name of the result directory
+    /// Label added to the name of the result directory
     #[arg(long, value_name = "WORD")]
     pub label: Option<String>,
-    /// Who starts the ranks (default: srun where there is one, else numalab itself)
+    /// Launcher of the ranks (default: srun if present, else numalab itself)
     #[arg(long, value_enum, value_name = "WHO")]
     pub launcher: Option<Launcher>,
     /// What each rank does: latency, bandwidth, or a shell command
     #[arg(long, value_name = "WORKLOAD", default_value = "latency")]
     pub workload: Workload,
-    /// After all cores, use their second threads too
+    /// After all cores, add their SMT siblings
     #[arg(long)]
     pub smt: bool,
     /// An option for every rank's latency or bandwidth, such as --rank-option=--serial
@@ -60,7 +60,7 @@ pub(crate) struct ScaleArgs {
     /// A line for the batch script, such as --sbatch=--partition=standard
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub sbatch: Vec<String>,
-    /// The directory that gets the result directory
+    /// Parent of the result directory
     #[arg(short, long, value_name = "DIR", default_value = "results_scaling")]
     pub output: PathBuf,
     /// Print nothing but errors; the log has everything

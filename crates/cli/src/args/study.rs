@@ -18,7 +18,7 @@ pub(crate) enum StudyCommand {
     /// List the studies that come with numalab
     #[command(after_help = "Example:\n  numalab study list")]
     List,
-    /// Begin a study of your own: a commented file that runs as it stands
+    /// Write a commented study file that runs as it is
     New(NewArgs),
     /// Print a study with all defaults filled in
     #[command(after_help = "Examples:\n  numalab study show noise\n  numalab study show mine.toml")]
@@ -30,9 +30,9 @@ pub(crate) enum StudyCommand {
     Plan(PlanArgs),
     /// Run a study and say whether the change helps
     Run(RunArgs),
-    /// Go on with a study that was interrupted, or give one more blocks
+    /// Continue an interrupted study, or add blocks to one
     Resume(ResumeArgs),
-    /// Make the report of a study again from its samples
+    /// Regenerate the report of a study from its samples
     #[command(after_help = "\
 Examples:
   numalab study report results/noise-20261121-024500
@@ -62,16 +62,16 @@ pub(crate) struct NewArgs {
 /// What is run how often, beyond what the study says.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
-    /// So many blocks, instead of the study's
+    /// Number of blocks (overrides the study)
     #[arg(long, value_name = "N")]
     pub blocks: Option<usize>,
-    /// End after this time, when the block is done, such as 10m
+    /// End after this time, at the end of a block, such as 10m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub budget: Option<Duration>,
-    /// End when every 95 % interval is this narrow to either side
+    /// End when every 95 % interval is at most this wide on either side
     #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
     pub precision: Option<f64>,
-    /// Seed of every order (default: from the clock; it is recorded)
+    /// Seed of the random order (default: from the clock; always recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
     #[command(flatten)]
@@ -96,7 +96,7 @@ pub(crate) struct PlanArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab study run noise                  what does this machine find where nothing differs?
+  numalab study run noise                  does this machine see differences where there are none?
   numalab study run mine.toml --budget 10m
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
   numalab study run mine.toml --dry-run    what would be run; start and write nothing
@@ -105,13 +105,13 @@ Examples:
       r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r'    skip what cannot be judged
 
 Everything is kept in results/<name>-<time>/ as it comes; ctrl-C, a crash or a power cut
-loses no finished sample: `numalab study resume DIR` goes on.")]
+loses no finished sample: `numalab study resume DIR` continues it.")]
 pub(crate) struct RunArgs {
     /// A study that comes with numalab, or a file
     pub study: String,
     #[command(flatten)]
     pub change: Change,
-    /// The result directory is made in DIR
+    /// Parent of the result directory
     #[arg(short, long, value_name = "DIR", default_value = "results")]
     pub output: PathBuf,
     #[command(flatten)]
@@ -127,14 +127,14 @@ Examples:
   numalab study resume results/mine-20261121-024500
   numalab study resume results/mine-20261121-024500 --blocks 40   more blocks than before
 
-It goes on only in the environment in which the study began, and says what differs.")]
+A study continues only in the environment in which it began; differences are reported.")]
 pub(crate) struct ResumeArgs {
     /// The result directory
     pub directory: PathBuf,
-    /// So many blocks in all
+    /// Total number of blocks
     #[arg(long, value_name = "N")]
     pub blocks: Option<usize>,
-    /// End after this time in all, when the block is done, such as 10m
+    /// End after this total time, at the end of a block, such as 10m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub budget: Option<Duration>,
     #[command(flatten)]
@@ -147,10 +147,10 @@ pub(crate) struct Show {
     /// Exit 4 if the study finds anything worse
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
-    /// How to print the answers
+    /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// No progress, no summary: only errors, and what --format asks for
+    /// Print only errors and what --format asks for
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -22,10 +22,10 @@ pub(crate) struct MachineArgs {
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
-    /// A machine of so many cpus instead of the source (guests: one for each node, at least 2)
+    /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
     #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
     pub cpus: Option<u32>,
-    /// With --cpus: its memory (default: what the nodes add up to, else 1G each)
+    /// With --cpus: total memory (default: the sum of the nodes, else 1G each)
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["source", "topology"], value_parser = value::size)]
     pub memory: Option<u64>,
 }
@@ -42,7 +42,7 @@ Examples:
 pub(crate) struct TopologyArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
-    /// How to print it
+    /// Output format
     #[arg(long, value_enum, default_value_t = TopologyFormat::Text)]
     pub format: TopologyFormat,
 }
@@ -50,11 +50,11 @@ pub(crate) struct TopologyArgs {
 /// How a topology is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TopologyFormat {
-    /// At a glance
+    /// Text for a terminal
     Text,
     /// For machines
     Json,
-    /// numalab's own description, to edit and give back with --topology
+    /// numalab's own TOML, to edit and pass to --topology
     Toml,
     /// QEMU arguments
     Qemu,
@@ -64,7 +64,7 @@ pub(crate) enum TopologyFormat {
     Xen,
     /// A NodeName line of slurm.conf and a map_cpu list
     Slurm,
-    /// An OpenMPI rankfile, a rank a core
+    /// An Open MPI rankfile, one rank per core
     Rankfile,
     /// hwloc XML
     HwlocXml,
@@ -97,11 +97,11 @@ Examples:
     Show {
         #[command(flatten)]
         tables: TableArgs,
-        /// How to print them
+        /// Output format
         #[arg(long, value_enum, default_value_t = AcpiFormat::Text)]
         format: AcpiFormat,
     },
-    /// Report what is odd or wrong about tables, each and together; exit 5 on an error
+    /// Check tables, each by itself and against each other; exit 5 on an error
     #[command(after_help = "\
 Examples:
   numalab acpi check SRAT.bin SLIT.bin APIC.bin
@@ -136,7 +136,7 @@ pub(crate) struct TableArgs {
     /// This machine's, from /sys/firmware/acpi/tables
     #[arg(long, conflicts_with = "files")]
     pub system: bool,
-    /// Refuse a table with the first thing that its specification forbids
+    /// Stop at the first violation of the specification
     #[arg(long)]
     pub strict: bool,
 }
