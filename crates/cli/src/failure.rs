@@ -7,8 +7,9 @@ use std::process::ExitCode;
 
 use numalab_explore::ExploreError;
 use numalab_guest::qmp::PinError;
-use numalab_guest::{GuestError, HostMemoryError, ImageError, KernelError, ModuleError};
+use numalab_guest::{GuestError, HostMemoryError};
 use numalab_host::{ErrorClass, note};
+use numalab_image::{ImageError, KernelError, ModuleError};
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;

@@ -18,8 +18,8 @@ use crate::failure::Failure;
 
 fn main() -> ExitCode {
     // In the guests that `numalab guest` boots, this program is process 1.
-    if numalab_guest::init::is_wanted() {
-        numalab_guest::init::main();
+    if numalab_guest_agent::init::is_wanted() {
+        numalab_guest_agent::init::main();
     }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use numalab_guest::{Cache, package};
+use numalab_image::{Cache, package};
 use serde_json::Value;
 use tempfile::TempDir;
 

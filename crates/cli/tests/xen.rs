@@ -9,12 +9,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_guest::xen::{
+use numalab_guest::{Qemu, QemuNeeds, Runtime};
+use numalab_image::{Cache, Contents};
+use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
+use numalab_xen::{
     DomainJob, DomainPlan, FIRST_DOMAIN, LostPhase, Pinning, XenFiles, XenMachine, XenPlan,
     XenReport, run,
 };
-use numalab_guest::{Cache, Contents, Qemu, QemuNeeds, Runtime};
-use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 use serde_json::Value;
 use tempfile::TempDir;
 

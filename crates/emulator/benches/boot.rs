@@ -5,7 +5,8 @@
 
 use std::process::Stdio;
 
-use numalab_guest::{Cache, Kernel, KernelChoice, Qemu, QemuNeeds, Version};
+use numalab_guest::{Qemu, QemuNeeds, Version};
+use numalab_image::{Cache, Kernel, KernelChoice};
 
 const MACHINE: &str = "cpus=0.1.2.3,memory=512M.512M.512M.512M,report=/dev/null,\
      distances=10.12.20.22/12.10.22.20/20.22.10.12/22.20.12.10";

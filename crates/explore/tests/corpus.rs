@@ -7,8 +7,8 @@ use numalab_explore::guests::{Hypervisor, findings, xen};
 use numalab_explore::nodes::{fragmentation, read_buddyinfo};
 use numalab_explore::process::numa_maps;
 use numalab_explore::{read_heap, spread};
-use numalab_guest::xen::text::XenDump;
 use numalab_topology::{Machine, NodeId};
+use numalab_xen::text::XenDump;
 
 /// The file, or `None` with loud words where the corpus is absent.
 fn corpus(name: &str) -> Option<PathBuf> {

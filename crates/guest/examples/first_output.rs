@@ -9,9 +9,10 @@ use std::error::Error;
 use std::time::Instant;
 
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Cache, Contents, Guest, GuestError, Image, Job, Kernel,
-    KernelChoice, Launch, Qemu, QemuNeeds, Runtime, Stream, Task,
+    Accelerator, AcceleratorChoice, Guest, GuestError, Launch, Qemu, QemuNeeds, Runtime, Task,
 };
+use numalab_guest_agent::{Job, Stream};
+use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
 fn main() -> Result<(), Box<dyn Error>> {

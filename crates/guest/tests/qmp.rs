@@ -6,7 +6,8 @@ use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use numalab_guest::qmp::{PinError, QmpAddress, QmpClient, apply, io_threads, prove_memory, vcpus};
-use numalab_guest::{Cache, PinPlan, Qemu, QemuNeeds};
+use numalab_guest::{PinPlan, Qemu, QemuNeeds};
+use numalab_image::Cache;
 use numalab_topology::{CpuSet, Machine, NodeId};
 
 /// A QEMU with four vcpus on two nodes, stopped, its memory touched.

@@ -5,10 +5,12 @@ mod left;
 mod pipes;
 
 use std::ffi::OsStr;
-use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
+use std::{env, fs, io};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -68,6 +70,20 @@ pub fn tool<A: AsRef<OsStr>>(
     let mut command = Command::new(program);
     command.args(arguments).env("LC_ALL", "C");
     command
+}
+
+/// The program of this name on the `PATH`, or at this path if the name has a slash.
+#[must_use]
+pub fn on_path(name: &str) -> Option<PathBuf> {
+    let can_run = |file: &PathBuf| {
+        fs::metadata(file)
+            .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    };
+    if name.contains('/') {
+        return Some(PathBuf::from(name)).filter(can_run);
+    }
+    let directories = env::var_os("PATH")?;
+    env::split_paths(&directories).map(|directory| directory.join(name)).find(can_run)
 }
 
 /// Lets the kernel kill the command when the thread that starts it ends, however it ends

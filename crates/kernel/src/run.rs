@@ -3,7 +3,8 @@
 use std::string::String;
 use std::vec::Vec;
 
-use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime, Stream};
+use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime};
+use numalab_guest_agent::Stream;
 
 use crate::frame::END_MARK;
 use crate::results::{Event, Reader, Results, ResultsError, Said};

@@ -13,7 +13,7 @@ pub use banner::{closing, opening, step_heading};
 pub use batch::{Batch, Submission, submit};
 pub use directory::{DirectoryError, ResultDirectory};
 pub use estimate::estimate;
-pub use line::{LaunchError, LauncherChoice, Line, Workload, shell};
+pub use line::{LaunchError, LauncherChoice, Line, Workload};
 pub use manifest::Manifest;
 pub use run::{RunError, Runner, Tally};
 pub use step::{Mode, PlacementError, Step, sizes_suffix, steps};

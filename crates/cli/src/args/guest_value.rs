@@ -3,7 +3,8 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use numalab_guest::{HostPages, KernelChoice, PinPlan};
+use numalab_guest::{HostPages, PinPlan};
+use numalab_image::KernelChoice;
 use numalab_topology::{CpuSet, NodeSet};
 
 /// Sets of nodes parted by `;`, one for each guest node.

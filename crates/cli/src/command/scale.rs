@@ -6,8 +6,9 @@ use numalab_formats::architecture;
 use numalab_host::{Interrupt, note};
 use numalab_launch::scale::{
     Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
-    closing, estimate, opening, shell, step_heading, steps, submit,
+    closing, estimate, opening, step_heading, steps, submit,
 };
+use numalab_record::shell::command_line;
 use numalab_topology::NodeId;
 
 use super::bind::own_program;
@@ -111,7 +112,7 @@ fn show(
         if directory.is_some_and(|directory| directory.has(step, end)) {
             continue;
         }
-        let command = shell(&line.words(step));
+        let command = command_line(&line.words(step));
         text.push_str(&step_heading(manifest, step, &command));
         text.push_str(&format!("{}\n", "=".repeat(80)));
     }

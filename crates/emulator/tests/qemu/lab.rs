@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use numalab_guest::{Cache, Qemu, QemuError, QemuNeeds, Version};
+use numalab_guest::{Qemu, QemuError, QemuNeeds, Version};
+use numalab_image::Cache;
 use serde_json::Value;
 
 /// Each of the two nodes has so much.

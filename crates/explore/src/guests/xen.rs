@@ -4,11 +4,9 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use numalab_guest::xen::{
-    self,
-    text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus},
-};
 use numalab_host::{CommandError, output_of, tool};
+use numalab_xen::text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus};
+use numalab_xen::tool_path;
 
 use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
@@ -54,7 +52,7 @@ pub fn read_live() -> Result<(Vec<GuestView>, Option<String>), ExploreError> {
 }
 
 fn xl(arguments: &[&str]) -> Result<String, CommandError> {
-    output_of(tool(xen::tool_path("xl"), arguments), LIMIT)
+    output_of(tool(tool_path("xl"), arguments), LIMIT)
 }
 
 /// The guests by what `xl list -n`, `xl vcpu-list` and the debug key `u` say; the shares

@@ -6,8 +6,8 @@ mod serial;
 use std::fs;
 use std::path::Path;
 
-use numalab_guest::xen::text::{PAGE_BYTES, XenDump, XenNode};
 use numalab_topology::NodeId;
+use numalab_xen::text::{PAGE_BYTES, XenDump, XenNode};
 use serde::Serialize;
 
 use crate::error::ExploreError;

@@ -1,9 +1,9 @@
 //! A heap as text.
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::xen::text::{PAGE_BYTES, XenDump};
 use numalab_report::Style;
 use numalab_report::text::{Table, table};
+use numalab_xen::text::{PAGE_BYTES, XenDump};
 
 use super::bar::bar;
 use super::closing;

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 fn main() {
-    if numalab_guest::init::is_wanted() {
-        numalab_guest::init::main();
+    if numalab_guest_agent::init::is_wanted() {
+        numalab_guest_agent::init::main();
     }
     eprintln!("numalab-guest-init: expected to be process 1 of a guest");
     std::process::exit(2);

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use super::failure::GuestError;
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
-use crate::image::BootFiles;
-use crate::protocol::PORT_NAME;
+use numalab_guest_agent::protocol::PORT_NAME;
+use numalab_image::BootFiles;
 
 /// The port that a kernel without drivers ends QEMU with.
 pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";

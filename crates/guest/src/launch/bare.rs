@@ -10,7 +10,7 @@ use super::running::Running;
 use super::runtime::Runtime;
 use super::session::Sink;
 use super::watch::{Asked, Ended, Phase, Watch};
-use crate::protocol::Stream;
+use numalab_guest_agent::protocol::Stream;
 
 /// A kernel that has said its last word ends QEMU within this time, or is ended.
 const LAST_WORDS: Duration = Duration::from_secs(2);

@@ -11,12 +11,12 @@ use super::host_memory::HostMemoryError;
 use super::runtime::RuntimeError;
 use super::session::SessionError;
 use super::watch::{self, Ended, Phase};
-use crate::cache::CacheError;
 use crate::emulator::PluginError;
-use crate::image::{ContentsError, ImageError, KernelError};
-use crate::protocol::{FrameError, TransferError};
 use crate::qemu::{AcceleratorError, QemuError};
 use crate::qmp::{PinError, QmpError};
+use numalab_guest_agent::protocol::{FrameError, TransferError};
+use numalab_image::CacheError;
+use numalab_image::{ContentsError, ImageError, KernelError};
 
 /// Why there is no guest, or no result from it.
 #[derive(Debug, thiserror::Error)]

@@ -10,9 +10,9 @@ use super::failure::GuestError;
 use super::host_memory::HostMemory;
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
-use crate::image::BootFiles;
 use crate::qemu::{Accelerator, AcceleratorKind, Qemu};
 use crate::qmp::PinPlan;
+use numalab_image::BootFiles;
 
 /// What a guest is.
 #[derive(Clone, Debug, Default)]

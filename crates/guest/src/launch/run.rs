@@ -10,8 +10,8 @@ use super::running::{Running, Sockets};
 use super::runtime::Runtime;
 use super::session::{Session, SessionError, Sink, Task, prepare_results};
 use super::watch::{Asked, Phase, Watch};
-use crate::protocol::{Exit, Stream};
 use crate::qmp::{MemoryProof, PinReport, QmpClient, prove_memory};
+use numalab_guest_agent::protocol::{Exit, Stream};
 
 /// The guest takes what it is sent within this time.
 const SEND_LIMIT: Duration = Duration::from_secs(60);

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
-use crate::protocol::{
+use numalab_guest_agent::protocol::{
     Exit, FrameError, FrameReader, FrameWriter, Hello, Job, Message, Stream, TransferError,
     VERSION, receive_file, safe_relative, send_file,
 };
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn a_file_cannot_leave_the_directory_for_results() {
         let directory = tempfile::tempdir().unwrap();
-        let header = crate::protocol::FileHeader {
+        let header = numalab_guest_agent::protocol::FileHeader {
             path: "../out".to_owned(),
             permissions: 0o644,
             size_bytes: 0,

@@ -10,8 +10,8 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::choose::Qemu;
-use crate::cache::{Cache, CacheError, EntryKind};
 use numalab_host::{CommandError, Interrupt, Ran, run_command};
+use numalab_image::{Cache, CacheError, EntryKind};
 
 /// Under KVM a kernel without a root file system gives up within a second or two.
 const PROBE_LIMIT: Duration = Duration::from_secs(6);

@@ -1,18 +1,17 @@
 //! Finds a QEMU that can do what a guest needs.
 
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use numalab_host::{CommandError, output_of};
+use numalab_host::{CommandError, on_path, output_of};
 
 use super::abilities::Abilities;
 use super::accelerator::AcceleratorKind;
 use super::version::Version;
-use crate::cache::{Cache, CacheError, EntryKind};
-use crate::package::PackageError;
+use numalab_image::package::PackageError;
+use numalab_image::{Cache, CacheError, EntryKind};
 
 const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest that plain guests were proven with: Debian 12's.
@@ -235,13 +234,6 @@ fn command(program: &Path, trees: &[PathBuf]) -> Command {
 fn joined(paths: &[PathBuf]) -> OsString {
     // The cache's own paths hold no colon: package versions are escaped.
     std::env::join_paths(paths).unwrap_or_default()
-}
-
-/// The program of this name on the `PATH`.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
-    let paths = std::env::var_os("PATH")?;
-    let mut candidates = std::env::split_paths(&paths).map(|directory| directory.join(name));
-    candidates.find(|candidate| fs::metadata(candidate).is_ok_and(|file| file.is_file()))
 }
 
 #[cfg(test)]

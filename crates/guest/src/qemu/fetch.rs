@@ -3,8 +3,8 @@
 use std::fs;
 
 use super::choose::{Qemu, QemuError};
-use crate::cache::{Cache, CacheError, EntryKind};
-use crate::package::{self, PackageError};
+use numalab_image::package::{self, PackageError};
+use numalab_image::{Cache, CacheError, EntryKind};
 
 /// The emulator, what it shares with others, its data, and the firmware.
 const PACKAGES: [&str; 4] =

@@ -8,6 +8,5 @@ mod version;
 
 pub use abilities::Abilities;
 pub use accelerator::{Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind};
-pub(crate) use choose::on_path;
 pub use choose::{Qemu, QemuError, QemuNeeds};
 pub use version::Version;

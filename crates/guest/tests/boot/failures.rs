@@ -8,9 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use numalab_formats::memory_emulator::{MemoryCosts, describe};
-use numalab_guest::{
-    EmulatorMode, Guest, GuestError, Limits, MemoryEmulator, Phase, Runtime, Stream,
-};
+use numalab_guest::{EmulatorMode, Guest, GuestError, Limits, MemoryEmulator, Phase, Runtime};
+use numalab_guest_agent::Stream;
 use numalab_topology::Machine;
 
 use crate::lab::{Lab, PARENT, qemus_of, shell, small};

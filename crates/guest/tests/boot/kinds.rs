@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use numalab_guest::{
-    Accelerator, BareKernel, BootFiles, Exit, Guest, GuestError, HostMemory, HostPages, Launch,
-    Runtime, Stream,
+    Accelerator, BareKernel, Guest, GuestError, HostMemory, HostPages, Launch, Runtime,
 };
+use numalab_guest_agent::{Exit, Stream};
+use numalab_image::BootFiles;
 
 use crate::lab::{Lab, PARENT, shell, small};
 

@@ -6,9 +6,10 @@ use std::process::Command;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use numalab_guest::{
-    Accelerator, BootFiles, Cache, Contents, Guest, GuestError, Image, Job, Kernel, KernelChoice,
-    Launch, Outcome, Qemu, QemuNeeds, Runtime, Stream, Task,
+    Accelerator, Guest, GuestError, Launch, Outcome, Qemu, QemuNeeds, Runtime, Task,
 };
+use numalab_guest_agent::{Job, Stream};
+use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
 /// Names the directory in which a child process of the tests works.

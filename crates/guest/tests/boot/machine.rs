@@ -2,7 +2,8 @@
 
 use std::fs;
 
-use numalab_guest::{Exit, Guest, HostMemory, Outcome, PinPlan, Pins};
+use numalab_guest::{Guest, HostMemory, Outcome, PinPlan, Pins};
+use numalab_guest_agent::Exit;
 use numalab_topology::{AccessAttributes, CpuId, CpuSet, Distances, Machine, NodeId};
 
 use crate::lab::{Lab, cpu, four_nodes, node, shell};

@@ -1,10 +1,8 @@
 //! What packages give: workloads, a newer kernel, a newer QEMU. Hundreds of
 //! megabytes are downloaded the first time, so `NUMALAB_LONG=1` asks for it.
 
-use numalab_guest::{
-    Accelerator, Cache, Contents, Guest, Image, Kernel, KernelChoice, Launch, Qemu, QemuNeeds,
-    Version,
-};
+use numalab_guest::{Accelerator, Guest, Launch, Qemu, QemuNeeds, Version};
+use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 
 use crate::lab::{Lab, four_nodes, init, shell};
 

@@ -11,7 +11,7 @@ fn assert_gone(pid: &str) {
     let stat = format!("/proc/{pid}/stat");
     let begun = Instant::now();
     let gone = || {
-        let state = std::fs::read_to_string(&stat).unwrap_or_default();
+        let state = fs::read_to_string(&stat).unwrap_or_default();
         state.is_empty() || state.contains(") Z ")
     };
     while !gone() {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use numalab_guest::own_kernel::iso;
+use numalab_image::own_kernel::iso;
 use numalab_kernel::results::{Reader, Results};
 
 use crate::qemu::{DONE, Qemu};

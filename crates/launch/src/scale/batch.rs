@@ -4,7 +4,7 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::line::shell;
+use numalab_record::shell::command_line;
 
 /// A batch script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Batch<'_> {
         for option in self.options {
             text.push_str(&format!("#SBATCH {option}\n"));
         }
-        text.push_str(&format!("exec {}\n", shell(self.command)));
+        text.push_str(&format!("exec {}\n", command_line(self.command)));
         text
     }
 }

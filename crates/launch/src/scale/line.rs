@@ -85,7 +85,7 @@ impl LauncherChoice {
     /// # Errors
     /// [`LaunchError::NoProgram`] if its program is not in `PATH`.
     pub fn resolve(self) -> Result<Self, LaunchError> {
-        let is_there = |program: &str| in_path(program);
+        let is_there = |program: &str| numalab_host::on_path(program).is_some();
         match self {
             Self::Auto if is_there("srun") => Ok(Self::Srun),
             Self::Auto => Ok(Self::Local),
@@ -100,11 +100,6 @@ impl LauncherChoice {
             other => Ok(other),
         }
     }
-}
-
-fn in_path(program: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
 /// What the lines of all steps have in common.
@@ -174,19 +169,6 @@ fn list<T: fmt::Display>(items: impl Iterator<Item = T>) -> String {
     items.map(|item| item.to_string()).collect::<Vec<_>>().join(",")
 }
 
-/// The words as a shell reads them.
-#[must_use]
-pub fn shell(words: &[String]) -> String {
-    let plain = |word: &str| {
-        let fine = |c: char| c.is_ascii_alphanumeric() || "-_=+.,:/@%".contains(c);
-        !word.is_empty() && word.chars().all(fine)
-    };
-    let quote = |word: &String| {
-        if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', "'\\''")) }
-    };
-    words.iter().map(quote).collect::<Vec<_>>().join(" ")
-}
-
 #[cfg(test)]
 mod tests {
     use numalab_topology::{CpuId, NodeId};
@@ -210,7 +192,7 @@ mod tests {
             with_smt: false,
             in_job,
         };
-        shell(&line.words(&step))
+        numalab_record::shell::command_line(&line.words(&step))
     }
 
     #[test]

@@ -7,10 +7,11 @@ use std::sync::Mutex;
 use std::time::Duration;
 
 use numalab_host::Interrupt;
+use numalab_record::shell::command_line;
 
 use super::banner::step_heading;
 use super::directory::{DirectoryError, ResultDirectory};
-use super::line::{Line, Workload, shell};
+use super::line::{Line, Workload};
 use super::manifest::Manifest;
 use super::step::Step;
 
@@ -94,7 +95,7 @@ impl Runner<'_> {
     /// Runs a step; whether it left its result.
     fn run_step(&self, step: &Step) -> Result<bool, RunError> {
         let words = self.line.words(step);
-        let command = shell(&words);
+        let command = command_line(&words);
         let (log_path, log) = self.directory.log()?;
         let log = Mutex::new(log);
         let failed = |error| DirectoryError::Write { path: log_path.clone(), error };

@@ -3,10 +3,9 @@
 use std::env;
 use std::path::Path;
 
-use numalab_guest::{
-    Accelerator, Cache, Contents, GuestError, Image, Kernel, KernelChoice, Qemu, QemuNeeds,
-};
+use numalab_guest::{Accelerator, GuestError, Qemu, QemuNeeds};
 use numalab_host::note;
+use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 

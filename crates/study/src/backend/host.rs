@@ -1,9 +1,6 @@
 //! This machine: treatments are knobs, and parts of the commands that are run.
 
-use std::env;
-use std::path::Path;
-
-use numalab_host::{Interrupt, Root, SystemWatch, run_command};
+use numalab_host::{Interrupt, Root, SystemWatch, on_path, run_command};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_workload::{KernelNeed, Tool, Workload};
@@ -77,12 +74,12 @@ impl Backend for Host {
         workloads: &[Workload],
     ) -> Result<Vec<String>, BackendError> {
         for workload in workloads {
-            let program = |tool: &&Tool| !is_there(&tool.program);
+            let program = |tool: &&Tool| on_path(&tool.program).is_none();
             if let Some(tool) = workload.tools.iter().find(program) {
                 return Err(exec::missing(workload, &tool.program));
             }
         }
-        if self.options.count_migrations && !is_there("perf") {
+        if self.options.count_migrations && on_path("perf").is_none() {
             return Err(BackendError::Lacking {
                 what: "count-migrations: `perf` is not there".to_owned(),
                 remedy: "install it: apt-get install linux-perf".to_owned(),
@@ -202,13 +199,4 @@ fn version(tool: &Tool, interrupt: &Interrupt) -> Option<String> {
     command.args(arguments);
     let ran = run_command(command, VERSION_LIMIT, interrupt).ok()?;
     Tool::version_in(&ran.stdout).map(str::to_owned)
-}
-
-/// Whether a program is a file at its path, or on the search path.
-fn is_there(program: &str) -> bool {
-    if program.contains('/') {
-        return Path::new(program).is_file();
-    }
-    let path = env::var_os("PATH").unwrap_or_default();
-    env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }

@@ -3,8 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use numalab_guest::{Guest, HostMemory, HostPages, KernelChoice, Launch, Limits, QemuNeeds};
+use numalab_guest::{Guest, HostMemory, HostPages, Launch, Limits, QemuNeeds};
 use numalab_host::{Interrupt, Root};
+use numalab_image::KernelChoice;
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;

@@ -4,7 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use numalab_guest::{GuestError, Job, Launch, Outcome, Runtime, Sink, Stream, Task};
+use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
+use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
 
 use super::BackendError;

@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use numalab_guest::{
-    Accelerator, AcceleratorKind, BootFiles, Cache, Contents, Guest, GuestError, HostMemory,
-    HostPages, Image, Kernel, KernelChoice, Launch, Limits, Pins, Qemu,
+    Accelerator, AcceleratorKind, Guest, GuestError, HostMemory, HostPages, Launch, Limits, Pins,
+    Qemu,
 };
 use numalab_host::{Root, note, read_machine};
+use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_topology::Machine;
 
 use super::memory_emulator;

@@ -1,8 +1,9 @@
 //! `numalab guest image`.
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{Cache, CacheEntry, EntryKind, GuestError, Qemu};
+use numalab_guest::{GuestError, Qemu};
 use numalab_host::note;
+use numalab_image::{Cache, CacheEntry, EntryKind};
 
 use super::{boot, kernel};
 use crate::args::ImageArgs;

@@ -7,12 +7,12 @@ use std::process::ExitCode;
 
 use numalab_analysis::run::Summary;
 use numalab_frames::Dump;
-use numalab_guest::own_kernel::iso::{self, IsoError};
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, BareOutcome, BootFiles, Cache, GuestError, Kernel,
-    KernelChoice, Launch, Qemu, QemuNeeds, Runtime, own_kernel,
+    Accelerator, AcceleratorChoice, BareOutcome, GuestError, Launch, Qemu, QemuNeeds, Runtime,
 };
 use numalab_host::{Interrupt, UtcTime, note};
+use numalab_image::own_kernel::iso::{self, IsoError};
+use numalab_image::{BootFiles, Cache, Kernel, KernelChoice, own_kernel};
 use numalab_kernel::command::Command;
 use numalab_kernel::results::{Context, Event, Results};
 use numalab_kernel::run::{self, RunError};

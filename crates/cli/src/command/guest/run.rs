@@ -4,7 +4,8 @@ use std::cell::Cell;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use numalab_guest::{GuestError, Job, Runtime, Stream, Task};
+use numalab_guest::{GuestError, Runtime, Task};
+use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
 
 use super::{boot, kernel, report};

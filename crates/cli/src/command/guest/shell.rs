@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use numalab_guest::{GuestError, Job, Runtime, Task};
+use numalab_guest::{GuestError, Runtime, Task};
+use numalab_guest_agent::Job;
 use numalab_host::Interrupt;
 
 use super::{boot, report};

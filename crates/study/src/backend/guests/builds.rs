@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use numalab_guest::xen::{XenBuild, XenBuildError};
+use numalab_xen::{XenBuild, XenBuildError};
 
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind, XEN, bad};
 use crate::backend::BackendError;
@@ -71,7 +71,7 @@ mod tests {
     use std::fs;
 
     use numalab_guest::HostPages;
-    use numalab_guest::xen::Pinning;
+    use numalab_xen::Pinning;
 
     use super::super::settings::MachineShape;
     use super::*;

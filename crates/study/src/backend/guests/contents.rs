@@ -1,6 +1,6 @@
 //! What the guests' image must hold for the workloads.
 
-use numalab_guest::Contents;
+use numalab_image::Contents;
 use numalab_workload::Workload;
 
 use super::errors::failed;

@@ -1,7 +1,7 @@
 //! What a treatment means: a machine, and guests that belong to its nodes.
 
-use numalab_guest::xen::{DomainPlan, Pinning};
 use numalab_topology::{Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
+use numalab_xen::{DomainPlan, Pinning};
 
 use super::settings::{GuestTreatment, GuestsSettings, MachineShape};
 

@@ -23,13 +23,14 @@ use std::num::NonZero;
 use std::path::PathBuf;
 use std::thread;
 
-use numalab_guest::xen::XenBuild;
-use numalab_guest::{Contents, HostPages};
+use numalab_guest::HostPages;
 use numalab_host::{Interrupt, MemoryLimit, Root};
+use numalab_image::Contents;
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
 use numalab_topology::Machine;
 use numalab_workload::Workload;
+use numalab_xen::XenBuild;
 
 use super::disturbance_watch::DisturbanceWatch;
 use super::host_side::{self, BACKING, HOST};

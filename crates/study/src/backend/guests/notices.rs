@@ -1,6 +1,6 @@
 //! What a reader should know before guests are booted.
 
-use numalab_guest::xen::Pinning;
+use numalab_xen::Pinning;
 
 use super::settings::{GuestTreatment, HypervisorKind};
 use super::{Guests, builds};

@@ -5,15 +5,17 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use numalab_guest::xen::Pinning;
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, Cache, Guest, GuestError, HostMemory, HostPages, Image, Job,
-    Kernel, KernelChoice, Launch, Limits, PinPlan, Pins, Qemu, QemuNeeds, Runtime, Stream, Task,
+    Accelerator, AcceleratorChoice, Guest, GuestError, HostMemory, HostPages, Launch, Limits,
+    PinPlan, Pins, Qemu, QemuNeeds, Runtime, Task,
 };
+use numalab_guest_agent::{Job, Stream};
 use numalab_host::{Root, read_machine};
+use numalab_image::{Cache, Image, Kernel, KernelChoice};
 use numalab_record::study::Evidence;
 use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
 use numalab_workload::Workload;
+use numalab_xen::Pinning;
 
 use super::BootContext;
 use super::errors::{failed, lacking};

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use numalab_guest::HostPages;
-use numalab_guest::xen::{DomainKind, Pinning};
 use numalab_record::study::{Setting, Treatment};
+use numalab_xen::{DomainKind, Pinning};
 use serde::Deserialize;
 use serde_json::Value;
 

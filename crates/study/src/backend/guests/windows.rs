@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_guest::xen::XenEvent;
+use numalab_xen::XenEvent;
 
 /// The moments between which each job ran. All guests begin a job together, when those
 /// before are done.
@@ -41,7 +41,7 @@ impl<T: Copy> JobWindows<T> {
 
 #[cfg(test)]
 mod tests {
-    use numalab_guest::xen::{DomainAnswer, LostPhase, Place};
+    use numalab_xen::{DomainAnswer, LostPhase, Place};
 
     use super::*;
 

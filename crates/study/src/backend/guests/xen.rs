@@ -7,14 +7,16 @@ use numalab_formats::memory_emulator::{
     CacheLevel, LatencyModel, MemoryCosts, describe, parse_caches,
 };
 use numalab_guest::emulator::find_plugin;
-use numalab_guest::xen::{
-    self, DomainJob, DomainKind, Pinning, Place, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
-    XenReport,
-};
-use numalab_guest::{Cache, EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
+use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
+use numalab_image::Cache;
 use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
+use numalab_xen as xen;
+use numalab_xen::{
+    DomainJob, DomainKind, Pinning, Place, XenError, XenEvent, XenFiles, XenMachine, XenPlan,
+    XenReport,
+};
 
 use super::BootContext;
 use super::errors::{failed, lacking};

@@ -7,8 +7,9 @@ mod shape;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numalab_guest::{BootFiles, Guest, Launch, Limits, Runtime, own_kernel};
+use numalab_guest::{Guest, Launch, Limits, Runtime};
 use numalab_host::{Interrupt, Root};
+use numalab_image::{BootFiles, own_kernel};
 use numalab_kernel::command::{Command, KEYS};
 use numalab_kernel::results::{Boot, Results};
 use numalab_kernel::run::{RunError, run};

@@ -5,10 +5,11 @@ use std::path::Path;
 use numalab_formats::memory_emulator::{LatencyModel, MemoryCosts, describe};
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{
-    Accelerator, AcceleratorChoice, AcceleratorKind, Cache, EmulatorMode, GuestError, HostMemory,
-    Kernel, KernelChoice, MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
+    Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
+    MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
 };
 use numalab_host::{Root, read_machine};
+use numalab_image::{Cache, Kernel, KernelChoice};
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};

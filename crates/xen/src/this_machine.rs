@@ -4,10 +4,10 @@ use std::path::Path;
 
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 
-use super::agent::{self, AgentError};
-use super::memory_map::NodeRange;
-use super::plan::XenPlan;
-use super::text::{XenInfo, srat_ranges, xen_info};
+use numalab_guest_agent::xen::NodeRange;
+use numalab_guest_agent::xen::XenPlan;
+use numalab_guest_agent::xen::agent::{self, AgentError};
+use numalab_guest_agent::xen::text::{XenInfo, srat_ranges, xen_info};
 
 /// The machine that this first domain's Xen exports, and where each node's memory is, if
 /// the hypervisor knows.

@@ -24,7 +24,7 @@ const PACKAGES_OF: [(&str, &[&str]); 12] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Contents {
     /// The program that runs as process 1: `numalab`, whose main calls
-    /// [`init::main`](crate::init::main); in the guest it is `/usr/bin/numalab`.
+    /// [`init::main`](numalab_guest_agent::init::main); in the guest it is `/usr/bin/numalab`.
     pub init: PathBuf,
     /// Programs of the host with the libraries they need, at the same path in the guest.
     pub programs: Vec<PathBuf>,

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use numalab_guest::xen::text::{XenDump, read_list, read_vcpus, srat_ranges, xen_info};
+use numalab_guest_agent::xen::text::{XenDump, read_list, read_vcpus, srat_ranges, xen_info};
 use numalab_topology::NodeId;
 
 /// A log of the corpus with the lines apart by `\n`; `None`, and loud words, without it.

@@ -46,7 +46,7 @@ pub fn ensure_unpacked(
 ///
 /// # Errors
 /// [`PackageError`].
-pub(crate) fn ensure_with_libraries(
+pub fn ensure_with_libraries(
     cache: &Cache,
     name: &str,
     note: &mut dyn FnMut(&str),
@@ -119,7 +119,7 @@ fn unpack(
 ///
 /// # Errors
 /// [`PackageError::Tool`].
-pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
+pub fn extract(package: &Path, directory: &Path) -> Result<(), PackageError> {
     let arguments: [OsString; 3] = ["-x".into(), package.into(), directory.into()];
     output_of(tool("dpkg-deb", arguments), UNPACK_LIMIT)?;
     Ok(())
@@ -127,7 +127,10 @@ pub(crate) fn extract(package: &Path, directory: &Path) -> Result<(), PackageErr
 
 /// The named packages first, installed or not, then what they need that the
 /// host has not installed and that is `wanted`.
-pub(crate) fn closure(
+///
+/// # Errors
+/// [`PackageError`].
+pub fn closure(
     archive: &Archive,
     names: &[&str],
     wanted_name: &dyn Fn(&str) -> bool,

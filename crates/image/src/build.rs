@@ -14,12 +14,12 @@ use super::kernel::{Kernel, KernelError};
 use super::libraries::{self, LibraryError, Roots};
 use super::tree::Tree;
 use crate::cache::{Cache, CacheError, EntryKind};
-use crate::digest::sha256;
-use crate::init;
 use crate::package::{self, PackageError, Unpacked};
+use numalab_guest_agent::init;
+use numalab_guest_agent::sha256;
 
 /// What the result channel needs of the kernel.
-pub(crate) const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
+pub const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// A shell and the usual small tools in one static program.
 const SHELL_PACKAGE: &str = "busybox-static";
 /// Images beyond this many bytes make room for newer ones; those of a Xen machine hold an
@@ -101,7 +101,10 @@ impl Image {
     }
 
     /// Puts a finished archive into the cache under its content's hash; the cache is locked.
-    pub(crate) fn keep(
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn keep(
         cache: &Cache,
         archive: &[u8],
         kernel: &Path,
@@ -149,7 +152,7 @@ fn assemble(
 }
 
 /// Collects the files of an image.
-pub(crate) struct Builder {
+pub struct Builder {
     tree: Tree,
     /// Programs whose libraries are still to be found: guest path, file.
     programs: Vec<(String, PathBuf)>,
@@ -161,7 +164,10 @@ pub(crate) struct Builder {
 
 impl Builder {
     /// Settings, process 1, and all of `contents` but the kernel's modules.
-    pub(crate) fn with_contents(
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn with_contents(
         cache: &Cache,
         contents: &Contents,
         note: &mut dyn FnMut(&str),
@@ -189,7 +195,10 @@ impl Builder {
     }
 
     /// Adds the shell and every library, and writes the archive.
-    pub(crate) fn finish(
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn finish(
         mut self,
         cache: &Cache,
         note: &mut dyn FnMut(&str),
@@ -202,22 +211,22 @@ impl Builder {
     }
 
     /// Adds a file with this content.
-    pub(crate) fn add_text(&mut self, path: &str, content: impl Into<Vec<u8>>) {
+    pub fn add_text(&mut self, path: &str, content: impl Into<Vec<u8>>) {
         self.tree.file(path, 0o644, content);
     }
 
     /// Adds a symbolic link.
-    pub(crate) fn add_link(&mut self, path: &str, target: &str) {
+    pub fn add_link(&mut self, path: &str, target: &str) {
         self.tree.link(path, target);
     }
 
     /// Adds this library though no program names it: one loads it while it runs.
-    pub(crate) fn want_library(&mut self, name: &str) {
+    pub fn want_library(&mut self, name: &str) {
         self.loaded_later.push(name.to_owned());
     }
 
     /// Lets libraries be found in these trees.
-    pub(crate) fn search_in(&mut self, trees: impl IntoIterator<Item = PathBuf>) {
+    pub fn search_in(&mut self, trees: impl IntoIterator<Item = PathBuf>) {
         self.trees.extend(trees);
     }
 
@@ -230,11 +239,10 @@ impl Builder {
     }
 
     /// Adds these modules, and all they need, to those that process 1 loads.
-    pub(crate) fn add_modules(
-        &mut self,
-        kernel: &Kernel,
-        wanted: &[&str],
-    ) -> Result<(), ImageError> {
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn add_modules(&mut self, kernel: &Kernel, wanted: &[&str]) -> Result<(), ImageError> {
         let mut list = String::new();
         for (name, content) in kernel.modules(wanted)? {
             let path = format!("{}/{name}.ko", init::MODULE_DIRECTORY);
@@ -252,7 +260,10 @@ impl Builder {
     }
 
     /// Adds a file of the host; the libraries of a program are added at the end.
-    pub(crate) fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
+    ///
+    /// # Errors
+    /// [`ImageError`].
+    pub fn add_program(&mut self, path: &str, file: &Path) -> Result<(), ImageError> {
         let added = self.tree.host_file(path, file);
         self.added_program(path, file, added)
     }

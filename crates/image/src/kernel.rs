@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
 use crate::cache::{Cache, CacheError, EntryKind};
-use crate::digest::sha256;
 use crate::package::{Archive, PackageError, PackageRecord, backports};
+use numalab_guest_agent::sha256;
 
 /// Packages whose one dependency is the newest kernel for virtual machines: Debian's, Ubuntu's.
 const VIRTUAL: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
@@ -93,10 +93,7 @@ impl Kernel {
     ///
     /// # Errors
     /// [`KernelError`].
-    pub(crate) fn ensure_general(
-        cache: &Cache,
-        note: &mut dyn FnMut(&str),
-    ) -> Result<Self, KernelError> {
+    pub fn ensure_general(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, KernelError> {
         Self::ensure_packaged(cache, "general-", &GENERAL, false, note)
     }
 
@@ -145,7 +142,10 @@ impl Kernel {
     }
 
     /// Refuses modules for a kernel that is one file: there is nothing to take them from.
-    pub(crate) fn expect_modules(&self, wanted: &[String]) -> Result<(), KernelError> {
+    ///
+    /// # Errors
+    /// [`KernelError`].
+    pub fn expect_modules(&self, wanted: &[String]) -> Result<(), KernelError> {
         match wanted.first() {
             Some(name) if self.package.is_none() => {
                 let (name, release) = (name.clone(), self.release.clone());

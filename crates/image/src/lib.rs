@@ -1,17 +1,21 @@
-//! What a Linux guest boots: a kernel, and an initramfs made by our own code.
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
 
+pub mod build;
+mod cache;
+mod contents;
 pub mod cpio;
 pub mod elf;
+mod kernel;
 pub mod libraries;
 pub mod modules;
-
-mod build;
-mod contents;
-mod kernel;
+pub mod own_kernel;
+pub mod package;
 mod tree;
+pub mod vmlinux;
 
 pub use build::{BootFiles, Image, ImageError};
-pub(crate) use build::{Builder, CHANNEL_MODULES};
+pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use contents::{Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};
 pub use modules::ModuleError;

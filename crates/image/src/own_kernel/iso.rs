@@ -87,7 +87,7 @@ pub fn write(kernel: &Path, words: &str, file: &Path) -> Result<(), IsoError> {
 fn check_tools() -> Result<(), IsoError> {
     let lacking = |what: &str| Err(IsoError::Lacking { what: what.to_owned() });
     for program in [PROGRAM, "xorriso", "mformat"] {
-        if crate::qemu::on_path(program).is_none() {
+        if numalab_host::on_path(program).is_none() {
             return lacking(program);
         }
     }

@@ -3,7 +3,8 @@
 use sha2::{Digest, Sha256};
 
 /// SHA-256 in hexadecimal, 64 small digits.
-pub(crate) fn sha256(content: &[u8]) -> String {
+#[must_use]
+pub fn sha256(content: &[u8]) -> String {
     Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 

@@ -2,8 +2,8 @@
 
 use numalab_topology::Machine;
 
-use super::memory_map::{NodeRange, node_ranges};
-use super::text::XenInfo;
+use numalab_guest_agent::xen::text::XenInfo;
+use numalab_guest_agent::xen::{NodeRange, node_ranges};
 
 /// What the hypervisor and firmware keep of a node, in MiB at most.
 const KEPT_MIB: u64 = 64;

@@ -7,17 +7,18 @@ use std::time::Duration;
 use numalab_topology::Machine;
 use tempfile::NamedTempFile;
 
-use super::agent::{self, AgentError};
-use super::event::{DomainAnswer, LostPhase, Place, XenEvent};
-use super::files::{DOMAIN_IMAGE, DOMAIN_KERNEL, XenFiles};
-use super::memory_map::node_ranges;
-use super::plan::XenPlan;
-use super::text::{XenInfo, cpupools, xen_info};
-use crate::emulator::MemoryEmulator;
-use crate::image::BootFiles;
-use crate::launch::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
-use crate::protocol::{Job, Stream};
-use crate::qemu::{Accelerator, Qemu};
+use crate::files::XenFiles;
+use numalab_guest::MemoryEmulator;
+use numalab_guest::{Accelerator, Qemu};
+use numalab_guest::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
+use numalab_guest_agent::protocol::{Job, Stream};
+use numalab_guest_agent::xen::XenPlan;
+use numalab_guest_agent::xen::agent::{self, AgentError};
+use numalab_guest_agent::xen::node_ranges;
+use numalab_guest_agent::xen::text::{XenInfo, cpupools, xen_info};
+use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL};
+use numalab_guest_agent::xen::{DomainAnswer, LostPhase, Place, XenEvent};
+use numalab_image::BootFiles;
 
 /// What Xen boots on under TCG; newer models make it crash.
 const CPU_MODEL: &str = "qemu64";

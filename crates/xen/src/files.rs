@@ -6,11 +6,14 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
+use numalab_guest_agent::xen::agent;
+use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL, DOMAIN_MARK};
 
-use super::vmlinux::{self, VmlinuxError};
-use crate::cache::{Cache, CacheError, EntryKind};
-use crate::image::{Builder, CHANNEL_MODULES, Contents, Image, ImageError, Kernel, KernelError};
-use crate::package::{self, PackageError, Unpacked};
+use numalab_image::build::{Builder, CHANNEL_MODULES};
+use numalab_image::package::{self, PackageError, Unpacked};
+use numalab_image::vmlinux::{self, VmlinuxError};
+use numalab_image::{Cache, CacheError, EntryKind};
+use numalab_image::{Contents, Image, ImageError, Kernel, KernelError};
 
 /// The package that names the hypervisor's and the tools' packages of this release.
 const SYSTEM: &str = "xen-system-amd64";
@@ -30,12 +33,6 @@ const TOOLS: [&str; 8] = [
 ];
 /// glibc loads it when a thread is cancelled, which `xl create` does; no program names it.
 const LOADED_LATER: &str = "libgcc_s.so.1";
-/// Tells process 1 that it is in a domain, not in a guest with a result channel.
-pub(crate) const DOMAIN_MARK: &str = "/etc/numalab/xen-domain";
-/// Where the other domains' kernel and image are in the first domain.
-pub(crate) const DOMAIN_KERNEL: &str = "/boot/vmlinux";
-pub(crate) const DOMAIN_IMAGE: &str = "/boot/domain.cpio";
-
 /// What a Xen machine boots; all of it lies in the cache.
 #[derive(Clone, Debug)]
 pub struct XenFiles {
@@ -266,7 +263,7 @@ fn dom0_image(
     let mut builder = Builder::with_contents(cache, &Contents::new(&contents.init), note)?;
     let modules: Vec<&str> = CHANNEL_MODULES.into_iter().chain(DOM0_MODULES).collect();
     builder.add_modules(kernel, &modules)?;
-    builder.add_link(super::agent::PROGRAM, "numalab");
+    builder.add_link(agent::PROGRAM, "numalab");
     // Domains say how much memory they want; dom0 does not shrink for them.
     builder.add_text("/etc/xen/xl.conf", "autoballoon=\"off\"\n");
     let tools = &packages.tools;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 
-use crate::cache::{Cache, CacheError, EntryKind};
-use crate::digest::sha256;
+use numalab_guest_agent::sha256;
+use numalab_image::{Cache, CacheError, EntryKind};
 
 /// No hypervisor is larger than this, decompressed, in bytes.
 const MOST_BYTES: u64 = 256 << 20;

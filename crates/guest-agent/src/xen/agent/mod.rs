@@ -21,9 +21,9 @@ use super::plan::XenPlan;
 use super::xenstore::{Xenstore, XenstoreError};
 
 /// The agent's name in the first domain; it is `numalab` itself.
-pub(crate) const PROGRAM: &str = "/usr/bin/numalab-xen";
+pub const PROGRAM: &str = "/usr/bin/numalab-xen";
 /// Where its plan is.
-pub(crate) const PLAN: &str = "/run/numalab/plan.json";
+pub const PLAN: &str = "/run/numalab/plan.json";
 
 /// Why the agent gave up; what befalls one domain is an event instead.
 #[derive(Debug, thiserror::Error)]
@@ -221,7 +221,10 @@ impl Agent<'_> {
 }
 
 /// What `xl` prints, within the limit for one command of the toolstack.
-pub(crate) fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, CommandError> {
+///
+/// # Errors
+/// [`CommandError`].
+pub fn xl(plan: &XenPlan, arguments: &[&str]) -> Result<String, CommandError> {
     tool_output(plan, "xl", arguments)
 }
 

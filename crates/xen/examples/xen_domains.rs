@@ -4,13 +4,14 @@
 
 use std::error::Error;
 
-use numalab_guest::xen::{DomainJob, DomainPlan, Pinning, XenFiles, XenMachine, XenPlan, run};
-use numalab_guest::{Cache, Contents, Qemu, QemuNeeds, Runtime};
+use numalab_guest::{Qemu, QemuNeeds, Runtime};
+use numalab_image::{Cache, Contents};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
+use numalab_xen::{DomainJob, DomainPlan, Pinning, XenFiles, XenMachine, XenPlan, run};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    if numalab_guest::init::is_wanted() {
-        numalab_guest::init::main();
+    if numalab_guest_agent::init::is_wanted() {
+        numalab_guest_agent::init::main();
     }
     let numa = std::env::args().nth(1).unwrap_or_else(|| "on".to_owned());
     let mut note = |text: &str| eprintln!("{text}");

@@ -9,5 +9,4 @@ mod store;
 pub use archive::{Archive, PackageError};
 pub use backports::backports;
 pub use record::PackageRecord;
-pub use store::{Unpacked, ensure_unpacked};
-pub(crate) use store::{closure, ensure_with_libraries, extract};
+pub use store::{Unpacked, closure, ensure_unpacked, ensure_with_libraries, extract};

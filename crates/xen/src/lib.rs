@@ -1,0 +1,18 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod build;
+mod compare;
+mod files;
+mod run;
+mod this_machine;
+
+pub use build::{XenBuild, XenBuildError};
+pub use compare::difference;
+pub use files::{XenFiles, XenFilesError};
+pub use numalab_guest_agent::xen::{
+    DomainAnswer, DomainJob, DomainKind, DomainPlan, FIRST_DOMAIN, LostPhase, NodeRange, Pinning,
+    Place, VcpuPlace, XenEvent, XenLimits, XenPlan, check_dom0, node_ranges, text, tool_path,
+};
+pub use run::{XenError, XenMachine, XenReport, run};
+pub use this_machine::{fitted, this_machine};
