@@ -2,7 +2,9 @@
 
 mod domains;
 mod hmat;
+mod layout;
 mod read;
+mod verify;
 mod write;
 
 pub use write::{TableBytes, TableError};

@@ -159,6 +159,70 @@ fn a_domain_beyond_any_distance_table_is_refused() {
     assert_eq!(machine.to_tables(), Err(TableError::DomainTooLarge { domain: 1 << 30 }));
 }
 
+/// As a source such as `numactl --hardware` knows it: sizes, no ranges.
+fn with_sizes(gibibytes: &[u64]) -> Machine {
+    let rows: Vec<Vec<u8>> = (0..gibibytes.len())
+        .map(|from| (0..gibibytes.len()).map(|to| if from == to { 10 } else { 20 }).collect())
+        .collect();
+    let mut machine = machine(&vec![1; gibibytes.len()], &vec![true; gibibytes.len()], &rows);
+    for (node, size) in machine.nodes.iter_mut().zip(gibibytes) {
+        node.memory_bytes = size << 30;
+    }
+    machine
+}
+
+#[test]
+fn memory_of_known_size_and_unknown_place_is_laid_out_as_qemu_does() {
+    let bytes = with_sizes(&[1, 2, 1]).to_tables().unwrap();
+    let found = read(&bytes);
+    let sizes: Vec<u64> = found.nodes.iter().map(|node| node.memory_bytes >> 30).collect();
+    assert_eq!(sizes, [1, 2, 1]);
+    let ranges: Vec<(u64, u64, u32)> = found
+        .ranges
+        .iter()
+        .map(|range| (range.base >> 30, range.length_bytes >> 30, range.node.0))
+        .collect();
+    assert_eq!(ranges, [(0, 1, 0), (1, 1, 1), (4, 1, 1), (5, 1, 2)]);
+    assert_eq!(bytes.findings[0].code, "memory-laid-out");
+    assert!(with_attributes().to_tables().unwrap().findings.is_empty(), "its ranges are known");
+}
+
+#[test]
+fn memory_that_fits_below_the_devices_has_no_hole() {
+    let found = read(&with_sizes(&[1, 1]).to_tables().unwrap());
+    assert_eq!(found.ranges, [range(0, 1 << 30, 0), range(1 << 30, 1 << 30, 1)]);
+}
+
+#[test]
+fn a_node_without_ranges_lies_behind_those_of_the_others() {
+    let mut machine = with_sizes(&[2, 2, 3]);
+    machine.ranges = vec![range(0, 2 << 30, 0), range(4 << 30, (2 << 30) + 4096, 1)];
+    let found = read(&machine.to_tables().unwrap());
+    assert_eq!(found.ranges[2], range(7 << 30, 3 << 30, 2));
+}
+
+#[test]
+fn a_machine_of_which_no_memory_is_known_has_no_tables() {
+    assert_eq!(with_sizes(&[0, 0]).to_tables(), Err(TableError::NoMemory));
+}
+
+#[test]
+fn tables_that_a_reader_would_refuse_are_not_given_away() {
+    let refusal = |machine: &Machine| match machine.to_tables() {
+        Err(TableError::Refused(finding)) => finding.to_string(),
+        other => panic!("{other:?}"),
+    };
+    let mut machine = with_sizes(&[1, 1]);
+    machine.ranges = vec![range(0, 2 << 30, 0), range(1 << 30, 2 << 30, 1)];
+    assert!(refusal(&machine).contains("overlaps"), "{}", refusal(&machine));
+    machine.ranges.clear();
+    machine.nodes[1].proximity_domain = Some(ProximityDomain(0));
+    assert!(refusal(&machine).contains("shares proximity domain 0"), "{}", refusal(&machine));
+    machine.nodes[1].proximity_domain = None;
+    machine.cpus[1].apic_id = Some(0);
+    assert!(refusal(&machine).contains("node 1"), "{}", refusal(&machine));
+}
+
 #[test]
 fn no_tables_are_an_empty_machine() {
     assert_eq!(Machine::from_tables(&Tables::default()), Machine::default());
@@ -205,8 +269,13 @@ fn real_tables_give_consistent_machines_that_survive_writing() {
         for finding in machine.validate() {
             assert!(!structural.contains(&finding.code.as_str()), "{name}: {finding}");
         }
-        let Ok(bytes) = machine.to_tables() else {
-            continue;
+        let bytes = match machine.to_tables() {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let reason = name.starts_with("mut-") || error == TableError::NoMemory;
+                assert!(reason, "{name}: {error}");
+                continue;
+            }
         };
         let again = read(&bytes);
         assert_eq!(again.ranges.len(), machine.ranges.len(), "{name}");
@@ -216,7 +285,7 @@ fn real_tables_give_consistent_machines_that_survive_writing() {
         assert_eq!(read(&again.to_tables().unwrap()), again, "{name}");
         stable += 1;
     }
-    assert!(with_nodes >= 30 && stable >= 40, "{with_nodes} with nodes, {stable} written");
+    assert!(with_nodes >= 30 && stable >= 30, "{with_nodes} with nodes, {stable} written");
 }
 
 proptest! {
@@ -224,7 +293,7 @@ proptest! {
     fn any_machine_that_appears_in_order_survives_tables(mut machine in any_machine()) {
         machine.nodes.retain(|node| !node.cpus.is_empty());
         let count = machine.nodes.len();
-        prop_assume!(count > 0);
+        prop_assume!(machine.memory_bytes() > 0);
         let ids: Vec<NodeId> = machine.nodes.iter().map(|node| node.id).collect();
         for (index, old) in (0u32..).zip(ids) {
             let new = NodeId(index);

@@ -11,9 +11,12 @@ use numalab_acpi::srat::{
 use numalab_acpi::{BuildError, Builder, Header, Signature, hmat, madt, slit, srat};
 
 use super::hmat::Parts;
+use super::layout;
+use super::verify::verify;
 use crate::cpu::Cpu;
 use crate::distance::LOCAL_DISTANCE;
 use crate::fallback::REMOTE_DISTANCE;
+use crate::finding::{Finding, Severity};
 use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
 use crate::node::Node;
@@ -36,6 +39,8 @@ pub struct TableBytes {
     pub hmat: Option<Vec<u8>>,
     /// Processors.
     pub madt: Vec<u8>,
+    /// What was made up, what tables do not carry, and what is odd about them.
+    pub findings: Vec<Finding>,
 }
 
 /// Why a machine has no tables.
@@ -47,6 +52,18 @@ pub enum TableError {
         /// The domain.
         domain: u32,
     },
+    /// No node has memory, without which a SRAT is not used.
+    #[error("no memory is known of any node, and an SRAT without memory is not used")]
+    NoMemory,
+    /// The memory does not fit into 64 bits of addresses.
+    #[error("{bytes} bytes of memory: expected a sum with addresses below 2^64")]
+    MemoryTooLarge {
+        /// Memory of all nodes.
+        bytes: u64,
+    },
+    /// The tables were read back, and are not of this machine.
+    #[error("the tables would not describe the machine: {0}")]
+    Refused(Finding),
     /// A table could not be put together.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -57,20 +74,28 @@ impl Machine {
     /// MADT and, if it has access attributes or memory-side caches, HMAT (revision 2).
     ///
     /// A node without a proximity domain has its id for one, a cpu without an APIC id its
-    /// own id. Distances that are not known are 10 and 20. [`Machine::from_tables`] gives
-    /// the same machine again where nodes are numbered in order of appearance and memory
-    /// is in ranges; packages, cores, caches and tiers are not carried.
+    /// own id. Distances that are not known are 10 and 20. Memory of a node without ranges is
+    /// laid out as QEMU's q35 does. [`Machine::from_tables`] gives the same machine again where
+    /// nodes are numbered in order of appearance; packages, cores, caches and tiers are not
+    /// carried. The tables are read back before they are given away.
     ///
     /// # Errors
-    /// [`TableError::DomainTooLarge`]; [`TableError::Build`] if a table gets too long.
+    /// [`TableError::DomainTooLarge`], [`TableError::NoMemory`], [`TableError::MemoryTooLarge`];
+    /// [`TableError::Refused`] if a reader would find an error in the tables, or a node without its cpus or memory;
+    /// [`TableError::Build`] if a table gets too long.
     pub fn to_tables(&self) -> Result<TableBytes, TableError> {
+        if self.memory_bytes() == 0 && self.ranges.is_empty() {
+            return Err(TableError::NoMemory);
+        }
         let parts = Parts::of(self);
         let hmat =
             parts.map(|parts| build::<hmat::Layout>(2, hmat::Fixed::default(), &parts.entries()));
         let fixed =
             madt::Fixed { local_apic_address: LOCAL_APIC_ADDRESS, ..madt::Fixed::default() };
-        Ok(TableBytes {
-            srat: build::<srat::Layout>(3, srat::Fixed::new(), &self.affinities())?,
+        let (ranges, laid_out) = layout::ranges(self)
+            .ok_or_else(|| TableError::MemoryTooLarge { bytes: self.memory_bytes() })?;
+        let mut bytes = TableBytes {
+            srat: build::<srat::Layout>(3, srat::Fixed::new(), &self.affinities(&ranges))?,
             slit: self.slit()?,
             hmat: hmat.transpose()?,
             madt: build::<madt::Layout>(
@@ -78,17 +103,25 @@ impl Machine {
                 fixed,
                 &self.cpus.iter().map(processor).collect::<Vec<_>>(),
             )?,
-        })
+            findings: laid_out.into_iter().collect(),
+        };
+        for finding in verify(self, &bytes) {
+            if finding.severity == Severity::Error {
+                return Err(TableError::Refused(finding));
+            }
+            bytes.findings.push(finding);
+        }
+        Ok(bytes)
     }
 
-    fn affinities(&self) -> Vec<SratEntry<'static>> {
+    fn affinities(&self, ranges: &[MemoryRange]) -> Vec<SratEntry<'static>> {
         let mut entries = Vec::new();
         for cpu in &self.cpus {
             if let Some(node) = cpu.node.and_then(|id| self.node(id)) {
                 entries.push(affinity(apic_id(cpu), domain_of(node)));
             }
         }
-        for range in &self.ranges {
+        for range in ranges {
             if let Some(node) = self.node(range.node) {
                 entries.push(memory(range, domain_of(node)));
             }

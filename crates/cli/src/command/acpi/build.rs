@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::Path;
 
+use numalab_topology::TableError;
+
 use crate::args::MachineArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -10,8 +12,14 @@ use crate::source::describe;
 
 /// Writes the tables that describe a machine.
 pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result<(), Failure> {
-    let machine = describe(args)?.machine;
-    let tables = machine.to_tables().map_err(Failure::bad_input)?;
+    let described = describe(args)?;
+    let tables = described.machine.to_tables().map_err(|error| match error {
+        TableError::Refused(_) | TableError::NoMemory => Failure::new(Code::Failed, error),
+        _ => Failure::bad_input(error),
+    })?;
+    described.findings.iter().chain(&tables.findings).for_each(|finding| {
+        eprintln!("numalab: {finding}");
+    });
     let files = [
         ("SRAT.bin", Some(tables.srat)),
         ("SLIT.bin", Some(tables.slit)),
