@@ -99,20 +99,29 @@ impl<'a> Table<'a, Layout> {
         Reading::new(self.header().revision, locality.data_type, locality.base_unit, value)
     }
 
-    /// The reading of the first of `data_types` that a matrix of plain memory holds.
+    /// The first reading that gives a value or says "unreachable", of matrices of plain memory in
+    /// order of `data_types`; else what the first matrix with the cell says.
     fn memory_reading(
         &self,
         initiator: u32,
         target: u32,
         data_types: [DataType; 2],
     ) -> Option<Reading> {
-        data_types.iter().find_map(|data_type| {
-            let mut matrices = self.localities().filter(|Located { entry, .. }| {
-                entry.data_type == u8::from(*data_type) && entry.flags.is_memory()
-            });
-            matrices.find_map(|Located { entry, .. }| {
-                Some(self.reading(&entry, entry.value(initiator, target)?))
-            })
-        })
+        let mut silent = None;
+        for data_type in data_types {
+            for Located { entry, .. } in self.localities() {
+                if entry.data_type != u8::from(data_type) || !entry.flags.is_memory() {
+                    continue;
+                }
+                let Some(value) = entry.value(initiator, target) else { continue };
+                match self.reading(&entry, value) {
+                    reading @ (Reading::Unknown | Reading::Meaningless) => {
+                        silent.get_or_insert(reading);
+                    }
+                    reading => return Some(reading),
+                }
+            }
+        }
+        silent
     }
 }

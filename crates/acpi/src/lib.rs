@@ -41,7 +41,10 @@ pub use header::{Header, Signature, checksum};
 pub use hmat::Hmat;
 pub use list::{List, Scalar};
 pub use madt::Madt;
-pub use problem::{Problem, WindowProblem};
+pub use problem::{
+    LimitProblem, MAX_DOMAINS, MAX_PROCESSORS, MAX_TABLE_BYTES, OverlapProblem, Problem,
+    WindowProblem,
+};
 pub use record::Record;
 pub use slit::Slit;
 pub use srat::Srat;

@@ -1,8 +1,12 @@
 //! Everything that can be wrong with a table, with the facts.
 
 mod grading;
+mod limit;
+mod overlap;
 mod window;
 
+pub use limit::{LimitProblem, MAX_DOMAINS, MAX_PROCESSORS, MAX_TABLE_BYTES};
+pub use overlap::OverlapProblem;
 use thiserror::Error;
 pub use window::WindowProblem;
 
@@ -103,7 +107,8 @@ pub enum Problem {
         /// Bytes to the end of the table.
         remaining: usize,
     },
-    /// Zeros for an entry's length or more where an entry should be; Linux, too, stops there.
+    /// Zeros for an entry's length or more where an entry should be; Linux 6.1 takes them for a
+    /// processor of no length and drops the whole SRAT, others stop there.
     #[error(
         "{zeros} bytes of zeros where an entry should be, the last {unread} bytes are not read"
     )]
@@ -201,12 +206,9 @@ pub enum Problem {
         /// The low 8.
         domain: u32,
     },
-    /// A proximity domain of 1024 or more; Linux drops the whole SRAT for one.
-    #[error("proximity domain {domain}, Linux takes those below 1024")]
-    DomainTooLarge {
-        /// The domain.
-        domain: u32,
-    },
+    /// More of something than any system has.
+    #[error(transparent)]
+    Limit(#[from] LimitProblem),
     /// No enabled memory; Linux does not use such a SRAT.
     #[error("no enabled memory, expected at least one range")]
     NoMemory,
@@ -230,30 +232,9 @@ pub enum Problem {
         /// Bytes.
         length: u64,
     },
-    /// Memory claimed by two domains; Linux drops the whole SRAT for it.
-    #[error(
-        "memory at {base:#x} of domain {domain} overlaps that of domain {other_domain} at {other:#06x}"
-    )]
-    MemoryOverlapsAcrossDomains {
-        /// First address.
-        base: u64,
-        /// Its domain.
-        domain: u32,
-        /// The other's domain.
-        other_domain: u32,
-        /// Offset of the other entry.
-        other: usize,
-    },
-    /// Memory claimed twice by one domain.
-    #[error("memory at {base:#x} of domain {domain} overlaps that at {other:#06x}")]
-    MemoryOverlapsWithinDomain {
-        /// First address.
-        base: u64,
-        /// Its domain.
-        domain: u32,
-        /// Offset of the other entry.
-        other: usize,
-    },
+    /// Memory claimed twice.
+    #[error(transparent)]
+    Overlap(#[from] OverlapProblem),
     /// An enabled processor given twice, in different domains.
     #[error("{processor} is in domain {domain}, and in domain {other_domain} at {other:#06x}")]
     ProcessorInTwoDomains {

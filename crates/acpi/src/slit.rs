@@ -5,7 +5,7 @@ use core::fmt;
 use crate::builder::{BuildError, Writer};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
-use crate::problem::Problem;
+use crate::problem::{LimitProblem, MAX_DOMAINS, Problem};
 use crate::record::Record;
 use crate::table::{read_header, refusal};
 
@@ -32,7 +32,8 @@ impl<'a> Slit<'a> {
     ///
     /// # Errors
     /// A [`Finding`] of [`Severity::Error`](crate::Severity::Error) if the signature is another,
-    /// bytes are missing, or the matrix is empty or does not fit into the table.
+    /// bytes are missing, or the matrix is empty, does not fit into the table or has more than
+    /// [`MAX_DOMAINS`] rows.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Finding> {
         let (header, bytes, excess) = read_header(bytes, Signature::SLIT, Self::MATRIX_OFFSET)?;
         let refuse = |problem| refusal(Signature::SLIT, Header::SIZE, problem);
@@ -50,6 +51,9 @@ impl<'a> Slit<'a> {
         let rows = usize::try_from(localities).map_err(|_| overrun())?;
         let cells = rows.checked_mul(rows).ok_or_else(overrun)?;
         let matrix = rest.get(..cells).ok_or_else(overrun)?;
+        if localities > u64::from(MAX_DOMAINS) {
+            return Err(refuse(LimitProblem::TooManyLocalities { localities }.into()));
+        }
         Ok(Self { header, bytes, localities: rows, matrix, excess })
     }
 

@@ -4,7 +4,7 @@ use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry, Walk};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
-use crate::problem::Problem;
+use crate::problem::{LimitProblem, MAX_TABLE_BYTES, Problem};
 use crate::record::Record;
 
 /// What one kind of table consists of.
@@ -136,6 +136,9 @@ pub(crate) fn read_header(
     let wanted = usize::try_from(length).unwrap_or(usize::MAX);
     if wanted < minimum {
         return Err(refusal(expected, 4, Problem::LengthInvalid { length, minimum }));
+    }
+    if length > MAX_TABLE_BYTES {
+        return Err(refusal(expected, 4, LimitProblem::TableTooLarge { length }.into()));
     }
     let (table, excess) = bytes
         .split_at_checked(wanted)

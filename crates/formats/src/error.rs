@@ -23,6 +23,18 @@ pub enum ReadError {
         /// What is missing.
         what: &'static str,
     },
+    /// More of something than any machine has, refused before it takes time and memory.
+    #[error("{format}: {found} {what}, expected at most {most}")]
+    TooMany {
+        /// The format.
+        format: &'static str,
+        /// What there are too many of.
+        what: &'static str,
+        /// How many.
+        found: usize,
+        /// The limit.
+        most: usize,
+    },
     /// The text is no XML or no TOML of this form at all.
     #[error("{format}: {message}")]
     Markup {

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, CpuId, CpuSet, Machine, NodeId, REMOTE_DISTANCE,
+    AccessAttributes, AccessClass, CpuId, CpuSet, Findings, Machine, NodeId, REMOTE_DISTANCE,
 };
 
 use crate::error::WriteError;
-use crate::reading::Findings;
 use crate::regular::{Ordered, Shape};
 
 const MIB: u64 = 1 << 20;

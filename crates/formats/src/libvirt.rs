@@ -2,11 +2,11 @@
 
 use std::fmt::Display;
 
-use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Findings, Machine, NodeId, NodeSet};
 
 use crate::error::WriteError;
 use crate::guest::{Guest, HostPlacement};
-use crate::reading::{Findings, Written};
+use crate::reading::Written;
 use crate::xml_text::XmlText;
 
 const FORMAT: &str = "libvirt";
@@ -31,7 +31,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
         numa_tuning(&guest, host, &mut xml);
     }
     cpu(&guest, &mut xml);
-    Ok(Written { output: xml.finish(), losses: findings.0 })
+    Ok(Written { output: xml.finish(), losses: findings.into_list() })
 }
 
 fn huge_pages(guest: &Guest, bytes: u64, xml: &mut XmlText) {

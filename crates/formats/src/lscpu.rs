@@ -5,12 +5,12 @@
 
 mod lines;
 
-use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine};
+use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Findings, Machine};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
-use crate::reading::{Findings, Reading};
-use lines::{CacheLine, Lines};
+use crate::reading::Reading;
+use lines::{CacheLine, FORMAT, Lines};
 
 /// Reads the output of `lscpu`. What is counted but not listed is laid out as
 /// Linux numbers it on x86: within a node all first threads come before all second
@@ -30,13 +30,13 @@ pub(crate) fn read_with_l3_groups(
 ) -> Result<Reading, ReadError> {
     let lines = Lines::read(text)?;
     let mut findings = Findings::default();
-    let mut machine = place_cpus(&lines, &mut findings);
+    let mut machine = place_cpus(&lines, &mut findings)?;
     let cores = number_cores(&lines, &mut machine, &mut findings);
     // Without cores there is nothing to number; that they are unknown has been said.
     if !cores.is_empty() {
         number_groups(&lines, groups_per_node, &cores, &mut machine, &mut findings);
     }
-    Ok(Reading { value: machine, findings: findings.0 })
+    Ok(Reading { value: machine, findings: findings.into_list() })
 }
 
 fn number_groups(
@@ -53,13 +53,10 @@ fn number_groups(
     }
 }
 
-fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {
+fn place_cpus(lines: &Lines, findings: &mut Findings) -> Result<Machine, ReadError> {
     let mut assembly = Assembly::default();
     for (node, cpus) in &lines.nodes {
-        assembly.node(*node);
-        for cpu in cpus.iter() {
-            assembly.place(cpu, *node, &format!("node {node}"), findings);
-        }
+        assembly.place(cpus, *node, &format!("node {node}"), findings);
     }
     for cpu in lines.online.iter() {
         assembly.cpu(cpu);
@@ -71,12 +68,12 @@ fn place_cpus(lines: &Lines, findings: &mut Findings) -> Machine {
         let message = "no node is listed".to_owned();
         findings.warning("nodes-missing", "lscpu".to_owned(), message);
     }
-    let machine = assembly.finish();
+    let machine = assembly.finish(FORMAT)?;
     if let Some(announced) = lines.node_count.filter(|&count| count != machine.nodes.len()) {
         let message = format!("{announced} nodes are announced, {} listed", machine.nodes.len());
         findings.warning("nodes-announced", "NUMA node(s)".to_owned(), message);
     }
-    machine
+    Ok(machine)
 }
 
 /// Numbers the cores in order of node; the result lists the cpus of each.

@@ -8,16 +8,18 @@ mod write;
 
 use std::collections::BTreeMap;
 
-use numalab_topology::{Cache, Cpu, CpuId, CpuSet, Distances, Machine, Node};
+use numalab_topology::{Cache, Cpu, CpuId, CpuSet, Distances, MAX_NODES, Machine, Node};
 
 use crate::error::ReadError;
-use document::{CpuTable, Document, NodeTable};
+use document::{ByNumber, CpuTable, Document, NodeTable};
 pub use write::write;
 
 /// A commented file that uses every key.
 pub const EXAMPLE: &str = include_str!("../examples/machine.toml");
 
 const FORMAT: &str = "machine TOML";
+/// Cpus that all caches together may name: 65,536 cpus with 64 caches each.
+const MOST_CACHE_CPUS: usize = 1 << 22;
 
 /// Reads a machine.
 ///
@@ -26,28 +28,17 @@ const FORMAT: &str = "machine TOML";
 /// a value of another form, and with the ids for numbers that contradict each other.
 pub fn read(text: &str) -> Result<Machine, ReadError> {
     let document: Document = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    check_counts(&document)?;
     let mut cpus = cpus(&document)?;
-    for (number, set) in document.packages.0 {
-        assign(&mut cpus, "packages", &set, |cpu| {
-            cpu.package = Some(number);
-        })?;
-    }
-    for (number, set) in document.cores.0 {
-        assign(&mut cpus, "cores", &set, |cpu| cpu.core = Some(number))?;
-    }
-    for (number, set) in document.l3_groups.0 {
-        assign(&mut cpus, "l3_groups", &set, |cpu| {
-            cpu.l3_group = Some(number);
-        })?;
-    }
-    for (number, set) in document.threads.0 {
-        assign(&mut cpus, "threads", &set, |cpu| cpu.thread = number)?;
-    }
+    assign(&mut cpus, "packages", document.packages, |cpu, number| cpu.package = Some(number))?;
+    assign(&mut cpus, "cores", document.cores, |cpu, number| cpu.core = Some(number))?;
+    assign(&mut cpus, "l3_groups", document.l3_groups, |cpu, number| {
+        cpu.l3_group = Some(number);
+    })?;
+    assign(&mut cpus, "threads", document.threads, |cpu, number| cpu.thread = number)?;
     for (cpu, apic_id) in document.apic_ids.0 {
-        let set = CpuSet::from_iter([CpuId(cpu)]);
-        assign(&mut cpus, "apic_ids", &set, |cpu| {
-            cpu.apic_id = Some(apic_id);
-        })?;
+        let known = cpus.get_mut(&CpuId(cpu)).ok_or_else(|| unknown_cpu("apic_ids", CpuId(cpu)))?;
+        known.apic_id = Some(apic_id);
     }
     let mut nodes: Vec<Node> = document.node.into_iter().map(NodeTable::into_node).collect();
     nodes.sort_by_key(|node| node.id);
@@ -68,6 +59,20 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
         tiers: document.tier.into_iter().map(document::TierTable::into_tier).collect(),
         allowed: document.allowed.map(document::AllowedTable::into_allowed),
     })
+}
+
+/// Refuses what would take time and memory out of proportion to the text.
+fn check_counts(document: &Document) -> Result<(), ReadError> {
+    let shared = document.cache.iter().map(document::CacheTable::cpu_count).sum();
+    let counts = [
+        ("nodes", document.node.len(), MAX_NODES),
+        ("rows of distances", document.distances.len(), MAX_NODES),
+        ("cpus in caches", shared, MOST_CACHE_CPUS),
+    ];
+    match counts.into_iter().find(|(_, found, most)| found > most) {
+        Some((what, found, most)) => Err(ReadError::TooMany { format: FORMAT, what, found, most }),
+        None => Ok(()),
+    }
 }
 
 fn refuse(message: String) -> ReadError {
@@ -108,23 +113,28 @@ fn cpus(document: &Document) -> Result<BTreeMap<CpuId, Cpu>, ReadError> {
     Ok(cpus)
 }
 
+/// Gives every cpu the number of the set that it is in.
 fn assign(
     cpus: &mut BTreeMap<CpuId, Cpu>,
     table: &str,
-    set: &CpuSet,
-    change: impl Fn(&mut Cpu),
+    sets: ByNumber<CpuSet>,
+    change: impl Fn(&mut Cpu, u32),
 ) -> Result<(), ReadError> {
-    for id in set.iter() {
-        match cpus.get_mut(&id) {
-            Some(cpu) => change(cpu),
-            None => {
-                return Err(refuse(format!(
-                    "[{table}] names cpu {id}, which the machine does not have"
-                )));
-            }
+    let mut seen = CpuSet::new();
+    for (number, set) in sets.0 {
+        if let Some(id) = set.intersection(&seen).first() {
+            return Err(refuse(format!("[{table}] has cpu {id} in two sets")));
         }
+        for id in set.iter() {
+            change(cpus.get_mut(&id).ok_or_else(|| unknown_cpu(table, id))?, number);
+        }
+        seen.extend_from(&set);
     }
     Ok(())
+}
+
+fn unknown_cpu(table: &str, id: CpuId) -> ReadError {
+    refuse(format!("[{table}] names cpu {id}, which the machine does not have"))
 }
 
 /// Rows of distances, in which -1 is unknown.

@@ -11,14 +11,13 @@ pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope,
 };
 use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
-use numalab_topology::Machine;
+use numalab_topology::{Findings, Machine};
 
 pub use costs::{BandwidthModel, LatencyModel, MemoryCosts};
 pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency};
 
 use crate::error::WriteError;
 use crate::guest::Guest;
-use crate::reading::Findings;
 
 const FORMAT: &str = "the memory emulator";
 const MIB: u64 = 1 << 20;

@@ -6,11 +6,11 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use numalab_topology::{CpuId, Distances, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
-use crate::reading::{Findings, Reading};
+use crate::reading::Reading;
 
 const FORMAT: &str = "numactl --hardware";
 const MIB: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub fn write(machine: &Machine) -> String {
     let online = machine.online_cpus();
     let nodes: Vec<_> = machine.nodes.iter().filter(|node| node.online).collect();
     let ids: NodeSet = nodes.iter().map(|node| node.id).collect();
-    let mut text = format!("available: {} nodes ({ids})\n", nodes.len());
+    let mut text = format!("available: {} nodes ({})\n", nodes.len(), list(&ids));
     for node in &nodes {
         let id = node.id;
         let _ = write!(text, "node {id} cpus:");
@@ -64,6 +64,16 @@ pub fn write(machine: &Machine) -> String {
         text.push('\n');
     }
     text
+}
+
+/// A set as libnuma writes it (`dump_node_list`): two in a row are a range too.
+fn list(ids: &NodeSet) -> String {
+    let ids: Vec<u32> = ids.iter().map(|id| id.0).collect();
+    let ranges = ids.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [first, .., last] => format!("{first}-{last}"),
+        _ => run[0].to_string(),
+    });
+    ranges.collect::<Vec<_>>().join(",")
 }
 
 #[derive(Default)]
@@ -123,11 +133,16 @@ impl Reader {
         cpus: &[&str],
     ) -> Result<(), ReadError> {
         let node = node_id(number, line, id)?;
-        self.assembly.node(node);
-        for cpu in cpus {
-            let cpu = CpuId(small_number(number, line, cpu, "cpu numbers")?);
-            self.assembly.place(cpu, node, &place(number), &mut self.findings);
+        let expected = || malformed(number, line, "cpus such as `0 1 2` or `0-2, 8 (4)`");
+        let mut set = CpuSet::new();
+        for word in cpus {
+            // With --cpu-compress their number follows in parentheses.
+            if !word.starts_with('(') {
+                let listed = word.trim_end_matches(',').parse().map_err(|_| expected())?;
+                set.extend_from(&listed);
+            }
         }
+        self.assembly.place(&set, node, &place(number), &mut self.findings);
         Ok(())
     }
 
@@ -163,7 +178,7 @@ impl Reader {
             let message = format!("nodes {available} are announced, but {ids} are described");
             self.findings.warning("nodes-announced", "line available".to_owned(), message);
         }
-        let mut machine = self.assembly.finish();
+        let mut machine = self.assembly.finish(FORMAT)?;
         if !self.rows.is_empty() {
             machine.distances = Distances::unknown(machine.nodes.len());
         }
@@ -175,7 +190,7 @@ impl Reader {
                 }
             }
         }
-        let findings = self.findings.0;
+        let findings = self.findings.into_list();
         Ok(Reading { value: machine, findings })
     }
 }

@@ -3,11 +3,11 @@
 //! Packages become sockets and the L3 groups of one become dies. Distances that are not
 //! known are written as 10 and 20. Caches, page pools, ranges and tiers are left out.
 
-use numalab_topology::{AccessAttributes, Machine, MemorySideCache};
+use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
 use crate::guest::{Guest, HostPlacement};
-use crate::reading::{Findings, Written};
+use crate::reading::Written;
 
 const FORMAT: &str = "QEMU";
 
@@ -27,7 +27,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<Stri
     if !guest.access.is_empty() {
         heterogeneous_memory(machine, &guest, &mut arguments, &mut findings);
     }
-    Ok(Written { output: arguments, losses: findings.0 })
+    Ok(Written { output: arguments, losses: findings.into_list() })
 }
 
 fn add(arguments: &mut Vec<String>, option: &str, value: String) {

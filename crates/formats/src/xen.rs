@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
-use numalab_topology::Machine;
+use numalab_topology::{Findings, Machine};
 
 use crate::error::WriteError;
 use crate::guest::{Guest, GuestNode, HostPlacement};
-use crate::reading::{Findings, Written};
+use crate::reading::Written;
 
 const FORMAT: &str = "an xl configuration";
 
@@ -41,7 +41,7 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
         let _ = writeln!(text, "  [{}],", virtual_node(node, index, host));
     }
     text.push_str("]\n");
-    Ok(Written { output: text, losses: findings.0 })
+    Ok(Written { output: text, losses: findings.into_list() })
 }
 
 fn virtual_node(node: &GuestNode, index: usize, host: &HostPlacement) -> String {

@@ -11,14 +11,10 @@ use crate::distance::{Distances, LOCAL_DISTANCE};
 use crate::fallback::REMOTE_DISTANCE;
 use crate::id::{CpuId, Id, NodeId};
 use crate::id_set::{CpuSet, NodeSet};
-use crate::machine::Machine;
+use crate::machine::{MAX_NODES, Machine};
 use crate::node::{MemoryTier, Node};
 use crate::order;
 use memory::Share;
-
-/// The most nodes an emulation makes: what Linux is built for at most
-/// (`CONFIG_NODES_SHIFT` of 10).
-pub const MAX_EMULATED_NODES: usize = 1024;
 
 /// Which nodes to make of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,7 +50,7 @@ pub struct EmulatedNode {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EmulationError {
     /// The number of nodes is zero or too large.
-    #[error("{nodes} emulated nodes: expected 1 to {MAX_EMULATED_NODES}")]
+    #[error("{nodes} emulated nodes: expected 1 to {MAX_NODES}")]
     NodeCount {
         /// Nodes asked for.
         nodes: usize,
@@ -152,11 +148,7 @@ impl EmulationSpec {
 }
 
 fn check_count(nodes: usize) -> Result<(), EmulationError> {
-    if (1..=MAX_EMULATED_NODES).contains(&nodes) {
-        Ok(())
-    } else {
-        Err(EmulationError::NodeCount { nodes })
-    }
+    if (1..=MAX_NODES).contains(&nodes) { Ok(()) } else { Err(EmulationError::NodeCount { nodes }) }
 }
 
 fn equal(base: &Machine, nodes: usize) -> Result<Vec<Part>, EmulationError> {

@@ -1,6 +1,9 @@
 //! What is odd or wrong about an input.
 
-use alloc::string::String;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
 use core::fmt;
 
 /// How bad a finding is.
@@ -43,5 +46,74 @@ pub struct Finding {
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}: {} [{}]", self.severity, self.place, self.message, self.code)
+    }
+}
+
+/// Findings as they are made: of those with one code the first [`Findings::MAX_ALIKE`] are kept,
+/// and one more says how many were not.
+#[derive(Clone, Debug, Default)]
+pub struct Findings {
+    list: Vec<Finding>,
+    /// How often each code came.
+    counts: BTreeMap<String, usize>,
+}
+
+impl Findings {
+    /// Findings of one code that are kept: thousands of nodes can all be wrong alike.
+    pub const MAX_ALIKE: usize = 8;
+
+    /// Takes a finding in.
+    pub fn add(
+        &mut self,
+        severity: Severity,
+        code: &str,
+        place: impl ToString,
+        message: impl Into<String>,
+    ) {
+        let count = match self.counts.get_mut(code) {
+            Some(count) => count,
+            None => self.counts.entry(code.to_string()).or_default(),
+        };
+        *count += 1;
+        if *count <= Self::MAX_ALIKE {
+            self.list.push(Finding {
+                severity,
+                code: code.to_string(),
+                place: place.to_string(),
+                message: message.into(),
+            });
+        }
+    }
+
+    /// What is wrong.
+    pub fn error(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
+        self.add(Severity::Error, code, place, message);
+    }
+
+    /// What is questionable.
+    pub fn warning(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
+        self.add(Severity::Warning, code, place, message);
+    }
+
+    /// What is unusual and harmless.
+    pub fn note(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
+        self.add(Severity::Note, code, place, message);
+    }
+
+    /// The findings in the order in which they came, each kind followed by how many more came.
+    #[must_use]
+    pub fn into_list(mut self) -> Vec<Finding> {
+        for (code, count) in self.counts {
+            let Some(more) = count.checked_sub(Self::MAX_ALIKE).filter(|&more| more > 0) else {
+                continue;
+            };
+            let Some(last) = self.list.iter().rposition(|finding| finding.code == code) else {
+                continue;
+            };
+            let severity = self.list[last].severity;
+            let (place, message) = ("elsewhere".to_string(), format!("{more} more like it"));
+            self.list.insert(last + 1, Finding { severity, code, place, message });
+        }
+        self.list
     }
 }

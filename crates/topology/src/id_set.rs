@@ -1,8 +1,9 @@
 //! Sets of ids and their list format.
 
 use alloc::borrow::ToOwned;
-use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 use core::marker::PhantomData;
 use core::str::FromStr;
@@ -20,9 +21,11 @@ pub type NodeSet = IdSet<NodeId>;
 
 /// An ordered set of ids, printed and read in the list format of `cpuset(7)`:
 /// `0-3,8`. The empty set is the empty string.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IdSet<I> {
-    numbers: BTreeSet<u32>,
+    /// First and last numbers, ascending, with gaps between them: a list of `0-65535` takes no
+    /// more memory than its text.
+    ranges: Vec<(u32, u32)>,
     kind: PhantomData<I>,
 }
 
@@ -30,64 +33,130 @@ impl<I: Id> IdSet<I> {
     /// The empty set.
     #[must_use]
     pub const fn new() -> Self {
-        Self { numbers: BTreeSet::new(), kind: PhantomData }
+        Self { ranges: Vec::new(), kind: PhantomData }
     }
 
     /// Adds `id`; true if it was not there yet.
     pub fn insert(&mut self, id: I) -> bool {
-        self.numbers.insert(id.number())
+        let absent = !self.contains(id);
+        if absent {
+            self.insert_range(id.number(), id.number());
+        }
+        absent
+    }
+
+    /// Adds all numbers from `first` to `last`.
+    fn insert_range(&mut self, first: u32, last: u32) {
+        // Ranges that end at least one number before the new one, and those that begin so late.
+        let before = self.ranges.partition_point(|range| range.1.saturating_add(1) < first);
+        let until = self.ranges.partition_point(|range| range.0 <= last.saturating_add(1));
+        let joined = &self.ranges[before..until];
+        let first = joined.first().map_or(first, |range| range.0.min(first));
+        let last = joined.last().map_or(last, |range| range.1.max(last));
+        self.ranges.splice(before..until, [(first, last)]);
     }
 
     /// Takes `id` out; true if it was there.
     pub fn remove(&mut self, id: I) -> bool {
-        self.numbers.remove(&id.number())
+        let number = id.number();
+        let Some(place) = self.place(number) else { return false };
+        let (first, last) = self.ranges[place];
+        let left = (first < number).then(|| (first, number - 1));
+        let right = (number < last).then(|| (number + 1, last));
+        self.ranges.splice(place..=place, left.into_iter().chain(right));
+        true
+    }
+
+    /// Where the range that holds `number` is.
+    fn place(&self, number: u32) -> Option<usize> {
+        let place = self.ranges.partition_point(|range| range.1 < number);
+        self.ranges.get(place).is_some_and(|range| range.0 <= number).then_some(place)
     }
 
     /// Whether `id` is in the set.
     #[must_use]
     pub fn contains(&self, id: I) -> bool {
-        self.numbers.contains(&id.number())
+        self.place(id.number()).is_some()
     }
 
     /// How many ids the set holds.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.numbers.len()
+        self.ranges.iter().map(|&(first, last)| (last - first) as usize + 1).sum()
     }
 
     /// Whether the set holds nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.numbers.is_empty()
+        self.ranges.is_empty()
     }
 
     /// The smallest id.
     #[must_use]
     pub fn first(&self) -> Option<I> {
-        self.numbers.first().map(|&number| I::from_number(number))
+        self.ranges.first().map(|&(first, _)| I::from_number(first))
     }
 
     /// The ids, smallest first.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = I> + '_ {
-        self.numbers.iter().map(|&number| I::from_number(number))
+        self.ranges.iter().flat_map(|&(first, last)| first..=last).map(I::from_number)
     }
 
     /// The ids that are in both sets.
     #[must_use]
     pub fn intersection(&self, other: &Self) -> Self {
-        self.iter().filter(|&id| other.contains(id)).collect()
+        let (mut ranges, mut others) = (Vec::new(), other.ranges.iter().peekable());
+        for &(first, last) in &self.ranges {
+            while others.next_if(|range| range.1 < first).is_some() {}
+            let mut rest = others.clone();
+            while let Some(range) = rest.next_if(|range| range.0 <= last) {
+                ranges.push((first.max(range.0), last.min(range.1)));
+            }
+        }
+        Self { ranges, kind: PhantomData }
     }
 
     /// The ids of this set that are not in `other`.
     #[must_use]
     pub fn difference(&self, other: &Self) -> Self {
-        self.iter().filter(|&id| !other.contains(id)).collect()
+        let mut shared = self.intersection(other).ranges.into_iter().peekable();
+        let mut left = Vec::new();
+        for &(first, last) in &self.ranges {
+            let mut next = Some(first);
+            while let Some((from, to)) = shared.next_if(|range| range.0 <= last) {
+                left.extend(next.filter(|&next| next < from).map(|next| (next, from - 1)));
+                next = to.checked_add(1).filter(|&next| next <= last);
+            }
+            left.extend(next.map(|next| (next, last)));
+        }
+        Self { ranges: left, kind: PhantomData }
+    }
+
+    /// Adds all ids of `other`.
+    pub fn extend_from(&mut self, other: &Self) {
+        other.ranges.iter().for_each(|&(first, last)| self.insert_range(first, last));
     }
 
     /// Whether every id of this set is in `other`.
     #[must_use]
     pub fn is_subset(&self, other: &Self) -> bool {
-        self.numbers.is_subset(&other.numbers)
+        let holds = |&(first, last): &(u32, u32)| {
+            other.place(first).is_some_and(|at| other.ranges[at].1 >= last)
+        };
+        self.ranges.iter().all(holds)
+    }
+}
+
+/// In order of the ids, as lists of numbers are.
+impl<I: Id> Ord for IdSet<I> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.iter().cmp(other.iter())
+    }
+}
+
+impl<I: Id> PartialOrd for IdSet<I> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -107,19 +176,19 @@ impl<I: Id> FromIterator<I> for IdSet<I> {
 
 impl<I: Id> Extend<I> for IdSet<I> {
     fn extend<T: IntoIterator<Item = I>>(&mut self, ids: T) {
-        self.numbers.extend(ids.into_iter().map(Id::number));
+        for number in ids.into_iter().map(Id::number) {
+            match self.ranges.last_mut() {
+                Some(last) if last.1.checked_add(1) == Some(number) => last.1 = number,
+                _ => self.insert_range(number, number),
+            }
+        }
     }
 }
 
 impl<I: Id> fmt::Display for IdSet<I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut numbers = self.numbers.iter().copied().peekable();
         let mut separator = "";
-        while let Some(first) = numbers.next() {
-            let mut last = first;
-            while let Some(next) = numbers.next_if_eq(&(last + 1)) {
-                last = next;
-            }
+        for &(first, last) in &self.ranges {
             match last - first {
                 0 => write!(f, "{separator}{first}")?,
                 1 => write!(f, "{separator}{first},{last}")?,
@@ -182,8 +251,11 @@ impl<I: Id> FromStr for IdSet<I> {
         }
         for item in list.trim().split(',') {
             let (first, last, stride) = parse_item::<I>(item.trim(), list)?;
-            let numbers = (first..=last).step_by(stride as usize);
-            set.extend(numbers.map(I::from_number));
+            if stride == 1 {
+                set.insert_range(first, last);
+            } else {
+                set.extend((first..=last).step_by(stride as usize).map(I::from_number));
+            }
         }
         Ok(set)
     }
@@ -226,6 +298,11 @@ impl<I: Id> serde::Serialize for IdSet<I> {
 impl<'de, I: Id> serde::Deserialize<'de> for IdSet<I> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let list = String::deserialize(deserializer)?;
+        // A stride makes a long set of a short text, and is never written.
+        if list.contains(':') {
+            let expected = "expected numbers and ranges such as 0-3, without a stride";
+            return Err(serde::de::Error::custom(format_args!("`{list}`: {expected}")));
+        }
         list.parse().map_err(serde::de::Error::custom)
     }
 }

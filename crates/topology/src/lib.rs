@@ -26,12 +26,12 @@ pub use access::{AccessAttributes, AccessClass};
 pub use cache::{Cache, CacheKind};
 pub use cpu::Cpu;
 pub use distance::{DistanceError, Distances, LOCAL_DISTANCE};
-pub use emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, MAX_EMULATED_NODES};
+pub use emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec};
 pub use fallback::{CpuLessNodes, FallbackOrder, REMOTE_DISTANCE};
-pub use finding::{Finding, Severity};
+pub use finding::{Finding, Findings, Severity};
 pub use id::{CpuId, Id, NodeId, ProximityDomain};
 pub use id_set::{CpuSet, IdListError, IdSet, MAX_ID, NodeSet};
-pub use machine::{Allowed, CpuGroup, Machine};
+pub use machine::{Allowed, CpuGroup, MAX_NODES, Machine};
 pub use memory::{MemoryKind, MemoryRange};
 pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
 #[cfg(feature = "acpi")]

@@ -11,6 +11,10 @@ use crate::id_set::{CpuSet, NodeSet};
 use crate::memory::MemoryRange;
 use crate::node::{MemoryTier, Node};
 
+/// The most nodes of a machine: what Linux is built for at most (`CONFIG_NODES_SHIFT` of 10).
+/// Readers refuse more, so that a matrix of distances stays within a few megabytes.
+pub const MAX_NODES: usize = 1024;
+
 /// A machine: nodes and cpus in ascending order of their ids, and what joins them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]

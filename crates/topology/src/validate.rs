@@ -5,10 +5,9 @@ mod cpus;
 mod distances;
 mod memory;
 
-use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-use crate::finding::{Finding, Severity};
+use crate::finding::{Finding, Findings};
 use crate::machine::Machine;
 
 impl Machine {
@@ -29,7 +28,7 @@ impl Machine {
     /// | `distance-diagonal` | error | a node is not at 10 from itself |
     /// | `distance-local-remote` | warning | another node at 10 |
     /// | `distance-asymmetric` | warning | there and back differ |
-    /// | `range-overlap` | error | two ranges share addresses |
+    /// | `range-overlap` | error | two ranges share addresses; a warning if none is RAM |
     /// | `range-empty` | warning | a range of no bytes |
     /// | `range-end` | error | a range ends beyond 64 bits |
     /// | `range-node-unknown` | error | a range of a node that is not there |
@@ -44,37 +43,6 @@ impl Machine {
         distances::check(self, &mut findings);
         memory::check(self, &mut findings);
         access::check(self, &mut findings);
-        findings.list
-    }
-}
-
-/// Findings as they are made.
-#[derive(Default)]
-struct Findings {
-    list: Vec<Finding>,
-}
-
-impl Findings {
-    fn add(
-        &mut self,
-        severity: Severity,
-        code: &str,
-        place: impl ToString,
-        message: impl Into<String>,
-    ) {
-        self.list.push(Finding {
-            severity,
-            code: code.to_string(),
-            place: place.to_string(),
-            message: message.into(),
-        });
-    }
-
-    fn error(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
-        self.add(Severity::Error, code, place, message);
-    }
-
-    fn warning(&mut self, code: &str, place: impl ToString, message: impl Into<String>) {
-        self.add(Severity::Warning, code, place, message);
+        findings.into_list()
     }
 }

@@ -4,7 +4,7 @@ use super::rules::{Rule, broken};
 use crate::entry::RawEntry;
 use crate::finding::Finding;
 use crate::header::{Header, Signature, checksum};
-use crate::problem::Problem;
+use crate::problem::{LimitProblem, MAX_PROCESSORS, Problem};
 use crate::table::{Format, Table};
 
 /// Where findings of one table go.
@@ -18,6 +18,13 @@ impl Reporter<'_> {
     #[inline(never)]
     pub(super) fn report(&mut self, offset: usize, problem: Problem) {
         (self.visit)(Finding { table: self.table, offset, problem });
+    }
+}
+
+/// Reports more processors than are read.
+pub(super) fn check_processor_count(processors: usize, reporter: &mut Reporter<'_>) {
+    if processors > MAX_PROCESSORS {
+        reporter.report(Header::LENGTH, LimitProblem::TooManyProcessors { processors }.into());
     }
 }
 

@@ -1,6 +1,6 @@
 //! Checks of a MADT by itself.
 
-use super::layout::{Reporter, check_layout};
+use super::layout::{Reporter, check_layout, check_processor_count};
 use super::rules::{Rule, field};
 use super::scratch::{Slot, repeats, sorted};
 use crate::entry::RawEntry;
@@ -73,6 +73,7 @@ const RESERVED_KINDS: core::ops::RangeInclusive<u16> = 28..=0x7f;
 pub(super) fn check(table: &Madt<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
     let reporter = &mut Reporter { table: Signature::MADT, visit };
     check_layout(table, size_of_kind, RULES, reporter);
+    check_processor_count(table.processors().count(), reporter);
     let undefined = table.fixed().flags.0 & !MadtFlags::PCAT_COMPAT.0;
     if undefined != 0 {
         let problem = Problem::FlagsUndefined { field: "Flags", undefined: undefined.into() };

@@ -1,11 +1,11 @@
 //! Checks of a SRAT by itself.
 
-use super::layout::{Reporter, check_layout};
+use super::layout::{Reporter, check_layout, check_processor_count};
 use super::rules::{Rule, field};
 use super::scratch::{Slot, repeats, sorted};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
-use crate::problem::Problem;
+use crate::problem::{LimitProblem, MAX_DOMAINS, OverlapProblem, Problem};
 use crate::srat::{
     DeviceAffinity, DeviceHandle, Entry, Memory, MemoryFlags, ProcessorId, Srat, expected_size,
 };
@@ -35,9 +35,6 @@ const RULES: &[Rule] = &[
     Rule::flags(7, 12, 4, 0b1),
 ];
 
-/// Domains that Linux takes: `MAX_PXM_DOMAINS` with the largest `CONFIG_NODES_SHIFT`.
-const LINUX_DOMAINS: u32 = 1024;
-
 pub(super) fn check(table: &Srat<'_>, scratch: &mut [Slot], visit: &mut dyn FnMut(Finding)) {
     let reporter = &mut Reporter { table: Signature::SRAT, visit };
     check_layout(table, |raw| expected_size(raw.kind), RULES, reporter);
@@ -53,6 +50,7 @@ pub(super) fn check(table: &Srat<'_>, scratch: &mut [Slot], visit: &mut dyn FnMu
             Problem::ReservedNotZero { field, value },
         );
     }
+    check_processor_count(table.processors().count(), reporter);
     for located in table.entries() {
         check_entry(table, &located, reporter);
     }
@@ -82,8 +80,8 @@ fn check_entry(table: &Srat<'_>, located: &Located<Entry<'_>>, reporter: &mut Re
         if domain != raw {
             reporter.report(offset, Problem::DomainBitsIgnored { raw, domain });
         }
-        if domain >= LINUX_DOMAINS {
-            reporter.report(offset, Problem::DomainTooLarge { domain });
+        if domain >= MAX_DOMAINS {
+            reporter.report(offset, LimitProblem::DomainTooLarge { domain }.into());
         }
     }
 }
@@ -116,8 +114,10 @@ fn check_range(memory: &Memory, reporter: &mut Reporter<'_>) {
     }
 }
 
-/// Compares each range with the one before it that reaches furthest, and with the furthest of
-/// another domain: a range that overlaps any of another domain's is reported so.
+/// Compares each range with those before it that reach furthest: one of another domain counts
+/// more than one of its own. Where RAM is among the two, Linux 6.1 drops the SRAT, hot-pluggable
+/// or not; where it is not, as between NVDIMMs and the range for hot-plug that QEMU gives, it
+/// does not (both booted).
 fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {
     let enabled = table.memory().filter(Memory::is_enabled);
     let ranges = sorted(
@@ -127,42 +127,78 @@ fn check_overlaps(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporte
             Some(Slot { last, group, ..Slot::new(memory.base, memory.offset) })
         }),
     );
-    let (mut furthest, mut furthest_other) = (None::<&Slot>, None::<&Slot>);
+    let (mut any, mut ram) = (Furthest::default(), Furthest::default());
     for range in ranges {
-        let overlaps = |other: &&Slot| other.last >= range.key;
-        let across = match furthest {
-            Some(slot) if slot.group != range.group => Some(slot),
-            _ => furthest_other,
-        };
-        if let Some(problem) = across.filter(overlaps).map(|other| across_domains(range, other)) {
-            reporter.report(range.offset(), problem);
-        } else if let Some(other) = furthest.filter(overlaps) {
+        let is_ram = is_ram(table, range);
+        let with_ram =
+            if is_ram { any.of_another_domain(range) } else { ram.of_another_domain(range) };
+        if let Some(other) = with_ram {
+            reporter.report(range.offset(), across_domains(range, other));
+        } else if let Some(other) = any.of_another_domain(range) {
+            let (base, domain) = (range.key, range.group);
+            let (other_domain, other) = (other.group, other.offset());
+            let problem = OverlapProblem::HotPlug { base, domain, other_domain, other };
+            reporter.report(range.offset(), problem.into());
+        } else if let Some(other) = any.first.filter(|other| other.last >= range.key) {
             let (base, domain, other) = (range.key, range.group, other.offset());
-            let problem = Problem::MemoryOverlapsWithinDomain { base, domain, other };
-            reporter.report(range.offset(), problem);
+            let problem = OverlapProblem::WithinDomain { base, domain, other };
+            reporter.report(range.offset(), problem.into());
         }
-        match furthest {
+        any.add(range);
+        if is_ram {
+            ram.add(range);
+        }
+    }
+}
+
+/// Whether an entry is of memory that is there when the system starts.
+fn is_ram(table: &Srat<'_>, range: &Slot) -> bool {
+    // The flags are at byte 28 of the entry.
+    let flags = field(table.bytes(), range.offset().saturating_add(28), 4).unwrap_or(0);
+    let other = MemoryFlags::HOT_PLUGGABLE.with(MemoryFlags::NON_VOLATILE);
+    flags & u64::from(other.0) == 0
+}
+
+/// Of the ranges so far the one that reaches furthest, and the furthest of another domain.
+#[derive(Default)]
+struct Furthest<'s> {
+    first: Option<&'s Slot>,
+    other: Option<&'s Slot>,
+}
+
+impl<'s> Furthest<'s> {
+    /// The furthest that `range` overlaps and that is of another domain.
+    fn of_another_domain(&self, range: &Slot) -> Option<&'s Slot> {
+        let across = match self.first {
+            Some(slot) if slot.group != range.group => Some(slot),
+            _ => self.other,
+        };
+        across.filter(|other| other.last >= range.key)
+    }
+
+    fn add(&mut self, range: &'s Slot) {
+        match self.first {
             Some(slot) if range.last < slot.last => {
-                let further = furthest_other.is_none_or(|other| range.last > other.last);
+                let further = self.other.is_none_or(|other| range.last > other.last);
                 if range.group != slot.group && further {
-                    furthest_other = Some(range);
+                    self.other = Some(range);
                 }
             }
             Some(slot) if range.group != slot.group => {
-                (furthest, furthest_other) = (Some(range), Some(slot));
+                (self.first, self.other) = (Some(range), Some(slot));
             }
-            _ => furthest = Some(range),
+            _ => self.first = Some(range),
         }
     }
 }
 
 fn across_domains(range: &Slot, other: &Slot) -> Problem {
-    Problem::MemoryOverlapsAcrossDomains {
+    Problem::Overlap(OverlapProblem::AcrossDomains {
         base: range.key,
         domain: range.group,
         other_domain: other.group,
         other: other.offset(),
-    }
+    })
 }
 
 fn check_repeats(table: &Srat<'_>, scratch: &mut [Slot], reporter: &mut Reporter<'_>) {

@@ -1,6 +1,6 @@
 //! How grave each problem is, and its stable name.
 
-use super::{Problem, WindowProblem};
+use super::{LimitProblem, OverlapProblem, Problem, WindowProblem};
 use crate::finding::Severity;
 
 impl Problem {
@@ -16,7 +16,7 @@ impl Problem {
             | Self::EntryUnknown { .. }
             | Self::DomainBitsIgnored { .. }
             | Self::HotPlugEmpty { .. }
-            | Self::MemoryOverlapsWithinDomain { .. }
+            | Self::Overlap(OverlapProblem::WithinDomain { .. })
             | Self::ProcessorRepeated { .. }
             | Self::DistanceAsymmetric { .. }
             | Self::SlitRowWithoutDomain { .. }
@@ -28,9 +28,9 @@ impl Problem {
             | Self::FlagsUndefined { .. }
             | Self::FieldUndefined { .. }
             | Self::IdRepeated { .. }
-            | Self::DomainTooLarge { .. }
             | Self::NoMemory
             | Self::MemoryEmpty { .. }
+            | Self::Overlap(OverlapProblem::HotPlug { .. })
             | Self::ProcessorInTwoDomains { .. }
             | Self::ProcessorIdShared { .. }
             | Self::ProcessorIdBroadcast { .. }
@@ -72,13 +72,17 @@ impl Problem {
             Self::FieldUndefined { .. } => "field-undefined",
             Self::IdRepeated { .. } => "id-repeated",
             Self::DomainBitsIgnored { .. } => "domain-bits-ignored",
-            Self::DomainTooLarge { .. } => "domain-too-large",
+            Self::Limit(LimitProblem::TableTooLarge { .. }) => "table-too-large",
+            Self::Limit(LimitProblem::TooManyLocalities { .. }) => "too-many-localities",
+            Self::Limit(LimitProblem::DomainTooLarge { .. }) => "domain-too-large",
+            Self::Limit(LimitProblem::TooManyProcessors { .. }) => "too-many-processors",
             Self::NoMemory => "no-memory",
             Self::HotPlugEmpty { .. } => "hot-plug-empty",
             Self::MemoryEmpty { .. } => "memory-empty",
             Self::RangeWraps { .. } => "range-wraps",
-            Self::MemoryOverlapsAcrossDomains { .. } => "memory-overlaps-across-domains",
-            Self::MemoryOverlapsWithinDomain { .. } => "memory-overlaps-within-domain",
+            Self::Overlap(OverlapProblem::AcrossDomains { .. }) => "memory-overlaps-across-domains",
+            Self::Overlap(OverlapProblem::HotPlug { .. }) => "hot-plug-overlap",
+            Self::Overlap(OverlapProblem::WithinDomain { .. }) => "memory-overlaps-within-domain",
             Self::ProcessorInTwoDomains { .. } => "processor-in-two-domains",
             Self::ProcessorRepeated { .. } => "processor-repeated",
             Self::ProcessorIdShared { .. } => "processor-id-shared",

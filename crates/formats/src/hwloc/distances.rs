@@ -1,11 +1,10 @@
 //! Distances between nodes in `lstopo` XML.
 
-use numalab_topology::{Distances, Machine, NodeId};
+use numalab_topology::{Distances, Findings, Machine, NodeId};
 use roxmltree::Node as Element;
 
 use super::read::{malformed, os_index};
 use crate::error::ReadError;
-use crate::reading::Findings;
 
 /// The bit of `kind` that says the values are latencies (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).
 const MEANS_LATENCY: u64 = 4;

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Id, IdSet, MAX_ID, Machine, MemorySideCache, NodeId,
-    NodeSet,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, Id, IdSet, MAX_ID, Machine,
+    MemorySideCache, NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
 use super::{FORMAT, bitmap, distances};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
-use crate::reading::{Findings, Reading};
+use crate::reading::Reading;
 
 /// More elements than any machine has: a bound on what a text may cost.
 const MAX_ELEMENTS: u32 = 2_000_000;
@@ -93,12 +93,12 @@ impl<'a> Reader<'a> {
         self.number(l3, |cpu, number| cpu.l3_group = Some(number));
         let caches = self.caches()?;
         let allowed = self.allowed()?;
-        let mut machine = std::mem::take(&mut self.assembly).finish();
+        let mut machine = std::mem::take(&mut self.assembly).finish(FORMAT)?;
         machine.caches = caches;
         machine.allowed = allowed;
         distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
         self.hide_cpus(&mut machine)?;
-        let findings = std::mem::take(&mut self.findings).0;
+        let findings = std::mem::take(&mut self.findings).into_list();
         Ok(Reading { value: machine, findings })
     }
 

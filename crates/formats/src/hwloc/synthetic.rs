@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use numalab_topology::{CacheKind, CpuId, CpuSet, Machine};
+use numalab_topology::{CacheKind, CpuId, CpuSet, Findings, Machine};
 
 use crate::error::WriteError;
-use crate::reading::{Findings, Written};
+use crate::reading::Written;
 
 const FORMAT: &str = "a synthetic hwloc description";
 
@@ -37,7 +37,7 @@ pub fn write_synthetic(machine: &Machine) -> Result<Written, WriteError> {
         }
         parts.push(part);
     }
-    Ok(Written { output: parts.join(" "), losses: findings.0 })
+    Ok(Written { output: parts.join(" "), losses: findings.into_list() })
 }
 
 /// One level of equal sets, in the order of the tree.

@@ -7,7 +7,9 @@ use numalab_topology::{CacheKind, CpuSet, MAX_ID, NodeId};
 use crate::error::ReadError;
 use crate::size::parse_bytes;
 
-const FORMAT: &str = "lscpu output";
+pub(super) const FORMAT: &str = "lscpu output";
+/// No machine has caches of a higher level.
+const MOST_LEVELS: u8 = 9;
 
 /// What the lines say; of a key given twice the first counts.
 #[derive(Debug, Default)]
@@ -65,7 +67,9 @@ impl Lines {
                 if let Some(node) = node_of(key) {
                     let cpus = list(number, value)?;
                     self.nodes.entry(node).or_insert(cpus);
-                } else if let Some(cache) = CacheLine::read(key, value) {
+                } else if let Some(cache) = CacheLine::read(key, value)
+                    && self.caches.iter().all(|known| known.name != cache.name)
+                {
                     self.caches.push(cache);
                 }
             }
@@ -85,7 +89,7 @@ impl CacheLine {
         let instances = rest.and_then(|rest| rest.split_whitespace().next()?.parse().ok());
         Some(Self {
             name: name.to_owned(),
-            level: digits.parse().ok()?,
+            level: digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))?,
             kind: Self::kind_of(name),
             size_bytes: parse_bytes(size.trim()).ok()?,
             instances,

@@ -185,6 +185,11 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
+    /// Cpus that its caches name.
+    pub(super) fn cpu_count(&self) -> usize {
+        self.cpus.iter().map(CpuSet::len).sum()
+    }
+
     pub(super) fn into_caches(self) -> impl Iterator<Item = Cache> {
         self.cpus.into_iter().map(move |cpus| Cache {
             level: self.level,

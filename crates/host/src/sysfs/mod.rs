@@ -87,5 +87,5 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
         caches,
         ranges,
     };
-    Ok(Reading { machine, findings: reader.findings })
+    Ok(Reading { machine, findings: reader.findings.into_list() })
 }

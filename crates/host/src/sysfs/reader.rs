@@ -2,41 +2,27 @@
 
 use std::io;
 
-use numalab_topology::{CpuId, CpuSet, Finding, Id, IdSet, MAX_ID, Severity};
+use numalab_topology::{CpuId, CpuSet, Findings, Id, IdSet, MAX_ID};
 
 use crate::root::Root;
-
-/// The most findings that are kept of one machine: a damaged tree repeats itself.
-const MAX_FINDINGS: usize = 200;
 
 /// Reads files below a root and collects what is odd about them.
 pub(super) struct Reader<'a> {
     pub(super) root: &'a Root,
-    pub(super) findings: Vec<Finding>,
+    pub(super) findings: Findings,
 }
 
 impl<'a> Reader<'a> {
     pub(super) fn new(root: &'a Root) -> Self {
-        Self { root, findings: Vec::new() }
+        Self { root, findings: Findings::default() }
     }
 
     pub(super) fn warn(&mut self, code: &str, place: &str, message: String) {
-        self.find(Severity::Warning, code, place, message);
+        self.findings.warning(code, place, message);
     }
 
     pub(super) fn note(&mut self, code: &str, place: &str, message: String) {
-        self.find(Severity::Note, code, place, message);
-    }
-
-    fn find(&mut self, severity: Severity, code: &str, place: &str, message: String) {
-        if self.findings.len() < MAX_FINDINGS {
-            self.findings.push(Finding {
-                severity,
-                code: code.to_owned(),
-                place: place.to_owned(),
-                message,
-            });
-        }
+        self.findings.note(code, place, message);
     }
 
     /// The text of a file. Absent is `None` without a finding; unreadable is one.

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use numalab_acpi::srat::Entry;
-use numalab_acpi::{Located, Srat};
+use numalab_acpi::{Located, MAX_DOMAINS, Srat};
 
 use crate::id::{Id, NodeId, ProximityDomain};
 
@@ -33,14 +33,16 @@ impl Domains {
         domains
     }
 
-    /// The node of a domain, a new one if it was not met before.
-    pub(super) fn add(&mut self, domain: u32) -> NodeId {
-        let next = NodeId::from_number(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+    /// The node of a domain, a new one if it was not met before; `None` for a domain that Linux
+    /// does not take.
+    pub(super) fn add(&mut self, domain: u32) -> Option<NodeId> {
+        let next = NodeId::from_number(u32::try_from(self.nodes.len()).ok()?);
         match self.place(domain) {
-            Ok(place) => self.nodes[place].1,
+            Ok(place) => Some(self.nodes[place].1),
+            Err(_) if domain >= MAX_DOMAINS => None,
             Err(place) => {
                 self.nodes.insert(place, (domain, next));
-                next
+                Some(next)
             }
         }
     }

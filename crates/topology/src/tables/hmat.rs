@@ -6,17 +6,17 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use numalab_acpi::hmat::{
-    Access, Associativity, Cache, CacheAttributes, DataType, Entry, Locality, ProximityAttributes,
-    ProximityFlags, WritePolicy,
+    Associativity, Cache, CacheAttributes, DataType, Entry, Locality, ProximityAttributes,
+    ProximityFlags, Reading, WritePolicy,
 };
 use numalab_acpi::{Hmat, List, Located};
 
 use super::domains::Domains;
 use super::write::domain_of;
 use crate::access::AccessAttributes;
+use crate::id::NodeId;
 use crate::machine::Machine;
 use crate::node::{MemorySideCache, Node};
-use crate::order;
 
 /// One figure of an access.
 type Figure = fn(&AccessAttributes) -> Option<u64>;
@@ -26,37 +26,74 @@ const MOST: u64 = 0xfffe;
 
 /// Takes over what the table says of nodes that are there.
 pub(super) fn read(table: &Hmat<'_>, domains: &Domains, machine: &mut Machine) {
-    let memory = table.localities().filter(|located| located.entry.flags.is_memory());
-    let cells = memory.flat_map(|located| located.entry.cells());
-    let mut pairs: Vec<(u32, u32)> =
-        cells.map(|(initiator, target, _)| (initiator, target)).collect();
-    order::by_key(&mut pairs, |&pair| pair);
-    pairs.dedup();
-    let mut access: Vec<AccessAttributes> = Vec::new();
-    for (from, to) in pairs {
-        let (Some(initiator), Some(target)) = (domains.node(from), domains.node(to)) else {
+    let mut pairs: BTreeMap<(NodeId, NodeId), Figures> = BTreeMap::new();
+    for Located { entry: matrix, .. } in table.localities() {
+        let Some(data_type) = matrix.data_type().filter(|_| matrix.flags.is_memory()) else {
             continue;
         };
-        let latency = |access| table.latency_ps(from, to, access)?.value();
-        let bandwidth = |access| table.bandwidth_mb_per_s(from, to, access)?.value();
-        let attributes = AccessAttributes {
-            read_latency_ps: latency(Access::Read),
-            write_latency_ps: latency(Access::Write),
-            read_bandwidth_mb_per_s: bandwidth(Access::Read),
-            write_bandwidth_mb_per_s: bandwidth(Access::Write),
-            ..AccessAttributes::default()
-        };
-        if attributes != AccessAttributes::default() {
-            access.push(AccessAttributes { initiator, target, ..attributes });
+        for (from, to, value) in matrix.cells() {
+            let reading = table.reading(&matrix, value);
+            if let (Some(from), Some(to)) = (domains.node(from), domains.node(to)) {
+                pairs.entry((from, to)).or_default().learn(data_type, reading);
+            }
         }
     }
-    order::by_key(&mut access, |access| (access.initiator, access.target));
-    machine.access = access;
+    let access = pairs.into_iter().map(|((from, to), figures)| figures.of(from, to));
+    machine.access = access.flatten().collect();
     for Located { entry: cache, .. } in table.caches() {
-        let id = domains.node(cache.memory);
-        if let Some(node) = machine.nodes.iter_mut().find(|node| Some(node.id) == id) {
-            node.memory_side_caches.push(side_cache(&cache));
+        if let Some(id) = domains.node(cache.memory) {
+            machine.nodes[id.0 as usize].memory_side_caches.push(side_cache(&cache));
         }
+    }
+}
+
+/// What matrices say of one pair: read and write latency, read and write bandwidth.
+#[derive(Default)]
+struct Figures([Option<Known>; 4]);
+
+/// A figure that a matrix gives, or its word that there is none.
+struct Known {
+    /// By a matrix of reads or of writes, not of both.
+    specific: bool,
+    value: Option<u64>,
+}
+
+impl Figures {
+    /// Takes a cell in: one of reads or of writes counts more than one of both, an earlier
+    /// matrix more than a later one, and an unknown value not at all.
+    fn learn(&mut self, data_type: DataType, reading: Reading) {
+        let value = match reading {
+            Reading::Value(value) => Some(value),
+            Reading::Unreachable => None,
+            Reading::Unknown | Reading::Meaningless => return,
+        };
+        let (places, specific) = match data_type {
+            DataType::AccessLatency => (0..2, false),
+            DataType::ReadLatency => (0..1, true),
+            DataType::WriteLatency => (1..2, true),
+            DataType::AccessBandwidth => (2..4, false),
+            DataType::ReadBandwidth => (2..3, true),
+            DataType::WriteBandwidth => (3..4, true),
+        };
+        for figure in &mut self.0[places] {
+            if figure.as_ref().is_none_or(|known| specific && !known.specific) {
+                *figure = Some(Known { specific, value });
+            }
+        }
+    }
+
+    fn of(self, initiator: NodeId, target: NodeId) -> Option<AccessAttributes> {
+        let [read_latency, write_latency, read_bandwidth, write_bandwidth] =
+            self.0.map(|known| known.and_then(|known| known.value));
+        let attributes = AccessAttributes {
+            read_latency_ps: read_latency,
+            write_latency_ps: write_latency,
+            read_bandwidth_mb_per_s: read_bandwidth,
+            write_bandwidth_mb_per_s: write_bandwidth,
+            ..AccessAttributes::default()
+        };
+        let empty = attributes == AccessAttributes::default();
+        (!empty).then_some(AccessAttributes { initiator, target, ..attributes })
     }
 }
 

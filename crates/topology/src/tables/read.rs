@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use numalab_acpi::cedt::Entry as CedtEntry;
 use numalab_acpi::srat::{Memory, MemoryFlags, ProcessorId};
-use numalab_acpi::{Cedt, Madt, Slit, Srat, Tables};
+use numalab_acpi::{Cedt, MAX_PROCESSORS, Madt, Slit, Srat, Tables};
 
 use super::domains::Domains;
 use super::hmat;
@@ -25,7 +25,9 @@ impl Machine {
     /// A node's memory is that of its ranges which are not hot-pluggable: whether there
     /// is any in the others, tables do not tell. A CXL window that begins in no range
     /// of the SRAT is a node of its own, offline, as in Linux. Packages, cores and caches
-    /// are not in tables. Without a SRAT there is no node. What is wrong with the
+    /// are not in tables. Without a SRAT there is no node. Domains beyond
+    /// [`numalab_acpi::MAX_DOMAINS`] and processors beyond [`numalab_acpi::MAX_PROCESSORS`] are
+    /// left out. What is wrong with the
     /// tables themselves, [`numalab_acpi::check`] finds; what is wrong with the
     /// machine, [`Machine::validate`].
     #[must_use]
@@ -40,9 +42,7 @@ impl Machine {
         let cpus = cpus(tables.madt.as_ref(), tables.srat.as_ref(), &domains);
         let mut nodes = nodes(&domains, &cpus, &ranges);
         for window in &windows {
-            if let Some(node) = nodes.iter_mut().find(|node| node.id == window.node) {
-                node.online = false;
-            }
+            nodes[window.node.0 as usize].online = false;
         }
         ranges.extend(windows);
         order::by_key(&mut ranges, |range| range.base);
@@ -90,23 +90,21 @@ fn ranges(srat: &Srat<'_>, domains: &Domains) -> Vec<MemoryRange> {
 /// The CXL windows that the SRAT says nothing of, each with a node of its own.
 fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec<MemoryRange> {
     let mut windows = Vec::new();
+    let known = Covered::of(known);
     for located in cedt.entries() {
         let CedtEntry::Window(window) = located.entry else {
             continue;
         };
-        let holds = |range: &MemoryRange| {
-            window.base.checked_sub(range.base).is_some_and(|offset| offset < range.length_bytes)
-        };
-        if window.size_bytes == 0 || known.iter().any(holds) {
+        if window.size_bytes == 0 || known.holds(window.base) {
             continue;
         }
-        let Some(domain) = domains.unused() else {
+        let Some(node) = domains.unused().and_then(|domain| domains.add(domain)) else {
             continue;
         };
         windows.push(MemoryRange {
             base: window.base,
             length_bytes: window.size_bytes,
-            node: domains.add(domain),
+            node,
             hot_pluggable: true,
             kind: MemoryKind::SpecialPurpose,
         });
@@ -114,11 +112,37 @@ fn windows(cedt: &Cedt<'_>, known: &[MemoryRange], domains: &mut Domains) -> Vec
     windows
 }
 
+/// Addresses in ranges, to look up.
+struct Covered {
+    /// First addresses in order, each with the last address of all ranges up to it.
+    ends: Vec<(u64, u64)>,
+}
+
+impl Covered {
+    fn of(ranges: &[MemoryRange]) -> Self {
+        let last = |range: &MemoryRange| range.base.saturating_add(range.length_bytes - 1);
+        let mut ends: Vec<(u64, u64)> =
+            ranges.iter().map(|range| (range.base, last(range))).collect();
+        order::by_key(&mut ends, |&(base, _)| base);
+        let mut furthest = 0;
+        for (_, end) in &mut ends {
+            furthest = furthest.max(*end);
+            *end = furthest;
+        }
+        Self { ends }
+    }
+
+    fn holds(&self, address: u64) -> bool {
+        let behind = self.ends.partition_point(|&(base, _)| base <= address);
+        self.ends[..behind].last().is_some_and(|&(_, end)| address <= end)
+    }
+}
+
 fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> Vec<Cpu> {
     let mut homes: Vec<(ProcessorId, NodeId)> = Vec::new();
     let mut listed: Vec<(ProcessorId, bool)> = Vec::new();
     for processor in
-        srat.into_iter().flat_map(Srat::processors).filter(|processor| processor.enabled)
+        srat.into_iter().flat_map(Srat::processors).filter(|cpu| cpu.enabled).take(MAX_PROCESSORS)
     {
         if let Some(node) = domains.node(processor.domain) {
             homes.push((processor.id, node));
@@ -127,7 +151,7 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
     }
     if let Some(madt) = madt {
         let usable =
-            madt.processors().filter(|processor| processor.enabled || processor.online_capable);
+            madt.processors().filter(|cpu| cpu.enabled || cpu.online_capable).take(MAX_PROCESSORS);
         listed = usable.map(|processor| (processor.id, processor.enabled)).collect();
     }
     // Of two entries for one processor the first counts.
@@ -161,19 +185,20 @@ fn once_each(listed: Vec<(ProcessorId, bool)>) -> Vec<(ProcessorId, bool)> {
 }
 
 fn nodes(domains: &Domains, cpus: &[Cpu], ranges: &[MemoryRange]) -> Vec<Node> {
-    let node = |(domain, id)| {
-        let present = ranges.iter().filter(|range| range.node == id && !range.hot_pluggable);
-        Node {
-            id,
-            proximity_domain: Some(domain),
-            online: true,
-            cpus: cpus.iter().filter(|cpu| cpu.node == Some(id)).map(|cpu| cpu.id).collect(),
-            memory_bytes: present.fold(0, |sum: u64, range| sum.saturating_add(range.length_bytes)),
-            ..Node::default()
-        }
-    };
+    let node =
+        |(domain, id)| Node { id, proximity_domain: Some(domain), online: true, ..Node::default() };
     let mut nodes: Vec<Node> = domains.iter().map(node).collect();
+    // Ids are without gaps from 0: they are places from here on.
     order::by_key(&mut nodes, |node| node.id);
+    for cpu in cpus {
+        if let Some(id) = cpu.node {
+            nodes[id.0 as usize].cpus.insert(cpu.id);
+        }
+    }
+    for range in ranges.iter().filter(|range| !range.hot_pluggable) {
+        let memory_bytes = &mut nodes[range.node.0 as usize].memory_bytes;
+        *memory_bytes = memory_bytes.saturating_add(range.length_bytes);
+    }
     nodes
 }
 

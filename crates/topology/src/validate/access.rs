@@ -4,8 +4,8 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Findings;
 use crate::access::{AccessAttributes, AccessClass};
+use crate::finding::Findings;
 use crate::id_set::NodeSet;
 use crate::machine::Machine;
 

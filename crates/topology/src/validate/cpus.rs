@@ -4,8 +4,7 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use super::Findings;
-use crate::finding::Severity;
+use crate::finding::{Findings, Severity};
 use crate::id_set::NodeSet;
 use crate::machine::{CpuGroup, Machine};
 

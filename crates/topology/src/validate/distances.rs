@@ -3,8 +3,8 @@
 use alloc::format;
 use alloc::string::String;
 
-use super::Findings;
 use crate::distance::LOCAL_DISTANCE;
+use crate::finding::Findings;
 use crate::machine::Machine;
 
 pub(super) fn check(machine: &Machine, findings: &mut Findings) {

@@ -4,9 +4,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Findings;
+use crate::finding::{Findings, Severity};
 use crate::machine::Machine;
-use crate::memory::MemoryRange;
+use crate::memory::{MemoryKind, MemoryRange};
 
 pub(super) fn check(machine: &Machine, findings: &mut Findings) {
     for range in &machine.ranges {
@@ -42,12 +42,19 @@ fn check_overlap(machine: &Machine, findings: &mut Findings) {
                 place(farthest),
                 farthest.node
             );
-            findings.error("range-overlap", place(range), message);
+            let ram = is_ram(range) || is_ram(farthest);
+            let severity = if ram { Severity::Error } else { Severity::Warning };
+            findings.add(severity, "range-overlap", place(range), message);
         }
         if end(range) > end(farthest) {
             farthest = range;
         }
     }
+}
+
+/// Whether the memory is there when the system starts: a range for hot-plug may hold others.
+fn is_ram(range: &MemoryRange) -> bool {
+    !range.hot_pluggable && range.kind != MemoryKind::NonVolatile
 }
 
 fn place(range: &MemoryRange) -> String {

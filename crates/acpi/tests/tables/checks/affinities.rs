@@ -1,6 +1,7 @@
 //! A SRAT by itself.
 
 use super::*;
+use numalab_acpi::OverlapProblem;
 
 #[test]
 fn memory_of_two_domains_that_overlaps_is_found_even_behind_a_longer_range() {
@@ -12,8 +13,31 @@ fn memory_of_two_domains_that_overlaps_is_found_even_behind_a_longer_range() {
         ["memory-overlaps-across-domains", "memory-overlaps-across-domains",]
     );
     let expected =
-        Problem::MemoryOverlapsAcrossDomains { base: 25, domain: 0, other_domain: 1, other: 88 };
-    assert_eq!((found[1].problem, found[1].offset), (expected, 128));
+        OverlapProblem::AcrossDomains { base: 25, domain: 0, other_domain: 1, other: 88 };
+    assert_eq!((found[1].problem, found[1].offset), (expected.into(), 128));
+}
+
+#[test]
+fn memory_that_is_absent_at_boot_may_overlap_and_ram_may_not() {
+    let of = |flags: MemoryFlags, domain, base, length_bytes| {
+        let flags = MemoryFlags::ENABLED.with(flags);
+        srat::Entry::Memory(MemoryAffinity {
+            domain,
+            base,
+            length_bytes,
+            flags,
+            ..Default::default()
+        })
+    };
+    let (hot, dimm) = (MemoryFlags::HOT_PLUGGABLE, MemoryFlags::NON_VOLATILE);
+    let ram = memory(0, 0, GIB);
+    let nvdimm = srat(&[ram, of(dimm, 0, 5 * GIB, GIB), of(hot, 1, 4 * GIB, 8 * GIB)]);
+    assert_eq!(codes(&nvdimm), ["hot-plug-overlap"]);
+    assert_eq!(codes(&srat(&[ram, of(hot, 1, 0, 8 * GIB)])), ["memory-overlaps-across-domains"]);
+    // RAM of domain 0 under two ranges for hot-plug, of which the longer is of its own domain.
+    let hidden = srat(&[of(hot, 0, 0, 8 * GIB), memory(0, 1, GIB), of(hot, 1, 2, GIB)]);
+    let expected = ["memory-overlaps-within-domain", "memory-overlaps-across-domains"];
+    assert_eq!(codes(&hidden), expected);
 }
 
 #[test]
