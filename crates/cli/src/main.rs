@@ -4,9 +4,11 @@
 mod args;
 mod command;
 mod failure;
+mod input;
 mod output;
 mod progress;
 mod source;
+mod tables;
 
 use std::env;
 use std::process::ExitCode;

@@ -1,6 +1,5 @@
 //! Which machine a command is about: live, described or emulated.
 
-use std::fs;
 use std::path::Path;
 
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
@@ -8,10 +7,9 @@ use numalab_host::{Root, read_machine};
 use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, UniformMachine};
 
 use crate::args::MachineArgs;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
+use crate::input::text;
 
-/// Files larger than this are no description of a machine.
-const MOST_FILE_BYTES: u64 = 64 << 20;
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
 /// The fewest cpus of a guest where nothing says how many.
@@ -123,7 +121,7 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
     match (kind, place) {
         ("sysfs", None) => live(&Root::live()),
         ("sysfs", Some(directory)) => live(&Root::at(directory)),
-        ("acpi", directory) => super::command::acpi::machine(directory),
+        ("acpi", directory) => crate::tables::machine(directory),
         ("arch", Some(file)) => {
             let reading =
                 architecture::read(&text(file)?).map_err(|error| in_file(file, &error))?;
@@ -147,19 +145,6 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {
     let reading = read_machine(root).map_err(numalab_host::Error::from)?;
     Ok((reading.machine, reading.findings))
-}
-
-/// The text of a file that describes a machine.
-fn text(file: &Path) -> Result<String, Failure> {
-    let unreadable = |reason: &dyn std::fmt::Display| {
-        Failure::new(Code::BadInput, format!("{}: could not read it: {reason}", file.display()))
-    };
-    let size = fs::metadata(file).map_err(|error| unreadable(&error))?.len();
-    if size > MOST_FILE_BYTES {
-        return Err(unreadable(&format!("{size} bytes, expected at most {MOST_FILE_BYTES}")));
-    }
-    let bytes = fs::read(file).map_err(|error| unreadable(&error))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn in_file(file: &Path, error: &dyn std::fmt::Display) -> Failure {

@@ -122,6 +122,59 @@ fn numactl_output_is_read_with_gaps_and_without_distances() {
 }
 
 #[test]
+fn compressed_lists_of_cpus_are_read() {
+    let text =
+        "available: 2 nodes (0-1)\nnode 0 cpus: 0-7, 16-23 (16)\nnode 1 cpus: 8-15, 24-31 (16)\n";
+    let reading = numactl::read(text).unwrap();
+    assert_eq!(reading.findings, []);
+    assert_eq!(reading.value.nodes[0].cpus.to_string(), "0-7,16-23");
+    assert_eq!(reading.value.nodes[1].cpus.len(), 16);
+    assert!(numactl::write(&reading.value).starts_with("available: 2 nodes (0-1)\n"));
+}
+
+#[test]
+fn more_nodes_than_linux_knows_are_refused_by_every_reader() {
+    let numactl_of = |nodes: u32| -> String {
+        (0..nodes).map(|node| format!("node {node} cpus: {node}\n")).collect()
+    };
+    assert_eq!(numactl::read(&numactl_of(1024)).unwrap().value.nodes.len(), 1024);
+    let error = numactl::read(&numactl_of(1025)).unwrap_err().to_string();
+    assert_eq!(error, "numactl --hardware: 1025 nodes, expected at most 1024");
+    let toml: String = (0..1025).map(|node| format!("[[node]]\nid = {node}\n")).collect();
+    let error = machine_toml::read(&toml).unwrap_err().to_string();
+    assert!(error.contains("1025 nodes, expected at most 1024"), "{error}");
+    let lscpu_text: String =
+        (0..1025).map(|node| format!("NUMA node{node} CPU(s): {node}\n")).collect();
+    let error = lscpu::read(&lscpu_text).unwrap_err().to_string();
+    assert!(error.contains("1025 nodes, expected at most 1024"), "{error}");
+    let objects: String =
+        (0..1025).map(|node| format!("<object type=\"NUMANode\" os_index=\"{node}\"/>")).collect();
+    let xml = format!(
+        "<topology><object type=\"Machine\"><object type=\"PU\" os_index=\"0\"/>{objects}</object></topology>"
+    );
+    let error = hwloc::read_xml(&xml).unwrap_err().to_string();
+    assert!(error.contains("1025 nodes, expected at most 1024"), "{error}");
+}
+
+#[test]
+fn short_texts_that_name_many_cpus_often_take_no_time() {
+    // Each of these would be millions of cpus, one by one.
+    let lscpu_text: String =
+        (0..1000).map(|node| format!("NUMA node{node} CPU(s): 0-65535\n")).collect();
+    assert_eq!(lscpu::read(&lscpu_text).unwrap().value.cpus.len(), 65_536);
+    let caches = "\n[[cache]]\nlevel = 2\nkind = \"data\"\ncpus = [\"0-65535\"]".repeat(100);
+    let error = machine_toml::read(&format!("[cpus]\nonline = \"0-65535\"\n{caches}"));
+    assert!(error.unwrap_err().to_string().contains("cpus in caches, expected at most"));
+    let empty_rows = format!("distances = [{}]", "[],".repeat(100_000));
+    let error = machine_toml::read(&empty_rows).unwrap_err().to_string();
+    assert!(error.contains("100000 rows of distances"), "{error}");
+    let stride = machine_toml::read("[cpus]\nonline = \"0-65535:2\"").unwrap_err().to_string();
+    assert!(stride.contains("without a stride"), "{stride}");
+    let twice = machine_toml::read("[cpus]\nonline = \"0-3\"\n[cores]\n0 = \"0-1\"\n1 = \"1-2\"");
+    assert!(twice.unwrap_err().to_string().contains("[cores] has cpu 1 in two sets"));
+}
+
+#[test]
 fn numactl_oddities_are_findings() {
     let text = "available: 3 nodes (0-2)\nnode 0 cpus: 0 1\nnode 1 cpus: 1 2\nhello\n\
                 node distances:\nnode   0   1\n  0:  10  20\n  1:  20\n";
@@ -139,7 +192,7 @@ fn damaged_numactl_lines_are_refused_with_their_number() {
     let refuse = |text: &str| numactl::read(text).unwrap_err().to_string();
     assert_eq!(
         refuse("node 0 cpus: 0 x"),
-        "numactl --hardware, line 1: found `node 0 cpus: 0 x`, expected cpu numbers"
+        "numactl --hardware, line 1: found `node 0 cpus: 0 x`, expected cpus such as `0 1 2` or `0-2, 8 (4)`"
     );
     assert_eq!(refuse("hello"), "numactl --hardware: there is no node in the text");
     assert!(refuse("node 0 size: 99999999999999999999 MB").contains("a size in MB"));

@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use any_machine::any_machine;
 use machines::machine;
-use numalab_acpi::{AnyTable, Tables, cedt};
+use numalab_acpi::hmat::DataType;
+use numalab_acpi::{AnyTable, Tables, cedt, hmat};
 use numalab_topology::{
     AccessAttributes, Distances, Machine, MemoryKind, MemorySideCache, NodeId, ProximityDomain,
     TableBytes, TableError,
@@ -157,6 +158,56 @@ fn a_domain_beyond_any_distance_table_is_refused() {
     let mut machine = machine(&[1], &[true], &[vec![10]]);
     machine.nodes[0].proximity_domain = Some(ProximityDomain(1 << 30));
     assert_eq!(machine.to_tables(), Err(TableError::DomainTooLarge { domain: 1 << 30 }));
+}
+
+/// The machine's tables with another HMAT, of these matrices over the three domains.
+fn with_matrices(matrices: &[(DataType, [u16; 9])]) -> Machine {
+    let bytes = with_attributes().to_tables().unwrap();
+    let mut buffer = [0; 1024];
+    let header = numalab_acpi::Header::new(numalab_acpi::Signature::HMAT, 2);
+    let mut builder =
+        numalab_acpi::Builder::<hmat::Layout>::new(&mut buffer, header, hmat::Fixed::default());
+    for (data_type, values) in matrices {
+        builder.push(&hmat::Entry::Locality(hmat::Locality {
+            data_type: (*data_type).into(),
+            base_unit: 1,
+            initiators: numalab_acpi::List::Values(&[0, 1, 2]),
+            targets: numalab_acpi::List::Values(&[0, 1, 2]),
+            values: numalab_acpi::List::Values(values),
+            ..hmat::Locality::default()
+        }));
+    }
+    let mut tables = Tables::default();
+    tables.insert(AnyTable::read(&bytes.srat).unwrap());
+    tables.insert(AnyTable::read(builder.finish().unwrap()).unwrap());
+    Machine::from_tables(&tables)
+}
+
+#[test]
+fn a_pair_that_one_matrix_leaves_out_is_taken_from_another() {
+    let reads = [10, 0, 0, 0, 10, 0, 0, 0, 0];
+    let both = [9, 20, 30, 20, 9, u16::MAX, 0, 0, 0];
+    for order in [[0, 1], [1, 0]] {
+        let matrices = [(DataType::ReadBandwidth, reads), (DataType::AccessBandwidth, both)];
+        let machine = with_matrices(&order.map(|place| matrices[place]));
+        let known: Vec<(u32, u32, Option<u64>, Option<u64>)> = machine
+            .access
+            .iter()
+            .map(|access| {
+                let (read, write) =
+                    (access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s);
+                (access.initiator.0, access.target.0, read, write)
+            })
+            .collect();
+        let expected = [
+            (0, 0, Some(10), Some(9)),
+            (0, 1, Some(20), Some(20)),
+            (0, 2, Some(30), Some(30)),
+            (1, 0, Some(20), Some(20)),
+            (1, 1, Some(10), Some(9)),
+        ];
+        assert_eq!(known, expected, "{order:?}");
+    }
 }
 
 /// As a source such as `numactl --hardware` knows it: sizes, no ranges.

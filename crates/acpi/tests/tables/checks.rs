@@ -1,6 +1,7 @@
 //! Each problem is found at its place, and not where it is not.
 
 mod affinities;
+mod limits;
 mod matrices;
 mod processors;
 mod windows;

@@ -42,6 +42,24 @@ fn revision_2_values_times_the_base_unit_are_picoseconds_and_megabytes() {
 }
 
 #[test]
+fn a_cell_of_0_gives_way_to_the_matrix_that_knows_it() {
+    let bytes = hmat(
+        2,
+        &[
+            locality(DataType::ReadBandwidth, 1, &[100, 0, 0xffff, 0, 100, 0]),
+            locality(DataType::AccessBandwidth, 1, &[7, 50, 60, 50, 7, 0]),
+        ],
+    );
+    let table = Hmat::read(&bytes).expect("a HMAT");
+    let read = |from, to| table.bandwidth_mb_per_s(from, to, Access::Read);
+    assert_eq!(read(0, 0), Some(Reading::Value(100)));
+    assert_eq!(read(0, 4), Some(Reading::Value(50)));
+    assert_eq!(read(0, 9), Some(Reading::Unreachable));
+    assert_eq!(read(4, 9), Some(Reading::Unknown));
+    assert_eq!(table.bandwidth_mb_per_s(0, 0, Access::Write), Some(Reading::Value(7)));
+}
+
+#[test]
 fn revision_1_values_are_tenths_of_a_nanosecond_and_of_a_megabyte() {
     let bytes = hmat(
         1,

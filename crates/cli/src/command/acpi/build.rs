@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use numalab_host::note;
 use numalab_topology::TableError;
 
 use crate::args::MachineArgs;
@@ -17,9 +18,7 @@ pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result
         TableError::Refused(_) | TableError::NoMemory => Failure::new(Code::Failed, error),
         _ => Failure::bad_input(error),
     })?;
-    described.findings.iter().chain(&tables.findings).for_each(|finding| {
-        eprintln!("numalab: {finding}");
-    });
+    described.findings.iter().chain(&tables.findings).for_each(note);
     let files = [
         ("SRAT.bin", Some(tables.srat)),
         ("SLIT.bin", Some(tables.slit)),

@@ -4,11 +4,14 @@ use numalab_acpi::{AnyTable, Slot, Tables};
 use numalab_record::Kind;
 use serde_json::{Value, json};
 
-use super::findings;
-use super::load::{Loaded, load, read_all};
+use super::load;
 use crate::args::{AcpiFormat, TableArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
+use crate::tables::{Loaded, findings, read_all};
+
+/// Entries of a table in JSON: more than the SRAT of any machine has.
+const MOST_ENTRIES: usize = 1 << 17;
 
 /// Prints the tables' entries, then what is odd about them.
 pub(super) fn run(args: &TableArgs, format: AcpiFormat) -> Result<(), Failure> {
@@ -17,13 +20,13 @@ pub(super) fn run(args: &TableArgs, format: AcpiFormat) -> Result<(), Failure> {
         loaded.iter().try_for_each(refuse_oddities)?;
     }
     let (tables, refused) = read_all(&loaded);
-    let text = match format {
-        AcpiFormat::Text => text(&loaded, &tables),
+    match format {
+        AcpiFormat::Text => print(&loaded, &tables)?,
         AcpiFormat::Json => {
-            output::json_line(serde_json::to_string_pretty(&document(&loaded, &tables)))?
+            let json = serde_json::to_string_pretty(&document(&loaded, &tables));
+            output::print(&output::json_line(json)?)?;
         }
-    };
-    output::print(&text)?;
+    }
     match refused.is_empty() {
         true => Ok(()),
         false => Err(Failure::new(Code::CheckFailed, refused.join("\n"))),
@@ -39,19 +42,15 @@ fn refuse_oddities(table: &Loaded) -> Result<(), Failure> {
     }
 }
 
-fn text(loaded: &[Loaded], tables: &Tables<'_>) -> String {
-    let mut text = String::new();
+/// Prints table by table, since a file can hold many.
+fn print(loaded: &[Loaded], tables: &Tables<'_>) -> Result<(), Failure> {
     for table in loaded {
         if let Ok(read) = AnyTable::read(&table.bytes) {
-            text.push_str(&format!("{}\n{read}\n\n", table.place));
+            output::print(&format!("{}\n{read}\n\n", table.place))?;
         }
     }
     let (found, _) = findings(tables);
-    text.push_str(&found.join("\n"));
-    if !found.is_empty() {
-        text.push('\n');
-    }
-    text
+    output::print(&found.iter().map(|finding| format!("{finding}\n")).collect::<String>())
 }
 
 /// Each table with its header and its entries, a line each, and the findings.
@@ -59,7 +58,8 @@ fn document(loaded: &[Loaded], tables: &Tables<'_>) -> Value {
     let shown = loaded.iter().filter_map(|table| {
         let read = AnyTable::read(&table.bytes).ok()?;
         let header = read.header();
-        let lines: Vec<String> = read.to_string().lines().skip(1).map(str::to_owned).collect();
+        let text = read.to_string();
+        let lines: Vec<&str> = text.lines().skip(1).take(MOST_ENTRIES).collect();
         Some(json!({
             "place": table.place,
             "signature": header.signature.to_string(),
@@ -69,5 +69,6 @@ fn document(loaded: &[Loaded], tables: &Tables<'_>) -> Value {
         }))
     });
     let (found, _) = findings(tables);
+    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
     json!({ "schema": Kind::Acpi, "tables": shown.collect::<Vec<_>>(), "findings": found })
 }

@@ -1,0 +1,46 @@
+//! Files that describe machines: read up to a limit and no further.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::FileTypeExt as _;
+use std::path::Path;
+
+use crate::failure::{Code, Failure};
+
+/// Bytes of a text that describes a machine: one of 1,024 nodes and 8,192 cpus takes 4 MiB with
+/// all its distances. More would only cost time.
+pub(crate) const MOST_TEXT_BYTES: u64 = 8 << 20;
+/// Bytes of a file of tables: the dump of all tables of a server, as text, takes 15 MiB.
+pub(crate) const MOST_TABLE_BYTES: u64 = 64 << 20;
+
+/// The bytes of a file or pipe.
+pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
+    let failed = |error: std::io::Error| match error.kind() {
+        ErrorKind::PermissionDenied => {
+            let message = format!("{}: reading it takes root: run with sudo", file.display());
+            Failure::new(Code::Lacking, message)
+        }
+        _ => unreadable(file, &error.to_string()),
+    };
+    let kind = fs::metadata(file).map_err(failed)?.file_type();
+    if kind.is_char_device() || kind.is_block_device() {
+        return Err(unreadable(file, "a device, expected a file or a pipe"));
+    }
+    let mut bytes = Vec::new();
+    let taken = File::open(file).map_err(failed)?.take(most_bytes + 1).read_to_end(&mut bytes);
+    taken.map_err(failed)?;
+    if bytes.len() as u64 > most_bytes {
+        let most = numalab_formats::size::format_rounded(most_bytes);
+        return Err(unreadable(file, &format!("larger than {most}")));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file or pipe; what is not UTF-8 is replaced.
+pub(crate) fn text(file: &Path) -> Result<String, Failure> {
+    Ok(String::from_utf8_lossy(&bytes(file, MOST_TEXT_BYTES)?).into_owned())
+}
+
+fn unreadable(file: &Path, reason: &str) -> Failure {
+    Failure::bad_input(format!("{}: could not read it: {reason}", file.display()))
+}

@@ -1,0 +1,183 @@
+//! ACPI tables from files and from this system, and the machine that they describe.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numalab_acpi::acpidump::Dump;
+use numalab_acpi::{AnyTable, Severity, Signature, Slot, Tables, check};
+use numalab_topology::{Finding, Findings, Machine};
+
+use crate::failure::{Code, Failure};
+use crate::input::{self, MOST_TABLE_BYTES};
+
+/// Where Linux shows the firmware's tables.
+pub(crate) const SYSTEM_TABLES: &str = "/sys/firmware/acpi/tables";
+/// The tables that numalab reads, as files name them.
+const NAMES: [&str; 5] = ["SRAT", "SLIT", "HMAT", "APIC", "CEDT"];
+/// How files of one table end: as Linux shows them, ours, acpixtract's, iasl's.
+const ENDINGS: [&str; 4] = ["", ".bin", ".dat", ".aml"];
+/// How files of several tables end: what acpidump writes.
+const DUMP_ENDINGS: [&str; 4] = [".txt", ".out", ".dump", ".acpidump"];
+/// Files of a directory that are looked at; Linux shows fewer than a hundred.
+const MOST_FILES: usize = 4096;
+
+/// One table's bytes and where they are from.
+pub(crate) struct Loaded {
+    /// The file, and the table in it where it holds several.
+    pub place: String,
+    pub bytes: Vec<u8>,
+}
+
+/// The tables of these files.
+pub(crate) fn of_files(files: &[PathBuf]) -> Result<Vec<Loaded>, Failure> {
+    let mut loaded = Vec::new();
+    for file in files {
+        loaded.extend(in_file(file)?);
+    }
+    Ok(loaded)
+}
+
+/// The tables of a directory, whichever of the usual tools wrote them, or of a file.
+pub(crate) fn of_directory(directory: &Path) -> Result<Vec<Loaded>, Failure> {
+    if directory.is_file() {
+        return in_file(directory);
+    }
+    let names = names(directory)?;
+    let mut found = Vec::new();
+    for known in NAMES {
+        let of_known = |name: &&String| {
+            let upper = name.to_ascii_uppercase();
+            let end = upper.strip_prefix(known).map(str::to_ascii_lowercase);
+            end.is_some_and(|end| ENDINGS.contains(&end.as_str()))
+        };
+        found.extend(names.iter().find(of_known).map(|name| directory.join(name)));
+    }
+    if found.is_empty() {
+        let is_dump = |name: &&String| {
+            let name = name.to_ascii_lowercase();
+            name == "acpidump" || DUMP_ENDINGS.iter().any(|end| name.ends_with(end))
+        };
+        for name in names.iter().filter(is_dump) {
+            let file = directory.join(name);
+            if is_text_of_tables(&input::bytes(&file, MOST_TABLE_BYTES)?) {
+                found.push(file);
+            }
+        }
+    }
+    if found.is_empty() {
+        return Err(Failure::bad_input(format!(
+            "{}: no table there, expected files such as SRAT, SRAT.bin or srat.dat, or the text \
+             that acpidump writes",
+            directory.display()
+        )));
+    }
+    of_files(&found)
+}
+
+/// The names of the files in a directory, in order.
+fn names(directory: &Path) -> Result<Vec<String>, Failure> {
+    let failed =
+        |error| Failure::bad_input(format!("{}: could not read it: {error}", directory.display()));
+    let mut names = Vec::new();
+    for entry in fs::read_dir(directory).map_err(failed)?.take(MOST_FILES) {
+        let entry = entry.map_err(failed)?;
+        if !entry.path().is_dir() {
+            names.extend(entry.file_name().into_string().ok());
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Reads every table that can be read; what cannot is a line that says why.
+pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
+    let (mut tables, mut refused) = (Tables::default(), Vec::new());
+    for table in loaded {
+        match AnyTable::read(&table.bytes) {
+            Ok(read) => tables.insert(read),
+            Err(finding) => refused.push(format!("{}: {finding}", table.place)),
+        }
+    }
+    (tables, refused)
+}
+
+/// What is odd or wrong about tables, those that are alike counted, and the gravest severity.
+pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) {
+    let mut scratch = vec![Slot::default(); tables.scratch_slots()];
+    let (mut findings, mut worst) = (Findings::default(), None);
+    let visited = check(tables, &mut scratch, &mut |finding| {
+        worst = worst.max(Some(finding.severity()));
+        let severity = match finding.severity() {
+            Severity::Note => numalab_topology::Severity::Note,
+            Severity::Warning => numalab_topology::Severity::Warning,
+            Severity::Error => numalab_topology::Severity::Error,
+        };
+        let place = format_args!("{} at {:#06x}", finding.table, finding.offset);
+        findings.add(severity, finding.code(), place, finding.problem.to_string());
+    });
+    debug_assert!(visited.is_ok(), "the scratch has as many slots as were asked for");
+    (findings.into_list(), worst)
+}
+
+/// The machine that the tables of a directory or file, or of this system, describe.
+pub(crate) fn machine(directory: Option<&Path>) -> Result<(Machine, Vec<Finding>), Failure> {
+    let directory = directory.unwrap_or(Path::new(SYSTEM_TABLES));
+    let loaded = of_directory(directory)?;
+    let (tables, refused) = read_all(&loaded);
+    if let Some(refusal) = refused.first() {
+        return Err(Failure::new(Code::CheckFailed, refusal));
+    }
+    let (mut findings, worst) = findings(&tables);
+    if worst == Some(Severity::Error) {
+        let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+        return Err(Failure::new(Code::CheckFailed, lines.join("\n")));
+    }
+    if tables.srat.is_none() && (tables.slit.is_some() || tables.hmat.is_some()) {
+        let message = format!(
+            "{}: no SRAT, which alone says what nodes there are: the SLIT and the HMAT mean \
+             nothing without it",
+            directory.display()
+        );
+        return Err(Failure::new(Code::CheckFailed, message));
+    }
+    let machine = Machine::from_tables(&tables);
+    findings.extend(machine.validate());
+    Ok((machine, findings))
+}
+
+/// The tables in a file: one in binary, or those of an acpidump text that numalab reads.
+fn in_file(file: &Path) -> Result<Vec<Loaded>, Failure> {
+    let bytes = input::bytes(file, MOST_TABLE_BYTES)?;
+    let place = file.display().to_string();
+    if bytes.first_chunk().is_some_and(|first| is_known(&Signature(*first).0)) && !is_text(&bytes) {
+        return Ok(vec![Loaded { place, bytes }]);
+    }
+    if !is_text_of_tables(&bytes) {
+        return Err(Failure::bad_input(format!(
+            "{place}: not a table: expected a SRAT, SLIT, HMAT, APIC or CEDT in binary, or the \
+             text that acpidump writes"
+        )));
+    }
+    let mut loaded = Vec::new();
+    for table in Dump::new(&bytes).filter(|table| is_known(table.name)) {
+        let name = String::from_utf8_lossy(table.name);
+        let failed = |error| Failure::bad_input(format!("{place}: {name}: {error}"));
+        let mut buffer = vec![0; table.size_bytes().map_err(failed)?];
+        table.decode(&mut buffer).map_err(failed)?;
+        loaded.push(Loaded { place: format!("{place}: {name}"), bytes: buffer });
+    }
+    Ok(loaded)
+}
+
+fn is_known(name: &[u8]) -> bool {
+    NAMES.iter().any(|known| known.as_bytes() == name)
+}
+
+/// A table in binary has a zero in its length.
+fn is_text(bytes: &[u8]) -> bool {
+    !bytes.contains(&0)
+}
+
+fn is_text_of_tables(bytes: &[u8]) -> bool {
+    Dump::new(bytes).next().is_some()
+}
