@@ -3,19 +3,18 @@
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_measure::Observer;
 use numalab_measure::plan::estimate_plan;
-use numalab_measure::{Keeper, Sink, StoreError};
-use numalab_record::{Cell, Finished, Sample};
+use numalab_record::Cell;
 
-/// Keeps finished cells and shows how far the run is, by estimated time.
-pub(crate) struct Progress<'a> {
-    keeper: &'a mut Keeper,
+/// Shows how far the run is, by estimated time.
+pub(crate) struct Progress {
     bar: ProgressBar,
 }
 
-impl<'a> Progress<'a> {
+impl Progress {
     /// A progress line for `plan`; nothing is drawn if `quiet` or not on a terminal.
-    pub fn new(keeper: &'a mut Keeper, plan: &[Cell], quiet: bool) -> Self {
+    pub fn new(plan: &[Cell], quiet: bool) -> Self {
         let target =
             if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let bar = ProgressBar::with_draw_target(Some(milliseconds(estimate_plan(plan))), target);
@@ -23,31 +22,24 @@ impl<'a> Progress<'a> {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { keeper, bar }
+        Self { bar }
     }
 }
 
-impl Sink for Progress<'_> {
+impl Observer for Progress {
     fn starting(&mut self, cells: &[Cell]) {
         if let Some(first) = cells.first() {
             self.bar.set_message(first.id.0.clone());
         }
     }
 
-    fn finished(
-        &mut self,
-        cell: &Cell,
-        finished: &Finished,
-        samples: &[Sample],
-    ) -> Result<(), StoreError> {
-        self.keeper.keep(finished, samples)?;
+    fn finished(&mut self, cell: &Cell) {
         self.bar.set_message(cell.id.0.clone());
         self.bar.inc(milliseconds(estimate_plan(std::slice::from_ref(cell))));
-        Ok(())
     }
 }
 
-impl Drop for Progress<'_> {
+impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

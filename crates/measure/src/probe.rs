@@ -7,8 +7,8 @@ use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
 use numalab_stats::Sample;
 use numalab_topology::{CpuId, Machine, NodeId};
 
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::plan::ScopeError;
 
 /// Loads in a window.
@@ -69,9 +69,9 @@ impl BalancingProbe {
     /// # Errors
     /// [`MeasureError`] if a cpu, the memory or the clock is refused, and where the pages
     /// were not on the first node to begin with.
-    pub fn run(&self, lab: &Lab) -> Result<BalancingFound, MeasureError> {
+    pub fn run(&self, context: &MeasureContext) -> Result<BalancingFound, MeasureError> {
         let size = usize::try_from(self.size_bytes).unwrap_or(usize::MAX);
-        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, lab.settings.seed)?;
+        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, context.settings.seed)?;
         let mut mapping = Mapping::new(size, Pages::Base)?;
         let span = mapping.span();
         let first = pin(self.from).map_err(numalab_host::Error::from)?;
@@ -81,7 +81,7 @@ impl BalancingProbe {
         drop(first);
         let second = pin(self.to).map_err(numalab_host::Error::from)?;
         let to = second.node();
-        let windows = self.windows(lab, &chase)?;
+        let windows = self.windows(context, &chase)?;
         let local_percent = percent_on(span, to, &chase)?;
         let latencies: Vec<f64> = windows.iter().map(|(_, latency)| *latency).collect();
         let count = (latencies.len() / SHARE).max(LEAST_WINDOWS).min(latencies.len());
@@ -90,15 +90,19 @@ impl BalancingProbe {
         Ok(BalancingFound { from, to, begin_ns, end_ns, local_percent, windows })
     }
 
-    fn windows(&self, lab: &Lab, chase: &Chase<'_>) -> Result<Vec<(u64, f64)>, MeasureError> {
+    fn windows(
+        &self,
+        context: &MeasureContext,
+        chase: &Chase<'_>,
+    ) -> Result<Vec<(u64, f64)>, MeasureError> {
         let mut walk = chase.walk();
         let begun_ns = monotonic_raw_ns();
         let mut windows = Vec::new();
         loop {
-            lab.check_interrupt()?;
+            context.check_interrupt()?;
             let window = walk.window(WINDOW_LOADS)?;
             let elapsed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
-            windows.push((elapsed_ns, window.ns_per_load(&lab.clock)));
+            windows.push((elapsed_ns, window.ns_per_load(&context.clock)));
             let enough = windows.len() >= 2 * LEAST_WINDOWS;
             if enough && u128::from(elapsed_ns) >= self.time.as_nanos() {
                 return Ok(windows);
@@ -127,22 +131,22 @@ fn percent_on(span: Span, node: NodeId, chase: &Chase<'_>) -> Result<f64, Measur
 }
 
 impl BalancingProbe {
-    /// The probe on the machine of a lab; `from` and `to` as [`Self::cpus`] has them where
+    /// The probe on the machine of a context; `from` and `to` as [`Self::cpus`] has them where
     /// they are not given.
     ///
     /// # Errors
     /// [`ScopeError`] for a cpu that is not there or not online.
     pub fn on(
-        lab: &Lab,
+        context: &MeasureContext,
         size_bytes: u64,
         time: Duration,
         from: Option<CpuId>,
         to: Option<CpuId>,
     ) -> Result<Self, MeasureError> {
-        let usual = Self::cpus(&lab.machine);
+        let usual = Self::cpus(&context.machine);
         let choose = |given: Option<CpuId>, usual: Option<CpuId>| {
             let cpu = given.or(usual).unwrap_or(CpuId(0));
-            let online = lab.machine.online_cpus();
+            let online = context.machine.online_cpus();
             if online.contains(cpu) { Ok(cpu) } else { Err(ScopeError::UnknownCpu { cpu, online }) }
         };
         let from = choose(from, usual.map(|(from, _)| from))?;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Experiment, Finished, Outcome, Placement, Sample, Team};
 
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 
 /// What a cell gave.
 pub(crate) struct Measured {
@@ -81,7 +81,7 @@ fn share_buffers(first: &Experiment, other: &Experiment) -> bool {
 /// # Errors
 /// What concerns the buffers of all of them; a cell's own failure is its outcome.
 pub(crate) fn run_shared(
-    lab: &Lab,
+    context: &MeasureContext,
     cells: &[Cell],
     limit: Duration,
     give: Give<'_>,
@@ -91,13 +91,13 @@ pub(crate) fn run_shared(
     };
     match &first.experiment {
         Experiment::Latency(cell) if cell.team == Team::Serial => {
-            latency::run_serial(lab, cells, limit, give)
+            latency::run_serial(context, cells, limit, give)
         }
-        Experiment::Latency(_) => latency::run_concurrent(lab, cells, limit, give),
-        Experiment::Bandwidth(_) => bandwidth::run(lab, cells, limit, give),
-        Experiment::Loaded(_) => loaded::run(lab, cells, limit, give),
-        Experiment::C2c(experiment) => give(first, c2c::run(lab, first, experiment, limit)?),
-        Experiment::Core { cpu } => give(first, core::run(lab, first, *cpu, limit)?),
+        Experiment::Latency(_) => latency::run_concurrent(context, cells, limit, give),
+        Experiment::Bandwidth(_) => bandwidth::run(context, cells, limit, give),
+        Experiment::Loaded(_) => loaded::run(context, cells, limit, give),
+        Experiment::C2c(experiment) => give(first, c2c::run(context, first, experiment, limit)?),
+        Experiment::Core { cpu } => give(first, core::run(context, first, *cpu, limit)?),
         Experiment::Frames(cell) => Err(MeasureError::KernelOnly { work: cell.work.clone() }),
     }
 }

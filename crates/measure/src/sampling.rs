@@ -6,8 +6,8 @@ use numalab_host::ThreadSnapshot;
 use numalab_record::{CellId, Metric, Outcome, Sample};
 use numalab_stats::{Precision, Progress, Sample as Values};
 
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 
 /// Disturbed windows are taken again until they outnumber the clean ones so
 /// many times; then the machine is simply busy, and the cell says so.
@@ -29,7 +29,7 @@ pub(crate) struct Reading {
 /// The samples of one cell as they come in.
 #[derive(Debug)]
 pub(crate) struct Samples<'a> {
-    lab: &'a Lab,
+    context: &'a MeasureContext,
     cell: &'a CellId,
     precision: Precision,
     limit: Duration,
@@ -43,10 +43,10 @@ pub(crate) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// No samples yet, and `limit` to take them in.
-    pub fn new(lab: &'a Lab, cell: &'a CellId, limit: Duration) -> Self {
-        let precision = lab.precision;
+    pub fn new(context: &'a MeasureContext, cell: &'a CellId, limit: Duration) -> Self {
+        let precision = context.precision;
         Self {
-            lab,
+            context,
             cell,
             precision,
             limit,
@@ -65,7 +65,7 @@ impl<'a> Samples<'a> {
             (None, Some(&(_, value))) => self.clean.push(value),
             _ => self.disturbed += 1,
         }
-        let start_ns = self.lab.elapsed_ns().saturating_sub(reading.duration_ns);
+        let start_ns = self.context.elapsed_ns().saturating_sub(reading.duration_ns);
         for &(metric, value) in &reading.values {
             self.taken.push(Sample {
                 cell: self.cell.clone(),
@@ -91,7 +91,7 @@ impl<'a> Samples<'a> {
     /// # Errors
     /// [`MeasureError::Interrupted`] if the user asked to stop.
     pub fn ended(&mut self) -> Result<Option<Outcome>, MeasureError> {
-        self.lab.check_interrupt()?;
+        self.context.check_interrupt()?;
         if self.clean.len() >= self.next_look {
             let values = Values::new(self.clean.clone())?;
             match self.precision.look(&values) {

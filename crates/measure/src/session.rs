@@ -1,37 +1,34 @@
-//! Cells in order, within the budget, each given to a sink as soon as it ends.
+//! Cells in order, within the budget, each recorded as soon as it ends.
 
 use std::cell;
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use numalab_host::ErrorClass;
-use numalab_record::{Cell, CellId, Finished, Outcome, Sample};
+use numalab_record::{Cell, Outcome};
 
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::plan::estimate_buffers;
+use crate::recorder::RunRecorder;
 use crate::run::{Measured, run_shared, shared_run};
-use crate::store::StoreError;
 
 /// A cell gets at least so much time: fewer windows have no interval.
 const LEAST_PER_CELL: Duration = Duration::from_millis(60);
 /// A cell that is not precise after this long is on a machine too restless for it.
 const MOST_PER_CELL: Duration = Duration::from_secs(3);
 
-/// Who takes finished cells: a store, a progress bar.
-pub trait Sink {
+/// Who looks on while cells are measured, such as a progress bar.
+pub trait Observer {
     /// Cells that share their buffers are about to be measured.
     fn starting(&mut self, cells: &[Cell]);
-    /// A cell ended.
-    ///
-    /// # Errors
-    /// [`StoreError`] if it cannot be kept; the session ends with it.
-    fn finished(
-        &mut self,
-        cell: &Cell,
-        finished: &Finished,
-        samples: &[Sample],
-    ) -> Result<(), StoreError>;
+    /// A cell ended and was recorded.
+    fn finished(&mut self, cell: &Cell);
+}
+
+/// Nobody looks on.
+impl Observer for () {
+    fn starting(&mut self, _: &[Cell]) {}
+    fn finished(&mut self, _: &Cell) {}
 }
 
 /// How the cells of a session ended.
@@ -51,28 +48,35 @@ pub struct Tally {
 
 /// A run of cells.
 pub struct Session<'a> {
-    lab: &'a Lab,
-    sink: &'a mut dyn Sink,
+    context: &'a MeasureContext,
+    recorder: &'a mut RunRecorder,
+    observer: &'a mut dyn Observer,
     tally: Tally,
 }
 
 impl<'a> Session<'a> {
-    /// A session which gives its cells to `sink`.
-    pub fn new(lab: &'a Lab, sink: &'a mut dyn Sink) -> Self {
-        Self { lab, sink, tally: Tally::default() }
+    /// A session which records its cells.
+    pub fn new(
+        context: &'a MeasureContext,
+        recorder: &'a mut RunRecorder,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self { context, recorder, observer, tally: Tally::default() }
     }
 
-    /// Measures the cells of `plan` that are not `done` yet.
+    /// Measures the cells of `plan` that are not recorded yet.
     ///
     /// # Errors
     /// [`MeasureError::Interrupted`], or [`MeasureError::Store`]; a cell that cannot be
     /// measured is no error here but its outcome.
-    pub fn run(&mut self, plan: &[Cell], done: &BTreeSet<CellId>) -> Result<(), MeasureError> {
+    pub fn run(&mut self, plan: &[Cell]) -> Result<(), MeasureError> {
+        self.recorder.extend_plan(plan)?;
+        let done = self.recorder.done();
         let left: Vec<Cell> =
             plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
         let mut rest = &left[..];
         while !rest.is_empty() {
-            if self.lab.time_left().is_zero() {
+            if self.context.time_left().is_zero() {
                 self.tally.unmeasured += rest.len();
                 break;
             }
@@ -94,20 +98,23 @@ impl<'a> Session<'a> {
     fn limit(&self, cells_left: &[Cell]) -> Duration {
         let buffers = estimate_buffers(cells_left);
         let cells = u32::try_from(cells_left.len().max(1)).unwrap_or(u32::MAX);
-        let share = self.lab.time_left().saturating_sub(buffers) / cells;
+        let share = self.context.time_left().saturating_sub(buffers) / cells;
         share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }
 
     fn run_together(&mut self, cells: &[Cell], limit: Duration) -> Result<(), MeasureError> {
-        self.sink.starting(cells);
-        let (sink, tally) = (&mut *self.sink, &mut self.tally);
+        self.observer.starting(cells);
+        let (recorder, tally) = (&mut *self.recorder, &mut self.tally);
+        let observer = &mut *self.observer;
         let given = cell::Cell::new(0);
         let mut give = |cell: &Cell, measured: Measured| {
             given.set(given.get() + 1);
             tally.count(&measured);
-            Ok(sink.finished(cell, &measured.finished, &measured.samples)?)
+            recorder.record(&measured.finished, &measured.samples)?;
+            observer.finished(cell);
+            Ok(())
         };
-        let ran = run_shared(self.lab, cells, limit, &mut give);
+        let ran = run_shared(self.context, cells, limit, &mut give);
         match ran {
             Ok(()) => Ok(()),
             Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),

@@ -10,12 +10,10 @@ use numalab_measure::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, Scope, all_workers, bandwidth_cells, c2c_cells,
     c2c_pairs, cell, isa_name, latency_cells, loaded_cells,
 };
-use numalab_measure::{
-    Keeper, Lab, MeasureError, Session, Settings, Sink, StoreError, Tally, read,
-};
+use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Tally, read};
 use numalab_record::{
-    AccessPattern, Cell, Document, Environment, Experiment, Finished, Kind, Metric, Outcome, Pages,
-    Run, Sample, StreamKernel, Team, WorkerPlan,
+    AccessPattern, Cell, Document, Environment, Experiment, Kind, Metric, Outcome, Pages, Run,
+    StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::Machine;
 
@@ -25,9 +23,9 @@ fn machine() -> Machine {
     read_machine(&Root::live()).expect("this machine is readable").machine
 }
 
-fn lab(budget: Duration) -> Lab {
+fn context(budget: Duration) -> MeasureContext {
     let settings = Settings { seed: 1, precision: 0.2, budget };
-    Lab::new(machine(), settings, Interrupt::never()).expect("the clock is usable")
+    MeasureContext::new(machine(), settings, Interrupt::never()).expect("the clock is usable")
 }
 
 fn run_of(machine: &Machine) -> Run {
@@ -47,26 +45,14 @@ fn run_of(machine: &Machine) -> Run {
     }
 }
 
-struct Keep<'a>(&'a mut Keeper);
-
-impl Sink for Keep<'_> {
-    fn starting(&mut self, _: &[Cell]) {}
-    fn finished(
-        &mut self,
-        _: &Cell,
-        done: &Finished,
-        samples: &[Sample],
-    ) -> Result<(), StoreError> {
-        self.0.keep(done, samples)
-    }
-}
-
-fn measure(lab: &Lab, keeper: &mut Keeper, cells: &[Cell]) -> Result<Tally, MeasureError> {
-    keeper.extend_plan(cells).expect("the plan is kept");
-    let done = keeper.done();
-    let mut sink = Keep(keeper);
-    let mut session = Session::new(lab, &mut sink);
-    session.run(cells, &done)?;
+fn measure(
+    context: &MeasureContext,
+    recorder: &mut RunRecorder,
+    cells: &[Cell],
+) -> Result<Tally, MeasureError> {
+    let mut nobody = ();
+    let mut session = Session::new(context, recorder, &mut nobody);
+    session.run(cells)?;
     Ok(session.into_tally())
 }
 
@@ -75,11 +61,11 @@ static MACHINE: Mutex<()> = Mutex::new(());
 
 fn measured(cells: &[Cell]) -> Document {
     let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
-    let lab = lab(Duration::from_secs(20));
-    let mut keeper = Keeper::in_memory(run_of(&lab.machine));
-    let tally = measure(&lab, &mut keeper, cells).expect("nothing interrupts");
+    let context = context(Duration::from_secs(20));
+    let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+    let tally = measure(&context, &mut recorder, cells).expect("nothing interrupts");
     assert_eq!(tally.failed, 0, "{:?}", tally.first_failure);
-    keeper.document()
+    recorder.document()
 }
 
 fn first_worker(scope: &Scope, machine: &Machine) -> WorkerPlan {
@@ -202,21 +188,21 @@ fn load_to_use_is_a_few_adds() {
 fn what_was_measured_before_an_interruption_is_not_measured_again() {
     let directory = tempfile::tempdir().expect("a directory for results");
     let plan = latency_plan(&[64 << 10, 128 << 10, 256 << 10], Team::Serial);
-    let lab = lab(Duration::from_secs(20));
-    let mut keeper =
-        Keeper::in_directory(run_of(&lab.machine), directory.path()).expect("a new directory");
-    keeper.extend_plan(&plan).expect("the plan is kept");
-    measure(&lab, &mut keeper, &plan[..1]).expect("the first cell");
-    let kept = keeper.directory().expect("on disk").to_owned();
-    drop(keeper);
+    let context = context(Duration::from_secs(20));
+    let mut recorder = RunRecorder::in_directory(run_of(&context.machine), directory.path())
+        .expect("a new directory");
+    recorder.extend_plan(&plan).expect("the plan is kept");
+    measure(&context, &mut recorder, &plan[..1]).expect("the first cell");
+    let kept = recorder.directory().expect("on disk").to_owned();
+    drop(recorder);
     // What a crash in the middle of an append leaves behind.
     let samples = std::fs::read_to_string(kept.join("samples.csv")).expect("samples");
     std::fs::write(kept.join("samples.csv"), format!("{samples}latency/ran")).expect("cut line");
 
-    let mut keeper = Keeper::resumed(&kept).expect("resumable");
-    assert_eq!(keeper.done().len(), 1);
+    let mut recorder = RunRecorder::resumed(&kept).expect("resumable");
+    assert_eq!(recorder.done().len(), 1);
     let before = read(&kept).expect("readable").cells[0].samples.clone();
-    let tally = measure(&lab, &mut keeper, &plan).expect("the rest");
+    let tally = measure(&context, &mut recorder, &plan).expect("the rest");
     assert_eq!(tally.precise + tally.budget_spent, 2);
     let document = read(&kept).expect("readable");
     assert_eq!(document.cells[0].samples, before);
@@ -226,20 +212,20 @@ fn what_was_measured_before_an_interruption_is_not_measured_again() {
 #[test]
 fn a_second_run_of_the_same_second_gets_a_directory_of_its_own() {
     let directory = tempfile::tempdir().expect("a directory for results");
-    let name = |keeper: Keeper| {
-        let path = keeper.directory().expect("on disk").to_owned();
+    let name = |recorder: RunRecorder| {
+        let path = recorder.directory().expect("on disk").to_owned();
         path.file_name().expect("a name").to_string_lossy().into_owned()
     };
-    let create = || Keeper::in_directory(run_of(&machine()), directory.path()).expect("new");
+    let create = || RunRecorder::in_directory(run_of(&machine()), directory.path()).expect("new");
     assert_eq!(name(create()), "measure-20261121-024000-live");
     assert_eq!(name(create()), "measure-20261121-024000-live-2");
 }
 
 #[test]
 fn a_spent_budget_leaves_cells_unmeasured_and_says_how_many() {
-    let lab = lab(Duration::from_nanos(1));
+    let context = context(Duration::from_nanos(1));
     let plan = latency_plan(&[64 << 10, 128 << 10], Team::Serial);
-    let mut keeper = Keeper::in_memory(run_of(&lab.machine));
-    let tally = measure(&lab, &mut keeper, &plan).expect("no failure");
+    let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+    let tally = measure(&context, &mut recorder, &plan).expect("no failure");
     assert_eq!(tally.unmeasured, 2);
 }

@@ -10,7 +10,7 @@ use numalab_measure::rank::StreamRules;
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
-use super::measuring::{Ground, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan};
 use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
@@ -69,28 +69,28 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
             return Err(Failure::bad_input(message));
         }
     };
-    let ground = Ground::survey(&args.selection)?;
-    let cells = plan(args, &ground, size_bytes);
+    let target = Target::survey(&args.selection)?;
+    let cells = plan(args, &target, size_bytes);
     if args.output.dry_run {
         return print_plan(&cells);
     }
     let rules = (&args.rules, &args.output);
-    let (document, directory) = run_plan("bandwidth", &ground, rules, &cells, |_| Vec::new())?;
+    let (document, directory) = run_plan("bandwidth", &target, rules, &cells, |_| Vec::new())?;
     deliver(&document, directory.as_deref(), &args.output)
 }
 
 /// Every kernel on one cpu and on all; with several nodes, node x node too.
-fn plan(args: &BandwidthArgs, ground: &Ground, size_bytes: u64) -> Vec<Cell> {
+fn plan(args: &BandwidthArgs, target: &Target, size_bytes: u64) -> Vec<Cell> {
     let all_kernels = args.kernel.is_empty();
     let kernels = if all_kernels { &StreamKernel::ALL[..] } else { &args.kernel };
     let spec =
-        BandwidthSpec { pattern: args.pattern, pages: ground.pages, isa: isa(args), size_bytes };
-    let all = all_workers(&ground.machine, &ground.scope);
+        BandwidthSpec { pattern: args.pattern, pages: target.pages, isa: isa(args), size_bytes };
+    let all = all_workers(&target.machine, &target.scope);
     let mut cells = bandwidth_cells(&all[..1], kernels, &spec);
     cells.extend(bandwidth_cells(&all, kernels, &spec));
-    if ground.scope.nodes.len() > 1 {
+    if target.scope.nodes.len() > 1 {
         let kernel = if all_kernels { StreamKernel::Read } else { args.kernel[0] };
-        cells.extend(bandwidth_matrix(&ground.machine, &ground.scope, kernel, &spec));
+        cells.extend(bandwidth_matrix(&target.machine, &target.scope, kernel, &spec));
     }
     let mut seen = BTreeSet::new();
     cells.retain(|cell| seen.insert(cell.id.clone()));

@@ -2,23 +2,23 @@
 
 use numalab_measure::plan::{c2c_cells, c2c_pairs};
 
-use super::measuring::{Ground, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan};
 use crate::args::C2cArgs;
 use crate::failure::{Code, Failure};
 
 /// Measures cache line transfers and prints them.
 pub(crate) fn run(args: &C2cArgs) -> Result<(), Failure> {
-    let ground = Ground::survey(&args.selection)?;
-    let pairs = c2c_pairs(&ground.machine, &ground.scope, args.pairs);
+    let target = Target::survey(&args.selection)?;
+    let pairs = c2c_pairs(&target.machine, &target.scope, args.pairs);
     if pairs.is_empty() {
         let message = "a cache line needs two cpus to go between; choose more with --cpus";
         return Err(Failure::new(Code::Lacking, message));
     }
-    let cells = c2c_cells(&ground.machine, &ground.scope, &pairs);
+    let cells = c2c_cells(&target.machine, &target.scope, &pairs);
     if args.output.dry_run {
         return print_plan(&cells);
     }
     let rules = (&args.rules, &args.output);
-    let (document, directory) = run_plan("c2c", &ground, rules, &cells, |_| Vec::new())?;
+    let (document, directory) = run_plan("c2c", &target, rules, &cells, |_| Vec::new())?;
     deliver(&document, directory.as_deref(), &args.output)
 }

@@ -8,7 +8,7 @@ use numalab_measure::plan::{
 use numalab_measure::rank::{Chain as RankChain, ChaseRules};
 use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
 
-use super::measuring::{Ground, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan};
 use super::ranks::{self, Role, Task};
 use crate::args::{Chain, Format, LatencyArgs};
 use crate::failure::Failure;
@@ -67,20 +67,20 @@ fn pattern_name(pattern: AccessPattern) -> String {
 
 /// Measures latency with this process's threads.
 fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
-    let ground = Ground::survey(&args.selection)?;
+    let target = Target::survey(&args.selection)?;
     let first = match &args.size {
-        Some(sizes) => matrix(args, &ground, &sizes.0),
-        None => curve(args, &ground),
+        Some(sizes) => matrix(args, &target, &sizes.0),
+        None => curve(args, &target),
     };
     let second = |size_bytes| match &args.size {
         Some(_) => Vec::new(),
-        None => matrix(args, &ground, &[size_bytes]),
+        None => matrix(args, &target, &[size_bytes]),
     };
     if args.output.dry_run {
         return print_plan(&[first, second(FORESEEN_MATRIX_BYTES)].concat());
     }
     let (document, directory) =
-        run_plan("latency", &ground, (&args.rules, &args.output), &first, |document| {
+        run_plan("latency", &target, (&args.rules, &args.output), &first, |document| {
             second(beyond_caches(document))
         })?;
     if args.table && args.output.format == Format::Text {
@@ -90,30 +90,30 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
 }
 
 /// The first cpu over all sizes.
-fn curve(args: &LatencyArgs, ground: &Ground) -> Vec<Cell> {
-    let cpu = ground.scope.cpus.first().copied().unwrap_or_default();
-    let worker = WorkerPlan { cpu, node: ground.scope.nearest_node(&ground.machine, cpu) };
+fn curve(args: &LatencyArgs, target: &Target) -> Vec<Cell> {
+    let cpu = target.scope.cpus.first().copied().unwrap_or_default();
+    let worker = WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
     let sizes = curve_sizes(CURVE_BYTES.0, CURVE_BYTES.1);
-    latency_cells(&[worker], &sizes, spec(args, ground, Team::Serial))
+    latency_cells(&[worker], &sizes, spec(args, target, Team::Serial))
 }
 
 /// The chosen cpus and nodes at these sizes: one after the other, all at once, or both.
-fn matrix(args: &LatencyArgs, ground: &Ground, sizes: &[u64]) -> Vec<Cell> {
+fn matrix(args: &LatencyArgs, target: &Target, sizes: &[u64]) -> Vec<Cell> {
     let mut cells = Vec::new();
     if !args.concurrent {
-        let workers = matrix_workers(&ground.machine, &ground.scope, args.per.into());
-        cells.extend(latency_cells(&workers, sizes, spec(args, ground, Team::Serial)));
+        let workers = matrix_workers(&target.machine, &target.scope, args.per.into());
+        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Serial)));
     }
     if args.concurrent || args.both {
         let nearest =
-            |&cpu| WorkerPlan { cpu, node: ground.scope.nearest_node(&ground.machine, cpu) };
-        let workers: Vec<_> = ground.scope.cpus.iter().map(nearest).collect();
-        cells.extend(latency_cells(&workers, sizes, spec(args, ground, Team::Concurrent)));
+            |&cpu| WorkerPlan { cpu, node: target.scope.nearest_node(&target.machine, cpu) };
+        let workers: Vec<_> = target.scope.cpus.iter().map(nearest).collect();
+        cells.extend(latency_cells(&workers, sizes, spec(args, target, Team::Concurrent)));
     }
     cells
 }
 
-fn spec(args: &LatencyArgs, ground: &Ground, team: Team) -> LatencySpec {
-    let pattern = args.pattern.unwrap_or_else(|| plain_pattern(ground.pages));
-    LatencySpec { pattern, pages: ground.pages, team }
+fn spec(args: &LatencyArgs, target: &Target, team: Team) -> LatencySpec {
+    let pattern = args.pattern.unwrap_or_else(|| plain_pattern(target.pages));
+    LatencySpec { pattern, pages: target.pages, team }
 }

@@ -5,25 +5,25 @@ use numalab_measure::plan::{LoadedSpec, Scope, all_workers, loaded_cells};
 use numalab_record::WorkerPlan;
 use numalab_topology::{NodeId, NodeSet};
 
-use super::measuring::{Ground, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan};
 use crate::args::LoadedArgs;
 use crate::failure::{Code, Failure};
 
 /// Measures latency under load and prints it.
 pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
-    let ground = Ground::survey(&args.selection)?;
-    let cells = loaded_cells(&spec(args, &ground)?);
+    let target = Target::survey(&args.selection)?;
+    let cells = loaded_cells(&spec(args, &target)?);
     if args.output.dry_run {
         return print_plan(&cells);
     }
     let rules = (&args.rules, &args.output);
-    let (document, directory) = run_plan("loaded", &ground, rules, &cells, |_| Vec::new())?;
+    let (document, directory) = run_plan("loaded", &target, rules, &cells, |_| Vec::new())?;
     deliver(&document, directory.as_deref(), &args.output)
 }
 
 /// The first cpu chases; one cpu of every other core loads.
-fn spec(args: &LoadedArgs, ground: &Ground) -> Result<LoadedSpec, Failure> {
-    let Ground { machine, scope, pages } = ground;
+fn spec(args: &LoadedArgs, target: &Target) -> Result<LoadedSpec, Failure> {
+    let Target { machine, scope, pages } = target;
     let cpu = scope.cpus.first().copied().unwrap_or_default();
     let node = match args.chaser_node.map(NodeId) {
         Some(node) => {

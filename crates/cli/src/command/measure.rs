@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use numalab_measure::{Effort, Keeper, Lab, MeasurePlan};
+use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder};
 use numalab_record::Document;
 
 use super::compare::{compare, fail_if, render};
 use super::measuring::{
-    Ground, complain, deliver, facts_now, interrupted, keeper_for, lab_for, measure_phases,
-    new_run, note_clock, print_plan,
+    Target, complain, context_for, deliver, facts_now, interrupted, measure_phases, new_run,
+    note_clock, print_plan, recorder_for,
 };
 use crate::args::{Cli, Command, Format, MeasureArgs};
 use crate::failure::Failure;
@@ -22,54 +22,54 @@ const RESULTS: &str = "results";
 /// Measures the machine, writes the reports, and compares if asked to.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let baseline = args.baseline.as_deref().map(numalab_measure::read).transpose()?;
-    let keeper = match &args.resume {
+    let recorder = match &args.resume {
         Some(directory) => resume(directory, args.output.quiet)?,
         None => {
-            let ground = Ground::survey(&args.selection)?;
+            let target = Target::survey(&args.selection)?;
             if args.output.dry_run {
-                return print_plan(&plan(&ground, effort(args)).foreseen());
+                return print_plan(&plan(&target, effort(args)).foreseen());
             }
-            measure(args, &ground)?
+            measure(args, &target)?
         }
     };
-    let document = keeper.document();
-    deliver(&document, keeper.directory(), &args.output)?;
-    point_to(keeper.directory(), args)?;
+    let document = recorder.document();
+    deliver(&document, recorder.directory(), &args.output)?;
+    point_to(recorder.directory(), args)?;
     match (&args.baseline, baseline) {
         (Some(path), Some(baseline)) => judge(args, path, &baseline, &document),
         _ => Ok(()),
     }
 }
 
-fn measure(args: &MeasureArgs, ground: &Ground) -> Result<Keeper, Failure> {
+fn measure(args: &MeasureArgs, target: &Target) -> Result<RunRecorder, Failure> {
     let effort = effort(args);
-    let mut run = new_run("measure", ground, &args.rules, &args.output, budget(effort));
-    let lab = lab_for(&run)?;
-    note_clock(&mut run, &lab);
+    let mut run = new_run("measure", target, &args.rules, &args.output, budget(effort));
+    let context = context_for(&run)?;
+    note_clock(&mut run, &context);
     let parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
-    go_on(&lab, keeper_for(run, Some(&parent))?, ground, effort, args.output.quiet)
+    go_on(&context, recorder_for(run, Some(&parent))?, target, effort, args.output.quiet)
 }
 
-/// Measures what the keeper does not have yet.
+/// Measures what the recorder does not have yet.
 fn go_on(
-    lab: &Lab,
-    mut keeper: Keeper,
-    ground: &Ground,
+    context: &MeasureContext,
+    mut recorder: RunRecorder,
+    target: &Target,
     effort: Effort,
     quiet: bool,
-) -> Result<Keeper, Failure> {
-    let plan = plan(ground, effort);
+) -> Result<RunRecorder, Failure> {
+    let plan = plan(target, effort);
     let second = |document: &Document| plan.second_phase(document);
-    let tally = measure_phases(lab, &mut keeper, &plan.first_phase(), second, quiet)
-        .map_err(|error| interrupted(error, &keeper))?;
+    let tally = measure_phases(context, &mut recorder, &plan.first_phase(), second, quiet)
+        .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
-    Ok(keeper)
+    Ok(recorder)
 }
 
 /// Goes on with an interrupted run, under the options that it was begun with.
-fn resume(directory: &Path, quiet: bool) -> Result<Keeper, Failure> {
-    let keeper = Keeper::resumed(directory)?;
-    let command = keeper.run().command.clone();
+fn resume(directory: &Path, quiet: bool) -> Result<RunRecorder, Failure> {
+    let recorder = RunRecorder::resumed(directory)?;
+    let command = recorder.run().command.clone();
     let begun = match Cli::try_parse_from(&command).map(|cli| cli.command) {
         Ok(Command::Measure(begun)) => begun,
         _ => {
@@ -79,14 +79,14 @@ fn resume(directory: &Path, quiet: bool) -> Result<Keeper, Failure> {
             )));
         }
     };
-    let ground = Ground::survey(&begun.selection)?;
-    keeper.check_same_system(&facts_now())?;
-    let lab = lab_for(keeper.run())?;
-    go_on(&lab, keeper, &ground, effort(&begun), quiet)
+    let target = Target::survey(&begun.selection)?;
+    recorder.check_same_system(&facts_now())?;
+    let context = context_for(recorder.run())?;
+    go_on(&context, recorder, &target, effort(&begun), quiet)
 }
 
-fn plan(ground: &Ground, effort: Effort) -> MeasurePlan<'_> {
-    MeasurePlan::new(&ground.machine, ground.scope.clone(), effort, ground.pages)
+fn plan(target: &Target, effort: Effort) -> MeasurePlan<'_> {
+    MeasurePlan::new(&target.machine, target.scope.clone(), effort, target.pages)
 }
 
 fn effort(args: &MeasureArgs) -> Effort {

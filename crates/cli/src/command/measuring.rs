@@ -6,7 +6,7 @@ use std::time::Duration;
 use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
-use numalab_measure::{Keeper, Lab, MeasureError, Session, Settings, Store, Tally};
+use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, Tally};
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 
@@ -16,13 +16,13 @@ use crate::output;
 use crate::progress::Progress;
 
 /// The live machine and the part of it that a command measures.
-pub(crate) struct Ground {
+pub(crate) struct Target {
     pub machine: Machine,
     pub scope: Scope,
     pub pages: Pages,
 }
 
-impl Ground {
+impl Target {
     /// Reads the machine and checks the selection against it.
     pub fn survey(selection: &Selection) -> Result<Self, Failure> {
         let reading =
@@ -54,7 +54,7 @@ fn warn_of(findings: &[Finding]) {
 /// A run of `name` that has not begun.
 pub(crate) fn new_run(
     name: &str,
-    ground: &Ground,
+    target: &Target,
     rules: &Rules,
     output: &Output,
     usual_budget: Duration,
@@ -72,7 +72,7 @@ pub(crate) fn new_run(
         precision: rules.precision,
         budget_ns: u64::try_from(budget.as_nanos()).unwrap_or(u64::MAX),
         environment: facts_now(),
-        machine: ground.machine.clone(),
+        machine: target.machine.clone(),
         plan: Vec::new(),
     }
 }
@@ -82,90 +82,88 @@ pub(crate) fn facts_now() -> Facts {
     Facts { facts: Environment::read(&Root::live()).facts() }
 }
 
-/// The rules of `run`, as the lab wants them.
-pub(crate) fn lab_for(run: &Run) -> Result<Lab, Failure> {
+/// The rules of `run`, for measuring by them.
+pub(crate) fn context_for(run: &Run) -> Result<MeasureContext, Failure> {
     let budget = Duration::from_nanos(run.budget_ns);
     let settings = Settings { seed: run.seed, precision: run.precision, budget };
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    Ok(Lab::new(run.machine.clone(), settings, interrupt)?)
+    Ok(MeasureContext::new(run.machine.clone(), settings, interrupt)?)
 }
 
-/// Records what only the lab can tell: whether the clock keeps its rate, and whose time it is.
-pub(crate) fn note_clock(run: &mut Run, lab: &Lab) {
-    let answer = if lab.clock_is_invariant() { "yes" } else { "no" };
+/// Records what only the measuring itself can tell: whether the clock keeps its rate, and whose time it is.
+pub(crate) fn note_clock(run: &mut Run, context: &MeasureContext) {
+    let answer = if context.clock_is_invariant() { "yes" } else { "no" };
     let facts = &mut run.environment.facts;
     facts.insert("clock_invariant".to_owned(), answer.to_owned());
-    if lab.time_is_virtual() {
+    if context.time_is_virtual() {
         let text = "virtual, of each vCPU, as the memory emulator charges".to_owned();
         facts.insert("time".to_owned(), text);
     }
 }
 
 /// Measures the cells of `first`, then those that `second` makes of their results;
-/// what the keeper has already is not measured again.
+/// what the recorder has already is not measured again.
 pub(crate) fn measure_phases(
-    lab: &Lab,
-    keeper: &mut Keeper,
+    context: &MeasureContext,
+    recorder: &mut RunRecorder,
     first: &[Cell],
     second: impl FnOnce(&Document) -> Vec<Cell>,
     quiet: bool,
 ) -> Result<Tally, MeasureError> {
-    let mut tally = measure(lab, keeper, first, quiet)?;
-    let second = second(&keeper.document());
+    let mut tally = measure(context, recorder, first, quiet)?;
+    let second = second(&recorder.document());
     if !second.is_empty() {
-        tally.add(measure(lab, keeper, &second, quiet)?);
+        tally.add(measure(context, recorder, &second, quiet)?);
     }
     Ok(tally)
 }
 
 fn measure(
-    lab: &Lab,
-    keeper: &mut Keeper,
+    context: &MeasureContext,
+    recorder: &mut RunRecorder,
     cells: &[Cell],
     quiet: bool,
 ) -> Result<Tally, MeasureError> {
-    keeper.extend_plan(cells)?;
-    let done = keeper.done();
-    let mut progress = Progress::new(keeper, cells, quiet);
-    let mut session = Session::new(lab, &mut progress);
-    session.run(cells, &done)?;
+    let mut progress = Progress::new(cells, quiet);
+    let mut session = Session::new(context, recorder, &mut progress);
+    session.run(cells)?;
     Ok(session.into_tally())
 }
 
 /// Runs a command from its plan to its printed results.
 pub(crate) fn run_plan(
     name: &str,
-    ground: &Ground,
+    target: &Target,
     (rules, output): (&Rules, &Output),
     first: &[Cell],
     second: impl FnOnce(&Document) -> Vec<Cell>,
 ) -> Result<(Document, Option<PathBuf>), Failure> {
     let usual_budget = (estimate_plan(first) * 3).max(Duration::from_secs(60));
-    let mut run = new_run(name, ground, rules, output, usual_budget);
-    let lab = lab_for(&run)?;
-    note_clock(&mut run, &lab);
-    let mut keeper = keeper_for(run, output.output.as_deref())?;
-    let tally = measure_phases(&lab, &mut keeper, first, second, output.quiet)
-        .map_err(|error| interrupted(error, &keeper))?;
+    let mut run = new_run(name, target, rules, output, usual_budget);
+    let context = context_for(&run)?;
+    note_clock(&mut run, &context);
+    let mut recorder = recorder_for(run, output.output.as_deref())?;
+    let tally = measure_phases(&context, &mut recorder, first, second, output.quiet)
+        .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
-    Ok((keeper.document(), keeper.directory().map(Path::to_owned)))
+    Ok((recorder.document(), recorder.directory().map(Path::to_owned)))
 }
 
-/// A keeper in memory, or in a new directory under `parent`.
-pub(crate) fn keeper_for(run: Run, parent: Option<&Path>) -> Result<Keeper, Failure> {
+/// A recorder in memory, or in a new directory under `parent`.
+pub(crate) fn recorder_for(run: Run, parent: Option<&Path>) -> Result<RunRecorder, Failure> {
     Ok(match parent {
-        Some(parent) => Keeper::in_directory(run, parent)?,
-        None => Keeper::in_memory(run),
+        Some(parent) => RunRecorder::in_directory(run, parent)?,
+        None => RunRecorder::in_memory(run),
     })
 }
 
 /// What to say if a run ended before its end.
-pub(crate) fn interrupted(error: MeasureError, keeper: &Keeper) -> Failure {
-    let (MeasureError::Interrupted, Some(directory)) = (&error, keeper.directory()) else {
+pub(crate) fn interrupted(error: MeasureError, recorder: &RunRecorder) -> Failure {
+    let (MeasureError::Interrupted, Some(directory)) = (&error, recorder.directory()) else {
         return error.into();
     };
     let directory = directory.display();
-    let advice = match keeper.run().name.as_str() {
+    let advice = match recorder.run().name.as_str() {
         "measure" => format!("; go on with:\n  numalab measure --resume {directory}"),
         _ => String::new(),
     };

@@ -1,7 +1,7 @@
 //! `numalab probe`: a single question to the kernel.
 
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
-use numalab_measure::{BalancingFound, BalancingProbe, Lab, Settings};
+use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
 use numalab_record::Kind;
 use numalab_topology::CpuId;
 use serde_json::json;
@@ -24,10 +24,10 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let settings =
         Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
-    let lab = Lab::new(machine, settings, interrupt)?;
+    let context = MeasureContext::new(machine, settings, interrupt)?;
     let (from, to) = (args.from.map(CpuId), args.to.map(CpuId));
-    let probe = BalancingProbe::on(&lab, args.size, args.time, from, to)?;
-    let found = probe.run(&lab)?;
+    let probe = BalancingProbe::on(&context, args.size, args.time, from, to)?;
+    let found = probe.run(&context)?;
     match args.format {
         ProbeFormat::Text => output::print(&text(&probe, &found)),
         ProbeFormat::Json => output::print(&output::json_line(serde_json::to_string(&json!({

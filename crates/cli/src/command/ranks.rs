@@ -10,7 +10,7 @@ use numalab_record::Pages;
 use numalab_topology::Machine;
 
 use super::bind::own_program;
-use super::measuring::{Ground, usual_pages};
+use super::measuring::{Target, usual_pages};
 use crate::args::{Format, Output, RankArgs, Rules, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
@@ -71,19 +71,19 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
 /// Measures as one of the ranks.
 pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     check_output(task.output)?;
-    let ground = Ground::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
-    let plan = plan(&task, &ground)?;
+    let target = Target::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
+    let plan = plan(&task, &target)?;
     if task.output.dry_run {
         return if identity.rank == 0 { show(&plan, identity) } else { Ok(()) };
     }
     let look = |name: &str| std::env::var(name).ok();
     let joined = Team::join(identity, &task.ranks.meet, &look);
     let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
-    let around = Surroundings { identity, machine: &ground.machine, look: &look };
+    let around = Surroundings { identity, machine: &target.machine, look: &look };
     let mut begin = |team: &Team| {
         if !task.output.quiet && task.output.format == Format::Text {
             // A reader that went away is told of at the end.
-            let _ = output::print(&debug_block(&ground.machine, identity, team));
+            let _ = output::print(&debug_block(&target.machine, identity, team));
         }
     };
     let outcome = measure(&mut team, around, &plan, &mut begin);
@@ -106,7 +106,7 @@ fn of_rank(
     Failure::new(code_of(class), format!("[Rank {}] {error}", identity.rank))
 }
 
-fn plan(task: &Task<'_>, ground: &Ground) -> Result<SessionPlan, Failure> {
+fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
     let node = match &task.selection.nodes {
         None => None,
         Some(nodes) if nodes.len() == 1 => nodes.first(),
@@ -127,7 +127,7 @@ fn plan(task: &Task<'_>, ground: &Ground) -> Result<SessionPlan, Failure> {
     Ok(SessionPlan {
         work: task.work.clone(),
         sizes_bytes: task.sizes_bytes.clone(),
-        pages: ground.pages,
+        pages: target.pages,
         serial: task.serial,
         seed,
         cpus: task.selection.cpus.clone(),

@@ -5,8 +5,8 @@ use numalab_membench::Line;
 use numalab_record::Pages;
 use numalab_topology::{NodeId, NodeSet};
 
+use crate::context::host_pages;
 use crate::error::MeasureError;
-use crate::lab::host_pages;
 
 /// Where a rank's memory comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

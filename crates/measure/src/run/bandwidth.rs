@@ -18,8 +18,8 @@ use numalab_record::{
 use super::team::{abort_on_error, give_and_join};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::sampling::{Reading, Samples};
 
 /// Length of a round in nanoseconds: long against the start of all workers.
@@ -36,7 +36,7 @@ struct Log {
 
 /// What the workers of a team share.
 struct TeamWork<'a> {
-    lab: &'a Lab,
+    context: &'a MeasureContext,
     cells: Vec<(&'a Cell, &'a BandwidthCell)>,
     limit: Duration,
     barrier: Barrier,
@@ -47,7 +47,7 @@ struct TeamWork<'a> {
 
 /// Runs cells of one team on buffers that each worker fills once.
 pub(super) fn run(
-    lab: &Lab,
+    context: &MeasureContext,
     cells: &[Cell],
     limit: Duration,
     give: Give<'_>,
@@ -64,7 +64,7 @@ pub(super) fn run(
     };
     let workers = first.workers.clone();
     let team = TeamWork {
-        lab,
+        context,
         cells,
         limit,
         barrier: Barrier::new(u32::try_from(workers.len()).unwrap_or(u32::MAX)),
@@ -107,11 +107,11 @@ impl<'a> TeamWork<'a> {
         let Some(&(_, first)) = self.cells.first() else {
             return Ok(());
         };
-        let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, worker.node)?;
+        let mut mapping = memory_on(self.context, first.size_bytes, first.pages, worker.node)?;
         let span = mapping.span();
         for &(cell, bandwidth) in &self.cells {
             let ended = self.stream_one(index, cell, bandwidth, &mut mapping, sender.is_some())?;
-            let placement = prove_placement(self.lab, &pinned, span, worker.node)?;
+            let placement = prove_placement(self.context, &pinned, span, worker.node)?;
             *lock(&self.placements[index]) = Some(placement);
             self.wait()?;
             if let (Some(sender), Some((outcome, samples))) = (sender, ended) {
@@ -135,13 +135,13 @@ impl<'a> TeamWork<'a> {
         mapping: &mut Mapping,
         leads: bool,
     ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
-        let mut stream = stream_over(self.lab, bandwidth, mapping)?;
-        let mut samples = leads.then(|| Samples::new(self.lab, &cell.id, self.limit));
+        let mut stream = stream_over(self.context, bandwidth, mapping)?;
+        let mut samples = leads.then(|| Samples::new(self.context, &cell.id, self.limit));
         stream.pass();
         loop {
             self.wait()?;
             self.align(leads)?;
-            round(&mut stream, &self.lab.clock, &mut lock(&self.logs[index]))?;
+            round(&mut stream, &self.context.clock, &mut lock(&self.logs[index]))?;
             self.wait()?;
             let mut outcome = None;
             if let Some(samples) = &mut samples {
@@ -178,7 +178,7 @@ impl<'a> TeamWork<'a> {
         let spans = logs.iter().filter_map(common);
         let all_ran = spans.reduce(|a, b| (a.0.max(b.0), a.1.min(b.1)));
         let Some((from, to)) = all_ran.filter(|(from, to)| from < to) else { return Ok(None) };
-        let clock = &self.lab.clock;
+        let clock = &self.context.clock;
         let duration_ns = clock.ns(to.since(from)?);
         let moved = |log: &MutexGuard<'_, Log>| {
             bytes_at(&log.notes, to, clock) - bytes_at(&log.notes, from, clock)
@@ -193,12 +193,12 @@ impl<'a> TeamWork<'a> {
 }
 
 fn stream_over<'m>(
-    lab: &Lab,
+    context: &MeasureContext,
     bandwidth: &BandwidthCell,
     mapping: &'m mut Mapping,
 ) -> Result<Stream<'m>, MeasureError> {
     let kernel = membench_kernel(bandwidth.kernel);
-    let access = membench_access(bandwidth.pattern, lab.settings.seed)?;
+    let access = membench_access(bandwidth.pattern, context.settings.seed)?;
     let isa = isa_named(&bandwidth.isa.0)?;
     let arrays = Arrays::split(kernel, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
     Ok(Stream::new(kernel, access, isa, arrays)?)

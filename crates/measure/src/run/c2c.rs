@@ -1,6 +1,6 @@
 //! Core-to-core cells: one cache line on a fresh page, sent back and forth.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use numalab_host::Span;
@@ -9,9 +9,9 @@ use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
 
 use super::Measured;
 use super::team::{give_up_on_error, join_all};
-use super::worker::{memory_on, pinned, prove_placement};
+use super::worker::{memory_bound_to, pinned, prove_placement};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::sampling::{Reading, Samples, sample_here};
 
 /// Round trips in a window: about 200 microseconds within a socket.
@@ -19,7 +19,7 @@ const WINDOW_ROUNDS: u64 = 2_000;
 
 /// What the two sides share.
 struct Exchange<'a> {
-    lab: &'a Lab,
+    context: &'a MeasureContext,
     experiment: &'a C2cCell,
     span: Span,
     start: Barrier,
@@ -29,13 +29,13 @@ struct Exchange<'a> {
 
 /// Runs one pair on a page of its own.
 pub(super) fn run(
-    lab: &Lab,
+    context: &MeasureContext,
     cell: &Cell,
     experiment: &C2cCell,
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
     let page_bytes = numalab_host::Pages::Base.page_bytes();
-    let mut mapping = memory_on(lab, page_bytes, Pages::Base, experiment.home)?;
+    let mut mapping = memory_bound_to(page_bytes, Pages::Base, experiment.home)?;
     let span = mapping.span();
     let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
     let Some(line) = lines.first_mut() else {
@@ -43,7 +43,7 @@ pub(super) fn run(
     };
     let line = line.as_atomic();
     let exchange = Exchange {
-        lab,
+        context,
         experiment,
         span,
         start: Barrier::new(2),
@@ -52,9 +52,7 @@ pub(super) fn run(
     };
     let both = std::thread::scope(|scope| {
         let exchange = &exchange;
-        let sender = scope.spawn(move || {
-            exchange.side(|| send(exchange, cell, Ping::new(line, &exchange.abort), limit))
-        });
+        let sender = scope.spawn(move || exchange.side(|| send(exchange, cell, line, limit)));
         let answerer = scope
             .spawn(move || exchange.side(|| answer(exchange, Pong::new(line, &exchange.abort))));
         join_all([sender, answerer])
@@ -94,12 +92,14 @@ impl Exchange<'_> {
 fn send(
     exchange: &Exchange<'_>,
     cell: &Cell,
-    mut ping: Ping<'_>,
+    line: &AtomicU64,
     limit: Duration,
 ) -> Result<Side, MeasureError> {
     let pinned = pinned(exchange.experiment.from)?;
-    let clock = &exchange.lab.clock;
-    let mut samples = Samples::new(exchange.lab, &cell.id, limit);
+    let clock = &exchange.context.clock;
+    let mut samples = Samples::new(exchange.context, &cell.id, limit);
+    first_touch(line);
+    let mut ping = Ping::new(line, &exchange.abort);
     exchange.wait()?;
     ping.rounds(WINDOW_ROUNDS)?;
     let outcome = sample_here(&mut samples, || {
@@ -114,8 +114,15 @@ fn send(
     exchange.over.store(true, Ordering::Release);
     exchange.wait()?;
     let home = exchange.experiment.home;
-    let placement = prove_placement(exchange.lab, &pinned, exchange.span, home)?;
+    let placement = prove_placement(exchange.context, &pinned, exchange.span, home)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
+}
+
+/// Writes the line from the pinned sender, before the answerer looks at it: the sender's cpu
+/// is the first to have it.
+fn first_touch(line: &AtomicU64) {
+    // Release: the answerer starts behind a barrier, which orders it too.
+    line.store(0, Ordering::Release);
 }
 
 fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureError> {
@@ -129,6 +136,24 @@ fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureEr
         pong.rounds(WINDOW_ROUNDS)?;
     }
     let home = exchange.experiment.home;
-    let placement = prove_placement(exchange.lab, &pinned, exchange.span, home)?;
+    let placement = prove_placement(exchange.context, &pinned, exchange.span, home)?;
     Ok(Side { placement, ended: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_on_no_node_until_its_sender_writes_it() {
+        let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
+        let bytes = numalab_host::Pages::Base.page_bytes();
+        let mut mapping = memory_bound_to(bytes, Pages::Base, node).expect("memory");
+        let span = mapping.span();
+        assert!(numalab_host::prove_span(span, node).is_err(), "nobody touched it");
+        let lines = Line::slice_from_bytes(mapping.as_bytes_mut()).expect("lines");
+        first_touch(lines[0].as_atomic());
+        let proof = numalab_host::prove_span(span, node).expect("touched");
+        assert_eq!(proof.pages_per_node.keys().collect::<Vec<_>>(), [&node]);
+    }
 }

@@ -6,8 +6,8 @@ use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Walk};
 use numalab_record::{AccessPattern, LatencyCell, Metric, Pages};
 use numalab_topology::CpuId;
 
+use crate::context::{MeasureContext, host_pages};
 use crate::error::MeasureError;
-use crate::lab::{Lab, host_pages};
 use crate::run::worker::pinned;
 use crate::sampling::Reading;
 
@@ -27,10 +27,13 @@ const BYTES_PER_BUILDER: usize = 64 << 20;
 const MOST_BUILDERS: usize = 8;
 
 /// The cycle of a latency cell.
-pub(crate) fn cycle_of(lab: &Lab, cell: &LatencyCell) -> Result<Cycle, MeasureError> {
+pub(crate) fn cycle_of(
+    context: &MeasureContext,
+    cell: &LatencyCell,
+) -> Result<Cycle, MeasureError> {
     let size = usize::try_from(cell.size_bytes).unwrap_or(usize::MAX);
     let pattern = membench_pattern(cell.pattern, cell.pages);
-    Ok(Cycle::new(pattern, size, LineSize::Bytes64, lab.settings.seed)?)
+    Ok(Cycle::new(pattern, size, LineSize::Bytes64, context.settings.seed)?)
 }
 
 pub(crate) fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern {
@@ -47,12 +50,12 @@ pub(crate) fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern 
 
 /// Builds the chase with the cpus of the node of `cpu`, `cpu` among them.
 pub(crate) fn build<'a>(
-    lab: &Lab,
+    context: &MeasureContext,
     cycle: Cycle,
     lines: &'a mut [Line],
     cpu: CpuId,
 ) -> Result<Chase<'a>, MeasureError> {
-    let helpers = lab.helpers_of(cpu);
+    let helpers = context.helpers_of(cpu);
     let wanted = cycle.size_bytes() / BYTES_PER_BUILDER;
     let builders = wanted.clamp(1, helpers.len().min(MOST_BUILDERS));
     let parts = cycle.parts(lines, NonZeroUsize::new(builders).unwrap_or(NonZeroUsize::MIN))?;
@@ -84,15 +87,15 @@ pub(crate) struct Windows<'w, 'c> {
 impl<'w, 'c> Windows<'w, 'c> {
     /// Warms up: once round the cycle, or far enough to reach the steady state.
     pub fn warmed_up(
-        lab: &Lab,
+        context: &MeasureContext,
         chase: &Chase<'_>,
         walk: &'w mut Walk<'c>,
     ) -> Result<Self, MeasureError> {
         let nodes = chase.cycle().nodes() as u64;
         walk.loads(nodes.clamp(WINDOW_LOADS, WARM_UP_LOADS));
-        let usual = if lab.time_is_virtual() { VIRTUAL_WINDOW_LOADS } else { WINDOW_LOADS };
+        let usual = if context.time_is_virtual() { VIRTUAL_WINDOW_LOADS } else { WINDOW_LOADS };
         let first = walk.window(usual)?;
-        let expected_ns = first.ns_per_load(&lab.clock) * usual as f64;
+        let expected_ns = first.ns_per_load(&context.clock) * usual as f64;
         let stretch = (LEAST_WINDOW_NS / expected_ns.max(1.0)).clamp(1.0, 100.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 100")]
         let loads = usual * (stretch.ceil() as u64);
@@ -100,16 +103,20 @@ impl<'w, 'c> Windows<'w, 'c> {
     }
 
     /// The next window.
-    pub fn take(&mut self, lab: &Lab) -> Result<Reading, MeasureError> {
-        self.take_several(lab, 1)
+    pub fn take(&mut self, context: &MeasureContext) -> Result<Reading, MeasureError> {
+        self.take_several(context, 1)
     }
 
     /// The next `count` windows as one.
-    pub fn take_several(&mut self, lab: &Lab, count: u64) -> Result<Reading, MeasureError> {
+    pub fn take_several(
+        &mut self,
+        context: &MeasureContext,
+        count: u64,
+    ) -> Result<Reading, MeasureError> {
         let window = self.walk.window(self.loads * count)?;
-        let value = window.ns_per_load(&lab.clock);
+        let value = window.ns_per_load(&context.clock);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
-        let duration_ns = lab.clock.ns(window.ticks) as u64;
+        let duration_ns = context.clock.ns(window.ticks) as u64;
         Ok(Reading { values: vec![(Metric::Latency, value)], duration_ns, work: window.loads })
     }
 }

@@ -9,8 +9,8 @@ use numalab_topology::CpuId;
 use super::Measured;
 use super::team::join_all;
 use super::worker::{memory_on, pinned, prove_placement};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::sampling::{Reading, Samples, sample_here};
 
 /// Half the smallest L1 data cache in use.
@@ -21,39 +21,39 @@ const LOADS: u64 = 100_000;
 
 /// Alternates windows of adds and of L1 loads on `cpu`.
 pub(super) fn run(
-    lab: &Lab,
+    context: &MeasureContext,
     cell: &Cell,
     cpu: CpuId,
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
-    let node = lab.machine.cpu(cpu).and_then(|cpu| cpu.node);
-    let node = node.filter(|&node| lab.machine.memory_nodes().contains(node));
-    let node = node.or_else(|| lab.machine.memory_nodes().first()).unwrap_or_default();
+    let node = context.machine.cpu(cpu).and_then(|cpu| cpu.node);
+    let node = node.filter(|&node| context.machine.memory_nodes().contains(node));
+    let node = node.or_else(|| context.machine.memory_nodes().first()).unwrap_or_default();
     let work = || -> Result<Measured, MeasureError> {
         let pinned = pinned(cpu)?;
-        let mut mapping = memory_on(lab, BUFFER_BYTES as u64, Pages::Base, node)?;
+        let mut mapping = memory_on(context, BUFFER_BYTES as u64, Pages::Base, node)?;
         let span = mapping.span();
         let cycle =
-            Cycle::new(Pattern::Random, BUFFER_BYTES, LineSize::Bytes64, lab.settings.seed)?;
+            Cycle::new(Pattern::Random, BUFFER_BYTES, LineSize::Bytes64, context.settings.seed)?;
         let chase = Chase::build(cycle, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
         let mut walk = chase.walk();
         walk.loads(LOADS);
-        let mut samples = Samples::new(lab, &cell.id, limit);
+        let mut samples = Samples::new(context, &cell.id, limit);
         let outcome = sample_here(&mut samples, || {
             let adds = Adds::window(ADDS)?;
             let loads = walk.window(LOADS)?;
-            let cycles_per_ns = adds.core_cycles_per_ns(&lab.clock);
-            let load_to_use = loads.ns_per_load(&lab.clock) * cycles_per_ns;
+            let cycles_per_ns = adds.core_cycles_per_ns(&context.clock);
+            let load_to_use = loads.ns_per_load(&context.clock) * cycles_per_ns;
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "a duration"
             )]
-            let duration_ns = (lab.clock.ns(adds.ticks) + lab.clock.ns(loads.ticks)) as u64;
+            let duration_ns = (context.clock.ns(adds.ticks) + context.clock.ns(loads.ticks)) as u64;
             let values = vec![(Metric::LoadToUse, load_to_use), (Metric::CoreClock, cycles_per_ns)];
             Ok(Reading { values, duration_ns, work: LOADS })
         })?;
-        let placement = prove_placement(lab, &pinned, span, node)?;
+        let placement = prove_placement(context, &pinned, span, node)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))

@@ -11,8 +11,8 @@ use super::chase::{Windows, build, cycle_of};
 use super::team::{abort_on_error, join_all};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::sampling::{Samples, sample_here};
 
 fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
@@ -25,7 +25,7 @@ fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
 /// Runs serial cells of one node: one buffer of the largest size, one cycle for
 /// each size, and each cpu walks it in turn.
 pub(super) fn run_serial(
-    lab: &Lab,
+    context: &MeasureContext,
     cells: &[Cell],
     limit: Duration,
     give: Give<'_>,
@@ -35,7 +35,7 @@ pub(super) fn run_serial(
         return Ok(());
     };
     let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
-    let mut mapping = memory_on(lab, largest, first.pages, first.worker.node)?;
+    let mut mapping = memory_on(context, largest, first.pages, first.worker.node)?;
     let span = mapping.span();
     let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
     let same_cycle = |a: &(&Cell, &LatencyCell), b: &(&Cell, &LatencyCell)| {
@@ -43,10 +43,10 @@ pub(super) fn run_serial(
     };
     for group in cells.chunk_by(same_cycle) {
         let (_, latency) = group[0];
-        let chase = build(lab, cycle_of(lab, latency)?, lines, latency.worker.cpu)?;
+        let chase = build(context, cycle_of(context, latency)?, lines, latency.worker.cpu)?;
         for &(cell, latency) in group {
-            lab.check_interrupt()?;
-            let measured = match walk_alone(lab, cell, latency, &chase, span, limit) {
+            context.check_interrupt()?;
+            let measured = match walk_alone(context, cell, latency, &chase, span, limit) {
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),
                 Ok(measured) => measured,
@@ -58,7 +58,7 @@ pub(super) fn run_serial(
 }
 
 fn walk_alone(
-    lab: &Lab,
+    context: &MeasureContext,
     cell: &Cell,
     latency: &LatencyCell,
     chase: &Chase<'_>,
@@ -68,10 +68,10 @@ fn walk_alone(
     let work = || -> Result<Measured, MeasureError> {
         let pinned = pinned(latency.worker.cpu)?;
         let mut walk = chase.walk();
-        let mut windows = Windows::warmed_up(lab, chase, &mut walk)?;
-        let mut samples = Samples::new(lab, &cell.id, limit);
-        let outcome = sample_here(&mut samples, || windows.take(lab))?;
-        let placement = prove_placement(lab, &pinned, span, latency.worker.node)?;
+        let mut windows = Windows::warmed_up(context, chase, &mut walk)?;
+        let mut samples = Samples::new(context, &cell.id, limit);
+        let outcome = sample_here(&mut samples, || windows.take(context))?;
+        let placement = prove_placement(context, &pinned, span, latency.worker.node)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
@@ -80,7 +80,7 @@ fn walk_alone(
 /// Runs concurrent cells: every worker with a buffer of its own, all walking from
 /// the first window of one to the last window of the slowest.
 pub(super) fn run_concurrent(
-    lab: &Lab,
+    context: &MeasureContext,
     cells: &[Cell],
     limit: Duration,
     give: Give<'_>,
@@ -94,7 +94,7 @@ pub(super) fn run_concurrent(
             let (start, still_sampling) = (&start, &still_sampling);
             scope.spawn(move || {
                 abort_on_error(start, || {
-                    walk_together(lab, &cell, &latency, limit, start, still_sampling)
+                    walk_together(context, &cell, &latency, limit, start, still_sampling)
                 })
             })
         };
@@ -104,7 +104,7 @@ pub(super) fn run_concurrent(
 }
 
 fn walk_together(
-    lab: &Lab,
+    context: &MeasureContext,
     cell: &Cell,
     latency: &LatencyCell,
     limit: Duration,
@@ -113,20 +113,20 @@ fn walk_together(
 ) -> Result<Measured, MeasureError> {
     let pinned = pinned(latency.worker.cpu)?;
     let node = latency.worker.node;
-    let mut mapping = memory_on(lab, latency.size_bytes, latency.pages, node)?;
+    let mut mapping = memory_on(context, latency.size_bytes, latency.pages, node)?;
     let span = mapping.span();
     let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-    let chase = Chase::build(cycle_of(lab, latency)?, lines)?;
+    let chase = Chase::build(cycle_of(context, latency)?, lines)?;
     let mut walk = chase.walk();
     start.wait().map_err(|_| MeasureError::Abandoned)?;
-    let mut windows = Windows::warmed_up(lab, &chase, &mut walk)?;
-    let mut samples = Samples::new(lab, &cell.id, limit);
-    let outcome = sample_here(&mut samples, || windows.take(lab));
+    let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
+    let mut samples = Samples::new(context, &cell.id, limit);
+    let outcome = sample_here(&mut samples, || windows.take(context));
     still_sampling.fetch_sub(1, Ordering::Relaxed);
     let outcome = outcome?;
     while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
-        windows.take(lab)?;
+        windows.take(context)?;
     }
-    let placement = prove_placement(lab, &pinned, span, node)?;
+    let placement = prove_placement(context, &pinned, span, node)?;
     Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
 }

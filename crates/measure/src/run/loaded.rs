@@ -16,8 +16,8 @@ use super::chase::{Windows, build};
 use super::team::{give_and_join, give_up_on_error};
 use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::lab::Lab;
 use crate::sampling::{Samples, sample_here};
 
 /// What a load worker streams between two pauses.
@@ -26,8 +26,8 @@ const CHUNK_BYTES: usize = 16 << 10;
 const WINDOWS_PER_SAMPLE: u64 = 4;
 
 /// What chaser and load workers share.
-struct Contest<'a> {
-    lab: &'a Lab,
+struct LoadedTeam<'a> {
+    context: &'a MeasureContext,
     cells: Vec<(&'a Cell, &'a LoadedCell)>,
     limit: Duration,
     barrier: Barrier,
@@ -37,7 +37,7 @@ struct Contest<'a> {
 
 /// Runs the cells of one curve on buffers that each worker fills once.
 pub(super) fn run(
-    lab: &Lab,
+    context: &MeasureContext,
     cells: &[Cell],
     limit: Duration,
     give: Give<'_>,
@@ -51,8 +51,8 @@ pub(super) fn run(
         return Ok(());
     };
     let load = first.load.clone();
-    let contest = Contest {
-        lab,
+    let team = LoadedTeam {
+        context,
         cells,
         limit,
         barrier: Barrier::new(u32::try_from(load.len() + 1).unwrap_or(u32::MAX)),
@@ -61,16 +61,18 @@ pub(super) fn run(
     };
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
-        let contest = &contest;
-        let mut threads = vec![scope.spawn(move || contest.ending(|| contest.chase(&sender)))];
-        threads.extend(load.into_iter().enumerate().map(|(index, worker)| {
-            scope.spawn(move || contest.ending(|| contest.load(index, worker)))
-        }));
-        give_and_join(receiver, give, &contest.barrier, threads)
+        let team = &team;
+        let mut threads = vec![scope.spawn(move || team.ending(|| team.chase(&sender)))];
+        threads.extend(
+            load.into_iter().enumerate().map(|(index, worker)| {
+                scope.spawn(move || team.ending(|| team.load(index, worker)))
+            }),
+        );
+        give_and_join(receiver, give, &team.barrier, threads)
     })
 }
 
-impl<'a> Contest<'a> {
+impl<'a> LoadedTeam<'a> {
     /// Runs a worker; if it fails or panics, nobody waits for it or loads on.
     fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
         let give_up = || {
@@ -90,12 +92,13 @@ impl<'a> Contest<'a> {
         };
         let WorkerPlan { cpu, node } = first.chaser;
         let pinned = pinned(cpu)?;
-        let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, node)?;
+        let mut mapping = memory_on(self.context, first.size_bytes, first.pages, node)?;
         let span = mapping.span();
         let size = mapping.len_bytes();
-        let cycle = Cycle::new(Pattern::Random, size, LineSize::Bytes64, self.lab.settings.seed)?;
+        let cycle =
+            Cycle::new(Pattern::Random, size, LineSize::Bytes64, self.context.settings.seed)?;
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-        let chase = build(self.lab, cycle, lines, cpu)?;
+        let chase = build(self.context, cycle, lines, cpu)?;
         for &(cell, loaded) in &self.cells {
             let before: Vec<u64> = self.counts().collect();
             self.wait()?;
@@ -103,12 +106,12 @@ impl<'a> Contest<'a> {
                 self.wait_for_load(&before);
             }
             let measured =
-                self.sample(cell, &chase, |lab| prove_placement(lab, &pinned, span, node));
+                self.sample(cell, &chase, |context| prove_placement(context, &pinned, span, node));
             self.stop.store(true, Ordering::Relaxed);
             let measured = measured?;
             self.wait()?;
             self.stop.store(false, Ordering::Relaxed);
-            // The receiver is gone only if keeping failed, which ends the contest anyway.
+            // The receiver is gone only if keeping failed, which ends the team anyway.
             let _ = sender.send((cell, measured));
         }
         Ok(())
@@ -118,21 +121,21 @@ impl<'a> Contest<'a> {
         &self,
         cell: &Cell,
         chase: &Chase<'_>,
-        prove: impl FnOnce(&Lab) -> Result<Placement, MeasureError>,
+        prove: impl FnOnce(&MeasureContext) -> Result<Placement, MeasureError>,
     ) -> Result<Measured, MeasureError> {
-        let clock = &self.lab.clock;
+        let clock = &self.context.clock;
         let mut walk = chase.walk();
-        let mut windows = Windows::warmed_up(self.lab, chase, &mut walk)?;
-        let mut samples = Samples::new(self.lab, &cell.id, self.limit);
+        let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
+        let mut samples = Samples::new(self.context, &cell.id, self.limit);
         let outcome = sample_here(&mut samples, || {
             let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
-            let mut reading = windows.take_several(self.lab, WINDOWS_PER_SAMPLE)?;
+            let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
             let bytes = self.bytes_loaded() - bytes_before;
             let ns = clock.ns(Stamp::now().since(start)?);
             reading.values.push((Metric::Bandwidth, bytes as f64 / ns));
             Ok(reading)
         })?;
-        let placement = prove(self.lab)?;
+        let placement = prove(self.context)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     }
 
@@ -158,13 +161,13 @@ impl<'a> Contest<'a> {
             return Ok(());
         };
         let pinned = pinned(worker.cpu)?;
-        let mut mapping = memory_on(self.lab, first.size_bytes, first.pages, worker.node)?;
+        let mut mapping = memory_on(self.context, first.size_bytes, first.pages, worker.node)?;
         let span = mapping.span();
         let kernel = membench_kernel(first.kernel);
         let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
         let arrays = Arrays::split(kernel, lines)?;
         let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
-        prove_placement(self.lab, &pinned, span, worker.node)?;
+        prove_placement(self.context, &pinned, span, worker.node)?;
         for &(_, loaded) in &self.cells {
             self.wait()?;
             if let Some(delay_spins) = loaded.delay {

@@ -4,12 +4,11 @@ use numalab_host::{Mapping, Pinned, Span, prove_span};
 use numalab_record::{Pages, Placement, ProofMethod};
 use numalab_topology::{CpuId, NodeId};
 
+use crate::context::{MeasureContext, host_pages};
 use crate::error::MeasureError;
-use crate::lab::{Lab, host_pages};
 
-/// Memory on `node`, touched once, unless the user stops it.
-pub(crate) fn memory_on(
-    lab: &Lab,
+/// Memory that will lie on `node`, not touched yet.
+pub(crate) fn memory_bound_to(
     size_bytes: u64,
     pages: Pages,
     node: NodeId,
@@ -19,7 +18,18 @@ pub(crate) fn memory_on(
     let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
     let mut mapping = Mapping::new(size, host_pages(pages))?;
     mapping.bind(node)?;
-    if mapping.populate_while(|| !lab.interrupt.requested())? {
+    Ok(mapping)
+}
+
+/// Memory on `node`, touched once, unless the user stops it.
+pub(crate) fn memory_on(
+    context: &MeasureContext,
+    size_bytes: u64,
+    pages: Pages,
+    node: NodeId,
+) -> Result<Mapping, MeasureError> {
+    let mut mapping = memory_bound_to(size_bytes, pages, node)?;
+    if mapping.populate_while(|| !context.interrupt.requested())? {
         Ok(mapping)
     } else {
         Err(MeasureError::Interrupted)
@@ -33,14 +43,14 @@ pub(crate) fn pinned(cpu: CpuId) -> Result<Pinned, MeasureError> {
 
 /// Proves where the pinned worker is and where its memory lies.
 pub(crate) fn prove_placement(
-    lab: &Lab,
+    context: &MeasureContext,
     pinned: &Pinned,
     span: Span,
     node: NodeId,
 ) -> Result<Placement, MeasureError> {
     pinned.verify()?;
     let proof = prove_span(span, node)?;
-    let cpu_node = lab.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
+    let cpu_node = context.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
     Ok(Placement {
         cpu: pinned.cpu(),
         cpu_node: cpu_node.or(Some(pinned.node())),

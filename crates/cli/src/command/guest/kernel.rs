@@ -16,8 +16,8 @@ use numalab_image::{BootFiles, Cache, Kernel, KernelChoice, own_kernel};
 use numalab_kernel::command::Command;
 use numalab_kernel::results::{Context, Event, Results};
 use numalab_kernel::run::{self, RunError};
-use numalab_measure::Keeper;
-use numalab_record::{Document, Finished};
+use numalab_measure::RunRecorder;
+use numalab_record::Document;
 
 use super::{boot, memory_emulator};
 use crate::args::{Accel, Format, RunArgs};
@@ -197,14 +197,8 @@ fn closing(command: &Command, results: &Results, document: &Document) -> Result<
 
 /// Writes a result directory, and the heap dump into it.
 fn keep(document: &Document, results: &Results, parent: &Path) -> Result<(), Failure> {
-    let mut keeper = Keeper::in_directory(document.run.clone(), parent)?;
-    for cell in &document.cells {
-        let Some(outcome) = cell.ended.clone() else { continue };
-        let (id, placements) = (cell.cell.id.clone(), cell.placements.clone());
-        let finished = Finished { cell: id, outcome, placements };
-        keeper.keep(&finished, &cell.samples)?;
-    }
-    let Some(directory) = keeper.directory() else { return Ok(()) };
+    let recorder = RunRecorder::of(document, parent)?;
+    let Some(directory) = recorder.directory() else { return Ok(()) };
     write_reports(document, directory)?;
     if !results.heap.is_empty() {
         let file = directory.join("heap.bin");

@@ -26,7 +26,7 @@ pub struct Settings {
 
 /// What every cell of a run shares.
 #[derive(Debug)]
-pub struct Lab {
+pub struct MeasureContext {
     /// The machine.
     pub machine: Machine,
     /// The rules.
@@ -38,7 +38,7 @@ pub struct Lab {
     started: Instant,
 }
 
-impl Lab {
+impl MeasureContext {
     /// Calibrates the clock and makes ready for cells.
     ///
     /// # Errors

@@ -12,14 +12,14 @@ const SYSTEM_FACTS: [&str; 4] = ["hostname", "kernel", "cpu_model", "thp_enabled
 
 /// Keeps every finished cell in memory for the report, and on disk where there is a store.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct RunRecorder {
     run: Run,
     finished: Vec<Finished>,
     samples: Vec<Sample>,
     store: Option<Store>,
 }
 
-impl Keeper {
+impl RunRecorder {
     /// A run that is kept in memory only.
     #[must_use]
     pub fn in_memory(run: Run) -> Self {
@@ -33,6 +33,20 @@ impl Keeper {
     pub fn in_directory(run: Run, parent: &Path) -> Result<Self, StoreError> {
         let store = Store::create(parent, &run)?;
         Ok(Self { store: Some(store), ..Self::in_memory(run) })
+    }
+
+    /// A run that was measured elsewhere, kept in a new directory under `parent`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the directory cannot be written.
+    pub fn of(document: &Document, parent: &Path) -> Result<Self, StoreError> {
+        let mut recorder = Self::in_directory(document.run.clone(), parent)?;
+        for result in &document.cells {
+            let Some(outcome) = result.ended.clone() else { continue };
+            let (cell, placements) = (result.cell.id.clone(), result.placements.clone());
+            recorder.record(&Finished { cell, outcome, placements }, &result.samples)?;
+        }
+        Ok(recorder)
     }
 
     /// An interrupted run that goes on in its directory.
@@ -103,7 +117,7 @@ impl Keeper {
     ///
     /// # Errors
     /// [`StoreError`] if it cannot be written.
-    pub fn keep(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
+    pub fn record(&mut self, finished: &Finished, samples: &[Sample]) -> Result<(), StoreError> {
         if let Some(store) = &mut self.store {
             store.append(finished, samples)?;
         }
