@@ -192,7 +192,7 @@ pub(crate) struct LatencyArgs {
     pub size: Option<SizeList>,
     /// Access order: page-local (random within each page, so that loads hit the TLB), random,
     /// stride:N, sequential [default: page-local on large pages, random on 4k]
-    #[arg(long, value_name = "PATTERN", value_parser = value::pattern)]
+    #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
     /// Which CPUs represent a node: every CPU, or only the first
     #[arg(long, value_enum, default_value_t = Per::Cpu)]
@@ -258,7 +258,7 @@ pub(crate) struct BandwidthArgs {
     #[arg(long, value_name = "SIZE")]
     pub size: Option<SizeList>,
     /// Access order: sequential, stride:N, random
-    #[arg(long, value_name = "PATTERN", default_value = "sequential", value_parser = value::pattern)]
+    #[arg(long, value_name = "PATTERN", default_value = "sequential")]
     pub pattern: AccessPattern,
     /// Instruction set: sse2, avx2, avx512, neon, sve (default: the widest this CPU has)
     #[arg(long, value_name = "ISA")]

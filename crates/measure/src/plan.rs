@@ -7,7 +7,7 @@ mod latency;
 mod loaded;
 mod scope;
 
-use numalab_record::{AccessPattern, Cell, CellId, Experiment, IsaName, Team, WorkerPlan};
+use numalab_record::{Cell, CellId, Experiment, IsaName, Team, WorkerPlan};
 
 pub use bandwidth::{BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix};
 pub use c2c::{c2c_cells, c2c_pairs};
@@ -29,7 +29,7 @@ fn name(experiment: &Experiment) -> String {
         Experiment::Core { cpu } => format!("core/cpu{cpu}"),
         Experiment::Latency(cell) => format!(
             "latency/{}/{}/{}/{}{}",
-            pattern_name(cell.pattern),
+            cell.pattern,
             cell.pages.name(),
             worker_name(cell.worker),
             size_name(cell.size_bytes),
@@ -38,7 +38,7 @@ fn name(experiment: &Experiment) -> String {
         Experiment::Bandwidth(cell) => format!(
             "bandwidth/{}/{}/{}/{}/{}/{}",
             cell.kernel.name(),
-            pattern_name(cell.pattern),
+            cell.pattern,
             cell.pages.name(),
             cell.isa.0,
             team_name(&cell.workers),
@@ -87,15 +87,6 @@ fn team_name(workers: &[WorkerPlan]) -> String {
     // A comma would end the field in samples.csv.
     let part = |node| format!("node{node}:{}", cpus_of(node)).replace(',', ".");
     nodes.into_iter().map(part).collect::<Vec<_>>().join("+")
-}
-
-fn pattern_name(pattern: AccessPattern) -> String {
-    match pattern {
-        AccessPattern::Random => "random".to_owned(),
-        AccessPattern::PageLocal => "page-local".to_owned(),
-        AccessPattern::Stride(bytes) => format!("stride{bytes}"),
-        AccessPattern::Sequential => "sequential".to_owned(),
-    }
 }
 
 /// `64M` where it is exact, else `1.5M` or plain bytes.

@@ -1,6 +1,7 @@
 //! What is measured: one cell of a plan.
 
 use core::fmt;
+use core::str::FromStr;
 
 use numalab_topology::{CpuId, NodeId};
 use serde::{Deserialize, Serialize};
@@ -49,6 +50,23 @@ pub enum Experiment {
     Frames(FramesCell),
 }
 
+impl Experiment {
+    /// Who works, and on which memory: the chaser before its load, both sides of a line that
+    /// goes back and forth; nobody where no node matters.
+    #[must_use]
+    pub fn workers(&self) -> Vec<WorkerPlan> {
+        match self {
+            Self::Latency(cell) => vec![cell.worker],
+            Self::Bandwidth(cell) => cell.workers.clone(),
+            Self::Loaded(cell) => [&[cell.chaser], cell.load.as_slice()].concat(),
+            Self::C2c(cell) => {
+                [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
+            }
+            Self::Core { .. } | Self::Frames(_) => Vec::new(),
+        }
+    }
+}
+
 /// One worker: a cpu and the node whose memory it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct WorkerPlan {
@@ -70,6 +88,42 @@ pub enum AccessPattern {
     Stride(u64),
     /// Ascending addresses.
     Sequential,
+}
+
+/// As on the command line: `random`, `stride:256`.
+impl fmt::Display for AccessPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random => f.pad("random"),
+            Self::PageLocal => f.pad("page-local"),
+            Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
+            Self::Sequential => f.pad("sequential"),
+        }
+    }
+}
+
+/// Why a text is not a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a pattern: expected random, page-local, sequential or stride:N with N a \
+     multiple of 64 bytes"
+)]
+pub struct PatternError(String);
+
+impl FromStr for AccessPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let plain = [Self::Random, Self::PageLocal, Self::Sequential];
+        if let Some(pattern) = plain.into_iter().find(|pattern| pattern.to_string() == text) {
+            return Ok(pattern);
+        }
+        let bytes = text.strip_prefix("stride:").and_then(|bytes| bytes.parse().ok());
+        bytes
+            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
+            .map(Self::Stride)
+            .ok_or_else(|| PatternError(text.to_owned()))
+    }
 }
 
 /// The pages that back a buffer.
@@ -255,4 +309,20 @@ pub struct Finished {
     pub outcome: Outcome,
     /// Where each worker was, in the plan's order.
     pub placements: Vec<Placement>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_is_read_by_the_name_it_is_written_with() {
+        for name in ["random", "page-local", "sequential", "stride:256"] {
+            assert_eq!(name.parse::<AccessPattern>().unwrap().to_string(), name);
+        }
+        for other in ["stride:0", "stride:65", "stride256", "Random"] {
+            let error = other.parse::<AccessPattern>().unwrap_err().to_string();
+            assert!(error.contains(other) && error.contains("expected random"), "{error}");
+        }
+    }
 }

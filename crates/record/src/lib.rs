@@ -22,7 +22,7 @@ pub mod study;
 
 pub use cell::{
     AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName,
-    LatencyCell, LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
+    LatencyCell, LoadedCell, Outcome, Pages, PatternError, StreamKernel, Team, WorkerPlan,
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};

@@ -15,7 +15,16 @@ pub struct Environment {
     pub facts: BTreeMap<String, String>,
 }
 
+/// Facts that change from minute to minute and say nothing about the system.
+const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
+
 impl Environment {
+    /// Whether a fact of this name lasts: it does not change while nothing is changed.
+    #[must_use]
+    pub fn lasts(name: &str) -> bool {
+        !PASSING.contains(&name)
+    }
+
     /// The names whose values differ, with both values; an absent one is `None`.
     #[must_use]
     pub fn differences<'a>(

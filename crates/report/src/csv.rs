@@ -1,6 +1,6 @@
 //! A row per cell and metric.
 
-use numalab_record::{CellId, Experiment, WorkerPlan};
+use numalab_record::{CellId, WorkerPlan};
 
 use crate::label;
 use numalab_analysis::run::{CellSummary, Figure, MetricFigures, State, Summary, is_on_node};
@@ -28,7 +28,7 @@ pub fn csv(summary: &Summary<'_>) -> String {
 }
 
 fn line(cell: &CellSummary<'_>, figures: Option<&MetricFigures>) -> String {
-    let workers = workers(&cell.cell.experiment);
+    let workers = cell.cell.experiment.workers();
     let list = |number: fn(&WorkerPlan) -> u32| {
         let numbers: Vec<String> = workers.iter().map(|w| number(w).to_string()).collect();
         numbers.join(" ")
@@ -70,21 +70,6 @@ fn state(state: State<'_>) -> &'static str {
         State::BudgetSpent => "budget-spent",
         State::Failed(_) => "failed",
         State::Unmeasured => "unmeasured",
-    }
-}
-
-fn workers(experiment: &Experiment) -> Vec<WorkerPlan> {
-    match experiment {
-        Experiment::Latency(cell) => vec![cell.worker],
-        Experiment::Bandwidth(cell) => cell.workers.clone(),
-        Experiment::Loaded(cell) => {
-            let chaser = core::iter::once(cell.chaser);
-            chaser.chain(cell.load.iter().copied()).collect()
-        }
-        Experiment::C2c(cell) => {
-            [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
-        }
-        Experiment::Core { .. } | Experiment::Frames(_) => Vec::new(),
     }
 }
 

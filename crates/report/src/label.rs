@@ -1,19 +1,9 @@
 //! The words by which cells, their parts and verdicts are called in every format.
 
-use numalab_record::{AccessPattern, Experiment, LatencyCell, Team, WorkerPlan};
+use numalab_record::{Experiment, LatencyCell, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::number::{count, size};
-
-/// A pattern: `random`, `stride 256`.
-pub(crate) fn pattern(pattern: AccessPattern) -> String {
-    match pattern {
-        AccessPattern::Random => "random".to_owned(),
-        AccessPattern::PageLocal => "page-local".to_owned(),
-        AccessPattern::Stride(bytes) => format!("stride {bytes}"),
-        AccessPattern::Sequential => "sequential".to_owned(),
-    }
-}
 
 /// Who chases at the same time.
 pub(crate) fn team(team: Team) -> &'static str {
@@ -30,7 +20,7 @@ pub(crate) fn worker(worker: WorkerPlan) -> String {
 
 /// What a latency figure is of, without the worker: `random over 1G, 2m pages`.
 pub(crate) fn chase(cell: &LatencyCell) -> String {
-    format!("{} over {}, {} pages", pattern(cell.pattern), size(cell.size_bytes), cell.pages.name())
+    format!("{} over {}, {} pages", cell.pattern, size(cell.size_bytes), cell.pages.name())
 }
 
 /// Workers in brief: `cpu 0 → node 0`, `8 cpus → node 1`, `8 cpus → 2 nodes`.
@@ -57,7 +47,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
         Experiment::Bandwidth(cell) => format!(
             "{} {}, {}, {} each, {} pages, {}",
             cell.kernel.name(),
-            pattern(cell.pattern),
+            cell.pattern,
             workers(&cell.workers),
             size(cell.size_bytes),
             cell.pages.name(),

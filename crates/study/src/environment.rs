@@ -2,16 +2,13 @@
 
 use numalab_record::Environment;
 
-/// Facts that every machine changes by itself.
-const CHANGING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
-
 /// What differs between two environments, as a reader needs it: `kernel was 6.1, is 6.2`.
 pub(crate) fn differences(began: &Environment, now: &Environment) -> Vec<String> {
     let shown = |value: Option<&str>| value.unwrap_or("absent").to_owned();
     began
         .differences(now)
         .into_iter()
-        .filter(|(name, ..)| !CHANGING.contains(name))
+        .filter(|(name, ..)| Environment::lasts(name))
         .filter(|(_, began, now)| began.map(lasting) != now.map(lasting))
         .map(|(name, began, now)| format!("{name} was {}, is {}", shown(began), shown(now)))
         .collect()

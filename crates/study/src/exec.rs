@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, Ran, run_command};
-use numalab_record::study::{Better, Quantity, Reading, Setting};
+use numalab_record::study::{Quantity, Reading, Setting};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
 use crate::backend::{BackendError, SampleRequest};
@@ -75,13 +75,8 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
 
 /// A reading as a study's journal has it.
 pub(crate) fn reading(reading: numalab_workload::Reading) -> Reading {
-    let metric = reading.metric;
-    let better = match metric.better {
-        numalab_workload::Better::Lower => Better::Lower,
-        numalab_workload::Better::Higher => Better::Higher,
-    };
-    let quantity = Quantity { metric: metric.name, unit: metric.unit, better };
-    Reading { quantity, value: reading.value }
+    let numalab_workload::Metric { name, unit, better } = reading.metric;
+    Reading { quantity: Quantity { metric: name, unit, better }, value: reading.value }
 }
 
 fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {

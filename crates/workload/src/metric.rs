@@ -1,27 +1,7 @@
 //! What a workload's output is about: metrics and their values.
 
-use core::fmt;
-
+pub use numalab_record::study::Better;
 use serde::{Deserialize, Serialize};
-
-/// Which direction of a metric is an improvement.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Better {
-    /// Smaller values: times, latencies.
-    Lower,
-    /// Larger values: rates, throughputs.
-    Higher,
-}
-
-impl fmt::Display for Better {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Lower => "lower is better",
-            Self::Higher => "higher is better",
-        })
-    }
-}
 
 /// What one number of a workload's output measures.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]

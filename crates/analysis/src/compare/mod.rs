@@ -100,9 +100,6 @@ pub struct ComparedCell {
     pub pages_differ: Option<(u64, u64)>,
 }
 
-/// Facts that differ from minute to minute and say nothing about the system.
-const ALWAYS_DIFFERENT: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
-
 /// A fact about the system that is not the same in both runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FactDifference {
@@ -351,7 +348,7 @@ fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference>
 pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();
     differences
-        .filter(|(name, _, _)| !ALWAYS_DIFFERENT.contains(name))
+        .filter(|(name, _, _)| Environment::lasts(name))
         .map(|(name, baseline, candidate)| FactDifference {
             name: name.to_owned(),
             baseline: baseline.map(str::to_owned),

@@ -4,7 +4,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use numalab_formats::size;
-use numalab_record::{AccessPattern, Pages, StreamKernel};
+use numalab_record::{Pages, StreamKernel};
 use numalab_topology::{CpuId, CpuSet};
 
 /// A smaller buffer has no order to visit it in.
@@ -49,26 +49,6 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
     match list.0[..] {
         [size] => Ok(size),
         _ => Err(format!("`{text}` is a list: expected one size, such as 256M")),
-    }
-}
-
-/// `random`, `page-local`, `stride:256`, `sequential`.
-pub(crate) fn pattern(text: &str) -> Result<AccessPattern, String> {
-    match text {
-        "random" => Ok(AccessPattern::Random),
-        "page-local" => Ok(AccessPattern::PageLocal),
-        "sequential" => Ok(AccessPattern::Sequential),
-        _ => text
-            .strip_prefix("stride:")
-            .and_then(|bytes| bytes.parse().ok())
-            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
-            .map(AccessPattern::Stride)
-            .ok_or_else(|| {
-                format!(
-                    "`{text}` is no pattern: expected random, page-local, sequential or \
-                     stride:N with N a multiple of 64 bytes"
-                )
-            }),
     }
 }
 
@@ -161,12 +141,5 @@ mod tests {
         assert_eq!(percent("1%"), Ok(0.01));
         assert_eq!(percent("0.02"), Ok(0.02));
         assert!(percent("0").is_err() && percent("150%").is_err());
-    }
-
-    #[test]
-    fn a_stride_is_a_multiple_of_a_line() {
-        assert_eq!(pattern("stride:256"), Ok(AccessPattern::Stride(256)));
-        assert!(pattern("stride:100").is_err());
-        assert!(pattern("zigzag").expect_err("unknown").contains("`zigzag`"));
     }
 }

@@ -6,7 +6,7 @@ use numalab_measure::plan::{
     LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern,
 };
 use numalab_measure::rank::{Chain as RankChain, ChaseRules};
-use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
+use numalab_record::{Cell, Team, WorkerPlan};
 
 use super::measuring::{Target, deliver, print_plan, run_plan};
 use super::ranks::{self, Role, Task};
@@ -39,7 +39,7 @@ fn task(args: &LatencyArgs) -> Task<'_> {
         Chain::Cycle => {
             let pattern =
                 args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)));
-            (RankChain::Lines(pattern), pattern_name(pattern))
+            (RankChain::Lines(pattern), pattern.to_string())
         }
     };
     let rules =
@@ -53,15 +53,6 @@ fn task(args: &LatencyArgs) -> Task<'_> {
         rules: &args.rules,
         output: &args.output,
         ranks: &args.ranks,
-    }
-}
-
-fn pattern_name(pattern: AccessPattern) -> String {
-    match pattern {
-        AccessPattern::Random => "random".to_owned(),
-        AccessPattern::PageLocal => "page-local".to_owned(),
-        AccessPattern::Sequential => "sequential".to_owned(),
-        AccessPattern::Stride(bytes) => format!("stride:{bytes}"),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{CellResult, Document, Experiment, Metric, WorkerPlan};
+use numalab_record::{CellResult, Document, Environment, Experiment, Metric};
 use numalab_stats::Sample;
 use numalab_topology::Machine;
 
@@ -12,8 +12,6 @@ use numalab_analysis::fleet::{Family, FigureKey};
 const MOST_FIGURES: usize = 1_200;
 /// A latency belongs to memory beyond so many times the largest cache.
 const BEYOND_CACHE: u64 = 2;
-/// Facts that change while nothing is changed.
-const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
 
 /// What is kept of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,7 +59,7 @@ pub fn digest(document: &Document) -> Digest {
         .environment
         .facts
         .iter()
-        .filter(|(name, _)| !PASSING.contains(&name.as_str()))
+        .filter(|(name, _)| Environment::lasts(name))
         .map(|(name, value)| (name.clone(), steady(name, value)))
         .collect();
     facts.extend(shape(&run.machine));
@@ -87,7 +85,11 @@ fn figure(
     if median <= 0.0 {
         return None;
     }
-    let workers = workers(&cell.cell.experiment)?;
+    // Of our own kernel: machines are not compared by it.
+    if matches!(cell.cell.experiment, Experiment::Frames(_)) {
+        return None;
+    }
+    let workers = cell.cell.experiment.workers();
     let key = FigureKey {
         cell: cell.cell.id.0.clone(),
         metric,
@@ -102,20 +104,6 @@ fn figure(
 fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)
-}
-
-/// Who did it; none for work of our own kernel, in which machines are not compared.
-fn workers(experiment: &Experiment) -> Option<Vec<WorkerPlan>> {
-    Some(match experiment {
-        Experiment::Latency(cell) => vec![cell.worker],
-        Experiment::Bandwidth(cell) => cell.workers.clone(),
-        Experiment::Loaded(cell) => [&[cell.chaser], cell.load.as_slice()].concat(),
-        Experiment::C2c(cell) => {
-            [cell.from, cell.to].map(|cpu| WorkerPlan { cpu, node: cell.home }).to_vec()
-        }
-        Experiment::Core { .. } => Vec::new(),
-        Experiment::Frames(_) => return None,
-    })
 }
 
 fn family(experiment: &Experiment, metric: Metric, largest_cache: u64) -> Family {

@@ -44,7 +44,7 @@ fn memory(summary: &Summary<'_>) -> Option<Tile> {
     Some(Tile {
         name: "Memory latency",
         value: format!("{} ns", figure(last.latency_ns)),
-        detail: format!("{} on {} pages", label::pattern(curve.pattern), curve.pages.name()),
+        detail: format!("{} on {} pages", curve.pattern, curve.pages.name()),
     })
 }
 

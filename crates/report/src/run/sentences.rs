@@ -44,7 +44,7 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
         range(figure(nearest.ratio), figure(farthest.ratio)),
         range(figure(lowest), figure(highest)),
         figure(cost.local_ns),
-        label::pattern(matrix.pattern),
+        matrix.pattern,
         size(matrix.size_bytes),
         matrix.pages.name(),
         farthest.from,
@@ -63,7 +63,7 @@ fn local_text(summary: &Summary<'_>) -> String {
         return text.map_or_else(String::new, |text| {
             format!(
                 "; an access to it takes {text} ns ({} over {}, {} pages)",
-                label::pattern(matrix.pattern),
+                matrix.pattern,
                 size(matrix.size_bytes),
                 matrix.pages.name()
             )
@@ -86,7 +86,7 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     };
     let swept = format!(
         "{} on {} pages, {} to {}, {}",
-        label::pattern(curve.pattern),
+        curve.pattern,
         curve.pages.name(),
         size(first.size_bytes),
         size(last.size_bytes),

@@ -42,7 +42,7 @@ pub(super) fn matrix<'a>(summary: &'a Summary<'a>) -> Option<Section<'a>> {
 fn caption(matrix: &LatencyMatrix, from: &str, of: &str) -> String {
     format!(
         "ns from each {from} to each node's memory, {} over {}, {} pages, {}; {of}",
-        label::pattern(matrix.pattern),
+        matrix.pattern,
         size(matrix.size_bytes),
         matrix.pages.name(),
         label::team(matrix.team)
@@ -143,7 +143,7 @@ fn points_table(summary: &Summary<'_>) -> Table {
         })
     });
     let pattern =
-        summary.curves.first().map_or_else(String::new, |curve| label::pattern(curve.pattern));
+        summary.curves.first().map_or_else(String::new, |curve| curve.pattern.to_string());
     Table::new(format!("Latency by size of the buffer, {pattern} order"))
         .figures("size")
         .words("worker")

@@ -75,7 +75,7 @@ fn bar_groups(bandwidth: &Bandwidths<'_>) -> Vec<BarGroup> {
 fn bar_label(kernel: &str, pattern: AccessPattern) -> String {
     match pattern {
         AccessPattern::Sequential => kernel.to_owned(),
-        other => format!("{kernel}, {}", label::pattern(other)),
+        other => format!("{kernel}, {other}"),
     }
 }
 
@@ -83,7 +83,7 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
     let rows = bandwidth.rows.iter().map(|row| {
         vec![
             row.cell.kernel.name().to_owned(),
-            label::pattern(row.cell.pattern),
+            row.cell.pattern.to_string(),
             label::workers(&row.cell.workers),
             figure(row.figure.median),
             interval_text(row.figure.interval),
