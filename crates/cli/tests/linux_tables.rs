@@ -23,7 +23,7 @@ use numalab_acpi::{
     AnyTable, Builder, Format, Header, List, RawEntry, Signature, Slot, Tables, check, hmat, slit,
     srat,
 };
-use numalab_guest::{Cache, Kernel, KernelChoice};
+use numalab_image::{Cache, Kernel, KernelChoice};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
