@@ -368,7 +368,7 @@ fn an_agent_answers_a_line_for_each_request_and_ends_with_its_input() {
     let child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let mut child = child.expect("numalab starts");
     let mut input = child.stdin.take().expect("a pipe");
-    input.write_all(b"\"environment\"\n").expect("written");
+    input.write_all(b"{\"treatments\": [], \"workloads\": []}\n").expect("written");
     drop(input);
     let output = child.wait_with_output().expect("waited");
     assert!(output.status.success());
@@ -376,7 +376,7 @@ fn an_agent_answers_a_line_for_each_request_and_ends_with_its_input() {
     let lines: Vec<Value> =
         said.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(lines[0], "ready");
-    assert!(lines[1]["environment"]["kernel"].is_string(), "{said}");
+    assert!(lines[1]["prepared"]["environment"]["kernel"].is_string(), "{said}");
     assert_eq!(lines.len(), 2);
 }
 

@@ -362,44 +362,90 @@ fn a_start_is_written_once_and_runs_as_it_stands() {
     assert!(of_noise.is_some_and(|line| line.contains("nothing to find")), "{list}");
 }
 
-/// Traces every call that could write, below `study plan` and `--dry-run`.
+/// The calls of a command and all that it starts that could write a file or reach another
+/// machine, and the programs that it started; `None` without strace. The cache is empty.
+fn traced(place: &Place, arguments: &[&str]) -> Option<(String, Vec<String>, Vec<String>)> {
+    let trace = place.directory.path().join("trace");
+    let output = Command::new("strace")
+        .args(["-f", "-qq", "-o"])
+        .arg(&trace)
+        .args(["-e", "trace=file,network,execve"])
+        .arg(env!("CARGO_BIN_EXE_numalab"))
+        .args(arguments)
+        .env_remove("NUMALAB_CACHE")
+        .env("XDG_CACHE_HOME", place.directory.path().join("cache"))
+        .current_dir(place.directory.path())
+        .output();
+    let Ok(output) = output else {
+        let required = std::env::var("NUMALAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
+        assert!(!required, "strace is required and missing: apt-get install strace");
+        eprintln!("NOT RUN: no strace here");
+        return None;
+    };
+    let (out, err) = (text_of(&output.stdout), text_of(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {err}");
+    let calls = fs::read_to_string(&trace).expect("a trace");
+    fs::remove_file(&trace).expect("removed");
+    let named = |call: &str| {
+        let calls = [
+            "mkdir", "rename", "unlink", "link", "truncate", "chmod", "utime", "mknod", "socket(",
+            "connect(", "bind(",
+        ];
+        calls.iter().any(|name| call.starts_with(name))
+    };
+    let acts = |line: &&str| {
+        let opens = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"];
+        let call = line.split_whitespace().nth(1).unwrap_or_default();
+        // QEMU looks for devices when it is asked for its version.
+        let is_file = !line.contains("\"/dev/");
+        named(call) || is_file && opens.iter().any(|flag| line.contains(flag))
+    };
+    let acted = calls.lines().filter(acts).map(str::to_owned).collect();
+    let started = |line: &str| {
+        let rest = line.split_once("execve(\"")?.1;
+        line.ends_with("= 0").then(|| rest.split('"').next().unwrap_or_default().to_owned())
+    };
+    Some((out, acted, calls.lines().filter_map(started).collect()))
+}
+
+fn text_of(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
 #[test]
 fn a_plan_and_a_dry_run_write_and_start_nothing() {
     let place = Place::with("echo t = {v}", 3);
     for arguments in [&["study", "plan", "s.toml"][..], &["study", "run", "s.toml", "--dry-run"]] {
-        let trace = place.directory.path().join("trace");
-        let output = Command::new("strace")
-            .args(["-f", "-qq", "-o"])
-            .arg(&trace)
-            .args(["-e", "trace=file,execve,fork,vfork,clone3"])
-            .arg(env!("CARGO_BIN_EXE_numalab"))
-            .args(arguments)
-            .current_dir(place.directory.path())
-            .output();
-        let Ok(output) = output else {
-            let required = std::env::var("NUMALAB_REQUIRE_TOOLS").is_ok_and(|value| value == "1");
-            assert!(!required, "strace is required and missing: apt-get install strace");
-            eprintln!("NOT RUN: no strace here");
-            return;
-        };
-        let out = String::from_utf8(output.stdout).expect("UTF-8");
+        let Some((out, acted, started)) = traced(&place, arguments) else { return };
         assert!(out.contains("12 samples in 4 blocks"), "{out}");
         assert!(out.contains("too few blocks") && out.contains("6 are the least"), "{out}");
         assert!(out.contains("A  v=10") && out.contains("warm-up 1: "), "{out}");
-        let calls = fs::read_to_string(&trace).expect("a trace");
-        fs::remove_file(&trace).expect("removed");
-        let names = ["mkdir", "rename", "unlink", "link", "truncate", "chmod", "utime", "mknod"];
-        let writes = |line: &&str| {
-            let opens = ["O_WRONLY", "O_RDWR", "O_CREAT", "O_TRUNC", "O_APPEND"];
-            let call = line.split_whitespace().nth(1).unwrap_or_default();
-            opens.iter().any(|flag| line.contains(flag))
-                || names.iter().any(|name| call.starts_with(name))
-        };
-        let written: Vec<&str> = calls.lines().filter(writes).collect();
-        assert!(written.is_empty(), "{arguments:?}: {written:#?}");
-        assert_eq!(calls.matches("execve(").count(), 1, "{arguments:?} starts a program");
-        assert!(!Path::new("results").exists());
+        assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
+        assert_eq!(started.len(), 1, "{arguments:?} starts a program: {started:?}");
+        assert!(!place.directory.path().join("results").exists());
     }
+}
+
+#[test]
+fn plans_of_the_bundled_studies_with_an_empty_cache_fetch_nothing_and_say_what_is_missing() {
+    let place = Place::with("true", 1);
+    for (study, _) in numalab_study::bundled() {
+        for arguments in [&["study", "plan", study][..], &["study", "run", study, "--dry-run"]] {
+            let Some((out, acted, started)) = traced(&place, arguments) else { return };
+            assert_eq!(acted, Vec::<String>::new(), "{arguments:?}");
+            let others = started.iter().skip(1).filter(|program| !program.contains("qemu-system"));
+            assert_eq!(others.count(), 0, "{arguments:?} starts {started:?}");
+            // With QEMU here, or else in another place than the cache.
+            if *study == "numa-balancing-guest" && !out.contains("cannot be run now") {
+                let kernel = "To be downloaded first: the kernel of this distribution";
+                assert!(out.contains(kernel), "{out}");
+                assert!(out.contains("not known until fetched"), "{out}");
+                assert!(out.contains("Memory for guests: 2 GiB"), "{out}");
+            }
+        }
+    }
+    let mut left = fs::read_dir(place.directory.path()).expect("there").flatten();
+    assert!(left.all(|entry| entry.file_name() == "s.toml"), "something was written");
 }
 
 /// As a published comparison gives them.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 use numalab_record::study::{FactorKind, StudyDocument};
 use numalab_workload::Workload;
 
-use crate::backend::{Backend, BackendError, SampleRequest};
+use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::plan::Plan;
-use crate::session::time_spent;
+use crate::session::{SessionError, restored, time_spent};
 
 /// The level of reports.
 const ALPHA: f64 = 0.05;
@@ -46,18 +46,18 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
 /// The time for all blocks, by running every workload once under the baseline.
 ///
 /// # Errors
-/// [`BackendError`] as it comes; what was there before is put back.
+/// [`SessionError`] as it comes; what was there before is put back.
 pub fn pilot(
     plan: &Plan,
     workloads: &[Workload],
-    backend: &mut dyn Backend,
-) -> Result<Duration, BackendError> {
-    backend.check(plan.treatments(), workloads)?;
+    backend: Box<dyn Backend>,
+) -> Result<Duration, SessionError> {
+    let Preparation { mut backend, .. } =
+        backend.prepare(&Scope { treatments: plan.treatments(), workloads })?;
     let begun = Instant::now();
-    let tried = try_out(plan, workloads, backend);
+    let tried = try_out(plan, workloads, backend.as_mut());
     let took = begun.elapsed();
-    backend.restore()?;
-    tried?;
+    restored(backend, tried.map_err(SessionError::from))?;
     let visits = (plan.visits(0).len() * plan.blocks()) as f64;
     Ok(seconds(took.as_secs_f64() * visits).unwrap_or(Duration::MAX))
 }
@@ -65,12 +65,13 @@ pub fn pilot(
 fn try_out(
     plan: &Plan,
     workloads: &[Workload],
-    backend: &mut dyn Backend,
+    backend: &mut dyn Prepared,
 ) -> Result<(), BackendError> {
     let treatment = &plan.treatments()[0];
     backend.apply(treatment)?;
     for (index, workload) in workloads.iter().enumerate() {
-        backend.sample(&SampleRequest { treatment, workload, seed: plan.sample_seed(0, index) })?;
+        let seed = plan.sample_seed(0, index);
+        backend.sample(&SampleRequest { treatment, workload, seed })?;
     }
     Ok(())
 }

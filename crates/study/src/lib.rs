@@ -12,14 +12,16 @@ mod bundled;
 mod definition;
 mod environment;
 mod estimate;
-mod exec;
 mod journal;
 mod parse;
 mod plan;
 mod position;
 mod session;
 
-pub use backend::{Backend, BackendError, SampleRequest, open, serve};
+pub use backend::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+    open, serve,
+};
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
 pub use estimate::{fewest_blocks, longest_time, pilot, remaining_time, stated_time};

@@ -10,7 +10,9 @@ use numalab_record::study::{
 };
 use numalab_workload::Workload;
 
-use crate::backend::{Backend, BackendError, SampleRequest};
+use crate::backend::{
+    Backend, BackendError, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+};
 use crate::environment::differences;
 use crate::estimate::remaining_time;
 use crate::journal::{Journal, JournalError};
@@ -75,13 +77,46 @@ pub trait Observer {
     }
 }
 
-/// A plan that is gone through in a backend.
+impl From<PrepareError> for SessionError {
+    fn from(error: PrepareError) -> Self {
+        match error.restore {
+            None => Self::Backend(error.cause),
+            Some(restore) => Self::NotRestored {
+                restore: *restore,
+                cause: Some(Box::new(Self::Backend(error.cause))),
+            },
+        }
+    }
+}
+
+/// Restores a backend after whatever was done in it; that it cannot be is the error then.
+pub(crate) fn restored<T>(
+    backend: Box<dyn Prepared>,
+    outcome: Result<T, SessionError>,
+) -> Result<T, SessionError> {
+    match backend.restore() {
+        Ok(()) => outcome,
+        Err(restore) => {
+            let cause = outcome.err().map(Box::new);
+            Err(SessionError::NotRestored { restore, cause })
+        }
+    }
+}
+
+/// A plan whose workloads were resolved, to be gone through in a backend.
+#[derive(Clone, Copy)]
 pub struct Session<'a> {
     plan: &'a Plan,
     workloads: &'a [Workload],
-    backend: &'a mut dyn Backend,
-    journal: &'a mut Journal,
     interrupt: &'a Interrupt,
+}
+
+/// A session in a backend that is ready.
+struct Running<'a> {
+    session: Session<'a>,
+    plan: &'a Plan,
+    backend: &'a mut dyn Prepared,
+    journal: &'a mut Journal,
 }
 
 /// A backend hears of so many visits before they come.
@@ -92,63 +127,82 @@ type Cell = (usize, usize, Arm, usize);
 
 impl<'a> Session<'a> {
     /// A session of a plan whose workloads were resolved.
-    pub fn new(
-        plan: &'a Plan,
-        workloads: &'a [Workload],
-        backend: &'a mut dyn Backend,
-        journal: &'a mut Journal,
-        interrupt: &'a Interrupt,
-    ) -> Self {
-        Self { plan, workloads, backend, journal, interrupt }
+    pub fn new(plan: &'a Plan, workloads: &'a [Workload], interrupt: &'a Interrupt) -> Self {
+        Self { plan, workloads, interrupt }
     }
 
-    /// Takes every sample that the journal does not have yet, and puts back what was there
-    /// before, however it ends.
+    /// Prepares the backend, takes every sample that the journal does not have yet, and puts
+    /// back what was there before, however it ends. `journal` is called when the backend is
+    /// ready: nothing is written for a study that cannot be run.
     ///
     /// # Errors
     /// [`SessionError`]; every finished sample is kept.
-    pub fn run(mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
-        let notices = self.backend.check(self.plan.treatments(), self.workloads)?;
-        let environment = self.backend.environment()?;
-        self.refuse_other_environment(&environment)?;
+    pub fn run(
+        self,
+        backend: Box<dyn Backend>,
+        journal: impl FnOnce() -> Result<Journal, JournalError>,
+        observer: &mut dyn Observer,
+    ) -> Result<(Journal, EndReason), SessionError> {
+        let scope = Scope { treatments: self.plan.treatments(), workloads: self.workloads };
+        let Preparation { environment, notices, mut backend } = backend.prepare(&scope)?;
         observer.starting(&notices);
-        let unix_ms = UtcTime::now().unix_ms;
-        let plan = self.plan.hash();
-        self.journal.append(Entry::Began { plan, unix_ms, environment, notices })?;
-        let outcome = self.blocks(observer);
-        let restored = self.backend.restore();
-        let outcome = match outcome {
+        let mut journal = match self.begin(journal, environment, notices) {
+            Ok(journal) => journal,
+            Err(error) => return restored(backend, Err(error)),
+        };
+        let running = Running {
+            session: self,
+            plan: self.plan,
+            backend: backend.as_mut(),
+            journal: &mut journal,
+        };
+        let outcome = match running.blocks(observer) {
             Err(SessionError::Backend(BackendError::Interrupted)) => Ok(EndReason::Interrupted),
             outcome => outcome,
         };
+        let outcome = restored(backend, outcome);
         let reason = match &outcome {
             Ok(reason) => reason.clone(),
             Err(error) => EndReason::Failed(error.to_string()),
         };
-        let ended = Entry::Ended { reason, unix_ms: UtcTime::now().unix_ms };
-        let kept = self.journal.append(ended);
-        match restored {
-            Ok(()) => outcome.and_then(|reason| Ok(kept.map(|()| reason)?)),
-            Err(restore) => {
-                let cause = outcome.err().map(Box::new);
-                Err(SessionError::NotRestored { restore, cause })
-            }
-        }
+        let kept = journal.append(Entry::Ended { reason, unix_ms: UtcTime::now().unix_ms });
+        let reason = outcome?;
+        kept?;
+        Ok((journal, reason))
     }
 
-    fn refuse_other_environment(&self, now: &Environment) -> Result<(), SessionError> {
-        let began = self.journal.document().journal.iter().find_map(|entry| match entry {
-            Entry::Began { environment, .. } => Some(environment),
-            _ => None,
-        });
-        let differences = began.map(|began| differences(began, now)).unwrap_or_default();
-        if differences.is_empty() {
-            return Ok(());
-        }
-        Err(SessionError::OtherEnvironment { differences: differences.join("; ") })
+    fn begin(
+        &self,
+        journal: impl FnOnce() -> Result<Journal, JournalError>,
+        environment: Environment,
+        notices: Vec<String>,
+    ) -> Result<Journal, SessionError> {
+        let mut journal = journal()?;
+        refuse_other_environment(journal.document(), &environment)?;
+        let unix_ms = UtcTime::now().unix_ms;
+        let plan = self.plan.hash();
+        journal.append(Entry::Began { plan, unix_ms, environment, notices })?;
+        Ok(journal)
     }
+}
 
-    fn blocks(&mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
+fn refuse_other_environment(
+    document: &StudyDocument,
+    now: &Environment,
+) -> Result<(), SessionError> {
+    let began = document.journal.iter().find_map(|entry| match entry {
+        Entry::Began { environment, .. } => Some(environment),
+        _ => None,
+    });
+    let differences = began.map(|began| differences(began, now)).unwrap_or_default();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    Err(SessionError::OtherEnvironment { differences: differences.join("; ") })
+}
+
+impl Running<'_> {
+    fn blocks(mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
         let mut attempts = self.attempts();
         let mut is_first = true;
         let rules = self.plan.study().rules.clone();
@@ -225,7 +279,7 @@ impl<'a> Session<'a> {
         let (block, treatment, arm, workload) = cell;
         let order = SampleRequest {
             treatment: &self.plan.treatments()[treatment],
-            workload: &self.workloads[workload],
+            workload: &self.session.workloads[workload],
             seed: self.plan.sample_seed(block, workload),
         };
         let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
@@ -239,7 +293,7 @@ impl<'a> Session<'a> {
     }
 
     fn check_interrupt(&self) -> Result<(), SessionError> {
-        match self.interrupt.requested() {
+        match self.session.interrupt.requested() {
             true => Err(BackendError::Interrupted.into()),
             false => Ok(()),
         }
@@ -271,7 +325,7 @@ impl<'a> Session<'a> {
 
     fn samples_in_all(&self) -> usize {
         let visits = self.plan.treatments().len() + usize::from(self.plan.study().rules.aa);
-        self.plan.blocks() * visits * self.workloads.len()
+        self.plan.blocks() * visits * self.session.workloads.len()
     }
 
     /// Whether another block like the mean of those before would exceed the budget.

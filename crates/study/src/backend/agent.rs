@@ -10,30 +10,33 @@ use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
 use super::host::Host;
-use super::{Backend, BackendError, SampleRequest};
+use super::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::definition::BackendSpec;
 
-/// What the agent is told.
+/// What the agent is told first.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct Setup {
+    pub treatments: Vec<Treatment>,
+    pub workloads: Vec<Workload>,
+}
+
+/// What it is told from then on.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Request {
-    /// [`Backend::check`].
-    Check { treatments: Vec<Treatment>, workloads: Vec<Workload> },
-    /// [`Backend::environment`].
-    Environment,
-    /// [`Backend::apply`].
+    /// [`Prepared::apply`].
     Apply { treatment: Treatment },
-    /// [`Backend::sample`].
+    /// [`Prepared::sample`].
     Sample { treatment: Treatment, workload: Box<Workload>, seed: u64 },
 }
 
-/// What it answers; the first answer is [`Answer::Ready`], to no request.
+/// What it answers; the first answer is [`Answer::Ready`], to nothing.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
     Ready,
-    Notices(Vec<String>),
-    Environment(Environment),
+    Prepared { environment: Environment, notices: Vec<String> },
     Evidence(Vec<Evidence>),
     Taken(Taken),
     Failed(BackendError),
@@ -47,27 +50,41 @@ pub(super) enum Answer {
 pub fn serve(spec: &str, input: impl BufRead, mut output: impl Write) -> io::Result<()> {
     let settings = serde_json::from_str(spec).map_err(io::Error::other)?;
     let spec = BackendSpec { kind: "host".to_owned(), settings };
-    let mut backend = match Host::open(&spec, &Interrupt::never()) {
-        Ok(backend) => {
-            say(&mut output, &Answer::Ready)?;
-            backend
-        }
+    let host = match Host::open(&spec, &Interrupt::never()) {
+        Ok(host) => host,
         Err(error) => return say(&mut output, &Answer::Failed(error)),
     };
-    for line in input.lines() {
-        let request: Request = serde_json::from_str(&line?).map_err(io::Error::other)?;
-        let answer = answer(&mut backend, &request).unwrap_or_else(Answer::Failed);
-        say(&mut output, &answer)?;
-    }
-    backend.restore().map_err(io::Error::other)
+    say(&mut output, &Answer::Ready)?;
+    let mut lines = input.lines();
+    let Some(first) = lines.next() else { return Ok(()) };
+    let Setup { treatments, workloads } =
+        serde_json::from_str(&first?).map_err(io::Error::other)?;
+    let scope = Scope { treatments: &treatments, workloads: &workloads };
+    let Preparation { environment, notices, mut backend } = match Box::new(host).prepare(&scope) {
+        Ok(prepared) => prepared,
+        Err(error) => return say(&mut output, &Answer::Failed(error.cause)),
+    };
+    let served = say(&mut output, &Answer::Prepared { environment, notices })
+        .and_then(|()| answer_all(backend.as_mut(), lines, &mut output));
+    let restored = backend.restore().map_err(io::Error::other);
+    served.and(restored)
 }
 
-fn answer(backend: &mut dyn Backend, request: &Request) -> Result<Answer, BackendError> {
+fn answer_all(
+    backend: &mut dyn Prepared,
+    lines: impl Iterator<Item = io::Result<String>>,
+    output: &mut impl Write,
+) -> io::Result<()> {
+    for line in lines {
+        let request = serde_json::from_str(&line?).map_err(io::Error::other)?;
+        let answer = answer(backend, &request).unwrap_or_else(Answer::Failed);
+        say(output, &answer)?;
+    }
+    Ok(())
+}
+
+fn answer(backend: &mut dyn Prepared, request: &Request) -> Result<Answer, BackendError> {
     Ok(match request {
-        Request::Check { treatments, workloads } => {
-            Answer::Notices(backend.check(treatments, workloads)?)
-        }
-        Request::Environment => Answer::Environment(backend.environment()?),
         Request::Apply { treatment } => Answer::Evidence(backend.apply(treatment)?),
         Request::Sample { treatment, workload, seed } => {
             Answer::Taken(backend.sample(&SampleRequest { treatment, workload, seed: *seed })?)

@@ -3,7 +3,7 @@
 use std::env;
 use std::path::Path;
 
-use numalab_guest::{Accelerator, GuestError, Qemu, QemuNeeds};
+use numalab_guest::{Accelerator, AcceleratorChoice, GuestError, Qemu, QemuNeeds};
 use numalab_host::note;
 use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Treatment;
@@ -11,63 +11,82 @@ use numalab_workload::Workload;
 
 use super::BackendError;
 use super::guest_machine::GuestSettings;
+use super::live_guest::failed;
 
 /// What the guest boots: `linux` (the distribution's), `backports`, or a file of one's own.
 pub(super) const KERNEL: &str = "kernel";
 
-/// All that is needed to boot, made once.
+/// All that is needed to boot.
 pub(super) struct Launcher {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
-    /// One for each kernel of the study.
-    pub(super) images: Vec<(KernelChoice, Image)>,
+    cache: Cache,
+    contents: Contents,
+    /// One for each kernel that was booted or prepared.
+    images: Vec<(KernelChoice, Image)>,
 }
 
-/// Why a guest cannot be prepared.
-pub(super) enum Preparation {
-    Guest(GuestError),
-    Backend(BackendError),
-}
+impl Launcher {
+    /// Finds QEMU and tries KVM, with the first of the kernels.
+    pub(super) fn prepare(
+        needs: &QemuNeeds,
+        choice: AcceleratorChoice,
+        kernel: &KernelChoice,
+        contents: Contents,
+    ) -> Result<Self, BackendError> {
+        let prepare = || -> Result<Self, GuestError> {
+            let cache = Cache::open()?;
+            let qemu = Qemu::find(&cache, needs)?;
+            let kernel = Kernel::ensure(&cache, kernel, &mut |text| note(text))?;
+            let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
+            Ok(Self { qemu, accelerator, cache, contents, images: Vec::new() })
+        };
+        prepare().map_err(|error| failed(&error))
+    }
 
-impl<E: Into<GuestError>> From<E> for Preparation {
-    fn from(error: E) -> Self {
-        Self::Guest(error.into())
+    /// The image for a kernel, out of the cache or made now.
+    pub(super) fn image(&mut self, choice: &KernelChoice) -> Result<Image, BackendError> {
+        if let Some((_, image)) = self.images.iter().find(|(kernel, _)| kernel == choice) {
+            return Ok(image.clone());
+        }
+        let make = || -> Result<Image, GuestError> {
+            let kernel = Kernel::ensure(&self.cache, choice, &mut |text| note(text))?;
+            Ok(Image::ensure(&self.cache, &kernel, &self.contents, &mut |text| note(text))?)
+        };
+        let image = make().map_err(|error| failed(&error))?;
+        self.images.push((choice.clone(), image.clone()));
+        Ok(image)
     }
 }
 
-/// Finds QEMU, and makes an image with the workloads' tools for each kernel.
-pub(super) fn launcher(
+/// What the guests' image holds: this program, and what the workloads need.
+pub(super) fn contents(
     settings: &GuestSettings,
-    needs: &QemuNeeds,
-    kernels: Vec<KernelChoice>,
     workloads: &[Workload],
-) -> Result<Launcher, Preparation> {
-    let mut report = |text: &str| note(text);
-    let choice = settings.accelerator().map_err(Preparation::Backend)?;
-    let cache = Cache::open()?;
-    let qemu = Qemu::find(&cache, needs)?;
-    let program = env::current_exe().map_err(|error| {
-        Preparation::Backend(BackendError::Failed {
-            doing: "finding this program".to_owned(),
-            reason: error.to_string(),
-        })
+) -> Result<Contents, BackendError> {
+    let program = env::current_exe().map_err(|error| BackendError::Failed {
+        doing: "finding this program".to_owned(),
+        reason: error.to_string(),
     })?;
     let mut contents = Contents::new(program);
     let tools = workloads.iter().flat_map(|workload| &workload.tools);
-    for tool in tools.map(|tool| tool.program.as_str()) {
-        contents.need_program(tool)?;
+    let programs = tools.map(|tool| tool.program.as_str());
+    for program in programs.chain(settings.count_migrations.then_some("perf")) {
+        contents.need_program(program).map_err(|error| failed(&error.into()))?;
     }
-    if settings.count_migrations {
-        contents.need_program("perf")?;
+    Ok(contents)
+}
+
+/// The kernels of these treatments, each once.
+pub(super) fn kernels(treatments: &[Treatment]) -> Result<Vec<KernelChoice>, BackendError> {
+    let mut kernels = Vec::new();
+    for treatment in treatments {
+        let kernel = kernel_of(treatment)?;
+        if !kernels.contains(&kernel) {
+            kernels.push(kernel);
+        }
     }
-    let mut images = Vec::new();
-    let mut accelerator = Accelerator::tcg();
-    for choice_of_kernel in kernels {
-        let kernel = Kernel::ensure(&cache, &choice_of_kernel, &mut report)?;
-        accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-        images.push((choice_of_kernel, Image::ensure(&cache, &kernel, &contents, &mut report)?));
-    }
-    Ok(Launcher { qemu, accelerator, images })
+    Ok(kernels)
 }
 
 /// The kernel that a treatment names.

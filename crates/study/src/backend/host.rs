@@ -7,11 +7,14 @@ use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
-use super::knob_settings::{KnobSettings, check_names};
-use super::{Backend, BackendError, SampleRequest, allowed_cpus};
+use super::knob_settings::{self, KnobSettings, check_names};
+use super::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+    allowed_cpus,
+};
 use crate::definition::BackendSpec;
-use crate::exec::{self, Counting, PagesSeen, PagesWatch};
 
 /// How long a tool may take to tell its version.
 const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
@@ -22,11 +25,16 @@ const VERSION_LIMIT: std::time::Duration = std::time::Duration::from_secs(10);
 #[derive(Debug)]
 pub(super) struct Host {
     interrupt: Interrupt,
+    options: Options,
+}
+
+/// This machine while samples are taken.
+#[derive(Debug)]
+struct PreparedHost {
+    interrupt: Interrupt,
     watch: SystemWatch,
     options: Options,
     knobs: KnobSettings,
-    /// The tools of the workloads, whose versions belong to the environment.
-    tools: Vec<Tool>,
 }
 
 /// What else is looked at: settings of `[backend.host]`.
@@ -49,15 +57,23 @@ impl Host {
             found: error.to_string(),
             expected: "counters, count-migrations or watch-pages".to_owned(),
         })?;
-        Ok(Self {
-            interrupt: interrupt.clone(),
-            watch: SystemWatch::new(&allowed_cpus()?),
-            options,
-            knobs: KnobSettings::new(""),
-            tools: Vec::new(),
-        })
+        Ok(Self { interrupt: interrupt.clone(), options })
     }
 
+    /// Facts about this machine, and the versions of the workloads' tools.
+    fn environment(&self, workloads: &[Workload]) -> Environment {
+        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        for tool in workloads.iter().flat_map(|workload| &workload.tools) {
+            let name = format!("tool_{}", tool.program);
+            if let Some(version) = version(tool, &self.interrupt) {
+                facts.insert(name, version);
+            }
+        }
+        Environment { facts }
+    }
+}
+
+impl PreparedHost {
     fn counting(&self) -> Counting {
         if self.options.count_migrations { Counting::Scheduler } else { Counting::Off }
     }
@@ -68,14 +84,10 @@ impl Backend for Host {
         "this machine".to_owned()
     }
 
-    fn check(
-        &mut self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<Vec<String>, BackendError> {
-        for workload in workloads {
-            let program = |tool: &&Tool| on_path(&tool.program).is_none();
-            if let Some(tool) = workload.tools.iter().find(program) {
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        for workload in scope.workloads {
+            let missing = |tool: &&Tool| on_path(&tool.program).is_none();
+            if let Some(tool) = workload.tools.iter().find(missing) {
                 return Err(exec::missing(workload, &tool.program));
             }
         }
@@ -85,28 +97,30 @@ impl Backend for Host {
                 remedy: "install it: apt-get install linux-perf".to_owned(),
             });
         }
-        self.tools = workloads.iter().flat_map(|workload| workload.tools.clone()).collect();
-        check_names(treatments, workloads, |name| self.knobs.knob(name).is_some())?;
-        let notices = self.knobs.check(treatments)?;
-        for treatment in treatments {
-            for workload in workloads {
+        check_names(scope, |name| knob_settings::find("", name).is_some())?;
+        let notices = knob_settings::inspect("", scope.treatments)?;
+        for treatment in scope.treatments {
+            for workload in scope.workloads {
                 check_needs(treatment, workload)?;
             }
         }
-        Ok(notices)
+        Ok(Inspection { notices, ..Inspection::default() })
     }
 
-    fn environment(&mut self) -> Result<Environment, BackendError> {
-        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
-        for tool in &self.tools {
-            let name = format!("tool_{}", tool.program);
-            if let Some(version) = version(tool, &self.interrupt) {
-                facts.insert(name, version);
-            }
-        }
-        Ok(Environment { facts })
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        let notices = self.inspect(scope)?.notices;
+        let environment = self.environment(scope.workloads);
+        let backend = PreparedHost {
+            watch: SystemWatch::new(&allowed_cpus()?),
+            knobs: KnobSettings::prepare("", scope.treatments)?,
+            interrupt: self.interrupt,
+            options: self.options,
+        };
+        Ok(Preparation { environment, notices, backend: Box::new(backend) })
     }
+}
 
+impl Prepared for PreparedHost {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&treatment.settings)?;
         if self.options.watch_pages {
@@ -133,7 +147,7 @@ impl Backend for Host {
         })
     }
 
-    fn restore(&mut self) -> Result<(), BackendError> {
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
         self.knobs.restore()
     }
 }

@@ -7,52 +7,69 @@ use numalab_host::{ErrorClass, Root};
 use numalab_record::study::{Evidence, Setting, Treatment};
 use numalab_workload::Workload;
 
-use super::BackendError;
+use super::{BackendError, Scope};
 
 /// The knobs that a study sets, and what was there before.
 #[derive(Debug)]
 pub(super) struct KnobSettings {
     root: Root,
-    /// What stands before the names of settings that are meant here.
+    /// The prefix of the settings that are meant here.
     prefix: &'static str,
     tuning: Option<Tuning>,
     held: BTreeSet<String>,
 }
 
+/// The knob that a setting is, if it begins with the prefix and is one.
+pub(super) fn find(prefix: &str, setting: &str) -> Option<Knob> {
+    Knob::find(&Root::live(), setting.strip_prefix(prefix)?).ok()
+}
+
+/// Looks whether all knobs of these treatments are there, and tells which cannot act.
+pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<String>, BackendError> {
+    let root = Root::live();
+    let mut notices = Vec::new();
+    for knob in &knobs(prefix, treatments) {
+        match knob.state(&root) {
+            FileState::Absent => return Err(lacking(knob, "this kernel does not have it")),
+            FileState::Denied(reason) => return Err(lacking(knob, &reason)),
+            FileState::Value(_) | FileState::WriteOnly => {}
+        }
+        if let Acts::No(reason) = knob.acts(&root) {
+            notices.push(format!(
+                "{} cannot show an effect here: {reason}; at most what it costs is seen",
+                knob.name()
+            ));
+        }
+    }
+    Ok(notices)
+}
+
+/// Every knob that one of the treatments sets.
+fn knobs(prefix: &str, treatments: &[Treatment]) -> Vec<Knob> {
+    let names: BTreeSet<&String> =
+        treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
+    names.into_iter().filter_map(|name| find(prefix, name)).collect()
+}
+
 impl KnobSettings {
-    /// None set yet. Settings are meant whose names begin with `prefix`.
-    pub(super) fn new(prefix: &'static str) -> Self {
-        Self { root: Root::live(), prefix, tuning: None, held: BTreeSet::new() }
+    /// None set yet. Settings that an earlier run left behind are refused before the first of
+    /// these treatments.
+    pub(super) fn prepare(
+        prefix: &'static str,
+        treatments: &[Treatment],
+    ) -> Result<Self, BackendError> {
+        let mut prepared = Self { root: Root::live(), prefix, tuning: None, held: BTreeSet::new() };
+        if !knobs(prefix, treatments).is_empty() {
+            prepared.tuning()?;
+        }
+        Ok(prepared)
     }
 
-    /// The knob that a setting is, if it is one.
-    pub(super) fn knob(&self, setting: &str) -> Option<Knob> {
-        Knob::find(&self.root, setting.strip_prefix(self.prefix)?).ok()
-    }
-
-    /// Looks whether all knobs are there and can act. Changes nothing.
-    pub(super) fn check(&mut self, treatments: &[Treatment]) -> Result<Vec<String>, BackendError> {
-        let names: BTreeSet<&String> =
-            treatments.iter().flat_map(|treatment| treatment.settings.keys()).collect();
-        let knobs: Vec<Knob> = names.into_iter().filter_map(|name| self.knob(name)).collect();
-        let mut notices = Vec::new();
-        for knob in &knobs {
-            match knob.state(&self.root) {
-                FileState::Absent => return Err(lacking(knob, "this kernel does not have it")),
-                FileState::Denied(reason) => return Err(lacking(knob, &reason)),
-                FileState::Value(_) | FileState::WriteOnly => {}
-            }
-            if let Acts::No(reason) = knob.acts(&self.root) {
-                notices.push(format!(
-                    "{} cannot show an effect here: {reason}; at most what it costs is seen",
-                    knob.name()
-                ));
-            }
+    fn tuning(&mut self) -> Result<&mut Tuning, BackendError> {
+        match &mut self.tuning {
+            Some(tuning) => Ok(tuning),
+            none => Ok(none.insert(Tuning::new(&self.root).map_err(|error| failed(&error))?)),
         }
-        if !knobs.is_empty() {
-            self.tuning = Some(Tuning::new(&self.root).map_err(|error| failed(&error))?);
-        }
-        Ok(notices)
     }
 
     /// Sets the treatment's knobs, and puts back those that only earlier ones set.
@@ -62,21 +79,25 @@ impl KnobSettings {
     ) -> Result<Vec<Evidence>, BackendError> {
         let wanted: Vec<(Knob, String)> = settings
             .iter()
-            .filter_map(|(name, value)| Some((self.knob(name)?, value.to_string())))
+            .filter_map(|(name, value)| Some((find(self.prefix, name)?, value.to_string())))
             .collect();
         let names: BTreeSet<String> =
             wanted.iter().map(|(knob, _)| knob.name().to_owned()).collect();
         let left: Vec<String> = self.held.difference(&names).cloned().collect();
-        let Some(tuning) = &mut self.tuning else { return Ok(Vec::new()) };
-        for name in &left {
-            let knob = Knob::find(&self.root, name).map_err(|error| failed(&error))?;
-            tuning.put_back(&knob).map_err(|error| failed(&error))?;
+        if left.is_empty() && wanted.is_empty() {
+            return Ok(Vec::new());
         }
         self.held = names;
+        let (prefix, root) = (self.prefix, self.root.clone());
+        let tuning = self.tuning()?;
+        for name in &left {
+            let knob = Knob::find(&root, name).map_err(|error| failed(&error))?;
+            tuning.put_back(&knob).map_err(|error| failed(&error))?;
+        }
         let mut evidence = Vec::new();
         for (knob, value) in wanted {
             let applied = tuning.set(&knob, &value).map_err(|error| failed(&error))?;
-            let what = format!("{}{}", self.prefix, applied.name);
+            let what = format!("{prefix}{}", applied.name);
             evidence.push(Evidence { what, wanted: applied.wanted, found: applied.found });
             evidence.extend(applied.left_out.into_iter().map(|found| Evidence {
                 what: format!("{} left out", knob.name()),
@@ -88,10 +109,9 @@ impl KnobSettings {
     }
 
     /// Puts back what was there before.
-    pub(super) fn restore(&mut self) -> Result<(), BackendError> {
-        self.held.clear();
-        match &mut self.tuning {
-            Some(tuning) => tuning.restore().map_err(|error| failed(&error)),
+    pub(super) fn restore(self) -> Result<(), BackendError> {
+        match self.tuning {
+            Some(mut tuning) => tuning.restore().map_err(|error| failed(&error)),
             None => Ok(()),
         }
     }
@@ -99,11 +119,11 @@ impl KnobSettings {
 
 /// Every setting must be known to the backend or be used by a command.
 pub(super) fn check_names(
-    treatments: &[Treatment],
-    workloads: &[Workload],
+    scope: &Scope<'_>,
     is_known: impl Fn(&str) -> bool,
 ) -> Result<(), BackendError> {
     // A user's own program may look at its environment.
+    let Scope { treatments, workloads } = scope;
     let own = |workload: &Workload| workload.tools.iter().any(|tool| tool.package.is_none());
     if workloads.iter().any(own) {
         return Ok(());

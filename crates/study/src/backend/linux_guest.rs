@@ -3,43 +3,57 @@
 
 use std::collections::BTreeMap;
 
-use numalab_guest::{Guest, HostMemory, HostPages, Launch, Limits, QemuNeeds};
+use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Limits, Qemu, QemuNeeds};
 use numalab_host::{Interrupt, Root};
-use numalab_image::KernelChoice;
+use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;
-use numalab_workload::Workload;
 use serde_json::Value;
 
-use super::agent::{Answer, Request};
+use super::agent::{Answer, Request, Setup};
 use super::disturbance_watch::DisturbanceWatch;
-use super::guest_launcher::{KERNEL, Launcher, Preparation, kernel_of, launcher};
+use super::downloads::{Supplies, known_accelerator};
+use super::exec::PagesSeen;
+use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
 use super::host_side::{self, BACKING, HOST};
-use super::knob_settings::{KnobSettings, check_names};
+use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
-use super::{Backend, BackendError, SampleRequest, facts};
+use super::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+    facts,
+};
 use crate::definition::BackendSpec;
-use crate::exec::PagesSeen;
 
+const TRIES_KVM: &str = "the guest runs under KVM if a guest can here, else under TCG: not known \
+    until it is tried, before the first block";
 /// A guest that pays for every access by the instruction boots slowly.
 const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
 
-/// A Linux guest. It stays up from one treatment to the next unless they differ in what
-/// the host gives it.
+/// A Linux guest.
 pub(super) struct LinuxGuest {
     interrupt: Interrupt,
     settings: GuestSettings,
     machine: Machine,
-    knobs: KnobSettings,
-    launch: Option<Launcher>,
-    /// The study as it was checked, which every new guest checks for itself.
-    study: (Vec<Treatment>, Vec<Workload>),
-    /// The first treatment, with what the host gives.
-    baseline: Option<Treatment>,
+}
+
+/// A Linux guest while samples are taken. It stays up from one treatment to the next unless
+/// they differ in what the host gives it.
+struct PreparedLinuxGuest {
+    /// Ended before the knobs of the host are put back: a pool of huge pages must not shrink
+    /// under it.
     live: Option<(Outside, LiveGuest)>,
+    knobs: KnobSettings,
+    interrupt: Interrupt,
+    settings: GuestSettings,
+    machine: Machine,
+    launcher: Launcher,
+    /// The study as every new guest is told it.
+    setup: Setup,
+    /// What the last boot showed, until a treatment is applied.
+    boot_evidence: Vec<Evidence>,
     watch: DisturbanceWatch,
 }
 
@@ -51,6 +65,14 @@ struct Outside {
     knobs: BTreeMap<String, Setting>,
 }
 
+impl Outside {
+    fn of(treatment: &Treatment) -> Result<Self, BackendError> {
+        let settings = &treatment.settings;
+        let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
+        Ok(Self { pages, kernel: kernel_of(treatment)?, knobs })
+    }
+}
+
 impl LinuxGuest {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let settings: GuestSettings = serde_json::from_value(Value::Object(spec.settings.clone()))
@@ -60,117 +82,39 @@ impl LinuxGuest {
                 expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
             })?;
         let machine = settings.machine()?;
-        let watch = DisturbanceWatch::new(settings.emulate_latency.is_none())?;
-        Ok(Self {
-            interrupt: interrupt.clone(),
-            settings,
-            machine,
-            knobs: KnobSettings::new(HOST),
-            launch: None,
-            study: (Vec::new(), Vec::new()),
-            baseline: None,
+        Ok(Self { interrupt: interrupt.clone(), settings, machine })
+    }
+
+    /// What QEMU must be able to do.
+    fn qemu_needs(&self) -> Result<QemuNeeds, BackendError> {
+        let emulator = self.settings.emulator(&self.machine)?;
+        let cpus = self.machine.online_cpus().len();
+        Ok(emulator.map(|emulator| emulator.mode.needs(cpus)).unwrap_or_default())
+    }
+
+    fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
+        let accelerator = self.settings.accelerator()?;
+        let contents = contents(&self.settings, scope.workloads)?;
+        let kernels = kernels(scope.treatments)?;
+        let first = kernels.first().cloned().unwrap_or_default();
+        let mut launcher = Launcher::prepare(&self.qemu_needs()?, accelerator, &first, contents)?;
+        for kernel in &kernels {
+            launcher.image(kernel)?;
+        }
+        Ok(PreparedLinuxGuest {
             live: None,
-            watch,
-        })
-    }
-
-    fn outside(treatment: &Treatment) -> Result<Outside, BackendError> {
-        let settings = &treatment.settings;
-        let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
-        Ok(Outside { pages, kernel: kernel_of(treatment)?, knobs })
-    }
-
-    /// The guest of this treatment: the one that is up, or one booted now.
-    fn guest(
-        &mut self,
-        treatment: &Treatment,
-    ) -> Result<(&mut LiveGuest, Vec<Evidence>), BackendError> {
-        let outside = Self::outside(treatment)?;
-        let mut evidence = Vec::new();
-        if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
-            // Its pages must be back before a pool shrinks.
-            self.live = None;
-            evidence = self.knobs.apply(&outside.knobs)?;
-            evidence.push(facts::huge_pages("of the host before the boot"));
-            let mut guest = self.boot(&outside)?;
-            evidence.extend(self.inner_notices(&mut guest)?);
-            evidence.extend(kernel_evidence(treatment, &mut guest)?);
-            evidence.push(facts::huge_pages("of the host after the boot"));
-            self.live = Some((outside, guest));
-        }
-        let live = self.live.as_mut().map(|(_, guest)| guest);
-        let live = live.ok_or(BackendError::Interrupted)?;
-        Ok((live, evidence))
-    }
-
-    /// Lets a new guest look whether it can do what the study wants of it.
-    fn inner_notices(&self, guest: &mut LiveGuest) -> Result<Vec<Evidence>, BackendError> {
-        let (treatments, workloads) = self.study.clone();
-        match guest.ask(&Request::Check { treatments, workloads })? {
-            Answer::Notices(notices) => Ok(notices
-                .into_iter()
-                .map(|found| Evidence {
-                    what: "notice of the guest".to_owned(),
-                    wanted: String::new(),
-                    found,
-                })
-                .collect()),
-            other => Err(unexpected_answer(&other)),
-        }
-    }
-
-    fn boot(&self, outside: &Outside) -> Result<LiveGuest, BackendError> {
-        let Some(launcher) = &self.launch else {
-            return Err(BackendError::Failed {
-                doing: "booting the guest".to_owned(),
-                reason: "it was not prepared".to_owned(),
-            });
-        };
-        let memory_emulator = self.settings.emulator(&self.machine)?;
-        let mut limits = Limits::default();
-        if memory_emulator.is_some() {
-            limits.boot = EMULATED_BOOT;
-        }
-        let huge = outside.pages != HostPages::Normal;
-        let guest = Guest {
+            knobs: KnobSettings::prepare(HOST, scope.treatments)?,
+            interrupt: self.interrupt.clone(),
+            settings: self.settings.clone(),
             machine: self.machine.clone(),
-            memory: HostMemory { pages: outside.pages, prealloc: huge, ..HostMemory::default() },
-            kernel_arguments: self.settings.kernel_arguments.clone(),
-            memory_emulator,
-            limits,
-            ..Guest::default()
-        };
-        let (qemu, accelerator) = (launcher.qemu.clone(), launcher.accelerator.clone());
-        let image = launcher.images.iter().find(|(kernel, _)| *kernel == outside.kernel);
-        let (_, image) = image.ok_or(BackendError::Interrupted)?;
-        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
-        let launch = launch.map_err(|error| failed(&error))?;
-        LiveGuest::boot(launch, self.settings.inner(), &self.interrupt)
-    }
-
-    /// The kernel and an image with the workloads' tools, out of the cache or made now.
-    fn prepare(
-        &mut self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<(), BackendError> {
-        let mut kernels = Vec::new();
-        for treatment in treatments {
-            let kernel = kernel_of(treatment)?;
-            if !kernels.contains(&kernel) {
-                kernels.push(kernel);
-            }
-        }
-        let mut needs = QemuNeeds::default();
-        if let Some(emulator) = self.settings.emulator(&self.machine)? {
-            needs = emulator.mode.needs(self.machine.online_cpus().len());
-        }
-        let launcher = launcher(&self.settings, &needs, kernels, workloads);
-        self.launch = Some(launcher.map_err(|error| match error {
-            Preparation::Guest(error) => failed(&error),
-            Preparation::Backend(error) => error,
-        })?);
-        Ok(())
+            launcher,
+            setup: Setup {
+                treatments: scope.treatments.iter().map(inside).collect(),
+                workloads: scope.workloads.to_vec(),
+            },
+            boot_evidence: Vec::new(),
+            watch: DisturbanceWatch::new(self.settings.emulate_latency.is_none())?,
+        })
     }
 
     /// That a knob about nodes has nothing to do in a guest of one node.
@@ -183,14 +127,12 @@ impl LinuxGuest {
         Some(format!("{name} cannot act: the guest's memory is on one node"))
     }
 
-    /// What the reader should know of this guest.
-    fn notices(&self) -> Vec<String> {
-        let mut notices = Vec::new();
-        let Some(launcher) = &self.launch else { return notices };
-        let kind = launcher.accelerator.kind.name();
-        notices.push(format!("the guest runs under {kind}: {}", launcher.accelerator.reason));
+    /// What the reader should know of a guest under this accelerator.
+    fn notices(&self, qemu: &Qemu, accelerator: &Accelerator) -> Vec<String> {
+        let kind = accelerator.kind.name();
+        let mut notices = vec![format!("the guest runs under {kind}: {}", accelerator.reason)];
         let cpus = self.machine.online_cpus().len();
-        notices.extend(launcher.qemu.hazard(launcher.accelerator.kind, cpus));
+        notices.extend(qemu.hazard(accelerator.kind, cpus));
         if self.settings.emulate_latency.is_some() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \
@@ -208,20 +150,87 @@ impl LinuxGuest {
     }
 }
 
-/// Which kernel a guest runs, where the study varies it.
-fn kernel_evidence(
-    treatment: &Treatment,
-    guest: &mut LiveGuest,
-) -> Result<Option<Evidence>, BackendError> {
-    let Some(wanted) = treatment.settings.get(KERNEL) else { return Ok(None) };
-    match guest.ask(&Request::Environment)? {
-        Answer::Environment(environment) => Ok(Some(Evidence {
-            what: KERNEL.to_owned(),
-            wanted: wanted.to_string(),
-            found: environment.facts.get("kernel").cloned().unwrap_or_default(),
-        })),
-        other => Err(unexpected_answer(&other)),
+impl PreparedLinuxGuest {
+    /// Facts about the host and the files that it boots, then about the first guest, which
+    /// runs the baseline and is booted now.
+    fn environment(&mut self, treatments: &[Treatment]) -> Result<Environment, BackendError> {
+        let host = numalab_host::Environment::read(&Root::live());
+        let mut facts = BTreeMap::new();
+        for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
+            if let Some(fact) = host.fact(name) {
+                facts.insert(format!("host_{name}"), fact.to_owned());
+            }
+        }
+        for kernel in kernels(treatments)? {
+            if let KernelChoice::File(file) = kernel {
+                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(&file)?);
+            }
+        }
+        if let Some(baseline) = treatments.first() {
+            facts.extend(self.boot(baseline)?.facts);
+        }
+        Ok(Environment { facts })
     }
+
+    /// The guest of this treatment: the one that is up, or one booted now.
+    fn guest(&mut self, treatment: &Treatment) -> Result<&mut LiveGuest, BackendError> {
+        let outside = Outside::of(treatment)?;
+        if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
+            self.boot(treatment)?;
+        }
+        let live = self.live.as_mut().map(|(_, guest)| guest);
+        live.ok_or(BackendError::Interrupted)
+    }
+
+    /// Boots a guest for this treatment in place of the one that is up.
+    fn boot(&mut self, treatment: &Treatment) -> Result<Environment, BackendError> {
+        let outside = Outside::of(treatment)?;
+        // Its pages must be back before a pool shrinks.
+        self.live = None;
+        let mut evidence = self.knobs.apply(&outside.knobs)?;
+        evidence.push(facts::huge_pages("of the host before the boot"));
+        let launch = self.launch(&outside)?;
+        let (guest, inside) =
+            LiveGuest::boot(launch, self.settings.inner(), &self.setup, &self.interrupt)?;
+        evidence.extend(inside.notices.into_iter().map(|found| Evidence {
+            what: "notice of the guest".to_owned(),
+            wanted: String::new(),
+            found,
+        }));
+        evidence.extend(kernel_evidence(treatment, &inside.environment));
+        evidence.push(facts::huge_pages("of the host after the boot"));
+        self.boot_evidence = evidence;
+        self.live = Some((outside, guest));
+        Ok(inside.environment)
+    }
+
+    fn launch(&mut self, outside: &Outside) -> Result<Launch, BackendError> {
+        let memory_emulator = self.settings.emulator(&self.machine)?;
+        let mut limits = Limits::default();
+        if memory_emulator.is_some() {
+            limits.boot = EMULATED_BOOT;
+        }
+        let huge = outside.pages != HostPages::Normal;
+        let guest = Guest {
+            machine: self.machine.clone(),
+            memory: HostMemory { pages: outside.pages, prealloc: huge, ..HostMemory::default() },
+            kernel_arguments: self.settings.kernel_arguments.clone(),
+            memory_emulator,
+            limits,
+            ..Guest::default()
+        };
+        let image = self.launcher.image(&outside.kernel)?;
+        let (qemu, accelerator) = (self.launcher.qemu.clone(), self.launcher.accelerator.clone());
+        let launch = Launch::plan(guest, qemu, accelerator, image.boot_files());
+        launch.map_err(|error| failed(&error))
+    }
+}
+
+/// Which kernel a guest runs, where the study varies it.
+fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<Evidence> {
+    let wanted = treatment.settings.get(KERNEL)?.to_string();
+    let found = environment.facts.get("kernel").cloned().unwrap_or_default();
+    Some(Evidence { what: KERNEL.to_owned(), wanted, found })
 }
 
 impl Backend for LinuxGuest {
@@ -239,70 +248,67 @@ impl Backend for LinuxGuest {
         format!("a Linux guest of {nodes}, {cpus}, {memory}{emulated}")
     }
 
-    fn check(
-        &mut self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<Vec<String>, BackendError> {
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        let Scope { treatments, workloads } = *scope;
         for treatment in treatments {
-            Self::outside(treatment)?;
+            Outside::of(treatment)?;
         }
         // The guest has another kernel, but knobs have the same names in every one.
-        let inner = KnobSettings::new("");
-        check_names(treatments, workloads, |name| {
-            let is_outside = [BACKING, KERNEL].contains(&name) || self.knobs.knob(name).is_some();
-            is_outside || inner.knob(name).is_some()
+        let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
+        check_names(scope, |name| {
+            [BACKING, KERNEL].contains(&name) || knob(HOST, name) || knob("", name)
         })?;
-        let mut notices = self.knobs.check(treatments)?;
-        self.prepare(treatments, workloads)?;
-        notices.extend(self.notices());
+        let mut notices = knob_settings::inspect(HOST, treatments)?;
+        let cache = Cache::open().map_err(|error| failed(&error.into()))?;
+        let qemu =
+            Qemu::find(&cache, &self.qemu_needs()?).map_err(|error| failed(&error.into()))?;
+        match known_accelerator(self.settings.accelerator()?) {
+            Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
+            None => notices.push(TRIES_KVM.to_owned()),
+        }
         notices.extend(self.one_node_notice(treatments));
-        self.baseline = treatments.first().cloned();
-        self.study = (treatments.iter().map(inside).collect(), workloads.to_vec());
-        Ok(notices)
+        let mut supplies = Supplies::read(&cache)?;
+        kernels(treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
+        supplies.need_packages(&contents(&self.settings, workloads)?.packages);
+        let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        Ok(Inspection { notices, downloads: supplies.missing(), memory_bytes })
     }
 
-    fn environment(&mut self) -> Result<Environment, BackendError> {
-        let host = numalab_host::Environment::read(&Root::live());
-        let mut facts = BTreeMap::new();
-        for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
-            if let Some(fact) = host.fact(name) {
-                facts.insert(format!("host_{name}"), fact.to_owned());
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        self.inspect(scope)?;
+        let mut prepared = self.prepared(scope)?;
+        let mut notices = knob_settings::inspect(HOST, scope.treatments)?;
+        notices.extend(self.notices(&prepared.launcher.qemu, &prepared.launcher.accelerator));
+        notices.extend(self.one_node_notice(scope.treatments));
+        match prepared.environment(scope.treatments) {
+            Ok(environment) => {
+                Ok(Preparation { environment, notices, backend: Box::new(prepared) })
             }
+            Err(cause) => Err(PrepareError::restoring(cause, Box::new(prepared))),
         }
-        for (kernel, _) in self.launch.iter().flat_map(|launcher| &launcher.images) {
-            if let KernelChoice::File(file) = kernel {
-                facts.insert(format!("{KERNEL} {}", file.display()), facts::content(file)?);
-            }
-        }
-        let Some(first) = self.baseline.clone() else { return Ok(Environment { facts }) };
-        let (guest, _) = self.guest(&first)?;
-        match guest.ask(&Request::Environment)? {
-            Answer::Environment(environment) => facts.extend(environment.facts),
-            other => return Err(unexpected_answer(&other)),
-        }
-        Ok(Environment { facts })
     }
+}
 
+impl Prepared for PreparedLinuxGuest {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
-        let (guest, mut evidence) = self.guest(treatment)?;
-        match guest.ask(&Request::Apply { treatment: inside(treatment) })? {
-            Answer::Evidence(more) => evidence.extend(more),
-            other => return Err(unexpected_answer(&other)),
+        let request = Request::Apply { treatment: inside(treatment) };
+        match self.guest(treatment)?.ask(&request)? {
+            Answer::Evidence(inside) => {
+                Ok(std::mem::take(&mut self.boot_evidence).into_iter().chain(inside).collect())
+            }
+            other => Err(unexpected_answer(&other)),
         }
-        Ok(evidence)
     }
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
         let watch_pages = self.settings.watch_pages;
         let before = self.watch.now();
-        let (guest, _) = self.guest(request.treatment)?;
-        let request = Request::Sample {
+        let asked = Request::Sample {
             treatment: inside(request.treatment),
             workload: Box::new(request.workload.clone()),
             seed: request.seed,
         };
-        let mut taken = match guest.ask(&request)? {
+        let mut taken = match self.guest(request.treatment)?.ask(&asked)? {
             Answer::Taken(taken) => taken,
             other => return Err(unexpected_answer(&other)),
         };
@@ -316,9 +322,10 @@ impl Backend for LinuxGuest {
         Ok(taken)
     }
 
-    fn restore(&mut self) -> Result<(), BackendError> {
-        self.live = None;
-        self.knobs.restore()
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        let Self { live, knobs, .. } = *self;
+        drop(live);
+        knobs.restore()
     }
 }
 

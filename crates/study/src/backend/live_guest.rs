@@ -7,9 +7,11 @@ use std::time::Duration;
 use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
+use numalab_record::Environment;
+use serde::Serialize;
 
 use super::BackendError;
-use super::agent::{Answer, Request};
+use super::agent::{Answer, Request, Setup};
 
 /// How often a waiting backend looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(100);
@@ -24,14 +26,21 @@ pub(super) struct LiveGuest {
     interrupt: Interrupt,
 }
 
+/// What a guest says of itself when it is up.
+pub(super) struct Inside {
+    pub(super) environment: Environment,
+    pub(super) notices: Vec<String>,
+}
+
 impl LiveGuest {
-    /// Boots the guest and waits until its agent is there. `spec` is the settings of the
-    /// backend inside it.
+    /// Boots the guest and waits until its agent is there and has looked whether it can do
+    /// what the study wants. `spec` is the settings of the backend inside it.
     pub(super) fn boot(
         launch: Launch,
         spec: String,
+        setup: &Setup,
         interrupt: &Interrupt,
-    ) -> Result<Self, BackendError> {
+    ) -> Result<(Self, Inside), BackendError> {
         let runtime = Runtime::open().map_err(|error| failed(&GuestError::from(error)))?;
         let (requests, orders) = channel();
         let (says, answers) = channel();
@@ -53,15 +62,25 @@ impl LiveGuest {
             interrupt: interrupt.clone(),
         };
         match guest.answer()? {
-            Answer::Ready => Ok(guest),
-            Answer::Failed(error) => Err(error),
+            Answer::Ready => {}
+            Answer::Failed(error) => return Err(error),
+            other => return Err(unexpected_answer(&other)),
+        }
+        match guest.tell(setup)? {
+            Answer::Prepared { environment, notices } => {
+                Ok((guest, Inside { environment, notices }))
+            }
             other => Err(unexpected_answer(&other)),
         }
     }
 
     /// Tells the agent something and waits for its answer.
     pub(super) fn ask(&mut self, request: &Request) -> Result<Answer, BackendError> {
-        let mut line = serde_json::to_vec(request).map_err(|error| BackendError::Failed {
+        self.tell(request)
+    }
+
+    fn tell(&mut self, message: &impl Serialize) -> Result<Answer, BackendError> {
+        let mut line = serde_json::to_vec(message).map_err(|error| BackendError::Failed {
             doing: "telling the guest what to do".to_owned(),
             reason: error.to_string(),
         })?;

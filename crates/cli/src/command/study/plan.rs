@@ -1,9 +1,12 @@
 //! What a study would do.
 
+use numalab_formats::size;
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::shell::command_line;
 use numalab_record::study::Arm;
-use numalab_study::{Backend, BackendError, Level, Plan, Position, Study, open, parse, pilot};
+use numalab_study::{
+    Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, open, parse, pilot,
+};
 use numalab_workload::Workload;
 
 use super::guests;
@@ -32,14 +35,13 @@ impl Ready {
         open(self.plan.study(), interrupt).map_err(|error| self.refused(error))
     }
 
-    /// What the backend knows before it starts.
-    pub fn check(&self, backend: &mut dyn Backend) -> Result<Vec<String>, Failure> {
-        let checked = backend.check(self.plan.treatments(), &self.workloads);
-        checked.map_err(|error| self.refused(error))
+    /// What the study asks of a backend.
+    pub fn scope(&self) -> Scope<'_> {
+        Scope { treatments: self.plan.treatments(), workloads: &self.workloads }
     }
 
     /// Bad input is shown where it stands in the study's text.
-    fn refused(&self, error: BackendError) -> Failure {
+    pub fn refused(&self, error: BackendError) -> Failure {
         match &error {
             BackendError::BadInput { place, .. } => {
                 let at = Position::of(place, &self.text);
@@ -97,28 +99,28 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut backend = ready.backend(&interrupt)?;
-    ready.check(backend.as_mut())?;
-    let time = pilot(&ready.plan, &ready.workloads, backend.as_mut())?;
+    let backend = ready.backend(&interrupt)?;
+    backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
+    let time = pilot(&ready.plan, &ready.workloads, backend)?;
     let time = format!("about {}", time::words(time));
-    output::print(&text(&ready, backend.as_mut(), &time)?)
+    output::print(&text(&ready, &time)?)
 }
 
 /// Prints what would be run; starts nothing and writes nothing.
 pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
-    let mut backend = ready.backend(&Interrupt::never())?;
     let time = time::stated(&ready.plan, &ready.workloads);
-    output::print(&text(ready, backend.as_mut(), &time)?)
+    output::print(&text(ready, &time)?)
 }
 
-fn text(ready: &Ready, backend: &mut dyn Backend, time: &str) -> Result<String, Failure> {
+fn text(ready: &Ready, time: &str) -> Result<String, Failure> {
+    let backend = ready.backend(&Interrupt::never())?;
     let plan = &ready.plan;
     let study = plan.study();
     let mut text = format!("{}\n", study.question);
     text.extend(study.note.iter().map(|note| format!("{}\n", note.trim_end())));
     text.push_str(&format!("On: {}\n", backend.describe()));
-    match backend.check(plan.treatments(), &ready.workloads) {
-        Ok(notices) => notices.iter().for_each(|notice| text.push_str(&format!("{notice}\n"))),
+    match backend.inspect(&ready.scope()) {
+        Ok(inspection) => text.push_str(&inspected(&inspection)),
         Err(error @ BackendError::BadInput { .. }) => return Err(ready.refused(error)),
         Err(error) => text.push_str(&format!("It cannot be run now: {error}\n")),
     }
@@ -149,6 +151,24 @@ fn text(ready: &Ready, backend: &mut dyn Backend, time: &str) -> Result<String, 
         text.push_str(&format!("{sentence}\n"));
     }
     Ok(text)
+}
+
+/// What was found without fetching or booting anything.
+fn inspected(inspection: &Inspection) -> String {
+    let mut text: String = inspection.notices.iter().map(|notice| format!("{notice}\n")).collect();
+    if inspection.memory_bytes > 0 {
+        text.push_str(&format!(
+            "Memory for guests: {}\n",
+            size::format_rounded(inspection.memory_bytes)
+        ));
+    }
+    if !inspection.downloads.is_empty() {
+        let downloads = inspection.downloads.join(", ");
+        text.push_str(&format!(
+            "To be downloaded first: {downloads}; versions and sizes are not known until fetched\n"
+        ));
+    }
+    text
 }
 
 /// What the levels set that have a name of their own.

@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_study::{Journal, Observer, Plan, Session, Started, open, parse};
+use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, open, parse};
 use numalab_workload::Workload;
 
 use super::plan::{Ready, given, print, ready};
@@ -39,9 +39,9 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
         return print(&ready);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut backend = ready.backend(&interrupt)?;
-    // Whatever is missing is said before a directory is made.
-    ready.check(backend.as_mut())?;
+    let backend = ready.backend(&interrupt)?;
+    // What is wrong in the study's text is said with its place in it.
+    backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
@@ -52,9 +52,10 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
     }
     let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, backend.describe(), started);
-    let mut journal = Journal::create(output, run, &text)?;
-    let session = Session::new(&plan, &workloads, backend.as_mut(), &mut journal, &interrupt);
-    finish(session, &plan, show).and_then(|end| deliver(&journal, &end, show))
+    let mut watcher = Watcher::new(&plan, show.quiet);
+    let session = Session::new(&plan, &workloads, &interrupt);
+    let ended = session.run(backend, || Journal::create(output, run, &text), &mut watcher);
+    finish(&watcher, ended, show)
 }
 
 /// `numalab study resume`.
@@ -62,12 +63,14 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let mut journal = Journal::resume(&args.directory)?;
     let (plan, workloads) = resumed_plan(&journal, args)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let mut backend = open(plan.study(), &interrupt)?;
+    let backend = open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
     run.rules = plan.study().rules.clone();
-    journal.replace_run(run)?;
-    let session = Session::new(&plan, &workloads, backend.as_mut(), &mut journal, &interrupt);
-    finish(session, &plan, &args.show).and_then(|end| deliver(&journal, &end, &args.show))
+    let mut watcher = Watcher::new(&plan, args.show.quiet);
+    let session = Session::new(&plan, &workloads, &interrupt);
+    let go_on = move || journal.replace_run(run).map(|()| journal);
+    let ended = session.run(backend, go_on, &mut watcher);
+    finish(&watcher, ended, &args.show)
 }
 
 /// The plan of a run that was begun, with more blocks or another budget where asked.
@@ -97,11 +100,14 @@ fn resumed_plan(
     Ok((plan, workloads))
 }
 
-fn finish(session: Session<'_>, plan: &Plan, show: &StudyShow) -> Result<EndReason, Failure> {
-    let mut watcher = Watcher::new(plan, show.quiet);
-    let ended = session.run(&mut watcher);
+fn finish(
+    watcher: &Watcher,
+    ended: Result<(Journal, EndReason), SessionError>,
+    show: &StudyShow,
+) -> Result<(), Failure> {
     watcher.bar.finish_and_clear();
-    Ok(ended?)
+    let (journal, end) = ended?;
+    deliver(&journal, &end, show)
 }
 
 /// Shows how far the study is on standard error.

@@ -1,7 +1,7 @@
-//! Boots that are made before they are wanted for.
+//! Boots that are made before they are asked for.
 //!
 //! In virtual time boots cannot disturb each other, so that as many run side by side as
-//! this machine has cpus and memory for. What is wanted for, and in which order, does not
+//! this machine has cpus and memory for. What is asked for, and in which order, does not
 //! change; only the waiting does.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -15,7 +15,7 @@ use numalab_record::study::Treatment;
 use super::outcome::Outcome;
 use crate::backend::BackendError;
 
-/// So many boots for each worker may be done or under way before they are wanted for: a
+/// So many boots for each worker may be done or under way before they are asked for: a
 /// worker that is done with a short one goes on while another has a long one, and no more
 /// than these are lost if the study ends.
 const AHEAD_EACH: usize = 2;
@@ -23,7 +23,7 @@ const AHEAD_EACH: usize = 2;
 /// Makes a boot; ends it when the second argument says so.
 type Boot = dyn Fn(&Treatment, &Interrupt) -> Result<Outcome, BackendError> + Send + Sync;
 
-/// Workers that boot what will be wanted for.
+/// Workers that boot what will be asked for.
 pub(super) struct BootPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
@@ -63,7 +63,7 @@ impl BootPool {
         Self { workers: (0..workers).map(worker).collect(), shared }
     }
 
-    /// Begins with what will be wanted for next, in this order.
+    /// Begins with what will be asked for next, in this order.
     pub(super) fn expect(&self, treatments: &[&Treatment]) {
         let most = AHEAD_EACH * self.workers.len();
         let mut boots = self.shared.boots();

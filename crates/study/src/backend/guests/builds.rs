@@ -25,16 +25,15 @@ pub(super) fn of(
 }
 
 /// The one that a treatment boots, if it is not Debian's.
-pub(super) fn build_of<'a>(
+pub(super) fn build_of(
     wanted: &GuestTreatment,
-    builds: &'a BTreeMap<PathBuf, XenBuild>,
-) -> Result<Option<&'a XenBuild>, BackendError> {
+    builds: &BTreeMap<PathBuf, XenBuild>,
+) -> Result<Option<XenBuild>, BackendError> {
     let Some(file) = &wanted.xen else { return Ok(None) };
-    let unchecked = || {
-        let found = format!("{}, which was not checked", file.display());
-        bad(&format!("setting {XEN}"), found, "a hypervisor of the study")
-    };
-    builds.get(file).map(Some).ok_or_else(unchecked)
+    match builds.get(file) {
+        Some(build) => Ok(Some(build.clone())),
+        None => XenBuild::check(file).map(Some).map_err(|error| refused(file, &error)),
+    }
 }
 
 /// The name and the content of each, as facts about where the study runs.
@@ -120,8 +119,7 @@ mod tests {
         assert_eq!(fact("a"), before);
         let wanted = wanted(&[&file]);
         let builds = of(&wanted, &settings).unwrap();
-        assert_eq!(build_of(&wanted[0], &builds).unwrap(), builds.get(&file));
-        assert!(build_of(&wanted[0], &BTreeMap::new()).is_err());
+        assert_eq!(build_of(&wanted[0], &builds).unwrap().as_ref(), builds.get(&file));
         assert_ne!(fact("b"), before);
     }
 

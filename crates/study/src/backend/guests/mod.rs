@@ -2,13 +2,14 @@
 //! one's memory lies.
 //!
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
-//! other, in all guests at once, and the samples are handed out as they are wanted for.
+//! other, in all guests at once, and the samples are handed out as they are asked for.
 
 mod boot_pool;
 mod builds;
 mod contents;
 mod emulated;
 mod errors;
+mod inputs;
 mod layout;
 mod notices;
 mod outcome;
@@ -19,72 +20,73 @@ mod windows;
 mod xen;
 
 use std::collections::BTreeMap;
-use std::num::NonZero;
-use std::path::PathBuf;
-use std::thread;
 
 use numalab_guest::HostPages;
-use numalab_host::{Interrupt, MemoryLimit, Root};
-use numalab_image::Contents;
+use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Taken, Treatment};
-use numalab_topology::Machine;
-use numalab_workload::Workload;
-use numalab_xen::XenBuild;
 
-use super::disturbance_watch::DisturbanceWatch;
 use super::host_side::{self, BACKING, HOST};
-use super::knob_settings::KnobSettings;
-use super::{Backend, BackendError, SampleRequest};
+use super::knob_settings::{self, KnobSettings};
+use super::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+};
 use crate::definition::BackendSpec;
-use crate::exec;
 use boot_pool::BootPool;
-use layout::GuestLayout;
+use inputs::Inputs;
 use outcome::Outcome;
 use settings::{GuestTreatment, GuestsSettings, HypervisorKind, bad};
 
-/// What QEMU takes beside the memory of its guest.
-const QEMU_BYTES: u64 = 1 << 30;
-/// Where a workload's own directory is in a guest: a tmpfs.
-const SCRATCH: &str = "/tmp/scratch";
-
 /// Many guests on one machine.
 pub(super) struct Guests {
-    inputs: Inputs,
+    settings: GuestsSettings,
     interrupt: Interrupt,
+}
+
+/// Many guests while samples are taken.
+struct PreparedGuests {
+    /// Boots that were begun before they are asked for; they end before the knobs under them
+    /// are put back.
+    pool: Option<BootPool>,
     /// Knobs of this machine, for guests of QEMU.
     knobs: KnobSettings,
+    inputs: Inputs,
+    interrupt: Interrupt,
     /// So many boots may run at the same time.
     side_by_side: usize,
-    /// Those that were begun before they are wanted for.
-    pool: Option<BootPool>,
     /// What came of the treatment that was applied last.
     outcome: Outcome,
     /// The workloads whose sample was handed out since.
     taken: Vec<String>,
 }
 
-/// What every boot is made of.
-#[derive(Clone)]
-struct Inputs {
-    settings: GuestsSettings,
-    workloads: Vec<Workload>,
-    /// Hypervisors of the user's own, by file.
-    builds: BTreeMap<PathBuf, XenBuild>,
-}
-
 impl Guests {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
-        let settings = GuestsSettings::read(spec)?;
-        Ok(Self {
-            inputs: Inputs { settings, workloads: Vec::new(), builds: BTreeMap::new() },
-            interrupt: interrupt.clone(),
-            knobs: KnobSettings::new(HOST),
-            side_by_side: 1,
-            pool: None,
-            outcome: Outcome::default(),
-            taken: Vec::new(),
-        })
+        Ok(Self { settings: GuestsSettings::read(spec)?, interrupt: interrupt.clone() })
+    }
+
+    /// What boots are made of, and what each treatment means. Only reads.
+    fn resolve(&self, scope: &Scope<'_>) -> Result<(Inputs, Vec<GuestTreatment>), BackendError> {
+        let treatments = scope.treatments.iter();
+        let wanted: Result<Vec<GuestTreatment>, BackendError> =
+            treatments.map(|treatment| GuestTreatment::of(treatment, &self.settings)).collect();
+        let wanted = wanted?;
+        self.check_host_side(scope.treatments, &wanted)?;
+        if let Some(workload) = scope.workloads.iter().find(|workload| workload.service.is_some()) {
+            let place = format!("workload {}", workload.name);
+            return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
+        }
+        let mut inputs = Inputs {
+            settings: self.settings.clone(),
+            workloads: scope.workloads.to_vec(),
+            builds: BTreeMap::new(),
+        };
+        inputs.check_settings(&wanted)?;
+        inputs.builds = builds::of(&wanted, &inputs.settings)?;
+        if self.settings.hypervisor == HypervisorKind::Xen {
+            xen::check(&self.settings)?;
+        }
+        Ok((inputs, wanted))
     }
 
     /// Refuses what only guests of QEMU have of this machine, and knobs that it has not.
@@ -97,18 +99,20 @@ impl Guests {
             treatments.iter().flat_map(|one| host_side::knobs(&one.settings)).peekable();
         let of_host =
             knobs.peek().is_some() || wanted.iter().any(|one| one.pages != HostPages::Normal);
-        if of_host && self.inputs.settings.hypervisor == HypervisorKind::Xen {
+        if of_host && self.settings.hypervisor == HypervisorKind::Xen {
             let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
             return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
         }
-        if let Some((name, _)) = knobs.find(|(name, _)| self.knobs.knob(name).is_none()) {
+        if let Some((name, _)) = knobs.find(|(name, _)| knob_settings::find(HOST, name).is_none()) {
             let found = "there is no such knob".to_owned();
             return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
         }
         Ok(())
     }
+}
 
-    /// Workers that boot what is wanted for next, if boots may run side by side.
+impl PreparedGuests {
+    /// Workers that boot what is asked for next, if boots may run side by side.
     fn workers(&self) -> Option<BootPool> {
         let (inputs, interrupt) = (self.inputs.clone(), self.interrupt.clone());
         (self.side_by_side > 1).then(|| {
@@ -119,122 +123,9 @@ impl Guests {
     }
 }
 
-impl Inputs {
-    /// Boots, runs every workload in all guests, and ends with `ended`.
-    fn run(
-        &self,
-        treatment: &Treatment,
-        ended: &(dyn Fn() -> bool + Sync),
-    ) -> Result<Outcome, BackendError> {
-        let wanted = GuestTreatment::of(treatment, &self.settings)?;
-        let layout = self.layout(&wanted)?;
-        let contents = contents::of(&self.workloads)?;
-        let runs = BootContext {
-            settings: &self.settings,
-            treatment,
-            wanted: &wanted,
-            layout: &layout,
-            build: builds::build_of(&wanted, &self.builds)?,
-            contents,
-            workloads: &self.workloads,
-            ended,
-        };
-        match self.settings.hypervisor {
-            HypervisorKind::Xen => runs.on_xen(),
-            HypervisorKind::Qemu => runs.on_qemu(),
-        }
-    }
-
-    /// How many boots may run at the same time: as many as there are cpus, and memory for
-    /// the largest; where they are measured in this machine's time only one.
-    fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
-        if !self.settings.emulate_memory {
-            return Ok(1);
-        }
-        let bytes = |machine: &Machine| machine.nodes.iter().map(|node| node.memory_bytes).sum();
-        let largest: u64 = self.machines(wanted)?.iter().map(bytes).max().unwrap_or(0) + QEMU_BYTES;
-        let limit = MemoryLimit::read(&Root::live());
-        let fitting = limit.map_or(1, |limit| limit.available_bytes / largest);
-        let cpus = thread::available_parallelism().map_or(1, NonZero::get);
-        Ok(usize::try_from(fitting).unwrap_or(usize::MAX).clamp(1, cpus))
-    }
-
-    fn machines(&self, wanted: &[GuestTreatment]) -> Result<Vec<Machine>, BackendError> {
-        wanted.iter().map(|wanted| Ok(self.layout(wanted)?.machine)).collect()
-    }
-
-    /// The machine is emulated for a Xen in QEMU; else it is this one.
-    fn layout(&self, wanted: &GuestTreatment) -> Result<GuestLayout, BackendError> {
-        Ok(match (self.settings.hypervisor, self.settings.on_this_dom0) {
-            (HypervisorKind::Xen, false) => GuestLayout::of(wanted, &self.settings),
-            (HypervisorKind::Xen, true) => GuestLayout::of_host(wanted, xen::host()?),
-            (HypervisorKind::Qemu, _) => GuestLayout::of_host(wanted, qemu::host()?),
-        })
-    }
-
-    /// Refuses settings that have no meaning together.
-    fn check_settings(&self, wanted: &[GuestTreatment]) -> Result<(), BackendError> {
-        let settings = &self.settings;
-        if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
-            let found = "a machine that is booted already".to_owned();
-            return Err(bad("factor numa", found, "a Xen in QEMU: numa= is chosen at boot"));
-        }
-        if settings.on_this_dom0 && wanted.iter().any(|one| one.pools) {
-            // Nothing would join them again.
-            let found = "a machine that others may use".to_owned();
-            return Err(bad("factor cpupools", found, "a Xen in QEMU, whose pools end with it"));
-        }
-        let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
-        if real && settings.emulate_memory {
-            let found = "emulate-memory on this machine's own memory".to_owned();
-            return Err(bad("backend.guests", found, "it with a Xen in QEMU only"));
-        }
-        if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
-            let found = "on-this-dom0 with hypervisor qemu".to_owned();
-            return Err(bad("backend.guests", found, "hypervisor xen"));
-        }
-        Ok(())
-    }
-}
-
-/// What a boot needs to know.
-struct BootContext<'a> {
-    settings: &'a GuestsSettings,
-    treatment: &'a Treatment,
-    wanted: &'a GuestTreatment,
-    layout: &'a GuestLayout,
-    /// The hypervisor, if it is not Debian's.
-    build: Option<&'a XenBuild>,
-    /// What the guests' image holds.
-    contents: Contents,
-    workloads: &'a [Workload],
-    /// Whether the boot is to be ended, because nobody needs it any more.
-    ended: &'a (dyn Fn() -> bool + Sync),
-}
-
-impl BootContext<'_> {
-    /// Watches what disturbs the samples.
-    fn watch(&self) -> Result<DisturbanceWatch, BackendError> {
-        DisturbanceWatch::new(self.settings.in_host_time())
-    }
-
-    /// What a shell of a guest does before a workload: an empty directory, and how often
-    /// one repeats its work that can.
-    fn preparation(&self) -> String {
-        let rounds = self.settings.rounds();
-        format!("rm -rf {SCRATCH}; mkdir -p {SCRATCH}; cd {SCRATCH}; export ROUNDS={rounds}")
-    }
-
-    /// A workload's command line in a guest.
-    fn words(&self, workload: &Workload) -> Vec<String> {
-        let words = Workload::filled_in(&workload.command, SCRATCH, "numalab");
-        words.iter().map(|word| exec::filled(word, &self.treatment.settings)).collect()
-    }
-}
-
 impl Backend for Guests {
     fn describe(&self) -> String {
-        let settings = &self.inputs.settings;
+        let settings = &self.settings;
         let memory = if settings.emulate_memory { ", with emulated memory costs" } else { "" };
         match (settings.hypervisor, settings.on_this_dom0) {
             (HypervisorKind::Xen, true) => "domains of this machine's Xen".to_owned(),
@@ -244,44 +135,41 @@ impl Backend for Guests {
     }
 
     fn own_metrics(&self) -> usize {
-        match self.inputs.settings.emulate_memory {
+        match self.settings.emulate_memory {
             true => summary::OWN.len(),
             false => 1,
         }
     }
 
-    fn check(
-        &mut self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<Vec<String>, BackendError> {
-        let settings = &self.inputs.settings;
-        let wanted: Result<Vec<GuestTreatment>, BackendError> =
-            treatments.iter().map(|treatment| GuestTreatment::of(treatment, settings)).collect();
-        let wanted = wanted?;
-        self.check_host_side(treatments, &wanted)?;
-        let inputs = &mut self.inputs;
-        if let Some(workload) = workloads.iter().find(|workload| workload.service.is_some()) {
-            let place = format!("workload {}", workload.name);
-            return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
-        }
-        inputs.check_settings(&wanted)?;
-        inputs.builds = builds::of(&wanted, &inputs.settings)?;
-        if inputs.settings.hypervisor == HypervisorKind::Xen {
-            xen::check(&inputs.settings)?;
-        }
-        workloads.clone_into(&mut inputs.workloads);
-        self.side_by_side = inputs.side_by_side(&wanted)?;
-        let of_knobs = self.knobs.check(treatments)?;
-        Ok([self.notices(&wanted)?, of_knobs].concat())
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        let (inputs, wanted) = self.resolve(scope)?;
+        let mut notices = inputs.notices(&wanted)?;
+        notices.extend(knob_settings::inspect(HOST, scope.treatments)?);
+        let memory_bytes = inputs.memory_bytes(&wanted)?;
+        Ok(Inspection { notices, downloads: inputs.downloads()?, memory_bytes })
     }
 
-    fn environment(&mut self) -> Result<Environment, BackendError> {
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        let notices = self.inspect(scope)?.notices;
+        let (inputs, wanted) = self.resolve(scope)?;
+        inputs.fetch()?;
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
-        facts.extend(builds::facts(&self.inputs.builds));
-        Ok(Environment { facts })
+        facts.extend(builds::facts(&inputs.builds));
+        let backend = PreparedGuests {
+            pool: None,
+            knobs: KnobSettings::prepare(HOST, scope.treatments)?,
+            interrupt: self.interrupt,
+            side_by_side: inputs.side_by_side(&wanted)?,
+            inputs,
+            outcome: Outcome::default(),
+            taken: Vec::new(),
+        };
+        let environment = Environment { facts };
+        Ok(Preparation { environment, notices, backend: Box::new(backend) })
     }
+}
 
+impl Prepared for PreparedGuests {
     fn expect(&mut self, treatments: &[&Treatment]) {
         if self.pool.is_none() {
             self.pool = self.workers();
@@ -303,17 +191,18 @@ impl Backend for Guests {
     }
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
-        // A sample that is wanted for again was disturbed: only another boot gives another.
+        // A sample that is asked for again was disturbed: only another boot gives another.
+        let mut boot_evidence = Vec::new();
         if self.taken.contains(&request.workload.name) {
-            self.apply(request.treatment)?;
+            boot_evidence = self.apply(request.treatment)?;
         }
         self.taken.push(request.workload.name.clone());
-        let job = self.inputs.workloads.iter().position(|own| own.name == request.workload.name);
-        let job = job.ok_or_else(|| {
-            let place = format!("workload {}", request.workload.name);
-            bad(&place, "one that was not checked".to_owned(), "a workload of the study")
-        })?;
-        let taken = summary::sample(&self.outcome, request.workload, job);
+        let mut workloads = self.inputs.workloads.iter();
+        let job = workloads.position(|own| own.name == request.workload.name);
+        // Of a job that no guest did there are no answers.
+        let job = job.unwrap_or(self.inputs.workloads.len());
+        let mut taken = summary::sample(&self.outcome, request.workload, job);
+        taken.evidence.extend(boot_evidence);
         // Guests that were lost are a sample with a reason; a workload that fails in guests
         // that live will fail in the next ones too.
         let alive = self.outcome.guests.iter().any(|guest| guest.lost.is_none());
@@ -331,25 +220,35 @@ impl Backend for Guests {
         Ok(taken)
     }
 
-    fn restore(&mut self) -> Result<(), BackendError> {
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        let Self { pool, knobs, .. } = *self;
         // What was begun and is not needed any more ends here.
-        self.pool = None;
-        self.knobs.restore()
+        drop(pool);
+        knobs.restore()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_workload::WorkloadSpec;
+    use numalab_workload::{Workload, WorkloadSpec};
     use outcome::{GuestOutcome, JobOutcome};
 
-    fn guests(outcome: GuestOutcome) -> (Guests, Workload, Treatment) {
-        let spec = BackendSpec { kind: "guests".to_owned(), ..BackendSpec::default() };
-        let mut guests = Guests::open(&spec, &Interrupt::never()).unwrap();
+    fn guests(outcome: GuestOutcome) -> (PreparedGuests, Workload, Treatment) {
         let workload = WorkloadSpec::of_tool("dbench").resolve().unwrap();
-        guests.inputs.workloads = vec![workload.clone()];
-        guests.outcome = Outcome { guests: vec![outcome], ..Outcome::default() };
+        let guests = PreparedGuests {
+            pool: None,
+            knobs: KnobSettings::prepare(HOST, &[]).unwrap(),
+            inputs: Inputs {
+                settings: GuestsSettings::default(),
+                workloads: vec![workload.clone()],
+                builds: BTreeMap::new(),
+            },
+            interrupt: Interrupt::never(),
+            side_by_side: 1,
+            outcome: Outcome { guests: vec![outcome], ..Outcome::default() },
+            taken: Vec::new(),
+        };
         let treatment =
             Treatment { name: "t".to_owned(), levels: Vec::new(), settings: Default::default() };
         (guests, workload, treatment)

@@ -2,8 +2,9 @@
 
 use numalab_xen::Pinning;
 
+use super::builds;
+use super::inputs::Inputs;
 use super::settings::{GuestTreatment, HypervisorKind};
-use super::{Guests, builds};
 use crate::backend::BackendError;
 
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
@@ -19,23 +20,23 @@ const STRING_FORM: &str = "cpus-as-string shows a fault of libxl: cpus=\"...\" p
 const ONE_NODE: &str =
     "where the machine has one node numa cannot act: what differs there is chance";
 
-impl Guests {
+impl Inputs {
     /// What a reader should know of these treatments.
     pub(super) fn notices(&self, wanted: &[GuestTreatment]) -> Result<Vec<String>, BackendError> {
-        let settings = &self.inputs.settings;
+        let settings = &self.settings;
         let in_qemu = settings.hypervisor == HypervisorKind::Xen && !settings.on_this_dom0;
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);
-        let one_node = self.inputs.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
+        let one_node = self.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
         let told = [
             (in_qemu && !settings.emulate_memory, COSTS_NOTHING),
             (settings.emulate_memory, OWN_CLOCKS),
-            (self.side_by_side > 1, SIDE_BY_SIDE),
+            (self.side_by_side(wanted)? > 1, SIDE_BY_SIDE),
             (string_form, STRING_FORM),
             (one_node, ONE_NODE),
-            (!self.inputs.builds.is_empty(), OWN_XEN),
+            (!self.builds.is_empty(), OWN_XEN),
         ];
         let told = told.into_iter().filter(|(holds, _)| *holds).map(|(_, text)| text.to_owned());
-        let builds = builds::facts(&self.inputs.builds);
+        let builds = builds::facts(&self.builds);
         Ok(told.chain(builds.map(|(xen, content)| format!("{xen}: {content}"))).collect())
     }
 }

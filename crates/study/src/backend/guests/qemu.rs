@@ -11,14 +11,14 @@ use numalab_guest::{
 };
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::{Root, read_machine};
-use numalab_image::{Cache, Image, Kernel, KernelChoice};
+use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Evidence;
 use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
 use numalab_workload::Workload;
 use numalab_xen::Pinning;
 
-use super::BootContext;
 use super::errors::{failed, lacking};
+use super::inputs::BootContext;
 use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::summary::memory_evidence;
@@ -37,6 +37,21 @@ const BEGUN: &str = "numalab-guest-begins\n";
 pub(super) fn host() -> Result<Machine, BackendError> {
     let reading = read_machine(&Root::live()).map_err(|error| failed("this machine", &error))?;
     Ok(reading.machine)
+}
+
+/// QEMU, what it runs on and the guests' image, out of the cache or fetched into it.
+pub(super) fn supplies(contents: &Contents) -> Result<(Qemu, Accelerator, Image), BackendError> {
+    let prepare = || -> Result<(Qemu, Accelerator, Image), GuestError> {
+        let cache = Cache::open()?;
+        let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
+        let mut note = |_: &str| {};
+        let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
+        let image = Image::ensure(&cache, &kernel, contents, &mut note)?;
+        let accelerator =
+            Accelerator::decide(AcceleratorChoice::Auto, &qemu, &kernel.file, &cache)?;
+        Ok((qemu, accelerator, image))
+    };
+    prepare().map_err(|error| lacking(&error, error.remedy()))
 }
 
 /// What all guests of a boot share.
@@ -79,18 +94,9 @@ impl BootContext<'_> {
     }
 
     fn shared(&self) -> Result<Shared, BackendError> {
-        let prepare = || -> Result<Shared, GuestError> {
-            let cache = Cache::open()?;
-            let qemu = Qemu::find(&cache, &QemuNeeds::default())?;
-            let mut note = |_: &str| {};
-            let kernel = Kernel::ensure(&cache, &KernelChoice::Distribution, &mut note)?;
-            let image = Image::ensure(&cache, &kernel, &self.contents, &mut note)?;
-            let choice = AcceleratorChoice::Auto;
-            let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-            let runtime = Runtime::open()?;
-            Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
-        };
-        prepare().map_err(|error| lacking(&error, error.remedy()))
+        let (qemu, accelerator, image) = supplies(&self.contents)?;
+        let runtime = Runtime::open().map_err(|error| failed("guests", &error))?;
+        Ok(Shared { qemu, accelerator, image, runtime, host: self.layout.machine.clone() })
     }
 
     /// One workload in all guests, each in a thread of its own.

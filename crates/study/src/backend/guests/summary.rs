@@ -8,7 +8,7 @@ use numalab_workload::{Ending, Finished, Workload};
 
 use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
-use crate::exec;
+use crate::backend::exec;
 
 /// Metrics that say where memory was, beside those of the workload; where memory has no
 /// costs only the first.

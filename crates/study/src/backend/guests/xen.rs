@@ -8,7 +8,7 @@ use numalab_formats::memory_emulator::{
 };
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
-use numalab_image::Cache;
+use numalab_image::{Cache, Contents};
 use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
@@ -18,8 +18,8 @@ use numalab_xen::{
     XenReport,
 };
 
-use super::BootContext;
 use super::errors::{failed, lacking};
+use super::inputs::BootContext;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestTreatment, GuestsSettings, XEN, bad};
 use super::summary::memory_evidence;
@@ -50,6 +50,14 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
     qemu(&cache, settings, 2).map(drop)
 }
 
+/// What Xen boots, out of the cache or fetched into it.
+pub(super) fn files(contents: &Contents) -> Result<(Cache, XenFiles), BackendError> {
+    let cache = Cache::open().map_err(|error| failed("cache", &error))?;
+    let files = XenFiles::ensure(&cache, contents, &mut |_| {});
+    let files = files.map_err(|error| lacking(&error, error.remedy()))?;
+    Ok((cache, files))
+}
+
 /// The machine under this very Xen.
 pub(super) fn host() -> Result<Machine, BackendError> {
     let (machine, _) = xen::this_machine().map_err(|error| failed("this dom0", &error))?;
@@ -59,11 +67,9 @@ pub(super) fn host() -> Result<Machine, BackendError> {
 impl BootContext<'_> {
     /// Boots Xen, makes the domains, runs every workload in all of them.
     pub(super) fn on_xen(&self) -> Result<Outcome, BackendError> {
-        let cache = Cache::open().map_err(|error| failed("cache", &error))?;
-        let files = XenFiles::ensure(&cache, &self.contents, &mut |_| {});
-        let mut files = files.map_err(|error| lacking(&error, error.remedy()))?;
+        let (cache, mut files) = files(&self.contents)?;
         self.check_memory(&files)?;
-        if let Some(build) = self.build {
+        if let Some(build) = &self.build {
             files.hypervisor = build.ensure(&cache).map_err(|error| failed("Xen", &error))?;
         }
         let mut watch = self.watch()?;
@@ -189,7 +195,7 @@ impl BootContext<'_> {
     /// Which hypervisor ran, where the study varies it.
     fn build_evidence(&self, report: &XenReport) -> Option<Evidence> {
         let wanted = self.treatment.settings.get(XEN)?.to_string();
-        let file = self.build.map(|build| format!(", file sha256 {}", build.sha256()));
+        let file = self.build.as_ref().map(|build| format!(", file sha256 {}", build.sha256()));
         let (version, id) = (&report.info.version, &report.info.build_id);
         let found = format!("Xen {version}, build id {id}{}", file.unwrap_or_default());
         Some(Evidence { what: XEN.to_owned(), wanted, found })

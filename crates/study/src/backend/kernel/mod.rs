@@ -5,6 +5,7 @@ mod place;
 mod shape;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_guest::{Guest, Launch, Limits, Runtime};
@@ -22,9 +23,11 @@ use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 use self::shape::Shape;
 use super::disturbance_watch::DisturbanceWatch;
-use super::{Backend, BackendError, SampleRequest};
+use super::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+};
+use crate::backend::exec;
 use crate::definition::BackendSpec;
-use crate::exec;
 
 /// The program that a workload of this backend names.
 const PROGRAM: &str = "numalab-kernel";
@@ -35,6 +38,13 @@ const BOOT_LIMIT: Duration = Duration::from_secs(600);
 
 /// The kernel on a machine of any shape.
 pub(super) struct Kernel {
+    interrupt: Interrupt,
+    shape: Shape,
+    machine: Machine,
+}
+
+/// The kernel in the place that was found for it.
+struct PreparedKernel {
     interrupt: Interrupt,
     machine: Machine,
     place: Place,
@@ -47,17 +57,58 @@ impl Kernel {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let shape = Shape::of(spec)?;
         let machine = shape.machine()?;
-        let kernel = own_kernel::find().map_err(|error| BackendError::Lacking {
-            what: error.to_string(),
-            remedy: error.remedy(),
-        })?;
-        let place = place::find(&shape, &machine)?;
-        let runtime = Runtime::open().map_err(|error| lacking(&error.into()))?;
-        let files = BootFiles { kernel, initramfs: None };
-        let watch = DisturbanceWatch::new(place.kind.has_host_times())?;
-        Ok(Self { interrupt: interrupt.clone(), machine, place, runtime, files, watch })
+        Ok(Self { interrupt: interrupt.clone(), shape, machine })
     }
 
+    /// Refuses workloads and settings that the kernel does not know.
+    fn check(scope: &Scope<'_>) -> Result<(), BackendError> {
+        for workload in scope.workloads {
+            check_program(workload)?;
+            for treatment in scope.treatments {
+                check_settings(treatment)?;
+                let line = words(treatment, workload, 0).join(" ");
+                Command::parse(&line).map_err(|error| BackendError::BadInput {
+                    place: format!("workload {}, {}", workload.name, treatment.name),
+                    found: line.clone(),
+                    expected: error.to_string(),
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    fn file() -> Result<PathBuf, BackendError> {
+        own_kernel::find().map_err(|error| BackendError::Lacking {
+            what: error.to_string(),
+            remedy: error.remedy(),
+        })
+    }
+
+    fn environment(&self, place: &Place) -> Environment {
+        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        facts.insert("kernel".to_owned(), format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")));
+        facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
+        facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
+        facts.insert("accelerator".to_owned(), place.accelerator.kind.name().to_owned());
+        facts.insert("qemu".to_owned(), place.qemu.version.to_string());
+        facts.insert("memory_system".to_owned(), place.kind.notice());
+        Environment { facts }
+    }
+}
+
+/// Memory can only be moved between the nodes of a place that has real ones.
+fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendError> {
+    let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
+    if moves && !matches!(place.kind, Kind::Real { .. }) {
+        return Err(BackendError::Lacking {
+            what: format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
+            remedy: "expected a machine with several nodes and KVM".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+impl PreparedKernel {
     /// The guest that does one sample.
     fn guest(&self, request: &SampleRequest<'_>) -> Guest {
         let on_first = request.treatment.settings.get(BACKENDS);
@@ -83,47 +134,44 @@ impl Kernel {
 impl Backend for Kernel {
     fn describe(&self) -> String {
         let (nodes, cpus) = (self.machine.nodes.len(), self.machine.cpus.len());
-        format!("numalab's kernel, {nodes} nodes, {cpus} cpus; {}", self.place.kind.notice())
+        format!("numalab's kernel, {nodes} nodes, {cpus} cpus")
     }
 
-    fn check(
-        &mut self,
-        treatments: &[Treatment],
-        workloads: &[Workload],
-    ) -> Result<Vec<String>, BackendError> {
-        for workload in workloads {
-            check_program(workload)?;
-            for treatment in treatments {
-                check_settings(treatment)?;
-                let line = words(treatment, workload, 0).join(" ");
-                Command::parse(&line).map_err(|error| BackendError::BadInput {
-                    place: format!("workload {}, {}", workload.name, treatment.name),
-                    found: line.clone(),
-                    expected: error.to_string(),
-                })?;
-            }
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        Self::check(scope)?;
+        Self::file()?;
+        let place = place::foresee(&self.shape, &self.machine)?;
+        check_place(&place, scope.treatments)?;
+        let mut notices = vec![place.kind.notice()];
+        let mut downloads = Vec::new();
+        if place.kind.has_host_times() {
+            notices.push("whether KVM works is not known until it is tried".to_owned());
+            downloads = place::downloads()?;
         }
-        let moves = treatments.iter().any(|t| t.settings.contains_key(BACKENDS));
-        if moves && !matches!(self.place.kind, Kind::Real { .. }) {
-            return Err(BackendError::Lacking {
-                what: format!("factor {BACKENDS}: there are no real nodes to bind memory to"),
-                remedy: "expected a machine with several nodes and KVM".to_owned(),
-            });
-        }
-        Ok(vec![self.place.kind.notice()])
+        let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        Ok(Inspection { notices, downloads, memory_bytes })
     }
 
-    fn environment(&mut self) -> Result<Environment, BackendError> {
-        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
-        facts.insert("kernel".to_owned(), format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")));
-        facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
-        facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
-        facts.insert("accelerator".to_owned(), self.place.accelerator.kind.name().to_owned());
-        facts.insert("qemu".to_owned(), self.place.qemu.version.to_string());
-        facts.insert("memory_system".to_owned(), self.place.kind.notice());
-        Ok(Environment { facts })
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        Self::check(scope)?;
+        let files = BootFiles { kernel: Self::file()?, initramfs: None };
+        let place = place::find(&self.shape, &self.machine)?;
+        check_place(&place, scope.treatments)?;
+        let environment = self.environment(&place);
+        let notices = vec![place.kind.notice()];
+        let backend = PreparedKernel {
+            watch: DisturbanceWatch::new(place.kind.has_host_times())?,
+            runtime: Runtime::open().map_err(|error| lacking(&error.into()))?,
+            interrupt: self.interrupt,
+            machine: self.machine,
+            place,
+            files,
+        };
+        Ok(Preparation { environment, notices, backend: Box::new(backend) })
     }
+}
 
+impl Prepared for PreparedKernel {
     fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         Ok(Vec::new())
     }
@@ -149,13 +197,13 @@ impl Backend for Kernel {
         Ok(Taken { disturbances: disturbance.into_iter().collect(), ..taken })
     }
 
-    fn restore(&mut self) -> Result<(), BackendError> {
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
         // A guest that was booted has ended: nothing was changed.
         Ok(())
     }
 }
 
-impl Kernel {
+impl PreparedKernel {
     /// What the workload's metrics find in the kernel's results; no times where they mean
     /// nothing.
     fn taken(&self, request: &SampleRequest<'_>, results: &Results) -> Result<Taken, BackendError> {

@@ -14,6 +14,7 @@ use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
 use crate::backend::BackendError;
+use crate::backend::downloads::Supplies;
 
 /// A place in which the kernel can boot.
 pub(super) struct Place {
@@ -80,20 +81,47 @@ impl Kind {
     }
 }
 
-/// Finds the place that the study wants, or the best there is.
+/// Finds the place that the study wants, or the best there is; KVM is tried with a kernel that
+/// is fetched for it.
 pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+    search(shape, machine, &|qemu, cache| {
+        let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ())?;
+        Ok(Accelerator::decide(AcceleratorChoice::Auto, qemu, &probe.file, cache)?)
+    })
+}
+
+/// The place that will be found if KVM works, without trying it.
+pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
+    let reason = "not tried yet".to_owned();
+    search(shape, machine, &|_, _| {
+        Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: reason.clone() })
+    })
+}
+
+/// What must be downloaded before KVM can be tried.
+pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
+    let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
+    let mut supplies = Supplies::read(&cache)?;
+    supplies.need_kernel(&KernelChoice::Distribution);
+    Ok(supplies.missing())
+}
+
+/// Decides between KVM and TCG.
+type Decide<'a> = &'a dyn Fn(&Qemu, &Cache) -> Result<Accelerator, GuestError>;
+
+fn search(shape: &Shape, machine: &Machine, decide: Decide<'_>) -> Result<Place, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
     match shape.place {
-        Wanted::Real => real(machine, &cache),
+        Wanted::Real => real(machine, &cache, decide),
         Wanted::Emulator => emulated(shape, machine, &cache),
         Wanted::Plain => plain(&cache),
-        Wanted::Auto => real(machine, &cache)
+        Wanted::Auto => real(machine, &cache, decide)
             .or_else(|_| emulated(shape, machine, &cache))
             .or_else(|_| plain(&cache)),
     }
 }
 
-fn real(machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
+fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, BackendError> {
     let lacks = |what: &str, remedy: &str| BackendError::Lacking {
         what: what.to_owned(),
         remedy: remedy.to_owned(),
@@ -111,10 +139,7 @@ fn real(machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
         return Err(lacks("/dev/kvm is not there", "load kvm_intel or kvm_amd"));
     }
     let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
-    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut |_| ());
-    let probe = probe.map_err(|error| lacking(&error.into()))?;
-    let accelerator = Accelerator::decide(AcceleratorChoice::Auto, &qemu, &probe.file, cache)
-        .map_err(|error| lacking(&error.into()))?;
+    let accelerator = decide(&qemu, cache).map_err(|error| lacking(&error))?;
     if accelerator.kind != AcceleratorKind::Kvm {
         return Err(lacks(&accelerator.reason, "expected a machine with KVM"));
     }

@@ -12,7 +12,7 @@ use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_record::study::{Quantity, Reading, Setting};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
-use crate::backend::{BackendError, SampleRequest};
+use super::contract::{BackendError, SampleRequest};
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 

@@ -10,7 +10,7 @@ use numalab_workload::Workload;
 use tempfile::TempDir;
 
 use super::Counting;
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 
 /// A service has no end of its own.
 const FOR_EVER: Duration = Duration::from_secs(30 * 86_400);

@@ -1,0 +1,175 @@
+//! What every backend does, in which order, and how it fails.
+
+use numalab_host::ErrorClass;
+use numalab_record::Environment;
+use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_workload::Workload;
+use serde::{Deserialize, Serialize};
+
+/// A kind of place in which treatments are applied and workloads run: this machine, a guest.
+///
+/// The order of calls is that of the types: a backend is [inspected](Self::inspect) as often
+/// as wanted, then [prepared](Self::prepare) once, and what that gives takes samples until it
+/// is [restored](Prepared::restore).
+pub trait Backend {
+    /// What the place is, in words: `this machine`, `a Linux guest of 4 nodes`.
+    fn describe(&self) -> String;
+
+    /// How many metrics it adds to those of each workload.
+    fn own_metrics(&self) -> usize {
+        0
+    }
+
+    /// Looks whether the study can be run and what it will take. Only reads: nothing is
+    /// written, fetched or booted.
+    ///
+    /// # Errors
+    /// [`BackendError::Lacking`] with what mends it, [`BackendError::BadInput`] for a setting
+    /// or a workload that this backend does not know.
+    fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError>;
+
+    /// Fetches and boots what the samples need.
+    ///
+    /// # Errors
+    /// [`PrepareError`]; what was there before is restored.
+    fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError>;
+}
+
+/// What a study asks of a backend.
+#[derive(Clone, Copy, Debug)]
+pub struct Scope<'a> {
+    /// Every treatment, the baseline first.
+    pub treatments: &'a [Treatment],
+    /// Every workload.
+    pub workloads: &'a [Workload],
+}
+
+/// What can be told of a study before anything is fetched or booted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Inspection {
+    /// What the reader should know, such as that a knob cannot act on one node.
+    pub notices: Vec<String>,
+    /// What must be downloaded first. How large it is, and what depends on its content, is
+    /// not known until it is fetched.
+    pub downloads: Vec<String>,
+    /// Memory that the guests take at one time, in bytes; 0 without guests.
+    pub memory_bytes: u64,
+}
+
+/// A backend that is ready, with what was found out on the way.
+pub struct Preparation {
+    /// Facts about the place; a study resumes only if all of them but those that every
+    /// machine changes by itself are the same.
+    pub environment: Environment,
+    /// What the reader should know before the first sample.
+    pub notices: Vec<String>,
+    /// Where samples are taken.
+    pub backend: Box<dyn Prepared>,
+}
+
+/// Why a backend cannot be prepared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PrepareError {
+    /// What failed.
+    pub cause: BackendError,
+    /// What could not be put back after that.
+    pub restore: Option<Box<BackendError>>,
+}
+
+impl From<BackendError> for PrepareError {
+    fn from(cause: BackendError) -> Self {
+        Self { cause, restore: None }
+    }
+}
+
+impl PrepareError {
+    /// Restores a backend that failed while it was being prepared.
+    pub(super) fn restoring(cause: BackendError, backend: Box<dyn Prepared>) -> Self {
+        Self { cause, restore: backend.restore().err().map(Box::new) }
+    }
+}
+
+/// A backend in which treatments are applied and samples taken. Whoever has one restores it;
+/// dropping it restores too, but cannot tell of errors.
+pub trait Prepared {
+    /// Hears which treatments will be applied next, in this order. A backend whose treatments
+    /// cannot disturb each other may begin with them.
+    fn expect(&mut self, _treatments: &[&Treatment]) {}
+
+    /// Makes a treatment hold. Gives every setting as read back, and what shows that it
+    /// acts.
+    ///
+    /// # Errors
+    /// [`BackendError::Failed`] if a setting does not hold.
+    fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError>;
+
+    /// Runs one workload once under the treatment that was applied last.
+    ///
+    /// # Errors
+    /// [`BackendError::Failed`] if the workload fails or a value cannot be read.
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError>;
+
+    /// Puts back what was there before: guests end first, then the settings under them.
+    ///
+    /// # Errors
+    /// [`BackendError`] names what could not be put back.
+    fn restore(self: Box<Self>) -> Result<(), BackendError>;
+}
+
+/// What is to be run.
+#[derive(Clone, Copy, Debug)]
+pub struct SampleRequest<'a> {
+    /// Under which treatment.
+    pub treatment: &'a Treatment,
+    /// What.
+    pub workload: &'a Workload,
+    /// A seed for everything random in it, the same under every treatment of a block.
+    pub seed: u64,
+}
+
+/// Why a backend cannot do what it is asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum BackendError {
+    /// This machine lacks a tool, a permission or a feature.
+    #[error("{what}; {remedy}")]
+    Lacking {
+        /// What is missing, and what for.
+        what: String,
+        /// The package or command that mends it.
+        remedy: String,
+    },
+    /// The study asks for what the backend does not know.
+    #[error("{place}: {found}: expected {expected}")]
+    BadInput {
+        /// Where in the study: `factor pages, level 2m`.
+        place: String,
+        /// What stands there.
+        found: String,
+        /// What may stand there.
+        expected: String,
+    },
+    /// It failed while running.
+    #[error("{doing}: {reason}")]
+    Failed {
+        /// What was tried.
+        doing: String,
+        /// What came of it.
+        reason: String,
+    },
+    /// The user interrupted it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl BackendError {
+    /// The class of the error.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Lacking { .. } => ErrorClass::Lacking,
+            Self::BadInput { .. } => ErrorClass::BadInput,
+            Self::Failed { .. } | Self::Interrupted => ErrorClass::Failed,
+        }
+    }
+}

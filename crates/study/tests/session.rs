@@ -1,0 +1,237 @@
+//! A session in a backend that fails where it is told to: what was finished is kept, what was
+//! there before is put back, and the error is named.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use numalab_host::Interrupt;
+use numalab_record::Environment;
+use numalab_record::study::{
+    Better, EndReason, Entry, Evidence, Quantity, Reading, Taken, Treatment,
+};
+use numalab_study::{
+    Backend, BackendError, Inspection, Journal, Observer, Plan, Preparation, PrepareError,
+    Prepared, SampleRequest, Scope, Session, SessionError, Started, parse,
+};
+use numalab_workload::Workload;
+use tempfile::TempDir;
+
+const STUDY: &str = r#"
+name = "s"
+question = "q?"
+[rules]
+blocks = 2
+warm-ups = 0
+aa = false
+repeats = 0
+seed = 3
+[[factor]]
+name = "v"
+levels = [1, 2]
+[[workload]]
+name = "w"
+command = ["true", "{v}"]
+metric = [{ name = "t", better = "lower", exit-time = true }]
+"#;
+
+/// What happened, in order.
+type Calls = Rc<RefCell<Vec<&'static str>>>;
+
+/// A backend that fails at one of its calls, counted from 0, and may fail to restore.
+#[derive(Clone)]
+struct Scripted {
+    calls: Calls,
+    fails_at: Option<usize>,
+    restores: bool,
+}
+
+impl Scripted {
+    fn new(fails_at: Option<usize>, restores: bool) -> Self {
+        Self { calls: Calls::default(), fails_at, restores }
+    }
+
+    fn call(&self, name: &'static str) -> Result<(), BackendError> {
+        let number = self.calls.borrow().len();
+        self.calls.borrow_mut().push(name);
+        match self.fails_at == Some(number) {
+            true => Err(failed(&format!("call {number}: {name}"))),
+            false => Ok(()),
+        }
+    }
+}
+
+fn failed(doing: &str) -> BackendError {
+    BackendError::Failed { doing: doing.to_owned(), reason: "as scripted".to_owned() }
+}
+
+impl Backend for Scripted {
+    fn describe(&self) -> String {
+        "a script".to_owned()
+    }
+
+    fn inspect(&self, _scope: &Scope<'_>) -> Result<Inspection, BackendError> {
+        Ok(Inspection::default())
+    }
+
+    fn prepare(self: Box<Self>, _scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
+        if let Err(cause) = self.call("prepare") {
+            let restore = self.restore().err().map(Box::new);
+            return Err(PrepareError { cause, restore });
+        }
+        let environment = Environment { facts: BTreeMap::new() };
+        Ok(Preparation { environment, notices: Vec::new(), backend: self })
+    }
+}
+
+impl Prepared for Scripted {
+    fn apply(&mut self, _treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        self.call("apply").map(|()| Vec::new())
+    }
+
+    fn sample(&mut self, _request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+        self.call("sample")?;
+        let quantity =
+            Quantity { metric: "t".to_owned(), unit: "s".to_owned(), better: Better::Lower };
+        Ok(Taken { readings: vec![Reading { quantity, value: 1.0 }], ..Taken::default() })
+    }
+
+    fn restore(self: Box<Self>) -> Result<(), BackendError> {
+        self.calls.borrow_mut().push("restore");
+        if self.restores { Ok(()) } else { Err(failed("knob k")) }
+    }
+}
+
+struct Silent;
+
+impl Observer for Silent {}
+
+/// A plan of two blocks of two treatments, and a place for its journal.
+struct Lab {
+    plan: Plan,
+    workloads: Vec<Workload>,
+    directory: TempDir,
+}
+
+impl Lab {
+    fn open() -> Self {
+        let study = parse(STUDY, "s.toml").unwrap();
+        let workloads = study.resolved().unwrap();
+        Self { plan: Plan::new(study, 3), workloads, directory: tempfile::tempdir().unwrap() }
+    }
+
+    fn run(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
+        let started = Started { command: Vec::new(), unix_ms: 1 };
+        let run = self.plan.run(&self.workloads, backend.describe(), started);
+        let journal = || Journal::create(self.directory.path(), run, STUDY);
+        self.session(backend, journal)
+    }
+
+    fn resume(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
+        self.session(backend, || Journal::resume(&self.results().unwrap()))
+    }
+
+    fn session(
+        &self,
+        backend: &Scripted,
+        journal: impl FnOnce() -> Result<Journal, numalab_study::JournalError>,
+    ) -> Result<EndReason, SessionError> {
+        let interrupt = Interrupt::never();
+        let session = Session::new(&self.plan, &self.workloads, &interrupt);
+        session.run(Box::new(backend.clone()), journal, &mut Silent).map(|(_, end)| end)
+    }
+
+    fn results(&self) -> Option<std::path::PathBuf> {
+        Some(std::fs::read_dir(self.directory.path()).unwrap().next()?.unwrap().path())
+    }
+
+    fn entries(&self) -> Vec<Entry> {
+        self.results().map_or_else(Vec::new, |path| numalab_study::read(&path).unwrap().journal)
+    }
+
+    fn samples(&self) -> usize {
+        self.entries().iter().filter(|entry| matches!(entry, Entry::Sample(_))).count()
+    }
+}
+
+/// One preparation, then in each of four visits a treatment and a sample.
+const CALLS: usize = 9;
+
+#[test]
+fn whichever_call_fails_no_sample_is_lost_and_everything_is_restored_once() {
+    for fails_at in 0..CALLS {
+        let lab = Lab::open();
+        let backend = Scripted::new(Some(fails_at), true);
+        let error = lab.run(&backend).unwrap_err().to_string();
+        let calls = backend.calls.borrow();
+        assert_eq!(calls.last(), Some(&"restore"), "{fails_at}: {calls:?}");
+        assert_eq!(calls.iter().filter(|call| **call == "restore").count(), 1, "{calls:?}");
+        let failing = calls[fails_at];
+        assert_eq!(error, format!("call {fails_at}: {failing}: as scripted"));
+        let finished = calls[..fails_at].iter().filter(|call| **call == "sample").count();
+        assert_eq!(lab.samples(), finished, "{calls:?}");
+        match lab.entries().last() {
+            None => assert_eq!(fails_at, 0, "a study that was prepared has a journal"),
+            Some(Entry::Ended { reason: EndReason::Failed(reason), .. }) => {
+                assert_eq!(*reason, error);
+            }
+            Some(other) => panic!("{other:?}"),
+        }
+        if fails_at > 0 {
+            let whole = Scripted::new(None, true);
+            assert_eq!(lab.resume(&whole).unwrap(), EndReason::Done);
+            assert_eq!(lab.samples(), 4, "the rest is taken, and nothing twice");
+        }
+    }
+}
+
+#[test]
+fn what_could_not_be_restored_is_the_error_with_what_failed_before() {
+    for fails_at in 0..CALLS {
+        let backend = Scripted::new(Some(fails_at), false);
+        let error = Lab::open().run(&backend).unwrap_err();
+        let name = backend.calls.borrow()[fails_at];
+        let SessionError::NotRestored { restore, cause } = &error else { panic!("{error}") };
+        assert_eq!(*restore, failed("knob k"));
+        let cause = cause.as_ref().map(ToString::to_string);
+        assert_eq!(cause, Some(format!("call {fails_at}: {name}: as scripted")));
+        assert!(error.to_string().starts_with("could not be put back: knob k: "), "{error}");
+    }
+}
+
+#[test]
+fn a_study_that_came_to_its_end_fails_if_it_cannot_be_restored() {
+    let lab = Lab::open();
+    let error = lab.run(&Scripted::new(None, false)).unwrap_err();
+    let SessionError::NotRestored { cause, .. } = &error else { panic!("{error}") };
+    assert!(cause.is_none(), "{error}");
+    assert_eq!(lab.samples(), 4);
+    let entries = lab.entries();
+    let Some(Entry::Ended { reason: EndReason::Failed(reason), .. }) = entries.last() else {
+        panic!("{entries:?}")
+    };
+    assert!(reason.contains("knob k"), "{reason}");
+}
+
+#[test]
+fn a_backend_is_restored_where_the_journal_cannot_be_made() {
+    let lab = Lab::open();
+    let backend = Scripted::new(None, true);
+    let none = || Journal::resume(&lab.directory.path().join("none"));
+    assert!(matches!(lab.session(&backend, none), Err(SessionError::Journal(_))));
+    assert_eq!(*backend.calls.borrow(), ["prepare", "restore"]);
+}
+
+#[test]
+fn a_backend_is_restored_where_the_environment_is_another() {
+    let lab = Lab::open();
+    lab.run(&Scripted::new(Some(3), true)).unwrap_err();
+    let journal = lab.results().unwrap().join("journal.jsonl");
+    let text = std::fs::read_to_string(&journal).unwrap();
+    let other = text.replacen("\"environment\":{", "\"environment\":{\"kernel\":\"2.6\"", 1);
+    std::fs::write(&journal, other).unwrap();
+    let backend = Scripted::new(None, true);
+    let error = lab.resume(&backend).unwrap_err();
+    assert!(matches!(error, SessionError::OtherEnvironment { .. }), "{error}");
+    assert_eq!(*backend.calls.borrow(), ["prepare", "restore"]);
+}
