@@ -1,6 +1,7 @@
 //! Ranks and their binding, from outside and without a cluster.
 
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 fn numalab(arguments: &[&str]) -> Command {
@@ -26,7 +27,7 @@ fn ends(command: &mut Command, code: i32) -> String {
 
 /// The first node with memory, as the kernel numbers it.
 fn a_node() -> String {
-    let listed = std::fs::read_to_string("/sys/devices/system/node/has_memory");
+    let listed = fs::read_to_string("/sys/devices/system/node/has_memory");
     let listed = listed.unwrap_or_else(|_| "0".to_owned());
     listed.trim().split([',', '-']).next().expect("a node").to_owned()
 }
@@ -84,4 +85,90 @@ fn bindings_that_cannot_be_are_refused_with_what_could_be() {
     assert!(error.contains("expected a node"), "{error}");
     let error = ends(&mut numalab(&["bind", "--numa=auto", "--", "/no/such/program"]), 127);
     assert!(error.contains("/no/such/program"), "{error}");
+}
+
+/// The only directory in `parent`.
+fn only(parent: &Path) -> PathBuf {
+    let mut entries = fs::read_dir(parent).expect("results");
+    let found = entries.next().expect("one run").expect("readable").path();
+    assert!(entries.next().is_none(), "one run");
+    found
+}
+
+fn document(directory: &Path) -> serde_json::Value {
+    let directory = directory.to_str().expect("UTF-8");
+    let json = ends(&mut numalab(&["report", directory, "--format", "json"]), 0);
+    serde_json::from_str(&json).expect("JSON")
+}
+
+/// A launch leaves the same kind of directory as a run without ranks, that every command for
+/// runs takes; the suite's table and CSV stay as they are.
+#[test]
+fn ranks_leave_a_result_directory_that_report_compare_and_fleet_take() {
+    let place = tempfile::tempdir().expect("made");
+    let of = |name: &str| place.path().join("fleet").join(name);
+    let path = |path: &Path| path.to_str().expect("UTF-8").to_owned();
+    let (one, two) = (path(&of("host1")), path(&of("host2")));
+    let options = ["--size", "64K,1M", "--pages", "4k", "--iterations", "2000"];
+    for (parent, ranks) in [(&one, &["--ranks", "1"][..]), (&two, &["--ranks", "1", "--serial"])] {
+        let table =
+            ends(&mut numalab(&[&["latency", "-o", parent], ranks, &options[..]].concat()), 0);
+        assert!(table.contains("| Ranks | Cores   | NUMA |"), "{table}");
+    }
+    let (first, second) = (only(Path::new(&one)), only(Path::new(&two)));
+    for file in ["run.json", "cells.jsonl", "samples.csv", "report.md", "report.html"] {
+        assert!(first.join(file).is_file(), "no {file}");
+    }
+    let found = document(&second);
+    assert_eq!(found["schema"], "numalab/run-2");
+    let cells = found["cells"].as_array().expect("cells");
+    assert_eq!(cells.len(), 2);
+    for (cell, work) in cells.iter().zip([2_000, 2_000]) {
+        assert_eq!((&cell["kind"], &cell["team"]), (&"latency".into(), &"serial".into()));
+        assert_eq!(cell["placements"][0]["cpu"], cell["worker"]["cpu"]);
+        let samples = cell["samples"].as_array().expect("samples");
+        let loads: u64 = samples.iter().map(|sample| sample["work"].as_u64().expect("work")).sum();
+        assert_eq!((samples.len(), loads), (20, work));
+        let starts: Vec<u64> =
+            samples.iter().map(|sample| sample["start_ns"].as_u64().expect("a time")).collect();
+        assert!(starts.is_sorted() && starts[0] < starts[19], "{starts:?}");
+    }
+    // The cell of a run without ranks has the same name, so that the two compare.
+    let cpu = cells[0]["worker"]["cpu"].to_string();
+    let here = path(&of("host3"));
+    let arguments = ["latency", "-o", &here, "--cpus", &cpu, "--size", "64K", "--pages", "4k"];
+    ends(&mut numalab(&[&arguments[..], &["--budget", "1s", "-q"]].concat()), 0);
+    let alone = only(Path::new(&here));
+    assert_eq!(document(&alone)["cells"][0]["id"], cells[0]["id"]);
+    let compared =
+        ends(&mut numalab(&["compare", &path(&alone), &path(&second), "--format", "json"]), 0);
+    let compared: serde_json::Value = serde_json::from_str(&compared).expect("JSON");
+    assert_eq!(compared["cells"].as_array().expect("cells").len(), 1, "{compared}");
+    let collected =
+        ends(&mut numalab(&["fleet", "collect", &path(&place.path().join("fleet"))]), 0);
+    assert!(collected.contains("3 runs"), "{collected}");
+}
+
+#[test]
+fn streams_of_ranks_are_one_cell_with_the_sum_of_all() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let arguments = ["bandwidth", "--ranks", "1", "--size", "4M", "-o", parent, "-q"];
+    ends(&mut numalab(&arguments), 0);
+    let found = document(&only(place.path()));
+    let cell = &found["cells"][0];
+    assert_eq!((&cell["kind"], &found["name"]), (&"bandwidth".into(), &"bandwidth".into()));
+    assert_eq!(cell["workers"].as_array().expect("workers").len(), 1);
+    for sample in cell["samples"].as_array().expect("samples") {
+        let of = |name: &str| sample[name].as_f64().expect("a number");
+        let rate = of("work") / of("duration_ns");
+        assert!((rate / of("value") - 1.0).abs() < 0.01, "{sample}");
+    }
+}
+
+#[test]
+fn the_suites_chain_has_its_table_and_no_result_directory() {
+    let arguments = ["latency", "--chain", "fisher-yates", "--size", "64K", "-o", "/no/such"];
+    let error = ends(&mut numalab(&arguments), 2);
+    assert!(error.contains("--output") && error.contains("--chain cycle"), "{error}");
 }

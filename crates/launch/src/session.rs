@@ -1,6 +1,7 @@
 //! What ranks do together: sit down, prove where they are, measure size by size, and bring
 //! what they found to rank 0.
 
+mod document;
 mod error;
 mod files;
 mod memory;
@@ -15,6 +16,7 @@ use numalab_measure::rank::{ChaseRules, MemorySource, RankBuffer, StreamRules};
 use numalab_record::{Kind, Metric, Pages, ProofMethod, RankResult, RankRun};
 use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 
+pub use document::document;
 pub use error::SessionError;
 use files::PartialCsv;
 use seat::{Seat, sit_down};
@@ -209,6 +211,7 @@ fn result_of(
         mean: all.iter().map(|figures| figures.mean).collect(),
         median: all.iter().map(Figures::median).collect(),
         windows: all.iter().map(|figures| figures.windows.clone()).collect(),
+        times: all.iter().map(|figures| figures.times.clone()).collect(),
         disturbed: all.iter().map(|figures| figures.disturbed.clone()).collect(),
     }
 }

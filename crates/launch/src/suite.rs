@@ -96,6 +96,7 @@ mod tests {
             median: mean.iter().map(|mean| mean - 1.0).collect(),
             mean,
             windows: Vec::new(),
+            times: Vec::new(),
             disturbed: Vec::new(),
         }
     }

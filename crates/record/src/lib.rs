@@ -29,6 +29,6 @@ pub use document::{CellResult, Document, DocumentError};
 pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
 pub use placement::{Placement, ProofMethod};
-pub use ranks::{RankResult, RankRun};
+pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};
 pub use sample::Sample;

@@ -72,9 +72,23 @@ pub struct RankResult {
     pub median: Vec<f64>,
     /// The windows for each size, in time order.
     pub windows: Vec<Vec<f64>>,
+    /// When each window was, for each size; absent in results of numalab 0.1.0 and before.
+    #[serde(default)]
+    pub times: Vec<Vec<WindowTime>>,
     /// Which of them something disturbed, for each size: their places and what it was.
     #[serde(default)]
     pub disturbed: Vec<BTreeMap<usize, String>>,
+}
+
+/// When a window was, and what was done in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WindowTime {
+    /// When it began, by the clock that the processes of a host share, in nanoseconds.
+    pub start_ns: u64,
+    /// How long it took in nanoseconds.
+    pub duration_ns: u64,
+    /// What was done in it: loads or bytes.
+    pub work: u64,
 }
 
 impl RankResult {

@@ -1,19 +1,28 @@
 //! Measuring commands as ranks.
 
 use std::path::Path;
+use std::time::Duration;
 
 use numalab_host::{Environment, Interrupt, Root, base_page_bytes, current_place};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
-use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
+use numalab_launch::session::{
+    Findings, SessionPlan, Surroundings, Work, document, run as measure,
+};
+use numalab_launch::suite;
 use numalab_launch::team::Team;
-use numalab_record::Pages;
+use numalab_measure::RunRecorder;
+use numalab_measure::rank::Chain;
+use numalab_record::{Metric, Pages, Run};
 use numalab_topology::Machine;
 
 use super::bind::own_program;
-use super::measuring::{Target, usual_pages};
+use super::measuring::{Target, new_run, usual_pages, write_reports};
 use crate::args::{Format, Output, RankArgs, Rules, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
+
+/// Ranks measure as many windows as they are asked for.
+const NO_BUDGET: Duration = Duration::ZERO;
 
 /// What a command gives its ranks to do, beside what all commands have.
 pub(crate) struct Task<'a> {
@@ -70,7 +79,7 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
 
 /// Measures as one of the ranks.
 pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
-    check_output(task.output)?;
+    check_output(&task)?;
     let target = Target::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
     let plan = plan(&task, &target)?;
     if task.output.dry_run {
@@ -93,7 +102,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     })?;
     team.part().map_err(|error| of_rank(identity, error.class(), &error))?;
     match findings {
-        Some(findings) => deliver(&findings, task.output),
+        Some(findings) => deliver(&findings, &plan, &target, &task),
         None => Ok(()),
     }
 }
@@ -139,16 +148,20 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
     })
 }
 
-fn check_output(output: &Output) -> Result<(), Failure> {
-    if output.output.is_some() {
-        return Err(Failure::bad_input("--output: ranks keep their results by --csv FILE"));
-    }
-    match output.format {
-        Format::Text | Format::Json | Format::Csv => Ok(()),
-        Format::Md | Format::Html => {
-            Err(Failure::bad_input("--format: expected text, json or csv with ranks"))
-        }
-    }
+/// The suite's chain over words is no cell of a run: there is its table, CSV and JSON only.
+fn check_output(task: &Task<'_>) -> Result<(), Failure> {
+    let of_words = matches!(&task.work, Work::Latency(rules) if rules.chain == Chain::FisherYates);
+    let Output { output, format, .. } = task.output;
+    let option = match (output, format) {
+        _ if !of_words => return Ok(()),
+        (Some(_), _) => "--output",
+        (None, Format::Md | Format::Html) => "--format md and html",
+        (None, Format::Text | Format::Json | Format::Csv) => return Ok(()),
+    };
+    Err(Failure::bad_input(format!(
+        "{option}: not with --chain fisher-yates, which no other command measures; expected \
+         --csv FILE, or --chain cycle"
+    )))
 }
 
 fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
@@ -192,11 +205,34 @@ fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
     )
 }
 
-fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
-    match output.format {
-        Format::Json => output::print(&output::json_line(serde_json::to_string(&findings.run))?),
-        Format::Csv => output::print(&numalab_launch::suite::csv(&findings.run)),
-        _ if output.quiet => Ok(()),
+/// Prints what the ranks found, and keeps it as the result directory of a run where one is
+/// wanted.
+fn deliver(
+    findings: &Findings,
+    plan: &SessionPlan,
+    target: &Target,
+    task: &Task<'_>,
+) -> Result<(), Failure> {
+    let Output { output, format, quiet, .. } = task.output;
+    let name = match findings.run.metric {
+        Metric::Bandwidth => "bandwidth",
+        _ => "latency",
+    };
+    let run = Run { seed: plan.seed, ..new_run(name, target, task.rules, task.output, NO_BUDGET) };
+    let document = document(&findings.run, plan, run);
+    if let (Some(parent), Some(document)) = (output, &document) {
+        let recorder = RunRecorder::of(document, parent)?;
+        recorder.directory().map_or(Ok(()), |directory| write_reports(document, directory))?;
+    }
+    match (format, document) {
+        (Format::Json, _) => {
+            output::print(&output::json_line(serde_json::to_string(&findings.run))?)
+        }
+        (Format::Csv, _) => output::print(&suite::csv(&findings.run)),
+        (Format::Md | Format::Html, Some(document)) => {
+            output::print(&output::render(&document, *format)?)
+        }
+        _ if *quiet => Ok(()),
         _ => output::print(&format!(
             "\n{}{}\n{}",
             numalab_report::ranks_table(&findings.run),

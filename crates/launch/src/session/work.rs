@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_host::{ThreadSnapshot, monotonic_raw_ns};
 use numalab_measure::rank::{ChaseRules, RankBuffer, RankChase, RankStream, Span, StreamRules};
 use numalab_membench::Clock;
+use numalab_record::WindowTime;
 use numalab_stats::Sample;
 
 use super::{SessionError, SessionPlan, Work};
@@ -22,6 +23,8 @@ const MOST_ROUNDS: usize = 30;
 pub(super) struct Figures {
     pub mean: f64,
     pub windows: Vec<f64>,
+    /// When each of them was.
+    pub times: Vec<WindowTime>,
     /// The windows that something disturbed, by their places.
     pub disturbed: BTreeMap<usize, String>,
 }
@@ -29,7 +32,7 @@ pub(super) struct Figures {
 impl Figures {
     /// Of a rank that had no turn.
     fn none() -> Self {
-        Self { mean: f64::NAN, windows: Vec::new(), disturbed: BTreeMap::new() }
+        Self { mean: f64::NAN, windows: Vec::new(), times: Vec::new(), disturbed: BTreeMap::new() }
     }
 
     /// The median of the undisturbed windows; of all if none is; not a number without any.
@@ -40,6 +43,14 @@ impl Figures {
         let taken = if clean.is_empty() { self.windows.clone() } else { clean };
         Sample::new(taken).map_or(f64::NAN, |sample| sample.median())
     }
+}
+
+/// When a stretch was, and the bytes streamed in it at a rate in bytes per nanosecond.
+fn time(span: Span, rate: f64) -> WindowTime {
+    let duration_ns = span.to_ns.saturating_sub(span.from_ns);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a round")]
+    let work = (rate * duration_ns as f64) as u64;
+    WindowTime { start_ns: span.from_ns, duration_ns, work }
 }
 
 /// A rank at work.
@@ -97,6 +108,7 @@ impl<'a> Worker<'a> {
         Ok(windows.map_or_else(Figures::none, |windows| Figures {
             mean: windows.mean_ns,
             windows: windows.windows_ns,
+            times: windows.times,
             disturbed: windows.disturbed,
         }))
     }
@@ -116,7 +128,7 @@ impl<'a> Worker<'a> {
         let rules = StreamRules { seed: self.seed, ..rules.clone() };
         let made = RankStream::over(buffer, size_bytes, &rules);
         let mut stream = super::agree(team, made.map_err(SessionError::from))?;
-        let (mut windows, mut disturbed) = (Vec::new(), BTreeMap::new());
+        let (mut windows, mut times, mut disturbed) = (Vec::new(), Vec::new(), BTreeMap::new());
         for turn in self.turns(team) {
             let mine = turn.is_none_or(|rank| rank == team.rank());
             // The first round warms up; ranks that have enough go on for the others.
@@ -126,13 +138,13 @@ impl<'a> Worker<'a> {
                 let own = mine.then(|| stream.round());
                 let disturbance = ThreadSnapshot::take().disturbance_since(&before);
                 let shared = self.common(team, own)?;
-                let rate = own.and_then(|own| {
-                    stream.rate_within(if turn.is_some() { own } else { shared.unwrap_or(own) })
-                });
+                let counted = |own| if turn.is_some() { own } else { shared.unwrap_or(own) };
+                let rate = own.and_then(|own| stream.rate_within(counted(own)));
                 if round > 0 && (turn.is_some() || shared.is_some()) {
                     if let (Some(_), Some(reason)) = (rate, disturbance) {
                         disturbed.insert(windows.len(), reason.to_string());
                     }
+                    times.extend(own.zip(rate).map(|(own, rate)| time(counted(own), rate)));
                     windows.extend(rate);
                 }
                 if round >= ROUNDS && self.all_have_enough(team, mine, windows.len())? {
@@ -141,7 +153,7 @@ impl<'a> Worker<'a> {
             }
         }
         let count = windows.len().max(1) as f64;
-        Ok(Figures { mean: windows.iter().sum::<f64>() / count, windows, disturbed })
+        Ok(Figures { mean: windows.iter().sum::<f64>() / count, windows, times, disturbed })
     }
 
     /// The time in which all ranks of this host streamed.

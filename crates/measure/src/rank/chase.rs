@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use numalab_host::ThreadSnapshot;
+use numalab_host::{ThreadSnapshot, monotonic_raw_ns};
 use numalab_membench::{Chase, Clock, Cycle, LineSize, Walk, WordChain};
-use numalab_record::AccessPattern;
+use numalab_record::{AccessPattern, WindowTime};
 
 use super::buffer::RankBuffer;
 use crate::error::MeasureError;
@@ -104,6 +104,8 @@ pub struct RankWindows {
     pub mean_ns: f64,
     /// Mean time of a load in each window.
     pub windows_ns: Vec<f64>,
+    /// When each window was.
+    pub times: Vec<WindowTime>,
     /// The windows that something disturbed, by their places.
     pub disturbed: BTreeMap<usize, String>,
 }
@@ -115,20 +117,23 @@ impl RankWalk<'_> {
     /// [`MeasureError::Clock`] if the clock steps back.
     pub fn measure(&mut self, clock: &Clock) -> Result<RankWindows, MeasureError> {
         self.walk.loads(self.warmup);
-        let (mut windows_ns, mut disturbed) = (Vec::new(), BTreeMap::new());
+        let (mut windows_ns, mut times, mut disturbed) = (Vec::new(), Vec::new(), BTreeMap::new());
         let (mut total_ns, mut total_loads) = (0.0, 0.0);
         for (index, loads) in windows(self.iterations).enumerate() {
             let before = ThreadSnapshot::take();
+            let start_ns = monotonic_raw_ns();
             let window = self.walk.window(loads)?;
             if let Some(reason) = ThreadSnapshot::take().disturbance_since(&before) {
                 disturbed.insert(index, reason.to_string());
             }
+            let duration_ns = monotonic_raw_ns().saturating_sub(start_ns);
+            times.push(WindowTime { start_ns, duration_ns, work: loads });
             windows_ns.push(window.ns_per_load(clock));
             total_ns += clock.ns(window.ticks);
             total_loads += loads as f64;
         }
         let mean_ns = total_ns / f64::max(total_loads, 1.0);
-        Ok(RankWindows { mean_ns, windows_ns, disturbed })
+        Ok(RankWindows { mean_ns, windows_ns, times, disturbed })
     }
 
     /// Goes on for a little, unmeasured, while other ranks measure.
