@@ -2,9 +2,15 @@
 //! asks for and where it says they are, what of it is ever loaded, and what a kernel
 //! module depends on.
 //!
-//! Only 64-bit little-endian files are read (System V gABI, chapters 4 and 5).
+//! Only 64-bit little-endian files are read.
 
-use std::ops::Range;
+use elf::ElfBytes;
+use elf::abi::{DT_NEEDED, DT_RPATH, DT_RUNPATH, DT_STRTAB, ET_DYN, ET_EXEC, PT_INTERP, PT_LOAD};
+use elf::endian::LittleEndian;
+use elf::file::Class;
+use elf::parse::ParseError;
+use elf::segment::ProgramHeader;
+use elf::string_table::StringTable;
 
 /// What a program or library asks of the dynamic linker.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,44 +25,16 @@ pub struct Dynamic {
 
 /// Why bytes are not an ELF file that this reader can use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ElfError {
-    /// The file does not begin as an ELF file.
-    #[error("no ELF file: it begins with {found:02x?}, expected 7f 45 4c 46")]
-    NotElf {
-        /// The first bytes, at most four.
-        found: Vec<u8>,
-    },
-    /// The file is of another class or byte order.
-    #[error("ELF class {class} and byte order {order}: only 64-bit (2) little-endian (1) is read")]
-    Unsupported {
-        /// `EI_CLASS`.
-        class: u8,
-        /// `EI_DATA`.
-        order: u8,
-    },
-    /// Something lies beyond the end of the file.
-    #[error("{what} at offset {offset} lies beyond the end of the file ({size} bytes)")]
-    Truncated {
-        /// What was sought.
-        what: &'static str,
-        /// Where it should be.
-        offset: u64,
-        /// The file's length in bytes.
-        size: usize,
-    },
+#[error("expected a whole 64-bit little-endian ELF file: {reason}")]
+pub struct ElfError {
+    reason: String,
 }
 
-/// The ELF header of a 64-bit file.
-const HEADER_BYTES: usize = 64;
-const ET_EXEC: u16 = 2;
-const ET_DYN: u16 = 3;
-const PT_LOAD: u32 = 1;
-const PT_DYNAMIC: u32 = 2;
-const PT_INTERP: u32 = 3;
-const DT_NEEDED: u64 = 1;
-const DT_STRTAB: u64 = 5;
-const DT_RPATH: u64 = 15;
-const DT_RUNPATH: u64 = 29;
+impl From<ParseError> for ElfError {
+    fn from(error: ParseError) -> Self {
+        Self { reason: error.to_string() }
+    }
+}
 
 /// Whether the bytes begin as an ELF file.
 #[must_use]
@@ -76,24 +54,25 @@ pub fn is_readable(bytes: &[u8]) -> bool {
 /// # Errors
 /// [`ElfError`] for other files and for damaged ones.
 pub fn dynamic(bytes: &[u8]) -> Result<Dynamic, ElfError> {
-    let file = File::open(bytes)?;
-    let segments = file.segments()?;
+    let file = parse(bytes)?;
+    let segments = segments(&file);
     let mut found = Dynamic::default();
-    if let Some(segment) = segments.iter().find(|s| s.kind == PT_INTERP) {
-        found.interpreter = Some(file.text(segment.offset, "interpreter")?);
+    if let Some(segment) = segments.iter().find(|segment| segment.p_type == PT_INTERP) {
+        let name = StringTable::new(file.segment_data(segment)?).get_raw(0)?;
+        found.interpreter = Some(String::from_utf8_lossy(name).into_owned());
     }
-    let Some(table) = segments.iter().find(|s| s.kind == PT_DYNAMIC) else {
+    let entries: Vec<_> = file.dynamic()?.into_iter().flatten().collect();
+    let value_of = |tag| entries.iter().find(|entry| entry.d_tag == tag).map(|e| e.d_val());
+    let Some(address) = value_of(DT_STRTAB) else {
         return Ok(found);
     };
-    let entries = file.dynamic_entries(table)?;
-    let value_of = |tag| entries.iter().find(|e| e.0 == tag).map(|e| e.1);
-    let Some(strings) = value_of(DT_STRTAB) else {
-        return Ok(found);
+    let strings = StringTable::new(loaded_at(bytes, &segments, address)?);
+    let text = |at: u64| {
+        let at = usize::try_from(at).map_err(ParseError::from)?;
+        Ok::<_, ElfError>(String::from_utf8_lossy(strings.get_raw(at)?).into_owned())
     };
-    let strings = file.offset_of(&segments, strings)?;
-    let text = |at: u64| file.text(strings.saturating_add(at), "dynamic string");
-    for (_, at) in entries.iter().filter(|e| e.0 == DT_NEEDED) {
-        found.needed.push(text(*at)?);
+    for entry in entries.iter().filter(|entry| entry.d_tag == DT_NEEDED) {
+        found.needed.push(text(entry.d_val())?);
     }
     if let Some(at) = value_of(DT_RUNPATH).or_else(|| value_of(DT_RPATH)) {
         let paths = text(at)?;
@@ -109,12 +88,12 @@ pub fn dynamic(bytes: &[u8]) -> Result<Dynamic, ElfError> {
 /// # Errors
 /// [`ElfError`] for other files and for damaged ones.
 pub fn module_info(bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
-    let file = File::open(bytes)?;
-    let Some(range) = file.section(".modinfo")? else {
+    let file = parse(bytes)?;
+    let Some(section) = file.section_header_by_name(".modinfo")? else {
         return Ok(Vec::new());
     };
-    let pairs = bytes[range].split(|byte| *byte == 0);
-    let pairs = pairs.map(String::from_utf8_lossy);
+    let (content, _) = file.section_data(&section)?;
+    let pairs = content.split(|byte| *byte == 0).map(String::from_utf8_lossy);
     Ok(pairs
         .filter_map(|pair| {
             let (name, value) = pair.split_once('=')?;
@@ -130,14 +109,18 @@ pub fn module_info(bytes: &[u8]) -> Result<Vec<(String, String)>, ElfError> {
 /// # Errors
 /// [`ElfError`] for other files and for damaged ones.
 pub fn loaded_part(bytes: Vec<u8>) -> Result<Vec<u8>, ElfError> {
-    let file = File::open(&bytes)?;
-    let segments = file.segments()?;
-    if ![ET_EXEC, ET_DYN].contains(&file.u16(16, "file type")?) || segments.is_empty() {
+    let file = parse(&bytes)?;
+    let (header, segments) = (file.ehdr, segments(&file));
+    if ![ET_EXEC, ET_DYN].contains(&header.e_type) || segments.is_empty() {
         return Ok(bytes);
     }
-    let mut end = file.program_headers_end()?.max(HEADER_BYTES);
+    let table_bytes = usize::from(header.e_phentsize) * usize::from(header.e_phnum);
+    let table = usize::try_from(header.e_phoff).map_err(ParseError::from)?;
+    let mut end = table.saturating_add(table_bytes).max(usize::from(header.e_ehsize));
     for segment in &segments {
-        end = end.max(file.range(segment.offset, segment.size, "segment")?.end);
+        file.segment_data(segment)?;
+        let segment_end = segment.p_offset.saturating_add(segment.p_filesz);
+        end = end.max(usize::try_from(segment_end).map_err(ParseError::from)?);
     }
     let mut loaded = bytes;
     loaded.truncate(end);
@@ -147,139 +130,34 @@ pub fn loaded_part(bytes: Vec<u8>) -> Result<Vec<u8>, ElfError> {
     Ok(loaded)
 }
 
-struct File<'a> {
+type File<'a> = ElfBytes<'a, LittleEndian>;
+
+fn parse(bytes: &[u8]) -> Result<File<'_>, ElfError> {
+    let file = File::minimal_parse(bytes)?;
+    match file.ehdr.class {
+        Class::ELF64 => Ok(file),
+        Class::ELF32 => Err(ElfError { reason: "it is a 32-bit one".to_owned() }),
+    }
+}
+
+fn segments(file: &File<'_>) -> Vec<ProgramHeader> {
+    file.segments().into_iter().flatten().collect()
+}
+
+/// The bytes that are loaded at `address`, to the end of the file.
+fn loaded_at<'a>(
     bytes: &'a [u8],
-}
-
-/// A program header, as far as it matters here.
-struct Segment {
-    kind: u32,
-    offset: u64,
+    segments: &[ProgramHeader],
     address: u64,
-    size: u64,
-}
-
-impl<'a> File<'a> {
-    fn open(bytes: &'a [u8]) -> Result<Self, ElfError> {
-        if !is_elf(bytes) {
-            let found = bytes[..bytes.len().min(4)].to_vec();
-            return Err(ElfError::NotElf { found });
-        }
-        let file = Self { bytes };
-        let [class, order] = file.array(4, "class")?;
-        if (class, order) != (2, 1) {
-            return Err(ElfError::Unsupported { class, order });
-        }
-        Ok(file)
-    }
-
-    fn segments(&self) -> Result<Vec<Segment>, ElfError> {
-        let table = self.u64(32, "program header offset")?;
-        let size = u64::from(self.u16(54, "program header size")?);
-        let count = u64::from(self.u16(56, "program header count")?);
-        let segment = |index: u64| {
-            let at = table.saturating_add(index * size);
-            Ok(Segment {
-                kind: self.u32(at, "program header")?,
-                offset: self.u64(at.saturating_add(8), "program header")?,
-                address: self.u64(at.saturating_add(16), "program header")?,
-                size: self.u64(at.saturating_add(32), "program header")?,
-            })
-        };
-        (0..count).map(segment).collect()
-    }
-
-    /// Where the table of program headers ends.
-    fn program_headers_end(&self) -> Result<usize, ElfError> {
-        let size = u64::from(self.u16(54, "program header size")?);
-        let count = u64::from(self.u16(56, "program header count")?);
-        let table = self.u64(32, "program header offset")?;
-        Ok(self.range(table, size * count, "program header")?.end)
-    }
-
-    fn dynamic_entries(&self, table: &Segment) -> Result<Vec<(u64, u64)>, ElfError> {
-        let mut entries = Vec::new();
-        for index in 0..table.size / 16 {
-            let at = table.offset.saturating_add(index * 16);
-            let tag = self.u64(at, "dynamic entry")?;
-            if tag == 0 {
-                break;
-            }
-            entries.push((tag, self.u64(at.saturating_add(8), "dynamic entry")?));
-        }
-        Ok(entries)
-    }
-
-    /// The file offset of what is loaded at `address`.
-    fn offset_of(&self, segments: &[Segment], address: u64) -> Result<u64, ElfError> {
-        let holds = |s: &&Segment| {
-            s.kind == PT_LOAD && address.checked_sub(s.address).is_some_and(|at| at < s.size)
-        };
-        let segment = segments.iter().find(holds);
-        let offset = segment.and_then(|s| s.offset.checked_add(address - s.address));
-        offset.ok_or_else(|| self.truncated("string table", address))
-    }
-
-    fn section(&self, name: &str) -> Result<Option<Range<usize>>, ElfError> {
-        let table = self.u64(40, "section header offset")?;
-        let size = u64::from(self.u16(58, "section header size")?);
-        let count = u64::from(self.u16(60, "section header count")?);
-        let names = u64::from(self.u16(62, "section name index")?);
-        if table == 0 || count == 0 {
-            return Ok(None);
-        }
-        let at = |index: u64| table.saturating_add(index * size);
-        let names = self.u64(at(names).saturating_add(24), "section names")?;
-        for index in 0..count {
-            let name_at = u64::from(self.u32(at(index), "section header")?);
-            if self.text(names.saturating_add(name_at), "section name")? == name {
-                let offset = self.u64(at(index).saturating_add(24), "section header")?;
-                let size = self.u64(at(index).saturating_add(32), "section header")?;
-                return self.range(offset, size, "section").map(Some);
-            }
-        }
-        Ok(None)
-    }
-
-    fn text(&self, offset: u64, what: &'static str) -> Result<String, ElfError> {
-        let start = usize::try_from(offset).ok();
-        let rest = start.and_then(|start| self.bytes.get(start..));
-        let rest = rest.ok_or_else(|| self.truncated(what, offset))?;
-        let end = rest.iter().position(|byte| *byte == 0);
-        let end = end.ok_or_else(|| self.truncated(what, offset))?;
-        Ok(String::from_utf8_lossy(&rest[..end]).into_owned())
-    }
-
-    fn u16(&self, offset: u64, what: &'static str) -> Result<u16, ElfError> {
-        self.array(offset, what).map(u16::from_le_bytes)
-    }
-
-    fn u32(&self, offset: u64, what: &'static str) -> Result<u32, ElfError> {
-        self.array(offset, what).map(u32::from_le_bytes)
-    }
-
-    fn u64(&self, offset: u64, what: &'static str) -> Result<u64, ElfError> {
-        self.array(offset, what).map(u64::from_le_bytes)
-    }
-
-    fn array<const N: usize>(&self, offset: u64, what: &'static str) -> Result<[u8; N], ElfError> {
-        let range = self.range(offset, N as u64, what)?;
-        let bytes = self.bytes[range].first_chunk();
-        bytes.copied().ok_or_else(|| self.truncated(what, offset))
-    }
-
-    fn range(&self, offset: u64, size: u64, what: &'static str) -> Result<Range<usize>, ElfError> {
-        let end = offset.checked_add(size);
-        let bounds = (usize::try_from(offset), end.map(usize::try_from));
-        match bounds {
-            (Ok(start), Some(Ok(end))) if end <= self.bytes.len() => Ok(start..end),
-            _ => Err(self.truncated(what, offset)),
-        }
-    }
-
-    fn truncated(&self, what: &'static str, offset: u64) -> ElfError {
-        ElfError::Truncated { what, offset, size: self.bytes.len() }
-    }
+) -> Result<&'a [u8], ElfError> {
+    let holds = |segment: &&ProgramHeader| {
+        let at = address.checked_sub(segment.p_vaddr);
+        segment.p_type == PT_LOAD && at.is_some_and(|at| at < segment.p_filesz)
+    };
+    let segment = segments.iter().find(holds);
+    let offset = segment.and_then(|found| found.p_offset.checked_add(address - found.p_vaddr));
+    let found = offset.and_then(|offset| bytes.get(usize::try_from(offset).ok()?..));
+    found.ok_or_else(|| ElfError { reason: format!("nothing is loaded at {address:#x}") })
 }
 
 #[cfg(test)]
@@ -301,10 +179,15 @@ pub(super) mod tests {
 
     #[test]
     fn other_files_and_other_classes_are_refused() {
-        let found = b"#!/b".to_vec();
-        assert_eq!(dynamic(b"#!/bin/sh"), Err(ElfError::NotElf { found }));
-        let error = dynamic(b"\x7fELF\x01\x01").unwrap_err();
-        assert_eq!(error, ElfError::Unsupported { class: 1, order: 1 });
+        assert!(dynamic(b"#!/bin/sh").is_err());
+        let mut header = module_file(b"");
+        for (place, other) in [(0, b'e'), (4, 1), (5, 2)] {
+            let was = std::mem::replace(&mut header[place], other);
+            let error = dynamic(&header).unwrap_err().to_string();
+            assert!(error.starts_with("expected a whole 64-bit little-endian ELF"), "{error}");
+            header[place] = was;
+        }
+        dynamic(&header).unwrap();
     }
 
     #[test]
@@ -315,7 +198,7 @@ pub(super) mod tests {
             let _ = module_info(&bytes[..end]);
             assert!(loaded_part(bytes[..end].to_vec()).is_err(), "its segments are cut off");
         }
-        assert!(matches!(dynamic(&bytes[..63]), Err(ElfError::Truncated { .. })));
+        assert!(dynamic(&bytes[..63]).is_err());
     }
 
     #[test]
@@ -353,17 +236,19 @@ pub(super) mod tests {
     pub fn module_file(info: &[u8]) -> Vec<u8> {
         let names = b"\0.shstrtab\0.modinfo\0";
         let mut bytes = vec![0; 64];
-        bytes[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+        bytes[20] = 1;
         let names_at = bytes.len();
         bytes.extend_from_slice(names);
         let info_at = bytes.len();
         bytes.extend_from_slice(info);
         let table = bytes.len();
-        for (name, offset, size) in
-            [(0, 0, 0), (1, names_at, names.len()), (11, info_at, info.len())]
+        for (name, kind, offset, size) in
+            [(0, 0, 0, 0), (1, 3, names_at, names.len()), (11, 1, info_at, info.len())]
         {
             let mut header = [0; 64];
             header[0] = name;
+            header[4] = kind;
             header[24..32].copy_from_slice(&(offset as u64).to_le_bytes());
             header[32..40].copy_from_slice(&(size as u64).to_le_bytes());
             bytes.extend_from_slice(&header);

@@ -4,7 +4,6 @@
 pub mod build;
 mod cache;
 mod contents;
-pub mod cpio;
 pub mod elf;
 mod kernel;
 pub mod libraries;

@@ -6,8 +6,14 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use super::cpio::CpioWriter;
+use cpio::newc::Builder;
+
 use super::elf;
+
+const DIRECTORY: u32 = 0o040_000;
+const REGULAR: u32 = 0o100_000;
+const SYMLINK: u32 = 0o120_000;
+const CHARACTER: u32 = 0o020_000;
 
 /// Top-level directories that are links into `usr`, as all distributions have them.
 const MERGED: [&str; 4] = ["bin", "lib", "lib64", "sbin"];
@@ -87,20 +93,31 @@ impl Tree {
         self.put(path, Node::Directory);
     }
 
-    /// Writes the tree as an archive.
-    pub(super) fn write<W: Write>(&self, out: W) -> io::Result<W> {
-        let mut cpio = CpioWriter::new(out);
-        for (path, node) in &self.nodes {
-            match node {
-                Node::Directory => cpio.directory(path, 0o755)?,
-                Node::File { permissions, content } => cpio.file(path, *permissions, content)?,
-                Node::Link(target) => cpio.symlink(path, target)?,
-                Node::CharacterDevice(major, minor) => {
-                    cpio.character_device(path, 0o600, (*major, *minor))?;
+    /// Writes the tree as an archive that Linux unpacks as its first root: cpio in the
+    /// "newc" format (`Documentation/driver-api/early-userspace/buffer-format.rst`). Times
+    /// are 0 and inodes count up, so that the same tree always gives the same bytes.
+    pub(super) fn write<W: Write>(&self, mut out: W) -> io::Result<W> {
+        for (inode, (path, node)) in (1..).zip(&self.nodes) {
+            let (mode, links, device, content) = match node {
+                Node::Directory => (DIRECTORY | 0o755, 2, (0, 0), &[][..]),
+                Node::File { permissions, content } => {
+                    (REGULAR | permissions, 1, (0, 0), content.as_slice())
                 }
-            }
+                Node::Link(target) => (SYMLINK | 0o777, 1, (0, 0), target.as_bytes()),
+                Node::CharacterDevice(major, minor) => {
+                    (CHARACTER | 0o600, 1, (*major, *minor), &[][..])
+                }
+            };
+            let size = u32::try_from(content.len()).map_err(|_| {
+                io::Error::new(io::ErrorKind::InvalidInput, format!("{path}: over 4 GiB"))
+            })?;
+            let entry = Builder::new(path).ino(inode).mode(mode).nlink(links);
+            let entry = entry.rdev_major(device.0).rdev_minor(device.1);
+            let mut entry = entry.write(out, size);
+            entry.write_all(content)?;
+            out = entry.finish()?;
         }
-        cpio.finish()
+        cpio::newc::trailer(out)
     }
 
     fn put(&mut self, path: &str, node: Node) {
@@ -153,5 +170,21 @@ mod tests {
         let bytes = tree.write(Vec::new()).unwrap();
         assert!(bytes.windows(5).any(|part| part == b"first"));
         assert!(!bytes.windows(6).any(|part| part == b"second"));
+    }
+
+    #[test]
+    fn an_entry_has_its_mode_size_and_padded_content_and_the_same_tree_the_same_bytes() {
+        let mut tree = Tree::default();
+        tree.file("ab", 0o755, "hello");
+        let bytes = tree.write(Vec::new()).unwrap();
+        assert_eq!(&bytes[..6], b"070701");
+        assert_eq!(bytes[14..22].to_ascii_uppercase(), b"000081ED");
+        assert_eq!(&bytes[54..62], b"00000005");
+        // header 110 + "ab\0" = 113, padded to 116
+        assert_eq!(&bytes[110..121], b"ab\0\0\0\0hello");
+        assert_eq!(&bytes[121..130], b"\0\0\x00070701");
+        let system = || Tree::new().write(Vec::new()).unwrap();
+        assert_eq!(system(), system());
+        assert_eq!(system().len() % 4, 0);
     }
 }
