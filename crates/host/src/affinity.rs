@@ -86,7 +86,24 @@ pub fn current_place() -> Place {
 /// # Errors
 /// [`AffinityError::Unreadable`] if the kernel does not tell.
 pub fn current_affinity() -> Result<CpuSet, AffinityError> {
-    syscall::affinity().map_err(|errno| AffinityError::Unreadable { errno })
+    syscall::affinity(0).map_err(|errno| AffinityError::Unreadable { errno })
+}
+
+/// The affinity of any thread by its number, for any number of cpus.
+///
+/// # Errors
+/// The kernel's answer: `ESRCH` for a thread that is not there.
+pub fn thread_affinity(thread: u32) -> Result<CpuSet, Errno> {
+    syscall::affinity(thread)
+}
+
+/// Sets the affinity of any thread by its number; the kernel leaves out cpus that are
+/// offline or outside its cpuset.
+///
+/// # Errors
+/// The kernel's answer: `EINVAL` if no cpu is left, `EPERM` for another user's thread.
+pub fn set_thread_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
+    syscall::set_affinity(thread, cpus)
 }
 
 /// A thread pinned to one cpu; dropping it gives the thread its former affinity back.
@@ -107,7 +124,7 @@ pub struct Pinned {
 /// [`AffinityError::Refused`] and [`AffinityError::Unreadable`] for a forbidden call.
 pub fn pin(cpu: CpuId) -> Result<Pinned, AffinityError> {
     let former = current_affinity()?;
-    match syscall::set_affinity(&CpuSet::from_iter([cpu])) {
+    match syscall::set_affinity(0, &CpuSet::from_iter([cpu])) {
         Ok(()) => {}
         Err(Errno::INVAL) => {
             let allowed = former;
@@ -164,6 +181,6 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         // A former cpu can have gone offline meanwhile: then the kernel refuses, and
         // the thread stays where it is, which harms nobody.
-        let _ = syscall::set_affinity(&self.former);
+        let _ = syscall::set_affinity(0, &self.former);
     }
 }

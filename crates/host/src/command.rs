@@ -1,7 +1,6 @@
 //! A command that is run to its end, and that does not outlive this process.
 
 mod error;
-mod left;
 mod pipes;
 
 use std::ffi::OsStr;
@@ -17,6 +16,7 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, kill_process_group, pidfd_open, set_parent_process_death_signal,
 };
 
+use crate::proc::{Stat, processes};
 use crate::signals::Interrupt;
 pub use error::CommandError;
 use pipes::Pipes;
@@ -207,9 +207,22 @@ fn follow(
 fn end(child: &mut Child) -> (Vec<String>, io::Result<ExitStatus>) {
     // The leader is not reaped yet, so its group is still its own.
     let group = Pid::from_child(child);
-    let left = left::in_group(group);
+    let left = in_group(child.id());
     let _ = kill_process_group(group, Signal::KILL);
     (left, child.wait())
+}
+
+/// The processes of a group but its leader, as `sleep (1234)`. Numbers below the leader's
+/// were given out before it and are skipped, which keeps the look short on a machine with
+/// thousands of processes.
+fn in_group(leader: u32) -> Vec<String> {
+    let later = processes().filter(|process| *process > leader);
+    let named = later.filter_map(|process| {
+        let stat = Stat::of(process)?;
+        let is_left = stat.group == leader && !stat.has_ended();
+        is_left.then(|| format!("{} ({process})", stat.name))
+    });
+    named.collect()
 }
 
 /// The program and its arguments as one line.

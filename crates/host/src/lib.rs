@@ -17,10 +17,10 @@ mod mapping_error;
 mod memory_limit;
 mod memory_usage;
 mod mpi;
-mod numa_maps;
 mod page_nodes;
 mod pages;
 mod populate;
+pub mod proc;
 mod process_policy;
 mod proof;
 mod root;
@@ -32,7 +32,10 @@ mod syscall;
 mod sysfs;
 mod system_page;
 
-pub use affinity::{AffinityError, Pinned, Place, current_affinity, current_place, pin};
+pub use affinity::{
+    AffinityError, Pinned, Place, current_affinity, current_place, pin, set_thread_affinity,
+    thread_affinity,
+};
 pub use allowed::allowed_now;
 pub use clock::{UtcTime, monotonic_raw_ns};
 pub use command::{

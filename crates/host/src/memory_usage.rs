@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use numalab_topology::NodeId;
 
+use crate::proc::{NumaKind, numa_maps};
 use crate::root::Root;
+use crate::system_page::base_page_bytes;
 
 /// Bytes on each node by kind of memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,30 +28,18 @@ pub fn memory_use() -> Option<MemoryUse> {
     Root::live().document("proc/self/numa_maps").ok().map(|text| count(&text))
 }
 
-fn count(numa_maps: &str) -> MemoryUse {
+fn count(text: &str) -> MemoryUse {
     let mut found = MemoryUse::default();
-    for line in numa_maps.lines() {
-        let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        let has = |word| words.contains(&word);
-        let kind = if has("huge") {
-            &mut found.huge
-        } else if has("heap") {
-            &mut found.heap
-        } else if has("stack") {
-            &mut found.stack
-        } else {
-            &mut found.private
+    for mapping in numa_maps(text, base_page_bytes()) {
+        let kind = match mapping.kind {
+            NumaKind::HugePool => &mut found.huge,
+            NumaKind::Heap => &mut found.heap,
+            NumaKind::Stack => &mut found.stack,
+            NumaKind::Other => &mut found.private,
         };
-        let kilobytes = words.iter().find_map(|word| word.strip_prefix("kernelpagesize_kB="));
-        let page_bytes = kilobytes.and_then(|text| text.parse::<u64>().ok()).unwrap_or(4) * 1024;
-        for word in &words {
-            let Some((node, pages)) = word.strip_prefix('N').and_then(|w| w.split_once('=')) else {
-                continue;
-            };
-            if let (Ok(node), Ok(pages)) = (node.parse(), pages.parse::<u64>()) {
-                let bytes: &mut u64 = kind.entry(NodeId(node)).or_default();
-                *bytes = bytes.saturating_add(pages.saturating_mul(page_bytes));
-            }
+        for (node, bytes) in mapping.bytes_by_node() {
+            let sum: &mut u64 = kind.entry(node).or_default();
+            *sum = sum.saturating_add(bytes);
         }
     }
     found

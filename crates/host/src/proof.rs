@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::ErrorClass;
 use crate::mapping::{Mapping, Span, is_only_node};
-use crate::numa_maps;
 use crate::page_nodes;
 use crate::pages::Pages;
+use crate::proc::numa_maps;
 use crate::root::Root;
 use crate::smaps;
 use crate::system_page::base_page_bytes;
@@ -285,11 +285,25 @@ fn sampled_page(index: u64, parts: u64, pages: u64) -> u64 {
     first + spread % (end - first).max(1)
 }
 
+/// Pages per node of the mappings that begin within `address` and `address + length`. The
+/// unit is the kernel's: base pages, or huge pages of a reserved pool.
+fn pages_per_node(text: &str, address: u64, length: u64) -> BTreeMap<NodeId, u64> {
+    let mut pages = BTreeMap::new();
+    let within = |start: u64| start >= address && start - address < length;
+    for mapping in numa_maps(text, base_page_bytes()).filter(|mapping| within(mapping.start)) {
+        for (node, count) in mapping.pages_by_node {
+            let sum: &mut u64 = pages.entry(node).or_default();
+            *sum = sum.saturating_add(count);
+        }
+    }
+    pages
+}
+
 /// The ways that are left where `move_pages` is forbidden.
 fn without_move_pages(span: Span, expected: &NodeSet, errno: Errno) -> Result<Found, ProofError> {
     let text = Root::live().document("proc/self/numa_maps").unwrap_or_default();
     let (address, length) = (span.address as u64, span.mapped_bytes as u64);
-    let per_node = numa_maps::pages_per_node(&text, address, length);
+    let per_node = pages_per_node(&text, address, length);
     if !per_node.is_empty() {
         return Ok(Found {
             method: ProofMethod::NumaMaps,
@@ -316,6 +330,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const NUMA_MAPS: &str = "\
+5581a2e0a000 default file=/bin/cat mapped=2 N0=2 kernelpagesize_kB=4
+7f0000000000 bind:1 anon=1536 dirty=1536 active=0 N0=24 N1=1512 kernelpagesize_kB=4
+7f0000600000 bind:1 anon=1 dirty=1 N1=1 kernelpagesize_kB=4
+";
+
+    #[test]
+    fn pages_are_told_by_node_for_the_range_alone_and_a_split_mapping_is_added_up() {
+        let pages = pages_per_node(NUMA_MAPS, 0x7f00_0000_0000, 6 << 20);
+        assert_eq!(pages, BTreeMap::from([(NodeId(0), 24), (NodeId(1), 1512)]));
+        let pages = pages_per_node(NUMA_MAPS, 0x7f00_0000_0000, 8 << 20);
+        assert_eq!(pages.get(&NodeId(1)), Some(&1513));
+    }
 
     proptest! {
         #[test]

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::proc::address_range;
+
 /// Bytes behind pages of each size in bytes, for the mappings within an address range.
 pub(crate) type BytesPerPageSize = BTreeMap<u64, u64>;
 
@@ -19,7 +21,7 @@ pub(crate) fn page_sizes(
     let mut found = false;
     let mut area = None;
     for line in smaps.lines() {
-        if let Some(begin) = begin_of_area(line) {
+        if let Some((begin, _)) = address_range(line) {
             add(&mut sizes, area.take(), huge_bytes);
             let inside = begin >= address && begin - address < length;
             found |= inside;
@@ -74,15 +76,6 @@ fn add(sizes: &mut BytesPerPageSize, area: Option<Area>, huge_bytes: u64) {
             *sum = sum.saturating_add(bytes);
         }
     }
-}
-
-/// The first address in a mapping's head line: `7f00-7f80 rw-p 00000000 00:00 0`.
-fn begin_of_area(line: &str) -> Option<u64> {
-    let (begin, rest) = line.split_once('-')?;
-    let begin = u64::from_str_radix(begin, 16).ok()?;
-    let (end, _) = rest.split_once(' ')?;
-    u64::from_str_radix(end, 16).ok()?;
-    Some(begin)
 }
 
 #[cfg(test)]

@@ -150,14 +150,14 @@ pub(crate) fn touch_page(address: usize) {
     unsafe { libc::process_vm_readv(libc::getpid(), &raw const local, 1, &raw const remote, 1, 0) };
 }
 
-/// The calling thread's affinity.
-pub(crate) fn affinity() -> Result<CpuSet, Errno> {
+/// The affinity of a thread, 0 for the calling one.
+pub(crate) fn affinity(thread: u32) -> Result<CpuSet, Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];
     // SAFETY: the kernel writes at most the length given, which is that of `mask`.
     check(unsafe {
         libc::syscall(
             libc::SYS_sched_getaffinity,
-            0,
+            thread,
             size_of_val(mask.as_slice()),
             mask.as_mut_ptr(),
         )
@@ -165,8 +165,8 @@ pub(crate) fn affinity() -> Result<CpuSet, Errno> {
     Ok(bits(&mask).map(CpuId).collect())
 }
 
-/// Sets the calling thread's affinity. Cpus beyond 65,535 give `EINVAL`.
-pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Errno> {
+/// Sets the affinity of a thread, 0 for the calling one. Cpus beyond 65,535 give `EINVAL`.
+pub(crate) fn set_affinity(thread: u32, cpus: &CpuSet) -> Result<(), Errno> {
     let mut mask = vec![0_usize; CPU_WORDS];
     for cpu in cpus.iter() {
         let cpu = cpu.0 as usize;
@@ -175,7 +175,12 @@ pub(crate) fn set_affinity(cpus: &CpuSet) -> Result<(), Errno> {
     }
     // SAFETY: the kernel only reads `mask`, whose length in bytes is given.
     check(unsafe {
-        libc::syscall(libc::SYS_sched_setaffinity, 0, size_of_val(mask.as_slice()), mask.as_ptr())
+        libc::syscall(
+            libc::SYS_sched_setaffinity,
+            thread,
+            size_of_val(mask.as_slice()),
+            mask.as_ptr(),
+        )
     })
     .map(drop)
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use numalab_host::proc::address_range;
 use serde::Serialize;
 
 /// What pages a process's memory is made of, in bytes.
@@ -72,10 +73,7 @@ fn field(line: &str) -> Option<(&str, u64)> {
 
 /// `7f00-7f80 rw-p …`: first address and length.
 fn head(line: &str) -> Option<(u64, u64)> {
-    let (start, rest) = line.split_once('-')?;
-    let (end, _) = rest.split_once(' ')?;
-    let start = u64::from_str_radix(start, 16).ok()?;
-    let end = u64::from_str_radix(end, 16).ok()?;
+    let (start, end) = address_range(line)?;
     Some((start, end.checked_sub(start)?))
 }
 

@@ -6,6 +6,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use numalab_host::base_page_bytes;
+use numalab_host::proc::{NumaMapping, address_range, numa_maps};
 use numalab_topology::NodeId;
 
 use super::client::{QmpClient, QmpError};
@@ -34,7 +36,7 @@ pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProo
     let read = |name: &str| read_account(&directory.join(name));
     let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
     let before = mappings(&maps, &numa_maps);
-    let is_start = |address| before.iter().any(|mapping| mapping.start == address);
+    let is_start = |address| before.iter().any(|mapping| mapping.line.start == address);
     let blocks = ram_blocks(qemu, &is_start)?;
     Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
 }
@@ -46,45 +48,17 @@ fn read_account(path: &Path) -> Result<String, QmpError> {
     })
 }
 
-/// One mapping of a process: where it is, and the kernel's words on its pages.
-#[derive(Debug, PartialEq, Eq)]
+/// One mapping of a process: its pages, and where it ends.
 struct Mapping {
-    start: u64,
+    line: NumaMapping,
     end: u64,
-    policy: String,
-    pages: BTreeMap<NodeId, u64>,
-    page_bytes: u64,
 }
 
 /// Joins `maps`, which has the ends, with `numa_maps`, which has the nodes (proc(5)).
-fn mappings(maps: &str, numa_maps: &str) -> Vec<Mapping> {
-    let range = |line: &str| {
-        let (start, rest) = line.split_once('-')?;
-        let end = rest.split(' ').next()?;
-        let number = |text| u64::from_str_radix(text, 16).ok();
-        Some((number(start)?, number(end)?))
-    };
-    let ends: BTreeMap<u64, u64> = maps.lines().filter_map(range).collect();
-    let mapping = |line: &str| {
-        let mut words = line.split_ascii_whitespace();
-        let start = u64::from_str_radix(words.next()?, 16).ok()?;
-        let policy = words.next()?.to_owned();
-        let mut pages = BTreeMap::new();
-        let mut page_bytes = 4096;
-        for (name, value) in words.filter_map(|word| word.split_once('=')) {
-            let node = name.strip_prefix('N').and_then(|node| node.parse().ok());
-            match (node, value.parse::<u64>()) {
-                (Some(node), Ok(count)) => {
-                    pages.insert(NodeId(node), count);
-                }
-                (None, Ok(kib)) if name == "kernelpagesize_kB" => page_bytes = kib * 1024,
-                _ => {}
-            }
-        }
-        let end = *ends.get(&start)?;
-        Some(Mapping { start, end, policy, pages, page_bytes })
-    };
-    numa_maps.lines().filter_map(mapping).collect()
+fn mappings(maps: &str, text: &str) -> Vec<Mapping> {
+    let ends: BTreeMap<u64, u64> = maps.lines().filter_map(address_range).collect();
+    let joined = |line: NumaMapping| Some(Mapping { end: *ends.get(&line.start)?, line });
+    numa_maps(text, base_page_bytes()).filter_map(joined).collect()
 }
 
 fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
@@ -92,14 +66,14 @@ fn proof(block: RamBlock, mappings: &[Mapping]) -> MemoryProof {
     let mut policies = Vec::new();
     let mut bytes_by_node = BTreeMap::new();
     let mut bytes_by_page = BTreeMap::new();
-    for mapping in mappings.iter().filter(|m| m.start < end && m.end > block.address) {
-        if !policies.contains(&mapping.policy) {
-            policies.push(mapping.policy.clone());
+    for mapping in mappings.iter().filter(|m| m.line.start < end && m.end > block.address) {
+        let line = &mapping.line;
+        if !policies.contains(&line.policy) {
+            policies.push(line.policy.clone());
         }
-        for (node, pages) in &mapping.pages {
-            let bytes = pages.saturating_mul(mapping.page_bytes);
-            *bytes_by_node.entry(*node).or_default() += bytes;
-            *bytes_by_page.entry(mapping.page_bytes).or_default() += bytes;
+        for (node, bytes) in line.bytes_by_node() {
+            *bytes_by_node.entry(node).or_default() += bytes;
+            *bytes_by_page.entry(line.page_bytes).or_default() += bytes;
         }
     }
     MemoryProof { block, policies, bytes_by_node, bytes_by_page }

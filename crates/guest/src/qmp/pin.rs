@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use numalab_host::proc::Stat;
+use numalab_host::{set_thread_affinity, thread_affinity};
 use numalab_topology::{CpuId, CpuSet, Machine};
-use rustix::process::Pid;
-use rustix::thread::{CpuSet as Mask, sched_getaffinity, sched_setaffinity};
 
 use super::client::{QmpClient, QmpError};
 use super::plan::{PinPlan, PlanError};
@@ -60,14 +60,6 @@ pub enum PinError {
         vcpu: u32,
         /// The thread QEMU named.
         thread: u32,
-    },
-    /// A cpu number is beyond what the system call takes.
-    #[error("cpu {cpu}: beyond the {most} cpus that can be named")]
-    CpuNumber {
-        /// The cpu.
-        cpu: CpuId,
-        /// The limit.
-        most: usize,
     },
     /// The kernel refused.
     #[error("thread {thread} on cpus {cpus}: {source}")]
@@ -188,28 +180,12 @@ fn thread_name(process: u32, thread: u32) -> String {
     name.unwrap_or_default().trim().to_owned()
 }
 
-/// Field 39 of `/proc/PID/task/TID/stat` (proc(5)), counted behind the name,
-/// which can hold blanks and brackets.
 fn runs_on(process: u32, thread: u32) -> Option<CpuId> {
-    let stat = fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?;
-    last_cpu(&stat)
-}
-
-fn last_cpu(stat: &str) -> Option<CpuId> {
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_ascii_whitespace().nth(39 - 3)?.parse().ok().map(CpuId)
+    Some(Stat::of_thread(process, thread)?.cpu)
 }
 
 fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
-    let mut mask = Mask::new();
-    for cpu in cpus.iter() {
-        let number = usize::try_from(cpu.0).unwrap_or(usize::MAX);
-        if number >= Mask::MAX_CPU {
-            return Err(PinError::CpuNumber { cpu, most: Mask::MAX_CPU });
-        }
-        mask.set(number);
-    }
-    sched_setaffinity(pid(thread), &mask).map_err(|error| PinError::Refused {
+    set_thread_affinity(thread, cpus).map_err(|error| PinError::Refused {
         thread,
         cpus: cpus.clone(),
         source: error.into(),
@@ -222,17 +198,11 @@ fn pin(thread: u32, cpus: &CpuSet) -> Result<CpuSet, PinError> {
 }
 
 fn affinity(thread: u32) -> Result<CpuSet, PinError> {
-    let mask = sched_getaffinity(pid(thread)).map_err(|error| PinError::Refused {
+    thread_affinity(thread).map_err(|error| PinError::Refused {
         thread,
         cpus: CpuSet::new(),
         source: error.into(),
-    })?;
-    let set = (0..Mask::MAX_CPU).filter(|cpu| mask.is_set(*cpu));
-    Ok(set.filter_map(|cpu| u32::try_from(cpu).ok().map(CpuId)).collect())
-}
-
-fn pid(thread: u32) -> Option<Pid> {
-    i32::try_from(thread).ok().and_then(Pid::from_raw)
+    })
 }
 
 fn is_gone(error: &std::io::Error) -> bool {
@@ -244,14 +214,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_last_cpu_is_read_behind_any_name() {
-        let fields: Vec<String> = (3..=52).map(|field| field.to_string()).collect();
-        let stat = format!("77 (CPU 0/TCG) x) {}", fields.join(" "));
-        assert_eq!(last_cpu(&stat), Some(CpuId(39)));
-        assert_eq!(last_cpu("77 (short) R 1"), None);
-    }
-
-    #[test]
     fn this_thread_reads_its_own_affinity() {
         let own = affinity(std::process::id()).unwrap();
         assert!(!own.is_empty());
@@ -259,9 +221,10 @@ mod tests {
 
     #[test]
     fn cpus_that_cannot_be_named_are_refused() {
-        let cpus = CpuSet::from_iter([CpuId(5000)]);
-        let error = pin(std::process::id(), &cpus).unwrap_err();
-        assert!(matches!(error, PinError::CpuNumber { .. }), "{error}");
+        for cpu in [5000, u32::MAX] {
+            let error = pin(std::process::id(), &CpuSet::from_iter([CpuId(cpu)])).unwrap_err();
+            assert!(matches!(error, PinError::Refused { .. }), "{error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use crate::proc::Stat;
+
 /// Cpu time of all living processes below this one, with that of the children which they
 /// have waited for, in ticks of the kernel's counters. Nothing where the kernel does not
 /// list children (`CONFIG_PROC_CHILDREN`).
@@ -11,8 +13,9 @@ pub(super) fn living_children_ticks() -> u64 {
     while let Some(pid) = waiting.pop() {
         waiting.extend(children(&pid));
         // A process that has ended since is counted by whoever waits for it.
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        ticks = ticks.saturating_add(ticks_of(&stat));
+        let stat = pid.parse().ok().and_then(Stat::of);
+        let of_it = stat.map_or(0, |stat| stat.cpu_ticks.saturating_add(stat.children_ticks));
+        ticks = ticks.saturating_add(of_it);
     }
     ticks
 }
@@ -24,27 +27,12 @@ fn children(pid: &str) -> Vec<String> {
     lists.flat_map(|list| list.split_whitespace().map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// `utime`, `stime`, `cutime` and `cstime` of `/proc/PID/stat` (`proc_pid_stat(5)`), the 12th
-/// to 15th field after the name, which may have blanks and brackets in it.
-fn ticks_of(stat: &str) -> u64 {
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let times = after_name.split_ascii_whitespace().skip(11).take(4);
-    times.filter_map(|time| time.parse::<u64>().ok()).fold(0, u64::saturating_add)
-}
-
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
 
     use super::*;
-
-    #[test]
-    fn a_name_may_have_blanks_and_brackets() {
-        let stat = "7 (a) b 9) R 1 7 7 0 -1 4194304 10 0 0 0 100 20 3 4 20 0 1 0 5 6 7";
-        assert_eq!(ticks_of(stat), 127);
-        assert_eq!(ticks_of("nonsense"), 0);
-    }
 
     #[test]
     fn a_child_that_still_runs_is_counted_and_so_is_its_own_child() {

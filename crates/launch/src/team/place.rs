@@ -164,10 +164,8 @@ fn meeting(launcher: Launcher, look: Look<'_>) -> String {
 /// Hydra's proxy, else the parent process, with its time of birth.
 fn ancestor() -> String {
     let parent = |process: u32| -> Option<(u32, String)> {
-        let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-        let (head, tail) = text.rsplit_once(") ")?;
-        let name = head.split_once('(')?.1.to_owned();
-        Some((tail.split(' ').nth(1)?.parse().ok()?, name))
+        let stat = numalab_host::proc::Stat::of(process)?;
+        Some((stat.parent, stat.name))
     };
     let first = parent(std::process::id()).map_or(0, |(process, _)| process);
     let mut process = first;

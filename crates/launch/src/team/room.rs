@@ -242,10 +242,6 @@ fn load(words: &[AtomicU64], length: usize, into: &mut Vec<u8>) {
 /// When a process was started, in clock ticks since boot (`proc_pid_stat(5)`); `None` if
 /// there is none, or its parent has yet to take note of its end.
 pub(super) fn birth_of(process: u32) -> Option<u64> {
-    let text = std::fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name is in parentheses and can hold anything.
-    let mut fields = text.rsplit_once(") ")?.1.split(' ');
-    let state = fields.next()?;
-    let born = fields.nth(18)?.parse().ok()?;
-    (!matches!(state, "Z" | "X")).then_some(born)
+    let stat = numalab_host::proc::Stat::of(process)?;
+    (!stat.has_ended()).then_some(stat.started_ticks)
 }

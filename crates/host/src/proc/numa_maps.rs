@@ -1,0 +1,155 @@
+//! `/proc/PID/numa_maps` (numa(7)): policy and pages per node of every mapping.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::NodeId;
+
+/// What the kernel says a mapping is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum NumaKind {
+    /// The heap (`brk`).
+    Heap,
+    /// The stack of the first thread.
+    Stack,
+    /// Pages of a reserved pool.
+    HugePool,
+    /// Neither of these.
+    #[default]
+    Other,
+}
+
+/// A line of the file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NumaMapping {
+    /// The mapping's first address.
+    pub start: u64,
+    /// Its policy in the kernel's words: `default`, `bind:0`, `interleave:0-3`.
+    pub policy: String,
+    /// What it is.
+    pub kind: NumaKind,
+    /// The file behind it.
+    pub file: Option<String>,
+    /// Pages of it that are anonymous.
+    pub anonymous_pages: u64,
+    /// Pages in memory by node.
+    pub pages_by_node: BTreeMap<NodeId, u64>,
+    /// The size of these pages in bytes: the base size, or that of a reserved pool.
+    pub page_bytes: u64,
+}
+
+/// Reads every mapping; lines that are none are passed over. `base_page_bytes` counts
+/// where a kernel does not say `kernelpagesize_kB` (before Linux 3.14).
+pub fn numa_maps(text: &str, base_page_bytes: u64) -> impl Iterator<Item = NumaMapping> {
+    text.lines().filter_map(move |line| NumaMapping::parse(line, base_page_bytes))
+}
+
+impl NumaMapping {
+    /// Pages in memory.
+    #[must_use]
+    pub fn pages(&self) -> u64 {
+        self.pages_by_node.values().fold(0, |sum, pages| sum.saturating_add(*pages))
+    }
+
+    /// Bytes in memory by node.
+    pub fn bytes_by_node(&self) -> impl Iterator<Item = (NodeId, u64)> {
+        self.pages_by_node
+            .iter()
+            .map(|(node, pages)| (*node, pages.saturating_mul(self.page_bytes)))
+    }
+
+    fn parse(line: &str, base_page_bytes: u64) -> Option<Self> {
+        let mut words = line.split_ascii_whitespace().peekable();
+        let start = u64::from_str_radix(words.next()?, 16).ok()?;
+        let mut policy = words.next()?.to_owned();
+        // `prefer (many):0-1` is one policy.
+        if let Some(rest) = words.next_if(|word| word.starts_with("(many)")) {
+            policy = format!("{policy} {rest}");
+        }
+        let mut found = Self { start, policy, page_bytes: base_page_bytes, ..Self::default() };
+        words.for_each(|word| found.take(word));
+        Some(found)
+    }
+
+    fn take(&mut self, word: &str) {
+        let Some((name, value)) = word.split_once('=') else {
+            self.kind = match word {
+                "heap" => NumaKind::Heap,
+                "stack" => NumaKind::Stack,
+                "huge" => NumaKind::HugePool,
+                _ => self.kind,
+            };
+            return;
+        };
+        match (name, value.parse::<u64>().ok()) {
+            ("file", _) => self.file = Some(unescaped(value)),
+            ("anon", Some(pages)) => self.anonymous_pages = pages,
+            ("kernelpagesize_kB", Some(kib)) => self.page_bytes = kib.saturating_mul(1024),
+            (_, Some(pages)) => {
+                if let Some(Ok(node)) = name.strip_prefix('N').map(str::parse) {
+                    let sum = self.pages_by_node.entry(NodeId(node)).or_default();
+                    *sum = sum.saturating_add(pages);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Blanks and the like come as `\040` (seq_path in the kernel).
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let digits = rest.get(at + 1..at + 4);
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(byte) if byte.is_ascii() => {
+                out.push(char::from(byte));
+                rest = &rest[at + 4..];
+            }
+            _ => {
+                out.push('\\');
+                rest = &rest[at + 1..];
+            }
+        }
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const TEXT: &str = "\
+7f0000000000 bind:1 anon=1536 dirty=1536 active=0 N0=24 N1=1512 kernelpagesize_kB=4
+7f1000000000 prefer (many):0-1 file=/anon_hugepage\\040(deleted) huge anon=2 dirty=2 N1=2 kernelpagesize_kB=2048
+5581a2e0a000 default file=/bin/a\\134b mapped=2 N0=2 kernelpagesize_kB=4
+5581a2e0b000 default heap anon=1 dirty=1 N0=1
+nonsense
+";
+
+    #[test]
+    fn a_line_tells_policy_kind_pages_and_file() {
+        let read: Vec<NumaMapping> = numa_maps(TEXT, 8192).collect();
+        assert_eq!(read.len(), 4);
+        let bytes = BTreeMap::from([(NodeId(0), 24 << 12), (NodeId(1), 1512 << 12)]);
+        assert_eq!((read[0].policy.as_str(), read[0].bytes_by_node().collect()), ("bind:1", bytes));
+        assert_eq!((read[0].pages(), read[0].anonymous_pages), (1536, 1536));
+        assert_eq!(read[1].policy, "prefer (many):0-1");
+        assert_eq!(read[1].file.as_deref(), Some("/anon_hugepage (deleted)"));
+        assert_eq!((read[1].kind, read[1].page_bytes), (NumaKind::HugePool, 2 << 20));
+        assert_eq!(read[2].file.as_deref(), Some("/bin/a\\b"));
+        assert_eq!((read[3].kind, read[3].page_bytes), (NumaKind::Heap, 8192));
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)([0-9a-f]{1,17} \\PC{0,60}\n){0,4}\\PC{0,40}") {
+            for mapping in numa_maps(&text, 4096) {
+                let _ = (mapping.pages(), mapping.bytes_by_node().count());
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! `/proc/PID/stat` (`proc_pid_stat(5)`).
+
+use std::fs;
+
+use numalab_topology::CpuId;
+
+/// What the kernel says of a process or thread, as far as it is used here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stat {
+    /// Its name: at most 15 characters, any of them.
+    pub name: String,
+    /// Its state as `ps` letters it: R runs, S sleeps, D waits for a device, Z has ended.
+    pub state: char,
+    /// The process that started it.
+    pub parent: u32,
+    /// Its process group.
+    pub group: u32,
+    /// Its time on cpus so far, in ticks of the kernel (100 a second).
+    pub cpu_ticks: u64,
+    /// The same of its children that it has waited for.
+    pub children_ticks: u64,
+    /// When it was started, in ticks since boot.
+    pub started_ticks: u64,
+    /// The cpu that it runs on, or ran on last.
+    pub cpu: CpuId,
+}
+
+impl Stat {
+    /// Reads the line. The name stands in parentheses and may hold any character,
+    /// parentheses too.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let (_, rest) = text.split_once('(')?;
+        let (name, rest) = rest.rsplit_once(')')?;
+        let fields: Vec<&str> = rest.split_ascii_whitespace().collect();
+        // Field 3 of proc_pid_stat(5), the state, is the first one here.
+        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
+        let small = |field: usize| u32::try_from(number(field)?).ok();
+        Some(Self {
+            name: name.to_owned(),
+            state: fields.first()?.chars().next()?,
+            parent: small(4)?,
+            group: small(5)?,
+            cpu_ticks: number(14)?.saturating_add(number(15)?),
+            children_ticks: number(16)?.saturating_add(number(17)?),
+            started_ticks: number(22)?,
+            cpu: CpuId(small(39)?),
+        })
+    }
+
+    /// That of a process, if it is there.
+    #[must_use]
+    pub fn of(process: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{process}/stat")).ok()?)
+    }
+
+    /// That of a thread, if it is there.
+    #[must_use]
+    pub fn of_thread(process: u32, thread: u32) -> Option<Self> {
+        Self::parse(&fs::read_to_string(format!("/proc/{process}/task/{thread}/stat")).ok()?)
+    }
+
+    /// Whether it has ended and its parent has yet to take note of it.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, 'Z' | 'X')
+    }
+}
+
+/// The numbers of all processes.
+pub fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const STAT: &str = "4242 (a) b (c) R 1 4240 4242 0 -1 4194304 100 0 0 0 150 50 3 4 20 0 3 0 \
+        83399 1000 10 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 13 0 0 0 0 0 0 0 0 0 0 0 0 0";
+
+    #[test]
+    fn a_name_with_parentheses_does_not_shift_the_fields() {
+        let expected = Stat {
+            name: "a) b (c".to_owned(),
+            state: 'R',
+            parent: 1,
+            group: 4240,
+            cpu_ticks: 200,
+            children_ticks: 7,
+            started_ticks: 83399,
+            cpu: CpuId(13),
+        };
+        assert_eq!(Stat::parse(STAT), Some(expected));
+    }
+
+    #[test]
+    fn this_process_is_there_and_runs() {
+        let own = std::process::id();
+        assert!(processes().any(|process| process == own));
+        assert!(!Stat::of(own).unwrap().has_ended());
+        assert_eq!(Stat::of_thread(own, own).unwrap().parent, Stat::of(own).unwrap().parent);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s)\\PC{0,200}", end in 0..STAT.len()) {
+            let _ = (Stat::parse(&text), Stat::parse(&STAT[..end]));
+        }
+    }
+}
