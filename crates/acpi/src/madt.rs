@@ -2,7 +2,7 @@
 
 mod entries;
 
-pub use entries::{Entry, Gicc, GiccFlags, LocalApic, LocalApicFlags, LocalX2apic, Rintc};
+pub use entries::{CorePic, Entry, Gicc, GiccFlags, LocalApic, LocalApicFlags, LocalX2apic, Rintc};
 
 pub(crate) use entries::expected_size;
 
@@ -57,7 +57,7 @@ impl Format for Layout {
 /// What addresses a processor in hardware.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum HardwareId {
-    /// Local APIC or x2APIC id.
+    /// Local APIC or x2APIC id; the physical id of a core on LoongArch.
     Apic(u32),
     /// Arm MPIDR; `None` in entries as of ACPI 5.0.
     Mpidr(Option<u64>),
@@ -101,6 +101,7 @@ pub(crate) fn processor(located: &Located<Entry<'_>>) -> Option<Processor> {
     Some(match &located.entry {
         Entry::LocalApic(cpu) => apic(cpu.apic_id.into(), cpu.processor_uid.into(), cpu.flags),
         Entry::LocalX2apic(cpu) => apic(cpu.x2apic_id, cpu.processor_uid, cpu.flags),
+        Entry::CorePic(cpu) => apic(cpu.core_id, cpu.processor_uid, cpu.flags),
         Entry::Gicc(cpu) => Processor {
             id: ProcessorId::Gicc(cpu.processor_uid),
             hardware: HardwareId::Mpidr(cpu.mpidr()),

@@ -63,7 +63,7 @@ impl Format for Layout {
 /// How SRAT and MADT name one processor alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ProcessorId {
-    /// Local APIC or x2APIC id.
+    /// Local APIC or x2APIC id; the physical id of a core on LoongArch.
     Apic(u32),
     /// ACPI processor UID, on Arm.
     Gicc(u32),

@@ -5,6 +5,8 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
+use numalab_formats::architecture;
+
 use crate::failure::{Code, Failure};
 
 /// Bytes of a text that describes a machine: one of 1,024 nodes and 8,192 cpus takes 4 MiB with
@@ -39,6 +41,20 @@ pub(crate) fn bytes(file: &Path, most_bytes: u64) -> Result<Vec<u8>, Failure> {
 /// The text of a file or pipe; what is not UTF-8 is replaced.
 pub(crate) fn text(file: &Path) -> Result<String, Failure> {
     Ok(String::from_utf8_lossy(&bytes(file, MOST_TEXT_BYTES)?).into_owned())
+}
+
+/// The text of an architecture file: of a file if there is one, else of the known one of that
+/// name.
+pub(crate) fn architecture(place: &Path) -> Result<String, Failure> {
+    if place.exists() {
+        return text(place);
+    }
+    let known = place.to_str().and_then(architecture::known);
+    known.map(str::to_owned).ok_or_else(|| {
+        let names: Vec<&str> = architecture::KNOWN.iter().map(|(name, _)| *name).collect();
+        let names = names.join(", ");
+        unreadable(place, &format!("no such file; known by name are {names}"))
+    })
 }
 
 fn unreadable(file: &Path, reason: &str) -> Failure {

@@ -8,7 +8,7 @@ use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, UniformMa
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
-use crate::input::text;
+use crate::input::{self, text};
 
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
@@ -123,8 +123,8 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
         ("sysfs", Some(directory)) => live(&Root::at(directory)),
         ("acpi", directory) => crate::tables::machine(directory),
         ("arch", Some(file)) => {
-            let reading =
-                architecture::read(&text(file)?).map_err(|error| in_file(file, &error))?;
+            let text = input::architecture(file)?;
+            let reading = architecture::read(&text).map_err(|error| in_file(file, &error))?;
             Ok((reading.value.machine, reading.findings))
         }
         ("lstopo", Some(file)) => {

@@ -19,7 +19,7 @@ node   0   1   2
   1:  20  10  40
   2:  40  40  10
 ";
-const LUMI: &str = include_str!("../../formats/tests/fixtures/lumi-c.arch");
+const LUMI: &str = include_str!("../../formats/architectures/lumi_partc");
 
 fn run(arguments: &[&str]) -> (i32, String, String) {
     let Output { status, stdout, stderr } = Command::new(env!("CARGO_BIN_EXE_numalab"))
@@ -190,4 +190,19 @@ fn thousands_of_findings_alike_are_a_few_and_a_count() {
     let (code, text, _) = run(&["acpi", "check", &lab.path("SLIT").display().to_string()]);
     assert_eq!((code, text.lines().count()), (0, 9), "{text}");
     assert!(text.contains("4942 more like it [distance-asymmetric]"), "{text}");
+}
+
+#[test]
+fn known_machines_are_there_by_name_from_anywhere() {
+    let (code, text, said) = run(&["topology", "--source", "arch:lumi_partc", "--format", "slurm"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("\n# --cpu-bind=map_cpu:0,1,2,"), "{text}");
+    assert_eq!(text.matches("--cpu-bind").count(), 1, "{text}");
+    let dry = ["scale", "--arch", "lumi_partc", "--sequential", "0", "--dry-run"];
+    let (code, text, said) = run(&dry);
+    assert_eq!(code, 0, "{said}");
+    assert!(text.contains("PART-C"), "{text}");
+    let (code, _, said) = run(&["topology", "--source", "arch:nosuch"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
 }

@@ -16,6 +16,18 @@ use crate::reading::Reading;
 
 const FORMAT: &str = "architecture file";
 
+/// Architecture files that are known by name, in our own words: name and text.
+pub const KNOWN: [(&str, &str); 2] = [
+    ("lumi_partc", include_str!("../architectures/lumi_partc")),
+    ("lumi_partg", include_str!("../architectures/lumi_partg")),
+];
+
+/// The text of the known architecture file of this name.
+#[must_use]
+pub fn known(name: &str) -> Option<&'static str> {
+    KNOWN.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
+}
+
 /// A partition of a cluster, as an architecture file describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Architecture {

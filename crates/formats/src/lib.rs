@@ -12,6 +12,7 @@ pub mod command_line;
 pub mod dot;
 pub mod emulation;
 mod error;
+pub mod feature;
 mod guest;
 pub mod hwloc;
 pub mod libvirt;
@@ -30,5 +31,6 @@ pub mod xen;
 mod xml_text;
 
 pub use error::{ReadError, WriteError};
+pub use feature::Feature;
 pub use guest::{HostNode, HostPlacement};
 pub use reading::{Reading, Written};

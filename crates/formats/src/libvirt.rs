@@ -5,12 +5,23 @@ use std::fmt::Display;
 use numalab_topology::{CpuSet, Findings, Machine, NodeId, NodeSet};
 
 use crate::error::WriteError;
+use crate::feature::Feature;
 use crate::guest::{Guest, HostPlacement};
 use crate::reading::Written;
 use crate::xml_text::XmlText;
 
 const FORMAT: &str = "libvirt";
 const KIB_PER_MIB: u64 = 1024;
+
+/// What it carries beside nodes, online cpus and memory.
+pub const CARRIES: &[Feature] = &[
+    Feature::Packages,
+    Feature::Cores,
+    Feature::L3Groups,
+    Feature::Distances,
+    Feature::Access,
+    Feature::MemorySideCaches,
+];
 
 /// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, to
 /// be put into a `<domain>`.

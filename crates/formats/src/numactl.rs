@@ -10,10 +10,14 @@ use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
+use crate::feature::Feature;
 use crate::reading::Reading;
 
 const FORMAT: &str = "numactl --hardware";
 const MIB: u64 = 1 << 20;
+
+/// What the text carries beside nodes, online cpus and memory.
+pub const CARRIES: &[Feature] = &[Feature::Distances, Feature::FreeMemory];
 
 /// Reads the output of `numactl --hardware`. Lines of other kinds are findings.
 ///

@@ -1,15 +1,28 @@
 //! QEMU arguments (`qemu-system-x86_64`): `-smp`, `-m`, memory backends and `-numa`.
 //!
 //! Packages become sockets and the L3 groups of one become dies. Distances that are not
-//! known are written as 10 and 20. Caches, page pools, ranges and tiers are left out.
+//! known are written as 10 and 20.
 
 use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
+use crate::feature::Feature;
 use crate::guest::{Guest, HostPlacement};
 use crate::reading::Written;
 
 const FORMAT: &str = "QEMU";
+/// Levels of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
+const MOST_CACHE_LEVELS: u8 = 3;
+
+/// What it carries beside nodes, online cpus and memory.
+pub const CARRIES: &[Feature] = &[
+    Feature::Packages,
+    Feature::Cores,
+    Feature::L3Groups,
+    Feature::Distances,
+    Feature::Access,
+    Feature::MemorySideCaches,
+];
 
 /// Writes the arguments that make QEMU show a guest a machine like this one. They
 /// go with any `-machine` of type `pc` or `q35`, and leave out the accelerator and devices.
@@ -25,8 +38,9 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<Stri
     cpus(&guest, &mut arguments);
     distances(&guest, &mut arguments);
     if !guest.access.is_empty() {
-        heterogeneous_memory(machine, &guest, &mut arguments, &mut findings);
+        heterogeneous_memory(&guest, &mut arguments, &mut findings);
     }
+    side_caches(machine, &guest, &mut arguments, &mut findings);
     Ok(Written { output: arguments, losses: findings.into_list() })
 }
 
@@ -94,12 +108,7 @@ fn distances(guest: &Guest, arguments: &mut Vec<String>) {
     }
 }
 
-fn heterogeneous_memory(
-    machine: &Machine,
-    guest: &Guest,
-    arguments: &mut Vec<String>,
-    findings: &mut Findings,
-) {
+fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>, findings: &mut Findings) {
     add(arguments, "-machine", "hmat=on".to_owned());
     for (&(initiator, target), access) in &guest.access {
         for (kind, value) in attributes(access, findings) {
@@ -107,12 +116,49 @@ fn heterogeneous_memory(
             add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));
         }
     }
+}
+
+/// Memory-side caches, which QEMU takes only of a node whose latency and bandwidth were given,
+/// level by level from the memory and each larger than the one before.
+fn side_caches(
+    machine: &Machine,
+    guest: &Guest,
+    arguments: &mut Vec<String>,
+    findings: &mut Findings,
+) {
     let online = machine.nodes.iter().filter(|node| node.online);
     for (index, node) in online.enumerate() {
-        for cache in &node.memory_side_caches {
-            add(arguments, "-numa", side_cache(index, cache));
+        let of_node = || guest.access.iter().filter(|((_, target), _)| *target == index);
+        let has = |known: fn(&AccessAttributes) -> bool| of_node().any(|(_, access)| known(access));
+        let described = has(has_latency) && has(has_bandwidth);
+        let mut caches: Vec<&MemorySideCache> = node.memory_side_caches.iter().collect();
+        caches.sort_by_key(|cache| cache.level);
+        let in_order =
+            (1..=MOST_CACHE_LEVELS).zip(&caches).all(|(level, cache)| cache.level == level)
+                && caches.len() <= usize::from(MOST_CACHE_LEVELS)
+                && caches.windows(2).all(|pair| pair[0].size_bytes < pair[1].size_bytes);
+        if described && in_order {
+            caches.iter().for_each(|cache| add(arguments, "-numa", side_cache(index, cache)));
+        } else if !caches.is_empty() {
+            let why = if described {
+                "they are not in order of level and size"
+            } else {
+                "QEMU takes them only with latencies and bandwidths"
+            };
+            let message = format!("its memory-side caches are left out: {why}");
+            findings.warning("memory-side-caches-lost", format!("node {}", node.id), message);
         }
     }
+}
+
+/// Whether a latency is written for the pair.
+fn has_latency(access: &AccessAttributes) -> bool {
+    [access.read_latency_ps, access.write_latency_ps].iter().flatten().any(|&ps| ps >= 500)
+}
+
+fn has_bandwidth(access: &AccessAttributes) -> bool {
+    let both = [access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s];
+    both.iter().flatten().any(|&mb| mb > 0)
 }
 
 /// The attributes of one pair by QEMU's names.

@@ -6,10 +6,14 @@ use std::fmt::Write as _;
 use numalab_topology::{Findings, Machine};
 
 use crate::error::WriteError;
+use crate::feature::Feature;
 use crate::guest::{Guest, GuestNode, HostPlacement};
 use crate::reading::Written;
 
 const FORMAT: &str = "an xl configuration";
+
+/// What it carries beside nodes, online cpus and memory.
+pub const CARRIES: &[Feature] = &[Feature::Distances];
 
 /// Writes `vcpus`, `memory`, `cpus` and `vnuma`.
 ///

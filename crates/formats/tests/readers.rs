@@ -3,8 +3,8 @@
 use numalab_formats::{ReadError, architecture, hwloc, lscpu, machine_toml, numactl};
 use numalab_topology::{CacheKind, CpuId, Machine, NodeId};
 
-const LUMI_C: &str = include_str!("fixtures/lumi-c.arch");
-const LUMI_G: &str = include_str!("fixtures/lumi-g.arch");
+const LUMI_C: &str = include_str!("../architectures/lumi_partc");
+const LUMI_G: &str = include_str!("../architectures/lumi_partg");
 
 fn lists(groups: Vec<numalab_topology::CpuGroup>) -> Vec<String> {
     groups.iter().map(|group| group.cpus.to_string()).collect()
@@ -30,6 +30,16 @@ fn an_architecture_file_gives_names_nodes_and_l3_groups() {
     assert_eq!(lists(machine.cores())[17], "17,145");
     assert_eq!(machine.cpu(CpuId(145)).unwrap().thread, 1);
     assert_eq!(machine.validate().len(), 1, "only the distances are not known");
+}
+
+#[test]
+fn every_known_architecture_is_read_without_findings() {
+    for (name, text) in architecture::KNOWN {
+        let reading = architecture::read(text).unwrap();
+        assert_eq!(reading.findings, [], "{name}");
+        assert_eq!(architecture::known(name), Some(text));
+    }
+    assert_eq!(architecture::known("lumi"), None);
 }
 
 #[test]

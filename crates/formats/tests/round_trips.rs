@@ -2,8 +2,8 @@
 
 mod own_machines;
 
-use numalab_formats::hwloc::{XmlVersion, read_xml, write_xml};
-use numalab_formats::{machine_toml, numactl};
+use numalab_formats::hwloc::{self, XmlVersion, read_xml, write_xml};
+use numalab_formats::{Feature, feature, machine_toml, numactl};
 use numalab_topology::{
     AccessAttributes, AccessClass, Allowed, Cpu, CpuSet, Distances, EmulatedNodes, EmulationSpec,
     HugePagePool, Machine, MemoryKind, MemorySideCache, MemoryTier, Node, NodeId, ProximityDomain,
@@ -62,6 +62,63 @@ fn as_xml(machine: &Machine) -> Machine {
     carried.access.clear();
     carried.tiers.clear();
     carried
+}
+
+/// A machine that has something of everything.
+fn rich() -> Machine {
+    let mut machine = own_machines::memory_only();
+    for (index, node) in (0..).zip(&mut machine.nodes) {
+        node.free_bytes = Some((index << 20) + 4096);
+        node.proximity_domain = Some(ProximityDomain(10 + u32::try_from(index).unwrap()));
+        node.huge_pages = vec![HugePagePool { page_bytes: 2 << 20, total: 4 + index, free: 3 }];
+    }
+    machine.nodes[3].memory_side_caches = vec![
+        MemorySideCache { level: 2, size_bytes: 1 << 28, line_bytes: Some(64), ways: Some(1) },
+        MemorySideCache { level: 1, size_bytes: 1 << 30, line_bytes: None, ways: None },
+    ];
+    for cpu in &mut machine.cpus {
+        cpu.apic_id = Some(2 * cpu.id.0);
+    }
+    machine.cpus[3].online = false;
+    machine.tiers = vec![MemoryTier { id: 4, nodes: "0-3".parse().unwrap() }];
+    machine.allowed =
+        Some(Allowed { cpus: "0".parse().unwrap(), memory_nodes: "0-1".parse().unwrap() });
+    for group in machine.l3_groups() {
+        machine.caches.push(numalab_topology::Cache {
+            level: 3,
+            kind: numalab_topology::CacheKind::Unified,
+            size_bytes: Some(32 << 20),
+            line_bytes: Some(64),
+            ways: Some(16),
+            cpus: group.cpus.intersection(&machine.online_cpus()),
+        });
+    }
+    machine
+}
+
+/// The machine without what a format loses by its own word.
+fn without_losses(machine: &Machine, carried: &[Feature]) -> Machine {
+    let mut left = machine.clone();
+    feature::lost(machine, carried).into_iter().for_each(|feature| feature.clear(&mut left));
+    left
+}
+
+#[test]
+fn what_a_format_loses_is_what_it_says() {
+    for (name, machine) in own_machines::all().into_iter().chain([("rich", rich())]) {
+        let text = numactl::write(&machine);
+        let expected = without_losses(&machine, numactl::CARRIES);
+        assert_eq!(numactl::read(&text).unwrap().value, expected, "{name}\n{text}");
+    }
+    let machine = rich();
+    let text = write_xml(&machine, XmlVersion::V2).unwrap();
+    let expected = without_losses(&machine, hwloc::CARRIES);
+    assert_eq!(read_xml(&text).unwrap().value, expected, "{text}");
+    let loss = feature::loss(&machine, "XML", hwloc::CARRIES).unwrap().to_string();
+    let said = "note: XML: does not carry the place of offline cpus, free memory, free huge pages, \
+                proximity domains, APIC ids, ranges of memory, latencies and bandwidths, memory \
+                tiers [not-carried]";
+    assert_eq!(loss, said);
 }
 
 #[test]

@@ -154,6 +154,61 @@ fn qemu_takes_our_arguments_and_shows_the_nodes() {
 }
 
 #[test]
+fn qemu_is_given_memory_side_caches_only_where_it_takes_them() {
+    if !has("qemu-system-x86_64", "qemu-system-x86") {
+        return;
+    }
+    let cache = |level: u8, size_bytes: u64| numalab_topology::MemorySideCache {
+        level,
+        size_bytes,
+        line_bytes: Some(64),
+        ways: Some(1),
+    };
+    let with = |change: &dyn Fn(&mut Machine)| {
+        let mut machine = own_machines::memory_only();
+        change(&mut machine);
+        machine
+    };
+    let machines = [
+        ("both", with(&|_| ()), true),
+        ("no access", with(&|machine| machine.access.clear()), false),
+        (
+            "latency only",
+            with(&|machine| {
+                for access in &mut machine.access {
+                    (access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s) =
+                        (None, None);
+                }
+            }),
+            false,
+        ),
+        (
+            "two levels, nearest to the cpus first",
+            with(&|machine| {
+                machine.nodes[2].memory_side_caches = vec![cache(2, 128 << 20), cache(1, 64 << 20)];
+            }),
+            true,
+        ),
+        (
+            "a level left out",
+            with(&|machine| machine.nodes[2].memory_side_caches = vec![cache(2, 64 << 20)]),
+            false,
+        ),
+    ];
+    for (name, machine, given) in machines {
+        let written = qemu::write(&machine, &HostPlacement::default()).unwrap();
+        let caches = written.output.iter().filter(|word| word.starts_with("hmat-cache")).count();
+        assert_eq!(caches > 0, given, "{name}");
+        let lost = written.losses.iter().any(|loss| loss.code == "memory-side-caches-lost");
+        assert_eq!(lost, !given, "{name}: {:?}", written.losses);
+        let mut command = Command::new("qemu-system-x86_64");
+        command.args(["-machine", "q35", "-accel", "tcg", "-nodefaults", "-display", "none", "-S"]);
+        command.args(["-monitor", "stdio"]).args(&written.output);
+        run(name, &mut command, "quit\n");
+    }
+}
+
+#[test]
 fn libvirt_schema_accepts_our_domains() {
     if !has("virt-xml-validate", "libvirt-clients") || !has("xmllint", "libxml2-utils") {
         return;

@@ -17,7 +17,9 @@ fn cut<T>(text: &str, most: usize, read: impl Fn(&str) -> T) {
 
 #[test]
 fn own_texts_are_cut_everywhere() {
-    for text in [include_str!("fixtures/lumi-c.arch"), include_str!("fixtures/lumi-g.arch")] {
+    for text in
+        [include_str!("../architectures/lumi_partc"), include_str!("../architectures/lumi_partg")]
+    {
         cut(text, usize::MAX, architecture::read);
         cut(text, usize::MAX, lscpu::read);
     }
@@ -26,7 +28,7 @@ fn own_texts_are_cut_everywhere() {
 
 #[test]
 fn own_texts_survive_any_changed_byte() {
-    let text = include_str!("fixtures/lumi-g.arch");
+    let text = include_str!("../architectures/lumi_partg");
     for place in 0..text.len() {
         for byte in [b'9', b'-', b',', b'(', b'\n', b' '] {
             let mut bytes = text.as_bytes().to_vec();

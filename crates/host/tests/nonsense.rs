@@ -171,6 +171,56 @@ fn siblings_that_contradict_each_other_are_findings() {
 }
 
 #[test]
+fn a_cache_mask_of_zeros_does_not_count_the_cache_twice() {
+    let top = machine_tree();
+    for cpu in 0..4 {
+        let cache = format!("{CPU}/cpu{cpu}/cache/index2");
+        fs::remove_file(top.path().join(format!("{cache}/shared_cpu_list"))).unwrap();
+        write(top.path(), &format!("{cache}/shared_cpu_map"), b"00000000\n");
+    }
+    let reading = read(&top);
+    let shared: Vec<String> =
+        reading.machine.caches.iter().map(|cache| cache.cpus.to_string()).collect();
+    assert_eq!(shared, ["0,1", "2,3"]);
+    assert!(codes(&reading).contains(&"cache-sharing-unknown"));
+}
+
+#[test]
+fn the_cpus_of_a_node_that_is_gone_are_not_given_to_another() {
+    let top = machine_tree();
+    // Node 0 with its cpus is offline, and its directory gone.
+    fs::remove_dir_all(top.path().join(format!("{NODE}/node0"))).unwrap();
+    write(top.path(), &format!("{NODE}/online"), b"1\n");
+    write(top.path(), &format!("{NODE}/possible"), b"0-1\n");
+    write(top.path(), &format!("{CPU}/online"), b"2-3\n");
+    let machine = read(&top).machine;
+    assert_eq!(machine.nodes[0].cpus.to_string(), "2,3");
+    assert_eq!(machine.cpus[0].node, None);
+}
+
+#[test]
+fn a_list_and_a_mask_that_disagree_are_a_finding_and_the_list_counts() {
+    let top = machine_tree();
+    write(top.path(), &format!("{NODE}/node0/cpumap"), b"0000000f\n");
+    let reading = read(&top);
+    assert_eq!(reading.machine.nodes[0].cpus.to_string(), "0,1");
+    let found = reading.findings.iter().find(|finding| finding.code == "cpu-sets-contradict");
+    assert!(found.unwrap().message.contains("`0-3`, but cpulist says `0,1`"), "{found:?}");
+}
+
+#[test]
+fn findings_that_are_alike_are_counted() {
+    let top = machine_tree();
+    for cpu in 4..204 {
+        write(top.path(), &format!("{CPU}/cpu{cpu}/online"), b"maybe\n");
+    }
+    let findings = read(&top).findings;
+    let alike: Vec<_> = findings.iter().filter(|finding| finding.code == "not-a-number").collect();
+    assert_eq!(alike.len(), 9);
+    assert_eq!(alike[8].message, "192 more like it");
+}
+
+#[test]
 fn an_offline_cpu_is_kept_with_its_node() {
     let top = machine_tree();
     write(top.path(), &format!("{CPU}/online"), b"0-2\n");

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use any_machine::any_machine;
 use machines::machine;
 use numalab_acpi::hmat::DataType;
-use numalab_acpi::{AnyTable, Tables, cedt, hmat};
+use numalab_acpi::{AnyTable, Tables, cedt, hmat, madt};
 use numalab_topology::{
     AccessAttributes, Distances, Machine, MemoryKind, MemorySideCache, NodeId, ProximityDomain,
     TableBytes, TableError,
@@ -272,6 +272,20 @@ fn tables_that_a_reader_would_refuse_are_not_given_away() {
     machine.nodes[1].proximity_domain = None;
     machine.cpus[1].apic_id = Some(0);
     assert!(refusal(&machine).contains("node 1"), "{}", refusal(&machine));
+}
+
+#[test]
+fn the_processors_of_the_srat_stand_where_the_madt_has_none_that_is_known() {
+    let bytes = with_attributes().to_tables().unwrap();
+    let mut buffer = [0; 128];
+    let header = numalab_acpi::Header::new(numalab_acpi::Signature::MADT, 5);
+    let mut builder =
+        numalab_acpi::Builder::<madt::Layout>::new(&mut buffer, header, madt::Fixed::default());
+    builder.push(&madt::Entry::Raw(numalab_acpi::RawEntry { kind: 0x80, bytes: &[0x80, 2] }));
+    let mut tables = Tables::default();
+    tables.insert(AnyTable::read(&bytes.srat).unwrap());
+    tables.insert(AnyTable::read(builder.finish().unwrap()).unwrap());
+    assert_eq!(Machine::from_tables(&tables).cpus.len(), 4);
 }
 
 #[test]

@@ -100,6 +100,21 @@ record! {
     }
 }
 
+record! {
+    /// LoongArch CPU core interrupt controller, type 17 (ACPI 6.5 §5.2.12.20); the other
+    /// controllers of LoongArch are types 18 to 23.
+    pub struct CorePic == 15, head 2 => {
+        /// Version of this structure.
+        pub version: u8,
+        /// ACPI processor UID.
+        pub processor_uid: u32,
+        /// Physical id of the core, as local APIC entries of the SRAT name it.
+        pub core_id: u32,
+        /// Whether the processor can be used.
+        pub flags: LocalApicFlags,
+    }
+}
+
 /// GIC CPU Interface, type 11 (ACPI 6.5 §5.2.12.14); of 40, 76, 80 or 82 bytes as ACPI grew.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Gicc<'a> {
@@ -185,6 +200,8 @@ pub enum Entry<'a> {
     LocalX2apic(LocalX2apic),
     /// Type 11.
     Gicc(Gicc<'a>),
+    /// Type 17.
+    CorePic(CorePic),
     /// Type 24.
     Rintc(Rintc),
     /// No processor, or too short for its type.
@@ -219,6 +236,7 @@ pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
             0 => Entry::LocalApic(Record::read(&mut body)?),
             9 => Entry::LocalX2apic(Record::read(&mut body)?),
             11 => Entry::Gicc(Gicc::read(body)?),
+            17 => Entry::CorePic(Record::read(&mut body)?),
             24 => Entry::Rintc(Record::read(&mut body)?),
             _ => return None,
         })
@@ -232,6 +250,7 @@ pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
         Entry::LocalApic(body) => writer.entry(head, 0, body),
         Entry::LocalX2apic(body) => writer.entry(head, 9, body),
         Entry::Gicc(body) => body.write(writer),
+        Entry::CorePic(body) => writer.entry(head, 17, body),
         Entry::Rintc(body) => writer.entry(head, 24, body),
         Entry::Raw(raw) => writer.bytes(raw.bytes),
     }
@@ -254,6 +273,10 @@ impl fmt::Display for Entry<'_> {
                     write!(f, ", MPIDR {mpidr:#x}")?;
                 }
                 write!(f, ": {}", cpu.flags)
+            }
+            Self::CorePic(cpu) => {
+                let (id, uid) = (cpu.core_id, cpu.processor_uid);
+                write!(f, "core PIC of core {id}, UID {uid}: {}", cpu.flags)
             }
             Self::Rintc(cpu) => {
                 let (hart, uid) = (cpu.hart_id, cpu.processor_uid);

@@ -24,7 +24,8 @@ In place of run_numa_benchmarks.sh, with its files: results_scaling/job_<id>[_la
 <mode>_domain0_7ranks_8MB.csv for each step, mapping_check.log and
 slurm_run_numa_benchmarks_<id>.log. From one rank in each domain to all of their cores.")]
 pub(crate) struct ScaleArgs {
-    /// The architecture file: SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu
+    /// The architecture file: SYSTEM_NAME, PARTITION, CCDS_PER_NUMA, SKIP_CORES and lscpu; or
+    /// a known one by name: lumi_partc, lumi_partg
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub arch: Option<PathBuf>,
     /// NUMA domains to fill core by core in numerical order, such as 0,1

@@ -9,8 +9,8 @@ use super::value;
 /// Which machine: the live one, one described by a file, or an emulated one.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
-    /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE,
-    /// lstopo:FILE, numactl:FILE
+    /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE
+    /// (known by name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML

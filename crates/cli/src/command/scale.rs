@@ -14,6 +14,7 @@ use numalab_topology::NodeId;
 use super::bind::own_program;
 use crate::args::ScaleArgs;
 use crate::failure::{Code, Failure};
+use crate::input;
 use crate::output;
 
 /// Runs, resumes, submits or shows a scaling run.
@@ -44,8 +45,7 @@ pub(crate) fn run(args: &ScaleArgs) -> Result<(), Failure> {
 /// Everything about the run, from the arguments.
 fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
     let path = args.arch.as_deref().unwrap_or(Path::new(""));
-    let arch = std::fs::read_to_string(path)
-        .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
+    let arch = input::architecture(path)?;
     let named = |error: numalab_formats::ReadError| {
         Failure::bad_input(format!("{}: {error}", path.display()))
     };
@@ -153,7 +153,12 @@ fn batch_command(args: &ScaleArgs, manifest: &Manifest, own: &str) -> Vec<String
         return command;
     }
     let domains: Vec<String> = manifest.domains.iter().map(ToString::to_string).collect();
-    add("arch", &absolute(args.arch.as_deref().unwrap_or(Path::new(""))));
+    let arch = args.arch.as_deref().unwrap_or(Path::new(""));
+    match arch.exists() {
+        true => add("arch", &absolute(arch)),
+        // Known by its name.
+        false => add("arch", &arch.to_string_lossy()),
+    }
     add(&manifest.mode.to_string(), &domains.join(","));
     add("memory-sizes", &manifest.memory_sizes);
     add("launcher", "srun");

@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use numalab_formats::HostPlacement;
 use numalab_formats::{
-    Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile, slurm, svg,
-    xen,
+    Feature, Written, command_line, dot, feature, hwloc, libvirt, machine_toml, numactl, qemu,
+    rankfile, slurm, svg, xen,
 };
 use numalab_host::note;
 use numalab_topology::{EmulationSpec, Machine};
@@ -20,6 +20,11 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = describe(&args.machine)?;
     if !matches!(args.format, TopologyFormat::Text | TopologyFormat::Json) {
         described.findings.iter().for_each(note);
+    }
+    if let Some((format, carried)) = carried(args.format)
+        && let Some(loss) = feature::loss(&described.machine, format, carried)
+    {
+        note(loss);
     }
     output::print(&render(&described, args.format)?)
 }
@@ -59,10 +64,31 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
     }
 }
 
+/// The name of a format that describes a machine, and what it carries; `None` for those that
+/// carry everything, that list their losses themselves, and that only bind or draw.
+fn carried(format: TopologyFormat) -> Option<(&'static str, &'static [Feature])> {
+    Some(match format {
+        TopologyFormat::Numactl => ("numactl --hardware", numactl::CARRIES),
+        TopologyFormat::HwlocXml => ("hwloc XML", hwloc::CARRIES),
+        TopologyFormat::HwlocSynthetic => ("a synthetic description", hwloc::SYNTHETIC_CARRIES),
+        TopologyFormat::Qemu => ("QEMU's command line", qemu::CARRIES),
+        TopologyFormat::Libvirt => ("a libvirt domain", libvirt::CARRIES),
+        TopologyFormat::Xen => ("xl.cfg", xen::CARRIES),
+        TopologyFormat::Slurm => ("a NodeName line", slurm::CARRIES),
+        TopologyFormat::Cmdline => ("numa=fake=", &[]),
+        TopologyFormat::Text
+        | TopologyFormat::Json
+        | TopologyFormat::Toml
+        | TopologyFormat::Rankfile
+        | TopologyFormat::Dot
+        | TopologyFormat::Svg => return None,
+    })
+}
+
 fn slurm_lines(machine: &Machine) -> Result<String, Failure> {
     let node = said(slurm::node_line(machine, "node0"))?;
     let cores = slurm::map_cpu(&machine.first_threads());
-    Ok(format!("{}\n# srun, one rank a core:\n# --cpu-bind=map_cpu:{cores}\n", node.trim_end()))
+    Ok(format!("{}\n# srun, one rank a core:\n# {cores}\n", node.trim_end()))
 }
 
 fn line(text: &str) -> String {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, Id, IdSet, MAX_ID, Machine,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Id, IdSet, MAX_ID, Machine,
     MemorySideCache, NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
@@ -15,6 +15,8 @@ use crate::reading::Reading;
 
 /// More elements than any machine has: a bound on what a text may cost.
 const MAX_ELEMENTS: u32 = 2_000_000;
+/// Pages of ordinary memory are not larger (Arm, POWER); huge ones are.
+const LARGEST_BASE_PAGE: u64 = 64 << 10;
 
 /// Reads what `lstopo --of xml` writes, in the format of hwloc 1, 2 or 3.
 ///
@@ -96,6 +98,10 @@ impl<'a> Reader<'a> {
         let mut machine = std::mem::take(&mut self.assembly).finish(FORMAT)?;
         machine.caches = caches;
         machine.allowed = allowed;
+        if root.children().any(|element| element.has_tag_name("memattr")) {
+            let message = "memory attributes are not read";
+            self.findings.note("memattrs-unread", "topology", message);
+        }
         distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
         self.hide_cpus(&mut machine)?;
         let findings = std::mem::take(&mut self.findings).into_list();
@@ -123,6 +129,7 @@ impl<'a> Reader<'a> {
             if let Some(bytes) = element.attribute("local_memory") {
                 node.memory_bytes = number(element, "local_memory", bytes)?;
             }
+            node.huge_pages = huge_pages(element)?;
             node.memory_side_caches = memory_side_caches(element)?;
             let set: CpuSet = match set(element, "complete_cpuset")? {
                 Some(set) => set,
@@ -258,6 +265,11 @@ impl<'a> Reader<'a> {
     }
 }
 
+fn is_memory_side(element: Element<'_, '_>) -> bool {
+    let kind = element.attribute("type");
+    kind == Some("MemCache") || element.attribute("subtype") == Some("MemorySideCache")
+}
+
 /// Level and kind of a cache in front of cpus; `None` for anything else.
 fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     let kind = element.attribute("type")?;
@@ -265,7 +277,8 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
         "Cache" => element.attribute("depth")?,
         _ => kind.strip_prefix('L')?.strip_suffix("Cache")?.trim_end_matches('i'),
     };
-    if element.attribute("subtype") == Some("MemorySideCache") {
+    // As hwloc 1 and its descendants show the memory used as a cache: around its node.
+    if is_memory_side(element) {
         return None;
     }
     let kind = match element.attribute("cache_type") {
@@ -276,13 +289,28 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     Some((level.parse().ok()?, kind))
 }
 
+/// The pools of huge pages of a node: all sizes of pages but the smallest, which is that of
+/// ordinary memory. Which are free is not told.
+fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
+    let mut pools = Vec::new();
+    for element in node.children().filter(|child| child.has_tag_name("page_type")) {
+        let attribute = |name| {
+            let text = element.attribute(name).unwrap_or_default();
+            number(element, name, text)
+        };
+        let (page_bytes, total) = (attribute("size")?, attribute("count")?);
+        if page_bytes > LARGEST_BASE_PAGE && total > 0 {
+            pools.push(HugePagePool { page_bytes, total, free: 0 });
+        }
+    }
+    pools.sort_by_key(|pool| pool.page_bytes);
+    Ok(pools)
+}
+
 /// The memory-side caches around a node, nearest to the cpus first.
 fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
-    let around: Vec<_> = node
-        .ancestors()
-        .skip(1)
-        .take_while(|element| element.attribute("type") == Some("MemCache"))
-        .collect();
+    let around: Vec<_> =
+        node.ancestors().skip(1).take_while(|element| is_memory_side(*element)).collect();
     let mut caches = Vec::new();
     for (level, element) in (1u8..).zip(around) {
         caches.push(MemorySideCache {

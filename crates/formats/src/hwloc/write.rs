@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use numalab_topology::{Cache, CacheKind, CpuSet, Machine, Node, NodeId, NodeSet};
+use numalab_topology::{Cache, CacheKind, CpuSet, Machine, MemorySideCache, Node, NodeId, NodeSet};
 
 use super::bitmap;
 use super::tree::{CacheOrder, Kind, Object, Tree};
@@ -185,10 +185,36 @@ impl Writer<'_> {
     }
 
     fn attached_node(&mut self, id: NodeId, object: &Object) {
-        let has_cpus = self.version == XmlVersion::V2;
-        let cpus = if has_cpus { object.cpus.clone() } else { CpuSet::new() };
-        self.open_node(id, &cpus);
+        if self.version == XmlVersion::V1 {
+            self.open_node(id, &CpuSet::new());
+            self.xml.close();
+            return;
+        }
+        let node = self.machine.node(id);
+        let caches = node.map_or(&[][..], |node| &node.memory_side_caches);
+        for cache in caches {
+            self.memory_side_cache(cache, id, &object.cpus);
+        }
+        self.open_node(id, &object.cpus);
+        for pool in node.map_or(&[][..], |node| &node.huge_pages) {
+            self.xml.empty("page_type", &[("size", &pool.page_bytes), ("count", &pool.total)]);
+        }
         self.xml.close();
+        caches.iter().for_each(|_| self.xml.close());
+    }
+
+    fn memory_side_cache(&mut self, cache: &MemorySideCache, id: NodeId, cpus: &CpuSet) {
+        let mut attributes = vec![("type", "MemCache".to_owned())];
+        attributes.extend(self.sets(cpus, &NodeSet::from_iter([id]), false));
+        let number = |value: Option<u32>| value.unwrap_or_default().to_string();
+        attributes.extend([
+            ("cache_size", cache.size_bytes.to_string()),
+            ("depth", cache.level.to_string()),
+            ("cache_linesize", number(cache.line_bytes)),
+            ("cache_associativity", number(cache.ways)),
+            ("cache_type", "0".to_owned()),
+        ]);
+        self.open(&attributes);
     }
 
     fn open_node(&mut self, id: NodeId, cpus: &CpuSet) {
@@ -208,7 +234,8 @@ impl Writer<'_> {
     fn distances_v2(&mut self) {
         let online = self.machine.nodes.iter().filter(|node| node.online);
         let ids: Vec<NodeId> = online.map(|node| node.id).collect();
-        let Some(rows) = self.complete_distances(&ids) else {
+        let Some(rows) = self.complete_distances(&ids).filter(|rows| rows.len() > 1) else {
+            // hwloc refuses those of a single node.
             return;
         };
         self.xml.open(

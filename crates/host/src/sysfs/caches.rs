@@ -12,7 +12,7 @@ pub(super) fn read(reader: &mut Reader<'_>, cpus: &[Cpu]) -> Vec<Cache> {
         let directory = format!("{}/cache", cpus::directory(cpu.id));
         for index in reader.root.numbered(&directory, "index") {
             let place = format!("{directory}/index{index}");
-            let Some(cache) = read_one(reader, &place, cpu) else {
+            let Some(cache) = read_one(reader, &place, cpu, cpus) else {
                 continue;
             };
             add(reader, &mut caches, cache, cpu, &place);
@@ -50,7 +50,7 @@ fn add(reader: &mut Reader<'_>, caches: &mut Vec<Cache>, mut cache: Cache, cpu: 
 }
 
 /// Reads one `cpuN/cache/indexM`; `None` if its level or type is not known.
-fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu) -> Option<Cache> {
+fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu, cpus: &[Cpu]) -> Option<Cache> {
     let level_path = format!("{place}/level");
     let level = u8::try_from(reader.number(&level_path)?).unwrap_or(0);
     if !(1..=8).contains(&level) {
@@ -59,7 +59,11 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu) -> Option<Cache> {
         return None;
     }
     let kind = read_kind(reader, &format!("{place}/type"))?;
-    let mut cpus = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]).unwrap_or_default();
+    let told = reader.cpus(place, &["shared_cpu_list", "shared_cpu_map"]);
+    let mut cpus = match told.filter(|set| !set.is_empty()) {
+        Some(set) => set,
+        None => assumed_sharing(reader, place, level, cpu, cpus),
+    };
     cpus.insert(cpu.id);
     let small = |value: Option<u64>| {
         value.and_then(|value| u32::try_from(value).ok()).filter(|&value| value > 0)
@@ -72,6 +76,30 @@ fn read_one(reader: &mut Reader<'_>, place: &str, cpu: &Cpu) -> Option<Cache> {
         ways: small(reader.number(&format!("{place}/ways_of_associativity"))),
         cpus,
     })
+}
+
+/// Who shares a cache of which the system does not say: the core up to level 2, beyond it the
+/// package. Else every thread would count as having a cache of its own.
+fn assumed_sharing(
+    reader: &mut Reader<'_>,
+    place: &str,
+    level: u8,
+    cpu: &Cpu,
+    cpus: &[Cpu],
+) -> CpuSet {
+    let (what, number): (_, fn(&Cpu) -> Option<u32>) = match level {
+        ..=2 => ("core", |cpu| cpu.core),
+        _ => ("package", |cpu| cpu.package),
+    };
+    let shares = |other: &&Cpu| number(other).is_some() && number(other) == number(cpu);
+    let set: CpuSet =
+        cpus.iter().filter(|cpu| cpu.online).filter(shares).map(|cpu| cpu.id).collect();
+    if set.len() > 1 {
+        let message =
+            format!("no cpus share it by the system's word: taken as its {what}'s `{set}`");
+        reader.note("cache-sharing-unknown", place, message);
+    }
+    set
 }
 
 fn read_kind(reader: &mut Reader<'_>, path: &str) -> Option<CacheKind> {

@@ -107,15 +107,21 @@ pub(super) fn assign_cpus(reader: &mut Reader<'_>, nodes: &mut [Node], cpus: &mu
         }
         node.cpus = node.cpus.intersection(&known).difference(&elsewhere);
     }
-    if nodes.len() == 1 {
-        adopt_all(&mut nodes[0], cpus);
+    if let [node] = nodes {
+        adopt(reader, node, cpus);
     }
 }
 
-/// All cpus of a machine with one node belong to it, also offline ones without a link.
-fn adopt_all(node: &mut Node, cpus: &mut [Cpu]) {
-    for cpu in cpus {
-        cpu.node = Some(node.id);
-        node.cpus.insert(cpu.id);
+/// Gives the only node the cpus that none lists: all where it lists none itself, and offline ones
+/// without a link, unless they can be of another node that is not there now.
+fn adopt(reader: &mut Reader<'_>, node: &mut Node, cpus: &mut [Cpu]) {
+    let possible: Option<NodeSet> = reader.list(&format!("{NODE_DIRECTORY}/possible"));
+    let alone = node.id == NodeId(0) || possible.is_none_or(|possible| possible.len() <= 1);
+    let lists_none = node.cpus.is_empty();
+    for cpu in cpus.iter_mut().filter(|cpu| cpu.node.is_none()) {
+        if alone && (lists_none || !cpu.online) {
+            cpu.node = Some(node.id);
+            node.cpus.insert(cpu.id);
+        }
     }
 }

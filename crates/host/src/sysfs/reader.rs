@@ -94,13 +94,30 @@ impl<'a> Reader<'a> {
         set
     }
 
-    /// The first of several cpu sets that can be read, each given as the name of
-    /// a list file (`..._list`, `...list`) or a mask file in `directory`.
+    /// The first of several cpu sets in `directory` that can be read, each given as the name of
+    /// a list file (`..._list`, `...list`) or a mask file. A mask of zeros tells nothing; a set
+    /// that contradicts the first is a finding.
     pub(super) fn cpus(&mut self, directory: &str, names: &[&str]) -> Option<CpuSet> {
-        names.iter().find_map(|name| {
+        let mut first: Option<(&str, CpuSet)> = None;
+        for name in names {
             let path = format!("{directory}/{name}");
-            if name.ends_with("list") { self.list(&path) } else { self.mask(&path) }
-        })
+            let is_list = name.ends_with("list");
+            let read = if is_list { self.list(&path) } else { self.mask(&path) };
+            let Some(set) = read.filter(|set: &CpuSet| is_list || !set.is_empty()) else {
+                continue;
+            };
+            match &first {
+                None => first = Some((name, set)),
+                Some((believed, known)) if *known != set => {
+                    let message =
+                        format!("cpus `{set}`, but {believed} says `{known}`, which is believed");
+                    self.warn("cpu-sets-contradict", &path, message);
+                    break;
+                }
+                Some(_) => {}
+            }
+        }
+        first.map(|(_, set)| set)
     }
 }
 

@@ -20,7 +20,7 @@ impl Machine {
     /// The machine that tables describe, as Linux would number it: nodes from 0 in
     /// order of appearance of their domains (processors before memory), cpus from 0
     /// in order of the MADT, enabled ones before those that can come later, which are
-    /// offline. Without a MADT the SRAT's processors are the cpus.
+    /// offline. Without a processor in the MADT those of the SRAT are the cpus.
     ///
     /// A node's memory is that of its ranges which are not hot-pluggable: whether there
     /// is any in the others, tables do not tell. A CXL window that begins in no range
@@ -152,7 +152,11 @@ fn cpus(madt: Option<&Madt<'_>>, srat: Option<&Srat<'_>>, domains: &Domains) -> 
     if let Some(madt) = madt {
         let usable =
             madt.processors().filter(|cpu| cpu.enabled || cpu.online_capable).take(MAX_PROCESSORS);
-        listed = usable.map(|processor| (processor.id, processor.enabled)).collect();
+        let in_madt: Vec<_> = usable.map(|cpu| (cpu.id, cpu.enabled)).collect();
+        // One without a processor is of an architecture that is not known here.
+        if !in_madt.is_empty() {
+            listed = in_madt;
+        }
     }
     // Of two entries for one processor the first counts.
     order::by_key(&mut homes, |&(id, _)| id);

@@ -61,3 +61,15 @@ fn entries_of_reserved_and_of_makers_types_are_told_apart() {
     assert_eq!(codes(&madt(5, &[raw(&[0x80, 2])])), ["entry-unknown"]);
     assert_eq!(codes(&madt(5, &[raw(&[4, 6, 0xff, 0, 0, 1])])), [""; 0]);
 }
+
+#[test]
+fn the_cores_of_loongarch_are_processors_by_the_ids_that_its_srat_uses() {
+    let core = |core_id, flags| {
+        madt::Entry::CorePic(madt::CorePic { version: 1, processor_uid: 7, core_id, flags })
+    };
+    let bytes = madt(6, &[core(0, LocalApicFlags::ENABLED), core(4, LocalApicFlags(0))]);
+    let AnyTable::Madt(table) = AnyTable::read(&bytes).expect("a MADT") else { panic!("no MADT") };
+    let found: Vec<_> = table.processors().map(|cpu| (cpu.id, cpu.enabled)).collect();
+    assert_eq!(found, [(ProcessorId::Apic(0), true), (ProcessorId::Apic(4), false)]);
+    assert_eq!(table_findings(&bytes), []);
+}
