@@ -247,6 +247,9 @@ fn latest(database: &Connection) -> rusqlite::Result<(Vec<FigureKey>, Vec<HostRu
         "SELECT n.text, v.text FROM fact JOIN text n ON n.id = name JOIN text v ON v.id = value WHERE run = ?1",
     )?;
     let mut figures = database.prepare("SELECT key, median FROM figure WHERE run = ?1")?;
+    let mut before = database.prepare(
+        "SELECT id FROM run WHERE host = ?1 AND id != ?2 ORDER BY started_unix_ms DESC LIMIT 1",
+    )?;
     let rows = runs.query_map([], |row| {
         let id: i64 = row.get(0)?;
         let count = |at| row.get::<_, i64>(at).map(|count| usize::try_from(count).unwrap_or(0));
@@ -258,6 +261,7 @@ fn latest(database: &Connection) -> rusqlite::Result<(Vec<FigureKey>, Vec<HostRu
             ended: count(5)?,
             facts: BTreeMap::new(),
             medians: Vec::new(),
+            medians_before: None,
         };
         Ok((id, run))
     })?;
@@ -267,11 +271,18 @@ fn latest(database: &Connection) -> rusqlite::Result<(Vec<FigureKey>, Vec<HostRu
         run.facts = facts
             .query_map([id], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect::<Result<_, _>>()?;
-        let medians = figures.query_map([id], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
-        for row in medians {
-            let (key, median) = row?;
-            run.medians.extend(place.get(&key).map(|&at| (at, median)));
-        }
+        let mut medians = |id: i64| -> rusqlite::Result<Vec<(usize, f64)>> {
+            let rows = figures.query_map([id], |row| Ok((row.get::<_, i64>(0)?, row.get(1)?)))?;
+            let known = rows.filter_map(|row| match row {
+                Ok((key, median)) => place.get(&key).map(|&at| Ok((at, median))),
+                Err(error) => Some(Err(error)),
+            });
+            known.collect()
+        };
+        run.medians = medians(id)?;
+        let earlier =
+            before.query_row(params![run.host, id], |row| row.get::<_, i64>(0)).optional()?;
+        run.medians_before = earlier.map(medians).transpose()?;
         hosts.push(run);
     }
     Ok((keys, hosts))

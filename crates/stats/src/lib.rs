@@ -20,6 +20,7 @@ mod midrank;
 mod multiplicity;
 mod outlier;
 mod pairwise;
+mod peers;
 mod permutation;
 mod planning;
 mod plateau;
@@ -38,7 +39,9 @@ mod whole;
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
 pub use bootstrap::{Resampling, bootstrap_bca};
 pub use compare::{compare, compare_paired};
-pub use comparison::{Comparison, Criteria, Design, Scale, adjust_verdicts};
+pub use comparison::{
+    Comparison, Criteria, Design, Scale, adjust_verdicts, adjust_verdicts_in_order,
+};
 pub use confidence::Confidence;
 pub use contrast::{Contrast, Layout};
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
@@ -53,6 +56,7 @@ pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
 pub use median::median_interval;
 pub use multiplicity::{benjamini_hochberg, holm};
 pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
+pub use peers::{Population, Tails, two_groups};
 pub use permutation::{Draws, paired_permutation};
 pub use plateau::{Level, SizePoint, plateaus};
 pub use precision::{Precision, Progress};

@@ -3,11 +3,10 @@
 
 use std::collections::HashSet;
 
-use numalab_stats::outlier_p;
 use serde::Serialize;
 
 use super::Scope;
-use super::score::{Selection, Unit};
+use super::score::{Selection, Unit, Units};
 
 /// The shares found of units that were moved by a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -21,14 +20,14 @@ pub struct DetectionPoint {
 }
 
 /// Units looked at in all; more change nothing.
-const MOST_UNITS: usize = 200_000;
+const MOST_UNITS: usize = 2_000;
 
-pub(super) fn detection(units: &[Unit], selection: &Selection) -> Vec<DetectionPoint> {
+pub(super) fn detection(units: &Units, selection: &Selection) -> Vec<DetectionPoint> {
     let odd: HashSet<usize> =
-        selection.claimed.iter().map(|claim| units[claim.unit].host).collect();
-    let step = units.len() / MOST_UNITS + 1;
+        selection.claimed.iter().map(|claim| units.all[claim.unit].host).collect();
+    let step = units.all.len() / MOST_UNITS + 1;
     let usual: Vec<&Unit> =
-        units.iter().step_by(step).filter(|unit| !odd.contains(&unit.host)).collect();
+        units.all.iter().step_by(step).filter(|unit| !odd.contains(&unit.host)).collect();
     let share = |shift: f64, single: bool| {
         let of = usual.iter().filter(|unit| {
             let is_single = matches!(unit.scope, Scope::Figure(_));
@@ -37,8 +36,7 @@ pub(super) fn detection(units: &[Unit], selection: &Selection) -> Vec<DetectionP
         let (mut all, mut found) = (0_u32, 0_u32);
         for unit in of {
             all += 1;
-            let score = unit.score + shift * unit.gain;
-            found += u32::from(outlier_p(score, unit.peers) <= selection.threshold);
+            found += u32::from(units.chance_of(unit, shift) <= selection.threshold);
         }
         (all > 0).then(|| f64::from(found) / f64::from(all))
     };

@@ -1,30 +1,34 @@
 //! Outliers of a fleet.
 //!
 //! Hosts, sockets and memory nodes whose figures leave those of hosts with the same
-//! processor and shape. A figure's score is its distance from the peers' median in robust
-//! standard deviations (of its logarithm). Scores of one unit, such as the bandwidths of a memory
-//! node, are joined, so that a weak DIMM channel that lowers all of them a little is found. The
-//! rate of false discoveries holds for hosts (Benjamini and Hochberg on each host's strongest
-//! test), then within them; the scale follows the tails of the peers where they are heavier than
-//! normal.
+//! processor and shape. A figure's score is its distance from its peers' centre in standard
+//! deviations of their core (of its logarithm, `numalab_stats::Population`). Scores of one unit,
+//! such as the bandwidths of a memory node, are joined, so that a weak DIMM channel that lowers
+//! all of them a little is found. The rate of false discoveries holds for hosts (Benjamini and
+//! Hochberg on each host's strongest test), then within them. What a host's other run does not
+//! say as well is a suspicion. Peers of two kinds are told apart first.
 
 mod curve;
+mod halves;
 mod peers;
 mod score;
 mod settings;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 
 use serde::Serialize;
 
 pub use curve::DetectionPoint;
+pub use halves::Halves;
 pub use settings::{Different, SettingEffect};
 
 use numalab_record::Metric;
 
+use score::{Medians, Selection, Units};
+
 /// Fewer peers than this and nothing is tested.
-const LEAST_PEERS: usize = 8;
+const LEAST_PEERS: usize = 10;
 
 /// What a figure tells about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -107,7 +111,7 @@ pub struct FigureKey {
     pub package: Option<u32>,
 }
 
-/// The last run of a host, as far as it is kept.
+/// The last run of a host and the one before it, as far as they are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostRun {
     /// The host.
@@ -124,6 +128,8 @@ pub struct HostRun {
     pub facts: BTreeMap<String, String>,
     /// Medians by key, as positions in the list of keys.
     pub medians: Vec<(usize, f64)>,
+    /// Those of the run before it, where there is one: what it says as well is no chance.
+    pub medians_before: Option<Vec<(usize, f64)>>,
 }
 
 /// A unit whose figures leave its peers'.
@@ -145,8 +151,11 @@ pub struct Claim {
     pub change_percent: f64,
     /// How many figures were joined.
     pub figures: usize,
-    /// How many hosts it was held against.
+    /// How many hosts it was compared with.
     pub peers: usize,
+    /// Whether the host's run before the last says the same; `None` without one, and then it
+    /// is a suspicion: measure again.
+    pub seen_again: Option<bool>,
 }
 
 /// What was found in a fleet.
@@ -165,6 +174,8 @@ pub struct Analysis {
     pub different: Vec<Different>,
     /// Settings that go with other figures.
     pub effects: Vec<SettingEffect>,
+    /// Peers that are of two kinds; each kind is then tested by itself.
+    pub halves: Vec<Halves>,
     /// Hosts without enough peers, with the reason.
     pub untested: Vec<String>,
     /// Hosts whose last run did not end, with how far it came.
@@ -183,22 +194,54 @@ pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
             .unfinished
             .push(format!("{}: {} of {} cells", host.host, host.ended, host.planned));
     }
-    let mut units = Vec::new();
-    for group in peers::groups(hosts) {
+    let mut units = Units::default();
+    let groups = peers::groups(hosts);
+    for group in &groups {
         if group.members.len() < LEAST_PEERS {
-            let reason = peers::reason(hosts, &group);
+            let reason = peers::reason(hosts, group);
             analysis.untested.extend(
                 group.members.iter().map(|&member| format!("{}: {reason}", hosts[member].host)),
             );
             continue;
         }
-        units.extend(score::units(keys, hosts, &group.members));
+        for part in halves::parts(keys, hosts, &group.members, &mut analysis.halves) {
+            let members: Vec<(usize, &Medians)> =
+                part.iter().map(|&member| (member, &hosts[member].medians)).collect();
+            units.extend(Units::of_group(keys, &members));
+        }
     }
-    analysis.tests = units.len();
-    let selection = score::select(&units, rate);
+    analysis.tests = units.all.len();
+    let selection = score::select(&units.all, rate);
     analysis.detection = curve::detection(&units, &selection);
-    analysis.effects = settings::effects(hosts, &units, rate);
-    analysis.claims = score::strongest(&units, &selection.claimed, hosts);
+    analysis.effects = settings::effects(hosts, &units.all, rate);
+    let again = again(keys, hosts, &groups, &units, &selection);
+    analysis.claims = score::strongest(&units.all, &selection.claimed, hosts, &again);
     analysis.different = settings::different(hosts, &analysis.claims);
     analysis
+}
+
+/// The same tests, where hosts of which something is claimed are taken by the run before their
+/// last: those of hosts without one are left out.
+fn again(
+    keys: &[FigureKey],
+    hosts: &[HostRun],
+    groups: &[peers::Group],
+    units: &Units,
+    selection: &Selection,
+) -> Units {
+    let claimed: HashSet<usize> =
+        selection.claimed.iter().map(|claim| units.all[claim.unit].host).collect();
+    let mut again = Units::default();
+    for group in groups.iter().filter(|group| group.members.len() >= LEAST_PEERS) {
+        for part in halves::parts(keys, hosts, &group.members, &mut Vec::new()) {
+            let medians = |&member: &usize| match claimed.contains(&member) {
+                false => Some((member, &hosts[member].medians)),
+                true => hosts[member].medians_before.as_ref().map(|before| (member, before)),
+            };
+            let members: Vec<(usize, &Medians)> = part.iter().filter_map(medians).collect();
+            again.extend(Units::of_group(keys, &members));
+        }
+    }
+    again.all.retain(|unit| claimed.contains(&unit.host));
+    again
 }

@@ -1,16 +1,20 @@
 //! Scores of figures and of units, and which of them are claims.
 
 use std::collections::{BTreeMap, HashMap};
+use std::rc::Rc;
 
-use numalab_stats::{Sample, benjamini_hochberg, outlier_p};
+use numalab_stats::{Population, Tails, benjamini_hochberg};
 
 use super::{Claim, Family, LEAST_PEERS, Scope};
 use super::{FigureKey, HostRun};
 
-/// The tails of normal values: so many standard deviations hold all but 5 % on each side.
-const TAIL: f64 = 1.644_853_627;
+/// The chance below which a second run says the same as the first.
+const AGAIN: f64 = 0.01;
 /// Figures of all hosts are never taken for more alike than this: 0.1 %.
 const LEAST_SCALE: f64 = 1e-3;
+
+/// A host's figures: medians by key.
+pub(super) type Medians = Vec<(usize, f64)>;
 
 /// One test: a host, whose figures, and how far they are.
 #[derive(Clone, Debug)]
@@ -19,13 +23,149 @@ pub(super) struct Unit {
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
+    /// Its value among its peers' is `peers[population]`; above 0 is worse.
+    pub(super) value: f64,
+    pub(super) population: usize,
     pub(super) score: f64,
+    /// The chance of such a value if the host were like its peers.
+    pub(super) chance: f64,
     /// The median of the figures' log ratios to their peers.
     pub(super) log_change: f64,
     pub(super) figures: usize,
     pub(super) peers: usize,
-    /// How much the score grows if all its figures move by one standard deviation.
+    /// How much the value grows if all its figures move by one standard deviation.
     pub(super) gain: f64,
+}
+
+/// Every test of some hosts, and the peers by which each was judged.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Units {
+    pub(super) all: Vec<Unit>,
+    pub(super) populations: Vec<Population>,
+    tails: Vec<Rc<Tails>>,
+}
+
+impl Units {
+    /// Tests of one group of peers, whose tails are learned together.
+    pub(super) fn of_group(keys: &[FigureKey], members: &[(usize, &Medians)]) -> Self {
+        let mut units = Self::default();
+        let scored = units.score_figures(keys, members);
+        let mut joined: BTreeMap<(Scope, Family), HashMap<usize, Vec<&Scored>>> = BTreeMap::new();
+        for figure in &scored {
+            let key = &keys[figure.key];
+            let mut scopes = vec![Scope::Host];
+            scopes.extend(key.package.map(Scope::Package));
+            scopes.extend(key.memory_node.map(Scope::MemoryNode));
+            for scope in scopes {
+                let unit = joined.entry((scope, key.family)).or_default();
+                unit.entry(figure.host).or_default().push(figure);
+            }
+        }
+        for (name, of) in &joined {
+            units.join(name, of);
+        }
+        let tails = Rc::new(Tails::learned(&units.populations));
+        units.tails = vec![tails; units.populations.len()];
+        for at in 0..units.all.len() {
+            units.all[at].chance = units.chance_of(&units.all[at], 0.0);
+        }
+        units
+    }
+
+    /// The chance of a unit if all its figures moved by so many standard deviations.
+    pub(super) fn chance_of(&self, unit: &Unit, shift: f64) -> f64 {
+        let population = &self.populations[unit.population];
+        self.tails[unit.population].chance(population, unit.value + shift * unit.gain)
+    }
+
+    /// Whether these tests, of other runs, say the same of a unit; `None` if it is not among them.
+    fn says(&self, unit: &Unit) -> Option<bool> {
+        let same = |other: &&Unit| {
+            (other.host, other.family, &other.scope) == (unit.host, unit.family, &unit.scope)
+        };
+        let other = self.all.iter().find(same)?;
+        Some(other.chance <= AGAIN && other.score * unit.score > 0.0)
+    }
+
+    /// Joins those of another group.
+    pub(super) fn extend(&mut self, other: Self) {
+        let before = self.populations.len();
+        self.populations.extend(other.populations);
+        self.tails.extend(other.tails);
+        self.all.extend(
+            other.all.into_iter().map(|unit| Unit { population: unit.population + before, ..unit }),
+        );
+    }
+
+    /// Each figure on logarithms among its peers; above 0 is worse.
+    fn score_figures(&mut self, keys: &[FigureKey], members: &[(usize, &Medians)]) -> Vec<Scored> {
+        let mut values: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+        for (member, medians) in members {
+            for &(key, median) in *medians {
+                values.entry(key).or_default().push((*member, median.ln()));
+            }
+        }
+        let mut scored = Vec::new();
+        for (key, values) in values.into_iter().filter(|(_, values)| values.len() >= LEAST_PEERS) {
+            let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
+            let logs: Vec<f64> = values.iter().map(|value| worse * value.1).collect();
+            let Ok(population) = Population::new(&logs, LEAST_SCALE) else { continue };
+            for ((host, _), log) in values.iter().zip(logs) {
+                let (z, log_ratio) = (population.score(log), worse * (log - population.centre()));
+                scored.push(Scored { host: *host, key, z, log_ratio });
+                self.all.push(Unit {
+                    host: *host,
+                    scope: Scope::Figure(keys[key].cell.clone()),
+                    family: keys[key].family,
+                    value: log,
+                    population: self.populations.len(),
+                    score: z,
+                    chance: 1.0,
+                    log_change: log_ratio,
+                    figures: 1,
+                    peers: members.len(),
+                    gain: population.scale(),
+                });
+            }
+            self.populations.push(population);
+        }
+        scored
+    }
+
+    /// The mean score of the figures of each host's unit among those of the peers, so that
+    /// figures that move together are counted as what they are.
+    #[expect(clippy::cast_precision_loss, reason = "counts of figures")]
+    fn join(&mut self, (scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) {
+        let mut hosts: Vec<&usize> = of.keys().collect();
+        hosts.sort_unstable();
+        if of.len() < LEAST_PEERS || of.values().all(|figures| figures.len() == 1) {
+            return;
+        }
+        let mean = |figures: &[&Scored]| {
+            figures.iter().map(|figure| figure.z).sum::<f64>() / figures.len() as f64
+        };
+        let means: Vec<f64> = hosts.iter().map(|host| mean(&of[host])).collect();
+        let Ok(population) = Population::new(&means, 1e-9) else { return };
+        for (host, mean) in hosts.iter().zip(means) {
+            let figures = &of[*host];
+            let mut changes: Vec<f64> = figures.iter().map(|figure| figure.log_ratio).collect();
+            changes.sort_by(f64::total_cmp);
+            self.all.push(Unit {
+                host: **host,
+                scope: scope.clone(),
+                family: *family,
+                value: mean,
+                population: self.populations.len(),
+                score: population.score(mean),
+                chance: 1.0,
+                log_change: changes[changes.len() / 2],
+                figures: figures.len(),
+                peers: of.len(),
+                gain: 1.0,
+            });
+        }
+        self.populations.push(population);
+    }
 }
 
 /// A figure of a host against its peers.
@@ -34,98 +174,6 @@ struct Scored {
     key: usize,
     z: f64,
     log_ratio: f64,
-}
-
-/// Location and scale that outliers cannot move: median, and the larger of the scaled median
-/// absolute deviation and what the middle 90 % say, which follows heavier tails.
-fn location_and_scale(values: &[f64], least: f64) -> Option<(f64, f64)> {
-    let sample = Sample::new(values).ok()?;
-    let tails = (sample.quantile(0.95) - sample.quantile(0.05)) / (2.0 * TAIL);
-    Some((sample.median(), sample.mad_scaled().max(tails).max(least)))
-}
-
-/// Every test of a group of peers.
-pub(super) fn units(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<Unit> {
-    let scored = score_figures(keys, hosts, members);
-    let mut joined: BTreeMap<(Scope, Family), HashMap<usize, Vec<&Scored>>> = BTreeMap::new();
-    for figure in &scored {
-        let key = &keys[figure.key];
-        let mut scopes = vec![Scope::Host];
-        scopes.extend(key.package.map(Scope::Package));
-        scopes.extend(key.memory_node.map(Scope::MemoryNode));
-        for scope in scopes {
-            let unit = joined.entry((scope, key.family)).or_default();
-            unit.entry(figure.host).or_default().push(figure);
-        }
-    }
-    let mut units: Vec<Unit> = joined.into_iter().flat_map(|(name, of)| join(&name, &of)).collect();
-    let peers = members.len();
-    units.extend(scored.iter().map(|figure| Unit {
-        host: figure.host,
-        scope: Scope::Figure(keys[figure.key].cell.clone()),
-        family: keys[figure.key].family,
-        score: figure.z,
-        log_change: figure.log_ratio,
-        figures: 1,
-        peers,
-        gain: 1.0,
-    }));
-    units
-}
-
-/// Each figure's distance from the median of its peers, on logarithms; above 0 is worse.
-fn score_figures(keys: &[FigureKey], hosts: &[HostRun], members: &[usize]) -> Vec<Scored> {
-    let mut values: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
-    for &member in members {
-        for &(key, median) in &hosts[member].medians {
-            values.entry(key).or_default().push((member, median.ln()));
-        }
-    }
-    let mut scored = Vec::new();
-    for (key, values) in values.into_iter().filter(|(_, values)| values.len() >= LEAST_PEERS) {
-        let logs: Vec<f64> = values.iter().map(|value| value.1).collect();
-        let Some((centre, scale)) = location_and_scale(&logs, LEAST_SCALE) else { continue };
-        let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
-        scored.extend(values.into_iter().map(|(host, log)| Scored {
-            host,
-            key,
-            z: worse * (log - centre) / scale,
-            log_ratio: log - centre,
-        }));
-    }
-    scored
-}
-
-/// The mean score of the figures of each host's unit, again in robust standard deviations of
-/// the peers, so that figures that move together are counted as what they are.
-#[expect(clippy::cast_precision_loss, reason = "counts of figures")]
-fn join((scope, family): &(Scope, Family), of: &HashMap<usize, Vec<&Scored>>) -> Vec<Unit> {
-    let mut hosts: Vec<&usize> = of.keys().collect();
-    hosts.sort_unstable();
-    let mean = |figures: &[&Scored]| {
-        figures.iter().map(|figure| figure.z).sum::<f64>() / figures.len() as f64
-    };
-    let means: Vec<f64> = hosts.iter().map(|host| mean(&of[host])).collect();
-    if of.len() < LEAST_PEERS || of.values().all(|figures| figures.len() == 1) {
-        return Vec::new();
-    }
-    let Some((centre, scale)) = location_and_scale(&means, 1e-9) else { return Vec::new() };
-    let unit = |(host, mean): (&&usize, f64)| {
-        let figures = &of[*host];
-        let mut changes: Vec<f64> = figures.iter().map(|figure| figure.log_ratio).collect();
-        changes.sort_by(f64::total_cmp);
-        Unit {
-            host: **host,
-            scope: scope.clone(),
-            family: *family,
-            score: (mean - centre) / scale,
-            log_change: changes[changes.len() / 2],
-            figures: figures.len(),
-            peers: of.len(),
-            gain: 1.0 / scale,
-        }
-    };
-    hosts.iter().zip(means).map(unit).collect()
 }
 
 /// A unit that is claimed.
@@ -155,7 +203,7 @@ pub(super) struct Selection {
 pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
     let mut tests: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
     for (at, unit) in units.iter().enumerate() {
-        tests.entry(unit.host).or_default().push((at, outlier_p(unit.score, unit.peers)));
+        tests.entry(unit.host).or_default().push((at, unit.chance));
     }
     let of_host = |tests: &Vec<(usize, f64)>| {
         let least = tests.iter().map(|test| test.1).fold(1.0, f64::min);
@@ -179,7 +227,12 @@ pub(super) fn select(units: &[Unit], rate: f64) -> Selection {
 }
 
 /// Of each host and family the strongest claim, and those that are no part of it.
-pub(super) fn strongest(units: &[Unit], claimed: &[Claimed], hosts: &[HostRun]) -> Vec<Claim> {
+pub(super) fn strongest(
+    units: &[Unit],
+    claimed: &[Claimed],
+    hosts: &[HostRun],
+    again: &Units,
+) -> Vec<Claim> {
     let mut order: Vec<&Claimed> = claimed.iter().collect();
     order.sort_by(|a, b| units[b.unit].score.abs().total_cmp(&units[a.unit].score.abs()));
     let mut kept: Vec<&Claimed> = Vec::new();
@@ -204,6 +257,7 @@ pub(super) fn strongest(units: &[Unit], claimed: &[Claimed], hosts: &[HostRun]) 
             change_percent: (unit.log_change.exp() - 1.0) * 100.0,
             figures: unit.figures,
             peers: unit.peers,
+            seen_again: again.says(unit),
         }
     };
     kept.iter().map(claim).collect()

@@ -1,0 +1,112 @@
+//! Peers of two kinds: hosts whose memory is of another make are no outliers when there are as
+//! many of them as of the others.
+
+use std::collections::BTreeMap;
+
+use numalab_stats::{Sample, two_groups};
+use serde::Serialize;
+
+use super::{Family, FigureKey, HostRun, LEAST_PEERS};
+
+/// Peers that are of two kinds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Halves {
+    /// By which figures they are told apart.
+    pub family: Family,
+    /// The hosts of the worse kind.
+    pub worse: Vec<String>,
+    /// How many are of the other kind.
+    pub better: usize,
+    /// The difference of the medians, in percent; above 0 the worse kind's figures are higher.
+    pub change_percent: f64,
+    /// A setting that goes with it in every host: its name, and the values of worse and better.
+    pub setting: Option<(String, String, String)>,
+}
+
+/// The parts of a group that are of one kind, and what tells them apart.
+pub(super) fn parts(
+    keys: &[FigureKey],
+    hosts: &[HostRun],
+    members: &[usize],
+    halves: &mut Vec<Halves>,
+) -> Vec<Vec<usize>> {
+    for family in Family::ALL {
+        let levels = levels(keys, hosts, members, family);
+        let values: Vec<f64> = levels.iter().map(|(_, level)| *level).collect();
+        let Some(boundary) = two_groups(&values) else { continue };
+        let part = |worse: bool| -> Vec<(usize, f64)> {
+            levels.iter().copied().filter(|(_, level)| (*level > boundary) == worse).collect()
+        };
+        let (worse, better) = (part(true), part(false));
+        if worse.len().min(better.len()) < LEAST_PEERS {
+            continue;
+        }
+        let hosts_of = |part: &[(usize, f64)]| part.iter().map(|(host, _)| *host).collect();
+        let (worse_hosts, better_hosts): (Vec<usize>, Vec<usize>) =
+            (hosts_of(&worse), hosts_of(&better));
+        let median = |part: &[(usize, f64)]| {
+            Sample::new(part.iter().map(|(_, level)| *level).collect::<Vec<_>>())
+                .map_or(0.0, |sample| sample.median())
+        };
+        let sign = if lower_is_better(keys, family) { 1.0 } else { -1.0 };
+        halves.push(Halves {
+            family,
+            worse: worse_hosts.iter().map(|&host| hosts[host].host.clone()).collect(),
+            better: better.len(),
+            change_percent: ((sign * (median(&worse) - median(&better))).exp() - 1.0) * 100.0,
+            setting: setting(hosts, &worse_hosts, &better_hosts),
+        });
+        return vec![worse_hosts, better_hosts];
+    }
+    vec![members.to_vec()]
+}
+
+fn lower_is_better(keys: &[FigureKey], family: Family) -> bool {
+    keys.iter().find(|key| key.family == family).is_none_or(|key| key.metric.lower_is_better())
+}
+
+/// Each host's median log ratio to the median of all, over the figures of a family; above 0 is
+/// worse.
+fn levels(
+    keys: &[FigureKey],
+    hosts: &[HostRun],
+    members: &[usize],
+    family: Family,
+) -> Vec<(usize, f64)> {
+    let mut figures: BTreeMap<usize, Vec<(usize, f64)>> = BTreeMap::new();
+    for &member in members {
+        for &(key, median) in
+            hosts[member].medians.iter().filter(|(key, _)| keys[*key].family == family)
+        {
+            figures.entry(key).or_default().push((member, median.ln()));
+        }
+    }
+    let mut ratios: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+    for (key, values) in figures {
+        let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
+        let logs: Vec<f64> = values.iter().map(|(_, log)| *log).collect();
+        let Ok(sample) = Sample::new(logs) else { continue };
+        for (host, log) in values {
+            ratios.entry(host).or_default().push(worse * (log - sample.median()));
+        }
+    }
+    let level =
+        |(host, ratios): (usize, Vec<f64>)| Some((host, Sample::new(ratios).ok()?.median()));
+    ratios.into_iter().filter_map(level).collect()
+}
+
+/// A setting with one value on every host of the worse kind, and another on every other.
+fn setting(
+    hosts: &[HostRun],
+    worse: &[usize],
+    better: &[usize],
+) -> Option<(String, String, String)> {
+    let common = |part: &[usize], name: &str| -> Option<String> {
+        let value = hosts[*part.first()?].facts.get(name)?;
+        part.iter().all(|host| hosts[*host].facts.get(name) == Some(value)).then(|| value.clone())
+    };
+    hosts[*worse.first()?].facts.keys().find_map(|name| {
+        let (here, there) = (common(worse, name)?, common(better, name)?);
+        (here != there).then(|| (name.clone(), here, there))
+    })
+}

@@ -1,0 +1,264 @@
+//! Values far from their peers, where many of the peers may be faulty and their noise is unknown.
+//!
+//! A fleet breaks the usual scores twice. A rack with one fault is a tenth of it, and a scale that
+//! follows the tails takes the fault for noise. And noise has heavier tails than normal, so that
+//! a score of 6 can be chance. So the two questions are answered apart:
+//!
+//! - **Centre and scale** come from the core: extreme values are taken away one by one, up to two
+//!   fifths of all, and those up to the last one that stood out are left out (generalised
+//!   extreme Studentised deviate test: Rosner, Technometrics 25, 1983; the next to go is the
+//!   farthest from the median, so that a third of the values on one side does not pull it).
+//! - **The tail** is that of Student's distribution with degrees of freedom that are learned from
+//!   the side which is less spread (a fault makes hosts slower, noise does both). One population
+//!   of a hundred says little about its tail, so all figures of the fleet say it together: the
+//!   prior over degrees of freedom is their mixture (empirical Bayes: Robbins, Ann. Math. Stat.
+//!   35, 1964; an empirical null: Efron, J. Am. Stat. Assoc. 99, 2004), and a chance is the mean
+//!   over what is left open.
+
+use statrs::function::{beta::beta_reg, gamma::ln_gamma};
+
+use crate::{Error, Sample};
+
+/// Most that may be left out of the core.
+const MOST_OUTSIDE: f64 = 0.4;
+/// A value stands out of what is left where its chance among so many is below this.
+const OUTSIDE_CHANCE: f64 = 0.001;
+/// Degrees of freedom of the tails in question; the last is normal for any purpose here.
+const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
+/// What is believed of the tails before anything is seen: few values say nothing of them, and
+/// are taken for normal but for this share.
+const HEAVY_BEFORE: f64 = 0.005;
+/// How much that weighs against what the populations say, as a share of them.
+const WEIGHT_BEFORE: f64 = 0.1;
+/// Degrees of freedom come from where most values lie; what is added up of several sources has
+/// a heavier tail than that says.
+const HEAVIER: f64 = 0.75;
+/// Groups are two if their centres are so many of their standard deviations apart.
+const GROUPS_APART: f64 = 5.0;
+/// Rounds of expectation and maximisation for a scale.
+const SCALE_ROUNDS: usize = 12;
+/// The same for the mixture, where each population says little.
+const MIXTURE_ROUNDS: usize = 200;
+
+/// The values of one figure on all peers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Population {
+    centre: f64,
+    /// The standard deviation of the core.
+    scale: f64,
+    core: usize,
+    tails: [Tail; FREEDOMS.len()],
+}
+
+/// One kind of tail: the scale with which it fits best, and how well.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Tail {
+    scale: f64,
+    log_likelihood: f64,
+}
+
+/// What the populations of a fleet say of their tails together.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tails {
+    weights: [f64; FREEDOMS.len()],
+}
+
+impl Population {
+    /// Finds core and tails; the scale is never taken for less than `least_scale`.
+    ///
+    /// # Errors
+    /// [`Error::Empty`] and [`Error::NotFinite`] as [`Sample::new`].
+    pub fn new(values: &[f64], least_scale: f64) -> Result<Self, Error> {
+        let sample = Sample::new(values)?;
+        let core = core(sample.sorted());
+        let count = core.len() as f64;
+        let centre = core.iter().sum::<f64>() / count;
+        let squares: f64 = core.iter().map(|value| (value - centre).powi(2)).sum();
+        let scale = (squares / (count - 1.0).max(1.0)).sqrt().max(least_scale);
+        let distances = |side: f64| -> Vec<f64> {
+            let of = sample.sorted().iter().map(|value| side * (value - centre) / scale);
+            of.filter(|distance| *distance >= 0.0).collect()
+        };
+        let (below, above) = (distances(-1.0), distances(1.0));
+        let spread = |side: &[f64]| side.iter().map(|z| z.powi(2).ln_1p()).sum::<f64>();
+        let calm = if spread(&below) < spread(&above) { below } else { above };
+        let mut inner: Vec<f64> =
+            core.iter().map(|value| ((value - centre) / scale).abs()).collect();
+        let reach = inner.iter().copied().fold(0.0, f64::max);
+        inner.extend(calm.iter().filter(|distance| **distance > reach));
+        let tails = FREEDOMS.map(|freedom| Tail::fitted(freedom, &inner, &calm));
+        Ok(Self { centre, scale, core: core.len(), tails })
+    }
+
+    /// The distance of a value from the centre in standard deviations of the core.
+    #[must_use]
+    pub fn score(&self, value: f64) -> f64 {
+        (value - self.centre) / self.scale
+    }
+
+    /// The centre: the mean of the core.
+    #[must_use]
+    pub fn centre(&self) -> f64 {
+        self.centre
+    }
+
+    /// The standard deviation of the core.
+    #[must_use]
+    pub fn scale(&self) -> f64 {
+        self.scale
+    }
+}
+
+impl Tail {
+    /// The scale by expectation and maximisation over the inner distances, the likelihood over
+    /// those of the calm side.
+    fn fitted(freedom: f64, inner: &[f64], calm: &[f64]) -> Self {
+        let mut variance = 1.0_f64;
+        for _ in 0..SCALE_ROUNDS {
+            let weighted: f64 =
+                inner.iter().map(|z| z * z * (freedom + 1.0) / (freedom + z * z / variance)).sum();
+            variance = (weighted / inner.len() as f64).max(1e-6);
+        }
+        let scale = variance.sqrt();
+        let constant = ln_gamma((freedom + 1.0) / 2.0)
+            - ln_gamma(freedom / 2.0)
+            - 0.5 * freedom.ln()
+            - scale.ln();
+        let density =
+            |z: &f64| constant - (freedom + 1.0) / 2.0 * (z * z / (variance * freedom)).ln_1p();
+        Self { scale, log_likelihood: calm.iter().map(density).sum() }
+    }
+}
+
+impl Tails {
+    /// Learns the mixture of tails from all populations.
+    #[must_use]
+    pub fn learned<'a>(populations: impl IntoIterator<Item = &'a Population>) -> Self {
+        let likelihoods: Vec<[f64; FREEDOMS.len()]> =
+            populations.into_iter().map(Population::likelihoods).collect();
+        let mut before = [HEAVY_BEFORE / FREEDOMS.len() as f64; FREEDOMS.len()];
+        before[FREEDOMS.len() - 1] += 1.0 - HEAVY_BEFORE;
+        let mut weights = before;
+        for _ in 0..MIXTURE_ROUNDS {
+            let weight = WEIGHT_BEFORE * likelihoods.len() as f64;
+            let mut sums = before.map(|share| weight * share);
+            for likelihood in &likelihoods {
+                let posterior = posterior(&weights, likelihood);
+                sums.iter_mut().zip(posterior).for_each(|(sum, share)| *sum += share);
+            }
+            let all: f64 = sums.iter().sum();
+            if all > 0.0 {
+                weights = sums.map(|sum| sum / all);
+            }
+        }
+        Self { weights }
+    }
+
+    /// The chance of a value so far from the centre or farther, if it belonged to its peers.
+    #[must_use]
+    pub fn chance(&self, population: &Population, value: f64) -> f64 {
+        let distance = population.score(value);
+        if !distance.is_finite() {
+            return if distance.is_nan() { 1.0 } else { 0.0 };
+        }
+        let posterior = posterior(&self.weights, &population.likelihoods());
+        let spare = (population.core.max(2) - 1) as f64;
+        let tail = |(share, (tail, freedom)): (f64, (&Tail, &f64))| {
+            let freedom = (1.0 / (1.0 / (HEAVIER * freedom) + 1.0 / spare)).max(1.0);
+            let t = distance / tail.scale;
+            share * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
+        };
+        let chance: f64 =
+            posterior.into_iter().zip(population.tails.iter().zip(&FREEDOMS)).map(tail).sum();
+        chance.min(1.0)
+    }
+}
+
+impl Population {
+    /// The likelihood of each tail, the best one as 1.
+    fn likelihoods(&self) -> [f64; FREEDOMS.len()] {
+        let best = self.tails.iter().map(|tail| tail.log_likelihood).fold(f64::MIN, f64::max);
+        self.tails.map(|tail| (tail.log_likelihood - best).exp())
+    }
+}
+
+/// The value between two groups, if these are two: two fifths or more in each, and centres as
+/// far apart as five standard deviations within them.
+///
+/// The boundary is that of the smallest sum of squares within the groups (k-means with two
+/// centres, which is exact on a line: Fisher, J. Am. Stat. Assoc. 53, 1958).
+#[must_use]
+pub fn two_groups(values: &[f64]) -> Option<f64> {
+    let sample = Sample::new(values).ok()?;
+    let sorted = sample.sorted();
+    let fewest = crate::whole::ceil(MOST_OUTSIDE * sorted.len() as f64).max(2);
+    let within = |at: usize| -> f64 {
+        let part = |values: &[f64]| {
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        };
+        part(&sorted[..at]) + part(&sorted[at..])
+    };
+    let places = fewest..(sorted.len() + 1).saturating_sub(fewest);
+    let at = places.min_by(|a, b| within(*a).total_cmp(&within(*b)))?;
+    let deviation = (within(at) / (sorted.len() - 2) as f64).sqrt();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let apart = mean(&sorted[at..]) - mean(&sorted[..at]);
+    (apart > GROUPS_APART * deviation).then(|| 0.5 * (sorted[at - 1] + sorted[at]))
+}
+
+fn posterior(
+    weights: &[f64; FREEDOMS.len()],
+    likelihood: &[f64; FREEDOMS.len()],
+) -> [f64; FREEDOMS.len()] {
+    let mut posterior = *weights;
+    posterior.iter_mut().zip(likelihood).for_each(|(share, likelihood)| *share *= likelihood);
+    let all: f64 = posterior.iter().sum();
+    posterior.map(|share| share / all)
+}
+
+/// The sorted values without those that stand out.
+fn core(sorted: &[f64]) -> &[f64] {
+    let most = crate::whole::floor(MOST_OUTSIDE * sorted.len() as f64);
+    let shift = sorted[sorted.len() / 2];
+    let (mut sum, mut squares) = (0.0, 0.0);
+    for value in sorted {
+        sum += value - shift;
+        squares += (value - shift).powi(2);
+    }
+    let mut left = sorted;
+    let mut core = sorted;
+    for _ in 0..most {
+        let count = left.len() as f64;
+        let median = 0.5 * (left[(left.len() - 1) / 2] + left[left.len() / 2]);
+        let (first, last) = (left[0], left[left.len() - 1]);
+        let variance = ((squares - sum * sum / count) / (count - 1.0)).max(0.0);
+        let (farthest, rest) = if last - median > median - first {
+            (last, &left[..left.len() - 1])
+        } else {
+            (first, &left[1..])
+        };
+        left = rest;
+        let distance = farthest - shift - sum / count;
+        if chance_of_deviate(distance, variance, count) < OUTSIDE_CHANCE {
+            core = left;
+        }
+        sum -= farthest - shift;
+        squares -= (farthest - shift).powi(2);
+    }
+    core
+}
+
+/// The chance that the farthest of so many normal values is so far (at most: Bonferroni).
+fn chance_of_deviate(distance: f64, variance: f64, count: f64) -> f64 {
+    if distance == 0.0 || count < 4.0 {
+        return 1.0;
+    }
+    // The largest that a deviate can be among so many.
+    let share = distance * distance * count / (variance * (count - 1.0).powi(2));
+    if share >= 1.0 || share.is_nan() {
+        return 0.0;
+    }
+    // t^2 / (freedom + t^2) is the share itself.
+    count * beta_reg((count - 2.0) / 2.0, 0.5, 1.0 - share)
+}
