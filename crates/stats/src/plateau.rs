@@ -16,15 +16,19 @@ const RISE_PER_OCTAVE: f64 = 0.08;
 const RISE_IN_ALL: f64 = 0.12;
 /// Levels nearer to each other than this are one.
 const SAME_LEVEL: f64 = 0.15;
-/// The curve has left a plateau where it is so much above it.
-const DEPARTURE: f64 = 0.10;
+/// A plateau is disturbed where the curve is so much above it.
+const DISTURBED: f64 = 0.10;
+/// A plateau ends where the curve has risen by this share of the step to the next one.
+const END: f64 = 1.0 / 3.0;
 /// The shortest plateau; an octave, with room for sizes rounded to pages.
-const SHORTEST_OCTAVES: f64 = 0.95;
+const SHORTEST_OCTAVES: f64 = 0.75;
 
 /// An octave, with room for sizes rounded to pages.
 const OCTAVE: f64 = 1.05;
 /// A shelf is at least so much above where the curve was an octave before it.
-const SHELF_REACHED_BY: f64 = 0.25;
+const SHELF_REACHED_BY: f64 = 0.5;
+/// A shorter shelf is a chance of how pages fell, at four points an octave.
+const SHORTEST_SHELF_OCTAVES: f64 = 0.55;
 /// An octave behind a shelf the curve is at least so much above it.
 const SHELF_LEFT_BY: f64 = 1.0;
 
@@ -46,9 +50,15 @@ pub struct Level {
     pub from_bytes: u64,
     /// The largest size on it.
     pub to_bytes: u64,
-    /// The effective capacity: where the curve leaves the plateau, 10 % above it, interpolated
-    /// between sizes. `None` where it does not leave it for good, as in memory.
+    /// The effective capacity: where a third of the step to the next plateau is reached,
+    /// interpolated between sizes. By simulation over replacement policies this is the cache's
+    /// size within half an octave; the first misses come earlier, by up to an octave where
+    /// the replacement is not LRU or pages conflict. `None` where the curve does not leave the
+    /// plateau for good, as in memory.
     pub capacity_bytes: Option<f64>,
+    /// Up to where the plateau is undisturbed: the curve is 10 % above it, interpolated. `None`
+    /// as for [`capacity_bytes`](Self::capacity_bytes).
+    pub undisturbed_bytes: Option<f64>,
 }
 
 /// Finds the plateaus of a latency curve, smallest sizes first.
@@ -63,11 +73,13 @@ pub struct Level {
 pub fn plateaus(points: &[SizePoint]) -> Result<Vec<Level>, Error> {
     let curve = Curve::new(points)?;
     if curve.octaves.len() == 1 {
-        return Ok(vec![curve.level(0, 0)]);
+        return Ok(vec![curve.level((0, 0), None)]);
     }
     let mut stretches = Vec::new();
     curve.find_stretches(0, curve.octaves.len() - 1, &mut stretches);
-    Ok(curve.merged(&stretches).iter().map(|(from, to)| curve.level(*from, *to)).collect())
+    let stretches = curve.merged(&stretches);
+    let next = |at: usize| stretches.get(at + 1).copied();
+    Ok(stretches.iter().enumerate().map(|(at, stretch)| curve.level(*stretch, next(at))).collect())
 }
 
 /// A curve by size: at each index a size, its latency as measured, and smoothed.
@@ -138,7 +150,8 @@ impl Curve {
         let before = (0..from).find(|&index| within_an_octave(index, from));
         let after = (to + 1..self.octaves.len()).rev().find(|&index| within_an_octave(to, index));
         let (Some(before), Some(after)) = (before, after) else { return false };
-        highest - lowest <= RISE_PER_OCTAVE.ln_1p()
+        self.span((from, to)) >= SHORTEST_SHELF_OCTAVES
+            && highest - lowest <= RISE_PER_OCTAVE.ln_1p()
             && lowest - self.measured[before] >= SHELF_REACHED_BY.ln_1p()
             && self.measured[after] - highest >= SHELF_LEFT_BY.ln_1p()
             && self.measured.get(after + 1).is_none_or(|next| *next > highest)
@@ -170,19 +183,26 @@ impl Curve {
         median(&self.measured[from..=to])
     }
 
-    fn level(&self, from: usize, to: usize) -> Level {
+    /// The level of a stretch, and how it ends on the way to the next one.
+    fn level(&self, (from, to): (usize, usize), next: Option<(usize, usize)>) -> Level {
         let value = self.value(from, to);
+        let latency_ns = value.exp();
+        let disturbed = value + DISTURBED.ln_1p();
+        let end = next.map_or(disturbed, |(from, to)| {
+            let step = self.value(from, to).exp() - latency_ns;
+            (latency_ns + END * step).ln().max(disturbed)
+        });
         Level {
-            latency_ns: value.exp(),
+            latency_ns,
             from_bytes: self.sizes_bytes[from],
             to_bytes: self.sizes_bytes[to],
-            capacity_bytes: self.capacity_bytes(from, value),
+            capacity_bytes: self.passes(from, value, end),
+            undisturbed_bytes: self.passes(from, value, disturbed),
         }
     }
 
-    /// Where the smoothed curve passes the level for good: two points or more lie above.
-    fn capacity_bytes(&self, from: usize, value: f64) -> Option<f64> {
-        let limit = value + DEPARTURE.ln_1p();
+    /// Where the smoothed curve passes a limit for good: two points or more lie above.
+    fn passes(&self, from: usize, value: f64, limit: f64) -> Option<f64> {
         let above = (from..self.smooth.len()).find(|index| self.smooth[*index] > limit)?;
         if above == from || above + 1 == self.smooth.len() {
             return None;
