@@ -87,7 +87,8 @@ pub struct Comparison {
 }
 
 /// Takes the verdicts of several metrics again, with Holm's adjustment of the tests of
-/// difference, so that the chance of any false claim among them stays below alpha.
+/// difference, and apart from them of those of equivalence: the chance of any false
+/// difference stays below alpha, and that of any false equivalence does.
 ///
 /// The values still needed are those with which a difference would stand among so many, and
 /// a ground of [`Ground::Tested`] becomes [`Ground::TooFew`] where none could.
@@ -95,8 +96,31 @@ pub fn adjust_verdicts(comparisons: &mut [Comparison]) {
     let p_values: Vec<f64> = comparisons.iter().map(|c| c.difference.p).collect();
     let many = comparisons.len();
     let steps = holm_steps(&p_values);
-    for ((comparison, p), step) in comparisons.iter_mut().zip(holm(&p_values)).zip(steps) {
+    let equivalence = holm(&comparisons.iter().map(|c| c.equivalence.p()).collect::<Vec<_>>());
+    let adjusted = holm(&p_values).into_iter().zip(equivalence);
+    for ((comparison, p), step) in comparisons.iter_mut().zip(adjusted).zip(steps) {
         comparison.adjust(p, step, many);
+    }
+}
+
+/// Takes verdicts again where one metric answers the question and the rest explain.
+///
+/// The primary comparisons are tested first, at the full level among themselves (Holm); the
+/// rest get their verdicts, adjusted among themselves at the full level too, only if a primary
+/// one was decided (serial gatekeeping: Westfall & Krishen, J. Stat. Plan. Inference 99, 2001;
+/// Maurer, Hothorn & Lehmacher 1995). The chance of any false claim stays below alpha, and the
+/// number of metrics that are looked at costs the answer nothing. Else the rest are
+/// inconclusive on [`Ground::Gated`].
+pub fn adjust_verdicts_in_order(primary: &mut [Comparison], rest: &mut [Comparison]) {
+    adjust_verdicts(primary);
+    adjust_verdicts(rest);
+    let is_open =
+        |comparison: &Comparison| matches!(comparison.verdict, Verdict::Inconclusive { .. });
+    if !primary.is_empty() && primary.iter().all(is_open) {
+        for comparison in rest.iter_mut().filter(|comparison| !is_open(comparison)) {
+            comparison.ground = Ground::Gated;
+            comparison.verdict = Verdict::Inconclusive { further_blocks: None };
+        }
     }
 }
 
@@ -144,9 +168,9 @@ impl Comparison {
         self.in_percent(self.least_detectable?)
     }
 
-    /// Judges again as one of `many`, with the p-value as adjusted for them and the number
-    /// by which the level was divided for it.
-    fn adjust(&mut self, adjusted_p: f64, step: usize, many: usize) {
+    /// Judges again as one of `many`, with the p-values (difference, equivalence) as adjusted
+    /// for them and the number by which the level was divided for the first.
+    fn adjust(&mut self, adjusted_p: (f64, f64), step: usize, many: usize) {
         let alpha = self.criteria.confidence.alpha();
         // What the smallest of all p-values must reach; before it no other is looked at.
         let hardest = alpha / many as f64;
@@ -156,16 +180,16 @@ impl Comparison {
         self.verdict = self.judged_with(adjusted_p, alpha / step as f64);
     }
 
-    /// The verdict with a p-value for the difference, and the level at which the test
-    /// itself must find one.
-    fn judged_with(&self, adjusted_p: f64, level: f64) -> Verdict {
+    /// The verdict with p-values for difference and equivalence, and the level at which the
+    /// test itself must find a difference.
+    fn judged_with(&self, (p_difference, p_equivalence): (f64, f64), level: f64) -> Verdict {
         let evidence = Evidence {
             level,
             effect: self.effect,
             interval: self.interval,
             bound: bound(self.scale, self.baseline_median, self.criteria.margin),
-            p_difference: adjusted_p,
-            p_equivalence: self.equivalence.p(),
+            p_difference,
+            p_equivalence,
             values: self.design.fewest(),
             ground: self.ground,
         };
@@ -213,7 +237,8 @@ impl Findings {
             verdict: Verdict::Inconclusive { further_blocks: None },
             criteria: *criteria,
         };
-        comparison.verdict = comparison.judged_with(self.difference.p, confidence.alpha());
+        let p_values = (comparison.difference.p, comparison.equivalence.p());
+        comparison.verdict = comparison.judged_with(p_values, confidence.alpha());
         comparison
     }
 }

@@ -42,6 +42,8 @@ pub enum Ground {
     /// compared with the margin as it stands. A coarse clock gives such values too: then the
     /// margin must be wider than its tick.
     NoVariance,
+    /// On tests that do not count, since the metric that answers the question is not decided.
+    Gated,
 }
 
 /// All that [`judge`] looks at; effect, interval and bound in one scale.

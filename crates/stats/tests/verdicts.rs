@@ -177,3 +177,35 @@ fn the_design_says_how_many_values_there_were() {
     assert_eq!(found.design, Design::Unpaired { baseline: 3, candidate: 2 });
     assert_eq!(paired(&[1.0], &[2.0]).design, Design::Paired { blocks: 1 });
 }
+
+/// Six blocks of a metric, each with nearly this effect.
+fn six_blocks(effect: f64) -> numalab_stats::Comparison {
+    let baseline = Sample::new(vec![1.0; 6]).unwrap();
+    let values: Vec<f64> = (0..6).map(|i| (effect + 0.002 * f64::from(i)).exp()).collect();
+    let criteria = Criteria::new(Direction::LowerIsBetter);
+    compare_paired(&baseline, &Sample::new(values).unwrap(), &criteria).unwrap()
+}
+
+#[test]
+fn six_blocks_decide_the_primary_metric_however_many_others_there_are() {
+    let mut all: Vec<_> = (0..8).map(|_| six_blocks(-0.5)).collect();
+    adjust_verdicts(&mut all);
+    assert!(all.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
+    let (mut primary, mut rest) = (vec![six_blocks(-0.5)], vec![six_blocks(-0.5); 7]);
+    numalab_stats::adjust_verdicts_in_order(&mut primary, &mut rest);
+    assert_eq!(primary[0].verdict, Verdict::Better);
+    assert!(rest.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
+}
+
+#[test]
+fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
+    let undecided = {
+        let (low, high) = (vec![1.0; 6], vec![0.8, 1.3, 0.9, 1.2, 0.7, 1.4]);
+        let criteria = Criteria::new(Direction::LowerIsBetter);
+        compare_paired(&Sample::new(low).unwrap(), &Sample::new(high).unwrap(), &criteria).unwrap()
+    };
+    let (mut primary, mut rest) = (vec![undecided], vec![six_blocks(-0.5)]);
+    numalab_stats::adjust_verdicts_in_order(&mut primary, &mut rest);
+    assert_eq!(rest[0].ground, numalab_stats::Ground::Gated);
+    assert!(matches!(rest[0].verdict, Verdict::Inconclusive { .. }));
+}

@@ -1,0 +1,91 @@
+//! Studies that are looked at and resumed: how often they err, and what they find.
+
+mod process;
+
+use numalab_stats::{
+    Confidence, Criteria, Direction, Margin, Rng, Sample, Verdict, compare_paired,
+};
+use process::{normal, repeats, share, slack};
+
+/// When somebody who saw an inconclusive answer goes on, and with how many blocks.
+#[derive(Clone, Copy, Debug)]
+enum Pattern {
+    /// As many as the report says are needed.
+    Asked,
+    /// One more each time.
+    One,
+    /// As many again.
+    Double,
+    /// One to ten, as it comes.
+    Random,
+    /// One more while the p-value is promising, else five.
+    Hopeful,
+}
+
+const MOST_BLOCKS: usize = 100;
+const FIRST_BLOCKS: usize = 10;
+
+/// The verdict of somebody who stops at the first answer; `paid` is whether looks are.
+fn verdict(pattern: Pattern, effect: f64, paid: bool, rng: &mut Rng) -> Verdict {
+    let mut ratios: Vec<f64> = Vec::new();
+    let mut wanted = FIRST_BLOCKS;
+    let margin = Margin::percent(0.1).unwrap();
+    for look in 1.. {
+        while ratios.len() < wanted {
+            ratios.push((effect + 0.05 * normal(rng)).exp());
+        }
+        let confidence = if paid { Confidence::P95.at_look(look) } else { Confidence::P95 };
+        let criteria = Criteria { confidence, margin, ..Criteria::new(Direction::LowerIsBetter) };
+        let baseline = Sample::new(vec![1.0; ratios.len()]).unwrap();
+        let candidate = Sample::new(ratios.as_slice()).unwrap();
+        let found = compare_paired(&baseline, &candidate, &criteria).unwrap();
+        let Verdict::Inconclusive { further_blocks } = found.verdict else { return found.verdict };
+        let more = match pattern {
+            Pattern::Asked => further_blocks.unwrap_or(MOST_BLOCKS),
+            Pattern::One => 1,
+            Pattern::Double => wanted,
+            Pattern::Random => 1 + usize::try_from(rng.next_u64() % 10).unwrap(),
+            Pattern::Hopeful => {
+                if found.difference.p < 0.2 {
+                    1
+                } else {
+                    5
+                }
+            }
+        };
+        wanted += more;
+        if wanted > MOST_BLOCKS {
+            return found.verdict;
+        }
+    }
+    unreachable!("the blocks end")
+}
+
+const PATTERNS: [Pattern; 5] =
+    [Pattern::Asked, Pattern::One, Pattern::Double, Pattern::Random, Pattern::Hopeful];
+
+fn is_claim(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Better | Verdict::Worse)
+}
+
+#[test]
+fn looks_that_are_paid_for_err_in_5_percent_under_any_pattern_of_resuming() {
+    let repeats = repeats(600);
+    for pattern in PATTERNS {
+        let wrong = |paid| share(repeats, |rng| is_claim(verdict(pattern, 0.0, paid, rng)));
+        let (unpaid, paid) = (wrong(false), wrong(true));
+        println!("{pattern:?}: {:.1} % unpaid, {:.1} % paid", 100.0 * unpaid, 100.0 * paid);
+        assert!(paid < 0.05 + slack(repeats), "{pattern:?}: {paid}");
+    }
+    let unpaid = share(repeats, |rng| is_claim(verdict(Pattern::One, 0.0, false, rng)));
+    assert!(unpaid > 0.08, "looks cost something: {unpaid}");
+}
+
+#[test]
+fn following_the_blocks_asked_for_finds_a_real_effect() {
+    let repeats = repeats(300);
+    // 4 % where the blocks spread by 5 %: some 20 blocks are enough.
+    let found = share(repeats, |rng| verdict(Pattern::Asked, 0.04, true, rng) == Verdict::Worse);
+    println!("power: {:.1} %", 100.0 * found);
+    assert!(found > 0.9, "{found}");
+}
