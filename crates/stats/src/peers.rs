@@ -29,7 +29,7 @@ const FREEDOMS: [f64; 8] = [1.5, 2.0, 3.0, 4.5, 7.0, 12.0, 30.0, 1e6];
 /// are taken for normal but for this share.
 const HEAVY_BEFORE: f64 = 0.005;
 /// How much that weighs against what the populations say, as a share of them.
-const WEIGHT_BEFORE: f64 = 0.1;
+const WEIGHT_BEFORE: f64 = 1.0;
 /// Degrees of freedom come from where most values lie; what is added up of several sources has
 /// a heavier tail than that says.
 const HEAVIER: f64 = 0.75;
@@ -130,14 +130,22 @@ impl Tail {
     }
 }
 
+impl Default for Tails {
+    /// What is believed before anything is seen.
+    fn default() -> Self {
+        let mut weights = [HEAVY_BEFORE / FREEDOMS.len() as f64; FREEDOMS.len()];
+        weights[FREEDOMS.len() - 1] += 1.0 - HEAVY_BEFORE;
+        Self { weights }
+    }
+}
+
 impl Tails {
     /// Learns the mixture of tails from all populations.
     #[must_use]
     pub fn learned<'a>(populations: impl IntoIterator<Item = &'a Population>) -> Self {
         let likelihoods: Vec<[f64; FREEDOMS.len()]> =
             populations.into_iter().map(Population::likelihoods).collect();
-        let mut before = [HEAVY_BEFORE / FREEDOMS.len() as f64; FREEDOMS.len()];
-        before[FREEDOMS.len() - 1] += 1.0 - HEAVY_BEFORE;
+        let before = Self::default().weights;
         let mut weights = before;
         for _ in 0..MIXTURE_ROUNDS {
             let weight = WEIGHT_BEFORE * likelihoods.len() as f64;

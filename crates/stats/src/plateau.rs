@@ -2,7 +2,7 @@
 //!
 //! The logarithms of the latencies are smoothed by the median of three neighbours (one disturbed
 //! window goes) and by isotonic regression (latency does not fall with size). A plateau is a
-//! stretch of an octave or more in which this curve rises by less than 8 % an octave and 12 % in
+//! stretch of three quarters of an octave or more in which this curve rises by less than 8 % an octave and 12 % in
 //! all; stretches are taken longest first, and neighbours within 15 % of each other are one.
 //! A shorter stretch is a plateau too if it is a shelf: flat as measured, reached by a rise and
 //! left by a doubling within an octave. A cache of which a machine leaves only a small share
@@ -18,9 +18,10 @@ const RISE_IN_ALL: f64 = 0.12;
 const SAME_LEVEL: f64 = 0.15;
 /// A plateau is disturbed where the curve is so much above it.
 const DISTURBED: f64 = 0.10;
-/// A plateau ends where the curve has risen by this share of the step to the next one.
-const END: f64 = 1.0 / 3.0;
-/// The shortest plateau; an octave, with room for sizes rounded to pages.
+/// A plateau ends where the curve has risen by this share of the step to the next one: so many
+/// lines miss. Random replacement has that at 1.28 times the size, pages that conflict at 0.75.
+const END: f64 = 0.4;
+/// The shortest plateau: three quarters of an octave, for slopes on both sides of it.
 const SHORTEST_OCTAVES: f64 = 0.75;
 
 /// An octave, with room for sizes rounded to pages.
@@ -50,7 +51,7 @@ pub struct Level {
     pub from_bytes: u64,
     /// The largest size on it.
     pub to_bytes: u64,
-    /// The effective capacity: where a third of the step to the next plateau is reached,
+    /// The effective capacity: where two fifths of the step to the next plateau is reached,
     /// interpolated between sizes. By simulation over replacement policies this is the cache's
     /// size within half an octave; the first misses come earlier, by up to an octave where
     /// the replacement is not LRU or pages conflict. `None` where the curve does not leave the
@@ -64,7 +65,7 @@ pub struct Level {
 /// Finds the plateaus of a latency curve, smallest sizes first.
 ///
 /// Points may come in any order; of several at one size the median counts. One size is one
-/// level; a curve that is nowhere flat for an octave has none. Two points an octave are enough,
+/// level; a curve that is nowhere flat for so long has none. Two points an octave are enough,
 /// four find short plateaus better.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! Where caches end, on curves of simulated machines.
 //!
-//! Found within half an octave, before: at 10 % above the plateau, 100 / 55 / 0 % of L1 / L2 / L3.
+//! Where a curve is 10 % above its plateau hardly 3 % of the lines miss: ends taken there were
+//! within half an octave in 100 / 55 / 0 % of L1 / L2 / L3.
 
 mod machine;
 
@@ -26,55 +27,49 @@ fn machines() -> [(Vec<Level>, f64); 3] {
 struct Found {
     curves: u32,
     within: [u32; 3],
+    levels: u32,
     spurious: u32,
 }
 
-fn found(neighbour: bool, page_bytes: u64, seeds: u64) -> Found {
-    let mut found = Found::default();
+impl Found {
+    fn add(&mut self, machine: &Machine, seed: u64) {
+        let ends = plateaus(&machine.curve(32 * MIB, 0.01, seed)).unwrap();
+        self.curves += 1;
+        let mut real = 1;
+        for (at, level) in machine.levels.iter().enumerate() {
+            let near = |end: f64| (end / level.bytes as f64).log2().abs() <= 0.5;
+            let is_found = ends.iter().filter_map(|end| end.capacity_bytes).any(near);
+            self.within[at] += u32::from(is_found);
+            real += u32::from(is_found);
+        }
+        let levels = u32::try_from(ends.len()).unwrap();
+        self.levels += levels;
+        self.spurious += levels.saturating_sub(real);
+    }
+}
+
+/// Every machine with every replacement, pages of both sizes, alone and with a neighbour on the
+/// sibling thread: a quarter of them, all with `NUMALAB_LONG=1`.
+#[test]
+fn nine_of_ten_caches_are_found_within_half_an_octave_and_nearly_nothing_else() {
+    let step = if std::env::var_os("NUMALAB_LONG").is_some_and(|long| long == "1") { 1 } else { 5 };
+    let mut all = Vec::new();
     for (levels, memory_ns) in machines() {
         for replacement in Replacement::ALL {
-            for seed in 0..seeds {
-                let levels = levels.clone();
-                let machine = Machine { levels, memory_ns, replacement, page_bytes, neighbour };
-                let curve = machine.curve(32 * MIB, 0.01, seed);
-                let ends = plateaus(&curve).unwrap();
-                found.curves += 1;
-                let mut real = 1;
-                for (at, level) in machine.levels.iter().enumerate() {
-                    let near = |end: f64| (end / level.bytes as f64).log2().abs() <= 0.5;
-                    let is_found = ends.iter().filter_map(|end| end.capacity_bytes).any(near);
-                    found.within[at] += u32::from(is_found);
-                    real += u32::from(is_found);
-                }
-                found.spurious += u32::try_from(ends.len()).unwrap().saturating_sub(real);
-                if std::env::var_os("SHOW").is_some() {
-                    for e in &ends {
-                        println!(
-                            "   {replacement:?} {:?} {:.1} ends {:?} undisturbed {:?}",
-                            page_bytes,
-                            e.latency_ns,
-                            e.capacity_bytes.map(|b| b / 1024.0),
-                            e.undisturbed_bytes.map(|b| b / 1024.0)
-                        );
-                    }
-                    println!();
-                    for p in curve.iter().skip(16).step_by(1) {
-                        print!("{}K:{:.1} ", p.size_bytes / 1024, p.latency_ns);
-                    }
-                    println!();
+            for page_bytes in [4 * KIB, 2 * MIB] {
+                for neighbour in [false, true] {
+                    let levels = levels.clone();
+                    all.push(Machine { levels, memory_ns, replacement, page_bytes, neighbour });
                 }
             }
         }
     }
-    found
-}
-
-#[test]
-fn caches_are_found_within_half_an_octave_and_nothing_else_is() {
-    for neighbour in [false, true] {
-        for page_bytes in [4 * KIB, 2 * MIB] {
-            let found = found(neighbour, page_bytes, 1);
-            println!("neighbour {neighbour}, pages {page_bytes}: {found:?}");
-        }
+    let mut found = Found::default();
+    for (at, machine) in all.iter().enumerate().step_by(step) {
+        found.add(machine, at as u64);
     }
+    println!("{found:?}");
+    let within: u32 = found.within.iter().sum();
+    assert!(f64::from(within) >= 0.9 * 3.0 * f64::from(found.curves), "{found:?}");
+    assert!(f64::from(found.spurious) <= 0.02 * f64::from(found.levels), "{found:?}");
 }

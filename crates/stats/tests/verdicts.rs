@@ -2,7 +2,7 @@
 
 use numalab_stats::{
     Comparison, Criteria, Design, Direction, Error, Ground, Margin, Sample, Scale, Verdict,
-    adjust_verdicts, compare, compare_paired,
+    adjust_verdicts, adjust_verdicts_in_order, compare, compare_paired,
 };
 
 fn sample(values: &[f64]) -> Sample {
@@ -179,7 +179,7 @@ fn the_design_says_how_many_values_there_were() {
 }
 
 /// Six blocks of a metric, each with nearly this effect.
-fn six_blocks(effect: f64) -> numalab_stats::Comparison {
+fn six_blocks(effect: f64) -> Comparison {
     let baseline = Sample::new(vec![1.0; 6]).unwrap();
     let values: Vec<f64> = (0..6).map(|i| (effect + 0.002 * f64::from(i)).exp()).collect();
     let criteria = Criteria::new(Direction::LowerIsBetter);
@@ -192,7 +192,7 @@ fn six_blocks_decide_the_primary_metric_however_many_others_there_are() {
     adjust_verdicts(&mut all);
     assert!(all.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
     let (mut primary, mut rest) = (vec![six_blocks(-0.5)], vec![six_blocks(-0.5); 7]);
-    numalab_stats::adjust_verdicts_in_order(&mut primary, &mut rest);
+    adjust_verdicts_in_order(&mut primary, &mut rest);
     assert_eq!(primary[0].verdict, Verdict::Better);
     assert!(rest.iter().all(|found| matches!(found.verdict, Verdict::Inconclusive { .. })));
 }
@@ -205,7 +205,7 @@ fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
         compare_paired(&Sample::new(low).unwrap(), &Sample::new(high).unwrap(), &criteria).unwrap()
     };
     let (mut primary, mut rest) = (vec![undecided], vec![six_blocks(-0.5)]);
-    numalab_stats::adjust_verdicts_in_order(&mut primary, &mut rest);
-    assert_eq!(rest[0].ground, numalab_stats::Ground::Gated);
+    adjust_verdicts_in_order(&mut primary, &mut rest);
+    assert_eq!(rest[0].ground, Ground::Gated);
     assert!(matches!(rest[0].verdict, Verdict::Inconclusive { .. }));
 }

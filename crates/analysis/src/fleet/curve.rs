@@ -1,5 +1,5 @@
 //! What shift would have been found: the fleet's own units, moved by 3 to 8 standard
-//! deviations, held against the threshold that was in force.
+//! deviations, and judged by the rule and the threshold that were in force.
 
 use std::collections::HashSet;
 
@@ -19,8 +19,8 @@ pub struct DetectionPoint {
     pub figures: Option<f64>,
 }
 
-/// Units looked at in all; more change nothing.
-const MOST_UNITS: usize = 2_000;
+/// About as many units are moved, each as often as there are shifts.
+const MOST_UNITS: usize = 400;
 
 pub(super) fn detection(units: &Units, selection: &Selection) -> Vec<DetectionPoint> {
     let odd: HashSet<usize> =
@@ -36,7 +36,7 @@ pub(super) fn detection(units: &Units, selection: &Selection) -> Vec<DetectionPo
         let (mut all, mut found) = (0_u32, 0_u32);
         for unit in of {
             all += 1;
-            found += u32::from(units.chance_of(unit, shift) <= selection.threshold);
+            found += u32::from(units.chance_of_moved(unit, shift) <= selection.threshold);
         }
         (all > 0).then(|| f64::from(found) / f64::from(all))
     };

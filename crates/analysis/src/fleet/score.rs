@@ -8,9 +8,10 @@ use numalab_stats::{Population, Tails, benjamini_hochberg};
 use super::{Claim, Family, LEAST_PEERS, Scope};
 use super::{FigureKey, HostRun};
 
-/// The chance below which a second run says the same as the first.
-const AGAIN: f64 = 0.01;
-/// Figures of all hosts are never taken for more alike than this: 0.1 %.
+/// The chance below which a second run says the same as the first, over all claims together.
+const AGAIN: f64 = 0.02;
+/// Figures of all hosts are never taken for more alike than this: 0.1 %, and joined scores
+/// than this many of their standard deviations.
 const LEAST_SCALE: f64 = 1e-3;
 
 /// A host's figures: medians by key.
@@ -23,9 +24,9 @@ pub(super) struct Unit {
     pub(super) host: usize,
     pub(super) scope: Scope,
     pub(super) family: Family,
-    /// Its value among its peers' is `peers[population]`; above 0 is worse.
-    pub(super) value: f64,
+    /// Its peers, and its place among them.
     pub(super) population: usize,
+    pub(super) place: usize,
     pub(super) score: f64,
     /// The chance of such a value if the host were like its peers.
     pub(super) chance: f64,
@@ -41,8 +42,15 @@ pub(super) struct Unit {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Units {
     pub(super) all: Vec<Unit>,
-    pub(super) populations: Vec<Population>,
-    tails: Vec<Rc<Tails>>,
+    peers: Vec<Peers>,
+}
+
+/// The values of a test for all hosts, above 0 is worse, and how they are distributed.
+#[derive(Clone, Debug)]
+struct Peers {
+    values: Vec<f64>,
+    population: Population,
+    tails: Rc<Tails>,
 }
 
 impl Units {
@@ -64,34 +72,38 @@ impl Units {
         for (name, of) in &joined {
             units.join(name, of);
         }
-        let tails = Rc::new(Tails::learned(&units.populations));
-        units.tails = vec![tails; units.populations.len()];
-        for at in 0..units.all.len() {
-            units.all[at].chance = units.chance_of(&units.all[at], 0.0);
+        let tails = Rc::new(Tails::learned(units.peers.iter().map(|peers| &peers.population)));
+        units.peers.iter_mut().for_each(|peers| peers.tails = Rc::clone(&tails));
+        for unit in &mut units.all {
+            let peers = &units.peers[unit.population];
+            unit.chance = tails.chance(&peers.population, peers.values[unit.place]);
         }
         units
     }
 
-    /// The chance of a unit if all its figures moved by so many standard deviations.
-    pub(super) fn chance_of(&self, unit: &Unit, shift: f64) -> f64 {
-        let population = &self.populations[unit.population];
-        self.tails[unit.population].chance(population, unit.value + shift * unit.gain)
+    /// The chance of a unit if all its figures moved by so many standard deviations: found
+    /// as it would be, with the moved value among its peers.
+    pub(super) fn chance_of_moved(&self, unit: &Unit, shift: f64) -> f64 {
+        let peers = &self.peers[unit.population];
+        let mut values = peers.values.clone();
+        values[unit.place] += shift * unit.gain;
+        let population = Population::new(&values, LEAST_SCALE);
+        population.map_or(1.0, |moved| peers.tails.chance(&moved, values[unit.place]))
     }
 
     /// Whether these tests, of other runs, say the same of a unit; `None` if it is not among them.
-    fn says(&self, unit: &Unit) -> Option<bool> {
+    fn says(&self, unit: &Unit, level: f64) -> Option<bool> {
         let same = |other: &&Unit| {
             (other.host, other.family, &other.scope) == (unit.host, unit.family, &unit.scope)
         };
         let other = self.all.iter().find(same)?;
-        Some(other.chance <= AGAIN && other.score * unit.score > 0.0)
+        Some(other.chance <= level && other.score * unit.score > 0.0)
     }
 
     /// Joins those of another group.
     pub(super) fn extend(&mut self, other: Self) {
-        let before = self.populations.len();
-        self.populations.extend(other.populations);
-        self.tails.extend(other.tails);
+        let before = self.peers.len();
+        self.peers.extend(other.peers);
         self.all.extend(
             other.all.into_iter().map(|unit| Unit { population: unit.population + before, ..unit }),
         );
@@ -110,15 +122,15 @@ impl Units {
             let worse = if keys[key].metric.lower_is_better() { 1.0 } else { -1.0 };
             let logs: Vec<f64> = values.iter().map(|value| worse * value.1).collect();
             let Ok(population) = Population::new(&logs, LEAST_SCALE) else { continue };
-            for ((host, _), log) in values.iter().zip(logs) {
-                let (z, log_ratio) = (population.score(log), worse * (log - population.centre()));
+            for (place, ((host, _), log)) in values.iter().zip(&logs).enumerate() {
+                let (z, log_ratio) = (population.score(*log), worse * (log - population.centre()));
                 scored.push(Scored { host: *host, key, z, log_ratio });
                 self.all.push(Unit {
                     host: *host,
                     scope: Scope::Figure(keys[key].cell.clone()),
                     family: keys[key].family,
-                    value: log,
-                    population: self.populations.len(),
+                    population: self.peers.len(),
+                    place,
                     score: z,
                     chance: 1.0,
                     log_change: log_ratio,
@@ -127,7 +139,7 @@ impl Units {
                     gain: population.scale(),
                 });
             }
-            self.populations.push(population);
+            self.peers.push(Peers { values: logs, population, tails: Rc::default() });
         }
         scored
     }
@@ -145,8 +157,8 @@ impl Units {
             figures.iter().map(|figure| figure.z).sum::<f64>() / figures.len() as f64
         };
         let means: Vec<f64> = hosts.iter().map(|host| mean(&of[host])).collect();
-        let Ok(population) = Population::new(&means, 1e-9) else { return };
-        for (host, mean) in hosts.iter().zip(means) {
+        let Ok(population) = Population::new(&means, LEAST_SCALE) else { return };
+        for (place, (host, mean)) in hosts.iter().zip(&means).enumerate() {
             let figures = &of[*host];
             let mut changes: Vec<f64> = figures.iter().map(|figure| figure.log_ratio).collect();
             changes.sort_by(f64::total_cmp);
@@ -154,9 +166,9 @@ impl Units {
                 host: **host,
                 scope: scope.clone(),
                 family: *family,
-                value: mean,
-                population: self.populations.len(),
-                score: population.score(mean),
+                population: self.peers.len(),
+                place,
+                score: population.score(*mean),
                 chance: 1.0,
                 log_change: changes[changes.len() / 2],
                 figures: figures.len(),
@@ -164,7 +176,7 @@ impl Units {
                 gain: 1.0,
             });
         }
-        self.populations.push(population);
+        self.peers.push(Peers { values: means, population, tails: Rc::default() });
     }
 }
 
@@ -245,6 +257,8 @@ pub(super) fn strongest(
             kept.push(claim);
         }
     }
+    #[expect(clippy::cast_precision_loss, reason = "a count of claims")]
+    let level = AGAIN / kept.len().max(1) as f64;
     let claim = |claimed: &&Claimed| {
         let unit = &units[claimed.unit];
         Claim {
@@ -257,7 +271,7 @@ pub(super) fn strongest(
             change_percent: (unit.log_change.exp() - 1.0) * 100.0,
             figures: unit.figures,
             peers: unit.peers,
-            seen_again: again.says(unit),
+            seen_again: again.says(unit, level),
         }
     };
     kept.iter().map(claim).collect()

@@ -56,8 +56,10 @@ pub struct Level {
     pub from_bytes: u64,
     /// The last size on it, in bytes.
     pub to_bytes: u64,
-    /// Where the curve leaves it, in bytes; `None` for the last.
+    /// Where it ends, in bytes: two fifths of the step to the next; `None` for the last.
     pub capacity_bytes: Option<f64>,
+    /// Up to where it is undisturbed (10 % above it), in bytes; `None` for the last.
+    pub undisturbed_bytes: Option<f64>,
     /// What the system reports for the cache of this name, in bytes.
     pub reported_bytes: Option<u64>,
 }
@@ -132,6 +134,7 @@ fn levels(points: &[CurvePoint], worker: WorkerPlan, machine: &Machine) -> Vec<L
             from_bytes: level.from_bytes,
             to_bytes: level.to_bytes,
             capacity_bytes: level.capacity_bytes,
+            undisturbed_bytes: level.undisturbed_bytes,
             reported_bytes,
         });
     }

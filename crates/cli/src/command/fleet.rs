@@ -144,7 +144,7 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
 }
 
 fn csv(analysis: &Analysis) -> String {
-    let header = "host,scope,family,change_percent,score,p,q,figures,peers\n";
+    let header = "host,scope,family,change_percent,score,p,q,figures,peers,seen_again\n";
     let lines = analysis.claims.iter().map(|claim| {
         csv_line(&[
             claim.host.clone(),
@@ -156,6 +156,7 @@ fn csv(analysis: &Analysis) -> String {
             format!("{:e}", claim.q),
             claim.figures.to_string(),
             claim.peers.to_string(),
+            claim.seen_again.map(|seen| seen.to_string()).unwrap_or_default(),
         ])
     });
     header.to_owned() + &lines.collect::<String>()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_analysis::fleet::{Analysis, Claim};
+use numalab_analysis::fleet::{Analysis, Claim, Halves};
 
 use crate::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
 use crate::text::{Table, count, figure};
@@ -33,17 +33,7 @@ pub fn page(name: &str, analysis: &Analysis) -> Page {
 }
 
 fn lead(analysis: &Analysis) -> Vec<Lead> {
-    let hosts: std::collections::BTreeSet<&str> =
-        analysis.claims.iter().map(|claim| claim.host.as_str()).collect();
-    let outliers = match analysis.claims.first() {
-        None => format!("none of {} leaves its peers", count(analysis.hosts, "host")),
-        Some(worst) => format!(
-            "{} of {} leave their peers; the farthest is {}",
-            hosts.len(),
-            count(analysis.hosts, "host"),
-            sentence(worst)
-        ),
-    };
+    let outliers = outliers(analysis);
     let setting = match analysis.effects.first() {
         None => "no setting goes with other figures".to_owned(),
         Some(effect) => format!(
@@ -66,15 +56,53 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
         item("Outliers", outliers, !analysis.claims.is_empty()),
         item("Settings", setting, !analysis.effects.is_empty()),
     ];
+    lead.extend(analysis.halves.iter().map(|halves| item("Two kinds", two_kinds(halves), true)));
     if !analysis.untested.is_empty() || !analysis.unfinished.is_empty() {
         let sentence = format!(
-            "{} could not be held against peers, {} did not end its run",
+            "{} had too few peers to tell, {} did not end its run",
             count(analysis.untested.len(), "host"),
             count(analysis.unfinished.len(), "host")
         );
         lead.push(item("Left out", sentence, true));
     }
     lead
+}
+
+/// Which hosts differ, and of how many a second run says so.
+fn outliers(analysis: &Analysis) -> String {
+    let hosts = |seen: Option<Option<bool>>| -> usize {
+        let of =
+            analysis.claims.iter().filter(|claim| seen.is_none_or(|seen| claim.seen_again == seen));
+        of.map(|claim| claim.host.as_str()).collect::<std::collections::BTreeSet<_>>().len()
+    };
+    let Some(worst) = analysis.claims.first() else {
+        return format!("none of {} differs from its peers", count(analysis.hosts, "host"));
+    };
+    let sure = hosts(Some(Some(true)));
+    let doubt = match (hosts(None) - sure, sure) {
+        (0, _) => String::new(),
+        (_, 0) => "; no second run confirms it: measure them again".to_owned(),
+        (open, _) => format!("; {open} of them not confirmed by a second run: measure again"),
+    };
+    format!(
+        "{} of {} differ from their peers; the farthest is {}{doubt}",
+        hosts(None),
+        count(analysis.hosts, "host"),
+        sentence(worst)
+    )
+}
+
+fn two_kinds(halves: &Halves) -> String {
+    let setting = halves.setting.as_ref().map_or_else(String::new, |(name, here, there)| {
+        format!(" ({name} {here} instead of {there})")
+    });
+    format!(
+        "{} have {} {} than the other {}{setting}; each kind is judged by itself",
+        count(halves.worse.len(), "host"),
+        halves.family.name(),
+        change(halves.change_percent),
+        halves.better
+    )
 }
 
 fn sentence(claim: &Claim) -> String {
@@ -101,16 +129,22 @@ fn claims(analysis: &Analysis) -> Option<Part> {
             change(claim.change_percent),
             format!("{:+.1}", claim.score),
             chance(claim.q),
+            match claim.seen_again {
+                Some(true) => "yes".to_owned(),
+                Some(false) => "no".to_owned(),
+                None => "one run".to_owned(),
+            },
             claim.figures.to_string(),
         ]
     });
-    let table = Table::new("farthest first; score: robust standard deviations from the peers, above 0 is worse; q: expected share of hosts wrongly named up to here")
+    let table = Table::new("farthest first; score: standard deviations from the peers, above 0 is worse; q: expected share of hosts wrongly named up to here")
         .words("host")
         .words("where")
         .words("what")
         .words("change")
         .figures("score")
         .figures("q")
+        .words("confirmed")
         .figures("figures")
         .rows(rows);
     part("Outliers", table)

@@ -156,12 +156,14 @@ fn points_table(summary: &Summary<'_>) -> Table {
 fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
     let clock = summary.clock_ghz(curve.worker.cpu);
     let rows = curve.levels.iter().map(|level| {
-        let end = level.capacity_bytes.map(approximate_size);
+        let size_or_none =
+            |bytes: Option<f64>| bytes.map_or_else(|| "–".to_owned(), approximate_size);
         vec![
             level.name.to_string(),
             figure(level.latency_ns),
             cycles(level.latency_ns, clock),
-            end.unwrap_or_else(|| "–".to_owned()),
+            size_or_none(level.capacity_bytes),
+            size_or_none(level.undisturbed_bytes),
             level.reported_bytes.map_or_else(|| "–".to_owned(), size),
         ]
     });
@@ -170,6 +172,7 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
         .figures("ns")
         .figures("cycles")
         .figures("ends at")
+        .figures("undisturbed to")
         .figures("reported size")
         .rows(rows)
 }

@@ -132,6 +132,7 @@ pub(super) fn change(found: &Comparison) -> String {
 fn needed(found: &Comparison) -> String {
     match (found.verdict, found.ground) {
         (_, Ground::TooFew { needed }) => format!("{needed} blocks are the least"),
+        (_, Ground::Gated) => "the primary metric comes first".to_owned(),
         (Verdict::Inconclusive { further_blocks: Some(further) }, _) => {
             format!("about {further} more {}", if further == 1 { "block" } else { "blocks" })
         }

@@ -1,4 +1,5 @@
 //! Random processes whose truth is known.
+#![allow(dead_code, clippy::allow_attributes, reason = "each test takes what it needs")]
 
 use numalab_stats::Rng;
 
