@@ -3,14 +3,12 @@
 use std::time::{Duration, Instant};
 
 use numalab_record::study::{FactorKind, StudyDocument};
+use numalab_stats::Confidence;
 use numalab_workload::Workload;
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::plan::Plan;
 use crate::session::{SessionError, restored, time_spent};
-
-/// The level of reports.
-const ALPHA: f64 = 0.05;
 
 /// The time for all blocks, as far as the author said how long one takes.
 #[must_use]
@@ -27,20 +25,22 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
     seconds(allowed_s as f64 * visits as f64).unwrap_or(Duration::MAX)
 }
 
-/// The fewest blocks with which a difference can be shown in any answer, all answers of the
-/// study allowed for: every metric of every workload, and as many of the backend's own beside
-/// them ([`Backend::own_metrics`]), for every level but the first of each factor. Values that
-/// do not vary need fewer.
+/// The fewest blocks with which a difference can be shown at the first look: in the primary
+/// metric where the study names one, else in any answer, all answers of the study allowed for:
+/// every metric of every workload, and as many of the backend's own beside them
+/// ([`Backend::own_metrics`]), for every level but the first of each factor. Values that do not
+/// vary need fewer.
 #[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
     // A tool whose metrics depend on what it finds has one at least.
     let metrics = workloads
         .iter()
         .map(|workload| own_metrics + workload.metrics().map_or(1, |m| m.len().max(1)));
+    let metrics = if plan.study().rules.primary.is_some() { 1 } else { metrics.sum::<usize>() };
     let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
     let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
-    let answers = metrics.sum::<usize>() * changes.max(1);
-    numalab_stats::least_pairs(ALPHA / answers as f64)
+    let answers = metrics * changes.max(1);
+    numalab_stats::least_pairs(Confidence::P95.at_look(1).alpha() / answers as f64)
 }
 
 /// The time for all blocks, by running every workload once under the baseline.

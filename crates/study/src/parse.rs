@@ -215,6 +215,10 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
             require(known, &place, found, "a setting that every level of a factor has")?;
         }
     }
+    if let Some(primary) = &study.rules.primary {
+        let known = primary.split_once('.').is_some_and(|(workload, _)| names.contains(workload));
+        require(known, "rules.primary", primary, "workload.metric")?;
+    }
     for (name, margin) in &study.rules.margins {
         let place = format!("rules.margins.\"{name}\"");
         let known = name.split_once('.').is_some_and(|(workload, _)| names.contains(workload));

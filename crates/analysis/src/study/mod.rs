@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Better, Cells, Counted, Entry, Quantity, SampleEntry, StudyDocument};
+use numalab_record::study::{
+    Better, Cells, Counted, EndReason, Entry, Quantity, SampleEntry, StudyDocument,
+};
 use numalab_stats::{
-    Comparison, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test, Verdict,
-    adjust_verdicts, bootstrap_bca, compare_paired, paired_permutation,
+    Comparison, Confidence, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test,
+    Verdict, adjust_verdicts_in_order, bootstrap_bca, compare_paired, paired_permutation,
 };
 
 mod contrasts;
@@ -26,8 +28,13 @@ const RESAMPLES: usize = 2_999;
 pub struct StudySummary<'a> {
     /// The study and its samples.
     pub document: &'a StudyDocument,
-    /// Every metric of every workload.
+    /// Every metric of every workload, the primary one first.
     pub subjects: Vec<Subject>,
+    /// How often its results could be seen, this time included: each look has its share of
+    /// the error allowed (`Confidence::at_look`).
+    pub looks: usize,
+    /// The confidence of every interval and test.
+    pub confidence: Confidence,
 }
 
 /// What was found for one metric of one workload.
@@ -39,6 +46,8 @@ pub struct Subject {
     pub name: String,
     /// The metric.
     pub quantity: Quantity,
+    /// Whether it answers the question.
+    pub is_primary: bool,
     /// Changes up to this many percent count as none.
     pub margin_percent: f64,
     /// The values that count, in blocks.
@@ -91,14 +100,17 @@ impl<'a> StudySummary<'a> {
     #[must_use]
     pub fn of(document: &'a StudyDocument) -> Self {
         let asked = asked(&document.run);
+        let looks = looks(&document.journal);
+        let confidence = Confidence::P95.at_look(looks);
         let mut subjects: Vec<Subject> = quantities(document)
             .into_iter()
-            .map(|(workload, quantity)| subject(document, &asked, workload, quantity))
+            .map(|(workload, quantity)| subject(document, &asked, (workload, quantity), confidence))
             .collect();
+        subjects.sort_by_key(|subject| !subject.is_primary);
         for kind in EffectKind::ALL {
             adjust(&mut subjects, kind);
         }
-        Self { document, subjects }
+        Self { document, subjects, looks, confidence }
     }
 
     /// Effects of one kind with their subjects, in order.
@@ -252,6 +264,24 @@ impl Effect {
     }
 }
 
+/// How often results could be seen: after each session that ended and was gone on with, and now.
+/// A session that was killed printed nothing.
+fn looks(journal: &[Entry]) -> usize {
+    let (mut looks, mut ended) = (1, false);
+    for entry in journal {
+        match entry {
+            Entry::Ended { reason: EndReason::Failed(_), .. } => {}
+            Entry::Ended { .. } => ended = true,
+            Entry::Sample(_) => {
+                looks += usize::from(ended);
+                ended = false;
+            }
+            Entry::Began { .. } | Entry::Applied(_) => {}
+        }
+    }
+    looks
+}
+
 /// Every metric that any sample has, in the order of workloads and of their output.
 fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
     let mut found: Vec<(usize, Quantity)> = Vec::new();
@@ -272,13 +302,13 @@ fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
 fn subject(
     document: &StudyDocument,
     asked: &[Asked],
-    workload: usize,
-    quantity: Quantity,
+    (workload, quantity): (usize, Quantity),
+    confidence: Confidence,
 ) -> Subject {
     let run = &document.run;
     let name = run.workloads.get(workload).map_or_else(String::new, |w| w.name.clone());
     let margin_percent = run.rules.margin_of(&name, &quantity.metric);
-    let criteria = criteria(quantity.better, margin_percent);
+    let criteria = Criteria { confidence, ..criteria(quantity.better, margin_percent) };
     let cells = document.cells(workload, &quantity.metric, Counted::Undisturbed);
     let first = document.cells(workload, &quantity.metric, Counted::First);
     let effects = asked
@@ -286,7 +316,8 @@ fn subject(
         .filter_map(|asked| effect(asked, &cells, &first, &criteria, run.seed))
         .collect();
     let aa = aa_arm(&cells, &criteria);
-    Subject { workload, name, quantity, margin_percent, cells, effects, aa }
+    let is_primary = run.rules.is_primary(&name, &quantity.metric);
+    Subject { workload, name, quantity, is_primary, margin_percent, cells, effects, aa }
 }
 
 fn criteria(better: Better, margin_percent: f64) -> Criteria {
@@ -332,23 +363,36 @@ fn aa_arm(cells: &Cells, criteria: &Criteria) -> Option<AaArm> {
     compare_paired(&baseline, &again, criteria).ok().map(|found| AaArm { found })
 }
 
-/// Holm's adjustment over all metrics and effects of one kind.
+/// Adjusts effects of one kind: the primary metric's first, at the full level, then the others
+/// among themselves; without a primary metric all of them are one family. What the first
+/// samples say is adjusted in the same way.
 fn adjust(subjects: &mut [Subject], kind: EffectKind) {
-    let mut effects: Vec<&mut Effect> = subjects
-        .iter_mut()
-        .flat_map(|subject| &mut subject.effects)
-        .filter(|effect| effect.kind == kind)
-        .collect();
-    let mut found: Vec<Comparison> = effects.iter().map(|effect| effect.found.clone()).collect();
-    adjust_verdicts(&mut found);
-    let mut first: Vec<Comparison> =
-        effects.iter().filter_map(|effect| effect.first.clone()).collect();
-    adjust_verdicts(&mut first);
-    let mut first = first.into_iter();
-    for (effect, found) in effects.iter_mut().zip(found) {
-        effect.found = found;
-        if effect.first.is_some() {
-            effect.first = first.next();
-        }
-    }
+    let flagged = subjects.iter_mut().flat_map(|subject| {
+        let is_primary = subject.is_primary;
+        subject.effects.iter_mut().map(move |effect| (is_primary, effect))
+    });
+    let (primary, rest): (Vec<_>, Vec<_>) =
+        flagged.filter(|(_, effect)| effect.kind == kind).partition(|(primary, _)| *primary);
+    let mut primary: Vec<&mut Effect> = primary.into_iter().map(|(_, effect)| effect).collect();
+    let mut rest: Vec<&mut Effect> = rest.into_iter().map(|(_, effect)| effect).collect();
+    let found = |effects: &[&mut Effect]| -> Vec<Comparison> {
+        effects.iter().map(|effect| effect.found.clone()).collect()
+    };
+    let (mut first, mut others) = (found(&primary), found(&rest));
+    adjust_verdicts_in_order(&mut first, &mut others);
+    put(&mut primary, first, |effect, found| effect.found = found);
+    put(&mut rest, others, |effect, found| effect.found = found);
+    let as_first_taken = |effects: &[&mut Effect]| -> Vec<Comparison> {
+        let of = effects.iter().map(|effect| effect.first.as_ref().unwrap_or(&effect.found));
+        of.cloned().collect()
+    };
+    let (mut first, mut others) = (as_first_taken(&primary), as_first_taken(&rest));
+    adjust_verdicts_in_order(&mut first, &mut others);
+    let keep = |effect: &mut Effect, found| effect.first = effect.first.is_some().then_some(found);
+    put(&mut primary, first, keep);
+    put(&mut rest, others, keep);
+}
+
+fn put(effects: &mut [&mut Effect], found: Vec<Comparison>, to: impl Fn(&mut Effect, Comparison)) {
+    effects.iter_mut().zip(found).for_each(|(effect, found)| to(effect, found));
 }

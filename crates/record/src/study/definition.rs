@@ -56,6 +56,10 @@ pub struct Rules {
     /// Margins of single metrics in percent, by `workload.metric`.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub margins: BTreeMap<String, f64>,
+    /// The metric that answers the question, as `workload.metric`: it is tested first, at the
+    /// full level, and the others explain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub primary: Option<String>,
     /// End when every interval is this many percent wide to either side; never on a
     /// verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,6 +84,7 @@ impl Default for Rules {
             repeats: 2,
             margin_percent: 2.0,
             margins: BTreeMap::new(),
+            primary: None,
             precision_percent: None,
             budget_s: None,
             about_block_s: None,
@@ -89,6 +94,12 @@ impl Default for Rules {
 }
 
 impl Rules {
+    /// Whether a metric is the one that answers the question.
+    #[must_use]
+    pub fn is_primary(&self, workload: &str, metric: &str) -> bool {
+        self.primary.as_deref().is_some_and(|primary| primary == format!("{workload}.{metric}"))
+    }
+
     /// The margin of a metric in percent.
     #[must_use]
     pub fn margin_of(&self, workload: &str, metric: &str) -> f64 {

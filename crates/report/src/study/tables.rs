@@ -25,13 +25,16 @@ pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
         row
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    let mut table = Table::new("Change and 95 % interval from pairs within blocks")
-        .words("metric")
-        .words("change of");
+    let mut table = Table::new(format!(
+        "Change and {} interval from pairs within blocks",
+        words::level(summary)
+    ))
+    .words("metric")
+    .words("change of");
     if paired {
         table = table.figures("baseline").figures("changed").words("unit");
     }
-    table.figures("change").figures("95 % interval").words("verdict").rows(rows)
+    table.figures("change").figures("interval").words("verdict").rows(rows)
 }
 
 /// Effects as a terminal has room for, a table a change.
@@ -50,7 +53,7 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
                 Table::new(&effect.label)
                     .words("metric")
                     .figures("change")
-                    .figures("95 % interval")
+                    .figures("interval")
                     .words("verdict")
                     .rows([row]),
             ),
@@ -89,7 +92,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         .words("change of")
         .figures("blocks")
         .figures("change")
-        .figures("95 % interval")
+        .figures("interval")
         .figures("geometric mean (BCa)")
         .figures("p, signed rank")
         .figures("p, permutation")
@@ -133,7 +136,7 @@ pub(super) fn treatments(
     .words("treatment")
     .figures(format!("median ({})", subject.quantity.unit))
     .figures("change")
-    .figures("95 % interval")
+    .figures("interval")
     .words("verdict")
     .rows(rows)
 }
@@ -179,7 +182,7 @@ pub(super) fn aa(summary: &StudySummary<'_>) -> Table {
     Table::new("The baseline against itself, twice in every block: nothing was changed")
         .words("metric")
         .figures("difference")
-        .figures("95 % interval")
+        .figures("interval")
         .figures("p, signed rank")
         .figures("least effect seen with 80 % power")
         .rows(rows)

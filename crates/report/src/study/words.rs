@@ -47,7 +47,21 @@ pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Sentence> {
     by_label.iter().map(|(label, found)| conclusion(label, found)).collect()
 }
 
+/// What the primary metric says, and behind it what explains it.
 fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
+    let (primary, rest): (Vec<_>, Vec<_>) =
+        found.iter().partition(|(subject, _)| subject.is_primary);
+    let mut sentence = family(label, if primary.is_empty() { &rest } else { &primary });
+    let is_decided = |(_, effect): &(&Subject, &Effect)| {
+        !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
+    };
+    if !primary.is_empty() && rest.iter().any(is_decided) {
+        sentence.text.push_str(&format!(" What explains it: {}", family(label, &rest).text));
+    }
+    sentence
+}
+
+fn family(label: &str, found: &[(&Subject, &Effect)]) -> Sentence {
     let with = |wanted: fn(Verdict) -> bool| -> Vec<&(&Subject, &Effect)> {
         found.iter().filter(|(_, effect)| wanted(effect.found.verdict)).collect()
     };
@@ -103,6 +117,11 @@ fn undecided(open: &[&(&Subject, &Effect)]) -> String {
     let groups: Vec<String> =
         groups.iter().map(|(needed, titles)| format!("{} ({needed})", titles.join(", "))).collect();
     groups.join("; ")
+}
+
+/// The confidence of a study's intervals: `96.8 %`.
+pub(super) fn level(summary: &StudySummary<'_>) -> String {
+    format!("{} %", trimmed((summary.confidence.get() * 10_000.0).round() / 100.0))
 }
 
 /// `-3.1 % (-4.0 to -2.2 %)`.

@@ -97,8 +97,11 @@ impl StudyPage<'_> {
         }
         let drawn = figure(
             "drawn",
-            "Change with its 95 % interval; shaded: the margin within \
-             which a change counts as none",
+            &format!(
+                "Change with its {} interval; shaded: the margin within \
+                 which a change counts as none",
+                words::level(self)
+            ),
             &forest::chart(&answers),
         );
         let numbers = figure("small", "", &table(&tables::answers(self)));
