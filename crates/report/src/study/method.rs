@@ -23,7 +23,7 @@ pub(super) fn sentences(summary: &StudySummary<'_>) -> Vec<String> {
          logarithms. Better and worse need a signed-rank test after Holm's adjustment over \
          all metrics of a kind of effect, and an interval apart from zero; equivalent needs two \
          one-sided tests within the margin, and goes first. The geometric mean has a BCa \
-         bootstrap interval, and the permutation test is given beside the signed-rank test."
+         bootstrap interval from 20 blocks on, and the permutation test is given beside the signed-rank test."
             .to_owned(),
         looks(summary),
         "A disturbed sample (a cpu throttled, time stolen or taken by other processes, waiting \

@@ -62,15 +62,23 @@ pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>
     tables
 }
 
+/// With fewer blocks a bootstrap interval covers too seldom to be shown (75 to 94 %).
+const BOOTSTRAP_BLOCKS: usize = 20;
+
 /// All effects of a kind, with every test.
 pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
     let rows = summary.effects(kind).map(|(subject, effect)| {
         let mean = match (effect.found.percent(), effect.found.scale) {
             (Some(_), numalab_stats::Scale::LogRatio) => {
                 let change = numalab_stats::percent_change;
+                let value = percent(change(effect.bootstrap.value));
                 let Interval { lo, hi } = effect.bootstrap.interval;
                 let range = words::range(&Interval { lo: change(lo), hi: change(hi) });
-                format!("{} ({range})", percent(change(effect.bootstrap.value)))
+                if subject.blocks() < BOOTSTRAP_BLOCKS {
+                    value
+                } else {
+                    format!("{value} ({range})")
+                }
             }
             _ => "–".to_owned(),
         };
@@ -93,7 +101,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         .figures("blocks")
         .figures("change")
         .figures("interval")
-        .figures("geometric mean (BCa)")
+        .figures("geometric mean")
         .figures("p, signed rank")
         .figures("p, permutation")
         .figures("p, equivalence")

@@ -1,7 +1,7 @@
 //! What is said of a study, and that it is what its samples show.
 
 use numalab_analysis::study::{Effect, EffectKind, StudySummary};
-use numalab_record::study::{Counted, Setting, StudyDocument};
+use numalab_record::study::{Counted, EndReason, Entry, Setting, StudyDocument};
 use numalab_report::Style;
 use numalab_report::study::StudyPage;
 use numalab_stats::{Ground, Verdict};
@@ -135,6 +135,36 @@ fn a_study_is_precise_when_every_answer_is_narrow() {
     let document = studies::two_by_two();
     let summary = StudySummary::of(&document);
     assert!(summary.is_precise(2.0) && !summary.is_precise(0.01));
+}
+
+#[test]
+fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
+    let mut document = studies::two_by_two();
+    let once = StudySummary::of(&document);
+    assert_eq!(once.looks, 1);
+    let width = |summary: &StudySummary<'_>| {
+        effect(summary, "copy rate", "guest off → on").found.interval.expect("an interval").width()
+    };
+    let narrow = width(&once);
+    let half = document.journal.len() / 2;
+    document.journal.insert(half, Entry::Ended { reason: EndReason::Done, unix_ms: 5 });
+    let twice = StudySummary::of(&document);
+    assert_eq!(twice.looks, 2);
+    assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
+    assert!(width(&twice) > narrow);
+    let text = StudyPage(&twice).markdown();
+    assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
+}
+
+#[test]
+fn a_study_is_answered_on_its_primary_metric_first() {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let summary = StudySummary::of(&document);
+    assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
+    let text = StudyPage(&summary).markdown();
+    let answer = "- **guest off → on:** Better: chase latency";
+    assert!(text.contains(answer) && text.contains("What explains it: Worse: copy rate"), "{text}");
 }
 
 #[test]
