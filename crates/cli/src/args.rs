@@ -14,7 +14,6 @@ mod probe;
 mod ranks;
 mod scale;
 mod study;
-mod study_guests;
 mod topology;
 mod value;
 
@@ -47,7 +46,6 @@ pub(crate) use study::{
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
     Show as StudyShow, StudyArgs, StudyCommand,
 };
-pub(crate) use study_guests::GuestsChange;
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };

@@ -478,5 +478,5 @@ fn the_commands_of_a_study_are_printed_as_they_are_run_with_what_their_levels_se
     fs::write(place.directory.path().join("shown.toml"), scaled).expect("written");
     place.ends(&["study", "show", "shown.toml"], 0);
     let (plan, _) = place.ends(&["study", "plan", "hugepages-host"], 0);
-    assert!(plan.contains("  pages=2m: chase_pages = 2m, huge_1g_pages = 0, "), "{plan}");
+    assert!(plan.contains("  pages=2m: chase-pages = 2m, huge_1g_pages = 0, "), "{plan}");
 }

@@ -93,7 +93,7 @@ fn a_machine_that_is_no_dom0_is_refused_before_anything_is_written() {
         return;
     }
     let lab = Lab::open();
-    let output = lab.run(&["study", "run", "guest-scaling", "--on-this-dom0"]);
+    let output = lab.run(&["study", "run", "guest-scaling", "--set", "on-this-dom0=true"]);
     let errors = text(&output.stderr);
     assert_eq!(code(&output), 3, "{errors}");
     assert!(errors.contains("this machine is no dom0"), "{errors}");
@@ -109,10 +109,11 @@ fn arguments_that_do_not_fit_are_refused_with_what_would() {
         assert_eq!(code(&output), 2, "{arguments:?}: {errors}");
         assert!(errors.contains(words), "{arguments:?}: {errors}");
     };
-    refused(&["study", "plan", "noise", "--guests", "4"], "expected a study of guests");
-    refused(&["study", "run", "guest-scaling", "--workload", "sdet"], "one of dbench, mix");
-    refused(&["study", "run", "guest-scaling", "--guests", "65"], "65 is not in 1..=64");
-    let on_qemu = ["study", "run", "guest-scaling", "--hypervisor", "qemu", "--emulate-memory"];
+    refused(&["study", "plan", "noise", "--set", "guests=4"], "--set guests: no such setting");
+    refused(&["study", "run", "guest-scaling", "--set", "workloads=sdet"], "one of dbench, mix");
+    refused(&["study", "run", "guest-scaling", "--set", "guests=65"], "65: expected 1 to 64");
+    let sets = ["--set", "hypervisor=qemu", "--set", "emulate-latency=100"];
+    let on_qemu = [&["study", "run", "guest-scaling"][..], &sets].concat();
     refused(&on_qemu, "a Xen in QEMU only");
 }
 
@@ -120,7 +121,8 @@ fn arguments_that_do_not_fit_are_refused_with_what_would() {
 fn numbers_of_guests_are_levels_and_one_is_none() {
     let lab = Lab::open();
     let plan = |guests: &str| {
-        let arguments = ["study", "plan", "guest-scaling", "--guests", guests];
+        let guests = format!("guests={guests}");
+        let arguments = ["study", "plan", "guest-scaling", "--set", &guests];
         let output = lab.run(&arguments);
         assert_eq!(code(&output), 0, "{}", text(&output.stderr));
         text(&output.stdout)
@@ -189,7 +191,7 @@ fn of_pages(level: &str) -> String {
     let numa = "[[factor]]\nname = \"numa\"\nlevels = [\"off\", \"on\"]\n";
     let pages = format!(
         "[[factor]]\nname = \"pages\"\nlevels = [\n\
-         {{ name = \"4k\", set = {{ guest_memory = \"normal\", \"host:thp_enabled\" = \"never\" }} }},\n\
+         {{ name = \"4k\", set = {{ guest-memory = \"normal\", \"host:thp_enabled\" = \"never\" }} }},\n\
          {{ name = \"huge\", set = {{ {level} }} }},\n]\n"
     );
     WITH_QEMU.replace(numa, &pages)
@@ -200,7 +202,7 @@ fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
     let lab = Lab::open();
     let pool = || fs::read_to_string("/proc/sys/vm/nr_hugepages").expect("a pool");
     let before = pool();
-    let text_of = of_pages(r#"guest_memory = "2m", "host:huge_2m_pages" = 200"#);
+    let text_of = of_pages(r#"guest-memory = "2m", "host:huge_2m_pages" = 200"#);
     fs::write(lab.path("pages.toml"), text_of).expect("written");
     let output = lab.run(&["study", "run", "pages.toml", "--quiet"]);
     let errors = text(&output.stderr);
@@ -228,7 +230,7 @@ fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_nam
         assert_eq!(code(&output), 2, "{errors}");
         assert!(errors.contains(words), "{errors}");
     };
-    let of_xen = of_pages(r#"guest_memory = "2m""#).replace("\"qemu\"", "\"xen\"");
+    let of_xen = of_pages(r#"guest-memory = "2m""#).replace("\"qemu\"", "\"xen\"");
     refused(&of_xen, "them with hypervisor = \"qemu\"");
     refused(&of_pages(r#""host:huge_3m_pages" = 2"#), "there is no such knob");
 }
@@ -278,8 +280,8 @@ fn what_is_no_hypervisor_or_cannot_be_chosen_is_refused_where_it_stands() {
     refused("", "./vmlinux", &[], &["\"./vmlinux\": it is a 64-bit ELF file, such as xen-syms"]);
     refused("", "./s.toml", &[], &["\"./s.toml\": it is neither an ELF file"]);
     refused("hypervisor = \"qemu\"\n", "./xen", &[], &["guests of QEMU have no Xen"]);
-    refused("", "./xen", &["--hypervisor", "qemu"], &["guests of QEMU have no Xen"]);
-    refused("", "./xen", &["--on-this-dom0"], &["setting xen", "without on-this-dom0"]);
+    refused("", "./xen", &["--set", "hypervisor=qemu"], &["guests of QEMU have no Xen"]);
+    refused("", "./xen", &["--set", "on-this-dom0=true"], &["setting xen", "without on-this-dom0"]);
 }
 
 #[test]
@@ -393,8 +395,17 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
     let study = text(&lab.run(&["study", "show", "guest-scaling"]).stdout);
     assert!(study.contains("repeats = 2"), "{study}");
     fs::write(lab.path("s.toml"), study.replace("repeats = 2", "repeats = 0")).expect("written");
-    let arguments =
-        ["study", "run", "s.toml", "--guests", "8", "--workload", "dbench", "--blocks", "1"];
+    let arguments = [
+        "study",
+        "run",
+        "s.toml",
+        "--set",
+        "guests=8",
+        "--set",
+        "workloads=dbench",
+        "--blocks",
+        "1",
+    ];
     let output = lab.run(&arguments);
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     let journal = lab.result("journal.jsonl");

@@ -19,8 +19,8 @@ mod position;
 mod session;
 
 pub use backend::{
-    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
-    open, serve,
+    Backend, BackendError, BackendKind, Inspection, Preparation, PrepareError, Prepared,
+    SampleRequest, Scope, SettingKind, SettingSpec, backend_kind, backend_kinds, open, serve,
 };
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};

@@ -16,8 +16,6 @@ const MOST_TREATMENTS: usize = 256;
 const MOST_BLOCKS: usize = 100_000;
 /// What a workload's runner fills in itself: a directory.
 const SCRATCH: &str = "scratch";
-/// What a backend of guests fills in itself: for how long a workload is watched.
-const WINDOW: (&str, &str) = ("guests", "window");
 /// Attempts beyond this are no answer to a busy machine.
 const MOST_REPEATS: usize = 20;
 
@@ -204,8 +202,7 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
         let place = format!("workload {}", workload.name());
         require(names.insert(workload.name()), &place, "twice", "a `name` of its own for each")?;
         let words = workload.command.iter().chain(&workload.arguments).flatten();
-        let is_set =
-            |name: &&str| *name != SCRATCH && (study.backend.kind.as_str(), *name) != WINDOW;
+        let is_set = |name: &&str| *name != SCRATCH;
         for name in words.flat_map(|word| placeholders(word)).filter(is_set) {
             let sets = |factor: &Factor| {
                 factor.levels.iter().all(|level| level.settings(&factor.name).contains_key(name))

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
-use super::{FailIf, Format, GuestsChange, value};
+use super::{FailIf, Format, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct StudyArgs {
@@ -25,6 +25,12 @@ pub(crate) enum StudyCommand {
     Show {
         /// A study that comes with numalab, or a file
         study: String,
+    },
+    /// List every setting of the backends: what [backend.NAME] and --set may say
+    #[command(after_help = "Examples:\n  numalab study settings\n  numalab study settings guests")]
+    Settings {
+        /// Only those of this backend
+        backend: Option<String>,
     },
     /// Print what would be run, in which order, and how long it takes; write nothing
     Plan(PlanArgs),
@@ -59,6 +65,16 @@ pub(crate) struct NewArgs {
     pub output: Option<PathBuf>,
 }
 
+/// `KEY=VALUE`.
+fn setting(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() && !value.is_empty() => {
+            Ok((key.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected KEY=VALUE, such as guests=4,8".to_owned()),
+    }
+}
+
 /// What is run how often, beyond what the study says.
 #[derive(Debug, Args)]
 pub(crate) struct Change {
@@ -74,8 +90,10 @@ pub(crate) struct Change {
     /// Seed of the random order (default: from the clock; always recorded)
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
-    #[command(flatten)]
-    pub guests: GuestsChange,
+    /// Change a setting of the study's backend, the levels of a factor, or its workloads
+    /// (repeatable; `numalab study settings` lists all)
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    pub set: Vec<(String, String)>,
 }
 
 #[derive(Debug, Args)]
@@ -100,7 +118,7 @@ Examples:
   numalab study run mine.toml --budget 10m
   numalab study run mine.toml --blocks 20 --seed 1 --fail-if worse
   numalab study run mine.toml --dry-run    what would be run; start and write nothing
-  numalab study run guest-scaling --guests 4,8 --workload dbench --emulate-memory
+  numalab study run guest-scaling --set guests=4,8 --set workloads=dbench --set emulate-latency=100
   git bisect run sh -c 'make || exit 125; numalab study run mine.toml -q --fail-if worse;
       r=$?; [ $r = 0 ] || [ $r = 4 ] || exit 125; exit $r'    skip what cannot be judged
 

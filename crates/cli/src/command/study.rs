@@ -1,8 +1,8 @@
 //! `numalab study`: does this change really help?
 
-mod guests;
 mod plan;
 mod run;
+mod settings;
 mod show;
 mod source;
 mod time;
@@ -19,6 +19,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::List => source::list(),
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study } => source::show(study),
+        StudyCommand::Settings { backend } => settings::list(backend.as_deref()),
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),

@@ -1,6 +1,6 @@
 //! What a study's guest is: settings of `[backend.linux-guest]`.
 
-use numalab_formats::memory_emulator::{MemoryCosts, describe, parse_caches, parse_latency};
+use numalab_formats::memory_emulator::describe;
 use numalab_formats::{emulation, size};
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
@@ -8,11 +8,12 @@ use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
 use super::BackendError;
+use super::common_settings::MemoryCostSettings;
 
 /// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
 /// inside it.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct GuestSettings {
     /// Its nodes, as `--emulate` takes them: `4`, or `1G,1G`.
     pub(super) emulate: String,
@@ -25,32 +26,14 @@ pub(super) struct GuestSettings {
     /// `auto`, `kvm` or `tcg`.
     pub(super) accel: String,
     /// Words for its kernel.
+    #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
-    /// What its memory costs, as `--emulate-latency` takes it; not emulated if absent.
-    pub(super) emulate_latency: Option<String>,
-    /// Caches before that memory, as `--emulate-cache` takes them.
-    pub(super) emulate_cache: Option<String>,
+    #[serde(flatten)]
+    pub(super) costs: MemoryCostSettings,
+    #[serde(default)]
     pub(super) counters: Vec<String>,
     pub(super) count_migrations: bool,
     pub(super) watch_pages: bool,
-}
-
-impl Default for GuestSettings {
-    fn default() -> Self {
-        Self {
-            emulate: "1".to_owned(),
-            cpus: 2,
-            memory: "2G".to_owned(),
-            distances: None,
-            accel: "auto".to_owned(),
-            kernel_arguments: Vec::new(),
-            emulate_latency: None,
-            emulate_cache: None,
-            counters: Vec::new(),
-            count_migrations: false,
-            watch_pages: false,
-        }
-    }
 }
 
 impl GuestSettings {
@@ -80,7 +63,7 @@ impl GuestSettings {
 
     /// What runs its instructions.
     pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
-        if self.emulate_latency.is_some() {
+        if self.costs.are_emulated() {
             return Ok(AcceleratorChoice::Tcg);
         }
         match self.accel.as_str() {
@@ -96,22 +79,18 @@ impl GuestSettings {
         &self,
         machine: &Machine,
     ) -> Result<Option<MemoryEmulator>, BackendError> {
-        let Some(latency) = &self.emulate_latency else { return Ok(None) };
-        let parsed = parse_latency(latency);
-        let mut costs = MemoryCosts {
-            latency: parsed.map_err(|error| bad("emulate-latency", latency, &error))?,
-            ..MemoryCosts::default()
-        };
-        if let Some(caches) = &self.emulate_cache {
-            let parsed = parse_caches(caches);
-            costs.caches = parsed.map_err(|error| bad("emulate-cache", caches, &error))?;
+        if !self.costs.are_emulated() {
+            return Ok(None);
         }
+        let costs = self.costs.costs("linux-guest")?;
         let plugin = find_plugin().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })?;
         let machine = describe(machine, &costs);
-        let machine = machine.map_err(|error| bad("emulate-latency", latency, &error))?;
+        let machine = machine.map_err(|error| {
+            bad("emulate-latency", &error.to_string(), &"costs of this machine")
+        })?;
         Ok(Some(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine }))
     }
 

@@ -5,11 +5,12 @@ use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
-use serde_json::Value;
 
+use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_PAGES};
 use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
+use super::setting_spec::BackendKind;
 use super::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
     allowed_cpus,
@@ -39,24 +40,24 @@ struct PreparedHost {
 
 /// What else is looked at: settings of `[backend.host]`.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(rename_all = "kebab-case", default)]
 struct Options {
-    /// Counters of `/proc/vmstat` that are shown beside each metric.
     counters: Vec<String>,
-    /// Whether `perf stat` counts migrations and context switches of each workload.
     count_migrations: bool,
-    /// Whether the pages of each workload are looked at while it runs.
     watch_pages: bool,
 }
 
+pub(super) const KIND: BackendKind = BackendKind {
+    name: "host",
+    about: "this machine: a factor is a knob of it, or a part of the commands",
+    settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES],
+    levels: &[],
+    open: |spec, interrupt| Ok(Box::new(Host::open(spec, interrupt)?)),
+};
+
 impl Host {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
-        let options = serde_json::from_value(Value::Object(spec.settings.clone()));
-        let options = options.map_err(|error| BackendError::BadInput {
-            place: format!("backend.{}", spec.kind),
-            found: error.to_string(),
-            expected: "counters, count-migrations or watch-pages".to_owned(),
-        })?;
+        let options = KIND.read(spec)?;
         Ok(Self { interrupt: interrupt.clone(), options })
     }
 

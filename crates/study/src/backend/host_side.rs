@@ -7,11 +7,18 @@ use numalab_guest::HostPages;
 use numalab_record::study::Setting;
 
 use super::BackendError;
+use super::setting_spec::{SettingKind, SettingSpec};
 
 /// What stands before the name of a host's knob.
 pub(super) const HOST: &str = "host:";
 /// The pages behind a guest's memory: `normal`, `2m` or `1g`.
-pub(super) const BACKING: &str = "guest_memory";
+pub(super) const BACKING: &str = "guest-memory";
+pub(super) const GUEST_MEMORY: SettingSpec = SettingSpec {
+    name: BACKING,
+    kind: SettingKind::OneOf(&["normal", "2m", "1g"]),
+    default: "normal",
+    about: "the host's pages behind its memory (with QEMU)",
+};
 
 /// The pages that these settings want behind a guest's memory.
 pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, BackendError> {
@@ -50,7 +57,7 @@ mod tests {
         let huge = HostPages::Huge { page_bytes: 2 << 20 };
         assert_eq!(pages(&settings(&[(BACKING, "2m")])), Ok(huge));
         let error = pages(&settings(&[(BACKING, "4k")])).unwrap_err().to_string();
-        assert_eq!(error, "factor guest_memory: 4k: expected normal, 2m or 1g");
+        assert_eq!(error, "factor guest-memory: 4k: expected normal, 2m or 1g");
     }
 
     #[test]

@@ -9,9 +9,12 @@ use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Setting, Taken, Treatment};
 use numalab_topology::Machine;
-use serde_json::Value;
 
 use super::agent::{Answer, Request, Setup};
+use super::common_settings::{
+    COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
+    EMULATE_LATENCY, MEMORY, WATCH_PAGES,
+};
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::{Supplies, known_accelerator};
 use super::exec::PagesSeen;
@@ -21,6 +24,7 @@ use super::host::page_evidence;
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
+use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use super::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
     facts,
@@ -31,6 +35,46 @@ const TRIES_KVM: &str = "the guest runs under KVM if a guest can here, else unde
     until it is tried, before the first block";
 /// A guest that pays for every access by the instruction boots slowly.
 const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
+
+pub(super) const KIND: BackendKind = BackendKind {
+    name: "linux-guest",
+    about: "a Linux guest in QEMU: a factor is a knob of its kernel, or one of the host's named \
+            host:KNOB",
+    settings: &[
+        EMULATE,
+        CPUS,
+        MEMORY,
+        DISTANCES,
+        SettingSpec {
+            name: "accel",
+            kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
+            default: "auto",
+            about: "what runs its instructions",
+        },
+        SettingSpec {
+            name: "kernel-arguments",
+            kind: SettingKind::List("words"),
+            default: "",
+            about: "words for its kernel's command line",
+        },
+        EMULATE_LATENCY,
+        EMULATE_BANDWIDTH,
+        EMULATE_CACHE,
+        COUNTERS,
+        COUNT_MIGRATIONS,
+        WATCH_PAGES,
+    ],
+    levels: &[
+        host_side::GUEST_MEMORY,
+        SettingSpec {
+            name: KERNEL,
+            kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
+            default: "linux",
+            about: "the kernel that it boots",
+        },
+    ],
+    open: |spec, interrupt| Ok(Box::new(LinuxGuest::open(spec, interrupt)?)),
+};
 
 /// A Linux guest.
 pub(super) struct LinuxGuest {
@@ -75,12 +119,7 @@ impl Outside {
 
 impl LinuxGuest {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
-        let settings: GuestSettings = serde_json::from_value(Value::Object(spec.settings.clone()))
-            .map_err(|error| BackendError::BadInput {
-                place: "backend.linux-guest".to_owned(),
-                found: error.to_string(),
-                expected: "emulate, cpus, memory, distances, accel, ...".to_owned(),
-            })?;
+        let settings: GuestSettings = KIND.read(spec)?;
         let machine = settings.machine()?;
         Ok(Self { interrupt: interrupt.clone(), settings, machine })
     }
@@ -113,7 +152,7 @@ impl LinuxGuest {
                 workloads: scope.workloads.to_vec(),
             },
             boot_evidence: Vec::new(),
-            watch: DisturbanceWatch::new(self.settings.emulate_latency.is_none())?,
+            watch: DisturbanceWatch::new(!self.settings.costs.are_emulated())?,
         })
     }
 
@@ -133,7 +172,7 @@ impl LinuxGuest {
         let mut notices = vec![format!("the guest runs under {kind}: {}", accelerator.reason)];
         let cpus = self.machine.online_cpus().len();
         notices.extend(qemu.hazard(accelerator.kind, cpus));
-        if self.settings.emulate_latency.is_some() {
+        if self.settings.costs.are_emulated() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \
                  what its distance says"
@@ -238,7 +277,7 @@ impl Backend for LinuxGuest {
         let nodes = self.machine.nodes.len();
         let cpus = self.machine.online_cpus().len();
         let memory = &self.settings.memory;
-        let emulated = match &self.settings.emulate_latency {
+        let emulated = match self.settings.costs.latency() {
             Some(latency) => format!(", memory emulated ({latency} ns)"),
             None => String::new(),
         };

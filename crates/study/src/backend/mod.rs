@@ -1,6 +1,7 @@
 //! Where samples are taken, and how treatments are applied there.
 
 mod agent;
+mod common_settings;
 mod contract;
 mod disturbance_watch;
 mod downloads;
@@ -15,6 +16,8 @@ mod kernel;
 mod knob_settings;
 mod linux_guest;
 mod live_guest;
+mod set;
+mod setting_spec;
 
 use numalab_host::{Interrupt, allowed_now};
 use numalab_topology::CpuSet;
@@ -25,6 +28,7 @@ pub use agent::serve;
 pub use contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
+pub use setting_spec::{BackendKind, SettingKind, SettingSpec};
 
 /// The cpus on which this process and what it starts may run.
 fn allowed_cpus() -> Result<CpuSet, BackendError> {
@@ -35,20 +39,32 @@ fn allowed_cpus() -> Result<CpuSet, BackendError> {
     Ok(allowed.cpus)
 }
 
+/// Every backend, with its settings.
+const KINDS: [&BackendKind; 4] = [&host::KIND, &linux_guest::KIND, &guests::KIND, &kernel::KIND];
+
+/// Every backend, with its settings.
+#[must_use]
+pub fn backend_kinds() -> &'static [&'static BackendKind] {
+    &KINDS
+}
+
+/// The backend of this name.
+///
+/// # Errors
+/// [`BackendError::BadInput`] with those that there are.
+pub fn backend_kind(name: &str) -> Result<&'static BackendKind, BackendError> {
+    KINDS.into_iter().find(|kind| kind.name == name).ok_or_else(|| BackendError::BadInput {
+        place: "backend".to_owned(),
+        found: name.to_owned(),
+        expected: KINDS.map(|kind| kind.name).join(", "),
+    })
+}
+
 /// The backend that a study names. What it runs is ended when `interrupt` is requested.
 ///
 /// # Errors
 /// [`BackendError::BadInput`] for a kind or a setting of it that there is not.
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn Backend>, BackendError> {
-    match study.backend.kind.as_str() {
-        "guests" => Ok(Box::new(guests::Guests::open(&study.backend, interrupt)?)),
-        "host" => Ok(Box::new(host::Host::open(&study.backend, interrupt)?)),
-        "linux-guest" => Ok(Box::new(linux_guest::LinuxGuest::open(&study.backend, interrupt)?)),
-        "kernel" => Ok(Box::new(kernel::Kernel::open(&study.backend, interrupt)?)),
-        kind => Err(BackendError::BadInput {
-            place: "backend".to_owned(),
-            found: kind.to_owned(),
-            expected: "host, linux-guest, guests or kernel".to_owned(),
-        }),
-    }
+    let kind = backend_kind(&study.backend.kind)?;
+    (kind.open)(&study.backend, interrupt)
 }

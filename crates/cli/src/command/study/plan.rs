@@ -9,7 +9,7 @@ use numalab_study::{
 };
 use numalab_workload::Workload;
 
-use super::guests;
+use super::settings;
 use super::source::{self, Source};
 use super::time;
 use crate::args::{StudyChange, StudyPlanArgs};
@@ -57,7 +57,7 @@ impl Ready {
 pub(super) fn ready(name: &str, change: &StudyChange) -> Result<Ready, Failure> {
     let mut source = source::read(name)?;
     apply(&mut source.study, change)?;
-    if guests::apply(&mut source.study, &change.guests)? {
+    if settings::apply(&mut source.study, &change.set)? {
         // What is kept with the results is the study that was run.
         source.text = source.study.to_toml().map_err(Failure::bad_input)?;
         source.study = parse(&source.text, name).map_err(Failure::bad_input)?;

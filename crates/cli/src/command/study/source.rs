@@ -5,10 +5,10 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use numalab_record::shell::command_line;
-use numalab_study::{Plan, Study, bundled, bundled_text, parse, start};
+use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start};
 use numalab_workload::Workload;
 
-use super::time;
+use super::{settings, time};
 use crate::args::StudyNewArgs;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -51,11 +51,22 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
         Some(path) => path.clone(),
         None => PathBuf::from(format!("{}.toml", args.name)),
     };
-    let text = start(&args.name);
+    let text = format!("{}{}", start(&args.name), settings_comment());
     // A name that makes no study is refused before anything is written.
     parse(&text, &args.name).map_err(Failure::bad_input)?;
     write_new(&path, &text)?;
     output::print(&format!("{}\n", path.display()))
+}
+
+/// What every backend can be told, as the end of a start.
+fn settings_comment() -> String {
+    let kinds: Vec<String> = backend_kinds().iter().map(|kind| settings::described(kind)).collect();
+    let lines = kinds.join("\n");
+    let commented = lines.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
+    format!(
+        "\n# Backends and their settings (also for --set KEY=VALUE)\n{}",
+        commented.collect::<String>()
+    )
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {

@@ -63,7 +63,7 @@ impl Inputs {
     /// How many boots may run at the same time: as many as there are cpus, and memory for
     /// the largest; where they are measured in this machine's time only one.
     pub(super) fn side_by_side(&self, wanted: &[GuestTreatment]) -> Result<usize, BackendError> {
-        if !self.settings.emulate_memory {
+        if !self.settings.emulates_memory() {
             return Ok(1);
         }
         let largest = self.largest_machine(wanted)? + QEMU_BYTES;
@@ -135,8 +135,8 @@ impl Inputs {
             return Err(bad("factor cpupools", found, "a Xen in QEMU, whose pools end with it"));
         }
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
-        if real && settings.emulate_memory {
-            let found = "emulate-memory on this machine's own memory".to_owned();
+        if real && settings.emulates_memory() {
+            let found = "emulate-latency on this machine's own memory".to_owned();
             return Err(bad("backend.guests", found, "it with a Xen in QEMU only"));
         }
         if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {

@@ -10,6 +10,7 @@ mod contents;
 mod emulated;
 mod errors;
 mod inputs;
+mod kind;
 mod layout;
 mod notices;
 mod outcome;
@@ -34,6 +35,7 @@ use super::{
 use crate::definition::BackendSpec;
 use boot_pool::BootPool;
 use inputs::Inputs;
+pub(super) use kind::KIND;
 use outcome::Outcome;
 use settings::{GuestTreatment, GuestsSettings, HypervisorKind, bad};
 
@@ -62,7 +64,7 @@ struct PreparedGuests {
 
 impl Guests {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
-        Ok(Self { settings: GuestsSettings::read(spec)?, interrupt: interrupt.clone() })
+        Ok(Self { settings: KIND.read(spec)?, interrupt: interrupt.clone() })
     }
 
     /// What boots are made of, and what each treatment means. Only reads.
@@ -126,7 +128,7 @@ impl PreparedGuests {
 impl Backend for Guests {
     fn describe(&self) -> String {
         let settings = &self.settings;
-        let memory = if settings.emulate_memory { ", with emulated memory costs" } else { "" };
+        let memory = if settings.emulates_memory() { ", with emulated memory costs" } else { "" };
         match (settings.hypervisor, settings.on_this_dom0) {
             (HypervisorKind::Xen, true) => "domains of this machine's Xen".to_owned(),
             (HypervisorKind::Xen, false) => format!("domains of Xen in QEMU{memory}"),
@@ -135,7 +137,7 @@ impl Backend for Guests {
     }
 
     fn own_metrics(&self) -> usize {
-        match self.settings.emulate_memory {
+        match self.settings.emulates_memory() {
             true => summary::OWN.len(),
             false => 1,
         }

@@ -8,7 +8,7 @@ use super::settings::{GuestTreatment, HypervisorKind};
 use crate::backend::BackendError;
 
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
-    meaningful, throughput is not; --emulate-memory gives it costs, in virtual time";
+    meaningful, throughput is not; --set emulate-latency=100 gives it costs, in virtual time";
 const OWN_CLOCKS: &str = "virtual time: every cpu of the machine has its own, so that guests run \
     side by side whatever this host has; commands see ROUNDS=1 unless the study says another";
 const SIDE_BY_SIDE: &str = "boots do not disturb each other's virtual time: as many as this machine \
@@ -28,8 +28,8 @@ impl Inputs {
         let string_form = wanted.iter().any(|wanted| wanted.pinning == Pinning::CpusAsString);
         let one_node = self.machines(wanted)?.iter().any(|machine| machine.nodes.len() < 2);
         let told = [
-            (in_qemu && !settings.emulate_memory, COSTS_NOTHING),
-            (settings.emulate_memory, OWN_CLOCKS),
+            (in_qemu && !settings.emulates_memory(), COSTS_NOTHING),
+            (settings.emulates_memory(), OWN_CLOCKS),
             (self.side_by_side(wanted)? > 1, SIDE_BY_SIDE),
             (string_form, STRING_FORM),
             (one_node, ONE_NODE),

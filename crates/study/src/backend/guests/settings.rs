@@ -7,11 +7,10 @@ use numalab_guest::HostPages;
 use numalab_record::study::{Setting, Treatment};
 use numalab_xen::{DomainKind, Pinning};
 use serde::Deserialize;
-use serde_json::Value;
 
 use crate::backend::BackendError;
-use crate::backend::host_side::{self, BACKING, HOST};
-use crate::definition::BackendSpec;
+use crate::backend::common_settings::MemoryCostSettings;
+use crate::backend::host_side::{self, HOST};
 
 /// Which hypervisor the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -26,17 +25,13 @@ pub(super) enum HypervisorKind {
 
 /// `[backend.guests]`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct GuestsSettings {
     pub hypervisor: HypervisorKind,
     /// Xen: the machine's own toolstack instead of a Xen in QEMU.
     pub on_this_dom0: bool,
-    /// Whether memory has costs, in virtual time, by numalab's emulator.
-    pub emulate_memory: bool,
-    /// What an access to a local line costs that no cache has, in ns.
-    pub local_ns: f64,
-    /// Caches of the emulated memory system, as `--emulate-cache` has them.
-    pub caches: String,
+    #[serde(flatten)]
+    pub costs: MemoryCostSettings,
     /// Guests, where no factor says how many.
     pub guests: u32,
     /// Guests that fill a node.
@@ -54,53 +49,38 @@ pub(super) struct GuestsSettings {
 const EMULATED_ROUNDS: u32 = 1;
 const ROUNDS: u32 = 2;
 
-impl Default for GuestsSettings {
-    fn default() -> Self {
-        Self {
-            hypervisor: HypervisorKind::Xen,
-            on_this_dom0: false,
-            emulate_memory: false,
-            local_ns: 100.0,
-            caches: "32K,1M".to_owned(),
-            guests: 4,
-            guests_per_node: 4,
-            guest_memory_mib: 192,
-            guest_vcpus: 1,
-            guest_kind: DomainKind::Pv,
-            dom0_memory_mib: 768,
-            rounds: None,
-        }
-    }
-}
-
 impl GuestsSettings {
-    /// Reads the backend's settings.
-    pub(super) fn read(spec: &BackendSpec) -> Result<Self, BackendError> {
-        let value = Value::Object(spec.settings.clone());
-        let settings: Self = serde_json::from_value(value).map_err(|error| {
-            bad("backend.guests", error.to_string(), "the settings that the study's text explains")
-        })?;
-        let positive = settings.guests_per_node > 0
-            && settings.guest_vcpus > 0
-            && settings.guest_memory_mib > 0
-            && settings.local_ns > 0.0
-            && settings.rounds() > 0;
-        if !positive {
-            return Err(bad("backend.guests", "0".to_owned(), "numbers greater than 0"));
-        }
-        Ok(settings)
+    /// Whether memory has costs, in virtual time, by numalab's emulator.
+    pub(super) fn emulates_memory(&self) -> bool {
+        self.costs.are_emulated()
     }
 
     /// Whether other work of this machine disturbs the samples, and can be told from that of
     /// the guests: to the first domain of this machine's own Xen they are other work too.
     pub(super) fn in_host_time(&self) -> bool {
-        !self.emulate_memory && !self.on_this_dom0
+        !self.emulates_memory() && !self.on_this_dom0
     }
 
     /// How often a workload repeats its work that can.
     pub(super) fn rounds(&self) -> u32 {
-        let usual = if self.emulate_memory { EMULATED_ROUNDS } else { ROUNDS };
+        let usual = if self.emulates_memory() { EMULATED_ROUNDS } else { ROUNDS };
         self.rounds.unwrap_or(usual)
+    }
+}
+
+#[cfg(test)]
+impl GuestsSettings {
+    /// As a study has them in JSON.
+    pub(super) fn of(settings: serde_json::Value) -> Result<Self, BackendError> {
+        let serde_json::Value::Object(settings) = settings else { unreachable!() };
+        super::KIND.read(&crate::definition::BackendSpec { kind: "guests".to_owned(), settings })
+    }
+}
+
+#[cfg(test)]
+impl Default for GuestsSettings {
+    fn default() -> Self {
+        Self::of(serde_json::json!({})).unwrap()
     }
 }
 
@@ -140,14 +120,8 @@ impl GuestTreatment {
         backend: &GuestsSettings,
     ) -> Result<Self, BackendError> {
         let settings = &treatment.settings;
-        let is_known = |name: &str| KNOWN.contains(&name) || name.starts_with(HOST);
-        if let Some(name) = settings.keys().find(|name| !is_known(name)) {
-            return Err(bad(
-                &treatment.name,
-                name.clone(),
-                "one of numa, guests, pinning, dom0-nodes, cpupools, machine, xen, \
-                 guest_memory, host:KNOB",
-            ));
+        for (name, value) in settings.iter().filter(|(name, _)| !name.starts_with(HOST)) {
+            super::KIND.check_level(name, value)?;
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
         let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
@@ -189,9 +163,6 @@ impl GuestTreatment {
 pub(super) const XEN: &str = "xen";
 const DEBIANS_XEN: &str = "debian";
 
-const KNOWN: [&str; 8] =
-    ["numa", "guests", "pinning", "dom0-nodes", "cpupools", "machine", XEN, BACKING];
-
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
 }
@@ -227,6 +198,8 @@ pub(super) fn bad(place: &str, found: String, expected: &str) -> BackendError {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn treatment(settings: &[(&str, &str)]) -> Treatment {
@@ -284,8 +257,9 @@ mod tests {
             ("guests", "0", "1 to 64"),
             ("pinning", "hard", "cpus-and-memory"),
             ("machine", "mainframe", "two-sockets"),
-            ("swappiness", "1", "one of numa"),
-            ("guest_memory", "4k", "normal, 2m or 1g"),
+            ("swappiness", "1", "one of numa, guests, pinning"),
+            ("guest-memory", "4k", "normal, 2m or 1g"),
+            ("guest_memory", "2m", "did you mean `guest-memory`?"),
         ] {
             let backend = GuestsSettings::default();
             let wanted = GuestTreatment::of(&treatment(&[(name, value)]), &backend);
@@ -296,32 +270,26 @@ mod tests {
 
     #[test]
     fn work_is_repeated_less_often_in_virtual_time_unless_it_is_said() {
-        let rounds = |settings: Value| {
-            let Value::Object(settings) = settings else { unreachable!() };
-            let spec = BackendSpec { kind: "guests".to_owned(), settings };
-            GuestsSettings::read(&spec).map(|settings| settings.rounds())
-        };
-        assert_eq!(rounds(serde_json::json!({})).unwrap(), 2);
-        assert_eq!(rounds(serde_json::json!({ "emulate-memory": true })).unwrap(), 1);
-        let said = serde_json::json!({ "emulate-memory": true, "rounds": 5 });
-        assert_eq!(rounds(said).unwrap(), 5);
-        assert!(rounds(serde_json::json!({ "rounds": 0 })).is_err());
+        let rounds = |settings| GuestsSettings::of(settings).map(|settings| settings.rounds());
+        assert_eq!(rounds(json!({})).unwrap(), 2);
+        assert_eq!(rounds(json!({ "emulate-latency": "100" })).unwrap(), 1);
+        assert_eq!(rounds(json!({ "emulate-latency": "100", "rounds": 5 })).unwrap(), 5);
+        assert!(rounds(json!({ "rounds": 0 })).is_err());
     }
 
     #[test]
     fn virtual_time_and_this_machines_own_xen_are_not_gated() {
-        let plain = GuestsSettings::default();
-        assert!(plain.in_host_time());
-        assert!(!GuestsSettings { emulate_memory: true, ..plain.clone() }.in_host_time());
-        assert!(!GuestsSettings { on_this_dom0: true, ..plain }.in_host_time());
+        let watched = |settings| GuestsSettings::of(settings).unwrap().in_host_time();
+        assert!(watched(json!({})));
+        assert!(!watched(json!({ "emulate-latency": "flat:90" })));
+        assert!(!watched(json!({ "on-this-dom0": true })));
     }
 
     #[test]
     fn unknown_settings_of_the_backend_are_named() {
-        let settings = serde_json::json!({ "guest-memory": 1 });
-        let Value::Object(settings) = settings else { unreachable!() };
-        let spec = BackendSpec { kind: "guests".to_owned(), settings };
-        let error = GuestsSettings::read(&spec).unwrap_err().to_string();
-        assert!(error.contains("guest-memory"), "{error}");
+        let error = GuestsSettings::of(json!({ "guest-memory": 1 })).unwrap_err().to_string();
+        assert!(error.starts_with("backend.guests.guest-memory: no such setting"), "{error}");
+        let error = GuestsSettings::of(json!({ "emulate-memory": true })).unwrap_err().to_string();
+        assert!(error.ends_with("did you mean `emulate-latency`?"), "{error}");
     }
 }

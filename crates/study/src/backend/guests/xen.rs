@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::{
-    CacheLevel, LatencyModel, MemoryCosts, describe, parse_caches,
-};
+use numalab_formats::memory_emulator::describe;
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_image::{Cache, Contents};
@@ -36,14 +34,14 @@ const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Looks whether domains can be made, and makes none.
 pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
-    caches(settings)?;
+    settings.costs.costs("guests")?;
     if settings.on_this_dom0 {
         return xen::check_dom0().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
-            remedy: "boot this machine with Xen, or leave out --on-this-dom0".to_owned(),
+            remedy: "boot this machine with Xen, or leave out on-this-dom0".to_owned(),
         });
     }
-    if settings.emulate_memory {
+    if settings.emulates_memory() {
         find_plugin().map_err(|error| lacking(&error, Some(error.remedy())))?;
     }
     let cache = Cache::open().map_err(|error| lacking(&error, None))?;
@@ -138,7 +136,7 @@ impl BootContext<'_> {
         ];
         arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
         let machine = self.layout.machine.clone();
-        let emulator = self.settings.emulate_memory.then(|| emulator(&machine, self.settings));
+        let emulator = self.settings.emulates_memory().then(|| emulator(&machine, self.settings));
         Ok(XenMachine {
             memory_emulator: emulator.transpose()?,
             pvh: self.settings.guest_kind == DomainKind::Pvh,
@@ -154,7 +152,7 @@ impl BootContext<'_> {
         command.extend(self.words(workload));
         let marks_itself = command.iter().any(|word| word.contains(MARK));
         let name = workload.name.clone();
-        let limit_s = match self.settings.emulate_memory {
+        let limit_s = match self.settings.emulates_memory() {
             true => workload.timeout_s.min(VIRTUAL_LIMIT_S),
             false => workload.timeout_s,
         };
@@ -307,21 +305,12 @@ fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<
 }
 
 fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, GuestError> {
-    let costs = MemoryCosts {
-        latency: LatencyModel::Distance { local_ns: settings.local_ns },
-        // Checked before the study started.
-        caches: caches(settings).unwrap_or_default(),
-        ..MemoryCosts::default()
-    };
+    // Checked before the study started.
+    let costs = settings.costs.costs("guests").unwrap_or_default();
     let machine = describe(machine, &costs)?;
     let plugin = find_plugin()
         .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
     Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
-}
-
-fn caches(settings: &GuestsSettings) -> Result<Vec<CacheLevel>, BackendError> {
-    let read = parse_caches(&settings.caches);
-    read.map_err(|error| bad("backend.guests.caches", error.to_string(), "such as 32K,1M"))
 }
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
@@ -331,7 +320,7 @@ fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
 }
 
 fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, BackendError> {
-    let needs = match settings.emulate_memory {
+    let needs = match settings.emulates_memory() {
         true => EmulatorMode::Virtual.needs(cpus),
         false => QemuNeeds::default(),
     };

@@ -21,6 +21,7 @@ use numalab_workload::{Ending, Finished, Workload};
 
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
+pub(super) use self::shape::KIND;
 use self::shape::Shape;
 use super::disturbance_watch::DisturbanceWatch;
 use super::{

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use numalab_formats::memory_emulator::{LatencyModel, MemoryCosts, describe};
+use numalab_formats::memory_emulator::{LatencyModel, describe};
 use numalab_guest::emulator::find_plugin;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
@@ -149,8 +149,7 @@ fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, B
 
 fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
     let plugin = find_plugin().map_err(|error| lacking(&error.into()))?;
-    let latency = shape.latency()?;
-    let costs = MemoryCosts { latency, ..MemoryCosts::default() };
+    let costs = shape.costs()?;
     let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
         place: "backend.kernel".to_owned(),
         found: "a machine that the emulator cannot be".to_owned(),
@@ -161,7 +160,7 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
     let needs = QemuNeeds { plugins: true, ..QemuNeeds::default() };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
     let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
-    let kind = Kind::Emulated { emulator, latency };
+    let kind = Kind::Emulated { emulator, latency: costs.latency };
     Ok(Place { qemu, accelerator: Accelerator::tcg(), kind })
 }
 
@@ -198,13 +197,19 @@ pub(super) fn real_placement(kind: &Kind, all_on_first: bool) -> (HostMemory, Op
 
 #[cfg(test)]
 mod tests {
+    use numalab_formats::memory_emulator::MemoryCosts;
+
     use super::*;
+    use crate::definition::BackendSpec;
 
     #[test]
     fn only_real_nodes_have_times_that_others_on_this_machine_change() {
         let real = Kind::Real { host: Box::new(Machine::default()), nodes: Vec::new() };
         assert!(real.has_times() && real.has_host_times());
-        let machine = Shape::default().machine().unwrap();
+        let machine =
+            Shape::of(&BackendSpec { kind: "kernel".to_owned(), ..BackendSpec::default() })
+                .and_then(|shape| shape.machine())
+                .unwrap();
         let emulator = MemoryEmulator {
             plugin: "plugin.so".into(),
             mode: EmulatorMode::Virtual,

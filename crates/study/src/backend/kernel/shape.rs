@@ -1,16 +1,22 @@
 //! The machine that the kernel boots on, as a study describes it.
 
-use numalab_formats::memory_emulator::{LatencyModel, parse_latency};
+use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_formats::{emulation, size};
 use numalab_topology::{Machine, UniformMachine};
 use serde::Deserialize;
 
+use super::{BACKENDS, Kernel};
 use crate::backend::BackendError;
+use crate::backend::common_settings::{
+    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, MEMORY,
+    MemoryCostSettings,
+};
+use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
 
 /// Settings of the backend `kernel`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+#[serde(rename_all = "kebab-case")]
 pub(super) struct Shape {
     /// The nodes, as `--emulate` takes them.
     emulate: String,
@@ -20,8 +26,9 @@ pub(super) struct Shape {
     memory: String,
     /// Distances; 10 and 20 if absent.
     distances: Option<String>,
-    /// What memory costs under the emulator, as `--emulate-latency` takes it.
-    latency: String,
+    /// What memory costs under the emulator.
+    #[serde(flatten)]
+    costs: MemoryCostSettings,
     /// Where it boots.
     #[serde(rename = "where")]
     pub place: Wanted,
@@ -42,27 +49,36 @@ pub(super) enum Wanted {
     Plain,
 }
 
-impl Default for Shape {
-    fn default() -> Self {
-        Self {
-            emulate: "2".to_owned(),
-            cpus: 2,
-            memory: "2G".to_owned(),
-            distances: None,
-            latency: "100".to_owned(),
-            place: Wanted::Auto,
-        }
-    }
-}
+pub(in crate::backend) const KIND: BackendKind = BackendKind {
+    name: "kernel",
+    about: "numalab's own kernel, booted for each sample: a factor is a word of its command line",
+    settings: &[
+        SettingSpec { default: "2", ..EMULATE },
+        CPUS,
+        MEMORY,
+        DISTANCES,
+        SettingSpec { default: "100", ..EMULATE_LATENCY },
+        EMULATE_BANDWIDTH,
+        EMULATE_CACHE,
+        SettingSpec {
+            name: "where",
+            kind: SettingKind::OneOf(&["auto", "real", "emulator", "plain"]),
+            default: "auto",
+            about: "real nodes under KVM, the memory emulator, plain TCG, or the best there is",
+        },
+    ],
+    levels: &[SettingSpec {
+        name: BACKENDS,
+        kind: SettingKind::OneOf(&["own", "node-0"]),
+        default: "own",
+        about: "each node's memory on a host node of its own, or all on the first",
+    }],
+    open: |spec, interrupt| Ok(Box::new(Kernel::open(spec, interrupt)?)),
+};
 
 impl Shape {
     pub fn of(spec: &BackendSpec) -> Result<Self, BackendError> {
-        let value = serde_json::Value::Object(spec.settings.clone());
-        serde_json::from_value(value).map_err(|error| BackendError::BadInput {
-            place: "backend.kernel".to_owned(),
-            found: error.to_string(),
-            expected: "emulate, cpus, memory, distances, latency and where".to_owned(),
-        })
+        KIND.read(spec)
     }
 
     /// The machine.
@@ -90,11 +106,7 @@ impl Shape {
     }
 
     /// What memory costs under the emulator.
-    pub fn latency(&self) -> Result<LatencyModel, BackendError> {
-        parse_latency(&self.latency).map_err(|error| BackendError::BadInput {
-            place: "backend.kernel.latency".to_owned(),
-            found: self.latency.clone(),
-            expected: error.to_string(),
-        })
+    pub fn costs(&self) -> Result<MemoryCosts, BackendError> {
+        self.costs.costs("kernel")
     }
 }

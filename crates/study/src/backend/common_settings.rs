@@ -1,0 +1,113 @@
+//! Settings that several backends have.
+
+use numalab_formats::memory_emulator::{MemoryCosts, parse_bandwidth, parse_caches, parse_latency};
+use serde::Deserialize;
+
+use super::contract::BackendError;
+use super::setting_spec::{SettingKind, SettingSpec};
+
+pub(super) const EMULATE: SettingSpec = SettingSpec {
+    name: "emulate",
+    kind: SettingKind::Text("nodes as --emulate takes them, such as 4 or 1G,1G"),
+    default: "1",
+    about: "nodes of the guest, as --emulate takes them: 4, or 1G,1G",
+};
+pub(super) const CPUS: SettingSpec = SettingSpec {
+    name: "cpus",
+    kind: SettingKind::Count(4096),
+    default: "2",
+    about: "cpus of all nodes together",
+};
+pub(super) const MEMORY: SettingSpec = SettingSpec {
+    name: "memory",
+    kind: SettingKind::Text("a size such as 2G"),
+    default: "2G",
+    about: "memory of all nodes together",
+};
+pub(super) const DISTANCES: SettingSpec = SettingSpec {
+    name: "distances",
+    kind: SettingKind::Text("rows such as 10,20;20,10"),
+    default: "",
+    about: "distances between nodes, as --distances takes them",
+};
+pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
+    name: "emulate-latency",
+    kind: SettingKind::Text("nanoseconds of local memory such as 100, hmat, or flat:100"),
+    default: "",
+    about: "what memory costs, in virtual time, as --emulate-latency takes it",
+};
+pub(super) const EMULATE_BANDWIDTH: SettingSpec = SettingSpec {
+    name: "emulate-bandwidth",
+    kind: SettingKind::Text("limits such as 10G, or hmat"),
+    default: "",
+    about: "limits of bandwidth of that memory, as --emulate-bandwidth takes them",
+};
+pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
+    name: "emulate-cache",
+    kind: SettingKind::Text("sizes such as 32K,1M"),
+    default: "",
+    about: "caches in front of that memory, as --emulate-cache takes them",
+};
+pub(super) const COUNTERS: SettingSpec = SettingSpec {
+    name: "counters",
+    kind: SettingKind::List("names in /proc/vmstat"),
+    default: "",
+    about: "counters of /proc/vmstat that are shown with each metric",
+};
+pub(super) const COUNT_MIGRATIONS: SettingSpec = SettingSpec {
+    name: "count-migrations",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "perf stat counts migrations and context switches of each workload",
+};
+pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
+    name: "watch-pages",
+    kind: SettingKind::Flag,
+    default: "false",
+    about: "record which pages each workload's memory is on while it runs",
+};
+
+/// What a guest's memory costs, where that is emulated: written as on the command line.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) struct MemoryCostSettings {
+    emulate_latency: Option<String>,
+    emulate_bandwidth: Option<String>,
+    emulate_cache: Option<String>,
+}
+
+impl MemoryCostSettings {
+    /// Whether memory has costs: caches alone do not ask for it.
+    pub(super) fn are_emulated(&self) -> bool {
+        self.emulate_latency.is_some() || self.emulate_bandwidth.is_some()
+    }
+
+    /// What local memory costs, as it was written.
+    pub(super) fn latency(&self) -> Option<&str> {
+        self.emulate_latency.as_deref()
+    }
+
+    /// The costs, for a backend of this kind.
+    pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
+        let bad =
+            |key: &str, found: &str, expected: &dyn std::fmt::Display| BackendError::BadInput {
+                place: format!("backend.{kind}.{key}"),
+                found: format!("{found:?}"),
+                expected: expected.to_string(),
+            };
+        let mut costs = MemoryCosts::default();
+        if let Some(text) = &self.emulate_latency {
+            let parsed = parse_latency(text);
+            costs.latency = parsed.map_err(|error| bad("emulate-latency", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_bandwidth {
+            let parsed = parse_bandwidth(text);
+            costs.bandwidth = parsed.map_err(|error| bad("emulate-bandwidth", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_cache {
+            let parsed = parse_caches(text);
+            costs.caches = parsed.map_err(|error| bad("emulate-cache", text, &error))?;
+        }
+        Ok(costs)
+    }
+}

@@ -1,0 +1,117 @@
+//! The settings of `[backend.guests]`, and what levels of factors may set there.
+
+use super::Guests;
+use super::settings::XEN;
+use crate::backend::common_settings::{EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY};
+use crate::backend::host_side::GUEST_MEMORY;
+use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
+
+/// The most guests of one boot.
+const MOST_GUESTS: u64 = 64;
+
+const GUESTS: SettingSpec = SettingSpec {
+    name: "guests",
+    kind: SettingKind::Count(MOST_GUESTS),
+    default: "4",
+    about: "how many guests run at the same time",
+};
+
+pub(in crate::backend) const KIND: BackendKind = BackendKind {
+    name: "guests",
+    about: "many guests of Xen or QEMU on one machine, at the same time",
+    settings: &[
+        SettingSpec {
+            name: "hypervisor",
+            kind: SettingKind::OneOf(&["xen", "qemu"]),
+            default: "xen",
+            about: "Xen in QEMU, or guests of QEMU on this machine's own nodes",
+        },
+        SettingSpec {
+            name: "on-this-dom0",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "use the Xen that this machine runs, as it was booted: numa is no factor then",
+        },
+        EMULATE_LATENCY,
+        EMULATE_BANDWIDTH,
+        SettingSpec { default: "32K,1M", ..EMULATE_CACHE },
+        GUESTS,
+        SettingSpec {
+            name: "guests-per-node",
+            kind: SettingKind::Count(MOST_GUESTS),
+            default: "4",
+            about: "how many guests fill a node of the machine that is made for them",
+        },
+        SettingSpec {
+            name: "guest-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "192",
+            about: "memory of each guest, in MiB",
+        },
+        SettingSpec {
+            name: "guest-vcpus",
+            kind: SettingKind::Count(64),
+            default: "1",
+            about: "virtual cpus of each guest",
+        },
+        SettingSpec {
+            name: "guest-kind",
+            kind: SettingKind::OneOf(&["pv", "pvh"]),
+            default: "pv",
+            about: "kind of Xen's domains; of pvh only a Xen with numa=on can tell the frames",
+        },
+        SettingSpec {
+            name: "dom0-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "768",
+            about: "memory of Xen's first domain, in MiB",
+        },
+        SettingSpec {
+            name: "rounds",
+            kind: SettingKind::Count(1000),
+            default: "",
+            about: "$ROUNDS in commands; 2, or 1 where memory is emulated, if not set",
+        },
+    ],
+    levels: &[
+        SettingSpec {
+            name: "numa",
+            kind: SettingKind::Text("on, off or fake=N"),
+            default: "on",
+            about: "Xen's numa=",
+        },
+        GUESTS,
+        SettingSpec {
+            name: "pinning",
+            kind: SettingKind::OneOf(&["cpus-and-memory", "cpus", "none", "cpus-as-string"]),
+            default: "cpus-and-memory",
+            about: "what of each guest is kept on its node",
+        },
+        SettingSpec {
+            name: "dom0-nodes",
+            kind: SettingKind::Text("nodes such as 0, or all"),
+            default: "",
+            about: "Xen's dom0_nodes=; node 0 if numa is on",
+        },
+        SettingSpec {
+            name: "cpupools",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "a cpupool for each node",
+        },
+        SettingSpec {
+            name: "machine",
+            kind: SettingKind::OneOf(&["x460", "two-sockets", "four-sockets"]),
+            default: "x460",
+            about: "the machine that Xen in QEMU sees",
+        },
+        SettingSpec {
+            name: XEN,
+            kind: SettingKind::Text("debian, or the file of a build"),
+            default: "debian",
+            about: "the hypervisor that is booted",
+        },
+        GUEST_MEMORY,
+    ],
+    open: |spec, interrupt| Ok(Box::new(Guests::open(spec, interrupt)?)),
+};

@@ -1,0 +1,272 @@
+//! The settings of a backend, said once: the parser, the messages, `study settings` and
+//! `study new` all read these lists.
+
+use numalab_host::Interrupt;
+use numalab_record::study::Setting;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::contract::{Backend, BackendError};
+use crate::definition::BackendSpec;
+
+/// A setting of a backend.
+#[derive(Clone, Copy, Debug)]
+pub struct SettingSpec {
+    /// Its name, in TOML and for `--set`.
+    pub name: &'static str,
+    /// What it may be.
+    pub kind: SettingKind,
+    /// Its value where nothing is said, as TOML has it; empty if there is none.
+    pub default: &'static str,
+    /// What it does, in a line.
+    pub about: &'static str,
+}
+
+/// What a setting may be.
+#[derive(Clone, Copy, Debug)]
+pub enum SettingKind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number of at least 1 and at most this.
+    Count(u64),
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// Text of this form.
+    Text(&'static str),
+    /// A list of texts of this form.
+    List(&'static str),
+}
+
+/// A backend with what can be set in it.
+#[derive(Clone, Copy, Debug)]
+pub struct BackendKind {
+    /// Its name: `[backend.NAME]`.
+    pub name: &'static str,
+    /// What it is, in a line.
+    pub about: &'static str,
+    /// What its table in a study may say.
+    pub settings: &'static [SettingSpec],
+    /// What levels of factors may set, beside what the workloads' commands use.
+    pub levels: &'static [SettingSpec],
+    /// Opens it.
+    pub(super) open: Open,
+}
+
+/// Opens a backend with a study's settings; what it runs is ended when it is interrupted.
+type Open = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
+
+/// Settings that were called otherwise, and what they are now.
+const RENAMED: [(&str, &str); 4] = [
+    ("emulate-memory", "emulate-latency"),
+    ("local-ns", "emulate-latency"),
+    ("caches", "emulate-cache"),
+    ("latency", "emulate-latency"),
+];
+
+impl SettingKind {
+    /// What may stand there, in words.
+    #[must_use]
+    pub fn expected(&self) -> String {
+        match self {
+            Self::Flag => "true or false".to_owned(),
+            Self::Count(most) => format!("1 to {most}"),
+            Self::OneOf(words) => match words {
+                [first @ .., last] if !first.is_empty() => {
+                    format!("{} or {last}", first.join(", "))
+                }
+                words => words.concat(),
+            },
+            Self::Text(form) => (*form).to_owned(),
+            Self::List(form) => format!("a list of {form}"),
+        }
+    }
+
+    fn admits(&self, value: &Value) -> bool {
+        match self {
+            Self::Flag => value.is_boolean(),
+            Self::Count(most) => value.as_u64().is_some_and(|count| (1..=*most).contains(&count)),
+            Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Self::Text(_) => value.is_string(),
+            Self::List(_) => {
+                value.as_array().is_some_and(|values| values.iter().all(Value::is_string))
+            }
+        }
+    }
+
+    /// The value that a word of the command line means, if it can be one.
+    #[must_use]
+    pub fn value_of(&self, word: &str) -> Option<Value> {
+        let value = match self {
+            Self::Flag => word.parse().map(Value::Bool).ok()?,
+            Self::Count(_) => word.parse().map(|count: u64| Value::from(count)).ok()?,
+            Self::OneOf(_) | Self::Text(_) => Value::from(word),
+            Self::List(_) => word.split(',').map(Value::from).collect(),
+        };
+        self.admits(&value).then_some(value)
+    }
+}
+
+impl BackendKind {
+    /// The setting of this name in the backend's table.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<&'static SettingSpec> {
+        self.settings.iter().find(|spec| spec.name == name)
+    }
+
+    /// The settings of a study with defaults for those that it does not name, as `T`.
+    ///
+    /// # Errors
+    /// [`BackendError::BadInput`] for a setting that there is not, or that cannot be.
+    pub(super) fn read<T: DeserializeOwned>(&self, spec: &BackendSpec) -> Result<T, BackendError> {
+        self.check(&spec.settings)?;
+        let defaults = self.settings.iter().filter_map(|setting| {
+            let value =
+                (!setting.default.is_empty()).then(|| setting.kind.value_of(setting.default));
+            Some((setting.name.to_owned(), value??))
+        });
+        let mut settings: Map<String, Value> = defaults.collect();
+        settings.extend(spec.settings.clone());
+        serde_json::from_value(Value::Object(settings)).map_err(|error| BackendError::BadInput {
+            place: format!("backend.{}", self.name),
+            found: error.to_string(),
+            expected: "the settings that `numalab study settings` lists".to_owned(),
+        })
+    }
+
+    /// Refuses settings of the backend's table that there are not, or that cannot be.
+    fn check(&self, settings: &Map<String, Value>) -> Result<(), BackendError> {
+        for (name, value) in settings {
+            let place = format!("backend.{}.{name}", self.name);
+            let Some(spec) = self.setting(name) else {
+                return Err(no_such_setting(place, name, &names(self.settings)));
+            };
+            if !spec.kind.admits(value) {
+                let (found, expected) = (value.to_string(), spec.kind.expected());
+                return Err(BackendError::BadInput { place, found, expected });
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses a setting of a level that there is not, or that cannot be.
+    pub(super) fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
+        let place = format!("setting {name}");
+        let Some(spec) = self.levels.iter().find(|spec| spec.name == name) else {
+            return Err(no_such_setting(place, name, &names(self.levels)));
+        };
+        // A number may be written as a text too, as `fake=4` stands beside `on`.
+        let fits = spec.kind.value_of(&setting.to_string()).is_some();
+        let (found, expected) = (setting.to_string(), spec.kind.expected());
+        if fits { Ok(()) } else { Err(BackendError::BadInput { place, found, expected }) }
+    }
+}
+
+fn names(specs: &[SettingSpec]) -> Vec<&'static str> {
+    specs.iter().map(|spec| spec.name).collect()
+}
+
+/// That there is no setting of this name, with those that there are and the nearest of them.
+pub(super) fn no_such_setting(place: String, name: &str, names: &[&str]) -> BackendError {
+    let expected = match meant(name, names) {
+        Some(meant) => format!("one of {}; did you mean `{meant}`?", names.join(", ")),
+        None if names.is_empty() => "none".to_owned(),
+        None => format!("one of {}", names.join(", ")),
+    };
+    BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
+}
+
+/// The name that was meant: as it is spelled or called now, or the nearest one.
+fn meant<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let spelled = name.to_lowercase().replace('_', "-");
+    let renamed = RENAMED.iter().find(|(old, _)| *old == spelled);
+    let wanted = renamed.map_or(spelled.as_str(), |(_, new)| new);
+    let distances = names.iter().map(|known| (distance(wanted, known), *known));
+    let (distance, nearest) = distances.min()?;
+    (distance <= wanted.len() / 3).then_some(nearest)
+}
+
+/// How many letters must be inserted, removed or changed to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (line, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, b) in other.chars().enumerate() {
+            let changed = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KIND: BackendKind = BackendKind {
+        name: "x",
+        about: "",
+        settings: &[
+            SettingSpec {
+                name: "emulate-latency",
+                kind: SettingKind::Text("ns"),
+                default: "",
+                about: "",
+            },
+            SettingSpec { name: "cpus", kind: SettingKind::Count(8), default: "2", about: "" },
+            SettingSpec {
+                name: "accel",
+                kind: SettingKind::OneOf(&["kvm", "tcg"]),
+                default: "",
+                about: "",
+            },
+        ],
+        levels: &[],
+        open: |_, _| unreachable!(),
+    };
+
+    fn refused(name: &str, value: Value) -> String {
+        let settings = Map::from_iter([(name.to_owned(), value)]);
+        KIND.check(&settings).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_name_that_there_is_not_is_refused_with_all_and_the_nearest() {
+        let all = "backend.x.NAME: no such setting: expected one of emulate-latency, cpus, accel";
+        for (name, meant) in [
+            ("cpu", "; did you mean `cpus`?"),
+            ("emulate_latency", "; did you mean `emulate-latency`?"),
+            ("local-ns", "; did you mean `emulate-latency`?"),
+            ("memory", ""),
+        ] {
+            let message = refused(name, Value::from(1));
+            assert_eq!(message, format!("{}{meant}", all.replace("NAME", name)));
+        }
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_is_refused_with_what_can() {
+        assert_eq!(refused("cpus", Value::from(9)), "backend.x.cpus: 9: expected 1 to 8");
+        assert_eq!(refused("cpus", Value::from("2")), "backend.x.cpus: \"2\": expected 1 to 8");
+        assert_eq!(
+            refused("accel", Value::from("fast")),
+            "backend.x.accel: \"fast\": expected kvm or tcg"
+        );
+    }
+
+    #[test]
+    fn words_of_the_command_line_become_values_of_the_settings_kind() {
+        assert_eq!(SettingKind::Flag.value_of("true"), Some(Value::Bool(true)));
+        assert_eq!(SettingKind::Flag.value_of("yes"), None);
+        assert_eq!(SettingKind::Count(8).value_of("3"), Some(Value::from(3)));
+        assert_eq!(SettingKind::Count(8).value_of("9"), None);
+        let list = SettingKind::List("names").value_of("a,b");
+        assert_eq!(list, Some(Value::from(vec!["a", "b"])));
+    }
+
+    #[test]
+    fn the_distance_of_words_is_what_must_be_typed_to_mend_one() {
+        let distances = [("cpus", "cpus"), ("cpu", "cpus"), ("pcus", "cpus"), ("", "abc")];
+        assert_eq!(distances.map(|(one, other)| distance(one, other)), [0, 1, 2, 3]);
+    }
+}
