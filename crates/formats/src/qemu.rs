@@ -3,12 +3,15 @@
 //! Packages become sockets and the L3 groups of one become dies. Distances that are not
 //! known are written as 10 and 20.
 
+mod arguments;
+
 use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
 use crate::feature::Feature;
 use crate::guest::{Guest, HostPlacement};
 use crate::reading::Written;
+pub use arguments::{HostPages, MemoryBackend, QemuMachine, QemuNode, Smp};
 
 const FORMAT: &str = "QEMU";
 /// Levels of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
@@ -30,63 +33,59 @@ pub const CARRIES: &[Feature] = &[
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
 pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<String>>, WriteError> {
+    let Written { mut output, losses } = describe(machine)?;
+    for backend in output.backends_mut() {
+        if let Some(page_bytes) = host.huge_page_bytes {
+            backend.pages = HostPages::Huge { page_bytes };
+        }
+        let host = host.nodes.get(backend.node);
+        backend.host_nodes = host.map(|host| host.node).into_iter().collect();
+    }
+    Ok(Written { output: output.words(), losses })
+}
+
+/// The arguments of [`write()`] by what they mean, with memory of the usual pages.
+///
+/// # Errors
+/// As [`write()`].
+pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
     let mut findings = Findings::default();
     let guest = Guest::of(FORMAT, machine, &mut findings)?;
-    let mut arguments = Vec::new();
-    smp(&guest, &mut arguments);
-    nodes(&guest, host, &mut arguments);
-    cpus(&guest, &mut arguments);
-    distances(&guest, &mut arguments);
+    let mut attributes = Vec::new();
+    cpus(&guest, &mut attributes);
+    distances(&guest, &mut attributes);
     if !guest.access.is_empty() {
-        heterogeneous_memory(&guest, &mut arguments, &mut findings);
+        heterogeneous_memory(&guest, &mut attributes, &mut findings);
     }
-    side_caches(machine, &guest, &mut arguments, &mut findings);
-    Ok(Written { output: arguments, losses: findings.into_list() })
+    side_caches(machine, &guest, &mut attributes, &mut findings);
+    let shape = guest.shape;
+    let output = QemuMachine {
+        smp: Smp {
+            cpus: guest.cpus.len(),
+            sockets: shape.packages,
+            dies: shape.l3_groups,
+            cores: shape.cores,
+            threads: shape.threads,
+        },
+        memory_mib: guest.memory_mib(),
+        nodes: (0..guest.nodes.len()).map(|index| node(&guest, index)).collect(),
+        attributes,
+    };
+    Ok(Written { output, losses: findings.into_list() })
+}
+
+fn node(guest: &Guest, node: usize) -> QemuNode {
+    let size_mib = guest.nodes[node].memory_mib;
+    let backend = MemoryBackend { node, size_mib, ..MemoryBackend::default() };
+    QemuNode {
+        backend: (size_mib > 0).then_some(backend),
+        initiator: (!guest.access.is_empty()).then(|| guest.initiator(node)),
+    }
 }
 
 fn add(arguments: &mut Vec<String>, option: &str, value: String) {
     arguments.push(option.to_owned());
     arguments.push(value);
-}
-
-fn smp(guest: &Guest, arguments: &mut Vec<String>) {
-    let shape = guest.shape;
-    let mut smp = format!("{},sockets={}", guest.cpus.len(), shape.packages);
-    if shape.l3_groups > 1 {
-        smp += &format!(",dies={}", shape.l3_groups);
-    }
-    smp += &format!(",cores={},threads={}", shape.cores, shape.threads);
-    add(arguments, "-smp", smp);
-    add(arguments, "-m", format!("{}M", guest.memory_mib()));
-}
-
-fn nodes(guest: &Guest, host: &HostPlacement, arguments: &mut Vec<String>) {
-    for (index, node) in guest.nodes.iter().enumerate() {
-        let mut numa = format!("node,nodeid={index}");
-        if node.memory_mib > 0 {
-            add(arguments, "-object", backend(index, node.memory_mib, host));
-            numa += &format!(",memdev=ram{index}");
-        }
-        if !guest.access.is_empty() {
-            numa += &format!(",initiator={}", guest.initiator(index));
-        }
-        add(arguments, "-numa", numa);
-    }
-}
-
-fn backend(index: usize, memory_mib: u64, host: &HostPlacement) -> String {
-    let kind = match host.huge_page_bytes {
-        None => "memory-backend-ram",
-        Some(_) => "memory-backend-memfd",
-    };
-    let mut backend = format!("{kind},id=ram{index},size={memory_mib}M");
-    if let Some(bytes) = host.huge_page_bytes {
-        backend += &format!(",hugetlb=on,hugetlbsize={bytes}");
-    }
-    if let Some(host) = host.nodes.get(index) {
-        backend += &format!(",host-nodes={},policy=bind", host.node);
-    }
-    backend
 }
 
 fn cpus(guest: &Guest, arguments: &mut Vec<String>) {

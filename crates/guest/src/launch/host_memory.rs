@@ -3,24 +3,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use numalab_formats::qemu::MemoryBackend;
 use numalab_topology::{Machine, NodeSet};
 
-use crate::qemu::Abilities;
+pub use numalab_formats::qemu::HostPages;
 
-/// The pages behind guest memory.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum HostPages {
-    /// The system's usual pages; transparent huge ones if the system gives them.
-    #[default]
-    Normal,
-    /// Huge pages of this size out of the system's pool (hugetlb).
-    Huge {
-        /// 2 MiB or 1 GiB.
-        page_bytes: u64,
-    },
-    /// The system's usual pages in a file that others can be given (memfd).
-    Shared,
-}
+use crate::qemu::Abilities;
 
 /// What stands behind guest memory on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -118,60 +106,15 @@ impl HostMemory {
         }
     }
 
-    /// The object that keeps the threads on the node which touch the memory of
-    /// the backend with this number ahead, if there are any.
-    #[must_use]
-    pub(super) fn thread_context(&self, backend: usize, abilities: Abilities) -> Option<String> {
-        let hosts = self.hosts_of(backend)?;
-        let possible = self.prealloc && abilities.prealloc_context;
-        let list = host_list("node-affinity", hosts);
-        possible.then(|| format!("thread-context,id=touch{backend}{list}"))
+    /// Puts this behind the backend that is the `index`th.
+    pub(super) fn give(&self, index: usize, backend: &mut MemoryBackend, abilities: Abilities) {
+        let hosts = index.checked_rem(self.nodes.len()).and_then(|at| self.nodes.get(at));
+        backend.pages = self.pages;
+        backend.host_nodes = hosts.cloned().unwrap_or_default();
+        backend.prealloc = self.prealloc;
+        backend.touched_there = self.prealloc && abilities.prealloc_context && hosts.is_some();
+        backend.unreserved = self.unreserved;
     }
-
-    /// The backend with this number; `name_and_size` is its `id=...,size=...`.
-    #[must_use]
-    pub(super) fn backend(
-        &self,
-        backend: usize,
-        name_and_size: &str,
-        abilities: Abilities,
-    ) -> String {
-        let mut text = format!("{},{name_and_size}", self.kind());
-        if let Some(hosts) = self.hosts_of(backend) {
-            text += &format!("{},policy=bind", host_list("host-nodes", hosts));
-        }
-        if self.prealloc {
-            text += ",prealloc=on";
-        }
-        if self.thread_context(backend, abilities).is_some() {
-            text += &format!(",prealloc-context=touch{backend}");
-        }
-        if self.unreserved {
-            text += ",reserve=off";
-        }
-        text
-    }
-
-    fn hosts_of(&self, backend: usize) -> Option<&NodeSet> {
-        let position = backend.checked_rem(self.nodes.len())?;
-        self.nodes.get(position)
-    }
-
-    fn kind(&self) -> String {
-        match self.pages {
-            HostPages::Normal => "memory-backend-ram".to_owned(),
-            HostPages::Shared => "memory-backend-memfd,share=on".to_owned(),
-            HostPages::Huge { page_bytes } => {
-                format!("memory-backend-memfd,hugetlb=on,hugetlbsize={page_bytes}")
-            }
-        }
-    }
-}
-
-/// `,host-nodes=0-1,host-nodes=3`
-fn host_list(option: &str, nodes: &NodeSet) -> String {
-    let list = nodes.to_string();
-    list.split(',').map(|range| format!(",{option}={range}")).collect()
 }
 
 fn has_memory(meminfo: &str) -> bool {

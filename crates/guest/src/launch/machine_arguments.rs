@@ -1,16 +1,13 @@
-//! A machine as QEMU's arguments: what `numalab-formats` writes, with the memory
-//! backends replaced by those that this host is to give.
+//! A machine as QEMU's arguments, with memory that this host is to give.
 
 use std::path::PathBuf;
 
-use numalab_formats::{HostPlacement, WriteError, qemu};
+use numalab_formats::WriteError;
+use numalab_formats::qemu::{self, Smp};
 use numalab_topology::{Finding, Machine, Severity};
 
 use super::host_memory::HostMemory;
 use crate::qemu::Abilities;
-
-/// What the writer puts before a backend's name and size.
-const PLAIN_BACKEND: &str = "memory-backend-ram,";
 
 /// The arguments, and what of the machine QEMU cannot show.
 pub struct MachineArguments {
@@ -26,23 +23,13 @@ pub fn machine_arguments(
     memory: &HostMemory,
     abilities: Abilities,
 ) -> Result<MachineArguments, WriteError> {
-    let written = qemu::write(machine, &HostPlacement::default())?;
-    let mut words = Vec::new();
-    let mut backends = 0;
-    for word in written.output {
-        let Some(name_and_size) = word.strip_prefix(PLAIN_BACKEND) else {
-            words.push(word);
-            continue;
-        };
-        if let Some(context) = memory.thread_context(backends, abilities) {
-            words.extend([context, "-object".to_owned()]);
-        }
-        words.push(memory.backend(backends, name_and_size, abilities));
-        backends += 1;
+    let mut written = qemu::describe(machine)?;
+    for (index, backend) in written.output.backends_mut().enumerate() {
+        memory.give(index, backend, abilities);
     }
     let mut losses = written.losses;
     losses.extend(unusable_latencies(machine));
-    Ok(MachineArguments { words, losses })
+    Ok(MachineArguments { words: written.output.words(), losses })
 }
 
 /// Writes the machine's cpus and the sum of its memory, with these tables: QEMU makes a
@@ -51,29 +38,20 @@ pub fn arguments_with_tables(
     machine: &Machine,
     tables: &[PathBuf],
 ) -> Result<MachineArguments, WriteError> {
-    let written = qemu::write(machine, &HostPlacement::default())?.output;
-    let mut words = Vec::new();
-    for pair in written.chunks(2) {
-        if matches!(pair[0].as_str(), "-smp" | "-m") {
-            words.extend_from_slice(pair);
-        }
-    }
+    let described = qemu::describe(machine)?.output;
+    let mut words = described.size_words();
     for table in tables {
         let file = table.to_string_lossy().replace(',', ",,");
         words.extend(["-acpitable".to_owned(), format!("file={file}")]);
     }
-    let losses = words.get(1).and_then(|smp| gaps_in_apic_ids(smp));
-    Ok(MachineArguments { words, losses: losses.into_iter().collect() })
+    let losses = gaps_in_apic_ids(&described.smp).into_iter().collect();
+    Ok(MachineArguments { words, losses })
 }
 
 /// QEMU gives every level of the topology whole bits of the APIC id (`hw/i386/topology.h`),
 /// so that ids have gaps behind a level which is no power of two; tables rarely have them.
-fn gaps_in_apic_ids(smp: &str) -> Option<Finding> {
-    let of = |level: &str| {
-        let count = smp.split(',').find_map(|part| part.strip_prefix(level));
-        count.and_then(|count| count.parse().ok()).unwrap_or(1_u32)
-    };
-    let levels = ["sockets=", "dies=", "cores=", "threads="].map(of);
+fn gaps_in_apic_ids(smp: &Smp) -> Option<Finding> {
+    let levels = [smp.sockets, smp.dies, smp.cores, smp.threads];
     let mut several = levels.iter().skip_while(|count| **count == 1).skip(1);
     let uneven = several.find(|count| !count.is_power_of_two())?;
     Some(Finding {
@@ -102,6 +80,7 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
 mod tests {
     use super::super::host_memory::HostPages;
     use super::*;
+    use numalab_formats::HostPlacement;
     use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
 
     /// Two nodes, the second without cpus.
@@ -135,7 +114,8 @@ mod tests {
         let ours = machine_arguments(&machine(), &plain, Abilities::default()).unwrap();
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
         assert_eq!(ours.words, theirs.output);
-        assert!(ours.words.iter().any(|word| word.starts_with(PLAIN_BACKEND)), "{:?}", ours.words);
+        let backend = "memory-backend-ram,id=ram1,size=1024M".to_owned();
+        assert!(ours.words.contains(&backend), "{:?}", ours.words);
     }
 
     #[test]
@@ -155,15 +135,15 @@ mod tests {
 
     #[test]
     fn apic_ids_have_gaps_behind_a_level_that_is_no_power_of_two() {
-        for whole in [
-            "6,sockets=1,cores=6,threads=1",
-            "6,sockets=3,cores=2,threads=1",
-            "24,sockets=3,dies=2,cores=2,threads=2",
-        ] {
-            assert_eq!(gaps_in_apic_ids(whole), None, "{whole}");
+        let gaps = |[sockets, dies, cores, threads]: [usize; 4]| {
+            let cpus = sockets * dies * cores * threads;
+            gaps_in_apic_ids(&Smp { cpus, sockets, dies, cores, threads })
+        };
+        for whole in [[1, 1, 6, 1], [3, 1, 2, 1], [3, 2, 2, 2]] {
+            assert_eq!(gaps(whole), None, "{whole:?}");
         }
-        for uneven in ["6,sockets=2,cores=3,threads=1", "12,sockets=2,dies=3,cores=2,threads=1"] {
-            assert!(gaps_in_apic_ids(uneven).is_some(), "{uneven}");
+        for uneven in [[2, 1, 3, 1], [2, 3, 2, 1]] {
+            assert!(gaps(uneven).is_some(), "{uneven:?}");
         }
     }
 
@@ -199,10 +179,10 @@ mod tests {
             .collect();
         let expected = [
             "thread-context,id=touch0,node-affinity=0",
-            "memory-backend-memfd,hugetlb=on,hugetlbsize=1073741824,id=ram0,size=1024M,\
+            "memory-backend-memfd,id=ram0,size=1024M,hugetlb=on,hugetlbsize=1073741824,\
              host-nodes=0,policy=bind,prealloc=on,prealloc-context=touch0",
             "thread-context,id=touch1,node-affinity=1,node-affinity=3",
-            "memory-backend-memfd,hugetlb=on,hugetlbsize=1073741824,id=ram1,size=1024M,\
+            "memory-backend-memfd,id=ram1,size=1024M,hugetlb=on,hugetlbsize=1073741824,\
              host-nodes=1,host-nodes=3,policy=bind,prealloc=on,prealloc-context=touch1",
         ];
         assert_eq!(objects, expected);
