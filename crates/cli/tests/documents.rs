@@ -4,8 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use numalab_record::Kind;
-use serde_json::Value;
+use numalab_record::{Document, Kind, RankRun};
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::{Value, json};
 
 fn run(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_numalab")).args(arguments).output().expect("numalab starts")
@@ -101,4 +103,66 @@ fn a_study_among_the_runs_of_a_fleet_is_named_and_the_runs_are_collected() {
     let message = text(&output.stderr);
     assert!(message.contains("host1/study: holds a study, expected a run"), "{message}");
     assert!(text(&output.stdout).contains("1 run"), "{message}");
+}
+
+fn schema_file(kind: Kind) -> PathBuf {
+    let name = kind.schema().trim_start_matches("numalab/");
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.schema.json"))
+}
+
+fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    schema["title"] = json!(format!("{}: {kind}", kind.schema()));
+    schema["properties"]["schema"] = json!({ "const": kind.schema() });
+    (kind, schema)
+}
+
+/// `NUMALAB_SCHEMAS=write cargo test -p numalab --test documents` writes them anew.
+#[test]
+fn schemas_are_those_of_the_types() {
+    for (kind, schema) in [schema_of::<Document>(Kind::Run), schema_of::<RankRun>(Kind::Ranks)] {
+        let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
+        if std::env::var_os("NUMALAB_SCHEMAS").is_some_and(|value| value == "write") {
+            fs::write(schema_file(kind), &text).expect("written");
+        }
+        let kept = fs::read_to_string(schema_file(kind)).expect("there");
+        assert!(kept == text, "{kind} is no longer as its schema says: NUMALAB_SCHEMAS=write");
+    }
+}
+
+fn assert_fits(kind: Kind, document: &Value) {
+    let schema = fs::read_to_string(schema_file(kind)).expect("there");
+    let schema = serde_json::from_str(&schema).expect("JSON");
+    let validator = jsonschema::validator_for(&schema).expect("a schema");
+    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+}
+
+#[test]
+fn what_ranks_print_and_keep_is_as_their_schemas_say() {
+    let place = tempfile::tempdir().expect("made");
+    let printed = prints(&[
+        "latency",
+        "--ranks",
+        "1",
+        "--size",
+        "64K",
+        "--iterations",
+        "100",
+        "--format",
+        "json",
+        "-o",
+        path(place.path()),
+    ]);
+    let printed: Value = serde_json::from_str(&printed).expect("JSON");
+    assert_fits(Kind::Ranks, &printed);
+    let kept = fs::read_dir(place.path()).expect("results").next().expect("a run").expect("read");
+    let report = prints(&["report", path(&kept.path()), "--format", "json"]);
+    assert_fits(Kind::Run, &serde_json::from_str(&report).expect("JSON"));
+    let mut damaged = printed;
+    damaged["ranks"][0]["cpu"] = json!("first");
+    let schema = serde_json::from_str(&fs::read_to_string(schema_file(Kind::Ranks)).unwrap());
+    let validator = jsonschema::validator_for(&schema.unwrap()).expect("a schema");
+    assert!(!validator.is_valid(&damaged), "a schema that refuses nothing");
 }

@@ -10,6 +10,7 @@ use crate::placement::Placement;
 
 /// The name of a cell, unique and stable within its plan.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct CellId(pub String);
 
@@ -21,6 +22,7 @@ impl fmt::Display for CellId {
 
 /// One thing to measure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cell {
     /// Its name.
     pub id: CellId,
@@ -31,6 +33,7 @@ pub struct Cell {
 
 /// What is done in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Experiment {
     /// A chase of dependent loads.
@@ -69,6 +72,7 @@ impl Experiment {
 
 /// One worker: a cpu and the node whose memory it uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkerPlan {
     /// The cpu.
     pub cpu: CpuId,
@@ -78,6 +82,7 @@ pub struct WorkerPlan {
 
 /// The order in which memory is visited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "order", content = "bytes", rename_all = "kebab-case")]
 pub enum AccessPattern {
     /// Random over the whole buffer.
@@ -128,6 +133,7 @@ impl FromStr for AccessPattern {
 
 /// The pages that back a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Pages {
     /// Base pages, transparent huge pages off.
     #[serde(rename = "4k")]
@@ -160,6 +166,7 @@ impl Pages {
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Team {
     /// Nobody else.
@@ -171,6 +178,7 @@ pub enum Team {
 
 /// A latency cell: one worker's chase.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LatencyCell {
     /// The worker.
     pub worker: WorkerPlan,
@@ -186,6 +194,7 @@ pub struct LatencyCell {
 
 /// What a stream does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StreamKernel {
     /// Loads only.
@@ -223,6 +232,7 @@ impl StreamKernel {
 
 /// The name of an instruction set: `avx512`, `neon`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct IsaName(pub String);
 
@@ -230,6 +240,7 @@ pub struct IsaName(pub String);
 /// program asked to move, as STREAM does: a store that allocates in the cache
 /// moves one more line than is counted.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BandwidthCell {
     /// The workers.
     pub workers: Vec<WorkerPlan>,
@@ -247,6 +258,7 @@ pub struct BandwidthCell {
 
 /// A loaded-latency cell: one chaser against load workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LoadedCell {
     /// The chaser.
     pub chaser: WorkerPlan,
@@ -264,6 +276,7 @@ pub struct LoadedCell {
 
 /// A core-to-core cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct C2cCell {
     /// The cpu that sends first.
     pub from: CpuId,
@@ -275,6 +288,7 @@ pub struct C2cCell {
 
 /// A cell of the frame allocator: workers that allocate frames and use them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FramesCell {
     /// The workload: `test_numa`, `storm`, `guests`.
     pub work: String,
@@ -286,6 +300,7 @@ pub struct FramesCell {
 
 /// How a cell ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "kebab-case")]
 pub enum Outcome {
     /// The interval became narrow enough.
@@ -301,6 +316,7 @@ pub enum Outcome {
 
 /// A cell that ended, with the proof of where its workers were.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finished {
     /// The cell's name.
     pub cell: CellId,

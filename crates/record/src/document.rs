@@ -14,6 +14,7 @@ use crate::sample::Sample;
 
 /// One cell with all that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellResult {
     /// What was to be measured.
     #[serde(flatten)]
@@ -38,6 +39,7 @@ impl CellResult {
 
 /// A run with its results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Document {
     /// What was known before.
     #[serde(flatten)]

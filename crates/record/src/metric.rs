@@ -36,6 +36,7 @@ impl fmt::Display for Unit {
 
 /// What a sample's value measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Metric {
     /// Time of one dependent load in nanoseconds.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// How the node of the memory was found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProofMethod {
     /// `move_pages(2)` with no target nodes: the kernel's answer page by page.
@@ -21,6 +22,7 @@ pub enum ProofMethod {
 
 /// Where one worker ran and where its memory lay, as read back from the kernel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Placement {
     /// The cpu that the worker was pinned to.
     pub cpu: CpuId,

@@ -10,6 +10,7 @@ use crate::placement::ProofMethod;
 
 /// What all ranks of one launch found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankRun {
     /// That of [`Kind::Ranks`](crate::Kind::Ranks).
     pub schema: String,
@@ -45,6 +46,7 @@ pub struct RankRun {
 
 /// What one rank found, and where it was.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankResult {
     /// Its number.
     pub rank: usize,
@@ -82,6 +84,7 @@ pub struct RankResult {
 
 /// When a window was, and what was done in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WindowTime {
     /// When it began, by the clock that the processes of a host share, in nanoseconds.
     pub start_ns: u64,

@@ -9,6 +9,7 @@ use crate::cell::Cell;
 
 /// Facts about the system that a measurement may depend on, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Environment {
     /// Value by name: `kernel`, `cpu_model`, `thp_enabled`.
@@ -46,6 +47,7 @@ impl Environment {
 
 /// A run: everything that is known before its first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Run {
     /// That of [`Kind::Run`](crate::Kind::Run).
     pub schema: String,

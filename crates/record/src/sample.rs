@@ -7,6 +7,7 @@ use crate::metric::Metric;
 
 /// One window's value, as measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sample {
     /// The cell it belongs to.
     pub cell: CellId,

@@ -6,6 +6,7 @@ use crate::id::NodeId;
 /// (Linux `Documentation/admin-guide/mm/numaperf.rst`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum AccessClass {
     /// Any initiator, generic ones too: `access0`.
@@ -19,6 +20,7 @@ pub enum AccessClass {
 /// them (ACPI 6.5, section 5.2.28.4). An absent figure is `None`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AccessAttributes {
     /// The node that accesses.
     pub initiator: NodeId,

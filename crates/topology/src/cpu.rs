@@ -5,6 +5,7 @@ use crate::id::{CpuId, NodeId};
 /// A logical cpu (hardware thread) and where it sits.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cpu {
     /// The operating system's number.
     pub id: CpuId,

@@ -10,6 +10,7 @@ pub const LOCAL_DISTANCE: u8 = 10;
 /// gives them; an entry can be unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(transparent))]
 pub struct Distances {
     rows: Vec<Vec<Option<u8>>>,

@@ -294,6 +294,22 @@ impl<I: Id> serde::Serialize for IdSet<I> {
     }
 }
 
+/// A list: `0-3,8`.
+#[cfg(feature = "schema")]
+impl<I: Id> schemars::JsonSchema for IdSet<I> {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "IdSet".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "Ids in ascending order: 0-3,8",
+            "type": "string",
+            "pattern": "^([0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*)?$"
+        })
+    }
+}
+
 #[cfg(feature = "serde")]
 impl<'de, I: Id> serde::Deserialize<'de> for IdSet<I> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -18,6 +18,7 @@ pub const MAX_NODES: usize = 1024;
 /// A machine: nodes and cpus in ascending order of their ids, and what joins them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Machine {
     /// The nodes by ascending id; the position is the dense index.
     pub nodes: Vec<Node>,
@@ -40,6 +41,7 @@ pub struct Machine {
 /// What a process may use.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allowed {
     /// Cpus it may run on.
     pub cpus: CpuSet,

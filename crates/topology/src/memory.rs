@@ -5,6 +5,7 @@ use crate::id::NodeId;
 /// What a range of physical memory is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
 pub enum MemoryKind {
     /// Ordinary memory.
@@ -20,6 +21,7 @@ pub enum MemoryKind {
 /// A range of physical addresses on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryRange {
     /// The first physical address.
     pub base: u64,

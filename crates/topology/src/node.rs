@@ -8,6 +8,7 @@ use crate::id_set::{CpuSet, NodeSet};
 /// A node: cpus and memory that are near each other; either can be missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Node {
     /// The operating system's number.
     pub id: NodeId,
@@ -30,6 +31,7 @@ pub struct Node {
 /// The pool of huge pages of one size on one node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HugePagePool {
     /// Page size in bytes.
     pub page_bytes: u64,
@@ -42,6 +44,7 @@ pub struct HugePagePool {
 /// A memory-side cache (ACPI 6.5, section 5.2.28.5).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemorySideCache {
     /// The level, 1 nearest to memory.
     pub level: u8,
@@ -56,6 +59,7 @@ pub struct MemorySideCache {
 /// A memory tier as Linux groups nodes by speed (`/sys/devices/virtual/memory_tiering`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MemoryTier {
     /// The tier's number; a smaller one is faster memory.
     pub id: u32,

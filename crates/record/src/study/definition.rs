@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// A factor as it is analysed and shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Factor {
     /// Its name.
     pub name: String,
@@ -20,6 +21,7 @@ pub struct Factor {
 
 /// A workload as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Workload {
     /// Its name in the study.
     pub name: String,
@@ -29,6 +31,7 @@ pub struct Workload {
 
 /// What the levels of a factor are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FactorKind {
     /// Choices, each compared with the first.
@@ -40,6 +43,7 @@ pub enum FactorKind {
 
 /// How much is run, and when it ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub struct Rules {
     /// Blocks; in each of them every treatment comes once, in random order.

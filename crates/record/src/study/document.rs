@@ -11,6 +11,7 @@ use crate::kind::{Kind, KindError, file};
 
 /// Which of a block's visits a sample belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arm {
     /// A treatment that is judged.
@@ -21,6 +22,7 @@ pub enum Arm {
 
 /// What is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyRun {
     /// That of [`Kind::Study`].
     pub schema: String,
@@ -55,6 +57,7 @@ pub struct StudyRun {
 
 /// A study's run with everything that was written while it ran.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyDocument {
     /// What was known before.
     #[serde(flatten)]

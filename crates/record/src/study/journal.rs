@@ -10,6 +10,7 @@ use crate::Environment;
 
 /// A line of `journal.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "entry", rename_all = "kebab-case")]
 pub enum Entry {
     /// A session began: the first, or one that resumes.
@@ -38,6 +39,7 @@ pub enum Entry {
 
 /// Why a session ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EndReason {
     /// Every block is done.
@@ -54,6 +56,7 @@ pub enum EndReason {
 
 /// A treatment that was applied, and how that is known.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Applied {
     /// The block from 0, warm-ups first.
     pub block: usize,
@@ -69,6 +72,7 @@ pub struct Applied {
 
 /// That a setting holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Evidence {
     /// The setting, or the fact: `numa_balancing`, `AnonHugePages`.
     pub what: String,
@@ -81,6 +85,7 @@ pub struct Evidence {
 
 /// A sample: one run of one workload under one treatment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SampleEntry {
     /// The block from 0, warm-ups first.
     pub block: usize,
@@ -103,6 +108,7 @@ pub struct SampleEntry {
 
 /// What a sample gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Taken {
     /// What was measured.
     pub readings: Vec<Reading>,
@@ -119,6 +125,7 @@ pub struct Taken {
 
 /// A value that was measured; always finite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Reading {
     /// What it is about.
     #[serde(flatten)]
@@ -129,6 +136,7 @@ pub struct Reading {
 
 /// What a value measures.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantity {
     /// Its name within the workload: `throughput`.
     pub metric: String,
@@ -140,6 +148,7 @@ pub struct Quantity {
 
 /// Which way is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// Times, latencies.

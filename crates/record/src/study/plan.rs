@@ -9,6 +9,7 @@ use super::setting::Setting;
 
 /// One level of each factor.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Treatment {
     /// Its name: `numa_balancing=1 pages=2m`.
     pub name: String,
@@ -20,6 +21,7 @@ pub struct Treatment {
 
 /// A treatment's turn in a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Visit {
     /// The index of the treatment.
     pub treatment: usize,
