@@ -59,7 +59,7 @@ pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
 pub use peers::{Population, Tails, two_groups};
 pub use permutation::{Draws, paired_permutation};
 pub use plateau::{Level, SizePoint, plateaus};
-pub use precision::{Precision, Progress};
+pub use precision::{Precision, Progress, stopped_interval};
 pub use random::Rng;
 pub use rank_sum::rank_sum;
 pub use ratio::{ratio_of_means, ratio_of_means_paired};

@@ -133,16 +133,54 @@ fn serial_intervals_cover_where_naive_ones_do_not() {
     }
 }
 
+/// Windows that are bursty: now and then ten in a row are higher.
+fn bursts(n: usize, rng: &mut Rng) -> Vec<f64> {
+    let mut bursting = false;
+    let window = |_| {
+        bursting = rng.uniform() < if bursting { 0.9 } else { 0.02 };
+        normal(rng) + if bursting { 3.0 } else { 0.0 }
+    };
+    (0..n).map(window).collect()
+}
+
+/// What is printed of a cell holds the truth: the interval that stopped it, at a dependence of
+/// 0.5, 0.7 and 0.9 and in bursts. Before, 91.5, 88.7 and 81 %, and 64 to 79 %.
+#[test]
+fn what_is_printed_of_a_cell_covers_as_it_says_at_every_dependence() {
+    let repeats = repeats(400);
+    let burst_median = Sample::new(bursts(400_000, &mut Rng::new(99))).unwrap().median();
+    type Process = fn(usize, &mut Rng) -> Vec<f64>;
+    let processes: [(&str, Process, f64); 4] = [
+        ("0.5", |n, rng| autoregressive(n, 0.5, rng), 0.0),
+        ("0.7", |n, rng| autoregressive(n, 0.7, rng), 0.0),
+        ("0.9", |n, rng| autoregressive(n, 0.9, rng), 0.0),
+        ("bursts", bursts, burst_median),
+    ];
+    for (name, process, truth) in processes {
+        let found = share(repeats, |rng| {
+            let windows = process(4_000, rng);
+            let (covered, _) = stopped_on(&windows, 2.0, 100.0 + 2.0 * truth);
+            covered
+        });
+        println!("printed interval, dependence {name}: {:.1} %", 100.0 * found);
+        assert!(found >= 0.93 - slack(repeats), "{name}: {found}");
+    }
+}
+
 /// Runs the stopping rule on windows of mean 100 and a standard deviation in percent until it
 /// stops; whether the interval then holds 100, and after how many windows.
 fn stopped(spread: f64, phi: f64, rng: &mut Rng) -> (bool, usize) {
+    stopped_on(&autoregressive(4_000, phi, rng), spread, 100.0)
+}
+
+/// The same on these windows; what is printed is tested against the truth.
+fn stopped_on(windows: &[f64], spread: f64, truth: f64) -> (bool, usize) {
     let rule = Precision::relative(0.01).unwrap();
-    let windows = autoregressive(4_000, phi, rng);
     let mut n = rule.first_look();
     loop {
         let values: Vec<f64> = windows[..n].iter().map(|z| 100.0 + spread * z).collect();
         match rule.look(&Sample::new(values).unwrap()) {
-            Progress::Reached(serial) => return (serial.estimate.interval.contains(100.0), n),
+            Progress::Reached(serial) => return (serial.estimate.interval.contains(truth), n),
             Progress::Continue { look_at, .. } if look_at <= windows.len() => n = look_at,
             Progress::Continue { .. } => return (false, n),
         }

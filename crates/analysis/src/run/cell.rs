@@ -4,7 +4,7 @@ use numalab_record::{
     BandwidthCell, C2cCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
     Placement,
 };
-use numalab_stats::{Confidence, Interval, Sample, median_interval_serial};
+use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
 
 /// A median with its interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,7 +23,7 @@ impl Figure {
     #[must_use]
     pub fn of(values: Vec<f64>) -> Option<Self> {
         let sample = Sample::new(values).ok()?;
-        let found = median_interval_serial(&sample, Confidence::P95).ok();
+        let found = stopped_interval(&sample, Confidence::P95).ok();
         Some(Self {
             median: found.as_ref().map_or_else(|| sample.median(), |serial| serial.estimate.value),
             interval: found.as_ref().map(|serial| serial.estimate.interval),
