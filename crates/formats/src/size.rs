@@ -1,10 +1,10 @@
 //! Sizes as people type them: `512M`, `1G`, `16K-1G`.
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SizeError {
     /// Not a number with a unit.
-    #[error("`{text}` is no size: expected a whole number and K, M, G or T, such as 512M")]
+    #[error("`{text}` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G")]
     Form {
         /// The text.
         text: String,
@@ -25,11 +25,15 @@ pub enum SizeError {
     },
 }
 
+/// Decimals that are read: more would not change a byte of a TiB.
+const MOST_DECIMALS: usize = 12;
+
 /// The units, largest first.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Reads one size in bytes: a whole number, then `K`, `M`, `G` or `T` for powers
-/// of 1024, alone or as `KiB` and so on, in either case; no unit means bytes.
+/// Reads one size in bytes: a number, which may have decimals, then `K`, `M`, `G` or `T` for
+/// powers of 1024, alone or as `KiB` or `KB`, in either case; no unit means bytes. A part of a
+/// byte is dropped.
 ///
 /// # Errors
 /// [`SizeError::Form`] and [`SizeError::TooLarge`], quoting the text.
@@ -92,22 +96,29 @@ fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let malformed = || SizeError::Form { text: text.to_owned() };
     let too_large = || SizeError::TooLarge { text: text.to_owned() };
-    let end = trimmed.find(|letter: char| !letter.is_ascii_digit());
-    let (digits, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
-    let unit = unit.trim_start();
-    let bytes_per_unit = match unit.to_ascii_uppercase().as_str() {
+    let end = trimmed.find(|letter: char| !letter.is_ascii_digit() && letter != '.');
+    let (number, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
+    let unit = unit.trim_start().to_ascii_uppercase();
+    let bytes_per_unit = match unit.as_str() {
         "" => bare_unit,
         "B" => 1,
         unit => {
-            let letter = unit.strip_suffix("IB").unwrap_or(unit);
+            let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(unit);
             let known =
                 UNITS.iter().find(|(name, _)| letter.len() == 1 && letter.starts_with(*name));
             known.ok_or_else(malformed)?.1
         }
     };
-    if digits.is_empty() {
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, "0"));
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+    let fits = bytes_per_unit > 1 || !number.contains('.');
+    if !digits(whole) || !digits(fraction) || fraction.len() > MOST_DECIMALS || !fits {
         return Err(malformed());
     }
-    let number: u64 = digits.parse().map_err(|_| too_large())?;
-    number.checked_mul(bytes_per_unit).ok_or_else(too_large)
+    let whole: u64 = whole.parse().map_err(|_| too_large())?;
+    let bytes = whole.checked_mul(bytes_per_unit).ok_or_else(too_large)?;
+    let part: u128 = fraction.parse().map_err(|_| malformed())?;
+    let scale = 10_u128.pow(u32::try_from(fraction.len()).unwrap_or_default());
+    let part = u64::try_from(part * u128::from(bytes_per_unit) / scale).map_err(|_| too_large())?;
+    bytes.checked_add(part).ok_or_else(too_large)
 }

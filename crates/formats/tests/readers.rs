@@ -323,7 +323,7 @@ fn bad_toml_is_refused_with_position_or_ids() {
     let unknown = refuse("[[node]]\nid = 0\nmemroy = \"4G\"\n");
     assert!(unknown.contains("line 3, column 1") && unknown.contains("`memroy`"), "{unknown}");
     let size = refuse("[[node]]\nid = 0\nmemory = \"4 giga\"\n");
-    assert!(size.contains("line 3") && size.contains("`4 giga` is no size"), "{size}");
+    assert!(size.contains("line 3") && size.contains("`4 giga` is not a size"), "{size}");
     let key = refuse("[packages]\nx = \"0\"\n");
     assert!(key.contains("line 1") && key.contains("key `x`"), "{key}");
     let twice = refuse("[[node]]\nid = 0\ncpus = \"0\"\n[[node]]\nid = 1\ncpus = \"0\"\n");

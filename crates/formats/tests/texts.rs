@@ -14,6 +14,11 @@ fn sizes_are_read_in_every_usual_form() {
     assert_eq!(parse_bytes(" 512m "), Ok(512 * MIB));
     assert_eq!(parse_bytes("16 KiB"), Ok(16 << 10));
     assert_eq!(parse_bytes("2T"), Ok(2 << 40));
+    for text in ["64M", "64MB", "64MiB", "64 mb", "65536K"] {
+        assert_eq!(parse_bytes(text), Ok(64 * MIB), "{text}");
+    }
+    assert_eq!(parse_bytes("1.5M"), Ok(3 * MIB / 2));
+    assert_eq!(parse_bytes("0.1K"), Ok(102));
     assert_eq!(parse_bytes("4096"), Ok(4096));
     assert_eq!(parse_bytes("7B"), Ok(7));
 }
@@ -22,13 +27,15 @@ fn sizes_are_read_in_every_usual_form() {
 fn bad_sizes_are_refused_quoting_them() {
     let refuse = |text| parse_bytes(text).unwrap_err().to_string();
     assert_eq!(
-        refuse("1.5G"),
-        "`1.5G` is no size: expected a whole number and K, M, G or T, such as 512M"
+        refuse("1.5"),
+        "`1.5` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G"
     );
-    assert!(refuse("G").contains("is no size"));
-    assert!(refuse("1GB").contains("is no size"), "GB is 10^9 to some and 2^30 to others");
-    assert!(refuse("").contains("is no size"));
-    assert!(refuse("-1").contains("is no size"));
+    assert!(refuse("G").contains("is not a size"));
+    for text in ["1.G", ".5G", "1.2.3G", "1XB", "1.0000000000001G"] {
+        assert!(refuse(text).contains("is not a size"), "{text}");
+    }
+    assert!(refuse("").contains("is not a size"));
+    assert!(refuse("-1").contains("is not a size"));
     assert_eq!(refuse("99999999999T"), "`99999999999T` is beyond 64 bits of bytes");
 }
 
