@@ -163,19 +163,21 @@ impl<'m, F: Fences> Frames<'m, F> {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
-                return self.heap.take_one(pool, moves);
+                return self.heap.take_one(pool, attempt.cpu, moves);
             }
             Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
-                self.heap.take_blocks(pool, wanted, moves)
+                self.heap
+                    .take_block(pool, attempt.cpu)
+                    .or_else(|| self.heap.take_blocks(pool, wanted, moves))
             }
             Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }
-                self.heap.take_run(pool, wanted, moves)
+                self.heap.take_run(pool, attempt.cpu, wanted, moves)
             }
             _ => self.heap.take_blocks(pool, wanted, moves),
         };

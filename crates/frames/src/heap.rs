@@ -187,7 +187,7 @@ impl Heap<'_> {
     pub(crate) fn reserve(&self, pool: usize, cpu: CpuIndex) -> Option<usize> {
         let place = self.pool(pool);
         for list in List::fullest_first() {
-            for block in self.lists.blocks(place, list) {
+            for block in self.lists.blocks(place, list, cpu) {
                 let word = self.block(block);
                 let listed = word.token() == Token::Nobody && word.listed() == Some(list);
                 let mine = word.with_token(Token::Cpu(cpu)).with_listed(None);
@@ -201,10 +201,10 @@ impl Heap<'_> {
     }
 
     /// One frame of a pool straight from the fullest block.
-    pub(crate) fn take_one(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
+    pub(crate) fn take_one(&self, pool: usize, cpu: CpuIndex, moves: Moves<'_>) -> Option<u64> {
         let place = self.pool(pool);
         List::fullest_first()
-            .flat_map(|list| self.lists.blocks(place, list))
+            .flat_map(|list| self.lists.blocks(place, list, cpu))
             .find_map(|block| self.take_one_of(pool, block, moves))
     }
 
@@ -248,6 +248,15 @@ impl Heap<'_> {
         let frame = self.take_claimed(block);
         self.relist(pool, block, moves);
         Some(frame)
+    }
+
+    /// A wholly free block of a pool.
+    pub(crate) fn take_block(&self, pool: usize, cpu: CpuIndex) -> Option<u64> {
+        let block = self
+            .lists
+            .blocks(self.pool(pool), List::WHOLE, cpu)
+            .find(|&block| self.take_whole(pool, block))?;
+        Some(self.block(block).first_frame())
     }
 
     /// Takes a wholly free block, if it is one.

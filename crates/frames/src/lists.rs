@@ -4,7 +4,9 @@
 //! leaves of a group's partial lists share a cache line; the leaves of the wholly free blocks are
 //! contiguous, so that runs of blocks are runs of bits.
 
+use crate::bits::span;
 use crate::block::List;
+use crate::ids::CpuIndex;
 use crate::sync::{Ordering, Word, index};
 
 const FIRST_BLOCK: usize = 0;
@@ -57,6 +59,16 @@ impl Pool {
     /// Blocks that regions have been given so far; used while the tables are built.
     pub(crate) fn given(record: &[Word; 8]) -> &Word {
         &record[GIVEN]
+    }
+
+    /// The block, counted from the pool's first, from which on a cpu looks for free ones, so that
+    /// cpus which share a pool are at work in different parts of it, and on different cache lines:
+    /// multiples of the golden ratio fall evenly into an interval, however many there are (Knuth,
+    /// TAOCP 3, 6.4).
+    fn start(&self, cpu: CpuIndex) -> usize {
+        const GOLDEN: u32 = 0x9e37_79b9;
+        let part = u64::from(u32::from(cpu.0).wrapping_mul(GOLDEN));
+        index((part * self.blocks as u64) >> 32)
     }
 
     #[inline(always)]
@@ -122,14 +134,25 @@ impl Lists<'_> {
         }
     }
 
-    /// The blocks on a list, by address, as the summaries show them. A block on the move may be
-    /// missed: see [`Lists::every`].
-    pub(crate) fn blocks(&self, pool: Pool, list: List) -> impl Iterator<Item = usize> + '_ {
+    /// The blocks on a list, by address from where the cpu begins, as the summaries show them. A
+    /// block on the move may be missed: see [`Lists::every`].
+    pub(crate) fn blocks(
+        &self,
+        pool: Pool,
+        list: List,
+        cpu: CpuIndex,
+    ) -> impl Iterator<Item = usize> + '_ {
         let summaries = self.summary(&pool, list);
-        bits(summaries.iter())
-            .flat_map(move |group| {
+        let (first, from) = (pool.start(cpu) / 64, !0 << (pool.start(cpu) % 64));
+        let ahead = bits(summaries, first, summaries.len() * 64);
+        let behind = bits(summaries, 0, first + 1);
+        // The cpu's own group comes twice: its blocks from the start on, and last the others.
+        let cut = move |mask: u64| move |group| (group, if group == first { mask } else { !0 });
+        (ahead.map(cut(from)))
+            .chain(behind.map(cut(!from)))
+            .flat_map(move |(group, mask)| {
                 let leaf = self.leaf(&pool, list, group).load(Ordering::Acquire);
-                word_bits(leaf).map(move |bit| group * 64 + bit)
+                word_bits(leaf & mask).map(move |bit| group * 64 + bit)
             })
             .map(move |at| pool.first_block + at)
     }
@@ -152,10 +175,12 @@ impl Lists<'_> {
     }
 }
 
-/// The numbers of the set bits of a bitmap.
-fn bits<'w>(words: impl Iterator<Item = &'w Word>) -> impl Iterator<Item = usize> {
-    words.enumerate().flat_map(|(place, word)| {
-        word_bits(word.load(Ordering::Acquire)).map(move |bit| place * 64 + bit)
+/// The numbers of the set bits of a bitmap from `from` up to, but not including, `to`.
+fn bits(words: &[Word], from: usize, to: usize) -> impl Iterator<Item = usize> {
+    (from / 64..to.div_ceil(64)).flat_map(move |place| {
+        let start = place * 64;
+        let here = span(from.saturating_sub(start) as u64, (to - start).min(64) as u64);
+        word_bits(words[place].load(Ordering::Acquire) & here).map(move |bit| start + bit)
     })
 }
 
@@ -167,4 +192,46 @@ fn word_bits(word: u64) -> impl Iterator<Item = usize> {
         rest &= rest - 1;
         Some(bit)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+
+    #[test]
+    fn cpus_of_a_pool_start_in_different_parts_of_it() {
+        let pool = Pool::NONE.next(1 << 16);
+        for cpus in [2, 3, 8, 64] {
+            let mut starts: Vec<usize> = (0..cpus).map(|cpu| pool.start(CpuIndex(cpu))).collect();
+            starts.sort_unstable();
+            assert!(starts.iter().all(|&start| start < pool.blocks));
+            starts.push(pool.blocks);
+            let nearest = starts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
+            let even = pool.blocks / usize::from(cpus);
+            assert!(nearest * 3 >= even, "{cpus} cpus: {nearest} blocks apart, {even} if even");
+        }
+        assert_eq!(Pool::NONE.next(1).start(CpuIndex(65_533)), 0);
+    }
+
+    #[test]
+    fn a_cpu_meets_every_listed_block_once_beginning_at_its_start() {
+        let words = |count| (0..count).map(|_| Word::new(0)).collect::<Vec<_>>();
+        for blocks in [1, 63, 64, 65, 200, 4096, 9000] {
+            let pool = Pool::NONE.next(blocks);
+            let groups: Vec<[Word; 8]> =
+                (0..blocks.div_ceil(64)).map(|_| Default::default()).collect();
+            let (whole, summaries) = (words(groups.len()), words(pool.summary_words * 9));
+            let lists = Lists { groups: &groups, whole: &whole, summaries: &summaries };
+            let listed: Vec<usize> = (0..blocks).filter(|block| block % 5 != 1).collect();
+            listed.iter().for_each(|&block| lists.set(&pool, List::WHOLE, block));
+            for cpu in [0, 1, 7, 65_533].map(CpuIndex) {
+                let mut expected = listed.clone();
+                expected.rotate_left(listed.partition_point(|&block| block < pool.start(cpu)));
+                let met: Vec<usize> = lists.blocks(pool, List::WHOLE, cpu).collect();
+                assert_eq!(met, expected, "{blocks} blocks, cpu {cpu:?}");
+            }
+        }
+    }
 }

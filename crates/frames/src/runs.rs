@@ -3,7 +3,7 @@
 use crate::bits::{run_in_rows, run_in_word, span};
 use crate::block::{FULL, List};
 use crate::heap::Heap;
-use crate::ids::BLOCK_FRAMES;
+use crate::ids::{BLOCK_FRAMES, CpuIndex};
 use crate::map::Region;
 use crate::moves::Moves;
 use crate::sync::index;
@@ -66,11 +66,17 @@ impl Part {
 
 impl Heap<'_> {
     /// A run of at most 511 frames within one block, from the fullest blocks that may have it.
-    pub(crate) fn take_run(&self, pool: usize, wanted: Wanted, moves: Moves<'_>) -> Option<u64> {
+    pub(crate) fn take_run(
+        &self,
+        pool: usize,
+        cpu: CpuIndex,
+        wanted: Wanted,
+        moves: Moves<'_>,
+    ) -> Option<u64> {
         let place = self.pool(pool);
         List::fullest_first()
             .filter(|&list| Some(list) >= List::of(wanted.frames))
-            .flat_map(|list| self.lists.blocks(place, list))
+            .flat_map(|list| self.lists.blocks(place, list, cpu))
             .find_map(|block| self.take_run_of(pool, block, wanted, moves))
     }
 

@@ -11,13 +11,16 @@ use numalab_frames::{CpuIndex, Fences, Frame, Frames, NodeIndex, Order, Request}
 const BULK: usize = 1 << 18;
 
 /// Rows of the table, in order.
-pub const ROWS: [&str; 6] = [
+pub const ROWS: [&str; 9] = [
     "pair of order 0, ns",
     "pair of order 9, ns",
     "1 GiB of order 0: allocate, ns/frame",
     "free in random order, ns/frame",
     "free in random order from another cpu, ns/frame",
-    "two threads' rate over one's (order 0 pairs)",
+    "two threads: pair of order 0, ns",
+    "two threads: pair of order 9, ns",
+    "two threads, 512 MiB each: allocate, ns/frame",
+    "two threads: free in random order, ns/frame",
 ];
 
 /// The number of a frame, of which the compiler knows nothing. As a caller would, it passes it in a
@@ -68,24 +71,50 @@ pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.l
         };
         figures[if other { 4 } else { 3 }].add(free_ns);
     }
-    figures[5].add(two_threads(subject, operations));
+    for (row, order) in [(5, 0), (6, 9)] {
+        let operations = operations >> (order / 4);
+        let [ns] = together(|cpu, ready| {
+            ready.wait();
+            [per_op_ns(operations, || pairs(subject, cpu, order, operations))]
+        });
+        figures[row].add(ns);
+    }
+    let [alloc_ns, free_ns] = together(|cpu, ready| half_in_bulk(subject, cpu, ready));
+    figures[7].add(alloc_ns);
+    figures[8].add(free_ns);
 }
 
-/// How much more two threads do than one in the same time.
-fn two_threads(subject: &impl Subject, operations: u64) -> f64 {
-    let one_ns = per_op_ns(operations, || pairs(subject, 0, 0, operations));
+/// Half of the bulk by one of two threads: what allocating a frame takes, and freeing it.
+fn half_in_bulk(subject: &impl Subject, cpu: u16, ready: &Barrier) -> [f64; 2] {
+    let mut frames = vec![0; BULK / 2];
+    let each = frames.len() as u64;
+    ready.wait();
+    let alloc_ns = per_op_ns(each, || {
+        for frame in &mut frames {
+            *frame = subject.alloc(cpu, 0).expect("memory is free");
+        }
+    });
+    Random(0x5eed + u64::from(cpu)).shuffle(&mut frames);
+    ready.wait();
+    let free_ns = per_op_ns(each, || {
+        for &frame in &frames {
+            subject.free(cpu, frame, 0);
+        }
+    });
+    [alloc_ns, free_ns]
+}
+
+/// Means of what two threads measure at the same time, one as each cpu.
+fn together<const N: usize>(measure: impl Fn(u16, &Barrier) -> [f64; N] + Sync) -> [f64; N] {
     let ready = Barrier::new(2);
     let both = std::thread::scope(|scope| {
         let threads = [0, 1].map(|cpu| {
-            let ready = &ready;
-            scope.spawn(move || {
-                ready.wait();
-                per_op_ns(operations, || pairs(subject, cpu, 0, operations))
-            })
+            let (measure, ready) = (&measure, &ready);
+            scope.spawn(move || measure(cpu, ready))
         });
         threads.map(|thread| thread.join().expect("no panic"))
     });
-    one_ns / both[0] + one_ns / both[1]
+    std::array::from_fn(|at| both.iter().map(|figures| figures[at]).sum::<f64>() / 2.0)
 }
 
 /// Wholly free blocks of 2 MiB, and how many of them can be allocated.
