@@ -8,12 +8,13 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::api::{Api, FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::marker;
 use crate::plugin::Plugin;
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::Access;
 use numalab_memory_model::gate::Change;
-use numalab_memory_model::marker::{LENGTH, Marker};
+use numalab_memory_model::marker::Marker;
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
@@ -53,9 +54,9 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
         }
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
-            let marker = api.bytes::<LENGTH>(instruction).and_then(|bytes| Marker::decode(&bytes));
+            let marker = api.bytes(instruction).and_then(|bytes| marker::decode(&bytes));
             if let Some(marker) = marker {
-                let marker = number(marker.number());
+                let marker = number(marker::number(marker));
                 (api.register_instruction)(instruction, mark, NO_REGISTERS, marker);
             } else if !open && plugin.clock.is_some() && only_waits(api, instruction) {
                 (api.register_instruction)(instruction, wait, NO_REGISTERS, number(0));
@@ -137,7 +138,7 @@ fn keeps_counting(plugin: &Plugin) -> bool {
 
 extern "C" fn mark(vcpu: c_uint, number: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
-    let Some(marker) = Marker::from_number(number as usize) else { return };
+    let Some(marker) = marker::of_number(number as usize) else { return };
     let vcpu = plugin.vcpu(vcpu);
     let keeps = keeps_counting(plugin);
     let (change, clock_ns) = plugin.engine.mark(vcpu, marker);

@@ -3,6 +3,7 @@
 mod api;
 mod entry;
 mod instrument;
+mod marker;
 mod plugin;
 mod pmu;
 mod qemu;

@@ -38,6 +38,7 @@ mod isa;
 mod line;
 mod loaded;
 pub mod mark;
+pub mod pmu;
 mod random;
 mod stream;
 pub mod virtual_time;

@@ -5,7 +5,8 @@
 //! what the emulator publishes is the time of each by itself, as if they ran in parallel.
 
 use crate::arch;
-use crate::mark::{self, PMU_BYTES, Pmu, PmuMode};
+use crate::mark;
+use crate::pmu::{PMU_BYTES, Pmu, PmuMode};
 use core::ptr;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 

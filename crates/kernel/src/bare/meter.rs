@@ -3,7 +3,8 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use numalab_membench::mark::{self, Pmu, PmuCounts};
+use numalab_membench::mark;
+use numalab_membench::pmu::{PMU_BYTES, Pmu, PmuCounts};
 use numalab_membench::{Stamp, Ticks};
 use x86_64::instructions::port::Port;
 
@@ -26,7 +27,7 @@ pub fn find(mapped_bytes: u64) {
             let high = if low & 6 == 4 { u64::from(config(device, MEMORY_BASE + 4)) } else { 0 };
             let base = high << 32 | (low & !15);
             set_config(device, COMMAND, config(device, COMMAND) | 2);
-            let end = base.saturating_add(mark::PMU_BYTES as u64);
+            let end = base.saturating_add(PMU_BYTES as u64);
             if base != 0 && end <= mapped_bytes && pmu_at(base).is_some() {
                 COUNTS.store(base, Ordering::Release);
                 return;
@@ -94,7 +95,7 @@ fn pmu_at(base: u64) -> Option<Pmu<'static>> {
     // SAFETY: the device's memory is mapped, never goes away, and `find` saw that all of it lies
     // below the end of what is mapped; words of it may change at any time, as atomics may.
     let words = unsafe {
-        core::slice::from_raw_parts(pointer::<AtomicU64>(base), mark::PMU_BYTES / size_of::<u64>())
+        core::slice::from_raw_parts(pointer::<AtomicU64>(base), PMU_BYTES / size_of::<u64>())
     };
     Pmu::over(words)
 }

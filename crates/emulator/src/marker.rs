@@ -1,0 +1,92 @@
+//! Markers as the instructions that [`numalab_membench::mark`] executes, which do nothing
+//! anywhere else.
+
+use numalab_membench::mark::{
+    BEGIN, END, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH, REPORT,
+};
+use numalab_memory_model::marker::{self, Marker};
+
+/// Length of a marker instruction in bytes.
+pub const LENGTH: usize = 8;
+/// Number of the letter 0, behind all code bytes.
+const LETTERS: usize = 0x100;
+
+const _: () =
+    assert!(PHASES as usize == marker::PHASES && FIRST_PHASE as usize + marker::PHASES == LETTERS);
+
+/// The marker that these instruction bytes are.
+pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
+    let [opcode @ .., code, n0, n1, n2] = *instruction;
+    match [n0, n1, n2] {
+        NAME if opcode == OPCODE => of_code(code),
+        LETTER if opcode == OPCODE => Some(Marker::Letter(code)),
+        _ => None,
+    }
+}
+
+/// A number of its own for a marker: its code byte, with letters behind all codes.
+pub fn number(marker: Marker) -> usize {
+    let code = match marker {
+        Marker::Begin => BEGIN,
+        Marker::End => END,
+        Marker::Report => REPORT,
+        Marker::Publish => PUBLISH,
+        Marker::NamedPhase => NAMED_PHASE,
+        Marker::Phase(phase) => phase.saturating_add(FIRST_PHASE),
+        Marker::Letter(letter) => return LETTERS + usize::from(letter),
+    };
+    usize::from(code)
+}
+
+/// The marker of a [`number`].
+pub fn of_number(number: usize) -> Option<Marker> {
+    match u8::try_from(number) {
+        Ok(code) => of_code(code),
+        Err(_) => u8::try_from(number - LETTERS).ok().map(Marker::Letter),
+    }
+}
+
+fn of_code(code: u8) -> Option<Marker> {
+    match code {
+        BEGIN => Some(Marker::Begin),
+        END => Some(Marker::End),
+        REPORT => Some(Marker::Report),
+        PUBLISH => Some(Marker::Publish),
+        NAMED_PHASE => Some(Marker::NamedPhase),
+        FIRST_PHASE.. => Some(Marker::Phase(code - FIRST_PHASE)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_one_marker_or_none() {
+        for code in 0..=u8::MAX {
+            let bytes = [0x0f, 0x1f, 0x84, 0x00, code, 0x4d, 0x55, 0x4e];
+            let marker = decode(&bytes);
+            assert_eq!(marker.is_some(), matches!(code, 1..=5 | 16..), "code {code}");
+            let letter = decode(&[0x0f, 0x1f, 0x84, 0x00, code, 0x4c, 0x55, 0x4e]);
+            assert_eq!(letter, Some(Marker::Letter(code)));
+            for marker in marker.into_iter().chain(letter) {
+                assert_eq!(of_number(number(marker)), Some(marker), "code {code}");
+            }
+        }
+        assert_eq!(of_code(u8::MAX), Some(Marker::Phase(239)));
+    }
+
+    #[test]
+    fn other_instructions_are_no_markers() {
+        let plain = [0x0f, 0x1f, 0x84, 0x00, 0, 0, 0, 0];
+        assert_eq!(decode(&plain), None);
+        let marker = [0x0f, 0x1f, 0x84, 0x00, 1, 0x4d, 0x55, 0x4e];
+        assert_eq!(decode(&marker), Some(Marker::Begin));
+        for at in (0..marker.len()).filter(|at| *at != 4) {
+            let mut other = marker;
+            other[at] ^= 2;
+            assert_eq!(decode(&other), None, "byte {at}");
+        }
+    }
+}

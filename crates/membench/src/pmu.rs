@@ -1,0 +1,267 @@
+//! The virtual PMU: what numalab's emulator publishes into memory that a guest's program can
+//! read. It writes what [`PmuHeader`] and [`PmuCounts`] give, and [`Pmu`] reads it.
+
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, fence};
+
+/// Nodes that a block of the virtual PMU has room for.
+pub const PMU_NODES: usize = 16;
+/// Bytes of a virtual PMU with room for every machine.
+pub const PMU_BYTES: usize = 64 * 1024;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"NUMAPMU1");
+const VERSION: u32 = 1;
+/// Bytes before the first vCPU's block.
+pub const HEADER: usize = 64;
+/// Bytes of a vCPU's block: words of eight, little-endian.
+pub const STRIDE: usize = STRIDE_FIELD as usize;
+/// The same as the header has it.
+const STRIDE_FIELD: u32 = 256;
+/// The block's word of the first node's accesses.
+const BY_NODE: usize = 16;
+const _: () = assert!(STRIDE / 8 == BY_NODE + PMU_NODES);
+/// A block is written in microseconds.
+const ATTEMPTS: u32 = 1000;
+
+/// What the emulator charges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PmuMode {
+    /// Nothing; it counts.
+    Count,
+    /// Virtual time.
+    Virtual,
+    /// Host time.
+    Sleep,
+}
+
+/// What the page begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PmuHeader {
+    /// vCPUs of the machine.
+    pub vcpus: u32,
+    /// Its nodes.
+    pub nodes: u32,
+    /// What the emulator charges.
+    pub mode: PmuMode,
+    /// Whether it counts and charges now.
+    pub is_on: bool,
+}
+
+impl PmuHeader {
+    /// The header as it is published.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; HEADER] {
+        let words = [
+            VERSION,
+            self.vcpus,
+            self.nodes,
+            STRIDE_FIELD,
+            self.mode as u32,
+            u32::from(self.is_on),
+        ];
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        for (place, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// A vCPU's counts since counting first began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PmuCounts {
+    /// Its own time: its instructions and what its accesses cost.
+    pub time_ns: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// What memory took.
+    pub cost_ns: u64,
+    /// Loads from its own node's memory, and from others'.
+    pub loads: [u64; 2],
+    /// Stores to its own node's memory, and to others'.
+    pub stores: [u64; 2],
+    /// Accesses that reached memory of its own node, and of others.
+    pub misses: [u64; 2],
+    /// Position of its node.
+    pub node: u32,
+    /// The phase when it was published.
+    pub phase: u32,
+    /// Accesses by position of the node.
+    pub nodes: [u64; PMU_NODES],
+}
+
+impl PmuCounts {
+    /// The block as it is published, behind the sequence number that it begins with.
+    #[must_use]
+    pub fn to_bytes(&self) -> [u8; STRIDE - 8] {
+        let mut words = [0; STRIDE / 8];
+        words[1..4].copy_from_slice(&[self.time_ns, self.instructions, self.cost_ns]);
+        words[4..6].copy_from_slice(&self.loads);
+        words[6..8].copy_from_slice(&self.stores);
+        words[8..10].copy_from_slice(&self.misses);
+        words[10] = u64::from(self.node) | u64::from(self.phase) << 32;
+        words[BY_NODE..].copy_from_slice(&self.nodes);
+        let mut bytes = [0; STRIDE - 8];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(&words[1..]) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+/// Memory that the emulator publishes into.
+#[derive(Clone, Copy, Debug)]
+pub struct Pmu<'a> {
+    words: &'a [AtomicU64],
+    vcpus: u32,
+}
+
+impl<'a> Pmu<'a> {
+    /// The virtual PMU in this memory, if there is one.
+    pub fn over(words: &'a [AtomicU64]) -> Option<Self> {
+        let pmu = Self { words, vcpus: 0 };
+        let ours =
+            pmu.long(0)? == MAGIC && pmu.word(8)? == VERSION && pmu.word(20)? == STRIDE_FIELD;
+        let vcpus = pmu.word(12)?;
+        let needed = HEADER as u64 + u64::from(vcpus) * STRIDE as u64;
+        let fits = needed <= size_of_val(words) as u64;
+        (ours && fits).then_some(Self { words, vcpus })
+    }
+
+    /// vCPUs of the machine.
+    pub fn vcpus(&self) -> u32 {
+        self.vcpus
+    }
+
+    /// What the emulator charges; none if it is a way we do not know.
+    pub fn mode(&self) -> Option<PmuMode> {
+        match self.word(24)? {
+            0 => Some(PmuMode::Count),
+            1 => Some(PmuMode::Virtual),
+            2 => Some(PmuMode::Sleep),
+            _ => None,
+        }
+    }
+
+    /// Whether the emulator counts and charges now.
+    pub fn is_on(&self) -> bool {
+        self.word(28).is_some_and(|on| on != 0)
+    }
+
+    /// What was last published of a vCPU; none if there is no such vCPU, or it is being
+    /// written all the time.
+    pub fn counts(&self, vcpu: u32) -> Option<PmuCounts> {
+        if vcpu >= self.vcpus {
+            return None;
+        }
+        let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE;
+        for _ in 0..ATTEMPTS {
+            let before = self.long(block)?;
+            fence(Acquire);
+            let counts = self.read(block)?;
+            fence(Acquire);
+            if before.is_multiple_of(2) && self.long(block)? == before {
+                return Some(counts);
+            }
+        }
+        None
+    }
+
+    /// A vCPU's own time when it was last published, for who just did that on it: with
+    /// less to read than [`Pmu::counts`].
+    pub fn own_time_ns(&self, vcpu: u32) -> Option<u64> {
+        let block = HEADER + usize::try_from(vcpu).ok()? * STRIDE;
+        self.long(block + 8)
+    }
+
+    fn read(&self, block: usize) -> Option<PmuCounts> {
+        let at = |place| self.long(block + place);
+        let mut nodes = [0; PMU_NODES];
+        for (node, count) in nodes.iter_mut().enumerate() {
+            *count = at(8 * (BY_NODE + node))?;
+        }
+        Some(PmuCounts {
+            time_ns: at(8)?,
+            instructions: at(16)?,
+            cost_ns: at(24)?,
+            loads: [at(32)?, at(40)?],
+            stores: [at(48)?, at(56)?],
+            misses: [at(64)?, at(72)?],
+            node: self.word(block + 80)?,
+            phase: self.word(block + 84)?,
+            nodes,
+        })
+    }
+
+    /// Eight bytes at a multiple of eight.
+    fn long(&self, place: usize) -> Option<u64> {
+        Some(u64::from_le(self.words.get(place / 8)?.load(Relaxed)))
+    }
+
+    /// Four bytes at a multiple of four.
+    fn word(&self, place: usize) -> Option<u32> {
+        let half = self.long(place)? >> (place % 8 * 8);
+        u32::try_from(half & u64::from(u32::MAX)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec;
+    use std::vec::Vec;
+
+    use super::*;
+
+    fn page(vcpus: u32) -> Vec<AtomicU64> {
+        let header = PmuHeader { vcpus, nodes: 2, mode: PmuMode::Virtual, is_on: true };
+        let mut page = vec![0; PMU_BYTES];
+        page[..HEADER].copy_from_slice(&header.to_bytes());
+        let words = page.chunks_exact(8).map(|word| u64::from_ne_bytes(word.try_into().unwrap()));
+        words.map(AtomicU64::new).collect()
+    }
+
+    #[test]
+    fn a_page_without_the_magic_word_or_of_another_version_is_no_pmu() {
+        let empty: Vec<_> = (0..PMU_BYTES / 8).map(|_| AtomicU64::new(0)).collect();
+        assert!(Pmu::over(&empty).is_none());
+        let newer = page(2);
+        newer[1].fetch_add(1, Relaxed);
+        assert!(Pmu::over(&newer).is_none());
+        assert!(Pmu::over(&page(256)).is_none(), "more vCPUs than fit");
+        let good = page(2);
+        let pmu = Pmu::over(&good).unwrap();
+        assert_eq!((pmu.vcpus(), pmu.mode(), pmu.is_on()), (2, Some(PmuMode::Virtual), true));
+        for words in 0..HEADER / 8 + 2 * STRIDE / 8 {
+            assert!(Pmu::over(&good[..words]).is_none(), "{words} words");
+        }
+    }
+
+    #[test]
+    fn a_vcpus_counts_are_its_own() {
+        let page = page(2);
+        let block = (HEADER + STRIDE) / 8;
+        let mut expected = PmuCounts {
+            time_ns: 1,
+            instructions: 2,
+            cost_ns: 3,
+            loads: [4, 5],
+            stores: [6, 7],
+            misses: [8, 9],
+            node: 1,
+            phase: 3,
+            nodes: [0; PMU_NODES],
+        };
+        expected.nodes = core::array::from_fn(|node| 11 + node as u64);
+        page[block].store(4_u64.to_le(), Relaxed);
+        for (place, word) in page[block + 1..].iter().zip(expected.to_bytes().chunks_exact(8)) {
+            place.store(u64::from_ne_bytes(word.try_into().unwrap()), Relaxed);
+        }
+        let pmu = Pmu::over(&page).unwrap();
+        assert_eq!(pmu.counts(1), Some(expected));
+        assert_eq!(pmu.counts(0), Some(PmuCounts::default()));
+        assert_eq!(pmu.own_time_ns(1), Some(1));
+        assert_eq!(pmu.counts(2), None);
+        page[block].store(5_u64.to_le(), Relaxed);
+        assert_eq!(pmu.counts(1), None, "half written");
+    }
+}
