@@ -22,6 +22,8 @@ pub(crate) const FULL: u64 = crate::ids::BLOCK_FRAMES;
 pub(crate) struct List(u8);
 
 impl List {
+    /// The blocks with the fewest free frames.
+    pub(crate) const FULLEST: Self = Self(0);
     /// The wholly free blocks.
     pub(crate) const WHOLE: Self = Self(8);
     /// How many lists there are.

@@ -186,26 +186,23 @@ impl Heap<'_> {
     /// Reserves the fullest block of a pool for a cpu: off the lists, its token with the cpu.
     pub(crate) fn reserve(&self, pool: usize, cpu: CpuIndex) -> Option<usize> {
         let place = self.pool(pool);
-        for list in List::fullest_first() {
-            for block in self.lists.blocks(place, list, cpu) {
-                let word = self.block(block);
-                let listed = word.token() == Token::Nobody && word.listed() == Some(list);
-                let mine = word.with_token(Token::Cpu(cpu)).with_listed(None);
-                if listed && self.replace(block, word, mine) {
-                    self.lists.clear(&place, list, block);
-                    return Some(block);
-                }
+        let reserved = self.lists.search(place, List::FULLEST, cpu, &mut |block, list| {
+            let word = self.block(block);
+            let listed = word.token() == Token::Nobody && word.listed() == Some(list);
+            let mine = word.with_token(Token::Cpu(cpu)).with_listed(None);
+            if !listed || !self.replace(block, word, mine) {
+                return None;
             }
-        }
-        None
+            self.lists.clear(&place, list, block);
+            Some(block as u64)
+        });
+        reserved.map(index)
     }
 
     /// One frame of a pool straight from the fullest block.
     pub(crate) fn take_one(&self, pool: usize, cpu: CpuIndex, moves: Moves<'_>) -> Option<u64> {
-        let place = self.pool(pool);
-        List::fullest_first()
-            .flat_map(|list| self.lists.blocks(place, list, cpu))
-            .find_map(|block| self.take_one_of(pool, block, moves))
+        let each = &mut |block, _| self.take_one_of(pool, block, moves);
+        self.lists.search(self.pool(pool), List::FULLEST, cpu, each)
     }
 
     /// As [`Heap::take_one`], but over every leaf: misses no block that is not on the move.
@@ -252,11 +249,9 @@ impl Heap<'_> {
 
     /// A wholly free block of a pool.
     pub(crate) fn take_block(&self, pool: usize, cpu: CpuIndex) -> Option<u64> {
-        let block = self
-            .lists
-            .blocks(self.pool(pool), List::WHOLE, cpu)
-            .find(|&block| self.take_whole(pool, block))?;
-        Some(self.block(block).first_frame())
+        self.lists.search(self.pool(pool), List::WHOLE, cpu, &mut |block, _| {
+            self.take_whole(pool, block).then(|| self.block(block).first_frame())
+        })
     }
 
     /// Takes a wholly free block, if it is one.

@@ -134,27 +134,33 @@ impl Lists<'_> {
         }
     }
 
-    /// The blocks on a list, by address from where the cpu begins, as the summaries show them. A
-    /// block on the move may be missed: see [`Lists::every`].
-    pub(crate) fn blocks(
+    /// Shows the listed blocks to `each` until it gives something: from the list `least` on, the
+    /// fullest first, each list's by address from where the cpu begins and round to there, as the
+    /// summaries show them. A block on the move may be missed: see [`Lists::every`].
+    #[inline(never)]
+    pub(crate) fn search(
         &self,
         pool: Pool,
-        list: List,
+        least: List,
         cpu: CpuIndex,
-    ) -> impl Iterator<Item = usize> + '_ {
-        let summaries = self.summary(&pool, list);
-        let (first, from) = (pool.start(cpu) / 64, !0 << (pool.start(cpu) % 64));
-        let ahead = bits(summaries, first, summaries.len() * 64);
-        let behind = bits(summaries, 0, first + 1);
-        // The cpu's own group comes twice: its blocks from the start on, and last the others.
-        let cut = move |mask: u64| move |group| (group, if group == first { mask } else { !0 });
-        (ahead.map(cut(from)))
-            .chain(behind.map(cut(!from)))
-            .flat_map(move |(group, mask)| {
-                let leaf = self.leaf(&pool, list, group).load(Ordering::Acquire);
-                word_bits(leaf & mask).map(move |bit| group * 64 + bit)
-            })
-            .map(move |at| pool.first_block + at)
+        each: &mut dyn FnMut(usize, List) -> Option<u64>,
+    ) -> Option<u64> {
+        let start = pool.start(cpu);
+        for list in List::fullest_first().filter(|&list| list >= least) {
+            for (from, to) in [(start, pool.blocks), (0, start)] {
+                for group in bits(self.summary(&pool, list), from / 64, to.div_ceil(64)) {
+                    let first = group * 64;
+                    let here = span(from.saturating_sub(first) as u64, (to - first).min(64) as u64);
+                    let leaf = self.leaf(&pool, list, group).load(Ordering::Acquire);
+                    let mut blocks =
+                        word_bits(leaf & here).map(|bit| pool.first_block + first + bit);
+                    if let Some(found) = blocks.find_map(|block| each(block, list)) {
+                        return Some(found);
+                    }
+                }
+            }
+        }
+        None
     }
 
     /// The blocks on any list, by address, from the leaves alone.
@@ -218,7 +224,7 @@ mod tests {
     #[test]
     fn a_cpu_meets_every_listed_block_once_beginning_at_its_start() {
         let words = |count| (0..count).map(|_| Word::new(0)).collect::<Vec<_>>();
-        for blocks in [1, 63, 64, 65, 200, 4096, 9000] {
+        for blocks in [0, 1, 63, 64, 65, 200, 4096, 9000] {
             let pool = Pool::NONE.next(blocks);
             let groups: Vec<[Word; 8]> =
                 (0..blocks.div_ceil(64)).map(|_| Default::default()).collect();
@@ -229,7 +235,12 @@ mod tests {
             for cpu in [0, 1, 7, 65_533].map(CpuIndex) {
                 let mut expected = listed.clone();
                 expected.rotate_left(listed.partition_point(|&block| block < pool.start(cpu)));
-                let met: Vec<usize> = lists.blocks(pool, List::WHOLE, cpu).collect();
+                let mut met = Vec::new();
+                let none = lists.search(pool, List::FULLEST, cpu, &mut |block, _| {
+                    met.push(block);
+                    None
+                });
+                assert_eq!(none, None);
                 assert_eq!(met, expected, "{blocks} blocks, cpu {cpu:?}");
             }
         }

@@ -73,11 +73,9 @@ impl Heap<'_> {
         wanted: Wanted,
         moves: Moves<'_>,
     ) -> Option<u64> {
-        let place = self.pool(pool);
-        List::fullest_first()
-            .filter(|&list| Some(list) >= List::of(wanted.frames))
-            .flat_map(|list| self.lists.blocks(place, list, cpu))
-            .find_map(|block| self.take_run_of(pool, block, wanted, moves))
+        let least = List::of(wanted.frames).unwrap_or(List::FULLEST);
+        let each = &mut |block, _| self.take_run_of(pool, block, wanted, moves);
+        self.lists.search(self.pool(pool), least, cpu, each)
     }
 
     /// A run within a given block.

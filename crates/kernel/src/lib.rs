@@ -8,7 +8,7 @@ extern crate std;
 
 pub mod boot_info;
 pub mod command;
-pub mod frame;
+
 pub mod json;
 pub mod memory_map;
 pub mod plan;
@@ -17,4 +17,5 @@ pub mod results;
 #[cfg(feature = "host")]
 pub mod run;
 pub mod tables;
+pub mod wire;
 pub mod work;

@@ -13,7 +13,7 @@ use std::vec::Vec;
 
 use numalab_topology::{Finding, Machine};
 
-use crate::frame::{Decoder, FrameError, Line, unhex};
+use crate::wire::{Decoder, Line, WireError, unhex};
 
 /// Everything that a kernel has said.
 #[derive(Clone, Debug, Default)]
@@ -53,7 +53,7 @@ pub struct Results {
 pub enum ResultsError {
     /// A line is damaged or missing.
     #[error(transparent)]
-    Frame(#[from] FrameError),
+    Frame(#[from] WireError),
     /// A sound line holds something unknown.
     #[error("result `{json}`: {source}")]
     Content {
@@ -165,7 +165,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::frame::Encoder;
+    use crate::wire::Encoder;
 
     const SAID: [&str; 4] = [
         r#"{"t":"node","node":0,"memory_bytes":4096,"cpus":[0],"distances":[10],"order":[0]}"#,

@@ -4,8 +4,6 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::arch::global_asm;
-use core::arch::x86_64::{__cpuid, __cpuid_count};
-use core::sync::atomic::{AtomicPtr, Ordering};
 
 use numalab_frames::{CpuFences, Machine, NodeIndex, PC_ZONE_LIMITS};
 use numalab_kernel::boot_info::{BootInfo, BootInfoError};
@@ -15,15 +13,13 @@ use numalab_kernel::plan::Plan;
 use numalab_kernel::tables;
 use numalab_membench::Stamp;
 use numalab_topology::{Finding, Severity};
-use x86_64::registers::control::{Cr4, Cr4Flags};
-use x86_64::registers::xcontrol::{XCr0, XCr0Flags};
 
 use super::cpus::Cpus;
 use super::exit::{Verdict, exit};
 use super::memory::{FRAMES, Mapped, words};
 use super::report::say;
 use super::work::Lab;
-use super::{apic, arena, interrupts, meter, paging, serial, time, work};
+use super::{apic, arena, interrupts, meter, paging, processor, serial, time, work};
 
 global_asm!(
     include_str!("boot.s"),
@@ -42,15 +38,13 @@ const LOW: Span = Span { start: 0, end: 1 << 20 };
 /// Words of metadata beyond those of the first plan: taking them cuts one range in two.
 const SLACK_WORDS: usize = 1024;
 
-static PLAN: AtomicPtr<Plan> = AtomicPtr::new(core::ptr::null_mut());
-
 /// The first Rust code: `loader` is 1 for PVH, 2 for Multiboot2.
 extern "C" fn start(info: u64, loader: u32) -> ! {
     let begun = Stamp::now();
     serial::init();
     interrupts::init();
     interrupts::load();
-    enable_vectors();
+    processor::enable_vectors();
     // SAFETY: the loader maps the first 4 GiB at their own addresses (`boot.s`), and no other cpu
     // runs; what is read is the loader's, to which the kernel does not write.
     let low = unsafe { Mapped::new([Span { start: 0, end: 4 << 30 }].into_iter()) };
@@ -65,7 +59,6 @@ extern "C" fn start(info: u64, loader: u32) -> ! {
     meter::find(paging::mapped_bytes(end.unwrap_or_default()));
     apic::enable();
     let plan = serve_memory(&info, &command);
-    PLAN.store(core::ptr::from_ref(plan).cast_mut(), Ordering::Release);
     let rate = time::rate();
     let apic_ids = plan.machine.cpus.iter().filter_map(|cpu| cpu.apic_id);
     let cpus = Cpus::new(apic_ids, apic::id(), rate.khz);
@@ -186,41 +179,4 @@ fn finding(code: &str, place: String, message: &str) -> Finding {
 fn refuse(reason: &dyn core::fmt::Display) -> ! {
     say(format_args!("REFUSED: {reason}"));
     exit(Verdict::Refused)
-}
-
-/// Lets this cpu use its vector registers, as wide as they are.
-pub fn enable_vectors() {
-    if __cpuid(1).ecx >> 26 & 1 == 0 {
-        return;
-    }
-    let offered = u64::from(__cpuid_count(0xd, 0).eax);
-    let sse = XCr0Flags::X87 | XCr0Flags::SSE;
-    let zmm = XCr0Flags::OPMASK | XCr0Flags::ZMM_HI256 | XCr0Flags::HI16_ZMM;
-    let has = |flags: XCr0Flags| offered & flags.bits() == flags.bits();
-    let mut wanted = sse;
-    if has(XCr0Flags::AVX) {
-        wanted |= XCr0Flags::AVX;
-        if has(zmm) {
-            wanted |= zmm;
-        }
-    }
-    // SAFETY: only what the cpu offers, in combinations that it allows; nothing of the kernel
-    // keeps vector registers over an interrupt.
-    unsafe {
-        Cr4::update(|flags| flags.insert(Cr4Flags::OSXSAVE));
-        XCr0::write(wanted);
-    }
-}
-
-/// Whether no hypervisor says that it is there.
-pub fn is_real_hardware() -> bool {
-    __cpuid(1).ecx >> 31 == 0
-}
-
-/// The place of the cpu with an APIC id among all.
-pub fn place_of(apic_id: u32) -> usize {
-    let plan = PLAN.load(Ordering::Acquire);
-    // SAFETY: `start` stored a plan that lives for ever before any other cpu was started.
-    let plan = unsafe { &*plan };
-    plan.machine.cpus.iter().position(|cpu| cpu.apic_id == Some(apic_id)).unwrap_or_default()
 }

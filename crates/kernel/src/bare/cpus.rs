@@ -10,7 +10,7 @@ use x86_64::instructions::interrupts as flags;
 
 use super::apic::{self, Signal};
 use super::memory::{FRAMES, Run};
-use super::{interrupts, paging};
+use super::{interrupts, paging, processor};
 
 /// Where the trampoline lies; `memory_map` keeps it free.
 const TRAMPOLINE: usize = 0x8000;
@@ -33,6 +33,7 @@ type Job<'j> = dyn Fn(usize) + Sync + 'j;
 /// One cpu, on cache lines of its own.
 #[repr(align(128))]
 struct Cpu {
+    place: usize,
     apic_id: u32,
     started: AtomicBool,
     /// The job, as a pointer to the fat pointer to it; null when there is none.
@@ -47,10 +48,10 @@ pub struct Cpus {
 }
 
 /// Where one cpu puts what its job gives.
-struct Result<T>(UnsafeCell<Option<T>>);
+struct Given<T>(UnsafeCell<Option<T>>);
 
 // SAFETY: `Cpus::collect` lets one cpu write each, and reads it after that cpu is done.
-unsafe impl<T: Send> Sync for Result<T> {}
+unsafe impl<T: Send> Sync for Given<T> {}
 
 /// Jobs that are still running, and who waits for them.
 static RUNNING: AtomicUsize = AtomicUsize::new(0);
@@ -59,12 +60,13 @@ static WAITER: AtomicU32 = AtomicU32::new(0);
 impl Cpus {
     /// The cpus with these APIC ids, of which only `boot` runs.
     pub fn new(apic_ids: impl Iterator<Item = u32>, boot_apic_id: u32, ticks_per_ms: u64) -> Self {
-        let cpu = |apic_id| Cpu {
+        let cpu = |(place, apic_id)| Cpu {
+            place,
             apic_id,
             started: AtomicBool::new(apic_id == boot_apic_id),
             job: AtomicPtr::new(core::ptr::null_mut()),
         };
-        let all: &'static [Cpu] = apic_ids.map(cpu).collect::<Vec<_>>().leak();
+        let all: &'static [Cpu] = apic_ids.enumerate().map(cpu).collect::<Vec<_>>().leak();
         let boot = all.iter().position(|cpu| cpu.apic_id == boot_apic_id).unwrap_or_default();
         WAITER.store(boot_apic_id, Ordering::Relaxed);
         Self { all, boot, ticks_per_ms }
@@ -90,7 +92,7 @@ impl Cpus {
         }
         // 10 ms after INIT a cpu is ready for its start-up signal (Multiprocessor Specification
         // 1.4, B.4); virtual ones are at once, and have had the time that this takes.
-        if super::is_real_hardware() {
+        if processor::is_real_hardware() {
             self.wait_ms(10, || false);
         }
         for (place, cpu) in others() {
@@ -119,8 +121,7 @@ impl Cpus {
 
     /// As [`Cpus::run`], and gives what each cpu's job gave, in the order of `places`.
     pub fn collect<T: Send>(&self, places: &[usize], job: &(dyn Fn(usize) -> T + Sync)) -> Vec<T> {
-        let results: Vec<Result<T>> =
-            places.iter().map(|_| Result(UnsafeCell::new(None))).collect();
+        let results: Vec<Given<T>> = places.iter().map(|_| Given(UnsafeCell::new(None))).collect();
         self.run(places, &|place| {
             let given = job(place);
             if let Some(at) = places.iter().position(|&other| other == place) {
@@ -186,10 +187,9 @@ fn set(word: *const u8, value: u64) {
 /// Where a started cpu comes out of the trampoline.
 extern "C" fn started(cpu: &'static Cpu) -> ! {
     interrupts::load();
-    super::enable_vectors();
+    processor::enable_vectors();
     apic::enable();
     cpu.started.store(true, Ordering::Release);
-    let place = super::place_of(cpu.apic_id);
     loop {
         flags::disable();
         let job = cpu.job.swap(core::ptr::null_mut(), Ordering::AcqRel);
@@ -199,7 +199,7 @@ extern "C" fn started(cpu: &'static Cpu) -> ! {
         }
         flags::enable();
         // SAFETY: `Cpus::run` keeps the pointer alive until this cpu has counted itself out.
-        unsafe { (*job)(place) };
+        unsafe { (*job)(cpu.place) };
         if RUNNING.fetch_sub(1, Ordering::AcqRel) == 1 {
             apic::send(WAITER.load(Ordering::Relaxed), Signal::Interrupt(interrupts::WAKE));
         }

@@ -10,10 +10,9 @@ mod interrupts;
 mod memory;
 mod meter;
 mod paging;
+mod processor;
 mod report;
 mod serial;
 mod time;
 mod window;
 mod work;
-
-use boot::{enable_vectors, is_real_hardware, place_of};

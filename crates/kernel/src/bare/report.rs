@@ -3,8 +3,8 @@
 use alloc::string::String;
 use core::fmt::Write;
 
-use numalab_kernel::frame::{Encoder, hex};
 use numalab_kernel::json::Object;
+use numalab_kernel::wire::{Encoder, hex};
 use numalab_topology::Finding;
 
 use super::serial::Serial;

@@ -4,6 +4,7 @@
 //! choice of stores to it.
 
 use super::kernel::SCALAR;
+use super::loops::Loops;
 use super::{Kernel, Pointers};
 use crate::isa::Isa;
 use core::arch::asm;
@@ -224,55 +225,13 @@ macro_rules! kernel_loops {
     }};
 }
 
-/// The loops of any kernel in one instruction set.
-macro_rules! isa_loops {
-    ($isa:ident, $kernel:expr) => {
-        match $kernel {
-            Kernel::Read => kernel_loops!(read $isa),
-            Kernel::Write => kernel_loops!(write $isa),
-            Kernel::NtWrite => kernel_loops!(nt_write $isa),
-            Kernel::Copy => kernel_loops!(copy $isa),
-            Kernel::NtCopy => kernel_loops!(nt_copy $isa),
-            Kernel::Triad => kernel_loops!(triad $isa),
-        }
-    };
-}
-
-/// The loops of one kernel in one instruction set which this machine has.
-#[derive(Clone, Copy, Debug)]
-pub struct Loops {
-    sequential: unsafe fn(Pointers, usize),
-    scattered: unsafe fn(Pointers, &[u64]),
-}
-
-impl Loops {
-    /// The loops of `kernel` in `isa`; `None` if this machine lacks it.
-    pub fn new(kernel: Kernel, isa: Isa) -> Option<Loops> {
-        match isa {
-            Isa::Neon => Some(isa_loops!(neon, kernel)),
-            #[cfg(target_feature = "sve")]
-            Isa::Sve => Some(isa_loops!(sve, kernel)),
-            _ => None,
-        }
-    }
-
-    /// Goes through the first `lines` lines of the arrays.
-    ///
-    /// # Safety
-    /// Each of the kernel's arrays must have that many, and it must be allowed to write to
-    /// the first array, if it writes.
-    pub unsafe fn sequential(&self, arrays: Pointers, lines: usize) {
-        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
-        unsafe { (self.sequential)(arrays, lines) };
-    }
-
-    /// Goes through the lines at `offsets`, in bytes.
-    ///
-    /// # Safety
-    /// Each of the kernel's arrays must have a line at every offset; else as `sequential`.
-    pub unsafe fn scattered(&self, arrays: Pointers, offsets: &[u64]) {
-        // SAFETY: the caller vouches for the arrays; `new` found the instruction set.
-        unsafe { (self.scattered)(arrays, offsets) };
+/// The loops of `kernel` in `isa`; `None` if this machine lacks it.
+pub fn loops(kernel: Kernel, isa: Isa) -> Option<Loops> {
+    match isa {
+        Isa::Neon => Some(isa_loops!(neon, kernel)),
+        #[cfg(target_feature = "sve")]
+        Isa::Sve => Some(isa_loops!(sve, kernel)),
+        _ => None,
     }
 }
 

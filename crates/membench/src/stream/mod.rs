@@ -2,9 +2,11 @@
 
 mod access;
 mod kernel;
+#[macro_use]
+mod loops;
 #[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
 #[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
-mod loops;
+mod arch;
 
 pub use access::Access;
 pub use kernel::Kernel;
@@ -13,6 +15,7 @@ use crate::isa::Isa;
 use crate::line::Line;
 use access::Scatter;
 use core::marker::PhantomData;
+use loops::Loops;
 
 /// The arrays which a kernel works on. Each may be the caller's own memory, so that a copy
 /// can go from one node to another.
@@ -73,7 +76,7 @@ impl<'a> Arrays<'a> {
 #[derive(Debug)]
 pub struct Stream<'a> {
     kernel: Kernel,
-    loops: loops::Loops,
+    loops: Loops,
     pointers: Pointers,
     lines: usize,
     /// The next line to be accessed, counted in the order of the pass.
@@ -99,7 +102,7 @@ impl<'a> Stream<'a> {
         isa: Isa,
         arrays: Arrays<'a>,
     ) -> Result<Stream<'a>, StreamError> {
-        let loops = loops::Loops::new(kernel, isa).ok_or(StreamError::UnavailableIsa { isa })?;
+        let loops = arch::loops(kernel, isa).ok_or(StreamError::UnavailableIsa { isa })?;
         let (given, [to, left, right]) = arrays.slices();
         let Some(to) = to.filter(|to| !to.is_empty()) else {
             return Err(StreamError::Empty { kernel });
@@ -151,7 +154,7 @@ impl<'a> Stream<'a> {
             }
             left -= count;
         }
-        loops::finish(self.kernel);
+        arch::finish(self.kernel);
         self.kernel.counted_bytes((lines * Line::SIZE_BYTES) as u64)
     }
 

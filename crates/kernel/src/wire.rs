@@ -48,7 +48,7 @@ impl Encoder {
 
 /// Why a line is no sound result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum FrameError {
+pub enum WireError {
     /// The line has not the form of a result.
     #[error("line `{line}`: expected `{MARK}SEQUENCE CRC JSON` or `{END_MARK}COUNT CRC`")]
     Form {
@@ -103,8 +103,8 @@ impl Decoder {
     /// Takes the next line, without its line break (a carriage return may be left).
     ///
     /// # Errors
-    /// [`FrameError`] says what is wrong with it.
-    pub fn line<'l>(&mut self, line: &'l str) -> Result<Line<'l>, FrameError> {
+    /// [`WireError`] says what is wrong with it.
+    pub fn line<'l>(&mut self, line: &'l str) -> Result<Line<'l>, WireError> {
         let line = line.trim_end_matches(['\r', '\n']);
         if let Some(rest) = line.strip_prefix(END_MARK) {
             return self.end(line, rest);
@@ -112,20 +112,20 @@ impl Decoder {
         let Some(rest) = line.strip_prefix(MARK) else {
             return Ok(Line::Text(line));
         };
-        let form = || FrameError::Form { line: line.into() };
+        let form = || WireError::Form { line: line.into() };
         let mut words = rest.splitn(3, ' ');
         let sequence: u64 = words.next().and_then(|word| word.parse().ok()).ok_or_else(form)?;
         let expected = words.next().and_then(crc).ok_or_else(form)?;
         let json = words.next().ok_or_else(form)?;
         if self.ended {
-            return Err(FrameError::AfterEnd { sequence });
+            return Err(WireError::AfterEnd { sequence });
         }
         let found = crc32fast::hash(json.as_bytes());
         if found != expected {
-            return Err(FrameError::Damaged { sequence, found, expected });
+            return Err(WireError::Damaged { sequence, found, expected });
         }
         if sequence != self.encoder.sequence {
-            return Err(FrameError::Sequence { found: sequence, expected: self.encoder.sequence });
+            return Err(WireError::Sequence { found: sequence, expected: self.encoder.sequence });
         }
         self.encoder.sequence += 1;
         self.encoder.all.update(json.as_bytes());
@@ -138,17 +138,17 @@ impl Decoder {
         self.ended
     }
 
-    fn end<'l>(&mut self, line: &str, rest: &str) -> Result<Line<'l>, FrameError> {
-        let form = || FrameError::Form { line: line.into() };
+    fn end<'l>(&mut self, line: &str, rest: &str) -> Result<Line<'l>, WireError> {
+        let form = || WireError::Form { line: line.into() };
         let (count, word) = rest.split_once(' ').ok_or_else(form)?;
         let count: u64 = count.parse().map_err(|_| form())?;
         let expected = crc(word).ok_or_else(form)?;
         if count != self.encoder.sequence {
-            return Err(FrameError::Sequence { found: count, expected: self.encoder.sequence });
+            return Err(WireError::Sequence { found: count, expected: self.encoder.sequence });
         }
         let found = self.encoder.all.clone().finalize();
         if found != expected {
-            return Err(FrameError::Damaged { sequence: count, found, expected });
+            return Err(WireError::Damaged { sequence: count, found, expected });
         }
         self.ended = true;
         Ok(Line::End)
@@ -199,7 +199,7 @@ mod tests {
         text
     }
 
-    fn read(text: &str) -> Result<(Vec<String>, bool), FrameError> {
+    fn read(text: &str) -> Result<(Vec<String>, bool), WireError> {
         let mut decoder = Decoder::default();
         let mut results = Vec::new();
         for line in text.lines() {
@@ -223,11 +223,11 @@ mod tests {
         let text = sent(&["{\"a\":1}", "{\"b\":2}", "{\"c\":3}"]);
         let lines: Vec<&str> = text.lines().collect();
         let without = alloc::format!("{}\n{}\n{}", lines[0], lines[2], lines[3]);
-        assert_eq!(read(&without), Err(FrameError::Sequence { found: 2, expected: 1 }));
+        assert_eq!(read(&without), Err(WireError::Sequence { found: 2, expected: 1 }));
         let changed = text.replace("\"b\":2", "\"b\":3");
-        assert!(matches!(read(&changed), Err(FrameError::Damaged { sequence: 1, .. })));
+        assert!(matches!(read(&changed), Err(WireError::Damaged { sequence: 1, .. })));
         let early = alloc::format!("{}\n{}", lines[0], lines[3]);
-        assert_eq!(read(&early), Err(FrameError::Sequence { found: 3, expected: 1 }));
+        assert_eq!(read(&early), Err(WireError::Sequence { found: 3, expected: 1 }));
     }
 
     #[test]
@@ -238,7 +238,7 @@ mod tests {
             let upper = text.to_ascii_uppercase().replace("@NUMALAB", "@numalab");
             let upper = upper.replace("-END", "-end").replace("\"A\"", "\"a\"");
             if upper != text {
-                assert!(matches!(read(&upper), Err(FrameError::Form { .. })), "{upper}");
+                assert!(matches!(read(&upper), Err(WireError::Form { .. })), "{upper}");
                 changed += 1;
             }
         }
@@ -255,7 +255,7 @@ mod tests {
     fn a_line_after_the_end_is_refused() {
         let text = sent(&["{}"]);
         let more = alloc::format!("{text}@numalab 1 {:08x} {{}}", crc32fast::hash(b"{}"));
-        assert_eq!(read(&more), Err(FrameError::AfterEnd { sequence: 1 }));
+        assert_eq!(read(&more), Err(WireError::AfterEnd { sequence: 1 }));
     }
 
     proptest! {
