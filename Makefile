@@ -39,7 +39,7 @@ test:
 	@scripts/test
 
 test-long:
-	@scripts/setup test
+	@scripts/setup test-long
 	@scripts/test long
 
 bench: build

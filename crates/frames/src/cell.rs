@@ -64,3 +64,51 @@ impl<F: Fences> FramesCell<F> {
         Some(unsafe { (*self.frames.get()).assume_init_ref() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use super::*;
+    use crate::ids::{CpuIndex, Frame, NodeIndex};
+    use crate::machine::{MemoryRange, RangeState};
+
+    static CELL: FramesCell = FramesCell::new();
+    static RANGE: MemoryRange = MemoryRange {
+        start: Frame::new(0),
+        frames: 64,
+        node: NodeIndex(0),
+        state: RangeState::Online,
+    };
+
+    #[test]
+    fn the_first_of_several_threads_fills_the_cell_and_all_see_it_whole() {
+        let machine = Machine {
+            ranges: core::slice::from_ref(&RANGE),
+            zone_limits: &[u64::MAX],
+            cpus: &[NodeIndex(0); 4],
+            fallback: &[&[NodeIndex(0)]],
+            distances: &[],
+        };
+        let words = machine.metadata_words().unwrap();
+        assert!(CELL.get().is_none());
+        let short = CELL.init(machine, &mut [], CpuFences).err();
+        assert_eq!(short, Some(InitError::Metadata { words: 0, expected: words }));
+        let fill = |cpu| {
+            let metadata: Vec<Word> = (0..words).map(|_| Word::new(!0)).collect();
+            let mine = CELL.init(machine, metadata.leak(), CpuFences);
+            assert!(matches!(mine, Ok(_) | Err(InitError::Again)));
+            while CELL.get().is_none() {
+                std::thread::yield_now();
+            }
+            CELL.get().unwrap().alloc_frame(CpuIndex(cpu)).unwrap();
+            mine.is_ok()
+        };
+        let filled = std::thread::scope(|scope| {
+            let threads = [0, 1, 2, 3].map(|cpu| scope.spawn(move || fill(cpu)));
+            threads.map(|thread| thread.join().unwrap())
+        });
+        assert_eq!(filled.iter().filter(|&&first| first).count(), 1);
+        assert_eq!(CELL.get().unwrap().node_info(NodeIndex(0)).allocated(), 4);
+    }
+}
