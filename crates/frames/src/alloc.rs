@@ -37,7 +37,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             return Err(self.unknown_cpu(cpu));
         };
         if let Some(_busy) = self.enter(slot)
-            && let Some(frame) = slot.pop_home(self.heap.rows)
+            && let Some(frame) = slot.pop_home(self.shared.rows)
         {
             self.tag(frame, &Request::FRAME);
             return Ok(Frame::new(frame));
@@ -119,7 +119,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Some(_busy) = self.enter(slot) else {
             return 0;
         };
-        let frames = core::iter::from_fn(|| slot.pop_home(self.heap.rows));
+        let frames = core::iter::from_fn(|| slot.pop_home(self.shared.rows));
         let taken = out.iter_mut().zip(frames).map(|(place, frame)| {
             self.tag(frame, request);
             *place = Frame::new(frame);
@@ -163,23 +163,23 @@ impl<'m, F: Fences> Frames<'m, F> {
                 if cached && let Some(frame) = self.take_cached(attempt, pool) {
                     return Some(frame);
                 }
-                return self.heap.take_one(pool, attempt.cpu, moves);
+                return self.shared.take_one(pool, attempt.cpu, moves);
             }
             Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_whole(slot, pool) {
                     return Some(frame);
                 }
-                self.heap
+                self.shared
                     .take_block(pool, attempt.cpu)
-                    .or_else(|| self.heap.take_blocks(pool, wanted, moves))
+                    .or_else(|| self.shared.take_blocks(pool, wanted, moves))
             }
             Wanted { frames: ..BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
                 if cached && let Some(frame) = self.take_cached_run(slot, pool, wanted) {
                     return Some(frame);
                 }
-                self.heap.take_run(pool, attempt.cpu, wanted, moves)
+                self.shared.take_run(pool, attempt.cpu, wanted, moves)
             }
-            _ => self.heap.take_blocks(pool, wanted, moves),
+            _ => self.shared.take_blocks(pool, wanted, moves),
         };
         found.or_else(|| {
             // A run that may cross the blocks' ends: nearest first holds for it too.
@@ -195,7 +195,7 @@ impl<'m, F: Fences> Frames<'m, F> {
                 Reach::None => None,
                 Reach::Below(below) => self.take_below(attempt, pool, below),
                 Reach::All if attempt.wanted.frames == 1 && attempt.wanted.align == 1 => {
-                    self.heap.take_one_of_every(pool, attempt.slot.moves())
+                    self.shared.take_one_of_every(pool, attempt.slot.moves())
                 }
                 Reach::All => self
                     .take_of_pool(attempt, pool, false)
@@ -205,7 +205,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         })
     }
 
-    /// As [`Frames::take_of_everything`], past the lists; see [`crate::heap::Heap::take_one_patiently`].
+    /// As [`Frames::take_of_everything`], past the lists; see [`crate::shared::Shared::take_one_patiently`].
     pub(crate) fn take_patiently(
         &self,
         attempt: &Attempt<'_, 'm>,
@@ -216,20 +216,20 @@ impl<'m, F: Fences> Frames<'m, F> {
             let below = match self.reach(attempt, zone) {
                 Reach::None => return None,
                 Reach::All if wanted.frames == 1 && wanted.align == 1 => {
-                    let found = self.heap.take_one_patiently(pool, moves, moves_seen);
+                    let found = self.shared.take_one_patiently(pool, moves, moves_seen);
                     return found.map(|frame| (pool, frame));
                 }
                 Reach::All => u64::MAX,
                 Reach::Below(below) => below,
             };
-            self.heap
+            self.shared
                 .take_patiently(pool, below, wanted, moves, moves_seen)
                 .map(|frame| (pool, frame))
         })
     }
 
     fn take_below(&self, attempt: &Attempt<'_, 'm>, pool: usize, below: u64) -> Option<u64> {
-        self.heap.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
+        self.shared.take_anywhere(pool, below, attempt.wanted, attempt.slot.moves())
     }
 
     fn reach(&self, attempt: &Attempt<'_, 'm>, zone: usize) -> Reach {
@@ -247,13 +247,13 @@ impl<'m, F: Fences> Frames<'m, F> {
     fn take_cached(&self, attempt: &Attempt<'_, 'm>, pool: usize) -> Option<u64> {
         let slot = attempt.slot;
         let here = slot.pool() == Some(pool);
-        if here && let Some(frame) = slot.pop(self.heap.rows) {
+        if here && let Some(frame) = slot.pop(self.shared.rows) {
             return Some(frame);
         }
         if (here && self.refill_from_reserved(slot, pool))
             || (attempt.refills && self.refill(attempt.cpu, slot, pool))
         {
-            return slot.pop(self.heap.rows);
+            return slot.pop(self.shared.rows);
         }
         None
     }
@@ -266,7 +266,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Notes whose frames these are (`checked` builds).
     #[inline(always)]
     fn tag(&self, frame: u64, request: &Request<'_>) {
-        self.tags.hand_out(&self.heap, frame, request.frames, request.owner);
+        self.tags.hand_out(&self.shared, frame, request.frames, request.owner);
     }
 }
 

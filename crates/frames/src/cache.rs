@@ -21,13 +21,13 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         self.unload(slot);
         slot.set_block(None);
-        self.heap.settle(pool, block, None);
+        self.shared.settle(pool, block, None);
         false
     }
 
     /// Fills the magazine from the fullest block of a pool, which the cpu reserves.
     pub(crate) fn refill(&self, cpu: CpuIndex, slot: Slot<'m>, pool: usize) -> bool {
-        while let Some(block) = self.heap.reserve(pool, cpu) {
+        while let Some(block) = self.shared.reserve(pool, cpu) {
             self.empty_magazine(slot);
             slot.set_block(Some((pool, block)));
             if self.refill_from_reserved(slot, pool) {
@@ -39,28 +39,28 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Takes the free frames of one row of a reserved block.
     fn take_row(&self, block: usize) -> Option<Refill> {
-        let heap = &self.heap;
+        let shared = &self.shared;
         loop {
-            let word = heap.block(block);
+            let word = shared.block(block);
             if word.count() == 0 {
                 return None;
             }
             // Rule 1: bits are there, though another claim's bits may make this look again.
-            let Some(row) = (0..8).find(|&row| heap.row(block, row) != 0) else {
+            let Some(row) = (0..8).find(|&row| shared.row(block, row) != 0) else {
                 continue;
             };
-            let free = u64::from(heap.row(block, row).count_ones());
-            let claimed = heap.claim(block, 1, free);
-            let mask = heap.take_bits(block, index(row), claimed);
+            let free = u64::from(shared.row(block, row).count_ones());
+            let claimed = shared.claim(block, 1, free);
+            let mask = shared.take_bits(block, index(row), claimed);
             let surplus = claimed - u64::from(mask.count_ones());
             if surplus > 0 {
                 // The block is ours: no list to mend.
-                heap.blocks[block].fetch_add(surplus, Ordering::AcqRel);
+                shared.blocks[block].fetch_add(surplus, Ordering::AcqRel);
             }
             if mask != 0 {
                 let base = word.first_frame() + row * 64;
                 let known = base + u64::from(mask.trailing_zeros());
-                let managed = heap.managed(block, index(row), word, known);
+                let managed = shared.managed(block, index(row), word, known);
                 return Some(Refill { base, mask, managed, row: block * 8 + index(row) });
             }
         }
@@ -74,11 +74,11 @@ impl<'m, F: Fences> Frames<'m, F> {
             return;
         }
         let block = row / 8;
-        let before = self.heap.rows[block][row % 8].fetch_or(mask, Ordering::AcqRel);
+        let before = self.shared.rows[block][row % 8].fetch_or(mask, Ordering::AcqRel);
         slot.note_twice(u64::from((before & mask).count_ones()));
         let frames = u64::from((mask & !before).count_ones());
         // The block is still reserved: no list to mend.
-        self.heap.blocks[block].fetch_add(frames, Ordering::AcqRel);
+        self.shared.blocks[block].fetch_add(frames, Ordering::AcqRel);
     }
 
     /// Gives the magazine and the reserved block back to the shared maps.
@@ -86,7 +86,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         self.unload(slot);
         if let (Some(pool), Some(block)) = (slot.pool(), slot.block()) {
             slot.set_block(None);
-            self.heap.settle(pool, block, None);
+            self.shared.settle(pool, block, None);
         }
     }
 
@@ -95,15 +95,15 @@ impl<'m, F: Fences> Frames<'m, F> {
         let Some(block) = slot.whole() else { return };
         slot.set_whole(None);
         self.replace_cached(block, |word| word.with_cached(false).with_token(Token::Mover));
-        let first = self.heap.block(block).first_frame();
-        let Some(region) = self.heap.map.find(first) else {
+        let first = self.shared.block(block).first_frame();
+        let Some(region) = self.shared.map.find(first) else {
             return;
         };
-        for row in &self.heap.rows[block] {
+        for row in &self.shared.rows[block] {
             row.store(!0, Ordering::Relaxed);
         }
-        self.heap.blocks[block].fetch_add(FULL, Ordering::AcqRel);
-        self.heap.settle(region.pool, block, None);
+        self.shared.blocks[block].fetch_add(FULL, Ordering::AcqRel);
+        self.shared.settle(region.pool, block, None);
     }
 
     /// The cached whole block, if the pool is the cpu's home pool, as the block's is.
@@ -120,13 +120,13 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Keeps a wholly taken block of the home pool that is being freed, when none is kept yet.
     pub(crate) fn cache_whole(&self, cpu: CpuIndex, slot: Slot<'m>, block: usize) -> bool {
-        let word = self.heap.block(block);
+        let word = self.shared.block(block);
         let idle = word.token() == Token::Nobody && word.listed().is_none() && word.count() == 0;
         let mine = word.with_cached(true).with_token(Token::Cpu(cpu));
-        if slot.whole().is_some() || !idle || !self.heap.is_wholly_taken(block) {
+        if slot.whole().is_some() || !idle || !self.shared.is_wholly_taken(block) {
             return false;
         }
-        let kept = self.heap.replace(block, word, mine);
+        let kept = self.shared.replace(block, word, mine);
         if kept {
             slot.set_whole(Some(block));
         }
@@ -144,16 +144,16 @@ impl<'m, F: Fences> Frames<'m, F> {
             return None;
         }
         let from_magazine = (wanted.frames <= 64)
-            .then(|| slot.pop_run(self.heap.rows, wanted.frames, wanted.align))
+            .then(|| slot.pop_run(self.shared.rows, wanted.frames, wanted.align))
             .flatten();
-        from_magazine.or_else(|| self.heap.take_run_of(pool, slot.block()?, wanted, slot.moves()))
+        from_magazine.or_else(|| self.shared.take_run_of(pool, slot.block()?, wanted, slot.moves()))
     }
 
     /// Changes the word of a block that this cpu caches; only a second free can interfere.
     fn replace_cached(&self, block: usize, change: impl Fn(BlockWord) -> BlockWord) -> BlockWord {
         loop {
-            let word = self.heap.block(block);
-            if self.heap.replace(block, word, change(word)) {
+            let word = self.shared.block(block);
+            if self.shared.replace(block, word, change(word)) {
                 return word;
             }
         }

@@ -173,7 +173,7 @@ impl fmt::Display for FreePlace {
     }
 }
 
-/// Why frames were not taken back; the heap is as it was.
+/// Why frames were not taken back; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FreeError {
     /// The frame is free.
@@ -242,7 +242,7 @@ pub enum FreeError {
     },
 }
 
-/// Why a range was not brought online or taken offline; the heap is as it was.
+/// Why a range was not brought online or taken offline; nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RangeError {
     /// An end that is neither on a 2 MiB boundary nor at the end of a declared range.

@@ -3,7 +3,6 @@
 use crate::block::{BlockWord, FULL, List};
 use crate::error::InitError;
 use crate::fences::{CpuFences, Fences};
-use crate::heap::Heap;
 use crate::ids::{BLOCK_FRAMES, CpuIndex};
 use crate::layout::{Layout, Parts};
 use crate::lists::{Lists, Pool};
@@ -11,6 +10,7 @@ use crate::machine::{Machine, Piece};
 use crate::map::{Map, Region};
 use crate::policy::Request;
 use crate::runs::Part;
+use crate::shared::Shared;
 use crate::slot::Slot;
 use crate::sync::{Ordering, Word, index};
 use crate::tags::Tags;
@@ -30,7 +30,7 @@ use crate::tags::Tags;
 /// what it frees.
 pub struct Frames<'m, F = CpuFences> {
     pub(crate) machine: Machine<'m>,
-    pub(crate) heap: Heap<'m>,
+    pub(crate) shared: Shared<'m>,
     pub(crate) slots: &'m [[Word; 32]],
     /// The cpu that takes all caches back, plus one; 0 when none does.
     pub(crate) frozen: &'m Word,
@@ -78,7 +78,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let frames = Self {
             machine,
-            heap: build_heap(&machine, &layout, &parts),
+            shared: build_shared(&machine, &layout, &parts),
             slots: parts.slots,
             frozen: &parts.control[0],
             tags: Tags::new(parts.tags),
@@ -121,14 +121,14 @@ impl<'m, F: Fences> Frames<'m, F> {
         let request = Request::FRAME;
         let walk = request.walk(&self.machine, home, || 0);
         walk.ok()
-            .and_then(|mut walk| walk.find(|&(pool, _)| self.heap.pool(pool).blocks > 0))
+            .and_then(|mut walk| walk.find(|&(pool, _)| self.shared.pool(pool).blocks > 0))
             .map_or(0, |(pool, _)| pool)
     }
 
     /// Makes every online frame free.
     fn fill(&self) {
         for piece in self.machine.pieces() {
-            let Some(region) = self.heap.map.find(piece.start) else {
+            let Some(region) = self.shared.map.find(piece.start) else {
                 continue;
             };
             for part in Part::of(region, piece.start, piece.end) {
@@ -138,14 +138,14 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn fill_block(&self, piece: &Piece, first: u64, part: Part) {
-        let heap = &self.heap;
+        let shared = &self.shared;
         let empty = BlockWord::new(first / BLOCK_FRAMES, part.frames() != FULL);
-        let rows = &heap.rows[part.block];
+        let rows = &shared.rows[part.block];
         for row in rows {
             row.store(0, Ordering::Relaxed);
         }
         if !piece.online {
-            heap.blocks[part.block].store(empty.with_offline(true).0, Ordering::Relaxed);
+            shared.blocks[part.block].store(empty.with_offline(true).0, Ordering::Relaxed);
             return;
         }
         for (row, mask) in part.rows() {
@@ -153,15 +153,15 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let list = List::of(part.frames());
         let word = empty.with_count(part.frames()).with_listed(list);
-        heap.blocks[part.block].store(word.0, Ordering::Relaxed);
+        shared.blocks[part.block].store(word.0, Ordering::Relaxed);
         if let Some(list) = list {
-            heap.lists.set(&heap.pool(piece.pool), list, part.block);
+            shared.lists.set(&shared.pool(piece.pool), list, part.block);
         }
     }
 }
 
 /// Writes the tables that never change, and empty lists.
-fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Heap<'m> {
+fn build_shared<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> Shared<'m> {
     let lists = Lists { groups: parts.groups, whole: parts.whole, summaries: parts.summaries };
     let words = lists.groups.iter().flatten().chain(lists.whole).chain(lists.summaries);
     words.for_each(|word| word.store(0, Ordering::Relaxed));
@@ -180,5 +180,5 @@ fn build_heap<'m>(machine: &Machine<'m>, layout: &Layout, parts: &Parts<'m>) -> 
         Region::new(piece.start, piece.end, piece.pool, first)
     });
     let map = Map::write(parts.regions, parts.lookup, layout.lookup_shift, regions);
-    Heap { map, rows: parts.rows, blocks: parts.blocks, lists, pools: parts.pools }
+    Shared { map, rows: parts.rows, blocks: parts.blocks, lists, pools: parts.pools }
 }

@@ -15,20 +15,20 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Takes one frame back.
     ///
     /// # Errors
-    /// Why not; the heap is as it was.
+    /// Why not; nothing has changed.
     #[inline(always)]
     pub fn free_frame(&self, cpu: CpuIndex, frame: Frame) -> Result<(), FreeError> {
         let Some(slot) = self.slot(cpu) else {
             return Err(self.no_such_cpu(cpu));
         };
-        self.tags.check(&self.heap, frame.number(), 1, Owner(0))?;
+        self.tags.check(&self.shared, frame.number(), 1, Owner(0))?;
         self.free_one(cpu, slot, frame)
     }
 
     /// Takes back a block of an order.
     ///
     /// # Errors
-    /// Why not; the heap is as it was.
+    /// Why not; nothing has changed.
     pub fn free(&self, cpu: CpuIndex, frame: Frame, order: Order) -> Result<(), FreeError> {
         if !frame.number().is_multiple_of(order.frames()) {
             return Err(FreeError::Misaligned { frame, order });
@@ -39,7 +39,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Takes back consecutive frames: a whole run as it was handed out, or any part of one.
     ///
     /// # Errors
-    /// Why not; the heap is as it was. (Only when two cpus free the same frames at the same time
+    /// Why not; nothing has changed. (Only when two cpus free the same frames at the same time
     /// may the frames before the one in the error have been taken back.)
     pub fn free_run(&self, cpu: CpuIndex, frame: Frame, frames: u64) -> Result<(), FreeError> {
         self.free_owned(cpu, frame, frames, Owner(0))
@@ -49,7 +49,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// `checked` the owner makes no difference.
     ///
     /// # Errors
-    /// Why not; the heap is as it was.
+    /// Why not; nothing has changed.
     pub fn free_owned(
         &self,
         cpu: CpuIndex,
@@ -62,7 +62,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             return Err(FreeError::RunLength { frames });
         }
         let (first, end) = (frame.number(), frame.number().saturating_add(frames));
-        self.tags.check(&self.heap, first, frames, owner)?;
+        self.tags.check(&self.shared, first, frames, owner)?;
         if frames == 1 {
             return self.free_one(cpu, slot, frame);
         }
@@ -70,7 +70,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             return Ok(());
         }
         self.each_part(first, end, |_, part| self.verify(cpu, part))?;
-        self.tags.take_back(&self.heap, first, frames);
+        self.tags.take_back(&self.shared, first, frames);
         self.each_part(first, end, |region, part| self.put(slot, region, part))
     }
 
@@ -88,7 +88,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     fn free_one(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
         // The tag goes first: once the frame is free, its tag is the next owner's to write. If the
         // frame turns out to be free already, it has none.
-        self.tags.take_back(&self.heap, frame.number(), 1);
+        self.tags.take_back(&self.shared, frame.number(), 1);
         if slot.has_row_of(frame.number()) {
             self.free_into_magazine(cpu, slot, frame)
         } else {
@@ -106,7 +106,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         if let Some(_busy) = self.enter(slot)
             && slot.has_row_of(frame.number())
         {
-            match slot.push(self.heap.rows, frame.number(), 1) {
+            match slot.push(self.shared.rows, frame.number(), 1) {
                 Ok(()) => return Ok(()),
                 Err(Push::InMagazine) => {
                     return Err(FreeError::AlreadyFree { frame, place: FreePlace::Cache(cpu) });
@@ -121,17 +121,17 @@ impl<'m, F: Fences> Frames<'m, F> {
     #[inline]
     fn free_into_maps(&self, cpu: CpuIndex, slot: Slot<'m>, frame: Frame) -> Result<(), FreeError> {
         let number = frame.number();
-        let Some(region) = self.heap.map.find_from(slot, number) else {
+        let Some(region) = self.shared.map.find_from(slot, number) else {
             return Err(FreeError::NotManaged { frame });
         };
         let block = region.block_of(number);
-        if self.heap.block(block).needs_care() {
+        if self.shared.block(block).needs_care() {
             self.verify_frame(cpu, number, block)?;
         }
-        if self.heap.put_bits(block, index(number / 64 % 8), 1 << (number % 64)).is_err() {
+        if self.shared.put_bits(block, index(number / 64 % 8), 1 << (number % 64)).is_err() {
             return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
         }
-        self.heap.count_one(region.pool, block, slot.moves());
+        self.shared.count_one(region.pool, block, slot.moves());
         Ok(())
     }
 
@@ -154,20 +154,21 @@ impl<'m, F: Fences> Frames<'m, F> {
             return false;
         };
         if in_row {
-            let pushed = slot.has_row_of(first) && slot.push(self.heap.rows, first, frames).is_ok();
+            let pushed =
+                slot.has_row_of(first) && slot.push(self.shared.rows, first, frames).is_ok();
             if pushed {
-                self.tags.take_back(&self.heap, first, frames);
+                self.tags.take_back(&self.shared, first, frames);
             }
             return pushed;
         }
-        let Some(region) = self.heap.map.find(first) else {
+        let Some(region) = self.shared.map.find(first) else {
             return false;
         };
         let home = region.pool == slot.home() && region.end - first >= BLOCK_FRAMES;
         if !home || !self.cache_whole(cpu, slot, region.block_of(first)) {
             return false;
         }
-        self.tags.take_back(&self.heap, first, frames);
+        self.tags.take_back(&self.shared, first, frames);
         true
     }
 
@@ -181,7 +182,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         let mut at = first;
         while at < end {
             let not_managed = FreeError::NotManaged { frame: Frame::new(at) };
-            let region = self.heap.map.find(at).ok_or(not_managed)?;
+            let region = self.shared.map.find(at).ok_or(not_managed)?;
             let to = end.min(region.end);
             Part::of(region, at, to).try_for_each(|part| each(region, part))?;
             at = to;
@@ -191,13 +192,13 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Refuses frames that are free or offline.
     fn verify(&self, cpu: CpuIndex, part: Part) -> Result<(), FreeError> {
-        let word = self.heap.block(part.block);
+        let word = self.shared.block(part.block);
         let frame = |bit: u64| Frame::new(word.first_frame() + bit);
         if word.is_offline() {
             return Err(FreeError::Offline { frame: frame(part.from) });
         }
         for (row, mask) in part.rows() {
-            let free = self.heap.row(part.block, row as u64) & mask;
+            let free = self.shared.row(part.block, row as u64) & mask;
             if free != 0 {
                 let frame = frame(row as u64 * 64 + u64::from(free.trailing_zeros()));
                 return Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
@@ -218,7 +219,7 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Whether a cpu seems to have a frame in its cache.
     fn caches(&self, holder: CpuIndex, frame: Frame, block: usize) -> bool {
-        self.heap.block(block).is_cached()
+        self.shared.block(block).is_cached()
             || self.slot(holder).is_some_and(|slot| slot.seems_to_hold(frame.number()))
     }
 
@@ -234,15 +235,15 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// Frees a part that was verified.
     fn put(&self, slot: Slot<'m>, region: Region, part: Part) -> Result<(), FreeError> {
         if part.frames() == BLOCK_FRAMES
-            && self.heap.put_whole(region.pool, part.block, slot.moves())
+            && self.shared.put_whole(region.pool, part.block, slot.moves())
         {
             return Ok(());
         }
-        let first = self.heap.block(part.block).first_frame();
+        let first = self.shared.block(part.block).first_frame();
         let mut frames = 0;
         let mut refused = Ok(());
         for (row, mask) in part.rows() {
-            if let Err(twice) = self.heap.put_bits(part.block, row, mask) {
+            if let Err(twice) = self.shared.put_bits(part.block, row, mask) {
                 let bit = row as u64 * 64 + u64::from(twice.trailing_zeros());
                 let frame = Frame::new(first + bit);
                 refused = Err(FreeError::AlreadyFree { frame, place: FreePlace::Shared });
@@ -251,7 +252,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             frames += u64::from(mask.count_ones());
         }
         if frames > 0 {
-            self.heap.count(region.pool, part.block, frames, slot.moves());
+            self.shared.count(region.pool, part.block, frames, slot.moves());
         }
         refused
     }

@@ -14,12 +14,12 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// or ends of declared ranges.
     ///
     /// # Errors
-    /// Why not; the heap is as it was.
+    /// Why not; nothing has changed.
     pub fn online(&self, cpu: CpuIndex, start: Frame, frames: u64) -> Result<(), RangeError> {
         let slot = self.check_range(cpu, start, frames, true)?;
         for (region, part) in self.range_parts(start.number(), start.number() + frames) {
             self.change_block(part.block, |word| word.with_offline(false));
-            self.heap.put_part(region.pool, part, slot.moves());
+            self.shared.put_part(region.pool, part, slot.moves());
         }
         Ok(())
     }
@@ -28,22 +28,22 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// ends are multiples of 512 frames or ends of declared ranges.
     ///
     /// # Errors
-    /// Why not; the heap is as it was.
+    /// Why not; nothing has changed.
     pub fn offline(&self, cpu: CpuIndex, start: Frame, frames: u64) -> Result<(), RangeError> {
         let slot = self.check_range(cpu, start, frames, false)?;
         let (from, to) = (start.number(), start.number() + frames);
         let _freeze = self.freeze(cpu).ok_or(RangeError::Nested)?;
         self.drain();
         for (region, part) in self.range_parts(from, to) {
-            if self.heap.take_part(region.pool, part, slot.moves()) {
+            if self.shared.take_part(region.pool, part, slot.moves()) {
                 continue;
             }
-            let first = self.heap.block(part.block).first_frame();
+            let first = self.shared.block(part.block).first_frame();
             let frame = (part.from..part.to)
-                .find(|bit| self.heap.row(part.block, bit / 64) >> (bit % 64) & 1 == 0)
+                .find(|bit| self.shared.row(part.block, bit / 64) >> (bit % 64) & 1 == 0)
                 .map_or(first + part.from, |bit| first + bit);
             for (region, part) in self.range_parts(from, first + part.from) {
-                self.heap.put_part(region.pool, part, slot.moves());
+                self.shared.put_part(region.pool, part, slot.moves());
             }
             return Err(RangeError::InUse { frame: Frame::new(frame) });
         }
@@ -55,7 +55,7 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// The parts, block by block, of frames that are all declared.
     fn range_parts(&self, from: u64, to: u64) -> impl Iterator<Item = (Region, Part)> {
-        self.heap.map.all().filter(move |region| region.start < to && from < region.end).flat_map(
+        self.shared.map.all().filter(move |region| region.start < to && from < region.end).flat_map(
             move |region| {
                 let (from, to) = (from.max(region.start), to.min(region.end));
                 Part::of(region, from, to).map(move |part| (region, part))
@@ -76,17 +76,17 @@ impl<'m, F: Fences> Frames<'m, F> {
         let mut at = from;
         while at < to {
             let not_managed = RangeError::NotManaged { frame: Frame::new(at) };
-            at = self.heap.map.find(at).ok_or(not_managed)?.end;
+            at = self.shared.map.find(at).ok_or(not_managed)?.end;
         }
         let is_end = |frame: u64| {
             let ends = |region: Region| region.start == frame || region.end == frame;
-            frame.is_multiple_of(BLOCK_FRAMES) || self.heap.map.all().any(ends)
+            frame.is_multiple_of(BLOCK_FRAMES) || self.shared.map.all().any(ends)
         };
         if let Some(end) = [from, to].into_iter().find(|&end| !is_end(end)) {
             return Err(RangeError::Misaligned { frame: Frame::new(end) });
         }
         for (_, part) in self.range_parts(from, to) {
-            let word = self.heap.block(part.block);
+            let word = self.shared.block(part.block);
             if word.is_offline() != offline {
                 let frame = Frame::new(word.first_frame() + part.from);
                 return Err(RangeError::StateAlready { frame });
@@ -97,8 +97,8 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     fn change_block(&self, block: usize, change: impl Fn(BlockWord) -> BlockWord) {
         loop {
-            let word = self.heap.block(block);
-            if self.heap.replace(block, word, change(word)) {
+            let word = self.shared.block(block);
+            if self.shared.replace(block, word, change(word)) {
                 return;
             }
         }

@@ -86,7 +86,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         }
         let pool = self.machine.pool(node, zone.0.into());
         let mut info = MemoryInfo { cached: self.cached(pool), ..MemoryInfo::default() };
-        for region in self.heap.map.of_pool(pool) {
+        for region in self.shared.map.of_pool(pool) {
             let mut whole = WholeRun::default();
             for view in self.walk_region(region) {
                 info.add(&view);

@@ -22,7 +22,7 @@ mod error;
 mod fences;
 mod frames;
 mod free;
-mod heap;
+
 mod hotplug;
 mod ids;
 mod info;
@@ -35,6 +35,7 @@ mod physinfo;
 mod policy;
 mod reclaim;
 mod runs;
+mod shared;
 mod slot;
 mod sync;
 mod tags;

@@ -77,7 +77,7 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// The node that a frame belongs to, if it is in the memory map.
     pub fn node_of(&self, frame: Frame) -> Option<NodeIndex> {
-        let region = self.heap.map.find(frame.number())?;
+        let region = self.shared.map.find(frame.number())?;
         Some(NodeIndex(low_u16(region.pool / self.machine.zone_limits.len())))
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::bits::{run_in_rows, run_in_word, span};
 use crate::block::{FULL, List};
-use crate::heap::Heap;
 use crate::ids::{BLOCK_FRAMES, CpuIndex};
 use crate::map::Region;
 use crate::moves::Moves;
+use crate::shared::Shared;
 use crate::sync::index;
 
 /// A run that is looked for.
@@ -64,7 +64,7 @@ impl Part {
     }
 }
 
-impl Heap<'_> {
+impl Shared<'_> {
     /// A run of at most 511 frames within one block, from the fullest blocks that may have it.
     pub(crate) fn take_run(
         &self,
@@ -213,7 +213,7 @@ impl Heap<'_> {
         self.take_patiently(pool, below, wanted, moves, &|| 0)
     }
 
-    /// As [`Heap::take_anywhere`]; asks again for a run whose bits are set but not all counted,
+    /// As [`Shared::take_anywhere`]; asks again for a run whose bits are set but not all counted,
     /// for as long as `moves_seen` changes: a claim that is given back belongs to a move.
     pub(crate) fn take_patiently(
         &self,

@@ -1,8 +1,8 @@
 //! `checked` builds: every frame knows how far its run goes on, and whose it is.
 
 use crate::error::FreeError;
-use crate::heap::Heap;
 use crate::policy::Owner;
+use crate::shared::Shared;
 use crate::sync::Word;
 
 #[cfg(feature = "checked")]
@@ -26,13 +26,13 @@ impl<'m> Tags<'m> {
     }
 
     #[inline(always)]
-    pub(crate) fn hand_out(&self, _heap: &Heap<'_>, _first: u64, _frames: u64, _owner: Owner) {}
+    pub(crate) fn hand_out(&self, _shared: &Shared<'_>, _first: u64, _frames: u64, _owner: Owner) {}
 
     /// Nothing is known, so nothing is refused.
     #[inline(always)]
     pub(crate) fn check(
         &self,
-        _heap: &Heap<'_>,
+        _shared: &Shared<'_>,
         _first: u64,
         _frames: u64,
         _owner: Owner,
@@ -41,7 +41,7 @@ impl<'m> Tags<'m> {
     }
 
     #[inline(always)]
-    pub(crate) fn take_back(&self, _heap: &Heap<'_>, _first: u64, _frames: u64) {}
+    pub(crate) fn take_back(&self, _shared: &Shared<'_>, _first: u64, _frames: u64) {}
 }
 
 #[cfg(feature = "checked")]
@@ -52,9 +52,9 @@ impl<'m> Tags<'m> {
     }
 
     /// Notes a run that is handed out.
-    pub(crate) fn hand_out(&self, heap: &Heap<'_>, first: u64, frames: u64, owner: Owner) {
+    pub(crate) fn hand_out(&self, shared: &Shared<'_>, first: u64, frames: u64, owner: Owner) {
         for at in 0..frames {
-            if let Some(tag) = self.tag(heap, first + at) {
+            if let Some(tag) = self.tag(shared, first + at) {
                 tag.store(u64::from(owner.0) << 32 | (frames - at), Relaxed);
             }
         }
@@ -63,18 +63,18 @@ impl<'m> Tags<'m> {
     /// Refuses frames that reach beyond their run or belong to another owner.
     pub(crate) fn check(
         &self,
-        heap: &Heap<'_>,
+        shared: &Shared<'_>,
         first: u64,
         frames: u64,
         owner: Owner,
     ) -> Result<(), FreeError> {
-        let left = self.read(heap, first).1;
+        let left = self.read(shared, first).1;
         // No tag: free, or not managed, and the maps say which.
         if left != 0 && frames > left {
             return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left });
         }
         for at in 0..frames.min(left) {
-            let (expected, here) = self.read(heap, first + at);
+            let (expected, here) = self.read(shared, first + at);
             let frame = Frame::new(first + at);
             if here != 0 && here != left - at {
                 return Err(FreeError::WrongSize { frame: Frame::new(first), frames, left: at });
@@ -87,21 +87,21 @@ impl<'m> Tags<'m> {
     }
 
     /// Forgets frames that were taken back.
-    pub(crate) fn take_back(&self, heap: &Heap<'_>, first: u64, frames: u64) {
+    pub(crate) fn take_back(&self, shared: &Shared<'_>, first: u64, frames: u64) {
         for at in first..first + frames {
-            if let Some(tag) = self.tag(heap, at) {
+            if let Some(tag) = self.tag(shared, at) {
                 tag.store(0, Relaxed);
             }
         }
     }
 
-    fn read(&self, heap: &Heap<'_>, frame: u64) -> (Owner, u64) {
-        let tag = self.tag(heap, frame).map_or(0, |tag| tag.load(Relaxed));
+    fn read(&self, shared: &Shared<'_>, frame: u64) -> (Owner, u64) {
+        let tag = self.tag(shared, frame).map_or(0, |tag| tag.load(Relaxed));
         (Owner(crate::sync::high_u32(tag)), tag & 0xffff_ffff)
     }
 
-    fn tag(&self, heap: &Heap<'_>, frame: u64) -> Option<&'m Word> {
-        let region = heap.map.find(frame)?;
+    fn tag(&self, shared: &Shared<'_>, frame: u64) -> Option<&'m Word> {
+        let region = shared.map.find(frame)?;
         self.words.get(region.block_of(frame) * 512 + index(frame % BLOCK_FRAMES))
     }
 }

@@ -1,4 +1,4 @@
-//! A walk over the heap, block by block.
+//! A walk over all memory, block by block.
 
 use crate::block::{BlockWord, FULL, Token};
 use crate::fences::Fences;
@@ -46,7 +46,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     /// All blocks by address; two ranges that meet within a block give it twice, each with its
     /// own frames. Other cpus may be at work: every block is seen at its own moment.
     pub fn walk(&self) -> impl Iterator<Item = BlockView> {
-        self.heap.map.all().flat_map(move |region| self.walk_region(region))
+        self.shared.map.all().flat_map(move |region| self.walk_region(region))
     }
 
     pub(crate) fn walk_region(&self, region: Region) -> impl Iterator<Item = BlockView> {
@@ -56,7 +56,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     }
 
     fn view(&self, region: Region, block: usize) -> BlockView {
-        let word = self.heap.block(block);
+        let word = self.shared.block(block);
         let zones = self.machine.zone_limits.len();
         let (from, to) = region.managed(word.first_frame());
         let holder = match word.token() {
@@ -82,7 +82,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         match word.count() {
             FULL => [!0; 8],
             0 => [0; 8],
-            _ => [0, 1, 2, 3, 4, 5, 6, 7].map(|row| self.heap.row(block, row)),
+            _ => [0, 1, 2, 3, 4, 5, 6, 7].map(|row| self.shared.row(block, row)),
         }
     }
 }

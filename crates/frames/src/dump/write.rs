@@ -15,7 +15,7 @@ impl<'m, F: Fences> Frames<'m, F> {
     pub fn dump<E>(&self, sink: &mut impl FnMut(&[u8]) -> Result<(), E>) -> Result<(), E> {
         let machine = &self.machine;
         sink(&MAGIC)?;
-        let regions = self.heap.map.all().count();
+        let regions = self.shared.map.all().count();
         let counts = [machine.nodes(), machine.zone_limits.len(), machine.cpus.len(), regions];
         for count in counts {
             sink(&(count as u64).to_le_bytes()[..4])?;
@@ -26,7 +26,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         for node in machine.cpus {
             sink(&node.0.to_le_bytes())?;
         }
-        for region in self.heap.map.all() {
+        for region in self.shared.map.all() {
             let zones = machine.zone_limits.len();
             sink(&region.start.to_le_bytes())?;
             sink(&region.end.to_le_bytes())?;
@@ -37,7 +37,7 @@ impl<'m, F: Fences> Frames<'m, F> {
         for slot in self.slots {
             let slot = Slot(slot);
             let (base, mask) = slot.magazine();
-            let whole = slot.whole().map_or(0, |block| self.heap.block(block).first_frame() + 1);
+            let whole = slot.whole().map_or(0, |block| self.shared.block(block).first_frame() + 1);
             for word in [base, mask, whole] {
                 sink(&word.to_le_bytes())?;
             }

@@ -17,7 +17,7 @@ use crate::sync::{Ordering, Word, index};
 
 /// The shared maps.
 #[derive(Clone, Copy)]
-pub(crate) struct Heap<'m> {
+pub(crate) struct Shared<'m> {
     pub(crate) map: Map<'m>,
     pub(crate) rows: &'m [[Word; 8]],
     pub(crate) blocks: &'m [Word],
@@ -25,7 +25,7 @@ pub(crate) struct Heap<'m> {
     pub(crate) pools: &'m [[Word; 8]],
 }
 
-impl Heap<'_> {
+impl Shared<'_> {
     #[inline(always)]
     pub(crate) fn pool(&self, pool: usize) -> Pool {
         Pool::read(&self.pools[pool])
@@ -60,7 +60,7 @@ impl Heap<'_> {
     }
 
     /// Takes up to `most` set bits of one row; `Acquire` pairs with the `Release` of
-    /// [`Heap::put_bits`]: what the freeing cpu wrote to the frames is visible.
+    /// [`Shared::put_bits`]: what the freeing cpu wrote to the frames is visible.
     pub(crate) fn take_bits(&self, block: usize, row: usize, most: u64) -> u64 {
         let row = &self.rows[block][row];
         let wanted = lowest(row.load(Ordering::Relaxed), most);
@@ -94,13 +94,13 @@ impl Heap<'_> {
     }
 
     /// Sets bits that the caller took and counts after; `Release` pairs with the `Acquire` of
-    /// [`Heap::take_bits`].
+    /// [`Shared::take_bits`].
     pub(crate) fn give_back(&self, block: usize, row: usize, mask: u64) {
         self.rows[block][row].fetch_or(mask, Ordering::AcqRel);
     }
 
     /// Sets the bits of `mask`, unless some are set: then gives those. `Release`: as
-    /// [`Heap::give_back`].
+    /// [`Shared::give_back`].
     #[inline(always)]
     pub(crate) fn put_bits(&self, block: usize, row: usize, mask: u64) -> Result<(), u64> {
         let row = &self.rows[block][row];
@@ -123,7 +123,7 @@ impl Heap<'_> {
         }
     }
 
-    /// As [`Heap::count`] for one frame: only one count in 64 leads to another list.
+    /// As [`Shared::count`] for one frame: only one count in 64 leads to another list.
     ///
     /// A block that is on no list is not left to the cpu which raised its count from 0, as that
     /// cpu may not have begun the move yet: a frame whose free has returned is on a list, or its
@@ -205,12 +205,12 @@ impl Heap<'_> {
         self.lists.search(self.pool(pool), List::FULLEST, cpu, each)
     }
 
-    /// As [`Heap::take_one`], but over every leaf: misses no block that is not on the move.
+    /// As [`Shared::take_one`], but over every leaf: misses no block that is not on the move.
     pub(crate) fn take_one_of_every(&self, pool: usize, moves: Moves<'_>) -> Option<u64> {
         self.lists.every(self.pool(pool)).find_map(|block| self.take_one_of(pool, block, moves))
     }
 
-    /// As [`Heap::take_one`], but over every block, listed or not, and its bits too: where bits
+    /// As [`Shared::take_one`], but over every block, listed or not, and its bits too: where bits
     /// are set that are not counted, it asks again for as long as `moves_seen` changes, since a
     /// claim that is given back belongs to a move.
     pub(crate) fn take_one_patiently(
