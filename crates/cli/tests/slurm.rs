@@ -124,7 +124,7 @@ fn srun_starts_ranks_that_are_where_its_map_puts_them() {
     assert_eq!(mapping, "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,0\n1,0,0,0\n");
     let json = fs::read_to_string(csv.with_extension("json")).expect("written");
     let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
-    assert_eq!(json["schema"], "numalab-ranks/1");
+    assert_eq!(json["schema"], "numalab/ranks-2");
     assert_eq!(json["ranks"][1]["windows"][1].as_array().map(Vec::len), Some(20));
 }
 
