@@ -6,8 +6,11 @@
 #![forbid(unsafe_code)]
 
 pub mod compare;
+mod finding;
 pub mod fleet;
 pub mod run;
 pub mod samples;
 pub mod scaling;
 pub mod study;
+
+pub use finding::Finding;

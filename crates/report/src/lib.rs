@@ -33,5 +33,5 @@ pub use json::json;
 pub use markdown::markdown;
 pub use published::PublishedPage;
 pub use ranks::{ranks_disturbed, ranks_table};
-pub use run::{Oddity, OddityKind, oddities, sentences};
+pub use run::sentences;
 pub use terminal::{Style, latency_table, terminal};

@@ -6,6 +6,7 @@ mod cell;
 mod curve;
 mod loaded;
 mod matrix;
+mod oddity;
 mod proof;
 mod remote;
 mod walk;
@@ -19,6 +20,7 @@ pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
 pub use loaded::{LoadedCurve, LoadedPoint};
 pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
+pub use oddity::{Oddity, RunFinding, Target};
 pub use proof::{Proof, is_on_node};
 pub use remote::{Remote, RemoteCost, RemotePair};
 pub use walk::PageWalk;
@@ -84,6 +86,8 @@ pub struct Core {
 pub struct Summary<'a> {
     /// The run.
     pub run: &'a Run,
+    /// Everything odd, what casts most doubt first.
+    pub findings: Vec<RunFinding>,
     /// How far the run came.
     pub progress: Progress,
     /// Every cell's figures, in the plan's order.
@@ -116,8 +120,9 @@ impl<'a> Summary<'a> {
         let run = &document.run;
         let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
         let matrices = matrix::latency_matrices(&cells, &run.machine);
-        Self {
+        let mut summary = Self {
             run,
+            findings: Vec::new(),
             progress: Progress::of(&cells),
             cores: cores(&cells),
             curves: curve::curves(&cells, &run.machine),
@@ -129,7 +134,9 @@ impl<'a> Summary<'a> {
             c2c: CoreToCore::of(&cells, &run.machine),
             proof: Proof::of(&cells),
             cells,
-        }
+        };
+        summary.findings = oddity::findings(&summary);
+        summary
     }
 
     /// The core clock of `cpu` in GHz, if it was measured.

@@ -15,7 +15,7 @@ use crate::number::{count, size, utc};
 use crate::section::{Chart, Panel, Section, sections};
 use numalab_analysis::run::Summary;
 
-use crate::run::{oddities, sentences};
+use crate::run::sentences;
 use markup::{escape, table};
 
 /// The report as one HTML file: it opens offline, asks nothing of any other file,
@@ -58,7 +58,7 @@ fn meta(summary: &Summary<'_>) -> String {
 
 fn lead(summary: &Summary<'_>) -> String {
     let names = ["Remote access", "Caches", "What is odd"];
-    let classes = match oddities(summary).is_empty() {
+    let classes = match summary.findings.is_empty() {
         true => ["", "", "fine"],
         false => ["", "", "odd"],
     };

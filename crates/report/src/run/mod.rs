@@ -3,6 +3,6 @@
 mod oddity;
 mod sentences;
 
-pub use oddity::{Oddity, OddityKind, oddities};
+pub(crate) use oddity::sentence as finding;
 pub use sentences::sentences;
 pub(crate) use sentences::{cycles, remote_tile};

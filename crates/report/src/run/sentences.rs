@@ -2,9 +2,9 @@
 
 use numalab_analysis::run::{Curve, LatencyMatrix, Level, LevelName, Remote, RemoteCost, Summary};
 
-use super::{Oddity, oddities};
+use super::oddity;
 use crate::label;
-use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
+use crate::number::{approximate_size, figure, ratio, size};
 
 /// Oddities named in the sentence; the rest are counted.
 const NAMED_ODDITIES: usize = 2;
@@ -120,22 +120,15 @@ fn beyond_text(curve: &Curve) -> String {
 }
 
 fn odd_sentence(summary: &Summary<'_>) -> String {
-    let oddities: Vec<Oddity> = oddities(summary);
-    let progress = &summary.progress;
-    if progress.planned == 0 {
+    if summary.progress.planned == 0 {
         return "Nothing was planned, so nothing was measured.".to_owned();
     }
-    if oddities.is_empty() {
-        return format!(
-            "Nothing odd was seen: {} within {} %, each proven in place, {} of windows disturbed.",
-            count(progress.precise, "cell"),
-            trimmed(summary.run.precision * 100.0),
-            share(progress.disturbed, progress.windows)
-        );
+    if summary.findings.is_empty() {
+        return oddity::nothing_odd(&summary.progress, summary.run.precision);
     }
-    let named: Vec<&str> =
-        oddities.iter().take(NAMED_ODDITIES).map(|oddity| oddity.text.as_str()).collect();
-    let more = match oddities.len() - named.len() {
+    let named: Vec<String> =
+        summary.findings.iter().take(NAMED_ODDITIES).map(oddity::sentence).collect();
+    let more = match summary.findings.len() - named.len() {
         0 => String::new(),
         more => format!("; and {more} more below"),
     };

@@ -2,6 +2,7 @@
 
 use super::{Panel, Section, Weight};
 use crate::number::{count, duration, share, size, trimmed, utc};
+use crate::run::finding;
 use crate::table::Table;
 use numalab_analysis::run::{State, Summary};
 
@@ -24,14 +25,13 @@ fn section<'a>(
 }
 
 pub(super) fn oddities<'a>(summary: &Summary<'_>) -> Option<Section<'a>> {
-    let oddities = crate::run::oddities(summary);
-    if oddities.is_empty() {
+    if summary.findings.is_empty() {
         return None;
     }
-    let notes = oddities.iter().map(|oddity| format!("{}.", oddity.text));
+    let notes = summary.findings.iter().map(|found| format!("{}.", finding(found)));
     let mut odd = section("oddities", "Everything odd", notes.collect(), None);
     // The sentence names the first two: a terminal needs the list only beyond.
-    if oddities.len() > 2 {
+    if summary.findings.len() > 2 {
         odd.weight = Weight::Result;
     }
     Some(odd)
