@@ -2,10 +2,8 @@
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
 
-use numalab_analysis::run::Summary;
-use numalab_record::Document;
 use numalab_record::shell::quoted;
-use numalab_report::Style;
+use numalab_report::{Report, Style};
 
 use crate::args::Format;
 use crate::failure::{Code, Failure};
@@ -27,16 +25,20 @@ pub(crate) fn style() -> Style {
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
 }
 
-/// The results in the wanted form.
-pub(crate) fn render(document: &Document, format: Format) -> Result<String, Failure> {
-    let summary = || Summary::of(document);
+/// A result in the wanted form: the one place where results get their format.
+pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => numalab_report::terminal(&summary(), style()),
-        Format::Md => numalab_report::markdown(&summary()),
-        Format::Html => numalab_report::html(&summary()),
-        Format::Csv => numalab_report::csv(&summary()),
-        Format::Json => json_line(numalab_report::json(document))?,
+        Format::Text => report.page().terminal(style()),
+        Format::Md => report.page().markdown(),
+        Format::Html => report.page().html(),
+        Format::Csv => report.csv(),
+        Format::Json => json_line(report.json())?,
     })
+}
+
+/// Prints a result in the wanted form.
+pub(crate) fn show(report: &impl Report, format: Format) -> Result<(), Failure> {
+    print(&render(report, format)?)
 }
 
 /// JSON with a line's end.

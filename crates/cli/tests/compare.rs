@@ -103,14 +103,14 @@ fn files_of_numbers_may_have_comments_and_any_separators() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("Better"), "{page}");
     let same = ["compare", "a.txt", "a.txt", "--margin", "10"];
     let (text, _) = numalab(place.path(), &same, 0);
-    assert!(text.starts_with("Equivalent within 10 %"), "{text}");
+    assert!(text.contains("\nEquivalent within 10 %"), "{text}");
 }
 
 #[test]
 fn single_runs_are_inconclusive() {
     let place = with_files(&[("on", "18.267\n"), ("off", "22.384\n")]);
     let (text, _) = numalab(place.path(), &["compare", "on", "off", "--fail-if", "worse"], 0);
-    assert!(text.starts_with("Inconclusive: +22.5 %; 4 values on each side"), "{text}");
+    assert!(text.contains("\nInconclusive: +22.5 %; 4 values on each side"), "{text}");
 }
 
 #[test]
@@ -191,7 +191,6 @@ fn what_cannot_be_compared_is_exit_2_with_the_expected_form() {
         (&["compare", "b", "b", "--metric", "y {y}"], &["b: no values"]),
         (&["compare", "b", "b", "--margin=-1"], &["margin", "0 to 1000"]),
         (&["compare", "b", "b", "--blocks", "3"], &["--blocks"]),
-        (&["compare", "b", "b", "--format", "csv"], &["--format csv"]),
         (&["compare", "--commands", "a", "b", "--metric", "x"], &["x"]),
     ] {
         let (_, err) = numalab(place.path(), arguments, 2);

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use numalab_analysis::fleet::{Analysis, Family, Scope, analyse};
 use numalab_fleet::{Runs, Store};
-use numalab_report::Style;
-use numalab_report::from::fleet::page;
+use numalab_report::from::fleet::FleetReport;
+use numalab_report::{Report, Style};
 use simulated::{Fault, Fleet};
 
 fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
@@ -21,7 +21,8 @@ fn analysed(fleet: &Fleet, directory: &Path) -> Analysis {
     assert_eq!((collected.read, collected.failed.len()), (fleet.hosts, 0), "{collected:?}");
     let (keys, hosts) = store.latest().unwrap();
     let analysis = analyse(&keys, &hosts, 0.05);
-    let shown = page("fleet", &analysis).html().len();
+    let shown =
+        FleetReport { name: "fleet".to_owned(), analysis: analysis.clone() }.page().html().len();
     println!("{} hosts to a page of {shown} bytes in {:?}", fleet.hosts, begun.elapsed());
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find(|line| line.starts_with("VmHWM")).unwrap_or_default();
@@ -86,7 +87,9 @@ fn a_fleet_of_peers_has_nearly_no_outlier() {
     // The rate holds for the expectation: 5 % of such fleets have one at all.
     assert!(claimed(&analysis).len() <= 1, "{:?}", analysis.claims);
     assert!(analysis.effects.is_empty(), "{:?}", analysis.effects);
-    let text = page("test", &analysis).terminal(Style::Plain);
+    let text = FleetReport { name: "test".to_owned(), analysis: analysis.clone() }
+        .page()
+        .terminal(Style::Plain);
     assert!(text.contains("100 hosts"), "{text}");
 }
 
@@ -107,7 +110,9 @@ fn one_figure_far_off_and_a_setting_that_slows_a_group_are_told_apart() {
         (effect.name.as_str(), effect.value.as_str(), effect.hosts),
         ("thp_enabled", "never", 10)
     );
-    let text = page("test", &analysis).terminal(Style::Plain);
+    let text = FleetReport { name: "test".to_owned(), analysis: analysis.clone() }
+        .page()
+        .terminal(Style::Plain);
     assert!(text.contains("thp_enabled never instead of madvise"), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }

@@ -41,6 +41,8 @@ pub enum Kind {
     StudyComparison,
     /// Two files of numbers compared.
     SampleComparison,
+    /// Published figures with the gains that follow from them.
+    Published,
     /// What the ranks of one launch measured: [`RankRun`](crate::RankRun).
     Ranks,
     /// The plan of a scaling run.
@@ -63,12 +65,13 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Run,
         Self::Study,
         Self::Comparison,
         Self::StudyComparison,
         Self::SampleComparison,
+        Self::Published,
         Self::Ranks,
         Self::Scale,
         Self::Scaling,
@@ -89,6 +92,7 @@ impl Kind {
             Self::Comparison => "numalab/comparison-2",
             Self::StudyComparison => "numalab/study-comparison-2",
             Self::SampleComparison => "numalab/sample-comparison-2",
+            Self::Published => "numalab/published-2",
             Self::Ranks => "numalab/ranks-2",
             Self::Scale => "numalab/scale-2",
             Self::Scaling => "numalab/scaling-2",
@@ -109,6 +113,7 @@ impl Kind {
             Self::Comparison
             | Self::StudyComparison
             | Self::SampleComparison
+            | Self::Published
             | Self::Explore
             | Self::Fleet
             | Self::Knobs
@@ -186,6 +191,7 @@ impl fmt::Display for Kind {
             Self::Comparison => "a comparison of two runs",
             Self::StudyComparison => "a comparison of two studies",
             Self::SampleComparison => "a comparison of samples",
+            Self::Published => "published figures",
             Self::Ranks => "the ranks of a launch",
             Self::Scale => "a scaling run",
             Self::Scaling => "the report of a scaling run",

@@ -4,6 +4,7 @@ use numalab_record::{Experiment, LatencyCell, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::number::{count, size};
+use crate::page::Mood;
 
 /// Who chases at the same time.
 pub(crate) fn team(team: Team) -> &'static str {
@@ -80,6 +81,16 @@ pub(crate) fn delay(delay: Option<u32>) -> String {
         None => "no load".to_owned(),
         Some(0) => "full load".to_owned(),
         Some(pauses) => format!("delay {pauses}"),
+    }
+}
+
+/// How a verdict is to be taken.
+pub(crate) fn mood(verdict: Verdict) -> Mood {
+    match verdict {
+        Verdict::Better => Mood::Good,
+        Verdict::Worse => Mood::Bad,
+        Verdict::Equivalent => Mood::Fine,
+        Verdict::Inconclusive { .. } => Mood::Odd,
     }
 }
 

@@ -5,33 +5,19 @@
 //! text.
 #![forbid(unsafe_code)]
 
-pub mod compare;
 mod csv;
 pub mod from;
 mod html;
-mod json;
 mod label;
 mod markdown;
-pub mod memory;
 mod number;
 pub mod page;
-mod published;
 mod ranks;
-mod run;
-pub mod samples;
-pub mod scaling;
-mod section;
-pub mod study;
 mod table;
 mod terminal;
 pub mod text;
 pub mod topology;
 
-pub use csv::csv;
-pub use html::html;
-pub use json::json;
-pub use markdown::markdown;
-pub use published::PublishedPage;
+pub use page::{Page, Report};
 pub use ranks::{ranks_disturbed, ranks_table};
-pub use run::sentences;
-pub use terminal::{Style, latency_table, terminal};
+pub use terminal::{Style, latency_table};

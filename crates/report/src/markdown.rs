@@ -1,47 +1,49 @@
-//! The report as Markdown (GitHub's tables).
+//! A page as Markdown (GitHub's tables).
 
-use crate::number::{count, utc};
-use crate::section::{Section, sections};
-use numalab_analysis::run::Summary;
-
-use crate::run::sentences;
+use crate::page::{Mood, Page, Part};
 use crate::table::{Align, Table, one_line};
 
-/// The report as Markdown: the three sentences, then every table.
-#[must_use]
-pub fn markdown(summary: &Summary<'_>) -> String {
-    let mut out = format!("# Memory placement on {}\n\n", escape(summary.machine_name()));
-    let label = summary.run.label.as_deref();
-    let label = label.map_or_else(String::new, |label| format!(", {}", escape(label)));
-    out.push_str(&format!(
-        "numalab {} {}, {}, {}{label}\n\n",
-        escape(&summary.run.version),
-        escape(&summary.run.name),
-        utc(summary.run.started_unix_ms),
-        count(summary.progress.planned, "cell")
-    ));
-    for sentence in &sentences(summary) {
-        out.push_str(&format!("- **{}**\n", escape(sentence)));
+pub(crate) fn render(page: &Page) -> String {
+    let mut out = format!("# {}\n\n", escape(&page.title));
+    let meta = [page.brand.as_str(), page.meta.as_str()];
+    let meta: Vec<&str> = meta.into_iter().filter(|text| !text.is_empty()).collect();
+    out.push_str(&format!("{}\n\n", escape(&meta.join(" · "))));
+    for lead in &page.lead {
+        out.push_str(&format!("- **{}:** {}\n", escape(&lead.name), escape(&lead.sentence)));
     }
-    for section in sections(summary) {
-        out.push_str(&section_text(&section));
+    if let Some(note) = &page.note {
+        out.push_str(&format!("\n{}\n", lines(note.trim())));
     }
+    out.extend(page.parts.iter().map(part_text));
     out
 }
 
-pub(crate) fn section_text(section: &Section<'_>) -> String {
-    let mut out = format!("\n## {}\n", section.title);
-    for note in &section.notes {
+fn part_text(part: &Part) -> String {
+    let mut out = format!("\n## {}\n", escape(&part.title));
+    if let Some(command) = &part.command {
+        out.push_str(&format!("\n{}\n", code(command).trim_start()));
+    }
+    for note in &part.notes {
         out.push_str(&format!("\n{}\n", escape(note)));
     }
-    for panel in &section.panels {
-        out.push_str(&table(&panel.table));
-    }
+    let tables = part.panels.iter().map(|panel| &panel.table);
+    out.extend(tables.filter(|shown| !shown.rows.is_empty()).map(table));
     out
+}
+
+/// A mark that every reader of Markdown shows in colour.
+fn mark(mood: Mood) -> &'static str {
+    match mood {
+        Mood::Plain => "",
+        Mood::Good => "🟢 ",
+        Mood::Bad => "🔴 ",
+        Mood::Fine => "⚪ ",
+        Mood::Odd => "🟡 ",
+    }
 }
 
 /// A table under its caption, with a blank line before each.
-pub(crate) fn table(table: &Table) -> String {
+fn table(table: &Table) -> String {
     let row = |cells: &mut dyn Iterator<Item = String>| {
         let cells: Vec<String> = cells.collect();
         format!("| {} |\n", cells.join(" | "))
@@ -53,20 +55,25 @@ pub(crate) fn table(table: &Table) -> String {
     let mut out = format!("\n{}\n\n", escape(&table.caption));
     out.push_str(&row(&mut table.columns.iter().map(|column| escape(&column.name))));
     out.push_str(&row(&mut table.columns.iter().map(|column| rule(column.align))));
-    for cells in &table.rows {
-        out.push_str(&row(&mut cells.iter().map(|cell| escape(cell))));
+    for (number, cells) in table.rows.iter().enumerate() {
+        let mood = table.moods.get(number).copied().unwrap_or(Mood::Plain);
+        let last = cells.len().saturating_sub(1);
+        let marked = |(at, cell): (usize, &String)| {
+            format!("{}{}", if at == last { mark(mood) } else { "" }, escape(cell))
+        };
+        out.push_str(&row(&mut cells.iter().enumerate().map(marked)));
     }
     out
 }
 
 /// `text` line by line.
-pub(crate) fn lines(text: &str) -> String {
+fn lines(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(|line| escape(line.trim_end())).collect();
     lines.join("  \n")
 }
 
 /// `text` as code: within a line, or a block of its own where it has several lines.
-pub(crate) fn code(text: &str) -> String {
+fn code(text: &str) -> String {
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or_default();
     let shown = |c: char| if c.is_control() && c != '\n' { '·' } else { c };
     let text: String = text.chars().map(shown).collect();
@@ -83,7 +90,7 @@ pub(crate) fn code(text: &str) -> String {
 
 /// `text` on one line, with every character that Markdown or HTML would act on
 /// escaped.
-pub(crate) fn escape(text: &str) -> String {
+fn escape(text: &str) -> String {
     let mut out = String::new();
     for c in one_line(text).chars() {
         match c {

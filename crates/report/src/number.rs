@@ -1,5 +1,7 @@
 //! Figures, sizes and times as people read them.
 
+use numalab_stats::Interval;
+
 /// A figure with about three significant digits: `0.981`, `86.6`, `173`.
 #[must_use]
 pub fn figure(value: f64) -> String {
@@ -16,6 +18,21 @@ pub fn figure(value: f64) -> String {
         format!("{value:.2}")
     } else {
         format!("{value:.3}")
+    }
+}
+
+/// `97.9 – 98.6`, with as many digits as it takes to tell the bounds apart, or a
+/// dash where there is no interval.
+pub(crate) fn interval_text(interval: Option<Interval>) -> String {
+    let Some(Interval { lo, hi }) = interval else {
+        return "–".to_owned();
+    };
+    let decimals = (0..4).find(|&decimals| (hi - lo) * 10_f64.powi(decimals) >= 1.0);
+    match decimals.map(|decimals| decimals.unsigned_abs() as usize) {
+        Some(decimals) if decimals > 0 && hi.abs() < 1e5 => {
+            format!("{lo:.decimals$} – {hi:.decimals$}")
+        }
+        _ => format!("{} – {}", figure(lo), figure(hi)),
     }
 }
 

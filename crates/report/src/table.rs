@@ -1,5 +1,7 @@
 //! A table before it has a format.
 
+use crate::page::Mood;
+
 /// On which side a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Align {
@@ -27,6 +29,8 @@ pub struct Table {
     pub columns: Vec<Column>,
     /// The rows.
     pub rows: Vec<Vec<String>>,
+    /// How the last column of each row is to be taken; empty where that says nothing.
+    pub moods: Vec<Mood>,
 }
 
 impl Table {
@@ -47,6 +51,13 @@ impl Table {
     #[must_use]
     pub fn figures(mut self, name: impl Into<String>) -> Self {
         self.columns.push(Column { name: name.into(), align: Align::Right });
+        self
+    }
+
+    /// With these moods, one a row.
+    #[must_use]
+    pub fn moods(mut self, moods: impl IntoIterator<Item = Mood>) -> Self {
+        self.moods.extend(moods);
         self
     }
 

@@ -84,6 +84,8 @@ pub struct Core {
 /// What a run found.
 #[derive(Clone, Debug)]
 pub struct Summary<'a> {
+    /// The run with its raw samples.
+    pub document: &'a Document,
     /// The run.
     pub run: &'a Run,
     /// Everything odd, what casts most doubt first.
@@ -121,6 +123,7 @@ impl<'a> Summary<'a> {
         let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
         let matrices = matrix::latency_matrices(&cells, &run.machine);
         let mut summary = Self {
+            document,
             run,
             findings: Vec::new(),
             progress: Progress::of(&cells),

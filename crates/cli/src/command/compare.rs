@@ -10,9 +10,8 @@ use std::path::Path;
 
 use numalab_analysis::compare::{Comparison, Tolerance};
 use numalab_record::Document;
-use numalab_report::compare::RunsPage;
 
-use crate::args::{CompareArgs, FailIf, Format};
+use crate::args::{CompareArgs, FailIf};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -53,7 +52,7 @@ fn directories(args: &CompareArgs, baseline: &Path, candidate: &Path) -> Result<
     let before = numalab_measure::read(baseline)?;
     let after = numalab_measure::read(candidate)?;
     let comparison = compare(&before, &after, margin)?;
-    output::print(&render(&comparison, args.format)?)?;
+    output::show(&comparison, args.format)?;
     fail_if(args.fail_if, comparison.any_worse(), baseline)
 }
 
@@ -76,22 +75,6 @@ pub(crate) fn compare<'a>(
 fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
     Tolerance::percent(margin_percent)
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
-}
-
-/// The comparison in the wanted form.
-pub(crate) fn render(comparison: &Comparison, format: Format) -> Result<String, Failure> {
-    let page = RunsPage(comparison);
-    match format {
-        Format::Text => Ok(page.text(output::style())),
-        Format::Md => Ok(page.markdown()),
-        Format::Html => Ok(page.html()),
-        Format::Json => output::json_line(page.json()),
-        Format::Csv => Err(no_csv()),
-    }
-}
-
-fn no_csv() -> Failure {
-    Failure::bad_input("--format csv: expected text, json, md or html")
 }
 
 /// Fails with exit code 4 if it was asked to and anything is worse.

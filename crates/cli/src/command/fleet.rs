@@ -3,17 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use numalab_analysis::fleet::{Analysis, analyse};
+use numalab_analysis::fleet::analyse;
 use numalab_fleet::{
     FleetError, Runs, Store, Submission, SubmitError, TaskPlan, plan_submission, slurm,
 };
 use numalab_host::note;
-use numalab_record::Kind;
-use numalab_report::from::fleet::page;
-use numalab_report::page::csv_line;
-use serde::Serialize;
+use numalab_report::from::fleet::FleetReport;
 
-use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, Format, SubmitArgs};
+use crate::args::{CollectArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -134,41 +131,7 @@ fn report(args: &FleetReportArgs) -> Result<(), Failure> {
     }
     let analysis = analyse(&keys, &hosts, args.false_discoveries);
     let name = args.directory.display().to_string();
-    output::print(&match args.format {
-        Format::Text => page(&name, &analysis).terminal(output::style()),
-        Format::Md => page(&name, &analysis).markdown(),
-        Format::Html => page(&name, &analysis).html(),
-        Format::Csv => csv(&analysis),
-        Format::Json => output::json_line(json(&analysis))?,
-    })
-}
-
-fn csv(analysis: &Analysis) -> String {
-    let header = "host,scope,family,change_percent,score,p,q,figures,peers,seen_again\n";
-    let lines = analysis.claims.iter().map(|claim| {
-        csv_line(&[
-            claim.host.clone(),
-            claim.scope.to_string(),
-            claim.family.name().to_owned(),
-            format!("{:.3}", claim.change_percent),
-            format!("{:.3}", claim.score),
-            format!("{:e}", claim.p),
-            format!("{:e}", claim.q),
-            claim.figures.to_string(),
-            claim.peers.to_string(),
-            claim.seen_again.map(|seen| seen.to_string()).unwrap_or_default(),
-        ])
-    });
-    header.to_owned() + &lines.collect::<String>()
-}
-
-fn json(analysis: &Analysis) -> Result<String, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Shown<'a> {
-        schema: Kind,
-        fleet: &'a Analysis,
-    }
-    serde_json::to_string_pretty(&Shown { schema: Kind::Fleet, fleet: analysis })
+    output::show(&FleetReport { name, analysis }, args.format)
 }
 
 fn failed(path: &Path, error: &std::io::Error) -> Failure {

@@ -7,7 +7,7 @@ use clap::Parser;
 use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder};
 use numalab_record::Document;
 
-use super::compare::{compare, fail_if, render};
+use super::compare::{compare, fail_if};
 use super::measuring::{
     Target, complain, context_for, deliver, facts_now, interrupted, measure_phases, new_run,
     note_clock, print_plan, recorder_for,
@@ -123,7 +123,7 @@ fn judge(
 ) -> Result<(), Failure> {
     let comparison = compare(baseline, document, args.margin)?;
     if !args.output.quiet && args.output.format == Format::Text {
-        output::print(&render(&comparison, Format::Text)?)?;
+        output::show(&comparison, Format::Text)?;
     }
     fail_if(args.fail_if, comparison.any_worse(), path)
 }

@@ -8,6 +8,7 @@ use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, Tally};
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
+use numalab_report::Report;
 use numalab_topology::{Finding, Machine, Severity};
 
 use crate::args::{Format, Output, Rules, Selection};
@@ -192,14 +193,14 @@ pub(crate) fn deliver(
     if output.quiet && output.format == Format::Text {
         return Ok(());
     }
-    output::print(&output::render(document, output.format)?)
+    output::show(&Summary::of(document), output.format)
 }
 
 /// Writes `report.md` and `report.html` into a result directory.
 pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
-    let summary = Summary::of(document);
-    Store::write_file(directory, file::REPORT_MARKDOWN, &numalab_report::markdown(&summary))?;
-    Store::write_file(directory, file::REPORT_HTML, &numalab_report::html(&summary))?;
+    let page = Summary::of(document).page();
+    Store::write_file(directory, file::REPORT_MARKDOWN, &page.markdown())?;
+    Store::write_file(directory, file::REPORT_HTML, &page.html())?;
     Ok(())
 }
 

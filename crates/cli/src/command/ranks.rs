@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, base_page_bytes, current_place};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{
@@ -230,7 +231,7 @@ fn deliver(
         }
         (Format::Csv, _) => output::print(&suite::csv(&findings.run)),
         (Format::Md | Format::Html, Some(document)) => {
-            output::print(&output::render(&document, *format)?)
+            output::show(&Summary::of(&document), *format)
         }
         _ if *quiet => Ok(()),
         _ => output::print(&format!(

@@ -5,7 +5,8 @@ mod scaling;
 use std::fs;
 use std::path::Path;
 
-use numalab_report::memory::{self, MemoryReport};
+use numalab_analysis::run::Summary;
+use numalab_report::from::memory::MemoryReport;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};
@@ -26,7 +27,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     let document = numalab_measure::read(&args.place)?;
     match args.format {
-        Some(format) => output::print(&output::render(&document, format)?),
+        Some(format) => output::show(&Summary::of(&document), format),
         None => {
             write_reports(&document, &args.place)?;
             let directory = args.place.display();
@@ -41,11 +42,5 @@ fn of_memory(file: &Path, format: Format) -> Result<(), Failure> {
     let text = fs::read_to_string(file).map_err(failed)?;
     let wrong = |error| Failure::bad_input(format!("{}: {error}", file.display()));
     let report = MemoryReport::read(&text).map_err(wrong)?;
-    output::print(&match format {
-        Format::Text => memory::terminal(&report, output::style()),
-        Format::Md => memory::markdown(&report),
-        Format::Html => memory::html(&report),
-        Format::Csv => memory::csv(&report),
-        Format::Json => text,
-    })
+    output::show(&report, format)
 }

@@ -3,32 +3,75 @@
 use std::collections::BTreeMap;
 
 use numalab_analysis::fleet::{Analysis, Claim, Halves};
+use numalab_record::Kind;
+use serde::Serialize;
 
-use crate::page::{Curves, Figures, Lead, Mood, Page, Part, Series};
+use crate::csv::csv_line;
+use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Report, Series};
 use crate::text::{Table, count, figure};
 
-/// The page of an analysis; `name` says which fleet it is.
-#[must_use]
-pub fn page(name: &str, analysis: &Analysis) -> Page {
-    let parts = [
-        claims(analysis),
-        different(analysis),
-        effects(analysis),
-        listed("Hosts that were not tested", &analysis.untested),
-        listed("Runs that did not end", &analysis.unfinished),
-        detection(analysis),
-    ];
-    Page {
-        brand: "numalab fleet".to_owned(),
-        title: format!("Outliers in {name}"),
-        meta: format!(
-            "{} · {} · false discoveries at most {} %",
-            count(analysis.hosts, "host"),
-            count(analysis.tests, "test"),
-            figure(analysis.false_discovery_rate * 100.0)
-        ),
-        lead: lead(analysis),
-        parts: parts.into_iter().flatten().collect(),
+/// What was found in a fleet.
+#[derive(Clone, Debug)]
+pub struct FleetReport {
+    /// Which fleet.
+    pub name: String,
+    /// What was found.
+    pub analysis: Analysis,
+}
+
+impl Report for FleetReport {
+    fn page(&self) -> Page {
+        let analysis = &self.analysis;
+        let parts = [
+            claims(analysis),
+            different(analysis),
+            effects(analysis),
+            listed("Hosts that were not tested", &analysis.untested),
+            listed("Runs that did not end", &analysis.unfinished),
+            detection(analysis),
+        ];
+        Page {
+            brand: "numalab fleet".to_owned(),
+            title: format!("Outliers in {}", self.name),
+            meta: format!(
+                "{} · {} · false discoveries at most {} %",
+                count(analysis.hosts, "host"),
+                count(analysis.tests, "test"),
+                figure(analysis.false_discovery_rate * 100.0)
+            ),
+            lead: lead(analysis),
+            parts: parts.into_iter().flatten().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            schema: Kind,
+            fleet: &'a Analysis,
+        }
+        super::json(&Shown { schema: Kind::Fleet, fleet: &self.analysis })
+    }
+
+    /// A row for each claim.
+    fn csv(&self) -> String {
+        let header = "host,scope,family,change_percent,score,p,q,figures,peers,seen_again\n";
+        let lines = self.analysis.claims.iter().map(|claim| {
+            csv_line(&[
+                claim.host.clone(),
+                claim.scope.to_string(),
+                claim.family.name().to_owned(),
+                format!("{:.3}", claim.change_percent),
+                format!("{:.3}", claim.score),
+                format!("{:e}", claim.p),
+                format!("{:e}", claim.q),
+                claim.figures.to_string(),
+                claim.peers.to_string(),
+                claim.seen_again.map(|seen| seen.to_string()).unwrap_or_default(),
+            ])
+        });
+        header.to_owned() + &lines.collect::<String>()
     }
 }
 
@@ -151,11 +194,7 @@ fn claims(analysis: &Analysis) -> Option<Part> {
 }
 
 fn part(title: &str, table: Table) -> Option<Part> {
-    (!table.rows.is_empty()).then(|| Part {
-        title: title.to_owned(),
-        notes: Vec::new(),
-        panels: vec![Figures { curves: None, table }],
-    })
+    Part::of(title, vec![Panel::table(table)])
 }
 
 fn chance(q: f64) -> String {
@@ -247,17 +286,13 @@ fn detection(analysis: &Analysis) -> Option<Part> {
     ];
     let series: Vec<Series> =
         series.into_iter().filter(|series| !series.points.is_empty()).collect();
-    (!series.is_empty()).then(|| Part {
-        title: "What would have been found".to_owned(),
-        notes: Vec::new(),
-        panels: vec![Figures {
-            curves: Some(Curves {
-                x_name: "shift in robust standard deviations".to_owned(),
-                x_is_logarithmic: false,
-                y_name: "% found".to_owned(),
-                series,
-            }),
-            table,
-        }],
-    })
+    let curves = Curves {
+        x_name: "shift in robust standard deviations".to_owned(),
+        x_is_logarithmic: false,
+        y_name: "% found".to_owned(),
+        series,
+    };
+    let is_drawn = !curves.series.is_empty();
+    let panel = Panel::drawn(Chart::Curves(curves), table);
+    Part::of("What would have been found", vec![panel]).filter(|_| is_drawn)
 }

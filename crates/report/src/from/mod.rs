@@ -1,3 +1,38 @@
-//! Pages made from what was found.
+//! Pages made from what was found, and findings put into words.
 
+pub mod compare;
 pub mod fleet;
+pub mod memory;
+pub mod published;
+pub mod run;
+pub mod samples;
+pub mod scaling;
+pub mod study;
+
+use numalab_analysis::run::{Entry, Matrix};
+use serde::Serialize;
+
+use crate::number::figure;
+use crate::table::Table;
+
+/// Indented JSON of anything.
+fn json(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value)
+}
+
+/// A matrix as a table.
+fn matrix_table(matrix: &Matrix, caption: String) -> Table {
+    let corner = format!("{} \\ {}", matrix.rows_are.name(), matrix.columns_are.name());
+    let table = matrix
+        .columns
+        .iter()
+        .fold(Table::new(caption).words(corner), |table, column| table.figures(column.to_string()));
+    let rows = matrix.rows.iter().zip(&matrix.entries);
+    table.rows(rows.map(|(row, entries)| {
+        let value = |entry: &Option<Entry>| {
+            entry.as_ref().map_or_else(|| "–".to_owned(), |entry| figure(entry.value))
+        };
+        let label = format!("{} {row}", matrix.rows_are.name());
+        core::iter::once(label).chain(entries.iter().map(value)).collect()
+    }))
+}

@@ -2,8 +2,8 @@
 
 use super::markup::tip;
 use super::plot::{Drawing, Scale, ScaleKind, WIDTH};
-use crate::number::figure;
-use crate::section::{Bar, BarGroup, interval_text};
+use crate::number::{figure, interval_text};
+use crate::page::{Bar, BarGroup};
 
 const ROW: f64 = 34.0;
 const TITLE_ROW: f64 = 38.0;

@@ -3,8 +3,7 @@
 use super::markup::tip;
 use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path};
 use crate::label;
-use crate::number::{approximate_size, figure, size};
-use crate::section::interval_text;
+use crate::number::{approximate_size, figure, interval_text, size};
 use numalab_analysis::run::{Curve, Level};
 
 const HEIGHT: f64 = 380.0;

@@ -1,8 +1,7 @@
 //! A matrix as a coloured table.
 
 use super::markup::{escape, tip};
-use crate::number::figure;
-use crate::section::interval_text;
+use crate::number::{figure, interval_text};
 use numalab_analysis::run::{Entry, Matrix};
 
 /// Colours from small to large.

@@ -1,21 +1,20 @@
 //! The drawing of latency over bandwidth.
 
-use numalab_stats::KNEE_FACTOR;
+use numalab_stats::{KNEE_FACTOR, Knee};
 
 use super::markup::tip;
 use super::plot::{Drawing, Frame, Scale, ScaleKind, WIDTH, path, tick_text};
 use crate::label;
-use crate::number::figure;
-use crate::section::interval_text;
-use numalab_analysis::run::{LoadedCurve, LoadedPoint};
+use crate::number::{figure, interval_text};
+use numalab_analysis::run::LoadedPoint;
 
 const HEIGHT: f64 = 340.0;
 const FRAME: Frame = Frame::in_height(HEIGHT);
 
 /// Latency over the bandwidth achieved, with the knee marked.
-pub(super) fn chart(curve: &LoadedCurve<'_>) -> String {
-    let bandwidths = curve.points.iter().map(LoadedPoint::bandwidth_gb_per_s);
-    let latencies = curve.points.iter().map(|point| point.latency.median);
+pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
+    let bandwidths = points.iter().map(LoadedPoint::bandwidth_gb_per_s);
+    let latencies = points.iter().map(|point| point.latency.median);
     let (widest, slowest) = (bandwidths.fold(0.0, f64::max), latencies.fold(0.0, f64::max));
     let kind = ScaleKind::Linear;
     let x = Scale::new(kind, (0.0, widest * 1.08), (FRAME.left, FRAME.right));
@@ -25,14 +24,15 @@ pub(super) fn chart(curve: &LoadedCurve<'_>) -> String {
     let ticks: Vec<(f64, String)> =
         x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
     drawing.x_axis(FRAME, &ticks, "bandwidth of the load workers in GB/s");
-    mark_knee(&mut drawing, curve, &x, &y);
-    let line: Vec<(f64, f64)> = curve
-        .points
+    if let Some(knee) = knee {
+        mark_knee(&mut drawing, knee, &x, &y);
+    }
+    let line: Vec<(f64, f64)> = points
         .iter()
         .map(|point| (x.at(point.bandwidth_gb_per_s()), y.at(point.latency.median)))
         .collect();
     drawing.raw(&format!("<path class=\"curve c0\" d=\"{}\"/>", path(&line)));
-    for (number, (point, (x, y))) in curve.points.iter().zip(line).enumerate() {
+    for (number, (point, (x, y))) in points.iter().zip(line).enumerate() {
         let text = format!(
             "{} ns at {} GB/s, {}\n95 % interval {} ns\ncell {}",
             figure(point.latency.median),
@@ -47,11 +47,10 @@ pub(super) fn chart(curve: &LoadedCurve<'_>) -> String {
             tip(&text, number == 0)
         ));
     }
-    drawing.finish(HEIGHT, "Latency over bandwidth", &description(curve))
+    drawing.finish(HEIGHT, "Latency over bandwidth", &description(points))
 }
 
-fn mark_knee(drawing: &mut Drawing, curve: &LoadedCurve<'_>, x: &Scale, y: &Scale) {
-    let Some(knee) = &curve.knee else { return };
+fn mark_knee(drawing: &mut Drawing, knee: &Knee, x: &Scale, y: &Scale) {
     let (at, level) = (x.at(knee.bandwidth), y.at(knee.idle_ns * KNEE_FACTOR));
     drawing.line("mark", (FRAME.left, level), (FRAME.right, level));
     drawing.line("mark", (at, FRAME.top), (at, FRAME.bottom));
@@ -63,7 +62,7 @@ fn mark_knee(drawing: &mut Drawing, curve: &LoadedCurve<'_>, x: &Scale, y: &Scal
     drawing.text("strong halo", anchor, (at, FRAME.bottom - 12.0), &knee);
 }
 
-fn description(curve: &LoadedCurve<'_>) -> String {
+fn description(points: &[LoadedPoint]) -> String {
     let point = |point: &LoadedPoint| {
         format!(
             "{} ns at {} GB/s",
@@ -71,6 +70,6 @@ fn description(curve: &LoadedCurve<'_>) -> String {
             figure(point.bandwidth_gb_per_s())
         )
     };
-    let points: Vec<String> = curve.points.iter().map(point).collect();
+    let points: Vec<String> = points.iter().map(point).collect();
     points.join(", ")
 }

@@ -38,10 +38,15 @@ pub(crate) fn table(table: &Table) -> String {
         out.push_str(&format!("<th scope=\"col\"{class}>{name}</th>"));
     }
     out.push_str("</tr></thead><tbody>\n");
-    for row in &table.rows {
+    for (number, row) in table.rows.iter().enumerate() {
+        let mood = table.moods.get(number);
         out.push_str("<tr>");
-        for (column, cell) in table.columns.iter().zip(row) {
-            out.push_str(&format!("<td{}>{}</td>", class(column.align), escape(cell)));
+        for (at, (column, cell)) in table.columns.iter().zip(row).enumerate() {
+            let class = match mood.filter(|_| at + 1 == table.columns.len()) {
+                Some(mood) => format!(" class=\"mood-{mood}\""),
+                None => class(column.align).to_owned(),
+            };
+            out.push_str(&format!("<td{class}>{}</td>", escape(cell)));
         }
         out.push_str("</tr>\n");
     }

@@ -1,120 +1,124 @@
-//! The report as one self-contained page.
+//! A page as one self-contained HTML file.
 
 mod bars;
 mod curve;
-pub(crate) mod general;
+mod forest;
 mod heatmap;
 mod lines;
 mod loaded;
-pub(crate) mod markup;
-pub(crate) mod page;
-pub(crate) mod plot;
-mod tiles;
+mod markup;
+mod order;
+mod page;
+mod pairs;
+mod plot;
 
-use crate::number::{count, size, utc};
-use crate::section::{Chart, Panel, Section, sections};
-use numalab_analysis::run::Summary;
-
-use crate::run::sentences;
+use crate::number::count;
+use crate::page::{Chart, Lead, Page, Panel, Part, Tile};
 use markup::{escape, table};
 
-/// The report as one HTML file: it opens offline, asks nothing of any other file,
+/// Rows beyond which a table is folded away.
+const LONG_TABLE: usize = 30;
+
+/// The page as one HTML file: it opens offline, asks nothing of any other file,
 /// follows the reader's light or dark, and fits a phone and paper.
-#[must_use]
-pub fn html(summary: &Summary<'_>) -> String {
-    let sections = sections(summary);
-    let title = format!("Memory placement on {}", summary.machine_name());
-    let parts: String = sections.iter().map(section_html).collect();
+pub(crate) fn render(page: &Page) -> String {
+    let lead: String = page.lead.iter().map(lead_item).collect();
+    let tiles: String = page.tiles.iter().map(tile).collect();
+    let tiles = enclosed("dl class=\"tiles\"", &tiles);
+    let note = page.note.as_ref().map_or_else(String::new, |note| {
+        format!("<p class=\"meta lines\">{}</p>\n", escape(note.trim()))
+    });
+    let link =
+        |(at, part): (usize, &Part)| format!("<a href=\"#part{at}\">{}</a>\n", escape(&part.title));
+    let links: String = page.parts.iter().enumerate().map(link).collect();
+    let parts: String = page.parts.iter().enumerate().map(part_html).collect();
     let body = format!(
-        "<header>\n<p class=\"brand\">numalab {}</p>\n<h1>{}</h1>\n<p class=\"meta\">{}</p>\n\
-         </header>\n<main>\n{}{}{}{parts}</main>\n\
-         <footer>Made by numalab {}. Hover, touch or step through a chart with the arrow keys \
-         for values and intervals.</footer>\n",
-        escape(&summary.run.name),
-        escape(&title),
-        escape(&meta(summary)),
-        lead(summary),
-        tiles::tiles(summary),
-        contents(&sections),
-        escape(&summary.run.version)
+        "<header>\n<p class=\"brand\">{}</p>\n<h1>{}</h1>\n<p class=\"meta\">{}</p>\n</header>\n\
+         <main>\n{}{note}{tiles}{}{parts}</main>\n<footer>Made by numalab. Hover, touch or step \
+         through a chart with the arrow keys for values.</footer>\n",
+        escape(&page.brand),
+        escape(&page.title),
+        escape(&page.meta),
+        enclosed("ol class=\"lead\"", &lead),
+        enclosed("nav aria-label=\"Contents\"", &links),
     );
-    page::page(&title, &body)
+    page::page(&page.title, &body)
 }
 
-fn meta(summary: &Summary<'_>) -> String {
-    let (run, machine) = (summary.run, &summary.run.machine);
-    let model = run.environment.facts.get("cpu_model").cloned();
-    let parts = [
-        model.filter(|model| model != summary.machine_name()),
-        Some(count(machine.nodes.len(), "node")),
-        Some(count(machine.online_cpus().len(), "cpu")),
-        Some(size(machine.memory_bytes())).filter(|_| machine.memory_bytes() > 0),
-        Some(utc(run.started_unix_ms)),
-        run.label.clone(),
-    ];
-    let parts: Vec<String> = parts.into_iter().flatten().collect();
-    parts.join(" · ")
+/// `content` in an element; nothing around nothing.
+fn enclosed(tag: &str, content: &str) -> String {
+    let name = tag.split(' ').next().unwrap_or(tag);
+    if content.is_empty() { String::new() } else { format!("<{tag}>\n{content}</{name}>\n") }
 }
 
-fn lead(summary: &Summary<'_>) -> String {
-    let names = ["Remote access", "Caches", "What is odd"];
-    let classes = match summary.findings.is_empty() {
-        true => ["", "", "fine"],
-        false => ["", "", "odd"],
-    };
-    let item = |((sentence, name), class): ((&String, &str), &str)| {
-        format!("<li class=\"{class}\"><b>{name}</b>{}</li>\n", escape(sentence))
-    };
-    let items: String = sentences(summary).iter().zip(names).zip(classes).map(item).collect();
-    format!("<ol class=\"lead\">\n{items}</ol>\n")
+fn lead_item(lead: &Lead) -> String {
+    let (name, sentence) = (escape(&lead.name), escape(&lead.sentence));
+    format!("<li class=\"{}\"><b>{name}</b>{sentence}</li>\n", lead.mood)
 }
 
-fn contents(sections: &[Section<'_>]) -> String {
-    let link = |section: &Section<'_>| {
-        format!("<a href=\"#{}\">{}</a>\n", section.id, escape(section.title))
-    };
-    let links: String = sections.iter().map(link).collect();
-    format!("<nav aria-label=\"Contents\">\n{links}</nav>\n")
-}
-
-/// A part with its charts and tables.
-pub(crate) fn section_html(section: &Section<'_>) -> String {
-    let notes = section.notes.iter();
-    let notes: String = notes.map(|note| format!("<p>{}</p>\n", escape(note))).collect();
-    let panels: String = section.panels.iter().map(panel_html).collect();
+fn tile(tile: &Tile) -> String {
     format!(
-        "<section id=\"{}\">\n<h2>{}</h2>\n{notes}<div class=\"panels\">\n{panels}</div></section>\n",
-        section.id,
-        escape(section.title)
+        "<div><dt>{}</dt><dd>{}</dd><dd>{}</dd></div>\n",
+        escape(tile.name),
+        escape(&tile.value),
+        escape(&tile.detail)
     )
 }
 
-fn panel_html(panel: &Panel<'_>) -> String {
+fn part_html((at, part): (usize, &Part)) -> String {
+    let command = part.command.as_ref();
+    let command =
+        command.map_or_else(String::new, |command| format!("<pre>$ {}</pre>\n", escape(command)));
+    let notes: String =
+        part.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
+    let panels: String = part.panels.iter().map(panel_html).collect();
+    format!(
+        "<section id=\"part{at}\">\n<h2>{}</h2>\n{command}{notes}{}</section>\n",
+        escape(&part.title),
+        enclosed("div class=\"panels\"", &panels)
+    )
+}
+
+fn panel_html(panel: &Panel) -> String {
     let caption = &panel.table.caption;
-    let drawn = match &panel.chart {
-        Chart::None => {
-            return figure("small", caption, &table(&panel.table));
-        }
+    let rows = panel.table.rows.len();
+    let drawn = panel.chart.as_ref().map(|chart| drawing(chart, caption));
+    let table = match &panel.chart {
         // The coloured table is a table already.
-        Chart::Heatmap(matrix) => {
-            return figure("small", caption, &heatmap::chart(matrix, caption));
+        Some(Chart::Heatmap(_)) => String::new(),
+        _ if rows == 0 => String::new(),
+        None if panel.folded => {
+            return format!(
+                "<details><summary>{}</summary>\n{}</details>\n",
+                escape(caption),
+                table(&panel.table)
+            );
         }
-        Chart::OwnHeatmap(matrix) => {
-            return figure("small", caption, &heatmap::chart(matrix, caption));
-        }
-        Chart::Curves(curves) => curve::chart(curves),
-        Chart::Bars(groups) => bars::chart(groups),
-        Chart::Loaded(curve) => loaded::chart(curve),
+        None if rows <= LONG_TABLE => table(&panel.table),
+        _ => format!(
+            "<details><summary>Table, {}</summary>\n{}</details>\n",
+            count(rows, "row"),
+            table(&panel.table)
+        ),
     };
-    let rows = count(panel.table.rows.len(), "row");
-    let table = table(&panel.table);
-    let details = format!("<details><summary>Table, {rows}</summary>\n{table}</details>\n");
-    figure("drawn", caption, &(drawn + &details))
+    let is_table = matches!(panel.chart, None | Some(Chart::Heatmap(_)));
+    let class = if is_table { "small" } else { "drawn" };
+    format!(
+        "<figure class=\"{class}\">\n<figcaption>{}</figcaption>\n{}{table}</figure>\n",
+        escape(caption),
+        drawn.unwrap_or_default()
+    )
 }
 
-fn figure(class: &str, caption: &str, content: &str) -> String {
-    format!(
-        "<figure class=\"{class}\">\n<figcaption>{}</figcaption>\n{content}</figure>\n",
-        escape(caption)
-    )
+fn drawing(chart: &Chart, caption: &str) -> String {
+    match chart {
+        Chart::Heatmap(matrix) => heatmap::chart(matrix, caption),
+        Chart::LatencyOverSize(curves) => curve::chart(curves),
+        Chart::LatencyOverBandwidth(points, knee) => loaded::chart(points, knee.as_ref()),
+        Chart::Bars(groups) => bars::chart(groups),
+        Chart::Curves(curves) => lines::chart(curves, caption),
+        Chart::Intervals(rows) => forest::chart(rows),
+        Chart::Blocks(changes) => pairs::chart(changes),
+        Chart::Order(order) => order::chart(order),
+    }
 }

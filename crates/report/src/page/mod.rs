@@ -1,9 +1,11 @@
-//! A page of sentences, tables and curves, for results that are no [`crate::Summary`].
+//! The one page model: what every result is made into, and every format made from.
 
-mod markdown;
-mod terminal;
+mod chart;
 
-use crate::html;
+use std::fmt;
+
+pub use chart::{Bar, BarGroup, BlockChanges, Chart, Curves, Dot, IntervalRow, RunOrder, Series};
+
 use crate::table::Table;
 use crate::terminal::Style;
 
@@ -18,8 +20,33 @@ pub struct Page {
     pub meta: String,
     /// What matters most, in a few sentences.
     pub lead: Vec<Lead>,
+    /// The few figures that are looked up most.
+    pub tiles: Vec<Tile>,
+    /// What its author wrote about it, line by line.
+    pub note: Option<String>,
     /// The parts, in order.
     pub parts: Vec<Part>,
+}
+
+impl Page {
+    /// As text within 80 columns.
+    #[must_use]
+    pub fn terminal(&self, style: Style) -> String {
+        crate::terminal::render(self, style)
+    }
+
+    /// As Markdown with GitHub's tables.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        crate::markdown::render(self)
+    }
+
+    /// As one self-contained HTML file that opens offline, follows the reader's light or
+    /// dark, and fits a phone and paper.
+    #[must_use]
+    pub fn html(&self) -> String {
+        crate::html::render(self)
+    }
 }
 
 /// One of the sentences that come first.
@@ -33,15 +60,38 @@ pub struct Lead {
     pub mood: Mood,
 }
 
-/// How a sentence is to be taken.
+impl Lead {
+    /// A sentence under its name.
+    #[must_use]
+    pub fn new(name: impl Into<String>, sentence: impl Into<String>, mood: Mood) -> Self {
+        Self { name: name.into(), sentence: sentence.into(), mood }
+    }
+}
+
+/// How a sentence or a row is to be taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mood {
     /// A fact.
     Plain,
-    /// All is well.
+    /// A change for the better.
+    Good,
+    /// A change for the worse.
+    Bad,
+    /// Settled: nothing changes, nothing is odd.
     Fine,
-    /// Something to look at.
+    /// Open, or something to look at.
     Odd,
+}
+
+/// One figure: what it is, its value, and of what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tile {
+    /// What it is.
+    pub name: &'static str,
+    /// Its value with its unit.
+    pub value: String,
+    /// Of what.
+    pub detail: String,
 }
 
 /// A part of a page.
@@ -49,116 +99,128 @@ pub enum Mood {
 pub struct Part {
     /// Its heading.
     pub title: String,
-    /// What must be said beside the figures.
+    /// The command it is about.
+    pub command: Option<String>,
+    /// What must be said about the figures.
     pub notes: Vec<String>,
-    /// Its curves and tables.
-    pub panels: Vec<Figures>,
+    /// Its charts and tables.
+    pub panels: Vec<Panel>,
+    /// How much room it deserves.
+    pub weight: Weight,
 }
 
-/// A table, and curves of the same figures where they help.
+impl Part {
+    /// A part with those of these panels that have figures; `None` without any.
+    #[must_use]
+    pub fn of(title: impl Into<String>, mut panels: Vec<Panel>) -> Option<Self> {
+        panels.retain(|panel| !panel.table.rows.is_empty());
+        let part = Self { title: title.into(), panels, ..Self::default() };
+        (!part.panels.is_empty()).then_some(part)
+    }
+
+    /// The same with these notes.
+    #[must_use]
+    pub fn noted(self, notes: Vec<String>) -> Self {
+        Self { notes, ..self }
+    }
+
+    /// The same as background.
+    #[must_use]
+    pub fn background(self) -> Self {
+        Self { weight: Weight::Background, ..self }
+    }
+}
+
+/// How much room a part deserves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Weight {
+    /// Results: shown everywhere.
+    #[default]
+    Result,
+    /// Background: left out on the terminal.
+    Background,
+}
+
+/// A table, and a chart of the same figures where one helps.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Figures {
-    /// The curves.
-    pub curves: Option<Curves>,
-    /// The table; its caption stands for both.
+pub struct Panel {
+    /// The chart.
+    pub chart: Option<Chart>,
+    /// The table; its caption is that of both.
     pub table: Table,
+    /// What a terminal shows of it.
+    pub terminal: Terminal,
+    /// Whether a page folds the table away: evidence that few readers want.
+    pub folded: bool,
 }
 
-/// Curves over one axis.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curves {
-    /// What is counted to the right.
-    pub x_name: String,
-    /// Whether equal ratios are equally long to the right.
-    pub x_is_logarithmic: bool,
-    /// What is measured upwards, with its unit.
-    pub y_name: String,
-    /// The curves.
-    pub series: Vec<Series>,
+/// What a terminal shows of a panel.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Terminal {
+    /// The chart and the table.
+    #[default]
+    Both,
+    /// The chart, which has every figure that matters most.
+    Chart,
+    /// Narrower tables instead.
+    Instead(Vec<Table>),
+    /// Nothing.
+    Nothing,
 }
 
-/// One curve.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// Its name.
-    pub name: String,
-    /// Its points, from left to right.
-    pub points: Vec<(f64, f64)>,
-}
-
-impl Page {
-    /// As text within 80 columns.
+impl Panel {
+    /// A table.
     #[must_use]
-    pub fn terminal(&self, style: Style) -> String {
-        terminal::render(self, style)
+    pub fn table(table: Table) -> Self {
+        Self { table, ..Self::default() }
     }
 
-    /// As Markdown with GitHub's tables.
+    /// A chart with its table.
     #[must_use]
-    pub fn markdown(&self) -> String {
-        markdown::render(self)
+    pub fn drawn(chart: Chart, table: Table) -> Self {
+        Self { chart: Some(chart), ..Self::table(table) }
     }
 
-    /// As one self-contained HTML file.
+    /// The same, of which a terminal shows this.
     #[must_use]
-    pub fn html(&self) -> String {
-        html::general::render(self)
+    pub fn on_terminal(self, terminal: Terminal) -> Self {
+        Self { terminal, ..self }
+    }
+
+    /// The same, its table folded away.
+    #[must_use]
+    pub fn folded(self) -> Self {
+        Self { folded: true, ..self }
     }
 }
 
-/// Fields of a line of CSV, quoted where they must be (RFC 4180), with a line feed.
-#[must_use]
-pub fn csv_line(fields: &[String]) -> String {
-    let fields: Vec<String> = fields.iter().map(|field| crate::csv::quote(field)).collect();
-    fields.join(",") + "\n"
+/// A result that can be shown in every format.
+pub trait Report {
+    /// The result in words, tables and charts.
+    fn page(&self) -> Page;
+
+    /// Everything, for programs, findings included.
+    ///
+    /// # Errors
+    /// Whatever `serde_json` cannot write.
+    fn json(&self) -> serde_json::Result<String>;
+
+    /// The figures, a header line and a row each (RFC 4180).
+    fn csv(&self) -> String;
+}
+
+impl fmt::Display for Mood {
+    /// A stable word for it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Plain => "plain",
+            Self::Good => "good",
+            Self::Bad => "bad",
+            Self::Fine => "fine",
+            Self::Odd => "odd",
+        })
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn page() -> Page {
-        let table = Table::new("latency & <ranks>")
-            .words("mode")
-            .figures("ns")
-            .rows([vec!["a|b".to_owned(), "12".to_owned()]]);
-        let series = |name: &str, factor: f64| Series {
-            name: name.to_owned(),
-            points: (1..=8).map(|x| (f64::from(x), factor * f64::from(x))).collect(),
-        };
-        let curves = Curves {
-            x_name: "ranks".to_owned(),
-            x_is_logarithmic: false,
-            y_name: "ns per load".to_owned(),
-            series: vec![series("sequential", 10.0), series("interleaved", 5.0)],
-        };
-        let lead =
-            Lead { name: "Most".to_owned(), sentence: "it is <so>".to_owned(), mood: Mood::Odd };
-        Page {
-            brand: "numalab".to_owned(),
-            title: "A page".to_owned(),
-            meta: "job 1".to_owned(),
-            lead: vec![lead],
-            parts: vec![Part {
-                title: "Curves".to_owned(),
-                notes: vec!["a note".to_owned()],
-                panels: vec![Figures { curves: Some(curves), table }],
-            }],
-        }
-    }
-
-    #[test]
-    fn every_format_has_the_sentences_the_notes_and_the_figures() {
-        let page = page();
-        let (text, markdown, html) = (page.terminal(Style::Plain), page.markdown(), page.html());
-        assert!(
-            text.contains("it is <so>") && text.contains("a note") && text.contains("▁"),
-            "{text}"
-        );
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-        assert!(markdown.contains("| a\\|b | 12 |"), "{markdown}");
-        assert!(html.contains("it is &lt;so&gt;") && html.contains("sequential"), "{html}");
-        assert_eq!(html.matches("class=\"curve c").count(), 2);
-        assert!(!html.contains("<so>"));
-    }
-}
+mod tests;

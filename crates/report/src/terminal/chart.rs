@@ -1,11 +1,12 @@
 //! Charts of block characters.
 
 use super::layout::{WIDTH, cut};
+use super::lines;
 use super::style::Style;
 use crate::label;
-use crate::number::{figure, size};
-use crate::section::{BarGroup, Chart, interval_text};
-use numalab_analysis::run::{Curve, Figure, LoadedCurve};
+use crate::number::{figure, interval_text, size};
+use crate::page::{BarGroup, Chart};
+use numalab_analysis::run::{Curve, Figure, LoadedPoint};
 
 /// Eighths of a character cell (Unicode block elements).
 const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
@@ -17,12 +18,17 @@ const LABEL_WIDTH: usize = 22;
 const BAR_WIDTH: usize = 24;
 
 /// The chart as text, or nothing where the table does as well.
-pub(super) fn chart(chart: &Chart<'_>, style: Style) -> String {
+pub(super) fn chart(chart: &Chart, style: Style) -> String {
     match chart {
-        Chart::None | Chart::Heatmap(_) | Chart::OwnHeatmap(_) => String::new(),
-        Chart::Curves(curves) => curves.first().map_or_else(String::new, |c| curve(c, style)),
+        Chart::LatencyOverSize(curves) => {
+            curves.first().map_or_else(String::new, |c| curve(c, style))
+        }
+        Chart::LatencyOverBandwidth(points, _) => loaded(points, style),
         Chart::Bars(groups) => bars(groups, style),
-        Chart::Loaded(curve) => loaded(curve, style),
+        Chart::Curves(curves) => lines::chart(curves, style),
+        Chart::Heatmap(_) | Chart::Intervals(_) | Chart::Blocks(_) | Chart::Order(_) => {
+            String::new()
+        }
     }
 }
 
@@ -114,13 +120,13 @@ fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> St
 }
 
 /// A bar of latency for each load, with its setting and the bandwidth.
-fn loaded(curve: &LoadedCurve<'_>, style: Style) -> String {
-    let latencies = curve.points.iter().map(|point| point.latency.median);
+fn loaded(points: &[LoadedPoint], style: Style) -> String {
+    let latencies = points.iter().map(|point| point.latency.median);
     let most = latencies.fold(0.0, f64::max);
-    let line = |point: &numalab_analysis::run::LoadedPoint| {
+    let line = |point: &LoadedPoint| {
         let load = label::delay(point.delay);
         let label = format!("{load:<9} {:>5} GB/s", figure(point.bandwidth_gb_per_s()));
         bar_line(&label, &point.latency, most, "ns", style)
     };
-    curve.points.iter().map(line).collect()
+    points.iter().map(line).collect()
 }

@@ -1,75 +1,85 @@
-//! The report as text within 80 columns.
+//! A page as text within 80 columns.
 
 mod chart;
 mod latency_table;
 pub(crate) mod layout;
+mod lines;
 mod style;
 
 pub use latency_table::latency_table;
 pub use style::Style;
 
-use crate::number::{count, utc};
-use crate::section::{Beyond, Panel, Section, Weight, sections};
-use numalab_analysis::run::Summary;
-
-use crate::run::sentences;
-use layout::{hanging, table, wrap};
+use crate::number::count;
+use crate::page::{Lead, Mood, Page, Panel, Part, Terminal, Weight};
+use crate::table::{Table, one_line};
+use layout::{WIDTH, hanging, table, wrap};
 
 /// Rows of a table that a terminal shows; the other formats show all.
 const MOST_ROWS: usize = 24;
 
-/// The report as text of at most 80 columns: the three sentences, then a part for
-/// everything that the run measured.
-#[must_use]
-pub fn terminal(summary: &Summary<'_>, style: Style) -> String {
-    let progress = &summary.progress;
-    let title = format!(
-        "numalab {}: {}, {}, {} of {}",
-        summary.run.name,
-        summary.machine_name(),
-        utc(summary.run.started_unix_ms),
-        progress.precise + progress.budget_spent,
-        count(progress.planned, "cell")
-    );
-    let mut out = format!("{}\n\n", style.heading(&wrap(&title, 0)));
-    for (number, sentence) in sentences(summary).iter().enumerate() {
-        let number = format!("{}.", number + 1);
-        out.push_str(&format!(
-            "{}
-",
-            hanging(&number, sentence, 3)
-        ));
+pub(crate) fn render(page: &Page, style: Style) -> String {
+    let mut out = format!("{}\n", style.heading(&wrap(&page.title, 0)));
+    if !page.meta.is_empty() {
+        out.push_str(&format!("{}\n", style.faint(&wrap(&page.meta, 0))));
     }
-    for section in sections(summary) {
-        if section.weight == Weight::Result {
-            out.push_str(&section_text(&section, style));
-        }
-    }
+    out.extend(page.lead.iter().map(|lead| lead_text(lead, style)));
+    let results = page.parts.iter().filter(|part| part.weight == Weight::Result);
+    out.extend(results.map(|part| part_text(part, style)));
     out
 }
 
-/// A part with its charts and tables.
-pub(crate) fn section_text(section: &Section<'_>, style: Style) -> String {
-    let mut parts: Vec<String> = section.panels.iter().map(|p| panel_text(p, style)).collect();
-    let notes: String = section.notes.iter().map(|note| wrap(note, 0) + "\n").collect();
+fn lead_text(lead: &Lead, style: Style) -> String {
+    let paint = |text: &str| match lead.mood {
+        Mood::Good => style.good(text),
+        Mood::Bad => style.bad(text),
+        Mood::Odd => style.warning(text),
+        Mood::Plain | Mood::Fine => style.heading(text),
+    };
+    let line = one_line(&format!("{}: {}", lead.name, lead.sentence));
+    if line.chars().count() <= WIDTH {
+        return format!("\n{}\n", paint(&line));
+    }
+    let name = paint(&wrap(&lead.name, 0));
+    format!("\n{name}\n{}\n", hanging("", &lead.sentence, 2))
+}
+
+fn part_text(part: &Part, style: Style) -> String {
+    let mut parts: Vec<String> =
+        part.panels.iter().filter_map(|panel| panel_text(panel, style)).collect();
+    let notes: String = part.notes.iter().map(|note| wrap(note, 0) + "\n").collect();
     if !notes.is_empty() {
         parts.push(notes);
     }
-    format!("\n{}\n{}", style.heading(section.title), parts.join("\n"))
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("\n{}\n{}", style.heading(&part.title), parts.join("\n"))
 }
 
-fn panel_text(panel: &Panel<'_>, style: Style) -> String {
-    let drawn = chart::chart(&panel.chart, style);
-    let caption = style.faint(&wrap(&panel.table.caption, 0));
-    if panel.beyond_chart == Beyond::Nothing {
-        return format!("{caption}\n{drawn}");
+fn panel_text(panel: &Panel, style: Style) -> Option<String> {
+    let drawn = panel.chart.as_ref().map_or_else(String::new, |of| chart::chart(of, style));
+    let captioned = |shown: &Table, content: String| {
+        format!("{}\n{content}", style.faint(&wrap(&shown.caption, 0)))
+    };
+    match &panel.terminal {
+        Terminal::Nothing => None,
+        Terminal::Chart => Some(captioned(&panel.table, drawn)),
+        Terminal::Both => Some(captioned(&panel.table, drawn + &shortened(&panel.table, style))),
+        Terminal::Instead(tables) => {
+            let tables = tables.iter().map(|part| captioned(part, shortened(part, style)));
+            Some(tables.collect::<Vec<_>>().join("\n"))
+        }
     }
-    let mut shown = panel.table.clone();
+}
+
+/// The first rows of a table.
+fn shortened(whole: &Table, style: Style) -> String {
+    let mut shown = whole.clone();
     let hidden = shown.rows.len().saturating_sub(MOST_ROWS);
     shown.rows.truncate(MOST_ROWS);
     let more = match hidden {
         0 => String::new(),
         hidden => format!("… and {}\n", count(hidden, "more row")),
     };
-    format!("{caption}\n{drawn}{}{more}", table(&shown, style))
+    if shown.rows.is_empty() { more } else { table(&shown, style) + &more }
 }

@@ -6,10 +6,8 @@ use std::process::Command;
 use numalab_analysis::compare::{Tolerance, compare};
 use numalab_analysis::run::Summary;
 use numalab_analysis::study::StudySummary;
-use numalab_report::compare::RunsPage;
-use numalab_report::html;
-use numalab_report::scaling::ScalingReport;
-use numalab_report::study::StudyPage;
+use numalab_report::Report;
+use numalab_report::from::scaling::ScalingReport;
 
 use crate::{runs, scaling, studies};
 
@@ -115,22 +113,22 @@ fn check(name: &str, page: &str, width: u32, has_charts: bool) {
 fn every_page_opens_without_error_and_fits_a_phone() {
     for (name, document) in runs::all() {
         let has_charts = !matches!(name, "empty" | "everything-failed");
-        check(name, &html(&Summary::of(&document)), 390, has_charts);
+        check(name, &Summary::of(&document).page().html(), 390, has_charts);
     }
 }
 
 #[test]
 fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     let document = runs::eight_nodes();
-    check("eight-nodes", &html(&Summary::of(&document)), 1280, true);
+    check("eight-nodes", &Summary::of(&document).page().html(), 1280, true);
     let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
-    check("comparison", &RunsPage(&comparison).html(), 390, false);
+    check("comparison", &comparison.page().html(), 390, false);
 }
 
 #[test]
 fn the_page_of_a_study_opens_without_error_and_fits_a_phone() {
     for (name, document) in studies::all() {
-        check(name, &StudyPage(&StudySummary::of(&document)).html(), 390, name != "begun");
+        check(name, &StudySummary::of(&document).page().html(), 390, name != "begun");
     }
 }
 
@@ -145,7 +143,7 @@ fn a_page_of_a_scaling_run_fits_a_phone_and_a_desk() {
 #[test]
 fn no_page_names_anything_outside_itself() {
     for (name, document) in runs::all() {
-        let page = html(&Summary::of(&document)).to_lowercase();
+        let page = Summary::of(&document).page().html().to_lowercase();
         for outside in ["http:", "https:", "//", "src=", "url(", "@import", "<link", "<iframe"] {
             // Comments of the script begin with two slashes and a space.
             let found = page

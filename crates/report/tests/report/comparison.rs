@@ -2,8 +2,7 @@
 
 use numalab_analysis::compare::{Compared, Comparison, Tolerance, compare};
 use numalab_record::{Document, Outcome};
-use numalab_report::Style;
-use numalab_report::compare::RunsPage;
+use numalab_report::{Report, Style};
 use numalab_stats::Verdict;
 
 use crate::runs;
@@ -86,7 +85,7 @@ fn a_small_change_of_every_cell_shows_in_all_cells_together() {
         .map(|row| &row.of)
         .collect();
     assert_eq!(worse, [&Compared::Kind { kind: "latency", cells: 55 }]);
-    assert!(RunsPage(&comparison).markdown().contains("all 55 latency cells"));
+    assert!(comparison.page().markdown().contains("all 55 latency cells"));
     assert!(comparison.any_worse());
 }
 
@@ -112,24 +111,24 @@ fn other_pages_and_another_environment_are_said() {
     let comparison = compare(&runs::two_nodes(), &candidate, &Tolerance::default());
     let pages: Vec<_> = comparison.rows.iter().filter_map(|row| row.pages_differ).collect();
     assert_eq!(pages, [(2 << 20, 4096)]);
-    assert!(RunsPage(&comparison).markdown().contains("pages of 2M became 4K"));
+    assert!(comparison.page().markdown().contains("pages of 2M became 4K"));
     assert_eq!(comparison.environment.len(), 1);
-    assert!(RunsPage(&comparison).html().contains("Linux &lt;next&gt;"));
-    assert!(RunsPage(&comparison).markdown().contains("Linux &lt;next&gt;"));
+    assert!(comparison.page().html().contains("Linux &lt;next&gt;"));
+    assert!(comparison.page().markdown().contains("Linux &lt;next&gt;"));
 }
 
 #[test]
 fn a_comparison_reads_as_it_did() {
     let comparison = compared("node1/536870912", 1.2);
-    let text = RunsPage(&comparison).text(Style::Plain);
+    let text = comparison.page().terminal(Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("compare-text", text);
-    insta::assert_snapshot!("compare-markdown", RunsPage(&comparison).markdown());
+    insta::assert_snapshot!("compare-markdown", comparison.page().markdown());
 }
 
 #[test]
 fn the_json_of_a_comparison_says_what_was_found() {
-    let json = RunsPage(&compared("latency/cpu1/node1", 1.2)).json().expect("it serialises");
+    let json = compared("latency/cpu1/node1", 1.2).json().expect("it serialises");
     let value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/comparison-2");
     assert_eq!(value["any_worse"], true);

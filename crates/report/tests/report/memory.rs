@@ -1,7 +1,7 @@
 //! What a memory emulator reported, in every format.
 
-use numalab_report::Style;
-use numalab_report::memory::{MemoryReport, csv, html, markdown, terminal};
+use numalab_report::from::memory::MemoryReport;
+use numalab_report::{Report, Style};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -36,7 +36,7 @@ fn read(report: &Value) -> MemoryReport {
 
 #[test]
 fn the_terminal_text_says_who_accessed_which_node_and_what_it_cost() {
-    let text = terminal(&read(&report()), Style::Plain);
+    let text = read(&report()).page().terminal(Style::Plain);
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     insta::assert_snapshot!("memory-terminal", text);
 }
@@ -44,11 +44,15 @@ fn the_terminal_text_says_who_accessed_which_node_and_what_it_cost() {
 #[test]
 fn markdown_csv_and_html_have_the_same_figures() {
     let report = read(&report());
-    assert!(markdown(&report).contains("| cpu 0 | 25.0 | 75.0 |"), "{}", markdown(&report));
-    let rows = csv(&report);
+    assert!(
+        report.page().markdown().contains("| cpu 0 | 25.0 | 75.0 |"),
+        "{}",
+        report.page().markdown()
+    );
+    let rows = report.csv();
     assert_eq!(rows.lines().count(), 1 + 8);
     assert!(rows.contains("\nwalk,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
-    let page = html(&report);
+    let page = report.page().html();
     assert!(page.contains("<table class=\"heat\"") && page.contains("75.0"), "{page}");
 }
 
@@ -56,7 +60,7 @@ fn markdown_csv_and_html_have_the_same_figures() {
 fn nothing_counted_is_said() {
     let mut empty = report();
     empty["phases"] = json!([]);
-    let text = terminal(&read(&empty), Style::Plain);
+    let text = read(&empty).page().terminal(Style::Plain);
     assert!(text.contains("Nothing was counted"), "{text}");
 }
 
@@ -78,7 +82,7 @@ proptest! {
         let report = report.to_string();
         let (text, page) = {
             let read = MemoryReport::read(&report).expect("a report");
-            (terminal(&read, Style::Plain), html(&read))
+            (read.page().terminal(Style::Plain), read.page().html())
         };
         prop_assert!(!text.is_empty() && !page.is_empty());
         prop_assert!(MemoryReport::read(report.get(..cut.min(report.len() - 1)).unwrap_or("")).is_err());

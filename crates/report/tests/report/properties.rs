@@ -3,7 +3,6 @@
 use numalab_analysis::compare::{Tolerance, compare};
 use numalab_analysis::run::*;
 use numalab_record::*;
-use numalab_report::compare::RunsPage;
 use numalab_report::*;
 use numalab_topology::{CpuId, Machine, NodeId};
 use proptest::prelude::*;
@@ -230,21 +229,21 @@ proptest! {
     #[test]
     fn any_run_renders_with_every_name_escaped(document in document()) {
         let summary = Summary::of(&document);
-        let page = html(&summary);
+        let page = summary.page().html();
         let body = body_of(&page);
         prop_assert_eq!(foreign_tag(body), None);
         prop_assert!(!body.contains("onerror=alert(1)>"));
         prop_assert!(!body.contains("NaN") && !body.contains("inf\""), "a number got lost");
         prop_assert_eq!(page.matches("<script").count(), 1);
-        let markdown = markdown(&summary);
+        let markdown = summary.page().markdown();
         prop_assert!(!markdown.contains("<script"));
         prop_assert!(!markdown.contains(char::from(27)));
-        let text = terminal(&summary, Style::Plain);
+        let text = summary.page().terminal(Style::Plain);
         let controls = |c: char| c.is_control() && c != '\n';
         prop_assert!(!text.contains(controls));
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
-        prop_assert!(json(&document).is_ok());
-        let lines = csv(&summary).matches('\n').count();
+        prop_assert!(summary.json().is_ok());
+        let lines = summary.csv().matches('\n').count();
         prop_assert!(lines > document.cells.len());
         let _ = latency_table(&document);
     }
@@ -253,11 +252,11 @@ proptest! {
     fn any_run_is_not_worse_than_itself(document in document()) {
         let comparison = compare(&document, &document, &Tolerance::default());
         prop_assert!(!comparison.any_worse());
-        let page = RunsPage(&comparison).html();
+        let page = comparison.page().html();
         prop_assert_eq!(foreign_tag(body_of(&page)), None);
-        let text = RunsPage(&comparison).text(Style::Plain);
+        let text = comparison.page().terminal(Style::Plain);
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
-        prop_assert!(!RunsPage(&comparison).markdown().contains("<script"));
-        prop_assert!(RunsPage(&comparison).json().is_ok());
+        prop_assert!(!comparison.page().markdown().contains("<script"));
+        prop_assert!(comparison.json().is_ok());
     }
 }

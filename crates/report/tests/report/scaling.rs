@@ -4,8 +4,8 @@ use numalab_analysis::scaling::GroupKind;
 use numalab_record::scaling::{
     Mode, RankPlace, Scaling, ScalingFile, ScalingMetric, ScalingStep, read,
 };
-use numalab_report::Style;
-use numalab_report::scaling::ScalingReport;
+use numalab_report::from::scaling::ScalingReport;
+use numalab_report::{Report, Style};
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId};
 
 /// Two nodes of two CCDs of four cores; L2 of 512 KiB, L3 of 32 MiB.

@@ -2,8 +2,7 @@
 
 use numalab_analysis::study::{Effect, EffectKind, StudySummary};
 use numalab_record::study::{Counted, EndReason, Entry, Setting, StudyDocument};
-use numalab_report::Style;
-use numalab_report::study::StudyPage;
+use numalab_report::{Report, Style};
 use numalab_stats::{Ground, Verdict};
 
 use crate::studies;
@@ -57,9 +56,9 @@ fn a_word_that_levels_fill_in_is_explained_beside_the_command() {
     let summary = StudySummary::of(&document);
     let wanted = "{hugetlb} is off in host=off guest=off, host=on guest=off; \
                   on in host=off guest=on, host=on guest=on.";
-    assert_eq!(StudyPage(&summary).markdown().matches(wanted).count(), 1);
-    assert_eq!(StudyPage(&summary).html().matches(wanted).count(), 1);
-    assert!(!StudyPage(&summary).markdown().contains("{unused} is"));
+    assert_eq!(summary.page().markdown().matches(wanted).count(), 1);
+    assert_eq!(summary.page().html().matches(wanted).count(), 1);
+    assert!(!summary.page().markdown().contains("{unused} is"));
 }
 
 #[test]
@@ -118,7 +117,7 @@ fn virtual_time_without_variance_has_a_verdict() {
     let summary = StudySummary::of(&document);
     let found = &effect(&summary, "chase latency", "numa_balancing 0 → 1").found;
     assert_eq!((found.ground, found.verdict), (Ground::NoVariance, Verdict::Better));
-    assert!(StudyPage(&summary).text(Style::Plain).starts_with("Do larger pages help?\nOne node:"));
+    assert!(summary.page().terminal(Style::Plain).contains("\nBefore it started: One node:"));
 }
 
 #[test]
@@ -126,7 +125,7 @@ fn a_study_without_a_finished_block_says_so() {
     let document = studies::begun();
     let summary = StudySummary::of(&document);
     assert!(summary.answers().next().is_none() && !summary.is_precise(100.0));
-    let text = StudyPage(&summary).text(Style::Plain);
+    let text = summary.page().terminal(Style::Plain);
     assert!(text.contains("No block is finished: nothing can be said yet."), "{text}");
 }
 
@@ -152,7 +151,7 @@ fn a_session_that_ended_and_was_gone_on_with_is_a_look_that_is_paid_for() {
     assert_eq!(twice.looks, 2);
     assert!(twice.confidence > StudySummary::of(&studies::two_by_two()).confidence);
     assert!(width(&twice) > narrow);
-    let text = StudyPage(&twice).markdown();
+    let text = twice.page().markdown();
     assert!(text.contains("This is look 2") && text.contains("99.1 %"), "{text}");
 }
 
@@ -162,7 +161,7 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     document.run.rules.primary = Some("chase.latency".to_owned());
     let summary = StudySummary::of(&document);
     assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
-    let text = StudyPage(&summary).markdown();
+    let text = summary.page().markdown();
     let answer = "- **guest off → on:** Better: chase latency";
     assert!(text.contains(answer) && text.contains("What explains it: Worse: copy rate"), "{text}");
 }
@@ -171,11 +170,11 @@ fn a_study_is_answered_on_its_primary_metric_first() {
 fn the_texts_of_every_study_are_as_they_were() {
     for (name, document) in studies::all() {
         let summary = StudySummary::of(&document);
-        let text = StudyPage(&summary).text(Style::Plain);
+        let text = summary.page().terminal(Style::Plain);
         let widest = text.lines().map(|line| line.chars().count()).max();
         assert!(widest <= Some(80), "{name} is {widest:?} wide:\n{text}");
         insta::assert_snapshot!(format!("study-text-{name}"), text);
-        insta::assert_snapshot!(format!("study-markdown-{name}"), StudyPage(&summary).markdown());
+        insta::assert_snapshot!(format!("study-markdown-{name}"), summary.page().markdown());
     }
 }
 
@@ -183,11 +182,10 @@ fn the_texts_of_every_study_are_as_they_were() {
 fn the_csv_has_every_value_and_the_json_every_sample() {
     let document: StudyDocument = studies::two_by_two();
     let summary = StudySummary::of(&document);
-    let csv = StudyPage(&summary).csv();
+    let csv = summary.csv();
     assert_eq!(csv.lines().count(), 1 + document.samples().count());
     assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
-    let json: serde_json::Value =
-        serde_json::from_str(&StudyPage(&summary).json().unwrap()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
     let journal = json["journal"].as_array().unwrap();
     assert_eq!(journal.len(), document.journal.len());
     let text = serde_json::to_string(&journal).unwrap();

@@ -2,14 +2,15 @@
 
 use numalab_analysis::run::{LevelName, Oddity, Remote, Summary};
 use numalab_record::Document;
-use numalab_report::{json, markdown, sentences};
+use numalab_report::Report;
 
 use crate::runs;
 
 /// The kinds of findings as JSON names them.
 fn kinds(document: &Document) -> Vec<String> {
     let json: serde_json::Value =
-        serde_json::from_str(&json(document).expect("it serialises")).expect("it is JSON");
+        serde_json::from_str(&Summary::of(document).json().expect("it serialises"))
+            .expect("it is JSON");
     let findings = json["findings"].as_array().expect("findings").iter();
     findings.map(|finding| finding["kind"].as_str().expect("a kind").to_owned()).collect()
 }
@@ -74,7 +75,7 @@ fn one_node_has_nothing_remote_and_an_empty_run_claims_nothing() {
     let empty = runs::empty();
     let summary = Summary::of(&empty);
     assert_eq!(summary.remote, Remote::NotMeasured);
-    assert!(sentences(&summary)[2].starts_with("Nothing was planned"));
+    assert!(summary.page().lead[2].sentence.starts_with("Nothing was planned"));
 }
 
 #[test]
@@ -89,7 +90,7 @@ fn distances_out_of_order_and_a_slow_node_are_named() {
     let slow = summary.findings.iter().find(|f| matches!(f.what, Oddity::SlowNode { .. }));
     let slow = slow.expect("node 5 is slow");
     assert_eq!((slow.threshold, slow.evidence.is_empty()), (Some(1.1), false));
-    let page = markdown(&summary);
+    let page = summary.page().markdown();
     for sentence in [
         "from node 0, node 3 (distance 11) takes 131 ns",
         "node 5 is slower than the other nodes: 104 ns",

@@ -4,11 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use numalab_analysis::samples::SampleComparison;
-use numalab_report::samples::SamplesPage;
 use numalab_workload::Pattern;
 
-use super::{SAMPLE_MARGIN, fail_if, no_csv};
-use crate::args::{CompareArgs, Format};
+use super::{SAMPLE_MARGIN, fail_if};
+use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output;
 
@@ -23,15 +22,7 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let values = [baseline?, candidate?];
     let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
-    let page = SamplesPage(&comparison);
-    let text = match args.format {
-        Format::Text => page.text(output::style()),
-        Format::Md => page.markdown(),
-        Format::Html => page.html(),
-        Format::Json => output::json_line(page.json())?,
-        Format::Csv => return Err(no_csv()),
-    };
-    output::print(&text)?;
+    output::show(&comparison, args.format)?;
     fail_if(args.fail_if, comparison.is_worse(), paths[0])
 }
 

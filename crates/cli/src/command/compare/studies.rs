@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use numalab_analysis::study::StudyPair;
-use numalab_report::study::PairPage;
 
-use super::{DIRECTORY_MARGIN, fail_if, no_csv, tolerance};
-use crate::args::{CompareArgs, Format};
+use super::{DIRECTORY_MARGIN, fail_if, tolerance};
+use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output;
 
@@ -25,13 +24,6 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
             after.run.name
         ))
     })?;
-    let page = PairPage(&pair);
-    output::print(&match args.format {
-        Format::Text => page.text(output::style()),
-        Format::Md => page.markdown(),
-        Format::Html => page.html(),
-        Format::Json => output::json_line(page.json())?,
-        Format::Csv => return Err(no_csv()),
-    })?;
+    output::show(&pair, args.format)?;
     fail_if(args.fail_if, pair.any_worse(), first)
 }

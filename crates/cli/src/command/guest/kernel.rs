@@ -18,6 +18,7 @@ use numalab_kernel::results::{Context, Event, Results};
 use numalab_kernel::run::{self, RunError};
 use numalab_measure::RunRecorder;
 use numalab_record::Document;
+use numalab_report::Report;
 
 use super::{boot, memory_emulator};
 use crate::args::{Accel, Format, RunArgs};
@@ -54,7 +55,7 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
     match format {
         Format::Text if args.guest.quiet => {}
         Format::Text => output::print(&closing(&command, &results, &document)?)?,
-        _ => output::print(&output::render(&document, format)?)?,
+        _ => output::show(&Summary::of(&document), format)?,
     }
     match &results.failure {
         Some((work, message)) => Err(Failure::new(Code::Failed, format!("{work}: {message}"))),
@@ -190,7 +191,7 @@ fn closing(command: &Command, results: &Results, document: &Document) -> Result<
         text.push_str(&dump.to_string());
     }
     if !results.windows.is_empty() || !results.streams.is_empty() {
-        text.push_str(&numalab_report::terminal(&Summary::of(document), output::style()));
+        text.push_str(&Summary::of(document).page().terminal(output::style()));
     }
     Ok(text)
 }

@@ -7,7 +7,8 @@ use std::path::Path;
 use numalab_formats::architecture;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
-use numalab_report::scaling::ScalingReport;
+use numalab_report::Report;
+use numalab_report::from::scaling::ScalingReport;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};
@@ -48,13 +49,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
         let directory = args.place.display();
         return output::print(&format!("{directory}/report.md\n{directory}/report.html\n"));
     };
-    output::print(&match format {
-        Format::Text => report.page().terminal(output::style()),
-        Format::Md => report.page().markdown(),
-        Format::Html => report.page().html(),
-        Format::Csv => report.csv(),
-        Format::Json => output::json_line(report.json())?,
-    })
+    output::show(&report, format)
 }
 
 /// Every file of the run, and the machine of its architecture file.

@@ -6,7 +6,7 @@ use numalab_analysis::study::StudySummary;
 use numalab_host::files::write_atomically;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
-use numalab_report::study::StudyPage;
+use numalab_report::Report;
 use numalab_study::{Journal, read};
 
 use super::run::interrupted;
@@ -26,7 +26,7 @@ pub(crate) fn report(directory: &Path, format: Option<Format>) -> Result<(), Fai
     let document = read(directory)?;
     let summary = StudySummary::of(&document);
     if let Some(format) = format {
-        return output::print(&render(&summary, format)?);
+        return output::show(&summary, format);
     }
     let written = write_reports(&summary, directory)?;
     let names = written.iter().map(|path| format!("{}\n", path.display()));
@@ -39,7 +39,7 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     let summary = StudySummary::of(document);
     let written = write_reports(&summary, journal.directory())?;
     if !(show.quiet && show.format == Format::Text) {
-        let mut text = render(&summary, show.format)?;
+        let mut text = output::render(&summary, show.format)?;
         if show.format == Format::Text {
             for path in written {
                 text.push_str(&format!("{}\n", path.display()));
@@ -53,17 +53,6 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     fail_if(show.fail_if, &summary)
 }
 
-fn render(summary: &StudySummary<'_>, format: Format) -> Result<String, Failure> {
-    let page = StudyPage(summary);
-    Ok(match format {
-        Format::Text => page.text(output::style()),
-        Format::Md => page.markdown(),
-        Format::Html => page.html(),
-        Format::Csv => page.csv(),
-        Format::Json => output::json_line(page.json())?,
-    })
-}
-
 fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     let write = |(name, text): (&str, String)| {
         let path = directory.join(name);
@@ -73,10 +62,10 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
         })?;
         Ok(path)
     };
-    let page = StudyPage(summary);
+    let page = summary.page();
     let files = [
         (file::REPORT_MARKDOWN, page.markdown()),
-        (file::SAMPLES, page.csv()),
+        (file::SAMPLES, summary.csv()),
         (file::REPORT_HTML, page.html()),
     ];
     files.into_iter().map(write).collect()

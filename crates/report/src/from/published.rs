@@ -1,0 +1,102 @@
+//! Figures that somebody published, with what follows from them.
+
+use numalab_analysis::samples::{Published, PublishedRow};
+use numalab_record::Kind;
+use serde_json::json;
+
+use crate::csv::csv_line;
+use crate::number::{figure, percent};
+use crate::page::{Page, Panel, Part, Report};
+use crate::table::Table;
+
+impl Report for Published {
+    fn page(&self) -> Page {
+        let part = Part::of("Gains", vec![Panel::table(table(self))]);
+        Page {
+            brand: "numalab compare".to_owned(),
+            title: "Published figures".to_owned(),
+            parts: part.map(|part| part.noted(sentences(self))).into_iter().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        let row = |row: &PublishedRow| {
+            json!({
+                "what": row.what,
+                "baseline": row.baseline,
+                "candidate": row.candidate,
+                "gain_percent": self.gain(row),
+                "published_percent": row.gain.map(|(gain, _)| gain),
+                "follows": row.gain.map(|_| self.follows(row)),
+            })
+        };
+        let rows: Vec<_> = self.rows.iter().map(row).collect();
+        super::json(&json!({ "schema": Kind::Published, "published": rows }))
+    }
+
+    fn csv(&self) -> String {
+        let line = |row: &PublishedRow| {
+            let published = row.gain.map_or_else(String::new, |(gain, _)| gain.to_string());
+            let figures = [row.baseline, row.candidate, self.gain(row)].map(|f| f.to_string());
+            let [baseline, candidate, gain] = figures;
+            csv_line(&[row.what.clone(), baseline, candidate, gain, published])
+        };
+        let rows: String = self.rows.iter().map(line).collect();
+        format!("what,baseline,candidate,gain_percent,published_percent\n{rows}")
+    }
+}
+
+fn table(of: &Published) -> Table {
+    let rows = of.rows.iter().map(|row| {
+        let gain = of.gain(row);
+        let stated = row.gain.map(|(stated, decimals)| format!("{stated:+.decimals$} %"));
+        let follows = match row.gain {
+            None => "–".to_owned(),
+            Some(_) if of.follows(row) => "yes".to_owned(),
+            Some((_, decimals)) => format!("no: {gain:+.decimals$} %"),
+        };
+        vec![
+            row.what.clone(),
+            figure(row.baseline),
+            figure(row.candidate),
+            percent(gain),
+            stated.unwrap_or_else(|| "–".to_owned()),
+            follows,
+        ]
+    });
+    Table::new("Published figures")
+        .words("what")
+        .figures("baseline")
+        .figures("candidate")
+        .figures("gain")
+        .figures("published")
+        .words("follows")
+        .rows(rows)
+}
+
+fn sentences(of: &Published) -> Vec<String> {
+    let wrong: Vec<String> = of
+        .rows
+        .iter()
+        .filter(|row| !of.follows(row))
+        .filter_map(|row| {
+            let (stated, decimals) = row.gain?;
+            let gain = of.gain(row);
+            Some(format!("{} ({stated:+.decimals$} %, not {gain:+.decimals$} %)", row.what))
+        })
+        .collect();
+    let mut sentences = Vec::new();
+    if !wrong.is_empty() {
+        sentences.push(format!(
+            "Published gains that do not follow from the published figures: {}.",
+            wrong.join(", ")
+        ));
+    }
+    sentences.push(
+        "Inconclusive: one figure a side says nothing about how the machine varies, so \
+         neither better nor worse nor equivalent can be shown. 6 paired runs are the least."
+            .to_owned(),
+    );
+    sentences
+}

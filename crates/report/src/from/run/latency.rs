@@ -1,0 +1,198 @@
+//! Latency: matrix, curve, page walks.
+
+use super::sentences::cycles;
+use crate::from::matrix_table;
+use crate::label;
+use crate::number::{approximate_size, figure, interval_text, ratio, size};
+use crate::page::{Chart, Panel, Part, Terminal};
+use crate::table::Table;
+use numalab_analysis::run::{Curve, LatencyMatrix, Remote, RemoteCost, Summary};
+
+/// Pairs shown of the remote costs: the cheapest and the dearest.
+const SHOWN_PAIRS: usize = 12;
+
+pub(super) fn matrix(summary: &Summary<'_>) -> Option<Part> {
+    let mut panels = Vec::new();
+    for matrix in &summary.matrices {
+        if !matrix.by_node.is_trivial() {
+            panels.push(Panel::drawn(
+                Chart::Heatmap(matrix.by_node.clone()),
+                matrix_table(&matrix.by_node, caption(matrix, "node", "median of its cpus")),
+            ));
+        }
+        panels.push(Panel::drawn(
+            Chart::Heatmap(matrix.by_cpu.clone()),
+            matrix_table(&matrix.by_cpu, caption(matrix, "cpu", "median of its windows")),
+        ));
+    }
+    if let Remote::Measured(cost) = &summary.remote {
+        panels.insert(1, Panel::table(remote_table(cost)));
+    }
+    let notes = interference(summary).into_iter().collect();
+    Part::of("Latency from cpus to memory", panels).map(|part| part.noted(notes))
+}
+
+fn caption(matrix: &LatencyMatrix, from: &str, of: &str) -> String {
+    format!(
+        "ns from each {from} to each node's memory, {} over {}, {} pages, {}; {of}",
+        matrix.pattern,
+        size(matrix.size_bytes),
+        matrix.pages.name(),
+        label::team(matrix.team)
+    )
+}
+
+fn remote_table(cost: &RemoteCost) -> Table {
+    let all = cost.pairs.len();
+    let shown = cost
+        .pairs
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| *at < SHOWN_PAIRS / 2 || at + SHOWN_PAIRS / 2 >= all);
+    let caption = if all > SHOWN_PAIRS {
+        format!("Remote cost: the {SHOWN_PAIRS} cheapest and dearest of {all} pairs")
+    } else {
+        "Remote cost, cheapest first".to_owned()
+    };
+    Table::new(caption)
+        .words("from → to")
+        .figures("ns")
+        .figures("x local")
+        .figures("distance / 10")
+        .rows(shown.map(|(_, pair)| {
+            let said = |distance: u8| format!("{:.1}", f64::from(distance) / 10.0);
+            vec![
+                format!("node {} → node {}", pair.from, pair.to),
+                figure(pair.latency_ns),
+                figure(pair.ratio),
+                pair.distance.map_or_else(|| "–".to_owned(), said),
+            ]
+        }))
+}
+
+/// What chasing all at once adds, where both teams were measured alike.
+fn interference(summary: &Summary<'_>) -> Option<String> {
+    let [alone, together] = summary.matrices.as_slice() else {
+        return None;
+    };
+    let same = |matrix: &LatencyMatrix| (matrix.pattern, matrix.size_bytes, matrix.pages);
+    if same(alone) != same(together) {
+        return None;
+    }
+    let (one, all) = (alone.by_cpu.range()?, together.by_cpu.range()?);
+    Some(format!(
+        "With all cpus chasing at once the slowest access takes {} ns; one at a time it takes \
+         {} ns ({}).",
+        figure(all.hi),
+        figure(one.hi),
+        ratio(all.hi / one.hi)
+    ))
+}
+
+pub(super) fn curve(summary: &Summary<'_>) -> Option<Part> {
+    let curve = summary.curves.first()?;
+    let chart = Chart::LatencyOverSize(summary.curves.clone());
+    let panels = vec![
+        Panel::drawn(chart, points_table(summary)).on_terminal(Terminal::Chart),
+        Panel::table(levels_table(curve, summary)),
+    ];
+    Part::of("Latency over size", panels).map(|part| part.noted(core_notes(summary)))
+}
+
+fn core_notes(summary: &Summary<'_>) -> Vec<String> {
+    let note = |core: &numalab_analysis::run::Core| {
+        let clock = core.clock_ghz.as_ref();
+        let clock = clock.map(|clock| format!("runs at {} GHz", figure(clock.median)));
+        let load = core.load_to_use.as_ref();
+        let load = load.map(|load| {
+            let load = figure(load.median);
+            format!("a load that hits L1 takes {load} times a dependent add")
+        });
+        match (clock, load) {
+            (Some(clock), Some(load)) => Some(format!("cpu {} {clock}; {load}.", core.cpu)),
+            (Some(only), None) => Some(format!("cpu {} {only}.", core.cpu)),
+            (None, Some(only)) => Some(format!("On cpu {}, {only}.", core.cpu)),
+            (None, None) => None,
+        }
+    };
+    summary.cores.iter().filter_map(note).collect()
+}
+
+fn points_table(summary: &Summary<'_>) -> Table {
+    let rows = summary.curves.iter().flat_map(|curve| {
+        let clock = summary.clock_ghz(curve.worker.cpu);
+        curve.points.iter().map(move |point| {
+            vec![
+                size(point.size_bytes),
+                label::worker(curve.worker),
+                figure(point.figure.median),
+                interval_text(point.figure.interval),
+                cycles(point.figure.median, clock),
+            ]
+        })
+    });
+    let pattern =
+        summary.curves.first().map_or_else(String::new, |curve| curve.pattern.to_string());
+    Table::new(format!("Latency by size of the buffer, {pattern} order"))
+        .figures("size")
+        .words("worker")
+        .figures("ns")
+        .figures("95 % interval")
+        .figures("cycles")
+        .rows(rows)
+}
+
+fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
+    let clock = summary.clock_ghz(curve.worker.cpu);
+    let rows = curve.levels.iter().map(|level| {
+        let size_or_none =
+            |bytes: Option<f64>| bytes.map_or_else(|| "–".to_owned(), approximate_size);
+        vec![
+            level.name.to_string(),
+            figure(level.latency_ns),
+            cycles(level.latency_ns, clock),
+            size_or_none(level.capacity_bytes),
+            size_or_none(level.undisturbed_bytes),
+            level.reported_bytes.map_or_else(|| "–".to_owned(), size),
+        ]
+    });
+    Table::new(format!("Plateaus found, {}", label::worker(curve.worker)))
+        .words("level")
+        .figures("ns")
+        .figures("cycles")
+        .figures("ends at")
+        .figures("undisturbed to")
+        .figures("reported size")
+        .rows(rows)
+}
+
+pub(super) fn walk(summary: &Summary<'_>) -> Option<Part> {
+    if summary.walks.is_empty() {
+        return None;
+    }
+    let rows = summary.walks.iter().map(|walk| {
+        vec![
+            walk.pages.name().to_owned(),
+            label::worker(walk.worker),
+            size(walk.size_bytes),
+            figure(walk.random.median),
+            figure(walk.page_local.median),
+            figure(walk.cost_ns),
+            interval_text(walk.interval),
+            cycles(walk.cost_ns, summary.clock_ghz(walk.worker.cpu)),
+        ]
+    });
+    let table = Table::new("Random minus page-local order, in ns")
+        .words("pages")
+        .words("worker")
+        .figures("size")
+        .figures("random")
+        .figures("TLB hit")
+        .figures("walk")
+        .figures("range")
+        .figures("cycles")
+        .rows(rows);
+    let note = "A walk's cost is the difference of two medians; its range is the widest that \
+                both intervals allow.";
+    Part::of("Page walks", vec![Panel::table(table)]).map(|part| part.noted(vec![note.to_owned()]))
+}

@@ -1,0 +1,91 @@
+//! A run as a page.
+
+mod csv;
+mod latency;
+mod oddity;
+mod provenance;
+mod sentences;
+mod tiles;
+mod traffic;
+
+use numalab_analysis::run::{RunFinding, Summary};
+use numalab_record::Document;
+use serde::Serialize;
+
+use crate::number::{count, size, utc};
+use crate::page::{Lead, Mood, Page, Part, Report};
+
+impl Report for Summary<'_> {
+    fn page(&self) -> Page {
+        Page {
+            brand: format!("numalab {} {}", self.run.version, self.run.name),
+            title: format!("Memory placement on {}", self.machine_name()),
+            meta: meta(self),
+            lead: lead(self),
+            tiles: tiles::tiles(self),
+            note: None,
+            parts: parts(self),
+        }
+    }
+
+    /// The document with every raw sample, its environment and placements, and what was found.
+    fn json(&self) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct Shown<'a> {
+            #[serde(flatten)]
+            document: &'a Document,
+            findings: &'a [RunFinding],
+        }
+        super::json(&Shown { document: self.document, findings: &self.findings })
+    }
+
+    /// A row for each cell and metric.
+    fn csv(&self) -> String {
+        csv::csv(self)
+    }
+}
+
+fn meta(summary: &Summary<'_>) -> String {
+    let (run, machine) = (summary.run, &summary.run.machine);
+    let progress = &summary.progress;
+    let model = run.environment.facts.get("cpu_model").cloned();
+    let parts = [
+        model.filter(|model| model != summary.machine_name()),
+        Some(count(machine.nodes.len(), "node")),
+        Some(count(machine.online_cpus().len(), "cpu")),
+        Some(size(machine.memory_bytes())).filter(|_| machine.memory_bytes() > 0),
+        Some(format!(
+            "{} of {}",
+            progress.precise + progress.budget_spent,
+            count(progress.planned, "cell")
+        )),
+        Some(utc(run.started_unix_ms)),
+        run.label.clone(),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    parts.join(" · ")
+}
+
+fn lead(summary: &Summary<'_>) -> Vec<Lead> {
+    let odd = if summary.findings.is_empty() { Mood::Fine } else { Mood::Odd };
+    let names = [("Remote access", Mood::Plain), ("Caches", Mood::Plain), ("What is odd", odd)];
+    let sentences = sentences::sentences(summary).into_iter();
+    sentences.zip(names).map(|(text, (name, mood))| Lead::new(name, text, mood)).collect()
+}
+
+fn parts(summary: &Summary<'_>) -> Vec<Part> {
+    let all = [
+        latency::matrix(summary),
+        latency::curve(summary),
+        latency::walk(summary),
+        traffic::bandwidth(summary),
+        traffic::loaded(summary),
+        traffic::c2c(summary),
+        provenance::oddities(summary),
+        provenance::placement(summary),
+        provenance::unfinished(summary),
+        provenance::environment(summary),
+        provenance::method(summary),
+    ];
+    all.into_iter().flatten().collect()
+}

@@ -1,0 +1,96 @@
+//! Findings of a run in words.
+
+use numalab_analysis::run::{Oddity, Progress, RunFinding, Target};
+use numalab_record::Metric;
+
+use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
+
+/// A finding in a sentence without its full stop.
+pub(super) fn sentence(finding: &RunFinding) -> String {
+    let cells = finding.evidence.len();
+    match &finding.what {
+        Oddity::Misplaced { workers, misplaced, pinned, on_node } => format!(
+            "{misplaced} of {} were not where they should be: {pinned} pinned, {on_node} with all \
+             memory on its node",
+            count(*workers, "worker")
+        ),
+        Oddity::Unproven { cells } => {
+            format!("{} with figures but without proof of placement", count(*cells, "cell"))
+        }
+        Oddity::Failed { planned, reason } => format!(
+            "{cells} of {} could not be measured, the first `{}`: {reason}",
+            count(*planned, "cell"),
+            finding.evidence.first().map_or("", |cell| cell.0.as_str())
+        ),
+        Oddity::Unmeasured { planned } => {
+            format!("the run ended early: {cells} of {} not measured", count(*planned, "cell"))
+        }
+        Oddity::HugePagesMissing { asked, missing } => format!(
+            "huge pages are missing: {missing} of {} that asked for them got smaller ones",
+            count(*asked, "cell")
+        ),
+        Oddity::EmulatedTime { time } => {
+            format!("time is {time}: this machine's memory is emulated")
+        }
+        Oddity::ClockNotInvariant => "the clock is not invariant: times may be off".to_owned(),
+        Oddity::Disturbed { windows, disturbed } => format!(
+            "{} of {} were disturbed by other load",
+            share(*disturbed, *windows),
+            count(*windows, "window")
+        ),
+        Oddity::NotPrecise { planned, precision } => format!(
+            "{cells} of {} had not reached {} % when the budget ended",
+            count(*planned, "cell"),
+            trimmed(precision * 100.0)
+        ),
+        machine => of_machine(machine),
+    }
+}
+
+/// What is odd about the machine rather than the run.
+fn of_machine(oddity: &Oddity) -> String {
+    match oddity {
+        Oddity::DistanceOrder { from, near, far, pairs } => {
+            let one = |target: &Target| {
+                let Target { node, distance, latency_ns } = target;
+                format!("node {node} (distance {distance}) takes {} ns", figure(*latency_ns))
+            };
+            let more = if *pairs > 1 { format!(" ({pairs} such pairs)") } else { String::new() };
+            format!(
+                "distances are out of order: from node {from}, {} but {}{more}",
+                one(near),
+                one(far)
+            )
+        }
+        Oddity::DistanceRatio { from, to, promised, measured } => format!(
+            "the distance from node {from} to node {to} says {}, measured is {}",
+            ratio(*promised),
+            ratio(*measured)
+        ),
+        Oddity::SlowNode { node, metric, value, peers } => format!(
+            "node {node} is slower than the other nodes: {} {}, theirs {}",
+            figure(*value),
+            match metric {
+                Metric::Bandwidth => "GB/s from its own memory",
+                _ => "ns to its own memory",
+            },
+            figure(*peers)
+        ),
+        Oddity::CacheSize { level, found_bytes, reported_bytes } => format!(
+            "L{level} ends at {}, the system reports {}",
+            approximate_size(*found_bytes),
+            size(*reported_bytes)
+        ),
+        _ => String::new(),
+    }
+}
+
+/// What a run without findings says of itself.
+pub(super) fn nothing_odd(progress: &Progress, precision: f64) -> String {
+    format!(
+        "Nothing odd was seen: {} within {} %, each proven in place, {} of windows disturbed.",
+        count(progress.precise, "cell"),
+        trimmed(precision * 100.0),
+        share(progress.disturbed, progress.windows)
+    )
+}

@@ -1,0 +1,189 @@
+//! Bandwidth, latency under load, cache lines between cpus.
+
+use std::collections::BTreeSet;
+
+use numalab_record::{AccessPattern, Unit};
+
+use crate::from::matrix_table;
+use crate::label;
+use crate::number::{count, figure, interval_text, size};
+use crate::page::{Bar, BarGroup, Chart, Panel, Part, Terminal};
+use crate::table::Table;
+use numalab_analysis::run::{Bandwidths, LoadedCurve, Summary};
+
+pub(super) fn bandwidth(summary: &Summary<'_>) -> Option<Part> {
+    let bandwidth = &summary.bandwidth;
+    if bandwidth.rows.is_empty() {
+        return None;
+    }
+    let groups = bar_groups(bandwidth);
+    let terminal = beyond_bars(bandwidth, &groups);
+    let bars = Panel::drawn(Chart::Bars(groups), bandwidth_table(bandwidth));
+    let mut panels = vec![bars.on_terminal(terminal)];
+    if let Some(matrix) = &bandwidth.by_node {
+        let caption = "GB/s read by the cpus of each node from each node's memory";
+        let table = matrix_table(matrix, caption.to_owned());
+        panels.push(Panel::drawn(Chart::Heatmap(matrix.clone()), table));
+    }
+    let note = "GB/s are 10⁹ bytes per second that the program asked to move. An ordinary store \
+                to a line that is not in the cache reads that line first, which is not counted; \
+                the -nt kernels avoid it.";
+    Part::of("Bandwidth", panels).map(|part| part.noted(vec![note.to_owned()]))
+}
+
+/// Whether bars and node matrix together leave out any cell.
+fn beyond_bars(bandwidth: &Bandwidths<'_>, groups: &[BarGroup]) -> Terminal {
+    let bars = groups.iter().flat_map(|group| &group.bars);
+    let matrix = bandwidth.by_node.iter().flat_map(|matrix| &matrix.entries);
+    let entries = matrix.flatten().flatten().flat_map(|entry| &entry.cells);
+    let told: BTreeSet<&str> =
+        bars.map(|bar| bar.cell.as_str()).chain(entries.map(|id| id.0.as_str())).collect();
+    if bandwidth.rows.iter().all(|row| told.contains(row.id.0.as_str())) {
+        Terminal::Chart
+    } else {
+        Terminal::Both
+    }
+}
+
+/// One cpu, then the most cpus at once, each on local memory.
+fn bar_groups(bandwidth: &Bandwidths<'_>) -> Vec<BarGroup> {
+    let mut counts = vec![1, bandwidth.most_workers()];
+    counts.dedup();
+    let group = |workers: usize| {
+        let bars: Vec<Bar> = bandwidth
+            .local_with(workers)
+            .into_iter()
+            .map(|row| Bar {
+                label: bar_label(row.cell.kernel.name(), row.cell.pattern),
+                figure: row.figure.clone(),
+                unit: Unit::GigabytesPerSecond,
+                cell: row.id.0.clone(),
+            })
+            .collect();
+        let title = format!("{}, local memory", count(workers, "cpu"));
+        (!bars.is_empty()).then_some(BarGroup { title, bars })
+    };
+    counts.into_iter().filter_map(group).collect()
+}
+
+fn bar_label(kernel: &str, pattern: AccessPattern) -> String {
+    match pattern {
+        AccessPattern::Sequential => kernel.to_owned(),
+        other => format!("{kernel}, {other}"),
+    }
+}
+
+fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
+    let rows = bandwidth.rows.iter().map(|row| {
+        vec![
+            row.cell.kernel.name().to_owned(),
+            row.cell.pattern.to_string(),
+            label::workers(&row.cell.workers),
+            figure(row.figure.median),
+            interval_text(row.figure.interval),
+            row.cell.pages.name().to_owned(),
+            row.cell.isa.0.clone(),
+        ]
+    });
+    Table::new("All workers together, in GB/s")
+        .words("kernel")
+        .words("order")
+        .words("workers")
+        .figures("GB/s")
+        .figures("95 % interval")
+        .words("pages")
+        .words("isa")
+        .rows(rows)
+}
+
+pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
+    let panels = summary.loaded.iter().map(|curve| {
+        let chart = Chart::LatencyOverBandwidth(curve.points.clone(), curve.knee);
+        Panel::drawn(chart, loaded_table(curve)).on_terminal(Terminal::Chart)
+    });
+    let notes = summary.loaded.iter().map(knee_note).collect();
+    Part::of("Latency under load", panels.collect()).map(|part| part.noted(notes))
+}
+
+fn knee_note(curve: &LoadedCurve<'_>) -> String {
+    let who = format!(
+        "{} against {} ({})",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name()
+    );
+    let most = curve.points.iter().map(|point| point.bandwidth_gb_per_s());
+    let most = most.fold(0.0, f64::max);
+    curve.knee.as_ref().map_or_else(
+        || {
+            format!(
+                "{who}: latency does not reach twice its idle value at any load up to {} GB/s.",
+                figure(most)
+            )
+        },
+        |knee| {
+            format!(
+                "{who}: latency reaches twice its idle {} ns at {} GB/s.",
+                figure(knee.idle_ns),
+                figure(knee.bandwidth)
+            )
+        },
+    )
+}
+
+fn loaded_table(curve: &LoadedCurve<'_>) -> Table {
+    let rows = curve.points.iter().map(|point| {
+        vec![
+            label::delay(point.delay),
+            figure(point.bandwidth_gb_per_s()),
+            figure(point.latency.median),
+            interval_text(point.latency.interval),
+        ]
+    });
+    Table::new(format!(
+        "{} against {} {}, {} each, {} pages",
+        label::worker(curve.cell.chaser),
+        label::workers(&curve.cell.load),
+        curve.cell.kernel.name(),
+        size(curve.cell.size_bytes),
+        curve.cell.pages.name()
+    ))
+    .words("load")
+    .figures("GB/s")
+    .figures("ns")
+    .figures("95 % interval")
+    .rows(rows)
+}
+
+pub(super) fn c2c(summary: &Summary<'_>) -> Option<Part> {
+    if summary.c2c.by_home.is_empty() {
+        return None;
+    }
+    let by_home = summary.c2c.by_home.iter().map(|(home, matrix)| {
+        let caption = format!("Round trip in ns, first sender by answerer, {}", home.name());
+        Panel::drawn(Chart::Heatmap(matrix.clone()), matrix_table(matrix, caption))
+    });
+    let mut panels: Vec<Panel> = by_home.collect();
+    panels.push(Panel::table(nearness_table(summary)));
+    let note = "A round trip is one line to the other cpu and back; one way is half of it.";
+    Part::of("Cache line from cpu to cpu", panels).map(|part| part.noted(vec![note.to_owned()]))
+}
+
+fn nearness_table(summary: &Summary<'_>) -> Table {
+    let rows = summary.c2c.by_nearness.iter().map(|found| {
+        vec![
+            found.nearness.name().to_owned(),
+            found.pairs.to_string(),
+            figure(found.median_ns),
+            figure(found.median_ns / 2.0),
+            interval_text(Some(found.range_ns)),
+        ]
+    });
+    Table::new("Round trips by what two cpus share, in ns")
+        .words("cpus")
+        .figures("pairs")
+        .figures("round trip")
+        .figures("one way")
+        .figures("range of round trips")
+        .rows(rows)
+}

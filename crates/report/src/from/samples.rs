@@ -1,0 +1,170 @@
+//! Two samples compared.
+
+use numalab_analysis::samples::SampleComparison;
+use numalab_record::Kind;
+use numalab_stats::{Direction, Ground, Sample, Verdict};
+use serde_json::json;
+
+use crate::csv::csv_line;
+use crate::label;
+use crate::number::{figure, percent, trimmed};
+use crate::page::{Lead, Page, Panel, Part, Report};
+use crate::table::Table;
+
+impl Report for SampleComparison {
+    fn page(&self) -> Page {
+        let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+        let effects = part("Effects", effects(self)).map(|part| part.noted(sentences(self)));
+        Page {
+            brand: "numalab compare".to_owned(),
+            title: "Two samples".to_owned(),
+            meta: self.names.join(" · "),
+            lead: vec![headline(self)],
+            parts: [part("Values", values(self)), effects].into_iter().flatten().collect(),
+            ..Page::default()
+        }
+    }
+
+    /// The answer, with every value.
+    fn json(&self) -> serde_json::Result<String> {
+        let side = |name: &String, sample: &Sample| {
+            json!({
+                "name": name,
+                "values": sample.values(),
+                "median": sample.median(),
+                "mean": sample.mean(),
+            })
+        };
+        let interval = self.found.percent_interval();
+        let gain = self.gain_of_means();
+        super::json(&json!({
+            "schema": Kind::SampleComparison,
+            "unit": self.unit,
+            "baseline": side(&self.names[0], &self.baseline),
+            "candidate": side(&self.names[1], &self.candidate),
+            "margin_percent": self.margin.as_percent(),
+            "verdict": label::verdict_word(self.found.verdict),
+            "change_percent": self.found.percent(),
+            "interval_percent": interval.map(|i| [i.lo, i.hi]),
+            "rank_sum_p": self.found.difference.p,
+            "equivalence_p": self.found.equivalence.p(),
+            "gain_of_means_percent": gain.map(|gain| gain.value),
+            "gain_of_means_interval_percent": gain.map(|g| [g.interval.lo, g.interval.hi]),
+        }))
+    }
+
+    /// A row for each value.
+    fn csv(&self) -> String {
+        let sides = [
+            ("baseline", &self.names[0], &self.baseline),
+            ("candidate", &self.names[1], &self.candidate),
+        ];
+        let rows = sides.into_iter().flat_map(|(side, name, sample)| {
+            let line = |value: &f64| {
+                csv_line(&[side.to_owned(), name.clone(), value.to_string(), self.unit.clone()])
+            };
+            sample.values().iter().map(line).collect::<Vec<_>>()
+        });
+        "side,name,value,unit\n".to_owned() + &rows.collect::<String>()
+    }
+}
+
+fn headline(of: &SampleComparison) -> Lead {
+    let change = of.found.percent().map_or_else(|| "–".to_owned(), percent);
+    let margin = trimmed(of.margin.as_percent());
+    let (name, sentence) = match of.found.verdict {
+        Verdict::Better => ("Better".to_owned(), change),
+        Verdict::Worse => ("Worse".to_owned(), change),
+        Verdict::Equivalent => (format!("Equivalent within {margin} %"), change),
+        Verdict::Inconclusive { further_blocks } => {
+            let needed = match (of.found.ground, further_blocks) {
+                (Ground::TooFew { needed }, _) => {
+                    format!("{needed} values on each side are the least")
+                }
+                (_, Some(further)) => format!("about {further} more values on each side"),
+                (_, None) => "no number of values would do".to_owned(),
+            };
+            ("Inconclusive".to_owned(), format!("{change}; {needed}"))
+        }
+    };
+    Lead::new(name, sentence, label::mood(of.found.verdict))
+}
+
+fn values(of: &SampleComparison) -> Table {
+    let sides = [(&of.names[0], &of.baseline), (&of.names[1], &of.candidate)];
+    let rows = sides.map(|(name, sample)| {
+        vec![
+            name.clone(),
+            sample.len().to_string(),
+            precise(sample.median()),
+            precise(sample.mean()),
+            precise(sample.min()),
+            precise(sample.max()),
+        ]
+    });
+    let with_unit = |name: &str| match of.unit.is_empty() {
+        true => name.to_owned(),
+        false => format!("{name} ({})", of.unit),
+    };
+    Table::new("Each sample by itself")
+        .words("sample")
+        .figures("values")
+        .figures(with_unit("median"))
+        .figures("mean")
+        .figures("least")
+        .figures("most")
+        .rows(rows)
+}
+
+fn effects(of: &SampleComparison) -> Table {
+    let range = |interval: Option<numalab_stats::Interval>| match interval {
+        Some(i) => format!("{} to {}", percent(i.lo).trim_end_matches(" %"), percent(i.hi)),
+        None => "–".to_owned(),
+    };
+    let gain = of.gain_of_means();
+    let rows = [
+        vec![
+            "Hodges-Lehmann effect, in logarithms".to_owned(),
+            of.found.percent().map_or_else(|| "–".to_owned(), percent),
+            range(of.found.percent_interval()),
+        ],
+        vec![
+            match of.direction {
+                Direction::LowerIsBetter => "gain of means, baseline / candidate".to_owned(),
+                Direction::HigherIsBetter => "gain of means, candidate / baseline".to_owned(),
+            },
+            gain.map_or_else(|| "–".to_owned(), |gain| percent(gain.value)),
+            range(gain.map(|gain| gain.interval)),
+        ],
+    ];
+    Table::new("The candidate compared with the baseline")
+        .words("effect")
+        .figures("percent")
+        .figures("95 % interval")
+        .rows(rows)
+}
+
+fn sentences(of: &SampleComparison) -> Vec<String> {
+    vec![
+        format!(
+            "Rank-sum test of a difference: p = {}; of equivalence within {} %: p = {}.",
+            figure(of.found.difference.p),
+            trimmed(of.margin.as_percent()),
+            figure(of.found.equivalence.p())
+        ),
+        "The samples are not paired: this holds only if nothing else changed between them, \
+         and on a machine that drifts it does. `numalab compare --commands` takes both in \
+         turns."
+            .to_owned(),
+    ]
+}
+
+/// A value with the digits that such files have.
+fn precise(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 1e6 || (magnitude > 0.0 && magnitude < 1e-3) {
+        return figure(value);
+    }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}

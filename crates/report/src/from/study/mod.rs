@@ -1,0 +1,156 @@
+//! A study as a page: the answer first, then what explains it, then the evidence.
+
+mod charts;
+mod csv;
+mod json;
+mod method;
+mod pair;
+mod placeholder;
+mod tables;
+mod words;
+
+use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
+use numalab_record::shell::command_line;
+use numalab_record::study::Workload;
+
+use crate::number::{count, utc};
+use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Report, Terminal};
+use crate::table::Table;
+
+/// Metrics of which run order and pairs are drawn; the tables have all of them.
+const DRAWN_SUBJECTS: usize = 24;
+
+impl Report for StudySummary<'_> {
+    fn page(&self) -> Page {
+        let run = &self.document.run;
+        let workloads = run.workloads.iter().enumerate();
+        let workloads =
+            workloads.filter_map(|(index, workload)| of_workload(self, index, workload));
+        let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
+        let meta = [
+            run.world.clone(),
+            count(run.treatments.len(), "treatment"),
+            count(blocks, "block"),
+            utc(run.started_unix_ms),
+        ];
+        Page {
+            brand: format!("numalab {} study {}", run.version, run.name),
+            title: run.question.clone(),
+            meta: meta.join(" · "),
+            lead: lead(self),
+            tiles: Vec::new(),
+            note: run.note.clone(),
+            parts: answers(self).into_iter().chain(workloads).chain(grounds(self)).collect(),
+        }
+    }
+
+    /// What was known before, the whole journal with every raw sample, and every effect.
+    fn json(&self) -> serde_json::Result<String> {
+        json::json(self)
+    }
+
+    /// Every value as it was taken, warm-ups and disturbed ones included, a row a value.
+    fn csv(&self) -> String {
+        csv::csv(self)
+    }
+}
+
+/// The first screen: answers, then what the reader must know to believe them.
+fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
+    let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
+    let notices = summary.notices().into_iter();
+    let mut lead: Vec<Lead> =
+        notices.map(|notice| odd("Before it started", notice.to_owned())).collect();
+    lead.extend(words::conclusions(summary));
+    if let Some(progress) = words::progress_sentence(summary) {
+        lead.push(odd("Not complete", progress));
+    }
+    if depends_on_samples(summary) {
+        let sentence = words::disturbance_sentence(summary);
+        lead.push(odd("Depends on which samples count", sentence));
+    }
+    if let Some(aa) = words::aa_sentence(summary) {
+        lead.push(Lead::new("What this machine finds where nothing differs", aa, Mood::Plain));
+    }
+    lead
+}
+
+/// Whether samples as they first came lead to another answer.
+fn depends_on_samples(summary: &StudySummary<'_>) -> bool {
+    summary.answers().any(|(_, effect)| effect.verdicts_differ())
+}
+
+fn answers(summary: &StudySummary<'_>) -> Option<Part> {
+    let rows = charts::intervals(&summary.answers().collect::<Vec<_>>());
+    let answered = summary.answers().next().map(|(_, effect)| effect.kind);
+    let further = [EffectKind::Interaction, EffectKind::Trend];
+    let further = further.into_iter().filter(|kind| Some(*kind) != answered);
+    let effects = summary.answers().chain(further.flat_map(|kind| summary.effects(kind)));
+    let short = Terminal::Instead(tables::short(effects));
+    let panel = Panel::drawn(Chart::Intervals(rows), tables::answers(summary)).on_terminal(short);
+    Part::of("Answers", vec![panel])
+}
+
+/// The metrics of a workload.
+fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
+    let subjects = summary.subjects.iter().filter(|subject| subject.workload == index);
+    let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
+    panels.extend(tables::counters(summary, index).map(Panel::table));
+    let part = Part::of(&workload.name, panels)?;
+    let command = Some(command_line(&workload.command));
+    let notes = placeholder::sentences(&summary.document.run, workload);
+    Some(Part { command, notes, ..part }.background())
+}
+
+fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
+    let mut panels = vec![Panel::table(tables::treatments(summary, subject))];
+    if summary.subjects.len() > DRAWN_SUBJECTS {
+        return panels;
+    }
+    let is_answer =
+        |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
+    for effect in subject.effects.iter().filter(is_answer) {
+        let caption =
+            format!("{}: the change in each block, {}", subject.quantity.metric, effect.label);
+        let chart = Chart::Blocks(charts::blocks(subject, effect));
+        panels.push(Panel::drawn(chart, tables::blocks(subject, effect, caption)).folded());
+    }
+    let caption = format!(
+        "{} in the order of the run: drift shows here; hollow: disturbed, taken again",
+        subject.quantity.metric
+    );
+    let order = charts::order(summary, subject);
+    let table = tables::order(&order, caption);
+    panels.push(Panel::drawn(Chart::Order(order), table).folded());
+    panels
+}
+
+/// What the answers rest on: in sentences, and every table.
+fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
+    let run = &summary.document.run;
+    let began = format!(
+        "Begun {}, seed {}, plan {}, numalab {}.",
+        utc(run.started_unix_ms),
+        run.seed,
+        run.plan,
+        run.version
+    );
+    // Where it matters it comes first.
+    let disturbed = (!depends_on_samples(summary)).then(|| words::disturbance_sentence(summary));
+    let notes = disturbed.into_iter().chain([began]).collect();
+    let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
+    let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
+    let rest = [
+        tables::aa(summary),
+        tables::disturbed(summary),
+        tables::evidence(summary),
+        tables::environment(summary),
+    ];
+    let folded = |table: Table| Panel::table(table).folded();
+    let tables = effects.into_iter().chain(rest).map(folded);
+    let platform = Panel::table(tables::platform(summary));
+    let tables = std::iter::once(platform).chain(tables).collect();
+    let method = Part::of("Method, platform and every table", tables);
+    let method = method.map(|part| part.noted(method::sentences(summary)).background());
+    std::iter::once(rests).chain(method).collect()
+}
