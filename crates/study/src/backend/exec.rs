@@ -37,7 +37,7 @@ pub(crate) enum Counting {
     Off,
 }
 
-/// BootContext a workload once, with its service if it has one, and reads what it printed.
+/// Runs a workload once, with its service if it has one, and reads what it printed.
 pub(crate) fn run(
     request: &SampleRequest<'_>,
     counting: Counting,

@@ -9,7 +9,7 @@ use crate::args::{Better, CompareArgs, StudyShow};
 use crate::command::study::run_given;
 use crate::failure::Failure;
 
-/// BootContext both commands in random blocks, and says which is better.
+/// Runs both commands in random blocks, and says which is better.
 pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = study(args, words);
     let text = study.to_toml().map_err(Failure::bad_input)?;

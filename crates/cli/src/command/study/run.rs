@@ -24,7 +24,7 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
     go(ready, &args.output, args.dry_run, &args.show)
 }
 
-/// BootContext a study that was made here, from its text.
+/// Runs a study that was made here, from its text.
 pub(crate) fn run_given(
     text: &str,
     output: &Path,
