@@ -62,7 +62,7 @@ fn build(
 ) -> Result<Described, Failure> {
     let (base, findings) = match (cpus, args.memory) {
         (Some(cpus), memory) => (uniform(spec.as_ref(), cpus, memory)?, Vec::new()),
-        (None, Some(_)) => return Err(Failure::bad_input("--memory: expected --cpus beside it")),
+        (None, Some(_)) => return Err(Failure::bad_input("--memory: expected --cpus as well")),
         (None, None) => described(args)?,
     };
     let machine = match &spec {

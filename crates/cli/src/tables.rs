@@ -101,7 +101,7 @@ pub(crate) fn read_all(loaded: &[Loaded]) -> (Tables<'_>, Vec<String>) {
     (tables, refused)
 }
 
-/// What is odd or wrong about tables, those that are alike counted, and the gravest severity.
+/// Anomalies or wrong about tables, those that are alike counted, and the gravest severity.
 pub(crate) fn findings(tables: &Tables<'_>) -> (Vec<Finding>, Option<Severity>) {
     let mut scratch = vec![Slot::default(); tables.scratch_slots()];
     let (mut findings, mut worst) = (Findings::default(), None);

@@ -232,7 +232,7 @@ fn what_only_guests_of_qemu_have_is_refused_for_others_and_unknown_knobs_are_nam
     };
     let of_xen = of_pages(r#"guest-memory = "2m""#).replace("\"qemu\"", "\"xen\"");
     refused(&of_xen, "them with hypervisor = \"qemu\"");
-    refused(&of_pages(r#""host:huge_3m_pages" = 2"#), "there is no such knob");
+    refused(&of_pages(r#""host:huge_3m_pages" = 2"#), "no such knob");
 }
 
 /// A study of two guests on two hypervisors.

@@ -88,7 +88,7 @@ pub struct Summary<'a> {
     pub document: &'a Document,
     /// The run.
     pub run: &'a Run,
-    /// Everything odd, what casts most doubt first.
+    /// All anomalies, what casts most doubt first.
     pub findings: Vec<RunFinding>,
     /// How far the run came.
     pub progress: Progress,

@@ -1,4 +1,4 @@
-//! What is odd about a machine or a run: the rules, and what they found.
+//! Anomalies about a machine or a run: the rules, and what they found.
 
 use numalab_record::{CellId, Metric};
 use numalab_stats::Sample;
@@ -141,7 +141,7 @@ pub struct Target {
 /// Something odd, with the cells that show it.
 pub type RunFinding = Finding<Oddity, CellId>;
 
-/// Everything odd, what casts most doubt first.
+/// All anomalies, what casts most doubt first.
 pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
     let machine = &summary.run.machine;
     let remote = match &summary.remote {

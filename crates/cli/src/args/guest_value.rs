@@ -54,7 +54,7 @@ pub(crate) fn kernel(text: &str) -> Result<BootKernel, String> {
         "numalab" => Ok(BootKernel::Numalab),
         _ if file.is_file() => Ok(BootKernel::Linux(KernelChoice::File(file))),
         _ => Err(format!(
-            "`{text}` is no kernel: expected linux, backports, numalab or an existing file"
+            "`{text}` is not a kernel: expected linux, backports, numalab or an existing file"
         )),
     }
 }

@@ -64,7 +64,7 @@ pub(crate) fn kernel(text: &str) -> Result<StreamKernel, String> {
     let found = StreamKernel::ALL.into_iter().find(|kernel| kernel.name() == text);
     found.ok_or_else(|| {
         let names = StreamKernel::ALL.map(StreamKernel::name).join(", ");
-        format!("`{text}` is no kernel: expected {names}")
+        format!("`{text}` is not a kernel: expected {names}")
     })
 }
 
@@ -74,7 +74,7 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
     let ratio = number.trim().parse::<f64>().map(|number| number / scale);
     ratio.ok().filter(|ratio| *ratio > 0.0 && *ratio < 1.0).ok_or_else(|| {
         format!(
-            "`{text}` is no precision: expected a percentage such as 1% or a ratio such as 0.01"
+            "`{text}` is not a precision: expected a percentage such as 1% or a ratio such as 0.01"
         )
     })
 }
@@ -93,7 +93,7 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     let seconds = number.parse::<f64>().map(|number| number * scale);
     let positive = seconds.ok().filter(|seconds| *seconds > 0.0);
     positive.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).ok_or_else(|| {
-        format!("`{text}` is no time: expected a number with ms, s, m or h, such as 30s")
+        format!("`{text}` is not a time: expected a number with ms, s, m or h, such as 30s")
     })
 }
 

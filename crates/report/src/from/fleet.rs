@@ -220,7 +220,7 @@ fn different(analysis: &Analysis) -> Option<Part> {
             one.hosts.to_string(),
         ]
     });
-    let table = Table::new("values that few hosts have, of hosts that leave their peers")
+    let table = Table::new("unusual settings of the outliers")
         .words("host")
         .words("setting")
         .words("here")

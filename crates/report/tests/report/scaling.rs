@@ -208,13 +208,13 @@ fn ranks_that_cost_each_other_nothing_are_said_to() {
 }
 
 #[test]
-fn remote_memory_is_held_against_local_memory_of_the_same_step() {
+fn remote_memory_is_compared_with_local_memory_of_the_same_step() {
     let mut scaling = scaling(&|_, _, _| 100.0);
     let cost = |_: usize, _: usize, remote: bool| if remote { 180.0 } else { 90.0 };
     let cpus = [0, 1, 2, 3, 8, 9, 10, 11];
     scaling.steps = vec![step(Mode::Sequential, false, &cpus, &[0; 8], &cost)];
     let found = says(&scaling, "local and remote");
-    assert!(found[0].contains("remote memory is 102 % slower: 182 ns over 4 rank(s)"), "{found:?}");
+    assert!(found[0].contains("remote memory is 102 % slower: 182 ns over 4 ranks"), "{found:?}");
     let groups = ScalingReport::of(&scaling).groups;
     let by_node: Vec<(u32, usize)> = groups
         .iter()
@@ -225,12 +225,12 @@ fn remote_memory_is_held_against_local_memory_of_the_same_step() {
 }
 
 #[test]
-fn all_at_once_is_held_against_one_after_the_other() {
+fn ranks_at_the_same_time_are_compared_with_one_at_a_time() {
     let mut scaling = scaling(&|_, _, _| 150.0);
     let cpus = [0, 1, 2, 3, 4, 5, 6, 7];
     scaling.steps.push(step(Mode::Sequential, true, &cpus, &[0; 8], &|_, _, _| 100.0));
     let found = says(&scaling, "concurrent and serial");
-    assert!(found[0].contains("8 ranks all at once are 50.0 % slower"), "{found:?}");
+    assert!(found[0].contains("8 ranks at the same time are 50.0 % slower"), "{found:?}");
 }
 
 #[test]
@@ -243,7 +243,11 @@ fn without_placement_nothing_is_said_of_ccds_and_nodes() {
     assert!(!rules.contains(&"CCD") && !rules.contains(&"caches"), "{rules:?}");
     assert!(rules.contains(&"placement"));
     let crowd = report.explanations.iter().find(|one| one.rule == "contention").unwrap();
-    assert!(crowd.says.ends_with("where the ranks ran is not known"), "{}", crowd.says);
+    assert!(
+        crowd.says.ends_with("since the placement of the ranks is not recorded"),
+        "{}",
+        crowd.says
+    );
 }
 
 /// The figures of seed 1's own example (EPYC 7A53, 8 ranks, two on each node).

@@ -137,7 +137,7 @@ pub(super) fn check_names(
         None => Ok(()),
         Some(name) => Err(BackendError::BadInput {
             place: format!("setting {name}"),
-            found: "there is no such knob".to_owned(),
+            found: "no such knob".to_owned(),
             expected: format!("one of `numalab knobs list`, or {{{name}}} in a workload"),
         }),
     }

@@ -135,7 +135,7 @@ fn text(ready: &Ready, time: &str) -> Result<String, Failure> {
         text.push_str(&format!("  {}: {command}\n", workload.name));
         if let Some(service) = &workload.service {
             let command = command_line(&service.command);
-            text.push_str(&format!("    beside it: {command}\n"));
+            text.push_str(&format!("    service: {command}\n"));
         }
     }
     text.push_str(&format!("\nOrder, seed {}\n", plan.seed()));

@@ -50,9 +50,9 @@ fn remote_table(cost: &RemoteCost) -> Table {
         .enumerate()
         .filter(|(at, _)| *at < SHOWN_PAIRS / 2 || at + SHOWN_PAIRS / 2 >= all);
     let caption = if all > SHOWN_PAIRS {
-        format!("Remote cost: the {SHOWN_PAIRS} cheapest and dearest of {all} pairs")
+        format!("Remote cost: the {SHOWN_PAIRS} lowest and highest of {all} pairs")
     } else {
-        "Remote cost, cheapest first".to_owned()
+        "Remote cost, lowest first".to_owned()
     };
     Table::new(caption)
         .words("from → to")

@@ -68,7 +68,7 @@ fn meta(summary: &Summary<'_>) -> String {
 
 fn lead(summary: &Summary<'_>) -> Vec<Lead> {
     let odd = if summary.findings.is_empty() { Mood::Fine } else { Mood::Odd };
-    let names = [("Remote access", Mood::Plain), ("Caches", Mood::Plain), ("What is odd", odd)];
+    let names = [("Remote access", Mood::Plain), ("Caches", Mood::Plain), ("Anomalies", odd)];
     let sentences = sentences::sentences(summary).into_iter();
     sentences.zip(names).map(|(text, (name, mood))| Lead::new(name, text, mood)).collect()
 }

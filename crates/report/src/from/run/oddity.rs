@@ -47,7 +47,7 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
     }
 }
 
-/// What is odd about the machine rather than the run.
+/// Anomalies about the machine rather than the run.
 fn of_machine(oddity: &Oddity) -> String {
     match oddity {
         Oddity::DistanceOrder { from, near, far, pairs } => {
@@ -88,7 +88,7 @@ fn of_machine(oddity: &Oddity) -> String {
 /// What a run without findings says of itself.
 pub(super) fn nothing_odd(progress: &Progress, precision: f64) -> String {
     format!(
-        "Nothing odd was seen: {} within {} %, each proven in place, {} of windows disturbed.",
+        "No anomalies: {} within {} %, each proven in place, {} of windows disturbed.",
         count(progress.precise, "cell"),
         trimmed(precision * 100.0),
         share(progress.disturbed, progress.windows)

@@ -25,7 +25,7 @@ pub(super) fn oddities(summary: &Summary<'_>) -> Option<Part> {
         return None;
     }
     let notes = summary.findings.iter().map(|found| format!("{}.", sentence(found)));
-    let mut odd = part("Everything odd", notes.collect(), None);
+    let mut odd = part("All anomalies", notes.collect(), None);
     // The sentence names the first two: a terminal needs the list only beyond.
     if summary.findings.len() > 2 {
         odd.weight = Weight::Result;

@@ -131,7 +131,7 @@ fn odd_sentence(summary: &Summary<'_>) -> String {
         0 => String::new(),
         more => format!("; and {more} more below"),
     };
-    format!("Odd: {}{more}.", named.join("; "))
+    format!("Unexpected: {}{more}.", named.join("; "))
 }
 
 /// Nanoseconds in core cycles, where the clock is known.

@@ -162,7 +162,7 @@ fn over_sizes(scaling: &Scaling) -> Option<Part> {
     let point =
         |step: &ScalingStep, bytes: u64| Some((bytes as f64 / 1_048_576.0, mean(step.at(bytes)?)?));
     let series = chosen.iter().map(|step| Series {
-        name: format!("{} rank(s) {}", step.ranks(), series_name(step)),
+        name: format!("{} {}", count(step.ranks(), "rank"), series_name(step)),
         points: step.sizes_bytes.iter().filter_map(|&bytes| point(step, bytes)).collect(),
     });
     let curves = Curves {
@@ -298,7 +298,7 @@ fn all_figures(figures: &[StepFigures]) -> Option<Part> {
 
 fn findings(scaling: &Scaling) -> Option<Part> {
     (!scaling.findings.is_empty()).then(|| Part {
-        title: "What was odd in the files".to_owned(),
+        title: "Problems in the files".to_owned(),
         notes: scaling.findings.clone(),
         ..Part::default()
     })

@@ -10,7 +10,7 @@ use numalab_record::scaling::{Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{Alternative, Sample, rank_sum};
 use serde::Serialize;
 
-use crate::number::{figure, size};
+use crate::number::{count, figure, size};
 
 /// Differences of the means below this share are not worth a sentence.
 const LEAST_DIFFERENCE: f64 = 0.03;
@@ -44,22 +44,22 @@ pub(super) fn all(scaling: &Scaling) -> Vec<Explanation> {
     if !placed {
         found.push(Explanation::new(
             "placement",
-            "where the ranks ran is not recorded beside these files (no mapping_check.log, log or JSON fits them): nothing can be said of CCDs, nodes and distance",
+            "the placement of the ranks is unknown (no mapping_check.log, log or JSON matches these files): nothing can be said about CCDs, nodes and distance",
             Vec::new(),
         ));
     }
     found
 }
 
-/// `8M: 86.6 ns over 8 rank(s), 85.1 to 88.0; file`
+/// `8M: 86.6 ns over 8 ranks, 85.1 to 88.0; file`
 fn cited(step: &ScalingStep, size_bytes: u64) -> Option<String> {
     let sample = Sample::new(step.at(size_bytes)?).ok()?;
     Some(format!(
-        "{}: {} {} over {} rank(s), {} to {}; {}",
+        "{}: {} {} over {}, {} to {}; {}",
         size(size_bytes),
         figure(sample.mean()),
         step.metric.unit(),
-        sample.len(),
+        count(sample.len(), "rank"),
         figure(sample.min()),
         figure(sample.max()),
         step.file

@@ -30,7 +30,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
             name: "on-this-dom0",
             kind: SettingKind::Flag,
             default: "false",
-            about: "use the Xen that this machine runs, as it was booted: numa is no factor then",
+            about: "use the Xen that this machine runs, as it was booted: numa cannot be a factor then",
         },
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,

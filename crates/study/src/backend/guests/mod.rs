@@ -106,7 +106,7 @@ impl Guests {
             return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
         }
         if let Some((name, _)) = knobs.find(|(name, _)| knob_settings::find(HOST, name).is_none()) {
-            let found = "there is no such knob".to_owned();
+            let found = "no such knob".to_owned();
             return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
         }
         Ok(())

@@ -5,7 +5,7 @@ use numalab_stats::{SizePoint, plateaus};
 use numalab_topology::CacheKind;
 
 use super::{Explanation, cited};
-use crate::number::{figure, size};
+use crate::number::{count, figure, size};
 use numalab_analysis::scaling::figures::{mean, series};
 
 /// Beyond so many times a cache nearly every access misses it.
@@ -74,10 +74,10 @@ fn by_capacity(step: &ScalingStep, caches: &[(String, u64)]) -> Option<Explanati
         }
     }
     (!says.is_empty()).then(|| {
-        let ranks = step.ranks();
+        let ranks = count(step.ranks(), "rank");
         Explanation::new(
             "caches",
-            format!("with {ranks} rank(s), by the reported sizes of the caches: {}; sizes up to twice a cache lie between its two levels", says.join("; ")),
+            format!("with {ranks}, by the reported cache sizes: {}; sizes up to twice a cache are between two levels", says.join("; ")),
             evidence,
         )
     })
@@ -109,7 +109,7 @@ fn flat_stretches(step: &ScalingStep) -> Option<Explanation> {
         });
         Explanation::new(
             "levels",
-            format!("the curve is flat at {}; which caches these are is not told, as no architecture file lies beside the results", text.join(", ")),
+            format!("the curve is flat at {}; which caches these are is unknown without an architecture file next to the results", text.join(", ")),
             evidence.collect(),
         )
     })

@@ -139,7 +139,7 @@ fn crowd(scaling: &Scaling, first: &ScalingStep) -> Option<Explanation> {
             "with no more ranks in a CCD or on a node's memory: what else the nodes share (links between them, power) is left".to_owned()
         }
         Some(_) => "CCDs and memory controllers are loaded more at once, so this step does not tell them apart".to_owned(),
-        None => "which of the things they share it is, is not told: where the ranks ran is not known".to_owned(),
+        None => "which shared resource causes this is unknown, since the placement of the ranks is not recorded".to_owned(),
     };
     let says = format!("{from}: {}; {cause}", change(most.metric, of.ratio));
     Some(Explanation::new("contention", says, evidence))
@@ -162,13 +162,13 @@ fn at_once(scaling: &Scaling) -> Option<Explanation> {
     let of = difference(serial.at(size_bytes)?, concurrent.at(size_bytes)?)?;
     let says = match of.real {
         true => format!(
-            "{} ranks all at once are {} than one after the other, at {} each: that is what they cost each other",
+            "{} ranks at the same time are {} than one at a time, at {} each, because of each other",
             serial.ranks(),
             change(serial.metric, of.ratio),
             size(size_bytes)
         ),
         false => format!(
-            "{} ranks all at once and one after the other do not differ beyond their spread, at {} each",
+            "{} ranks at the same time and one at a time do not differ beyond their spread, at {} each",
             serial.ranks(),
             size(size_bytes)
         ),

@@ -6,7 +6,7 @@ use numalab_record::scaling::{Scaling, ScalingStep};
 use numalab_topology::NodeId;
 
 use super::{Explanation, change, difference};
-use crate::number::{figure, size};
+use crate::number::{count, figure, size};
 use numalab_analysis::scaling::figures::mean;
 use numalab_analysis::scaling::groups::cpu_node;
 
@@ -33,13 +33,13 @@ pub(super) fn explain(scaling: &Scaling) -> Option<Explanation> {
     let unit = step.metric.unit();
     let says = match of.real {
         true => format!(
-            "at {} remote memory is {}: {} {unit} over {} rank(s) against {} {unit} over {} local one(s)",
+            "at {} remote memory is {}: {} {unit} over {} compared with {} {unit} over {} with local memory",
             size(size_bytes),
             change(step.metric, of.ratio),
             figure(mean(&remote)?),
-            remote.len(),
+            count(remote.len(), "rank"),
             figure(mean(&local)?),
-            local.len()
+            count(local.len(), "rank")
         ),
         false => format!(
             "at {} remote and local ranks do not differ beyond their spread ({} and {} {unit})",
@@ -52,10 +52,10 @@ pub(super) fn explain(scaling: &Scaling) -> Option<Explanation> {
         let distance = scaling.machine.as_ref().and_then(|machine| machine.distance(*cpu, *memory));
         let distance = distance.map_or_else(String::new, |d| format!(", distance {d}"));
         Some(format!(
-            "{}: cpus of node {cpu}, memory of node {memory}{distance}: {} {unit} over {} rank(s)",
+            "{}: cpus of node {cpu}, memory of node {memory}{distance}: {} {unit} over {}",
             step.file,
             figure(mean(values)?),
-            values.len()
+            count(values.len(), "rank")
         ))
     });
     Some(Explanation::new("local and remote", says, evidence.collect()))
