@@ -63,7 +63,7 @@ fn a_process_with_100_000_mappings_is_looked_at_without_smaps() {
         ("maps", maps),
         ("numa_maps", numa_maps),
         ("cmdline", "big\0".to_owned()),
-        ("smaps_rollup", "Rss: 400000 kB\nAnonymous: 400000 kB\n".to_owned()),
+        ("smaps_rollup", "1000-9000 ---p 00000000 00:00 0 [rollup]\nRss: 400000 kB\n".to_owned()),
     ] {
         fs::write(top.path().join("proc/7").join(name), text).unwrap();
     }

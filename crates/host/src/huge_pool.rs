@@ -6,27 +6,38 @@ use crate::mapping_error::MappingError;
 use crate::pages::Pages;
 use crate::root::Root;
 
-/// How many pages a pool has and how many of them are free.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Pool {
-    total: u64,
-    free: u64,
+/// A reserved pool of huge pages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HugePool {
+    directory: String,
+    /// Its node; the whole machine's pool has none.
+    pub node: Option<NodeId>,
+    /// Pages that it has.
+    pub total: u64,
+    /// Of these: free.
+    pub free: u64,
 }
 
-/// The command which makes a pool large enough for `needed` more pages than are used.
-fn command(directory: &str, pool: Pool, needed: u64) -> String {
-    let used = pool.total.saturating_sub(pool.free);
-    format!("echo {} > /{directory}/nr_hugepages", used.saturating_add(needed))
-}
+impl HugePool {
+    /// The pool of pages of that many bytes, of one node if the kernel keeps pools per node,
+    /// else of the whole machine. `None` if the kernel has no such pages.
+    #[must_use]
+    pub fn read(root: &Root, page_bytes: u64, node: Option<NodeId>) -> Option<Self> {
+        let of_node = |node: NodeId| format!("sys/devices/system/node/node{node}/hugepages");
+        // A kernel without NUMA keeps none per node.
+        let node = node.filter(|&node| !root.names(&of_node(node)).is_empty());
+        let pools = node.map_or_else(|| "sys/kernel/mm/hugepages".to_owned(), of_node);
+        let directory = format!("{pools}/hugepages-{}kB", page_bytes >> 10);
+        let number = |name: &str| root.value(&format!("{directory}/{name}")).ok()?.parse().ok();
+        let (total, free) = (number("nr_hugepages")?, number("free_hugepages")?);
+        Some(Self { directory, node, total, free })
+    }
 
-/// The directory of the pool of such pages, of one node or of the whole machine.
-fn directory(pages: Pages, node: Option<NodeId>) -> String {
-    let kilobytes = pages.page_bytes() >> 10;
-    match node {
-        Some(node) => {
-            format!("sys/devices/system/node/node{node}/hugepages/hugepages-{kilobytes}kB")
-        }
-        None => format!("sys/kernel/mm/hugepages/hugepages-{kilobytes}kB"),
+    /// The command which makes the pool large enough for `needed` more pages than are used.
+    #[must_use]
+    pub fn command(&self, needed: u64) -> String {
+        let used = self.total.saturating_sub(self.free);
+        format!("echo {} > /{}/nr_hugepages", used.saturating_add(needed), self.directory)
     }
 }
 
@@ -45,31 +56,18 @@ pub(crate) fn require(
     if !pages.is_reserved() {
         return Ok(());
     }
-    let node = node.filter(|&node| has_own_pools(root, node));
-    let directory = directory(pages, node);
-    let number = |name: &str| -> Option<u64> {
-        let text = root.value(&format!("{directory}/{name}")).ok()?;
-        text.parse().ok()
-    };
-    let (Some(total), Some(free)) = (number("nr_hugepages"), number("free_hugepages")) else {
-        return Err(MappingError::HugePagesUnsupported { pages });
-    };
-    if free >= needed {
+    let pool = HugePool::read(root, pages.page_bytes(), node)
+        .ok_or(MappingError::HugePagesUnsupported { pages })?;
+    if pool.free >= needed {
         return Ok(());
     }
     Err(MappingError::NoHugePages {
         pages,
-        node,
+        node: pool.node,
         needed,
-        free,
-        command: command(&directory, Pool { total, free }, needed),
+        free: pool.free,
+        command: pool.command(needed),
     })
-}
-
-/// Whether the kernel keeps pools per node: one without NUMA does not.
-fn has_own_pools(root: &Root, node: NodeId) -> bool {
-    let directory = format!("sys/devices/system/node/node{node}/hugepages");
-    !root.names(&directory).is_empty()
 }
 
 #[cfg(test)]

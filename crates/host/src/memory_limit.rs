@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, NodeSet};
 
 use crate::cgroup;
 use crate::error::ErrorClass;
@@ -145,6 +145,13 @@ impl MemoryLimit {
             _ => Ok(()),
         }
     }
+}
+
+/// The nodes that have memory; none on a kernel without NUMA.
+#[must_use]
+pub fn nodes_with_memory(root: &Root) -> NodeSet {
+    let list = root.value("sys/devices/system/node/has_memory").ok();
+    list.and_then(|list| list.parse().ok()).unwrap_or_default()
 }
 
 struct NodeMemory {

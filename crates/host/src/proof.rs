@@ -10,9 +10,8 @@ use crate::error::ErrorClass;
 use crate::mapping::{Mapping, Span, is_only_node};
 use crate::page_nodes;
 use crate::pages::Pages;
-use crate::proc::numa_maps;
+use crate::proc::{bytes_per_page_size, numa_maps};
 use crate::root::Root;
-use crate::smaps;
 use crate::system_page::base_page_bytes;
 
 /// The most pages whose node is asked for: all of 256 MiB in pages of 4 KiB, about
@@ -188,7 +187,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
         .document("proc/self/smaps")
         .map_err(|error| ProofError::NoSmaps { reason: error.to_string() })?;
     let huge_bytes = Pages::Transparent.page_bytes();
-    let sizes = smaps::page_sizes(&text, span.address as u64, mapped_bytes, huge_bytes)
+    let sizes = bytes_per_page_size(&text, span.address as u64, mapped_bytes, huge_bytes)
         .ok_or_else(|| ProofError::NoSmaps {
             reason: format!("no mapping at {:x}", span.address),
         })?;

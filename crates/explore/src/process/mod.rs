@@ -1,18 +1,20 @@
 //! Where the memory of one process lies, beside where its threads run.
 
 pub(crate) mod advice;
-mod memory_maps;
 pub mod numa_maps;
 mod sampled;
 mod threads;
 
+use std::collections::BTreeMap;
+
+use numalab_host::proc::{address_range, smaps};
 use numalab_host::{Root, base_page_bytes, read_machine};
 use numalab_topology::Machine;
 use serde::Serialize;
 
 pub(crate) use advice::largest;
-pub use memory_maps::PageSizes;
 pub use numa_maps::{MappingKind, MappingView};
+pub use numalab_host::proc::PageSizes;
 pub use sampled::Sampled;
 pub use threads::ThreadView;
 pub(crate) use threads::allowed_nodes;
@@ -199,15 +201,16 @@ fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>
         }
         other => Ok(other.ok()),
     };
-    let lengths = memory_maps::lengths(&read("maps")?.unwrap_or_default());
+    let maps = read("maps")?.unwrap_or_default();
+    let length = |(start, end): (u64, u64)| Some((start, end.checked_sub(start)?));
+    let lengths: BTreeMap<u64, u64> =
+        maps.lines().filter_map(address_range).filter_map(length).collect();
     let mut mappings = match read("numa_maps")? {
         Some(text) => numa_maps::read(&text, base_page_bytes()),
         None => Vec::new(),
     };
     if mappings.is_empty() {
-        let mut starts: Vec<&u64> = lengths.keys().collect();
-        starts.sort_unstable();
-        let lines: String = starts.iter().map(|start| format!("{start:x} unknown\n")).collect();
+        let lines: String = lengths.keys().map(|start| format!("{start:x} unknown\n")).collect();
         mappings = numa_maps::read(&lines, base_page_bytes());
     }
     for mapping in &mut mappings {
@@ -226,13 +229,22 @@ fn page_sizes(
         unseen.push(format!(
             "huge pages are told in all and not by mapping: more than {MOST_SMAPS} mappings"
         ));
-        let rollup = files::text(root, &format!("proc/{process}/smaps_rollup")).ok()?;
-        return Some(memory_maps::page_sizes(&rollup).0);
+        return Some(sums(root, &format!("proc/{process}/smaps_rollup"))?.0);
     }
-    let smaps = files::text(root, &format!("proc/{process}/smaps")).ok()?;
-    let (sizes, huge) = memory_maps::page_sizes(&smaps);
+    let (sum, huge) = sums(root, &format!("proc/{process}/smaps"))?;
     for mapping in mappings {
         mapping.transparent_huge_bytes = huge.get(&mapping.start).copied();
     }
-    Some(sizes)
+    Some(sum)
+}
+
+/// Sums over all mappings, and the bytes of each in transparent huge pages, by first address.
+fn sums(root: &Root, file: &str) -> Option<(PageSizes, BTreeMap<u64, u64>)> {
+    let mut sum = PageSizes::default();
+    let mut huge = BTreeMap::new();
+    for mapping in smaps(&files::text(root, file).ok()?) {
+        sum += mapping.sizes;
+        huge.insert(mapping.start, mapping.sizes.transparent_huge);
+    }
+    Some((sum, huge))
 }

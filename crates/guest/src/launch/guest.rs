@@ -1,8 +1,9 @@
 //! What a guest is, and the plan of starting it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
+use numalab_host::Root;
 use numalab_topology::{CpuSet, Finding, Machine};
 
 use super::arguments::{self, System, Wiring};
@@ -103,7 +104,7 @@ impl Launch {
         if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
         }
-        guest.memory.check(&guest.machine, qemu.abilities, Path::new("/sys"))?;
+        guest.memory.check(&guest.machine, qemu.abilities, &Root::live())?;
         let written = match guest.tables[..] {
             [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
             _ => arguments_with_tables(&guest.machine, &guest.tables)?,

@@ -1,9 +1,7 @@
 //! What stands behind guest memory on the host: pages, nodes, when it is touched.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use numalab_formats::qemu::MemoryBackend;
+use numalab_host::{HugePool, Root, nodes_with_memory};
 use numalab_topology::{Machine, NodeSet};
 
 pub use numalab_formats::qemu::HostPages;
@@ -54,8 +52,8 @@ pub enum HostMemoryError {
         needed: u64,
         /// Pages free.
         free: u64,
-        /// The file that sets the pool's size.
-        pool: PathBuf,
+        /// The command that reserves as many as are needed.
+        command: String,
     },
 }
 
@@ -65,17 +63,14 @@ impl HostMemoryError {
     pub fn remedy(&self) -> Option<String> {
         match self {
             Self::Unable { .. } => Some("use the distribution's qemu-system-x86".to_owned()),
-            Self::TooFewPages { needed, pool, .. } => {
-                Some(format!("as root: echo {needed} > {}", pool.display()))
-            }
+            Self::TooFewPages { command, .. } => Some(format!("as root: {command}")),
             Self::NoNode { .. } | Self::NoSuchPages { .. } => None,
         }
     }
 }
 
 impl HostMemory {
-    /// Checks what is asked for against this QEMU and the host, whose files are
-    /// below `sys` (`/sys`).
+    /// Checks what is asked for against this QEMU and the host below `root`.
     ///
     /// # Errors
     /// [`HostMemoryError`].
@@ -83,7 +78,7 @@ impl HostMemory {
         &self,
         machine: &Machine,
         abilities: Abilities,
-        sys: &Path,
+        root: &Root,
     ) -> Result<(), HostMemoryError> {
         if !self.nodes.is_empty() && !abilities.host_nodes {
             let what = "memory bound to host nodes";
@@ -93,15 +88,13 @@ impl HostMemory {
             let what = "memory in huge pages or shared files";
             return Err(HostMemoryError::Unable { what });
         }
-        for node in self.nodes.iter().flat_map(NodeSet::iter) {
-            let file = sys.join(format!("devices/system/node/node{node}/meminfo"));
-            let text = fs::read_to_string(file).unwrap_or_default();
-            if !has_memory(&text) {
-                return Err(HostMemoryError::NoNode { node: node.0 });
-            }
+        let there = nodes_with_memory(root);
+        let mut wanted = self.nodes.iter().flat_map(NodeSet::iter);
+        if let Some(node) = wanted.find(|node| !there.contains(*node)) {
+            return Err(HostMemoryError::NoNode { node: node.0 });
         }
         match self.pages {
-            HostPages::Huge { page_bytes } => check_pool(machine, page_bytes, sys),
+            HostPages::Huge { page_bytes } => check_pool(machine, page_bytes, root),
             HostPages::Normal | HostPages::Shared => Ok(()),
         }
     }
@@ -117,32 +110,22 @@ impl HostMemory {
     }
 }
 
-fn has_memory(meminfo: &str) -> bool {
-    let total = meminfo.lines().find(|line| line.contains("MemTotal:"));
-    let words = total.map(str::split_whitespace);
-    words.and_then(|mut words| words.nth(3)?.parse::<u64>().ok()).is_some_and(|kib| kib > 0)
-}
-
-fn check_pool(machine: &Machine, page_bytes: u64, sys: &Path) -> Result<(), HostMemoryError> {
-    let directory = sys.join(format!("kernel/mm/hugepages/hugepages-{}kB", page_bytes / 1024));
-    let free = fs::read_to_string(directory.join("free_hugepages")).ok();
-    let free: Option<u64> = free.and_then(|text| text.trim().parse().ok());
-    let free = free.ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
+fn check_pool(machine: &Machine, page_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
+    let pool = HugePool::read(root, page_bytes, None)
+        .ok_or(HostMemoryError::NoSuchPages { page_bytes })?;
     let sizes = machine.nodes.iter().map(|node| node.memory_bytes.div_ceil(page_bytes));
     let needed: u64 = sizes.sum();
-    if needed <= free {
+    if needed <= pool.free {
         return Ok(());
     }
-    Err(HostMemoryError::TooFewPages {
-        page_bytes,
-        needed,
-        free,
-        pool: directory.join("nr_hugepages"),
-    })
+    let command = pool.command(needed);
+    Err(HostMemoryError::TooFewPages { page_bytes, needed, free: pool.free, command })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use numalab_topology::{Node, NodeId};
 
@@ -163,37 +146,37 @@ mod tests {
 
     #[test]
     fn a_pool_that_is_too_small_is_told_with_the_way_to_grow_it() {
-        let sys = tempfile::tempdir().unwrap();
-        let pool = sys.path().join("kernel/mm/hugepages/hugepages-2048kB");
+        let top = tempfile::tempdir().unwrap();
+        let root = Root::at(top.path());
+        let pool = top.path().join("sys/kernel/mm/hugepages/hugepages-2048kB");
         fs::create_dir_all(&pool).unwrap();
         fs::write(pool.join("free_hugepages"), "10\n").unwrap();
+        fs::write(pool.join("nr_hugepages"), "15\n").unwrap();
         let memory = |page_bytes| HostMemory {
             pages: HostPages::Huge { page_bytes },
             ..HostMemory::default()
         };
-        let error = memory(2 << 20).check(&machine(), ALL, sys.path()).unwrap_err();
+        let error = memory(2 << 20).check(&machine(), ALL, &root).unwrap_err();
         assert_eq!(error.to_string(), "huge pages of 2097152 bytes: 1536 needed, 10 free");
-        assert!(error.remedy().unwrap().starts_with("as root: echo 1536 > "));
-        let error = memory(1 << 30).check(&machine(), ALL, sys.path()).unwrap_err();
+        assert!(error.remedy().unwrap().starts_with("as root: echo 1541 > /sys/kernel/mm/"));
+        let error = memory(1 << 30).check(&machine(), ALL, &root).unwrap_err();
         assert_eq!(error, HostMemoryError::NoSuchPages { page_bytes: 1 << 30 });
     }
 
     #[test]
     fn host_nodes_must_exist_and_have_memory() {
-        let sys = tempfile::tempdir().unwrap();
-        for (node, kib) in [(0, 1000), (1, 0)] {
-            let directory = sys.path().join(format!("devices/system/node/node{node}"));
-            fs::create_dir_all(&directory).unwrap();
-            let text = format!("Node {node} MemTotal:        {kib} kB\n");
-            fs::write(directory.join("meminfo"), text).unwrap();
-        }
+        let top = tempfile::tempdir().unwrap();
+        let root = Root::at(top.path());
+        let directory = top.path().join("sys/devices/system/node");
+        fs::create_dir_all(&directory).unwrap();
+        fs::write(directory.join("has_memory"), "0,2-3\n").unwrap();
         let memory = |list: &str| HostMemory { nodes: vec![nodes(list)], ..HostMemory::default() };
-        let check = |list| memory(list).check(&machine(), ALL, sys.path());
+        let check = |list| memory(list).check(&machine(), ALL, &root);
         assert_eq!(check("0"), Ok(()));
         assert_eq!(check("1"), Err(HostMemoryError::NoNode { node: 1 }));
         assert_eq!(check("0,7"), Err(HostMemoryError::NoNode { node: 7 }));
         let none = Abilities::default();
-        let unable = memory("0").check(&machine(), none, sys.path());
+        let unable = memory("0").check(&machine(), none, &root);
         assert!(matches!(unable, Err(HostMemoryError::Unable { .. })));
     }
 }

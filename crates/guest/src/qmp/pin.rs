@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use numalab_host::proc::Stat;
+use numalab_host::proc::{Stat, status_field};
 use numalab_host::{set_thread_affinity, thread_affinity};
 use numalab_topology::{CpuId, CpuSet, Machine};
 
@@ -130,9 +130,8 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
     let status = fs::read_to_string(format!("/proc/{}/status", first.thread)).unwrap_or_default();
-    let group = status.lines().find_map(|line| line.strip_prefix("Tgid:"));
-    let process = group.and_then(|text| text.trim().parse().ok());
-    process.ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })
+    status_field(&status, "Tgid")
+        .ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })
 }
 
 fn pin_helpers(

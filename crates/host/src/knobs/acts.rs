@@ -48,11 +48,9 @@ pub(super) fn acts(root: &Root, knob: &Knob) -> Acts {
 }
 
 fn several_nodes(root: &Root) -> Acts {
-    let online = root.value("sys/devices/system/node/has_memory").unwrap_or_default();
-    let nodes = online.parse::<numalab_topology::NodeSet>().map(|nodes| nodes.len());
-    match nodes {
-        Ok(0 | 1) | Err(_) => Acts::No("memory is on one node".to_owned()),
-        Ok(_) => Acts::Yes,
+    match crate::memory_limit::nodes_with_memory(root).len() {
+        0 | 1 => Acts::No("memory is on one node".to_owned()),
+        _ => Acts::Yes,
     }
 }
 

@@ -1,0 +1,197 @@
+//! `/proc/PID/smaps` and `smaps_rollup` (`proc_pid_smaps(5)`).
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::address_range;
+
+/// What pages memory is made of, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PageSizes {
+    /// In memory, reserved huge pages apart.
+    pub resident: u64,
+    /// Of these: anonymous.
+    pub anonymous: u64,
+    /// Of these: in transparent huge pages, anonymous or not.
+    pub transparent_huge: u64,
+    /// In reserved huge pages.
+    pub reserved_huge: u64,
+    /// Swapped out.
+    pub swapped: u64,
+}
+
+impl PageSizes {
+    fn take(&mut self, name: &str, bytes: u64) {
+        let field = match name {
+            "Rss" => &mut self.resident,
+            "Anonymous" => &mut self.anonymous,
+            "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => &mut self.transparent_huge,
+            "Shared_Hugetlb" | "Private_Hugetlb" => &mut self.reserved_huge,
+            "Swap" => &mut self.swapped,
+            _ => return,
+        };
+        *field = field.saturating_add(bytes);
+    }
+}
+
+impl std::ops::AddAssign for PageSizes {
+    /// Sums saturate.
+    fn add_assign(&mut self, other: Self) {
+        self.resident = self.resident.saturating_add(other.resident);
+        self.anonymous = self.anonymous.saturating_add(other.anonymous);
+        self.transparent_huge = self.transparent_huge.saturating_add(other.transparent_huge);
+        self.reserved_huge = self.reserved_huge.saturating_add(other.reserved_huge);
+        self.swapped = self.swapped.saturating_add(other.swapped);
+    }
+}
+
+/// One mapping of `smaps`; `smaps_rollup` is one mapping of everything.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SmapsMapping {
+    /// Its first address.
+    pub start: u64,
+    /// The size in bytes of its pages where they are not transparent huge pages.
+    pub page_bytes: u64,
+    /// Its pages.
+    pub sizes: PageSizes,
+}
+
+/// Every mapping of the text, in its order. Lines of no known form are passed over.
+#[must_use]
+pub fn smaps(text: &str) -> Vec<SmapsMapping> {
+    let mut mappings: Vec<SmapsMapping> = Vec::new();
+    for line in text.lines() {
+        match (field(line), mappings.last_mut()) {
+            (Some(("KernelPageSize", bytes)), Some(last)) => last.page_bytes = bytes,
+            (Some((name, bytes)), Some(last)) => last.sizes.take(name, bytes),
+            (Some(_), None) => {}
+            (None, _) => mappings.extend(
+                address_range(line)
+                    .map(|(start, _)| SmapsMapping { start, ..SmapsMapping::default() }),
+            ),
+        }
+    }
+    mappings
+}
+
+/// Resident bytes by page size in bytes, of the mappings that begin within `address` and
+/// `address + length`. `huge_bytes` is the size of a transparent huge page. `None` if no
+/// mapping begins there.
+pub(crate) fn bytes_per_page_size(
+    text: &str,
+    address: u64,
+    length: u64,
+    huge_bytes: u64,
+) -> Option<BTreeMap<u64, u64>> {
+    let inside = |mapping: &SmapsMapping| {
+        mapping.start.checked_sub(address).is_some_and(|offset| offset < length)
+    };
+    let mut found = smaps(text).into_iter().filter(inside).peekable();
+    found.peek()?;
+    let mut sum = BTreeMap::new();
+    for SmapsMapping { page_bytes, sizes, .. } in found {
+        // Reserved huge pages are not in Rss.
+        let base = sizes.resident.saturating_sub(sizes.transparent_huge);
+        let parts = [
+            (page_bytes, base),
+            (page_bytes, sizes.reserved_huge),
+            (huge_bytes, sizes.transparent_huge),
+        ];
+        for (page, bytes) in parts.into_iter().filter(|(_, bytes)| *bytes > 0) {
+            let sum: &mut u64 = sum.entry(page).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+    }
+    Some(sum)
+}
+
+/// `Rss:   12 kB`. A head line has a blank before its first colon.
+fn field(line: &str) -> Option<(&str, u64)> {
+    let (name, value) = line.split_once(':')?;
+    if name.contains(' ') {
+        return None;
+    }
+    let kib: u64 = value.strip_suffix("kB")?.trim().parse().ok()?;
+    Some((name, kib.saturating_mul(1024)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SMAPS: &str = "\
+7f0000000000-7f0000600000 rw-p 00000000 00:00 0 
+KernelPageSize:        4 kB
+Rss:                5120 kB
+Anonymous:          5120 kB
+AnonHugePages:      4096 kB
+Swap:                 12 kB
+VmFlags: rd wr mr mw me ac hg
+7f1000000000-7f1000400000 rw-p 00000000 00:10 8       /a: b 1 kB
+KernelPageSize:     2048 kB
+Rss:                   0 kB
+AnonHugePages:         0 kB
+Shared_Hugetlb:        0 kB
+Private_Hugetlb:    4096 kB
+";
+
+    #[test]
+    fn each_mapping_has_its_pages_and_their_sum_is_over_all() {
+        let (mib, kib) = (1 << 20, 1 << 10);
+        let first = PageSizes {
+            resident: 5 * mib,
+            anonymous: 5 * mib,
+            transparent_huge: 4 * mib,
+            swapped: 12 * kib,
+            ..PageSizes::default()
+        };
+        let second = PageSizes { reserved_huge: 4 * mib, ..PageSizes::default() };
+        let found = smaps(SMAPS);
+        assert_eq!(
+            found,
+            [
+                SmapsMapping { start: 0x7f00_0000_0000, page_bytes: 4 * kib, sizes: first },
+                SmapsMapping { start: 0x7f10_0000_0000, page_bytes: 2 * mib, sizes: second },
+            ]
+        );
+        let mut sum = found[0].sizes;
+        sum += found[1].sizes;
+        assert_eq!(sum, PageSizes { reserved_huge: 4 * mib, ..first });
+    }
+
+    #[test]
+    fn resident_bytes_are_told_by_page_size() {
+        let of = |address, length| bytes_per_page_size(SMAPS, address, length, 2 << 20);
+        let expected = BTreeMap::from([(4096, 1 << 20), (2 << 20, 4 << 20)]);
+        assert_eq!(of(0x7f00_0000_0000, 6 << 20), Some(expected));
+        let reserved = of(0x7f10_0000_0000, 4 << 20);
+        assert_eq!(reserved, Some(BTreeMap::from([(2 << 20, 4 << 20)])), "they are not resident");
+    }
+
+    #[test]
+    fn a_range_without_mapping_is_not_one_without_pages() {
+        assert_eq!(bytes_per_page_size(SMAPS, 0x1000, 1 << 30, 2 << 20), None);
+        let untouched = "7f00-7f80 rw-p 00000000 00:00 0\nKernelPageSize: 4 kB\nRss: 0 kB\n";
+        let sizes = bytes_per_page_size(untouched, 0x7f00, 0x80, 2 << 20);
+        assert_eq!(sizes, Some(BTreeMap::new()));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_smaps_never_tells_more_than_the_whole(end in 0..SMAPS.len()) {
+            let sum = |text| -> u64 {
+                let sizes = bytes_per_page_size(text, 0, u64::MAX, 2 << 20);
+                sizes.unwrap_or_default().values().sum()
+            };
+            prop_assert!(sum(&SMAPS[..end]) <= sum(SMAPS) + (4 << 20));
+        }
+
+        #[test]
+        fn any_text_is_read_without_a_panic(text in "(?s).{0,200}", end in 0..SMAPS.len()) {
+            let _ = (smaps(&text), smaps(&SMAPS[..end]));
+        }
+    }
+}
