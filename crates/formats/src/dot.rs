@@ -67,10 +67,11 @@ fn edges(machine: &Machine, text: &mut String) {
         let others = (0..count).filter(|&to| to != from);
         others.filter_map(|to| distance(from, to)).min()
     };
+    let nearest: Vec<Option<u8>> = (0..count).map(nearest).collect();
     for from in 0..count {
         for to in from + 1..count {
             let (there, back) = (distance(from, to), distance(to, from));
-            let near = |value: Option<u8>, from| value.is_some() && value == nearest(from);
+            let near = |value: Option<u8>, from: usize| value.is_some() && value == nearest[from];
             if !near(there, from) && !near(back, to) {
                 continue;
             }

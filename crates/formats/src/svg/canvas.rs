@@ -50,6 +50,12 @@ impl Canvas {
         );
     }
 
+    /// A path of lines of this colour and width.
+    pub(super) fn strokes(&mut self, colour: &str, width: u32, path: &str) {
+        let _ =
+            writeln!(self.body, r#"<path stroke="{colour}" stroke-width="{width}" d="{path}"/>"#);
+    }
+
     /// Text on a baseline; the class says where `x` is in it.
     pub(super) fn text(&mut self, class: &str, x: u32, y: u32, text: &str) {
         let text = escape(text);

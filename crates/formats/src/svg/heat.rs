@@ -1,10 +1,15 @@
 //! The distances as a table of heat.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
 use numalab_topology::{Distances, LOCAL_DISTANCE, Machine};
 
 use super::canvas::{Canvas, Size, units};
 
 const HEADER: u32 = 26;
+/// A table of more nodes than this is drawn without numbers.
+const MOST_LABELLED: usize = 64;
 /// Nearest and farthest, in red, green and blue.
 const NEAR: [u8; 3] = [0xe4, 0xf0, 0xfa];
 const FAR: [u8; 3] = [0x0b, 0x3d, 0x78];
@@ -12,6 +17,8 @@ const FAR: [u8; 3] = [0x0b, 0x3d, 0x78];
 /// The table before it is drawn.
 pub(super) struct HeatTable<'m> {
     distances: &'m Distances,
+    /// The heat of every distance that occurs.
+    heats: BTreeMap<u8, u32>,
     names: Vec<String>,
     cell: Size,
 }
@@ -23,9 +30,11 @@ impl<'m> HeatTable<'m> {
             0..=4 => (52, 36),
             5..=10 => (40, 30),
             11..=16 => (34, 26),
-            _ => (28, 22),
+            17..=MOST_LABELLED => (28, 22),
+            _ => (4, 4),
         };
-        Self { distances: &machine.distances, names, cell: Size { width, height } }
+        let heats = heats(&machine.distances.values());
+        Self { distances: &machine.distances, heats, names, cell: Size { width, height } }
     }
 
     fn is_empty(&self) -> bool {
@@ -47,8 +56,16 @@ impl<'m> HeatTable<'m> {
         if self.is_empty() {
             return;
         }
-        let Size { width, height } = self.cell;
         canvas.text("label", x, y + 19, "distance, from row to column");
+        if self.names.len() <= MOST_LABELLED {
+            self.draw_labelled(canvas, x, y);
+        } else {
+            self.draw_compact(canvas, x, y);
+        }
+    }
+
+    fn draw_labelled(&self, canvas: &mut Canvas, x: u32, y: u32) {
+        let Size { width, height } = self.cell;
         let centre = |place: u32| {
             (x + place * width + width / 2, y + HEADER + place * height + height / 2 + 4)
         };
@@ -68,7 +85,7 @@ impl<'m> HeatTable<'m> {
                         canvas.text("value", text_x, text_y, "?");
                     }
                     Some(distance) => {
-                        let heat = self.heat(distance);
+                        let heat = self.heats.get(&distance).copied().unwrap_or_default();
                         canvas.patch(&colour(heat), cell_x, cell_y, patch);
                         let ink = if heat > 45 { "value ondark" } else { "value onlight" };
                         canvas.text(ink, text_x, text_y, &distance.to_string());
@@ -78,17 +95,43 @@ impl<'m> HeatTable<'m> {
         }
     }
 
-    /// 0 for the local distance to 100 for the largest, by rank and by value half each:
-    /// neighbouring values stay apart, and far ones look far.
-    fn heat(&self, distance: u8) -> u32 {
-        let values = self.distances.values();
-        let largest = u32::from(values.last().copied().unwrap_or_default().max(LOCAL_DISTANCE + 1));
-        let above = u32::from(distance.saturating_sub(LOCAL_DISTANCE));
-        let by_value = 100 * above / (largest - u32::from(LOCAL_DISTANCE));
-        let rank = units(values.iter().filter(|&&value| value < distance).count());
-        let by_rank = 100 * rank / units(values.len()).saturating_sub(1).max(1);
-        (by_value + by_rank) / 2
+    /// One path for each distance, of a stroke for each run of equal cells; unknown distances
+    /// are left blank.
+    fn draw_compact(&self, canvas: &mut Canvas, x: u32, y: u32) {
+        let Size { width, height } = self.cell;
+        let mut paths: BTreeMap<u8, String> = BTreeMap::new();
+        let places: Vec<(usize, u32)> = (0..self.names.len()).zip(1..).collect();
+        for &(from, row) in &places {
+            let distance = |to| self.distances.get(from, to);
+            for run in places.chunk_by(|&(a, _), &(b, _)| distance(a) == distance(b)) {
+                if let [(to, column), ..] = *run
+                    && let Some(distance) = distance(to)
+                {
+                    let (left, middle) =
+                        (x + column * width, y + HEADER + row * height + height / 2);
+                    let path = paths.entry(distance).or_default();
+                    let _ = write!(path, "M{left} {middle}h{}", units(run.len()) * width);
+                }
+            }
+        }
+        for (distance, path) in paths {
+            let heat = self.heats.get(&distance).copied().unwrap_or_default();
+            canvas.strokes(&colour(heat), height, &path);
+        }
     }
+}
+
+/// The heat of each of these ascending values: 0 for the local distance to 100 for the largest,
+/// by rank and by value half each, so that neighbouring values stay apart and far ones look far.
+fn heats(values: &[u8]) -> BTreeMap<u8, u32> {
+    let largest = u32::from(values.last().copied().unwrap_or_default().max(LOCAL_DISTANCE + 1));
+    let heat = |(rank, &value): (u32, &u8)| {
+        let above = u32::from(value.saturating_sub(LOCAL_DISTANCE));
+        let by_value = 100 * above / (largest - u32::from(LOCAL_DISTANCE));
+        let by_rank = 100 * rank / units(values.len()).saturating_sub(1).max(1);
+        (value, (by_value + by_rank) / 2)
+    };
+    (0..).zip(values).map(heat).collect()
 }
 
 /// The colour of a heat from 0 to 100.

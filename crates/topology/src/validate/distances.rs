@@ -28,26 +28,26 @@ pub(super) fn check(machine: &Machine, findings: &mut Findings) {
 }
 
 fn check_entry(machine: &Machine, findings: &mut Findings, from: usize, to: usize) {
-    let place = place(machine, from, to);
+    let place = || place(machine, from, to);
     let Some(distance) = machine.distances.get(from, to) else {
-        findings.warning("distance-missing", place, "the distance is unknown");
+        findings.warning("distance-missing", place(), "the distance is unknown");
         return;
     };
     if distance < LOCAL_DISTANCE {
         let message = format!("is {distance}, expected at least {LOCAL_DISTANCE}");
-        findings.error("distance-below-10", place, message);
+        findings.error("distance-below-10", place(), message);
     } else if from == to && distance != LOCAL_DISTANCE {
         let message = format!("is {distance}, expected {LOCAL_DISTANCE}, the local distance");
-        findings.error("distance-diagonal", place, message);
+        findings.error("distance-diagonal", place(), message);
     } else if from != to && distance == LOCAL_DISTANCE {
         let message = "is 10, the local distance, although these are two nodes";
-        findings.warning("distance-local-remote", place, message);
+        findings.warning("distance-local-remote", place(), message);
     }
     let back = machine.distances.get(to, from);
     if from < to && back.is_some_and(|back| back != distance) {
         let back = back.unwrap_or_default();
         let message = format!("is {distance}, but {back} the other way");
-        findings.warning("distance-asymmetric", self::place(machine, from, to), message);
+        findings.warning("distance-asymmetric", place(), message);
     }
 }
 
