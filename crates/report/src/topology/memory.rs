@@ -15,6 +15,7 @@ const MOST_ACCESSES: usize = 12;
 /// A line for each node; nodes side by side with neither cpus nor memory share one.
 pub(super) fn nodes(machine: &Machine, style: Style) -> String {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
+    let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
     let mut rows: Vec<Vec<String>> = Vec::new();
     let mut empty: Vec<&Node> = Vec::new();
     for node in &machine.nodes {
@@ -22,11 +23,11 @@ pub(super) fn nodes(machine: &Machine, style: Style) -> String {
             empty.push(node);
             continue;
         }
-        rows.extend(empty_row(&empty, has_pools));
+        rows.extend(empty_row(&empty, no_memory, has_pools));
         empty.clear();
-        rows.push(row(node, has_pools));
+        rows.push(row(node, no_memory, has_pools));
     }
-    rows.extend(empty_row(&empty, has_pools));
+    rows.extend(empty_row(&empty, no_memory, has_pools));
     let heading = Table::new("").figures("node").words("cpus").figures("memory").figures("free");
     let heading = if has_pools { heading.words("huge pages free/all") } else { heading };
     let shown = table(&heading.rows(rows), style);
@@ -37,9 +38,9 @@ pub(super) fn nodes(machine: &Machine, style: Style) -> String {
     }
 }
 
-fn row(node: &Node, has_pools: bool) -> Vec<String> {
+fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     let memory = match node.memory_bytes {
-        0 => "none".to_owned(),
+        0 => no_memory.to_owned(),
         bytes => size(bytes),
     };
     let name = if node.online { node.id.to_string() } else { format!("{} offline", node.id) };
@@ -52,14 +53,14 @@ fn row(node: &Node, has_pools: bool) -> Vec<String> {
 }
 
 /// One line for a run of empty nodes; nothing for none.
-fn empty_row(nodes: &[&Node], has_pools: bool) -> Option<Vec<String>> {
+fn empty_row(nodes: &[&Node], no_memory: &str, has_pools: bool) -> Option<Vec<String>> {
     let (first, last) = (nodes.first()?, nodes.last()?);
     let name = if first.id == last.id {
         first.id.to_string()
     } else {
         format!("{}…{}", first.id, last.id)
     };
-    let mut cells = vec![name, "none".to_owned(), "none".to_owned(), "–".to_owned()];
+    let mut cells = vec![name, "none".to_owned(), no_memory.to_owned(), "–".to_owned()];
     if has_pools {
         cells.push(String::new());
     }
@@ -145,18 +146,16 @@ pub(super) fn access(machine: &Machine, style: Style) -> String {
 
 fn access_row(access: &AccessAttributes) -> Vec<String> {
     // Tenths are enough to tell nodes apart; the table has whole picoseconds.
-    let thousandth = |value: Option<u64>| {
-        value.map_or_else(
-            || "–".to_owned(),
-            |value| format!("{}.{}", value / 1000, value % 1000 / 100),
-        )
+    let tenths = |thousandths: Option<u64>| {
+        let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
+        tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))
     };
     vec![
         format!("node {} → node {}", access.initiator, access.target),
         format!("{:?}", access.class).to_lowercase(),
-        thousandth(access.read_latency_ps),
-        thousandth(access.write_latency_ps),
-        thousandth(access.read_bandwidth_mb_per_s),
-        thousandth(access.write_bandwidth_mb_per_s),
+        tenths(access.read_latency_ps),
+        tenths(access.write_latency_ps),
+        tenths(access.read_bandwidth_mb_per_s),
+        tenths(access.write_bandwidth_mb_per_s),
     ]
 }

@@ -48,7 +48,10 @@ fn headline(machine: &Machine) -> String {
     let mut parts = vec![
         count(machine.nodes.len(), "node"),
         count(online, "cpu"),
-        format!("{} of memory", size(machine.memory_bytes())),
+        match machine.memory_bytes() {
+            0 => "memory unknown".to_owned(),
+            bytes => format!("{} of memory", size(bytes)),
+        },
     ];
     let (packages, cores) = (machine.packages().len(), machine.cores().len());
     if packages > 0 {

@@ -67,6 +67,33 @@ fn machines_from_one_node_to_twenty_four_fit_the_terminal() {
 }
 
 #[test]
+fn memory_that_no_node_is_known_to_have_is_unknown() {
+    let mut machine = machine(2, 2, |_, _| 10);
+    machine.nodes[0].memory_bytes = 0;
+    let known = text(&machine, &[]);
+    assert!(known.contains(" none ") && !known.contains("unknown"), "{known}");
+    machine.nodes[1].memory_bytes = 0;
+    let unknown = text(&machine, &[]);
+    assert!(unknown.contains("4 cpus, memory unknown\n"), "{unknown}");
+    assert_eq!(unknown.matches(" unknown  ").count(), 2, "{unknown}");
+}
+
+#[test]
+fn latencies_and_bandwidths_are_rounded_to_tenths() {
+    let mut machine = machine(1, 1, |_, _| 10);
+    machine.access = vec![AccessAttributes {
+        read_latency_ps: Some(99_949),
+        write_latency_ps: Some(99_950),
+        read_bandwidth_mb_per_s: Some(1_790),
+        ..AccessAttributes::default()
+    }];
+    let text = text(&machine, &[]);
+    let row = text.lines().find(|line| line.contains("node 0 → node 0")).expect("a row");
+    let figures: Vec<&str> = row.split_whitespace().skip(6).collect();
+    assert_eq!(figures, ["99.9", "100.0", "1.8", "–"], "{text}");
+}
+
+#[test]
 fn cpus_an_equal_step_apart_are_listed_with_the_step() {
     let mut machine = machine(2, 8, |_, _| 10);
     for cpu in &mut machine.cpus {
