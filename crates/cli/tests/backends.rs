@@ -256,7 +256,7 @@ while read call; do
     numa_balancing=0 vm.swappiness=11 thp_enabled=never huge_2m_pages=16 -- true
   killed=$((killed + 1))
   if [ "$(cat $knobs)" != "$before" ]; then
-    run 2> next; [ $? -eq 3 ] && refused=$((refused + 1))
+    run 2> next; [ $? -eq 125 ] && refused=$((refused + 1))
   fi
   numalab knobs restore > /dev/null || echo "restore failed at $call $n"
   if [ "$(cat $knobs)" = "$before" ]; then back=$((back + 1)); else cat $knobs; fi
