@@ -206,3 +206,79 @@ fn known_machines_are_there_by_name_from_anywhere() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
 }
+
+/// The machine of a source, as JSON has it.
+fn described(source: &str) -> serde_json::Value {
+    let (code, text, said) = run(&["topology", "--source", source, "--format", "json"]);
+    assert_eq!(code, 0, "{source}: {said}");
+    let mut value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    value["machine"].take()
+}
+
+/// Cpus that are in a node, the nodes that have memory, and their bytes.
+fn counts(machine: &serde_json::Value) -> (usize, usize, u64) {
+    let list = |name: &str| machine[name].as_array().expect("a list").iter();
+    let memory = || list("nodes").filter_map(|node| node["memory_bytes"].as_u64());
+    (
+        list("cpus").filter(|cpu| !cpu["node"].is_null()).count(),
+        memory().filter(|&bytes| bytes > 0).count(),
+        memory().sum(),
+    )
+}
+
+/// Every machine that our own writers and, where it is, the corpus describe.
+fn sources(lab: &Lab) -> Vec<String> {
+    lab.write("numactl.txt", NUMACTL);
+    lab.write("lumi", LUMI);
+    let numactl = lab.source("numactl", "numactl.txt");
+    let (_, xml, _) = run(&["topology", "--source", &numactl, "--format", "hwloc-xml"]);
+    lab.write("machine.xml", xml);
+    let own = [numactl, lab.source("arch", "lumi"), lab.source("lstopo", "machine.xml")];
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/corpus");
+    let corpus = std::env::var_os("NUMALAB_CORPUS").map_or_else(|| default.into(), PathBuf::from);
+    let folders = [
+        ("numactl", "text", "numactl-H"),
+        ("lstopo", "sysfs/xml", ""),
+        ("lstopo", "sysfs/expected", ""),
+        ("arch", "numa-mem-bench/architectures", ""),
+    ];
+    let mut sources = Vec::from(own);
+    for (kind, folder, prefix) in folders {
+        let Ok(entries) = fs::read_dir(corpus.join(folder)) else {
+            eprintln!("NOT RUN: {folder} of the corpus: it is not at {}", corpus.display());
+            continue;
+        };
+        let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let taken = |name: &String| {
+            name.starts_with(prefix) && (kind != "lstopo" || name.ends_with(".xml"))
+        };
+        let path = |name: String| format!("{kind}:{}", corpus.join(folder).join(name).display());
+        sources.extend(names.filter(taken).map(path));
+    }
+    sources
+}
+
+#[test]
+fn tables_have_every_cpu_and_byte_of_each_machine_with_known_memory() {
+    let lab = Lab::new();
+    let (mut whole, mut refused) = (0, 0);
+    for (number, source) in sources(&lab).into_iter().enumerate() {
+        let before = counts(&described(&source));
+        let tables = lab.path(&format!("tables{number}"));
+        let directory = tables.to_str().expect("UTF-8");
+        let (code, _, said) = run(&["acpi", "build", "--source", &source, "-o", directory]);
+        if code == 0 {
+            assert_eq!(
+                counts(&described(&format!("acpi:{directory}"))),
+                before,
+                "{source}: {said}"
+            );
+            whole += 1;
+        } else {
+            assert_eq!((code, tables.exists(), before.2), (1, false, 0), "{source}: {said}");
+            refused += 1;
+        }
+    }
+    eprintln!("{whole} machines come back whole, {refused} are refused");
+    assert!(whole >= 2 && refused >= 1, "{whole} whole, {refused} refused");
+}
