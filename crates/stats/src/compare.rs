@@ -2,10 +2,10 @@
 
 use crate::comparison::{Findings, bound};
 use crate::{
-    Alternative, Comparison, Criteria, Design, Error, Ground, Sample, Scale, equivalence_paired,
-    equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval, least_p_paired,
-    least_p_unpaired, paired_differences, rank_sum, ratio_of_means, ratio_of_means_paired, shift,
-    shift_interval, signed_rank,
+    Alternative, Comparison, Criteria, Design, Error, Ground, Order, Sample, Scale,
+    equivalence_paired, equivalence_unpaired, hodges_lehmann, hodges_lehmann_interval,
+    least_p_paired, least_p_unpaired, paired_differences, rank_sum, ratio_of_means,
+    ratio_of_means_paired, shift, shift_interval, signed_rank,
 };
 
 /// Compares two samples taken apart from each other.
@@ -15,6 +15,25 @@ use crate::{
 /// [`compare_paired`].
 #[must_use]
 pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Comparison {
+    unpaired(baseline, candidate, criteria).judged(baseline.median(), criteria)
+}
+
+/// Compares two samples taken apart from each other, each in the order taken.
+///
+/// As [`compare`], but values that resemble their neighbours count as the fewer values that
+/// they are worth, and where a sample drifts nothing is decided: see [`Order`].
+#[must_use]
+pub fn compare_in_order(
+    baseline: &Sample,
+    candidate: &Sample,
+    criteria: &Criteria,
+) -> (Comparison, Order) {
+    let order = Order::of(baseline, candidate);
+    let findings = order.allow(unpaired(baseline, candidate, criteria), criteria.confidence);
+    (findings.judged(baseline.median(), criteria), order)
+}
+
+fn unpaired(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Findings {
     let (scale, first, second) = scaled(baseline, candidate);
     let (confidence, alpha) = (criteria.confidence, criteria.confidence.alpha());
     let bound = bound(scale, baseline.median(), criteria.margin);
@@ -38,7 +57,6 @@ pub fn compare(baseline: &Sample, candidate: &Sample, criteria: &Criteria) -> Co
         ratio_of_means: ratio_of_means(baseline, candidate, confidence).ok(),
         ground,
     }
-    .judged(baseline.median(), criteria)
 }
 
 /// Compares two samples with one value of each per block, in the same order.

@@ -168,6 +168,18 @@ impl Comparison {
         self.in_percent(self.least_detectable?)
     }
 
+    /// Whether the whole interval lies beyond the margin, to whichever side; where values do not
+    /// vary, whether the effect does.
+    #[must_use]
+    pub fn is_beyond_margin(&self) -> bool {
+        let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
+        match (self.ground, self.interval) {
+            (Ground::NoVariance, _) => self.effect.abs() > bound,
+            (_, Some(interval)) => interval.lo > bound || interval.hi < -bound,
+            (_, None) => false,
+        }
+    }
+
     /// Judges again as one of `many`, with the p-values (difference, equivalence) as adjusted
     /// for them and the number by which the level was divided for the first.
     fn adjust(&mut self, adjusted_p: (f64, f64), step: usize, many: usize) {

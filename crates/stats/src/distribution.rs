@@ -32,12 +32,12 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
 /// The quantile of `p` in (1/2, 1) of Student's t distribution; infinite unless the degrees of
 /// freedom are a positive number.
 ///
-/// Bisection on the tail, which is `I_{f/(f+t^2)}(f/2, 1/2) / 2` (Abramowitz & Stegun 26.7.1).
+/// Bisection on the tail.
 pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
     if !(freedom > 0.0 && freedom.is_finite()) {
         return f64::INFINITY;
     }
-    let tail = |t: f64| 0.5 * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t));
+    let tail = |t| student_tail(t, freedom);
     let mut low = 0.0;
     let mut high = 1.0;
     while tail(high) > 1.0 - p && high < 1e15 {
@@ -52,6 +52,17 @@ pub(crate) fn student_quantile(p: f64, freedom: f64) -> f64 {
         }
     }
     0.5 * (low + high)
+}
+
+/// Student's t distribution function.
+pub(crate) fn student_cdf(t: f64, freedom: f64) -> f64 {
+    if t > 0.0 { 1.0 - student_tail(t, freedom) } else { student_tail(t, freedom) }
+}
+
+/// The chance of a value further than `t` from zero on one side: `I_{f/(f+t^2)}(f/2, 1/2) / 2`
+/// (Abramowitz & Stegun 26.7.1).
+fn student_tail(t: f64, freedom: f64) -> f64 {
+    0.5 * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 
 /// The chance of at most `k` heads in `n` throws of a fair coin.
@@ -84,6 +95,8 @@ mod tests {
         assert_close(student_quantile(0.975, 19.0), 2.093_024_054_408_308_7);
         assert_eq!(student_quantile(0.975, f64::NAN), f64::INFINITY);
         assert_close(student_quantile(0.995, 2.5), 7.163_728_138_948_783);
+        assert_close(student_cdf(2.093_024_054_408_308_7, 19.0), 0.975);
+        assert_close(student_cdf(-12.706_204_736_174_694, 1.0), 0.025);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod knee;
 mod median;
 mod midrank;
 mod multiplicity;
+mod order;
 mod outlier;
 mod pairwise;
 mod peers;
@@ -38,7 +39,7 @@ mod whole;
 
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
 pub use bootstrap::{Resampling, bootstrap_bca};
-pub use compare::{compare, compare_paired};
+pub use compare::{compare, compare_in_order, compare_paired};
 pub use comparison::{
     Comparison, Criteria, Design, Scale, adjust_verdicts, adjust_verdicts_in_order,
 };
@@ -55,6 +56,7 @@ pub use interval::{Estimate, Interval};
 pub use knee::{KNEE_FACTOR, Knee, LoadPoint, knee};
 pub use median::median_interval;
 pub use multiplicity::{benjamini_hochberg, holm};
+pub use order::{Order, Trend};
 pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
 pub use peers::{Population, Tails, two_groups};
 pub use permutation::{Draws, paired_permutation};

@@ -42,6 +42,9 @@ pub enum Ground {
     /// compared with the margin as it stands. A coarse clock gives such values too: then the
     /// margin must be wider than its tick.
     NoVariance,
+    /// On values that drift: a difference between samples taken one after the other may be the
+    /// drift's.
+    Drifts,
     /// On tests that do not count, since the metric that answers the question is not decided.
     Gated,
 }
@@ -61,7 +64,8 @@ pub(crate) struct Evidence {
     pub ground: Ground,
 }
 
-/// Judges in this order: values without variance by the effect alone; equivalence, so that a
+/// Judges in this order: values without variance by the effect alone; values
+/// that drift not at all; equivalence, so that a
 /// difference that is real but within the margin counts as none; a difference, for which the
 /// test and the interval must agree; else inconclusive.
 pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confidence) -> Verdict {
@@ -71,6 +75,9 @@ pub(crate) fn judge(evidence: &Evidence, direction: Direction, confidence: Confi
         } else {
             side(evidence.effect, direction)
         };
+    }
+    if evidence.ground == Ground::Drifts {
+        return Verdict::Inconclusive { further_blocks: None };
     }
     let alpha = confidence.alpha();
     if evidence.p_equivalence <= alpha {

@@ -3,7 +3,7 @@
 mod published;
 
 use numalab_stats::{
-    Comparison, Confidence, Criteria, Direction, Error, Estimate, Interval, Margin, Sample,
+    Comparison, Confidence, Criteria, Direction, Error, Estimate, Interval, Margin, Order, Sample,
     Verdict, ratio_of_means,
 };
 
@@ -24,12 +24,14 @@ pub struct SampleComparison {
     pub baseline: Sample,
     /// The candidate.
     pub candidate: Sample,
-    /// What was found.
+    /// What was found, the order of the values allowed for.
     pub found: Comparison,
+    /// What that order says.
+    pub order: Order,
 }
 
 impl SampleComparison {
-    /// Compares two samples that are not paired.
+    /// Compares two samples that are not paired, each with its values in the order taken.
     ///
     /// # Errors
     /// [`Error`] for a sample without values or with one that is not finite, or a margin that
@@ -45,8 +47,8 @@ impl SampleComparison {
         let (baseline, candidate) = (Sample::new(baseline)?, Sample::new(candidate)?);
         let margin = Margin::percent(margin_percent)?;
         let criteria = Criteria { margin, ..Criteria::new(direction) };
-        let found = numalab_stats::compare(&baseline, &candidate, &criteria);
-        Ok(Self { names, unit, direction, margin, baseline, candidate, found })
+        let (found, order) = numalab_stats::compare_in_order(&baseline, &candidate, &criteria);
+        Ok(Self { names, unit, direction, margin, baseline, candidate, found, order })
     }
 
     /// By how much better the candidate's mean is, in percent, as such figures are usually
@@ -64,9 +66,9 @@ impl SampleComparison {
         Some(Estimate { value: percent(ratio.value), interval, ..ratio })
     }
 
-    /// Whether the candidate is worse.
+    /// Whether the candidate is worse by more than the margin.
     #[must_use]
     pub fn is_worse(&self) -> bool {
-        self.found.verdict == Verdict::Worse
+        self.found.verdict == Verdict::Worse && self.found.is_beyond_margin()
     }
 }

@@ -2,7 +2,7 @@
 
 use numalab_analysis::samples::SampleComparison;
 use numalab_record::Kind;
-use numalab_stats::{Direction, Ground, Sample, Verdict};
+use numalab_stats::{Direction, Ground, Sample, Trend, Verdict};
 use serde_json::json;
 
 use crate::csv::csv_line;
@@ -46,6 +46,10 @@ impl Report for SampleComparison {
             "verdict": label::verdict_word(self.found.verdict),
             "change_percent": self.found.percent(),
             "interval_percent": interval.map(|i| [i.lo, i.hi]),
+            "autocorrelation": self.order.autocorrelation,
+            "effective_values": self.order.effective_size,
+            "drifts": self.order.trends.map(|trend| trend.is_shown()),
+            "trend_p": self.order.trends.map(|trend| trend.p),
             "rank_sum_p": self.found.difference.p,
             "equivalence_p": self.found.equivalence.p(),
             "gain_of_means_percent": gain.map(|gain| gain.value),
@@ -81,6 +85,7 @@ fn headline(of: &SampleComparison) -> Lead {
                 (Ground::TooFew { needed }, _) => {
                     format!("{needed} values on each side are the least")
                 }
+                (Ground::Drifts, _) => "not decided because the numbers drift".to_owned(),
                 (_, Some(further)) => format!("about {further} more values on each side"),
                 (_, None) => "no number of values would do".to_owned(),
             };
@@ -145,7 +150,8 @@ fn effects(of: &SampleComparison) -> Table {
 }
 
 fn sentences(of: &SampleComparison) -> Vec<String> {
-    vec![
+    let mut sentences = order_sentences(of);
+    sentences.extend([
         format!(
             "Rank-sum test of a difference: p = {}; of equivalence within {} %: p = {}.",
             figure(of.found.difference.p),
@@ -156,7 +162,43 @@ fn sentences(of: &SampleComparison) -> Vec<String> {
          and on a machine that drifts it does. `numalab compare --commands` takes both in \
          turns."
             .to_owned(),
-    ]
+    ]);
+    sentences
+}
+
+/// What the order of the values says, and what was made of it.
+fn order_sentences(of: &SampleComparison) -> Vec<String> {
+    let shown = of.names.iter().zip(&of.order.trends).filter(|(_, trend)| trend.is_shown());
+    let mut sentences: Vec<String> = shown.map(|(name, trend)| drift(name, trend)).collect();
+    if !sentences.is_empty() {
+        sentences.push(
+            "Two samples taken one after the other while the machine drifts differ by the drift \
+             alone. If the values were sorted, give them in the order they were measured in."
+                .to_owned(),
+        );
+    }
+    if of.order.autocorrelation > 0.0 {
+        sentences.push(format!(
+            "Values resemble the ones before them (lag-1 correlation {:.2}): the {} are worth about \
+             {:.0} independent ones, which the verdict, its tests and the interval of the \
+             Hodges-Lehmann effect allow for; the interval of the gain of means does not.",
+            of.order.autocorrelation,
+            of.baseline.len() + of.candidate.len(),
+            of.order.effective_size.max(1.0),
+        ));
+    }
+    sentences
+}
+
+/// `a.txt drifts: its values rise, ...`.
+fn drift(name: &str, trend: &Trend) -> String {
+    let way = if trend.correlation > 0.0 { "rise" } else { "fall" };
+    let size = trend.percent.map_or_else(String::new, |change| {
+        let side = if change > 0.0 { "above" } else { "below" };
+        let change = figure(change.abs());
+        format!("; the median of the last third lies {change} % {side} that of the first")
+    });
+    format!("{name} drifts: its values {way} in the order taken (p = {}{size}).", figure(trend.p))
 }
 
 /// A value with the digits that such files have.
