@@ -169,7 +169,7 @@ pub(crate) struct MeasureArgs {
 /// What makes a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailIf {
-    /// A cell is worse beyond the margin
+    /// Anything is worse, and the whole interval of its change beyond the margin
     Worse,
 }
 

@@ -1,6 +1,6 @@
 //! Figures that somebody published, one a side: what follows from them, and what does not.
 
-use numalab_stats::Direction;
+use numalab_stats::{Direction, Interval};
 
 /// A table of published figures.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +20,9 @@ pub struct PublishedRow {
     pub baseline: f64,
     /// The candidate's figure.
     pub candidate: f64,
+    /// Half a last digit of both figures: half a unit of the finest place that either is written
+    /// to, zeros at the end of a whole number not counted.
+    pub half_digit: f64,
     /// The gain in percent as it was published, and its decimals.
     pub gain: Option<(f64, usize)>,
 }
@@ -69,20 +72,34 @@ impl Published {
     /// By how much the candidate is better, in percent.
     #[must_use]
     pub fn gain(&self, row: &PublishedRow) -> f64 {
-        let ratio = match self.direction {
-            Direction::LowerIsBetter => row.baseline / row.candidate,
-            Direction::HigherIsBetter => row.candidate / row.baseline,
-        };
-        100.0 * (ratio - 1.0)
+        self.gain_of(row.baseline, row.candidate)
     }
 
-    /// Whether the gain, rounded as the published one is, is the published one.
+    /// The gains of all figures that round to the published ones.
+    #[must_use]
+    pub fn gain_range(&self, row: &PublishedRow) -> Interval {
+        let half = row.half_digit;
+        let one = self.gain_of(row.baseline - half, row.candidate + half);
+        let other = self.gain_of(row.baseline + half, row.candidate - half);
+        Interval { lo: one.min(other), hi: one.max(other) }
+    }
+
+    /// Whether the published gain follows from figures that round to the published ones.
     #[must_use]
     pub fn follows(&self, row: &PublishedRow) -> bool {
         row.gain.is_none_or(|(stated, decimals)| {
-            let rounded = |value: f64| format!("{:.decimals$}", value + 0.0);
-            rounded(self.gain(row)) == rounded(stated)
+            let range = self.gain_range(row);
+            let half = 0.5 * 0.1_f64.powf(decimals as f64) * (1.0 + 1e-9);
+            stated + half >= range.lo && stated - half <= range.hi
         })
+    }
+
+    fn gain_of(&self, baseline: f64, candidate: f64) -> f64 {
+        let ratio = match self.direction {
+            Direction::LowerIsBetter => baseline / candidate,
+            Direction::HigherIsBetter => candidate / baseline,
+        };
+        100.0 * (ratio - 1.0)
     }
 }
 
@@ -110,6 +127,17 @@ fn row(line: usize, text: &str) -> Result<PublishedRow, PublishedError> {
         what: what.to_owned(),
         baseline: positive(baseline)?,
         candidate: positive(candidate)?,
+        half_digit: 0.5 * place(baseline).min(place(candidate)),
         gain,
     })
+}
+
+/// The unit of the last digit of a number: 0.01 of `4.20`, 100 of `38500`.
+fn place(number: &str) -> f64 {
+    let (digits, exponent) = number.split_once(['e', 'E']).unwrap_or((number, "0"));
+    let power = match digits.split_once('.') {
+        Some((_, decimals)) => -(decimals.len() as f64),
+        None => (digits.len() - digits.trim_end_matches('0').len()) as f64,
+    };
+    10_f64.powf(power + exponent.parse().unwrap_or(0.0))
 }

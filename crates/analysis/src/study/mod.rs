@@ -12,6 +12,7 @@ use numalab_stats::{
 
 mod contrasts;
 mod pair;
+mod worse;
 
 use contrasts::{Asked, asked};
 
@@ -125,12 +126,6 @@ impl<'a> StudySummary<'a> {
     pub fn answers(&self) -> impl Iterator<Item = (&Subject, &Effect)> {
         let main = self.effects(EffectKind::Main).next().is_some();
         self.effects(if main { EffectKind::Main } else { EffectKind::Trend })
-    }
-
-    /// Whether any answer is worse.
-    #[must_use]
-    pub fn any_worse(&self) -> bool {
-        self.answers().any(|(_, effect)| effect.found.verdict == Verdict::Worse)
     }
 
     /// Whether every answer has an interval of at most `percent` to either side.

@@ -162,7 +162,7 @@ pub(crate) struct ResumeArgs {
 /// How the answers are shown.
 #[derive(Debug, Args)]
 pub(crate) struct Show {
-    /// Exit 4 if the study finds anything worse
+    /// Exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
     /// Output format
@@ -180,7 +180,7 @@ pub(crate) struct ReportArgs {
     /// Print it instead of writing report.md, report.html and samples.csv
     #[arg(long, value_enum)]
     pub format: Option<Format>,
-    /// Exit 4 if the study found anything worse
+    /// Exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT")]
     pub fail_if: Option<FailIf>,
 }

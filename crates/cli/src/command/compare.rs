@@ -53,7 +53,7 @@ fn directories(args: &CompareArgs, baseline: &Path, candidate: &Path) -> Result<
     let after = numalab_measure::read(candidate)?;
     let comparison = compare(&before, &after, margin)?;
     output::show(&comparison, args.format)?;
-    fail_if(args.fail_if, comparison.any_worse(), baseline)
+    fail_if(args.fail_if, comparison.any_worse(), margin, baseline)
 }
 
 fn unlike(study: &dyn Display, run: &dyn Display) -> Failure {
@@ -77,15 +77,18 @@ fn tolerance(margin_percent: f64) -> Result<Tolerance, Failure> {
         .map_err(|error| Failure::bad_input(format!("--margin {margin_percent}: {error}")))
 }
 
-/// Fails with exit code 4 if it was asked to and anything is worse.
+/// Fails with exit code 4 if it was asked to and anything is worse by more than the margin.
 pub(crate) fn fail_if(
     condition: Option<FailIf>,
     any_worse: bool,
+    margin_percent: f64,
     baseline: &Path,
 ) -> Result<(), Failure> {
     match condition {
         Some(FailIf::Worse) if any_worse => {
-            Err(Failure::new(Code::Worse, format!("worse than {}", baseline.display())))
+            let message =
+                format!("worse than {} by more than {margin_percent} %", baseline.display());
+            Err(Failure::new(Code::Worse, message))
         }
         _ => Ok(()),
     }

@@ -125,5 +125,5 @@ fn judge(
     if !args.output.quiet && args.output.format == Format::Text {
         output::show(&comparison, Format::Text)?;
     }
-    fail_if(args.fail_if, comparison.any_worse(), path)
+    fail_if(args.fail_if, comparison.any_worse(), args.margin, path)
 }

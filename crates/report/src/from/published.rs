@@ -27,6 +27,7 @@ impl Report for Published {
                 "baseline": row.baseline,
                 "candidate": row.candidate,
                 "gain_percent": self.gain(row),
+                "gain_range_percent": [self.gain_range(row).lo, self.gain_range(row).hi],
                 "published_percent": row.gain.map(|(gain, _)| gain),
                 "follows": row.gain.map(|_| self.follows(row)),
             })
@@ -54,7 +55,7 @@ fn table(of: &Published) -> Table {
         let follows = match row.gain {
             None => "–".to_owned(),
             Some(_) if of.follows(row) => "yes".to_owned(),
-            Some((_, decimals)) => format!("no: {gain:+.decimals$} %"),
+            Some((_, decimals)) => format!("no: {}", range(of, row, decimals)),
         };
         vec![
             row.what.clone(),
@@ -75,6 +76,12 @@ fn table(of: &Published) -> Table {
         .rows(rows)
 }
 
+/// The gains that follow, rounding allowed for.
+fn range(of: &Published, row: &PublishedRow, decimals: usize) -> String {
+    let range = of.gain_range(row);
+    format!("{:+.decimals$} to {:+.decimals$} %", range.lo, range.hi)
+}
+
 fn sentences(of: &Published) -> Vec<String> {
     let wrong: Vec<String> = of
         .rows
@@ -82,14 +89,15 @@ fn sentences(of: &Published) -> Vec<String> {
         .filter(|row| !of.follows(row))
         .filter_map(|row| {
             let (stated, decimals) = row.gain?;
-            let gain = of.gain(row);
-            Some(format!("{} ({stated:+.decimals$} %, not {gain:+.decimals$} %)", row.what))
+            let range = range(of, row, decimals);
+            Some(format!("{} ({stated:+.decimals$} %, not {range})", row.what))
         })
         .collect();
     let mut sentences = Vec::new();
     if !wrong.is_empty() {
         sentences.push(format!(
-            "Published gains that do not follow from the published figures: {}.",
+            "Published gains that do not follow from the published figures, even allowing for \
+             their rounding: {}.",
             wrong.join(", ")
         ));
     }

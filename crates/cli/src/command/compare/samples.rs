@@ -23,7 +23,7 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
     output::show(&comparison, args.format)?;
-    fail_if(args.fail_if, comparison.is_worse(), paths[0])
+    fail_if(args.fail_if, comparison.is_worse(), margin, paths[0])
 }
 
 /// The values of a file: those that match the pattern, or all of its words.

@@ -25,5 +25,5 @@ pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(),
         ))
     })?;
     output::show(&pair, args.format)?;
-    fail_if(args.fail_if, pair.any_worse(), first)
+    fail_if(args.fail_if, pair.any_worse(), margin, first)
 }

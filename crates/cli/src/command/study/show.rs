@@ -75,11 +75,12 @@ fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), 
     match condition {
         Some(FailIf::Worse) if summary.any_worse() => {
             let worse = summary
-                .answers()
-                .filter(|(_, effect)| effect.found.verdict == numalab_stats::Verdict::Worse)
+                .worse()
                 .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label));
             let worse: Vec<String> = worse.collect();
-            Err(Failure::new(Code::Worse, format!("worse: {}", worse.join(", "))))
+            let margin = summary.document.run.rules.margin_percent;
+            let message = format!("worse by more than {margin} %: {}", worse.join(", "));
+            Err(Failure::new(Code::Worse, message))
         }
         _ => Ok(()),
     }
