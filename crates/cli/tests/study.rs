@@ -122,7 +122,7 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     let (out, _) = place.ends(&["report", directory], 0);
     assert!(out.contains("report.md"), "{out}");
     let (_, err) = place.ends(&["study", "report", directory, "--fail-if", "worse"], 4);
-    assert!(err.contains("worse: w t (v 10 → 12)"), "{err}");
+    assert!(err.contains("worse by more than 2 %: w t (v 10 → 12)"), "{err}");
     place.ends(&["study", "resume", directory, "--blocks", "6", "--quiet"], 0);
     assert_every_cell_once(&place.journal().expect("a journal"), 7 * 3);
     let (json, _) = place.ends(&["study", "report", directory, "--format", "json"], 0);
