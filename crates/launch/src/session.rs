@@ -1,11 +1,11 @@
 //! What ranks do together: sit down, prove where they are, measure size by size, and bring
 //! what they found to rank 0.
 
+mod assignment;
 mod document;
 mod error;
 mod files;
 mod memory;
-mod seat;
 mod work;
 
 use std::path::PathBuf;
@@ -16,10 +16,10 @@ use numalab_measure::rank::{ChaseRules, MemorySource, RankBuffer, StreamRules};
 use numalab_record::{Kind, Metric, Pages, ProofMethod, RankResult, RankRun};
 use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
 
+use assignment::{Assignment, assign_cpu};
 pub use document::document;
 pub use error::SessionError;
 use files::PartialCsv;
-use seat::{Seat, sit_down};
 use work::{Figures, Worker};
 
 use crate::identity::{Identity, Look};
@@ -109,8 +109,8 @@ fn measure(
     plan: &SessionPlan,
     begin: &mut dyn FnMut(&Team),
 ) -> Result<Option<Findings>, SessionError> {
-    let seat = sit_down(team, around, plan)?;
-    let settled = settle(around.machine, plan, &seat);
+    let assignment = assign_cpu(team, around, plan)?;
+    let settled = settle(around.machine, plan, &assignment);
     let (pinned, mut buffer, proof) = agree(team, settled)?;
     if team.rank() == 0 {
         begin(team);
@@ -120,7 +120,7 @@ fn measure(
         _ => Ok(None),
     };
     let mut csv = agree(team, csv)?;
-    let worker = agree(team, Worker::new(plan, team.rank(), &seat.host))?;
+    let worker = agree(team, Worker::new(plan, team.rank(), &assignment.host))?;
     let mut all = Vec::new();
     for &size_bytes in &plan.sizes_bytes {
         let figures = worker.measure(team, &mut buffer, size_bytes)?;
@@ -136,7 +136,7 @@ fn measure(
     let still = pinned.verify().map_err(numalab_host::Error::from).map_err(SessionError::from);
     let still = still.and_then(|()| Ok(buffer.prove()?));
     agree(team, still)?;
-    let own = result_of(team.rank(), &seat, &pinned, &buffer, &proof, &all);
+    let own = result_of(team.rank(), &assignment, &pinned, &buffer, &proof, &all);
     collect(team, around, plan, &own, csv)
 }
 
@@ -144,9 +144,9 @@ fn measure(
 fn settle(
     machine: &Machine,
     plan: &SessionPlan,
-    seat: &Seat,
+    assignment: &Assignment,
 ) -> Result<(Pinned, RankBuffer, Proof), SessionError> {
-    let pinned = numalab_host::pin(seat.cpu).map_err(numalab_host::Error::from)?;
+    let pinned = numalab_host::pin(assignment.cpu).map_err(numalab_host::Error::from)?;
     let source = match plan.node {
         Some(node) => MemorySource::Node(node),
         None => MemorySource::of(policy()?, nearest(machine, pinned.node())?),
@@ -187,7 +187,7 @@ fn agree<T>(team: &mut Team, own: Result<T, SessionError>) -> Result<T, SessionE
 
 fn result_of(
     rank: usize,
-    seat: &Seat,
+    assignment: &Assignment,
     pinned: &Pinned,
     buffer: &RankBuffer,
     proof: &Proof,
@@ -195,7 +195,7 @@ fn result_of(
 ) -> RankResult {
     RankResult {
         rank,
-        host: seat.host.clone(),
+        host: assignment.host.clone(),
         cpu: pinned.cpu(),
         affinity: pinned.affinity().clone(),
         cpu_node: pinned.node(),

@@ -1,20 +1,20 @@
 //! Ranks together: they meet, wait for each other, and tell each other what they found.
 
-mod link;
 mod message;
-mod place;
-mod room;
+mod rendezvous;
+mod shared_memory;
+mod tcp;
 
 use std::time::Duration;
 
 use numalab_host::{Mpi, MpiError};
 
 use crate::identity::{Identity, IdentityError, Launcher, Look};
-use link::Link;
-use message::Bundle;
-pub use place::Meet;
-use place::Place;
-use room::Room;
+use message::RankMessages;
+use rendezvous::Endpoint;
+pub use rendezvous::Rendezvous;
+use shared_memory::SharedMemoryTransport;
+use tcp::TcpTransport;
 
 /// How long ranks wait for the last one to come.
 const ARRIVAL: Duration = Duration::from_secs(60);
@@ -47,7 +47,7 @@ pub enum TeamError {
     /// A rank gave up.
     #[error("another rank gave up")]
     GaveUp,
-    /// The meeting place cannot be had.
+    /// The rendezvous failed.
     #[error("the ranks cannot meet at {place}: {reason}")]
     Place {
         /// Where.
@@ -87,8 +87,8 @@ impl TeamError {
 enum Transport {
     /// One rank.
     Alone,
-    /// All ranks of this host, and a link to other hosts if there are any.
-    Hosts { room: Room, link: Option<Link> },
+    /// All ranks of this host, and TCP to other hosts if there are any.
+    Hosts { shared_memory: SharedMemoryTransport, tcp: Option<TcpTransport> },
     /// MPI's own.
     Mpi(Mpi),
 }
@@ -106,18 +106,24 @@ impl Team {
     ///
     /// # Errors
     /// Every variant of [`TeamError`].
-    pub fn join(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result<Self, TeamError> {
+    pub fn join(
+        identity: &Identity,
+        rendezvous: &Rendezvous,
+        look: Look<'_>,
+    ) -> Result<Self, TeamError> {
         let (rank, size) = (identity.rank, identity.size);
-        let transport = match place::choose(identity, meet, look)? {
-            _ if size == 1 && !matches!(meet, Meet::Mpi(_)) => Transport::Alone,
-            Place::Mpi(libraries) => Transport::Mpi(join_mpi(identity, &libraries)?),
-            Place::Hosts { room, link } => {
-                let room = Room::enter(&room, rank, ARRIVAL)?;
-                let link = match link {
-                    Some(place) if room.is_first() => Some(Link::join(&place, rank, ARRIVAL)?),
+        let transport = match rendezvous::choose(identity, rendezvous, look)? {
+            _ if size == 1 && !matches!(rendezvous, Rendezvous::Mpi(_)) => Transport::Alone,
+            Endpoint::Mpi(libraries) => Transport::Mpi(join_mpi(identity, &libraries)?),
+            Endpoint::Hosts { shared_memory, tcp } => {
+                let shared_memory = SharedMemoryTransport::attach(&shared_memory, rank, ARRIVAL)?;
+                let tcp = match tcp {
+                    Some(place) if shared_memory.is_first() => {
+                        Some(TcpTransport::join(&place, rank, ARRIVAL)?)
+                    }
                     _ => None,
                 };
-                Transport::Hosts { room, link }
+                Transport::Hosts { shared_memory, tcp }
             }
         };
         let mut team = Self { rank, size, transport };
@@ -142,7 +148,7 @@ impl Team {
     pub fn describe(&self) -> String {
         match &self.transport {
             Transport::Alone => "alone".to_owned(),
-            Transport::Hosts { link: None, .. } => "shared memory".to_owned(),
+            Transport::Hosts { tcp: None, .. } => "shared memory".to_owned(),
             Transport::Hosts { .. } => "shared memory and TCP".to_owned(),
             Transport::Mpi(mpi) => format!("MPI ({}: {})", mpi.flavour(), mpi.version()),
         }
@@ -156,10 +162,10 @@ impl Team {
         if let Transport::Mpi(mpi) = &self.transport {
             return Ok(mpi.barrier()?);
         }
-        if let Transport::Hosts { room, link: None } = &mut self.transport
-            && room.size() == self.size
+        if let Transport::Hosts { shared_memory, tcp: None } = &mut self.transport
+            && shared_memory.size() == self.size
         {
-            return room.barrier();
+            return shared_memory.barrier();
         }
         self.all_gather(&[]).map(drop)
     }
@@ -172,18 +178,19 @@ impl Team {
         match &mut self.transport {
             Transport::Alone => Ok(vec![bytes.to_vec()]),
             Transport::Mpi(mpi) => Ok(mpi.all_gather(bytes)?),
-            Transport::Hosts { room, link } => {
-                let own = room.all_gather(bytes)?;
-                let bundle = Bundle(room.ranks().iter().copied().zip(own).collect());
-                if room.size() == self.size {
-                    return bundle.by_rank(self.size);
+            Transport::Hosts { shared_memory, tcp } => {
+                let own = shared_memory.all_gather(bytes)?;
+                let messages =
+                    RankMessages(shared_memory.ranks().iter().copied().zip(own).collect());
+                if shared_memory.size() == self.size {
+                    return messages.by_rank(self.size);
                 }
-                let all = match link {
-                    Some(link) => link.exchange(&bundle.encode())?,
+                let all = match tcp {
+                    Some(tcp) => tcp.exchange(&messages.encode())?,
                     None => Vec::new(),
                 };
-                let mut shared = room.all_gather(&all)?;
-                Bundle::decode(&shared.swap_remove(0))?.by_rank(self.size)
+                let mut shared = shared_memory.all_gather(&all)?;
+                RankMessages::decode(&shared.swap_remove(0))?.by_rank(self.size)
             }
         }
     }
@@ -195,7 +202,7 @@ impl Team {
     /// [`TeamError`] if one is gone or gave up.
     pub fn work_until_all_are_done(&mut self, work: impl FnMut()) -> Result<(), TeamError> {
         match &mut self.transport {
-            Transport::Hosts { room, .. } => room.work_until_all_are_done(work),
+            Transport::Hosts { shared_memory, .. } => shared_memory.work_until_all_are_done(work),
             Transport::Alone | Transport::Mpi(_) => Ok(()),
         }
     }
@@ -204,9 +211,9 @@ impl Team {
     pub fn give_up(&mut self) {
         match &mut self.transport {
             Transport::Alone => {}
-            Transport::Hosts { room, link } => {
-                room.give_up();
-                *link = None;
+            Transport::Hosts { shared_memory, tcp } => {
+                shared_memory.give_up();
+                *tcp = None;
             }
             Transport::Mpi(mpi) => mpi.abort(1),
         }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use numalab_launch::team::Meet;
+use numalab_launch::team::Rendezvous;
 
 /// How ranks are started and meet, and what they leave.
 #[derive(Clone, Debug, Args)]
@@ -18,7 +18,7 @@ pub(crate) struct RankArgs {
     /// How ranks find each other: auto, node (shared memory), tcp:HOST:PORT (rank 0's host),
     /// mpi, mpi:LIBRARY
     #[arg(long, value_name = "HOW", default_value = "auto")]
-    pub meet: Meet,
+    pub meet: Rendezvous,
     /// Allow ranks to share a CPU (they then measure each other)
     #[arg(long)]
     pub overcommit: bool,

@@ -2,11 +2,11 @@
 
 use super::TeamError;
 
-/// What some ranks gave.
+/// Messages of some ranks, by rank.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Bundle(pub Vec<(usize, Vec<u8>)>);
+pub(super) struct RankMessages(pub Vec<(usize, Vec<u8>)>);
 
-impl Bundle {
+impl RankMessages {
     /// Rank and length as 64 bits each, then the bytes, for each rank.
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -59,14 +59,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_bundle_is_read_back_and_nothing_else_makes_it_panic(
+        fn messages_are_read_back_and_nothing_else_panics(
             messages in proptest::collection::vec(proptest::collection::vec(any::<u8>(), 0..50), 0..5),
             cut in 0_usize..100,
         ) {
-            let bundle = Bundle(messages.iter().cloned().enumerate().collect());
-            let bytes = bundle.encode();
-            prop_assert_eq!(Bundle::decode(&bytes).unwrap().by_rank(messages.len()).unwrap(), messages);
-            let _ = Bundle::decode(&bytes[..cut.min(bytes.len())]);
+            let given = RankMessages(messages.iter().cloned().enumerate().collect());
+            let bytes = given.encode();
+            let read = RankMessages::decode(&bytes).unwrap().by_rank(messages.len()).unwrap();
+            prop_assert_eq!(read, messages);
+            let _ = RankMessages::decode(&bytes[..cut.min(bytes.len())]);
         }
     }
 }

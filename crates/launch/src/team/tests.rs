@@ -4,15 +4,19 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::time::Instant;
 
-use super::link::LinkPlace;
-use super::room::RoomPlace;
+use super::shared_memory::SharedMemoryEndpoint;
+use super::tcp::TcpEndpoint;
 use super::*;
 
-fn rooms(directory: &Path, hosts: usize, per_host: usize) -> Vec<(usize, RoomPlace)> {
+fn endpoints(
+    directory: &Path,
+    hosts: usize,
+    per_host: usize,
+) -> Vec<(usize, SharedMemoryEndpoint)> {
     (0..hosts * per_host)
         .map(|rank| {
             let path = directory.join(format!("host{}", rank / per_host));
-            (rank, RoomPlace { path, local_rank: rank % per_host, local_size: per_host })
+            (rank, SharedMemoryEndpoint { path, local_rank: rank % per_host, local_size: per_host })
         })
         .collect()
 }
@@ -26,21 +30,21 @@ fn team_of(hosts: usize, per_host: usize, act: impl Fn(&mut Team) + Sync) {
     let directory = tempfile::tempdir().unwrap();
     let ports = vec![free_port()];
     std::thread::scope(|scope| {
-        for (rank, place) in rooms(directory.path(), hosts, per_host) {
+        for (rank, place) in endpoints(directory.path(), hosts, per_host) {
             let (act, ports) = (&act, ports.clone());
             scope.spawn(move || {
-                let link = LinkPlace {
+                let tcp = TcpEndpoint {
                     is_root: rank < per_host,
                     hosts,
                     names: vec!["localhost".to_owned()],
                     ports,
                     token: "t".to_owned(),
                 };
-                let room = Room::enter(&place, rank, ARRIVAL).unwrap();
-                let link = (hosts > 1 && room.is_first())
-                    .then(|| Link::join(&link, rank, ARRIVAL).unwrap());
+                let shared_memory = SharedMemoryTransport::attach(&place, rank, ARRIVAL).unwrap();
+                let tcp = (hosts > 1 && shared_memory.is_first())
+                    .then(|| TcpTransport::join(&tcp, rank, ARRIVAL).unwrap());
                 let size = hosts * per_host;
-                act(&mut Team { rank, size, transport: Transport::Hosts { room, link } });
+                act(&mut Team { rank, size, transport: Transport::Hosts { shared_memory, tcp } });
             });
         }
     });
@@ -116,9 +120,9 @@ fn work_goes_on_until_the_last_rank_is_done() {
 #[test]
 fn ranks_that_never_come_are_counted() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("room");
-    let place = RoomPlace { path: path.clone(), local_rank: 0, local_size: 3 };
-    let error = Room::enter(&place, 0, Duration::from_millis(50)).unwrap_err();
+    let path = directory.path().join("shared_memory");
+    let place = SharedMemoryEndpoint { path: path.clone(), local_rank: 0, local_size: 3 };
+    let error = SharedMemoryTransport::attach(&place, 0, Duration::from_millis(50)).unwrap_err();
     assert!(error.to_string().contains("only 1 of 3 ranks came"), "{error}");
     assert!(!path.exists());
 }
@@ -126,7 +130,7 @@ fn ranks_that_never_come_are_counted() {
 #[test]
 fn a_stranger_is_sent_away() {
     let port = free_port();
-    let place = |is_root, token: &str| LinkPlace {
+    let place = |is_root, token: &str| TcpEndpoint {
         is_root,
         hosts: 2,
         names: vec!["localhost".to_owned()],
@@ -134,10 +138,10 @@ fn a_stranger_is_sent_away() {
         token: token.to_owned(),
     };
     std::thread::scope(|scope| {
-        let root = scope.spawn(|| Link::join(&place(true, "ours"), 0, ARRIVAL).is_ok());
-        let stranger = Link::join(&place(false, "theirs"), 9, Duration::from_millis(300));
+        let root = scope.spawn(|| TcpTransport::join(&place(true, "ours"), 0, ARRIVAL).is_ok());
+        let stranger = TcpTransport::join(&place(false, "theirs"), 9, Duration::from_millis(300));
         assert!(stranger.is_err());
-        assert!(Link::join(&place(false, "ours"), 1, ARRIVAL).is_ok());
+        assert!(TcpTransport::join(&place(false, "ours"), 1, ARRIVAL).is_ok());
         assert!(root.join().unwrap());
     });
 }

@@ -7,16 +7,16 @@ use super::{SessionError, SessionPlan, Surroundings};
 use crate::identity::map_cpu_list;
 use crate::team::Team;
 
-/// A rank's host and cpu.
+/// The host and cpu that a rank is assigned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Seat {
+pub(super) struct Assignment {
     pub host: String,
     pub cpu: CpuId,
 }
 
-/// Where a rank may sit, as it tells the others.
+/// The cpus that a rank may be assigned, as it tells the others.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Card {
+struct Candidates {
     host: String,
     /// The cpus it may run on, and of these the ones asked for.
     affinity: CpuSet,
@@ -24,30 +24,30 @@ struct Card {
 }
 
 /// Finds every rank of this host a cpu of its own; all ranks come to the same answer.
-pub(super) fn sit_down(
+pub(super) fn assign_cpu(
     team: &mut Team,
     around: Surroundings<'_>,
     plan: &SessionPlan,
-) -> Result<Seat, SessionError> {
+) -> Result<Assignment, SessionError> {
     let affinity = numalab_host::current_affinity().map_err(numalab_host::Error::from)?;
     let choice = plan.cpus.as_ref().map_or(affinity.clone(), |cpus| affinity.intersection(cpus));
     let host = host_name(around);
-    let own = Card { host: host.clone(), affinity, choice };
+    let own = Candidates { host: host.clone(), affinity, choice };
     let json =
         serde_json::to_vec(&own).map_err(|error| SessionError::Message(error.to_string()))?;
-    let cards = team.all_gather(&json)?;
-    let cards: Result<Vec<Card>, _> =
-        cards.iter().map(|card| serde_json::from_slice(card)).collect();
-    let cards = cards.map_err(|error| SessionError::Message(error.to_string()))?;
-    let here: Vec<(usize, &Card)> =
-        cards.iter().enumerate().filter(|(_, card)| card.host == host).collect();
-    let seats = check_map(around, team.rank(), &own, here.len(), plan.overcommit)
+    let candidates = team.all_gather(&json)?;
+    let candidates: Result<Vec<Candidates>, _> =
+        candidates.iter().map(|candidate| serde_json::from_slice(candidate)).collect();
+    let candidates = candidates.map_err(|error| SessionError::Message(error.to_string()))?;
+    let here: Vec<(usize, &Candidates)> =
+        candidates.iter().enumerate().filter(|(_, candidate)| candidate.host == host).collect();
+    let cpus = check_map(around, team.rank(), &own, here.len(), plan.overcommit)
         .and_then(|()| assign(&here, &order(around.machine), plan.overcommit));
     let first = here.first().is_none_or(|(rank, _)| *rank == team.rank());
-    let mine = match seats {
-        Ok(seats) => {
+    let mine = match cpus {
+        Ok(cpus) => {
             let place = here.iter().position(|(rank, _)| *rank == team.rank());
-            Ok(Seat { host, cpu: place.map_or(CpuId(0), |place| seats[place]) })
+            Ok(Assignment { host, cpu: place.map_or(CpuId(0), |place| cpus[place]) })
         }
         // All of a host find the same: one of them says it.
         Err(error @ SessionError::NotAsMapped { .. }) => Err(error),
@@ -66,19 +66,19 @@ fn host_name(around: Surroundings<'_>) -> String {
 fn check_map(
     around: Surroundings<'_>,
     rank: usize,
-    card: &Card,
+    candidate: &Candidates,
     ranks: usize,
     overcommit: bool,
 ) -> Result<(), SessionError> {
     let Some(map) = map_cpu_list(around.look) else { return Ok(()) };
     if map.len() < ranks {
-        let host = card.host.clone();
+        let host = candidate.host.clone();
         return Err(SessionError::WrappedMap { cpus: map.len(), ranks, host });
     }
     let mapped = around.identity.local.and_then(|local| map.get(local.rank).copied());
     match mapped.map(CpuId) {
-        Some(expected) if !overcommit && card.affinity != CpuSet::from_iter([expected]) => {
-            Err(SessionError::NotAsMapped { rank, expected, affinity: card.affinity.clone() })
+        Some(expected) if !overcommit && candidate.affinity != CpuSet::from_iter([expected]) => {
+            Err(SessionError::NotAsMapped { rank, expected, affinity: candidate.affinity.clone() })
         }
         _ => Ok(()),
     }
@@ -95,72 +95,72 @@ fn order(machine: &Machine) -> Vec<CpuId> {
 
 /// A cpu for each rank: those with the fewest to choose from first.
 fn assign(
-    here: &[(usize, &Card)],
+    here: &[(usize, &Candidates)],
     order: &[CpuId],
     overcommit: bool,
 ) -> Result<Vec<CpuId>, SessionError> {
-    let mut seats: Vec<Option<CpuId>> = vec![None; here.len()];
+    let mut cpus: Vec<Option<CpuId>> = vec![None; here.len()];
     let mut by_choice: Vec<usize> = (0..here.len()).collect();
     by_choice.sort_by_key(|&index| here[index].1.choice.len());
     for (turn, &index) in by_choice.iter().enumerate() {
-        let (rank, card) = here[index];
-        let free = |cpu: &&CpuId| card.choice.contains(**cpu) && !seats.contains(&Some(**cpu));
-        let fallback: Vec<CpuId> = card.choice.iter().collect();
+        let (rank, candidate) = here[index];
+        let free = |cpu: &&CpuId| candidate.choice.contains(**cpu) && !cpus.contains(&Some(**cpu));
+        let fallback: Vec<CpuId> = candidate.choice.iter().collect();
         let Some(&any) = fallback.get(turn % fallback.len().max(1)) else {
-            return Err(SessionError::NoCpu { rank, affinity: card.affinity.clone() });
+            return Err(SessionError::NoCpu { rank, affinity: candidate.affinity.clone() });
         };
-        seats[index] = match order.iter().find(free) {
+        cpus[index] = match order.iter().find(free) {
             Some(&cpu) => Some(cpu),
             None if overcommit => Some(any),
             None => {
-                let holder = seats.iter().position(|seat| *seat == Some(any)).unwrap_or(0);
-                let (other, host) = (here[holder].0, card.host.clone());
-                let affinity = card.affinity.clone();
+                let holder = cpus.iter().position(|cpu| *cpu == Some(any)).unwrap_or(0);
+                let (other, host) = (here[holder].0, candidate.host.clone());
+                let affinity = candidate.affinity.clone();
                 return Err(SessionError::SharedCpu { rank, other, host, cpu: any, affinity });
             }
         };
     }
-    Ok(seats.into_iter().flatten().collect())
+    Ok(cpus.into_iter().flatten().collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn seats(cpus: &[&str], overcommit: bool) -> Result<Vec<u32>, SessionError> {
-        let cards: Vec<Card> = cpus
+    fn cpus(cpus: &[&str], overcommit: bool) -> Result<Vec<u32>, SessionError> {
+        let candidates: Vec<Candidates> = cpus
             .iter()
             .map(|list| {
                 let affinity: CpuSet = list.parse().unwrap();
-                Card { host: "n1".to_owned(), affinity: affinity.clone(), choice: affinity }
+                Candidates { host: "n1".to_owned(), affinity: affinity.clone(), choice: affinity }
             })
             .collect();
-        let here: Vec<(usize, &Card)> = cards.iter().enumerate().collect();
+        let here: Vec<(usize, &Candidates)> = candidates.iter().enumerate().collect();
         let order: Vec<CpuId> = [0, 2, 1, 3].map(CpuId).to_vec();
         Ok(assign(&here, &order, overcommit)?.iter().map(|cpu| cpu.0).collect())
     }
 
     #[test]
     fn bound_ranks_keep_their_cpus_and_unbound_ones_take_a_core_each() {
-        assert_eq!(seats(&["3", "1"], false).unwrap(), [3, 1]);
-        assert_eq!(seats(&["0-3", "0-3", "0-3"], false).unwrap(), [0, 2, 1]);
-        assert_eq!(seats(&["0-3", "0"], false).unwrap(), [2, 0]);
+        assert_eq!(cpus(&["3", "1"], false).unwrap(), [3, 1]);
+        assert_eq!(cpus(&["0-3", "0-3", "0-3"], false).unwrap(), [0, 2, 1]);
+        assert_eq!(cpus(&["0-3", "0"], false).unwrap(), [2, 0]);
     }
 
     #[test]
     fn ranks_that_would_share_a_cpu_are_named_unless_they_may() {
-        let error = seats(&["0", "2", "0"], false).unwrap_err();
+        let error = cpus(&["0", "2", "0"], false).unwrap_err();
         assert!(
             error.to_string().contains("ranks 2 and 0 of host n1 would share cpu 0"),
             "{error}"
         );
-        assert_eq!(seats(&["0", "2", "0"], true).unwrap(), [0, 2, 0]);
-        assert!(seats(&["0-1", "0-1", "0-1"], false).is_err());
+        assert_eq!(cpus(&["0", "2", "0"], true).unwrap(), [0, 2, 0]);
+        assert!(cpus(&["0-1", "0-1", "0-1"], false).is_err());
     }
 
     #[test]
     fn a_rank_without_any_cpu_is_named() {
-        let error = seats(&[""], true).unwrap_err();
+        let error = cpus(&[""], true).unwrap_err();
         assert!(matches!(error, SessionError::NoCpu { rank: 0, .. }), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Hosts: the first rank of each meets those of the others over TCP, at rank 0's host.
+//! The transport between hosts: TCP from the first rank of each to rank 0's host.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
@@ -11,9 +11,9 @@ const LONGEST: u64 = 1 << 30;
 /// Silence after which a connection is given up: far beyond the largest buffer's making.
 const SILENCE: Duration = Duration::from_secs(1800);
 
-/// Where hosts meet.
+/// Where rank 0's host listens, and what the others are told apart by.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LinkPlace {
+pub(super) struct TcpEndpoint {
     /// Whether rank 0 is on this host.
     pub is_root: bool,
     /// How many hosts there are.
@@ -22,20 +22,20 @@ pub(super) struct LinkPlace {
     pub names: Vec<String>,
     /// Ports to try, in this order.
     pub ports: Vec<u16>,
-    /// What tells this meeting from any other.
+    /// What tells this start from any other.
     pub token: String,
 }
 
 #[derive(Debug)]
-pub(super) enum Link {
+pub(super) enum TcpTransport {
     /// Rank 0's host: a connection to every other one.
     Root(Vec<TcpStream>),
     /// Another host.
     Leaf(TcpStream),
 }
 
-impl Link {
-    pub fn join(place: &LinkPlace, rank: usize, limit: Duration) -> Result<Self, TeamError> {
+impl TcpTransport {
+    pub fn join(place: &TcpEndpoint, rank: usize, limit: Duration) -> Result<Self, TeamError> {
         let deadline = Instant::now() + limit;
         if place.is_root {
             accept_all(place, rank, deadline).map(Self::Root)
@@ -67,7 +67,7 @@ fn exchange_at_root(streams: &mut [TcpStream], own: &[u8]) -> io::Result<Vec<u8>
 }
 
 fn accept_all(
-    place: &LinkPlace,
+    place: &TcpEndpoint,
     rank: usize,
     deadline: Instant,
 ) -> Result<Vec<TcpStream>, TeamError> {
@@ -86,7 +86,7 @@ fn accept_all(
             });
         }
         match listener.accept() {
-            // Strangers and other meetings are sent away.
+            // Strangers and ranks of other starts are refused.
             Ok((stream, _)) => streams.extend(greet(stream, &place.token).ok()),
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                 std::thread::sleep(Duration::from_millis(5));
@@ -115,7 +115,7 @@ fn listen(ports: &[u16]) -> io::Result<TcpListener> {
     Err(last)
 }
 
-/// Checks that a caller belongs to this meeting, and tells it that it came right.
+/// Checks that a peer belongs to this start, and confirms it.
 fn greet(mut stream: TcpStream, token: &str) -> io::Result<TcpStream> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
@@ -131,7 +131,7 @@ fn greeting(token: &str) -> String {
     format!("numalab-ranks/1 {token}")
 }
 
-fn connect(place: &LinkPlace, rank: usize, deadline: Instant) -> Result<TcpStream, TeamError> {
+fn connect(place: &TcpEndpoint, rank: usize, deadline: Instant) -> Result<TcpStream, TeamError> {
     loop {
         for name in &place.names {
             for &port in &place.ports {

@@ -1,4 +1,4 @@
-//! Ranks of one host: they meet in shared memory.
+//! The transport between the ranks of one host: shared memory.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,16 +26,16 @@ const MESSAGE_BYTES: usize = (SLOT - MESSAGE) * 8;
 /// How often a waiting rank looks whether the others live.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// Where the ranks of a host meet.
+/// The shared memory of a host, and this rank's place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct RoomPlace {
+pub(super) struct SharedMemoryEndpoint {
     pub path: PathBuf,
     pub local_rank: usize,
     pub local_size: usize,
 }
 
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct SharedMemoryTransport {
     words: SharedWords,
     local_rank: usize,
     local_size: usize,
@@ -43,31 +43,36 @@ pub(super) struct Room {
     finish_lines: u64,
 }
 
-impl Room {
-    /// Enters the room and waits until all are there; then its file is removed.
-    pub fn enter(place: &RoomPlace, rank: usize, limit: Duration) -> Result<Self, TeamError> {
-        let &RoomPlace { ref path, local_rank, local_size } = place;
+impl SharedMemoryTransport {
+    /// Attaches to the memory and waits until all ranks have; then its file is removed.
+    pub fn attach(
+        place: &SharedMemoryEndpoint,
+        rank: usize,
+        limit: Duration,
+    ) -> Result<Self, TeamError> {
+        let &SharedMemoryEndpoint { ref path, local_rank, local_size } = place;
         let words = SharedWords::open(path, HEAD + local_size * SLOT).map_err(|error| {
             TeamError::Place { place: path.display().to_string(), reason: error.to_string() }
         })?;
-        let mut room = Self { words, local_rank, local_size, ranks: Vec::new(), finish_lines: 0 };
+        let mut shared_memory =
+            Self { words, local_rank, local_size, ranks: Vec::new(), finish_lines: 0 };
         let own = std::process::id();
-        let slot = room.slot(local_rank);
+        let slot = shared_memory.slot(local_rank);
         slot[BORN].store(birth_of(own).unwrap_or(0), Ordering::Relaxed);
         slot[NUMBER].store(rank as u64, Ordering::Relaxed);
         slot[PROCESS].store(u64::from(own), Ordering::Release);
-        room.head(ATTACHED).fetch_add(1, Ordering::AcqRel);
-        let came = room.wait_for_all(rank, path, limit);
-        if came.is_err() || room.is_first() {
-            // Whoever comes later must not find the remains of this meeting.
+        shared_memory.head(ATTACHED).fetch_add(1, Ordering::AcqRel);
+        let came = shared_memory.wait_for_all(rank, path, limit);
+        if came.is_err() || shared_memory.is_first() {
+            // Whoever comes later must not find the remains of this start.
             let _ = std::fs::remove_file(path);
         }
         came?;
-        room.ranks = (0..local_size)
-            .map(|index| room.slot(index)[NUMBER].load(Ordering::Relaxed))
+        shared_memory.ranks = (0..local_size)
+            .map(|index| shared_memory.slot(index)[NUMBER].load(Ordering::Relaxed))
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
             .collect();
-        Ok(room)
+        Ok(shared_memory)
     }
 
     fn wait_for_all(&self, rank: usize, path: &Path, limit: Duration) -> Result<(), TeamError> {
@@ -215,7 +220,7 @@ impl Room {
     }
 }
 
-impl Drop for Room {
+impl Drop for SharedMemoryTransport {
     fn drop(&mut self) {
         // A rank that unwinds or returns early; who parted in peace is not waited for.
         self.give_up();

@@ -1,23 +1,23 @@
-//! Where ranks meet, from what the launcher says.
+//! The rendezvous of ranks, from what the launcher says.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::PathBuf;
 
 use numalab_host::MpiFlavour;
+use sha2::{Digest, Sha256};
 
 use super::TeamError;
-use super::link::LinkPlace;
-use super::room::{RoomPlace, birth_of};
+use super::shared_memory::{SharedMemoryEndpoint, birth_of};
+use super::tcp::TcpEndpoint;
 use crate::hostlist::first_host;
 use crate::identity::{Identity, Launcher, Local, Look};
 use crate::local::MEETING;
 
-/// Ports that rank 0's host tries, from one that the meeting's name decides.
+/// Ports that rank 0's host tries, from one that follows from the start.
 const PORTS: u16 = 8;
 
 /// How ranks shall meet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Meet {
+pub enum Rendezvous {
     /// In shared memory on one host; over TCP between the hosts of a SLURM step; else MPI.
     #[default]
     Auto,
@@ -29,7 +29,7 @@ pub enum Meet {
     Mpi(Option<String>),
 }
 
-impl std::str::FromStr for Meet {
+impl std::str::FromStr for Rendezvous {
     type Err = String;
 
     /// `auto`, `node`, `tcp:HOST:PORT`, `mpi` or `mpi:LIBRARY`.
@@ -52,33 +52,37 @@ impl std::str::FromStr for Meet {
     }
 }
 
-/// Where ranks meet.
+/// Where the rendezvous is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Endpoint {
     /// By MPI, the first of these libraries that is there.
     Mpi(Vec<String>),
     /// In shared memory, and over TCP where there are several hosts.
     Hosts {
         /// This host's shared memory.
-        room: RoomPlace,
-        /// The meeting of the hosts.
-        link: Option<LinkPlace>,
+        shared_memory: SharedMemoryEndpoint,
+        /// The first ranks of the hosts, over TCP.
+        tcp: Option<TcpEndpoint>,
     },
 }
 
-pub(super) fn choose(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result<Place, TeamError> {
+pub(super) fn choose(
+    identity: &Identity,
+    rendezvous: &Rendezvous,
+    look: Look<'_>,
+) -> Result<Endpoint, TeamError> {
     let launcher = identity.launcher;
     let nowhere = || TeamError::Nowhere { launcher };
     let several = !identity.is_on_one_host();
-    match meet {
-        Meet::Mpi(Some(library)) => return Ok(Place::Mpi(vec![library.clone()])),
-        Meet::Mpi(None) => return Ok(Place::Mpi(libraries(flavour(launcher, look)))),
-        Meet::Auto if several && launcher != Launcher::Slurm => {
-            return Ok(Place::Mpi(libraries(flavour(launcher, look))));
+    match rendezvous {
+        Rendezvous::Mpi(Some(library)) => return Ok(Endpoint::Mpi(vec![library.clone()])),
+        Rendezvous::Mpi(None) => return Ok(Endpoint::Mpi(libraries(flavour(launcher, look)))),
+        Rendezvous::Auto if several && launcher != Launcher::Slurm => {
+            return Ok(Endpoint::Mpi(libraries(flavour(launcher, look))));
         }
         _ => {}
     }
-    if several && *meet == Meet::Node {
+    if several && *rendezvous == Rendezvous::Node {
         return Err(nowhere());
     }
     let single = Local { rank: identity.rank, size: identity.size };
@@ -88,30 +92,30 @@ pub(super) fn choose(identity: &Identity, meet: &Meet, look: Look<'_>) -> Result
         identity.local.unwrap_or(single)
     };
     let node = look("SLURM_NODEID").unwrap_or_default();
-    let meeting = meeting(launcher, look);
-    // Several of a lab's hosts can be one machine: each has its own room.
+    let start = start_of(launcher, look);
+    // Several of a lab's hosts can be one machine: each has shared memory of its own.
     let host = look("SLURMD_NODENAME").unwrap_or_default();
     let name = format!(
         "numalab-{}-{:016x}",
         rustix::process::getuid().as_raw(),
-        hash(&(&meeting, &node, &host))
+        hash(&[&start, &node, &host])
     );
-    let room = RoomPlace {
+    let shared_memory = SharedMemoryEndpoint {
         path: shared_memory_directory().join(name),
         local_rank: local.rank,
         local_size: local.size,
     };
-    let link = several.then(|| hosts(identity, local, meet, &meeting, look)).transpose()?;
-    Ok(Place::Hosts { room, link })
+    let tcp = several.then(|| hosts(identity, local, rendezvous, &start, look)).transpose()?;
+    Ok(Endpoint::Hosts { shared_memory, tcp })
 }
 
 fn hosts(
     identity: &Identity,
     local: Local,
-    meet: &Meet,
-    meeting: &str,
+    rendezvous: &Rendezvous,
+    start: &str,
     look: Look<'_>,
-) -> Result<LinkPlace, TeamError> {
+) -> Result<TcpEndpoint, TeamError> {
     let number = |name| look(name).and_then(|text: String| text.parse::<usize>().ok());
     let told = number("SLURM_STEP_NUM_NODES").or_else(|| number("NUMALAB_HOSTS"));
     // Without a word, hosts are alike.
@@ -120,9 +124,9 @@ fn hosts(
         Some(node) => node == 0,
         None => identity.rank == 0,
     };
-    let token = format!("{:016x}", hash(&(meeting, identity.size)));
-    let (names, ports) = match meet {
-        Meet::Tcp(host, port) => (vec![host.clone()], vec![*port]),
+    let token = format!("{:016x}", hash(&[start, &identity.size.to_string()]));
+    let (names, ports) = match rendezvous {
+        Rendezvous::Tcp(host, port) => (vec![host.clone()], vec![*port]),
         _ => {
             let list = look("SLURM_STEP_NODELIST").or_else(|| look("SLURM_JOB_NODELIST"));
             let first = list.and_then(|list| first_host(&list));
@@ -133,15 +137,15 @@ fn hosts(
             if names.is_empty() {
                 return Err(TeamError::Nowhere { launcher: identity.launcher });
             }
-            let start = 20_000 + u16::try_from(hash(&meeting) % 12_000).unwrap_or(0);
-            (names, (start..start + PORTS).collect())
+            let port = 20_000 + u16::try_from(hash(&[start]) % 12_000).unwrap_or(0);
+            (names, (port..port + PORTS).collect())
         }
     };
-    Ok(LinkPlace { is_root, hosts, names, ports, token })
+    Ok(TcpEndpoint { is_root, hosts, names, ports, token })
 }
 
 /// What all ranks of one start have in common, and no others.
-fn meeting(launcher: Launcher, look: Look<'_>) -> String {
+fn start_of(launcher: Launcher, look: Look<'_>) -> String {
     let join = |names: &[&str]| {
         let values = names.iter().map(|name| look(name).unwrap_or_default());
         values.collect::<Vec<_>>().join("/")
@@ -202,11 +206,14 @@ fn shared_memory_directory() -> PathBuf {
     if memory.is_dir() { memory } else { std::env::temp_dir() }
 }
 
-/// The same on every host that runs the same program.
-fn hash(value: &impl Hash) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    hasher.finish()
+/// The same on every host, whichever release of the compiler its program was built with.
+fn hash(parts: &[&str]) -> u64 {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update(part);
+        hash.update([0]);
+    }
+    hash.finalize().first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
 }
 
 #[cfg(test)]
@@ -215,12 +222,19 @@ mod tests {
 
     #[test]
     fn places_are_named_or_refused_with_the_expected_form() {
-        assert_eq!("tcp:n1:7000".parse(), Ok(Meet::Tcp("n1".to_owned(), 7000)));
-        assert_eq!("mpi".parse(), Ok(Meet::Mpi(None)));
-        assert_eq!("mpi:libx.so".parse(), Ok(Meet::Mpi(Some("libx.so".to_owned()))));
+        assert_eq!("tcp:n1:7000".parse(), Ok(Rendezvous::Tcp("n1".to_owned(), 7000)));
+        assert_eq!("mpi".parse(), Ok(Rendezvous::Mpi(None)));
+        assert_eq!("mpi:libx.so".parse(), Ok(Rendezvous::Mpi(Some("libx.so".to_owned()))));
         for text in ["", "tcp:", "tcp:n1", "tcp::7", "tcp:n1:0", "udp:n1:7", "mpi:"] {
-            assert!(text.parse::<Meet>().unwrap_err().contains("tcp:HOST:PORT"), "{text}");
+            assert!(text.parse::<Rendezvous>().unwrap_err().contains("tcp:HOST:PORT"), "{text}");
         }
+    }
+
+    #[test]
+    fn what_hosts_compare_is_the_same_in_every_build() {
+        // printf 'a\0b\0' | sha256sum
+        assert_eq!(hash(&["a", "b"]), 0x8fb2_0ef6_3ced_4145);
+        assert_ne!(hash(&["a", "b"]), hash(&["ab", ""]));
     }
 
     #[test]
@@ -233,13 +247,13 @@ mod tests {
             "SLURM_STEP_NODELIST" => Some("nid[007-008]".to_owned()),
             _ => None,
         };
-        let place = choose(&of(Launcher::Slurm), &Meet::Auto, &slurm).unwrap();
-        let Place::Hosts { link: Some(link), .. } = place else { panic!("{place:?}") };
-        assert!(!link.is_root);
-        assert_eq!((link.hosts, link.names[0].as_str()), (2, "nid007"));
-        let place = choose(&of(Launcher::OpenMpi), &Meet::Auto, &slurm).unwrap();
-        let Place::Mpi(libraries) = place else { panic!("{place:?}") };
+        let place = choose(&of(Launcher::Slurm), &Rendezvous::Auto, &slurm).unwrap();
+        let Endpoint::Hosts { tcp: Some(tcp), .. } = place else { panic!("{place:?}") };
+        assert!(!tcp.is_root);
+        assert_eq!((tcp.hosts, tcp.names[0].as_str()), (2, "nid007"));
+        let place = choose(&of(Launcher::OpenMpi), &Rendezvous::Auto, &slurm).unwrap();
+        let Endpoint::Mpi(libraries) = place else { panic!("{place:?}") };
         assert_eq!(libraries[0], "libmpi.so.40");
-        assert!(choose(&of(Launcher::Slurm), &Meet::Node, &slurm).is_err());
+        assert!(choose(&of(Launcher::Slurm), &Rendezvous::Node, &slurm).is_err());
     }
 }
