@@ -6,7 +6,7 @@ mod launch;
 pub mod qemu;
 pub mod qmp;
 
-pub use emulator::{EmulatorMode, MemoryEmulator, PluginError};
+pub use emulator::{EmulatorMode, MemoryEmulator};
 pub use launch::{
     Asked, BareKernel, BareOutcome, ConsoleTail, Guest, GuestDirectory, GuestError, GuestRecord,
     HostMemory, HostMemoryError, HostPages, Hypervisor, Launch, Limits, Outcome, Phase, Pins,

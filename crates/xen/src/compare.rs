@@ -2,8 +2,10 @@
 
 use numalab_topology::Machine;
 
+use numalab_guest_agent::xen::NodeRange;
 use numalab_guest_agent::xen::text::XenInfo;
-use numalab_guest_agent::xen::{NodeRange, node_ranges};
+
+use crate::memory_map::node_ranges;
 
 /// What the hypervisor and firmware keep of a node, in MiB at most.
 const KEPT_MIB: u64 = 64;

@@ -4,6 +4,7 @@
 mod build;
 mod compare;
 mod files;
+mod memory_map;
 mod run;
 mod this_machine;
 
@@ -12,7 +13,7 @@ pub use compare::difference;
 pub use files::{XenFiles, XenFilesError};
 pub use numalab_guest_agent::xen::{
     DomainAnswer, DomainJob, DomainKind, DomainPlan, FIRST_DOMAIN, LostPhase, NodeRange, Pinning,
-    Place, VcpuPlace, XenEvent, XenLimits, XenPlan, check_dom0, node_ranges, text, tool_path,
+    Place, VcpuPlace, XenEvent, XenLimits, XenPlan, check_dom0, text, tool_path,
 };
 pub use run::{XenError, XenMachine, XenReport, run};
 pub use this_machine::{fitted, this_machine};

@@ -8,13 +8,13 @@ use numalab_topology::Machine;
 use tempfile::NamedTempFile;
 
 use crate::files::XenFiles;
+use crate::memory_map::node_ranges;
 use numalab_guest::MemoryEmulator;
 use numalab_guest::{Accelerator, Qemu};
 use numalab_guest::{Asked, Guest, GuestError, Hypervisor, Launch, Limits, Runtime, Task, Times};
 use numalab_guest_agent::protocol::{Job, Stream};
 use numalab_guest_agent::xen::XenPlan;
 use numalab_guest_agent::xen::agent::{self, AgentError};
-use numalab_guest_agent::xen::node_ranges;
 use numalab_guest_agent::xen::text::{XenInfo, cpupools, xen_info};
 use numalab_guest_agent::xen::{DOMAIN_IMAGE, DOMAIN_KERNEL};
 use numalab_guest_agent::xen::{DomainAnswer, LostPhase, Place, XenEvent};

@@ -5,15 +5,13 @@
 pub mod agent;
 pub mod domain;
 mod event;
-mod memory_map;
 mod plan;
 pub mod text;
 pub mod xenstore;
 
 pub use agent::{check_dom0, tool_path};
 pub use event::{DomainAnswer, FIRST_DOMAIN, LostPhase, Place, VcpuPlace, XenEvent};
-pub use memory_map::{NodeRange, node_ranges};
-pub use plan::{DomainJob, DomainKind, DomainPlan, Pinning, XenLimits, XenPlan};
+pub use plan::{DomainJob, DomainKind, DomainPlan, NodeRange, Pinning, XenLimits, XenPlan};
 
 /// Tells process 1 that it is in a domain, not in a guest with a result channel.
 pub const DOMAIN_MARK: &str = "/etc/numalab/xen-domain";

@@ -4,7 +4,16 @@ use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 
-use super::memory_map::NodeRange;
+/// A range of machine addresses on one node.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeRange {
+    /// The node.
+    pub node: u32,
+    /// Its first address.
+    pub start: u64,
+    /// The address behind its last.
+    pub end: u64,
+}
 
 /// The domains of one boot, and the jobs that they run together.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

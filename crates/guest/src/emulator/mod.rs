@@ -2,17 +2,23 @@
 //! counts every access by virtual cpu and node and charges what the machine's topology
 //! says.
 
-mod find;
-
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_host::Companion;
 
 use crate::qemu::{QemuNeeds, Version};
 
-pub use find::{PLUGIN_FILE, PLUGIN_VARIABLE, PluginError, find_plugin};
+/// The plugin's file.
+pub static PLUGIN: Companion = Companion {
+    what: "the memory emulator",
+    file: "libnumalab_emulator.so",
+    variable: "NUMALAB_EMULATOR",
+    built: None,
+    build: "`cargo build --release -p numalab-emulator`",
+};
 
 const MACHINE: &str = "memory.json";
 const REPORT: &str = "memory-report.json";
@@ -38,7 +44,7 @@ pub enum EmulatorMode {
 /// A memory system that a guest is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryEmulator {
-    /// The plugin ([`find_plugin`]).
+    /// The plugin ([`PLUGIN`]).
     pub plugin: PathBuf,
     /// How accesses are paid for.
     pub mode: EmulatorMode,

@@ -11,7 +11,6 @@ use super::host_memory::HostMemoryError;
 use super::runtime::RuntimeError;
 use super::session::SessionError;
 use super::watch::{self, Ended, Phase};
-use crate::emulator::PluginError;
 use crate::qemu::{AcceleratorError, QemuError};
 use crate::qmp::{PinError, QmpError};
 use numalab_guest_agent::protocol::{FrameError, TransferError};
@@ -44,7 +43,7 @@ pub enum GuestError {
     },
     /// The memory emulator's plugin is not there.
     #[error(transparent)]
-    Plugin(#[from] PluginError),
+    Plugin(#[from] numalab_host::CompanionError),
     /// There is no kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),

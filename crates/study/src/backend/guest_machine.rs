@@ -2,7 +2,7 @@
 
 use numalab_formats::memory_emulator::describe;
 use numalab_formats::{emulation, size};
-use numalab_guest::emulator::find_plugin;
+use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
@@ -83,7 +83,7 @@ impl GuestSettings {
             return Ok(None);
         }
         let costs = self.costs.costs("linux-guest")?;
-        let plugin = find_plugin().map_err(|error| BackendError::Lacking {
+        let plugin = PLUGIN.find().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })?;

@@ -113,10 +113,10 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
 }
 
 fn kernel_file() -> Result<PathBuf, Failure> {
-    let lacking = |error: own_kernel::OwnKernelError| {
+    let lacking = |error: numalab_host::CompanionError| {
         Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
     };
-    own_kernel::find().map_err(lacking)
+    own_kernel::OWN_KERNEL.find().map_err(lacking)
 }
 
 /// Writes an image that boots the kernel with these words.

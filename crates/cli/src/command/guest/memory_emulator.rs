@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_formats::memory_emulator::{MemoryCosts, describe};
-use numalab_guest::emulator::find_plugin;
+use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, QemuNeeds};
 use numalab_topology::Machine;
 
@@ -29,7 +29,7 @@ pub(super) fn wanted(
         caches: args.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
     };
     let machine = describe(machine, &costs).map_err(GuestError::from)?;
-    let plugin = find_plugin().map_err(GuestError::from)?;
+    let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
     Ok(Some(MemoryEmulator { plugin, mode, machine }))
 }

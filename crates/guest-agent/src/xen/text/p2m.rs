@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::xen::memory_map::NodeRange;
+use crate::xen::NodeRange;
 
 const FRAME_BYTES: u64 = 4096;
 

@@ -1,6 +1,6 @@
 //! What the hypervisor read from the machine's SRAT, as its log has it (`xen/arch/x86/srat.c`).
 
-use crate::xen::memory_map::NodeRange;
+use crate::xen::NodeRange;
 
 /// The memory ranges of a log's lines `SRAT: Node 0 PXM 0 [START, LAST]`.
 #[must_use]

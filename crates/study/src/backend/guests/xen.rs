@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use numalab_formats::memory_emulator::describe;
-use numalab_guest::emulator::find_plugin;
+use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
 use numalab_image::{Cache, Contents};
 use numalab_record::study::Evidence;
@@ -42,7 +42,7 @@ pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
         });
     }
     if settings.emulates_memory() {
-        find_plugin().map_err(|error| lacking(&error, Some(error.remedy())))?;
+        PLUGIN.find().map_err(|error| lacking(&error, Some(error.remedy())))?;
     }
     let cache = Cache::open().map_err(|error| lacking(&error, None))?;
     qemu(&cache, settings, 2).map(drop)
@@ -308,7 +308,8 @@ fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulat
     // Checked before the study started.
     let costs = settings.costs.costs("guests").unwrap_or_default();
     let machine = describe(machine, &costs)?;
-    let plugin = find_plugin()
+    let plugin = PLUGIN
+        .find()
         .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
     Ok(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine })
 }

@@ -79,7 +79,7 @@ impl Kernel {
     }
 
     fn file() -> Result<PathBuf, BackendError> {
-        own_kernel::find().map_err(|error| BackendError::Lacking {
+        own_kernel::OWN_KERNEL.find().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use numalab_formats::memory_emulator::{LatencyModel, describe};
-use numalab_guest::emulator::find_plugin;
+use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{
     Accelerator, AcceleratorChoice, AcceleratorKind, EmulatorMode, GuestError, HostMemory,
     MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
@@ -148,7 +148,7 @@ fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, B
 }
 
 fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, BackendError> {
-    let plugin = find_plugin().map_err(|error| lacking(&error.into()))?;
+    let plugin = PLUGIN.find().map_err(|error| lacking(&error.into()))?;
     let costs = shape.costs()?;
     let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
         place: "backend.kernel".to_owned(),

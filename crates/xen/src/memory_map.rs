@@ -1,44 +1,16 @@
-//! Which machine addresses are each node's on QEMU's q35 (`hw/i386/pc_q35.c`).
+//! Which machine addresses are each node's.
 
+use numalab_guest_agent::xen::NodeRange;
+use numalab_memory_model::address::q35_ranges;
 use numalab_topology::Machine;
-use serde::{Deserialize, Serialize};
 
-/// A range of machine addresses on one node.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeRange {
-    /// The node.
-    pub node: u32,
-    /// Its first address.
-    pub start: u64,
-    /// The address behind its last.
-    pub end: u64,
-}
-
-/// More memory than this leaves room for devices below 4 GiB.
-const WITHOUT_HOLE_BYTES: u64 = 0xb000_0000;
-/// Then this much lies below.
-const LOW_BYTES: u64 = 0x8000_0000;
-const ABOVE: u64 = 1 << 32;
-
-/// The address ranges of the machine's nodes when QEMU lays them out, in address order.
-#[must_use]
+/// The address ranges of the machine's nodes when QEMU's q35 lays them out, in address order;
+/// none of a machine with more memory than the layout is known of.
 pub fn node_ranges(machine: &Machine) -> Vec<NodeRange> {
-    let total = machine.memory_bytes();
-    let low = if total >= WITHOUT_HOLE_BYTES { LOW_BYTES } else { total };
-    let mut ranges = Vec::new();
-    let mut offset = 0;
-    for node in &machine.nodes {
-        let end = offset + node.memory_bytes;
-        let below = (offset.min(low), end.min(low));
-        let above = (offset.max(low) - low + ABOVE, end.max(low) - low + ABOVE);
-        for (start, end) in [below, above] {
-            if start < end {
-                ranges.push(NodeRange { node: node.id.0, start, end });
-            }
-        }
-        offset = end;
-    }
-    ranges
+    let bytes: Vec<u64> = machine.nodes.iter().map(|node| node.memory_bytes).collect();
+    let of_nodes = machine.nodes.iter().zip(q35_ranges(&bytes).unwrap_or_default());
+    let range = |node: u32| move |(start, end)| NodeRange { node, start, end };
+    of_nodes.flat_map(|(node, ranges)| ranges.into_iter().map(range(node.id.0))).collect()
 }
 
 #[cfg(test)]

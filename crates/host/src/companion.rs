@@ -1,0 +1,130 @@
+//! Files that are installed with numalab: its plugin for QEMU, its own kernel.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+/// A file that is installed with this program.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Companion {
+    /// What it is, as messages call it.
+    pub what: &'static str,
+    /// Its file name.
+    pub file: &'static str,
+    /// The variable that names it, wherever it is.
+    pub variable: &'static str,
+    /// Where else cargo leaves it, from the directory above the program's.
+    pub built: Option<&'static str>,
+    /// The commands that build it.
+    pub build: &'static str,
+}
+
+/// Why there is no such file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompanionError {
+    /// The variable names no file.
+    #[error("{}={path}: no such file, expected {}", .companion.variable, .companion.file)]
+    Named {
+        /// What was looked for.
+        companion: &'static Companion,
+        /// What the variable names.
+        path: PathBuf,
+    },
+    /// There is none where it belongs.
+    #[error("{} is not there: none of {}", .companion.what, listed(.searched))]
+    Absent {
+        /// What was looked for.
+        companion: &'static Companion,
+        /// Where it was looked for.
+        searched: Vec<PathBuf>,
+    },
+}
+
+impl CompanionError {
+    /// What would mend this machine.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let (Self::Named { companion, .. } | Self::Absent { companion, .. }) = self;
+        let Companion { file, variable, build, .. } = companion;
+        format!(
+            "build it with {build}, and put it beside numalab as {file} or name it in {variable}"
+        )
+    }
+}
+
+impl Companion {
+    /// The file that the variable names, or the one beside this program, in `lib/numalab` next
+    /// to its directory, or where cargo built it.
+    ///
+    /// # Errors
+    /// [`CompanionError`].
+    pub fn find(&'static self) -> Result<PathBuf, CompanionError> {
+        let named = env::var_os(self.variable).filter(|value| !value.is_empty());
+        let program = env::current_exe().unwrap_or_default();
+        self.find_for(named.map(PathBuf::from), &program)
+    }
+
+    fn find_for(
+        &'static self,
+        named: Option<PathBuf>,
+        program: &Path,
+    ) -> Result<PathBuf, CompanionError> {
+        if let Some(path) = named {
+            let named = path.is_file().then(|| path.clone());
+            return named.ok_or(CompanionError::Named { companion: self, path });
+        }
+        let beside = program.parent().unwrap_or(Path::new("/"));
+        let mut searched = vec![beside.join(self.file)];
+        if let Some(above) = beside.parent() {
+            searched.push(above.join("lib/numalab").join(self.file));
+            searched.extend(self.built.map(|built| above.join(built)));
+        }
+        let found = searched.iter().find(|file| file.is_file()).cloned();
+        found.ok_or(CompanionError::Absent { companion: self, searched })
+    }
+}
+
+fn listed(searched: &[PathBuf]) -> String {
+    let names: Vec<String> = searched.iter().map(|path| path.display().to_string()).collect();
+    names.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    static KERNEL: Companion = Companion {
+        what: "the kernel",
+        file: "kernel.elf",
+        variable: "NUMALAB_KERNEL",
+        built: Some("none/kernel"),
+        build: "`make build`",
+    };
+
+    #[test]
+    fn a_companion_is_beside_the_program_before_its_library_and_where_cargo_built_it() {
+        let prefix = tempfile::tempdir().unwrap();
+        let program = prefix.path().join("bin/numalab");
+        let error = KERNEL.find_for(None, &program).unwrap_err();
+        assert!(error.to_string().contains("/bin/kernel.elf, "), "{error}");
+        assert!(error.remedy().contains("`make build`"), "{}", error.remedy());
+        for file in ["none/kernel", "lib/numalab/kernel.elf", "bin/kernel.elf"] {
+            let file = prefix.path().join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(&file, "").unwrap();
+            assert_eq!(KERNEL.find_for(None, &program), Ok(file.clone()));
+            assert_eq!(KERNEL.find_for(Some(file.clone()), Path::new("/")), Ok(file));
+        }
+    }
+
+    #[test]
+    fn a_named_companion_must_be_there() {
+        let path = PathBuf::from("/no/such/kernel");
+        let error = KERNEL.find_for(Some(path), Path::new("/bin/numalab")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "NUMALAB_KERNEL=/no/such/kernel: no such file, expected kernel.elf"
+        );
+    }
+}
