@@ -139,7 +139,7 @@ impl<'a> StudySummary<'a> {
         answers.peek().is_some() && answers.all(|(_, effect)| narrow(effect))
     }
 
-    /// What the world said before the study started, each once.
+    /// What the backend said before the study started, each once.
     #[must_use]
     pub fn notices(&self) -> Vec<&str> {
         let mut notices: Vec<&str> = Vec::new();

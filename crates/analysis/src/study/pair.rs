@@ -57,12 +57,6 @@ impl<'a> StudyPair<'a> {
     pub fn any_worse(&self) -> bool {
         self.rows.iter().any(|row| row.verdict == Verdict::Worse)
     }
-
-    /// Whether any metric of any treatment is better.
-    #[must_use]
-    pub fn any_better(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Better)
-    }
 }
 
 /// The environment in which a run began.

@@ -35,10 +35,7 @@ pub fn ensure_unpacked(
     name: &str,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
-    if let Some(known) = recall(cache, name) {
-        return Ok(known);
-    }
-    unpack_closure(cache, name, &|_| true, note)
+    ensure(cache, name, &|_| true, note)
 }
 
 /// The same with no other dependencies than libraries (packages named `lib...`), for
@@ -51,18 +48,18 @@ pub fn ensure_with_libraries(
     name: &str,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
-    if let Some(known) = recall(cache, name) {
-        return Ok(known);
-    }
-    unpack_closure(cache, name, &|dependency| dependency.starts_with("lib"), note)
+    ensure(cache, name, &|dependency| dependency.starts_with("lib"), note)
 }
 
-fn unpack_closure(
+fn ensure(
     cache: &Cache,
     name: &str,
     wanted: &dyn Fn(&str) -> bool,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
+    if let Some(known) = recall(cache, name) {
+        return Ok(known);
+    }
     let archive = Archive::host();
     let records = closure(&archive, &[name], wanted)?;
     let mut trees = Vec::new();

@@ -19,7 +19,7 @@ pub enum Entry {
         plan: String,
         /// Milliseconds since 1970-01-01 UTC.
         unix_ms: u64,
-        /// Facts about the world.
+        /// Facts about the backend.
         environment: Environment,
         /// What the reader should know beforehand, such as that a knob cannot act here.
         notices: Vec<String>,
