@@ -10,10 +10,22 @@ pub mod scaling;
 pub mod study;
 
 use numalab_analysis::run::{Entry, Matrix};
+use numalab_record::Kind;
 use serde::Serialize;
 
 use crate::number::figure;
 use crate::table::Table;
+
+/// Indented JSON of a document: its kind, and what it holds.
+fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        schema: Kind,
+        #[serde(flatten)]
+        of: &'a T,
+    }
+    json(&Document { schema: kind, of })
+}
 
 /// Indented JSON of anything.
 fn json(value: &impl Serialize) -> serde_json::Result<String> {

@@ -5,9 +5,9 @@ use std::process::Command;
 
 use numalab_analysis::compare::{Tolerance, compare};
 use numalab_analysis::run::Summary;
+use numalab_analysis::scaling::ScalingSummary;
 use numalab_analysis::study::StudySummary;
 use numalab_report::Report;
-use numalab_report::from::scaling::ScalingReport;
 
 use crate::{runs, scaling, studies};
 
@@ -135,7 +135,7 @@ fn the_page_of_a_study_opens_without_error_and_fits_a_phone() {
 #[test]
 fn a_page_of_a_scaling_run_fits_a_phone_and_a_desk() {
     let run = scaling::with_contention();
-    let page = ScalingReport::of(&run).page().html();
+    let page = ScalingSummary::of(&run).page().html();
     check("scaling", &page, 390, true);
     check("scaling", &page, 1280, true);
 }

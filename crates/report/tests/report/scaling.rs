@@ -1,10 +1,10 @@
 //! Scaling runs whose causes are known, because they were put in.
 
-use numalab_analysis::scaling::GroupKind;
+use numalab_analysis::scaling::{GroupKind, ScalingEvidence, ScalingSummary};
 use numalab_record::scaling::{
     Mode, RankPlace, Scaling, ScalingFile, ScalingMetric, ScalingStep, read,
 };
-use numalab_report::from::scaling::ScalingReport;
+use numalab_report::from::scaling::{name, sentence};
 use numalab_report::{Report, Style};
 use numalab_topology::{Cache, CacheKind, Cpu, CpuId, CpuSet, Machine, Node, NodeId};
 
@@ -119,11 +119,11 @@ pub fn with_contention() -> Scaling {
 }
 
 fn says(scaling: &Scaling, rule: &str) -> Vec<String> {
-    let report = ScalingReport::of(scaling);
-    let of = report.explanations.into_iter().filter(|explanation| explanation.rule == rule);
-    of.map(|explanation| {
-        assert!(!explanation.evidence.is_empty(), "{rule} without evidence");
-        explanation.says
+    let report = ScalingSummary::of(scaling);
+    let of = report.findings.iter().filter(|found| name(found) == rule);
+    of.map(|found| {
+        assert!(!found.evidence.is_empty(), "{rule} without evidence");
+        sentence(found)
     })
     .collect()
 }
@@ -131,7 +131,7 @@ fn says(scaling: &Scaling, rule: &str) -> Vec<String> {
 #[test]
 fn statistics_are_over_the_ranks_and_efficiency_over_the_fewest() {
     let scaling = scaling(&|_, _, _| 100.0);
-    let report = ScalingReport::of(&scaling);
+    let report = ScalingSummary::of(&scaling);
     let of = report
         .figures
         .iter()
@@ -164,12 +164,14 @@ fn a_disturbed_step_is_told_before_what_rests_on_it() {
     assert_eq!(says(&scaling, "disturbance"), Vec::<String>::new());
     scaling.steps[0].disturbed = Some(0.04);
     scaling.steps[1].disturbed = Some(0.55);
-    let report = ScalingReport::of(&scaling);
-    let first = &report.explanations[0];
-    assert_eq!(first.rule, "disturbance");
-    assert!(first.says.starts_with("other work disturbed 1 of "), "{}", first.says);
-    let cited = format!("55.0 % of its windows; {}", scaling.steps[1].file);
-    assert_eq!(first.evidence, [cited]);
+    let report = ScalingSummary::of(&scaling);
+    let first = &report.findings[0];
+    assert_eq!(name(first), "disturbance");
+    assert!(sentence(first).starts_with("other work disturbed 1 of "), "{}", sentence(first));
+    let file = scaling.steps[1].file.clone();
+    assert_eq!(first.evidence, [ScalingEvidence::Disturbed { file: file.clone(), share: 0.55 }]);
+    let page = report.page().html();
+    assert!(page.contains(&format!("<td>55.0 % of its windows; {file}</td>")), "{page}");
 }
 
 #[test]
@@ -215,7 +217,7 @@ fn remote_memory_is_compared_with_local_memory_of_the_same_step() {
     scaling.steps = vec![step(Mode::Sequential, false, &cpus, &[0; 8], &cost)];
     let found = says(&scaling, "local and remote");
     assert!(found[0].contains("remote memory is 102 % slower: 182 ns over 4 ranks"), "{found:?}");
-    let groups = ScalingReport::of(&scaling).groups;
+    let groups = ScalingSummary::of(&scaling).groups;
     let by_node: Vec<(u32, usize)> = groups
         .iter()
         .filter(|group| group.kind == GroupKind::CpuNode)
@@ -238,16 +240,26 @@ fn without_placement_nothing_is_said_of_ccds_and_nodes() {
     let mut scaling = scaling(&|ccd, _, _| 100.0 + 20.0 * ccd as f64);
     scaling.machine = None;
     scaling.steps.iter_mut().for_each(|step| step.places.fill(None));
-    let report = ScalingReport::of(&scaling);
-    let rules: Vec<&str> = report.explanations.iter().map(|one| one.rule.as_str()).collect();
+    let report = ScalingSummary::of(&scaling);
+    let rules: Vec<&str> = report.findings.iter().map(name).collect();
     assert!(!rules.contains(&"CCD") && !rules.contains(&"caches"), "{rules:?}");
     assert!(rules.contains(&"placement"));
-    let crowd = report.explanations.iter().find(|one| one.rule == "contention").unwrap();
-    assert!(
-        crowd.says.ends_with("since the placement of the ranks is not recorded"),
-        "{}",
-        crowd.says
-    );
+    let crowd = says(&scaling, "contention");
+    assert!(crowd[0].ends_with("since the placement of the ranks is not recorded"), "{crowd:?}");
+}
+
+/// What is seen is in the JSON as values: what it is, its figures, its threshold and evidence.
+#[test]
+fn findings_are_values_in_json() {
+    let scaling = scaling(&|ccd, _, _| 100.0 + 20.0 * ccd as f64);
+    let json: serde_json::Value =
+        serde_json::from_str(&ScalingSummary::of(&scaling).json().unwrap()).unwrap();
+    let findings = json["findings"].as_array().unwrap();
+    let ccd = findings.iter().find(|found| found["kind"] == "ccd").unwrap();
+    assert_eq!(ccd["threshold"], 0.03);
+    assert_eq!((&ccd["packed"], &ccd["spread"]), (&4.into(), &2.into()));
+    assert!((ccd["difference"]["ratio"].as_f64().unwrap() - 1.286).abs() < 0.001, "{ccd}");
+    assert_eq!(ccd["evidence"][0]["kind"], "ranks");
 }
 
 /// The figures of seed 1's own example (EPYC 7A53, 8 ranks, two on each node).
@@ -259,7 +271,7 @@ fn a_published_csv_of_the_suite_is_read_and_shown_in_every_format() {
         text: csv.to_owned(),
     };
     let (scaling, _) = read("results_scaling/job_1", &[file]).unwrap();
-    let report = ScalingReport::of(&scaling);
+    let report = ScalingSummary::of(&scaling);
     let page = report.page();
     let text = page.terminal(Style::Plain);
     assert!(text.contains("sequential 0,1, 4 x 512M"), "{text}");

@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use numalab_analysis::scaling::ScalingSummary;
 use numalab_formats::architecture;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
 use numalab_report::Report;
-use numalab_report::from::scaling::ScalingReport;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};
@@ -36,7 +36,7 @@ fn is_table(name: &str) -> bool {
 
 pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let scaling = load(&args.place)?;
-    let report = ScalingReport::of(&scaling);
+    let report = ScalingSummary::of(&scaling);
     let format = args.format.or_else(|| args.place.is_file().then_some(Format::Text));
     let Some(format) = format else {
         let page = report.page();

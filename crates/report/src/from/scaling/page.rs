@@ -3,26 +3,22 @@
 use numalab_record::scaling::{Mode, Scaling, ScalingMetric, ScalingStep};
 use numalab_stats::{Alternative, Sample, rank_sum};
 
-use super::ScalingReport;
+use super::words;
 use crate::number::{count, figure, percent, size};
 use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series};
 use crate::table::Table;
 use numalab_analysis::scaling::figures::{mean, same_series, series, series_name};
 use numalab_analysis::scaling::groups::fullest;
-use numalab_analysis::scaling::{Group, GroupKind, StepFigures};
+use numalab_analysis::scaling::{Group, GroupKind, ScalingSummary, StepFigures};
 
 /// Sizes for which curves over ranks are drawn.
 const SHOWN_SIZES: usize = 3;
-/// Explanations that come first.
+/// Findings that come first.
 const LEADS: usize = 4;
 
-pub(super) fn page(report: &ScalingReport<'_>) -> Page {
+pub(super) fn page(report: &ScalingSummary<'_>) -> Page {
     let scaling = report.scaling;
-    let lead = report.explanations.iter().take(LEADS).map(|explanation| Lead {
-        name: explanation.rule.clone(),
-        sentence: explanation.says.clone(),
-        mood: Mood::Plain,
-    });
+    let lead = |found| Lead::new(words::name(found), words::sentence(found), Mood::Plain);
     let sizes = sizes(scaling);
     let meta = [
         count(scaling.steps.len(), "step"),
@@ -31,19 +27,19 @@ pub(super) fn page(report: &ScalingReport<'_>) -> Page {
         }),
     ];
     let parts = [
-        explanations(report),
+        seen(report),
         over_ranks(scaling, &sizes),
         over_sizes(scaling),
         modes(scaling),
         groups(report),
         all_figures(&report.figures),
-        findings(scaling),
+        problems(scaling),
     ];
     Page {
         brand: "numalab scale".to_owned(),
         title: format!("Scaling on {}", scaling.name),
         meta: meta.join(" · "),
-        lead: lead.collect(),
+        lead: report.findings.iter().take(LEADS).map(lead).collect(),
         parts: parts.into_iter().flatten().collect(),
         ..Page::default()
     }
@@ -66,12 +62,13 @@ fn shown(sizes: &[u64]) -> Vec<u64> {
     at.into_iter().filter_map(|at| sizes.get(at).copied()).collect()
 }
 
-fn explanations(report: &ScalingReport<'_>) -> Option<Part> {
-    let rows = report.explanations.iter().flat_map(|explanation| {
-        explanation.evidence.iter().map(|cited| vec![explanation.rule.clone(), cited.clone()])
+fn seen(report: &ScalingSummary<'_>) -> Option<Part> {
+    let rows = report.findings.iter().flat_map(|found| {
+        let cited = |evidence| vec![words::name(found).to_owned(), words::evidence(evidence)];
+        found.evidence.iter().map(cited)
     });
     let table = Table::new("what the sentences rest on").words("rule").words("evidence").rows(rows);
-    let notes = report.explanations.iter().skip(LEADS).map(|one| one.says.clone());
+    let notes = report.findings.iter().skip(LEADS).map(words::sentence);
     Part::of("What is seen, and why", vec![Panel::table(table)])
         .map(|part| part.noted(notes.collect()))
 }
@@ -234,7 +231,7 @@ fn compared(a: &ScalingStep, b: &ScalingStep) -> Option<Vec<String>> {
     ])
 }
 
-fn groups(report: &ScalingReport<'_>) -> Option<Part> {
+fn groups(report: &ScalingSummary<'_>) -> Option<Part> {
     let kinds = [
         (GroupKind::CpuNode, "by the node of the cpu"),
         (GroupKind::MemoryNode, "by the node of the memory"),
@@ -296,7 +293,7 @@ fn all_figures(figures: &[StepFigures]) -> Option<Part> {
     Part::of("All figures", vec![Panel::table(table)])
 }
 
-fn findings(scaling: &Scaling) -> Option<Part> {
+fn problems(scaling: &Scaling) -> Option<Part> {
     (!scaling.findings.is_empty()).then(|| Part {
         title: "Problems in the files".to_owned(),
         notes: scaling.findings.clone(),
