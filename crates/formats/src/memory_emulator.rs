@@ -8,13 +8,13 @@ mod text;
 
 use numalab_memory_model::address::q35_ranges;
 pub use numalab_memory_model::machine::{
-    CacheLevel, Machine as EmulatedMachine, Scope as CacheScope,
+    CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,
 };
 use numalab_memory_model::machine::{MachineError, Node as EmulatedNode, SCHEMA};
 use numalab_topology::{Findings, Machine};
 
 pub use costs::{BandwidthModel, LatencyModel, MemoryCosts};
-pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency};
+pub use text::{CostTextError, parse_bandwidth, parse_caches, parse_latency, parse_stages};
 
 use crate::error::WriteError;
 use crate::guest::Guest;
@@ -51,8 +51,11 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         node_bandwidth_mb_s: node_bandwidth_mb_s.map(figures),
         link_bandwidth_mb_s: link_bandwidth_mb_s
             .map(|rows| rows.into_iter().map(figures).collect()),
+        node_load: None,
+        link_load: None,
         caches: costs.caches.clone(),
     };
+    let described = costs.stages.iter().fold(described, |machine, &stage| machine.with(stage));
     let refused =
         |error: MachineError| WriteError::Inexpressible { format: FORMAT, what: error.to_string() };
     described.check().map_err(refused).map(|()| described)
@@ -157,6 +160,19 @@ mod tests {
         let error = describe(&with_latencies(&all[..5]), &costs(LatencyModel::Firmware));
         let error = error.unwrap_err().to_string();
         assert!(error.contains("from node 1 to node 2"), "{error}");
+    }
+
+    #[test]
+    fn with_load_a_limit_is_the_end_of_a_curve() {
+        let bandwidth = BandwidthModel::Nodes(vec![5000, 0, 5000]);
+        let costs = MemoryCosts { bandwidth, stages: vec![Stage::Load], ..MemoryCosts::default() };
+        let described = describe(&machine(), &costs).unwrap();
+        assert_eq!(described.node_bandwidth_mb_s, None);
+        let nodes = described.node_load.unwrap();
+        assert!(nodes[1].is_empty());
+        let last = nodes[0][0].points.last().unwrap();
+        assert!((last.0 - 5000.0).abs() < 1e-6, "{last:?}");
+        assert!((nodes[0][0].points[0].1 - 100.0).abs() < 1e-6, "local memory without load");
     }
 
     #[test]

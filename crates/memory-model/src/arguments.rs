@@ -110,7 +110,7 @@ pub enum ArgumentError {
 }
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
-     link-bandwidth, caches, l3-groups, mode, start, report, pmu, sample, overlap";
+     link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap";
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
@@ -187,6 +187,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let nodes = nodes(given, latency_ns.len())?;
     let row = "a figure per node, such as 10000.0";
     let matrix = "a row per node, such as 0.5000/5000.0";
+    let stages = given.choice("stages", "load", short::stages)?.unwrap_or_default();
     let machine = Machine {
         schema: SCHEMA.to_owned(),
         nodes,
@@ -200,12 +201,14 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         store_latency_ns: None,
         node_bandwidth_mb_s: given.choice("node-bandwidth", row, short::figures)?,
         link_bandwidth_mb_s: given.choice("link-bandwidth", matrix, rows)?,
+        node_load: None,
+        link_load: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?
             .unwrap_or_default(),
     };
     machine.check()?;
-    Ok(machine)
+    Ok(stages.into_iter().fold(machine, Machine::with))
 }
 
 fn latencies(given: &mut Given) -> Result<Vec<Vec<f64>>, ArgumentError> {

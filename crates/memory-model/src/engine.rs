@@ -12,6 +12,7 @@ use crate::cache::Cache;
 use crate::cost::{Costs, ps};
 use crate::counters::{Counters, Kind, VcpuFigures};
 use crate::gate::{Change, Gate};
+use crate::load::Load;
 use crate::machine::Scope;
 use crate::marker::Marker;
 use crate::phase_names::PhaseNames;
@@ -65,6 +66,7 @@ pub struct Engine {
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
+    load: Option<Mutex<Load>>,
     front: Front,
     turns: Turns,
     ps_each: u64,
@@ -102,6 +104,7 @@ impl Engine {
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
+            load: Load::new(machine).map(Mutex::new),
             front: Front::default(),
             turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
@@ -245,7 +248,7 @@ impl Engine {
             Some(level) => (self.hit_ps[level], 0),
             None => {
                 node.misses[access.kind as usize].add(1);
-                let queue_ps = self.queued(state, access.vcpu, target);
+                let queue_ps = self.queued(state, access, target);
                 (latency_ps.saturating_add(queue_ps), queue_ps)
             }
         };
@@ -283,23 +286,40 @@ impl Engine {
         shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
     }
 
-    /// How long a line waits for bandwidth.
-    fn queued(&self, state: &Vcpu, vcpu: usize, target: usize) -> u64 {
-        let Some(bandwidth) = &self.bandwidth else { return 0 };
+    /// How much longer a line takes because of the others: it waits for bandwidth, or the way
+    /// is loaded.
+    fn queued(&self, state: &Vcpu, access: Access, target: usize) -> u64 {
+        if self.bandwidth.is_none() && self.load.is_none() {
+            return 0;
+        }
         let time_ps = match self.arguments.mode {
             Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
             Mode::Count | Mode::Virtual => state.time_ps.get(),
         };
-        let caches = &self.arguments.machine.caches;
-        let bytes = caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
-        let initiator = self.arguments.machine.cpus[vcpu];
-        locked(bandwidth).wait_ps(vcpu, (initiator, target), time_ps, bytes)
+        let machine = &self.arguments.machine;
+        let line = machine.caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
+        let way = (machine.cpus[access.vcpu], target);
+        let wait_ps = self
+            .bandwidth
+            .as_ref()
+            .map_or(0, |bandwidth| locked(bandwidth).wait_ps(access.vcpu, way, time_ps, line));
+        let rise_ps = self.load.as_ref().map_or(0, |load| {
+            // A cache reads the line that a store misses, and writes it back in the end.
+            let reads = access.kind == Kind::Load || !machine.caches.is_empty();
+            let writes = access.kind == Kind::Store;
+            let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
+            locked(load).rise_ps(way, time_ps, bytes)
+        });
+        wait_ps.saturating_add(rise_ps)
     }
 
     /// Whether nothing but counting is asked for, which needs no state of the vCPU.
     #[inline]
     fn is_plain(&self) -> bool {
-        self.arguments.mode == Mode::Count && self.hit_ps.is_empty() && self.bandwidth.is_none()
+        self.arguments.mode == Mode::Count
+            && self.hit_ps.is_empty()
+            && self.bandwidth.is_none()
+            && self.load.is_none()
     }
 
     fn figures(&self, vcpu: usize) -> &VcpuFigures {
@@ -316,6 +336,9 @@ impl Engine {
         }
         if let Some(bandwidth) = &self.bandwidth {
             locked(bandwidth).clear();
+        }
+        if let Some(load) = &self.load {
+            locked(load).clear();
         }
     }
 

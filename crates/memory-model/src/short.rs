@@ -1,6 +1,6 @@
 //! Values of arguments as a person types them: lists joined by dots, matrices by slashes.
 
-use crate::machine::{CacheLevel, MOST_NODES, Scope};
+use crate::machine::{CacheLevel, MOST_NODES, Scope, Stage};
 
 /// Whole numbers joined by dots.
 pub fn numbers(word: &str) -> Option<Vec<usize>> {
@@ -65,6 +65,11 @@ pub fn caches(word: &str) -> Option<Vec<CacheLevel>> {
         parts.next().is_none().then_some(level)
     };
     word.split('+').map(cache).collect()
+}
+
+/// Names of stages joined by plus signs.
+pub fn stages(word: &str) -> Option<Vec<Stage>> {
+    word.split('+').map(Stage::named).collect()
 }
 
 #[cfg(test)]

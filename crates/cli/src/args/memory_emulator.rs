@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use numalab_formats::memory_emulator::{
-    BandwidthModel, CacheLevel, LatencyModel, parse_bandwidth, parse_caches, parse_latency,
+    BandwidthModel, CacheLevel, LatencyModel, Stage, parse_bandwidth, parse_caches, parse_latency,
+    parse_stages,
 };
 use numalab_guest::EmulatorMode;
 
@@ -24,6 +25,10 @@ pub(crate) struct MemoryEmulatorArgs {
     /// shared by an L3 group [default: none, every access reaches memory]
     #[arg(long, value_name = "SIZES", value_parser = caches)]
     pub emulate_cache: Option<Caches>,
+    /// Stages of the memory model beyond these, with typical figures: load (latency rises with
+    /// bandwidth, to three times at the limit of --emulate-bandwidth) [default: none]
+    #[arg(long, value_name = "STAGES", value_parser = stages)]
+    pub emulate_stages: Option<Stages>,
     /// How accesses are charged [default: virtual]
     #[arg(long, value_enum)]
     pub emulate_mode: Option<Mode>,
@@ -35,6 +40,10 @@ pub(crate) struct MemoryEmulatorArgs {
 /// Caches on the way to memory, nearest first.
 #[derive(Clone, Debug)]
 pub(crate) struct Caches(pub Vec<CacheLevel>);
+
+/// Stages of the memory model.
+#[derive(Clone, Debug)]
+pub(crate) struct Stages(pub Vec<Stage>);
 
 /// How accesses are paid for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -53,6 +62,7 @@ impl MemoryEmulatorArgs {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()
             || self.emulate_cache.is_some()
+            || self.emulate_stages.is_some()
             || self.emulate_mode.is_some()
             || self.emulate_report.is_some()
     }
@@ -70,4 +80,8 @@ impl From<Mode> for EmulatorMode {
 
 fn caches(text: &str) -> Result<Caches, String> {
     parse_caches(text).map(Caches).map_err(|error| error.to_string())
+}
+
+fn stages(text: &str) -> Result<Stages, String> {
+    parse_stages(text).map(Stages).map_err(|error| error.to_string())
 }

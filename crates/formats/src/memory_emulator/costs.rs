@@ -1,6 +1,6 @@
 //! What accesses cost: models, and the matrices they give for a guest.
 
-use super::{CacheLevel, FORMAT};
+use super::{CacheLevel, FORMAT, Stage};
 use crate::error::WriteError;
 use crate::guest::Guest;
 
@@ -14,6 +14,8 @@ pub struct MemoryCosts {
     /// The caches that an access must miss to reach memory, nearest first; without any,
     /// every access does.
     pub caches: Vec<CacheLevel>,
+    /// What else is modelled, with typical figures.
+    pub stages: Vec<Stage>,
 }
 
 /// Where latencies come from.

@@ -1,6 +1,6 @@
 //! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M,16M/16`.
 
-use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel};
+use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, Stage};
 use crate::size::parse_bytes;
 
 const LINE_BYTES: u32 = 64;
@@ -103,6 +103,16 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns: 0.0 })
 }
 
+/// Reads names of stages: `load`.
+///
+/// # Errors
+/// [`CostTextError`], quoting the name.
+pub fn parse_stages(text: &str) -> Result<Vec<Stage>, CostTextError> {
+    let wrong = |name: &str| CostTextError { text: name.to_owned(), expected: "stages: load" };
+    let stage = |name: &str| Stage::named(name.trim()).ok_or_else(|| wrong(name));
+    text.split(',').map(stage).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -141,6 +151,14 @@ mod tests {
         for text in ["", "33K", "32K/0", "32K,", "0", "48K", "4K,4K,4K,4K,4K"] {
             assert!(parse_caches(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn stages_are_named() {
+        let all = Stage::ALL.map(|(name, _)| name).join(",");
+        assert_eq!(parse_stages(&all), Ok(Stage::ALL.map(|(_, stage)| stage).to_vec()));
+        let error = parse_stages("load,fast").unwrap_err().to_string();
+        assert_eq!(error, format!("`fast`: expected stages: {}", all.replace(',', ", ")));
     }
 
     proptest::proptest! {

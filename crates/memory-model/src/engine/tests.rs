@@ -4,7 +4,10 @@ const MIB: u64 = 1 << 20;
 const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
 
 fn engine(more: &str) -> Engine {
-    let arguments = format!("{MACHINE},{more}");
+    engine_of(&format!("{MACHINE},{more}"))
+}
+
+fn engine_of(arguments: &str) -> Engine {
     let arguments = Arguments::parse(arguments.split(','), |_| unreachable!()).unwrap();
     Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
 }
@@ -78,4 +81,68 @@ fn an_l3_group_of_any_number_is_a_group() {
     }
     let misses = |vcpu| engine.counters.of(0, vcpu).nodes[0].misses[0].get();
     assert_eq!((misses(0), misses(1)), (1, 1), "each group has a cache of its own");
+}
+
+/// What a chase's load takes, in ns, beside eight vCPUs that would together ask for this part of
+/// node 0's bandwidth if it were without load: a load in 300 instructions, which hide it.
+fn chase_beside_streams(asked_percent: u64) -> f64 {
+    const STREAMS: usize = 8;
+    let mb_s = STREAMS as u64 * 64 * 1000 / 300 * 100 / asked_percent;
+    let engine = engine_of(&format!(
+        "cpus=0.0.0.0.0.0.0.0.0,memory=64M.64M,latency=100.250/250.100,mode=virtual,overlap=1000,\
+         stages=load,node-bandwidth={mb_s}.0"
+    ));
+    let (mut loads, mut taken_ps) = (0, 0);
+    for turn in 1..=400 {
+        for vcpu in 0..=STREAMS {
+            while engine.time_ps(vcpu) < turn * 5_000_000 {
+                let begin_ps = engine.time_ps(vcpu);
+                engine.block(vcpu, if vcpu == 0 { 3 } else { 300 });
+                engine.access(load(vcpu, begin_ps % MIB, 0));
+                if vcpu == 0 && turn > 200 {
+                    loads += 1;
+                    taken_ps += engine.time_ps(0) - begin_ps;
+                }
+            }
+        }
+    }
+    f64::from(u32::try_from(taken_ps / 1000).unwrap()) / f64::from(loads)
+}
+
+#[test]
+fn a_chase_beside_streams_slows_from_their_knee_on_by_two_to_four_times() {
+    let ns = [30, 60, 80, 100, 120].map(chase_beside_streams);
+    let [light, knee, busy, full, over] = ns;
+    assert!((99.0..115.0).contains(&light), "{ns:?}");
+    assert!(knee < 1.3 * light && knee > 1.05 * light, "{ns:?}");
+    assert!(busy > knee && full > busy && over > full, "{ns:?}");
+    assert!((2.0..4.0).contains(&(full / light)), "{ns:?}");
+    assert!((2.0..5.0).contains(&(over / light)), "{ns:?}");
+}
+
+#[test]
+fn load_is_of_the_node_and_of_the_link_that_carries_it() {
+    let rise = |more: &str, chaser: usize, target: u64| {
+        let engine = engine_of(&format!(
+            "cpus=0.1.1,memory=64M.64M,latency=100.250/250.100,mode=virtual,overlap=1,\
+             stages=load,{more}"
+        ));
+        for turn in 1..=100 {
+            for vcpu in 0..3 {
+                let address = if vcpu == chaser { target } else { 64 * MIB };
+                while engine.time_ps(vcpu) < turn * 5_000_000 {
+                    engine.block(vcpu, 1);
+                    engine.access(load(vcpu, address, 0));
+                }
+            }
+        }
+        let figures = engine.counters.of(0, chaser);
+        figures.nodes.iter().map(|node| node.queue_ps.get()).sum::<u64>()
+    };
+    // Node 1 is loaded by its own vCPUs: who reads there waits, who reads elsewhere does not.
+    assert!(rise("node-bandwidth=500.500", 0, 64 * MIB) > 0);
+    assert_eq!(rise("node-bandwidth=0.500", 0, 0), 0);
+    // The link from node 0 to node 1 carries only what node 0's vCPU asks for.
+    assert_eq!(rise("link-bandwidth=0.0/500.500", 0, 64 * MIB), 0);
+    assert!(rise("link-bandwidth=0.100/0.0", 0, 64 * MIB) > 0);
 }

@@ -1,6 +1,8 @@
 //! Settings that several backends have.
 
-use numalab_formats::memory_emulator::{MemoryCosts, parse_bandwidth, parse_caches, parse_latency};
+use numalab_formats::memory_emulator::{
+    MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
+};
 use serde::Deserialize;
 
 use super::contract::BackendError;
@@ -48,6 +50,12 @@ pub(super) const EMULATE_CACHE: SettingSpec = SettingSpec {
     default: "",
     about: "caches in front of that memory, as --emulate-cache takes them",
 };
+pub(super) const EMULATE_STAGES: SettingSpec = SettingSpec {
+    name: "emulate-stages",
+    kind: SettingKind::Text("stages such as load"),
+    default: "",
+    about: "stages of the memory model, as --emulate-stages takes them",
+};
 pub(super) const COUNTERS: SettingSpec = SettingSpec {
     name: "counters",
     kind: SettingKind::List("names in /proc/vmstat"),
@@ -74,6 +82,7 @@ pub(super) struct MemoryCostSettings {
     emulate_latency: Option<String>,
     emulate_bandwidth: Option<String>,
     emulate_cache: Option<String>,
+    emulate_stages: Option<String>,
 }
 
 impl MemoryCostSettings {
@@ -107,6 +116,10 @@ impl MemoryCostSettings {
         if let Some(text) = &self.emulate_cache {
             let parsed = parse_caches(text);
             costs.caches = parsed.map_err(|error| bad("emulate-cache", text, &error))?;
+        }
+        if let Some(text) = &self.emulate_stages {
+            let parsed = parse_stages(text);
+            costs.stages = parsed.map_err(|error| bad("emulate-stages", text, &error))?;
         }
         Ok(costs)
     }

@@ -13,7 +13,7 @@ use numalab_topology::Machine;
 use super::agent::{Answer, Request, Setup};
 use super::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, MEMORY, WATCH_PAGES,
+    EMULATE_LATENCY, EMULATE_STAGES, MEMORY, WATCH_PAGES,
 };
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::{Supplies, known_accelerator};
@@ -60,6 +60,7 @@ pub(super) const KIND: BackendKind = BackendKind {
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
+        EMULATE_STAGES,
         COUNTERS,
         COUNT_MIGRATIONS,
         WATCH_PAGES,

@@ -27,6 +27,7 @@ pub(super) fn wanted(
         latency: args.emulate_latency.unwrap_or_default(),
         bandwidth: args.emulate_bandwidth.clone().unwrap_or_default(),
         caches: args.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
+        stages: args.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
     };
     let machine = describe(machine, &costs).map_err(GuestError::from)?;
     let plugin = PLUGIN.find().map_err(GuestError::from)?;

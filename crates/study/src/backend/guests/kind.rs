@@ -2,7 +2,9 @@
 
 use super::Guests;
 use super::settings::XEN;
-use crate::backend::common_settings::{EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY};
+use crate::backend::common_settings::{
+    EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
+};
 use crate::backend::host_side::GUEST_MEMORY;
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 
@@ -35,6 +37,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,
         SettingSpec { default: "32K,1M", ..EMULATE_CACHE },
+        EMULATE_STAGES,
         GUESTS,
         SettingSpec {
             name: "guests-per-node",

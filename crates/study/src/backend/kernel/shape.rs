@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::{BACKENDS, Kernel};
 use crate::backend::BackendError;
 use crate::backend::common_settings::{
-    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, MEMORY,
-    MemoryCostSettings,
+    CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
+    MEMORY, MemoryCostSettings,
 };
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
@@ -60,6 +60,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         SettingSpec { default: "100", ..EMULATE_LATENCY },
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
+        EMULATE_STAGES,
         SettingSpec {
             name: "where",
             kind: SettingKind::OneOf(&["auto", "real", "emulator", "plain"]),

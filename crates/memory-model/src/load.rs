@@ -1,0 +1,242 @@
+//! Load: how much longer an access takes because of all the others, by measured curves.
+//!
+//! One meter stands before each node's memory and before each link, for all vCPUs together. It
+//! counts the bytes of each window of virtual time. What accesses of a window take more than
+//! without load follows from the traffic two windows before it, when every vCPU has come
+//! through that one: vCPUs take turns of half a window, so whoever runs first, all of them see
+//! the same latency at the same time. Latency goes a part of the way to where the traffic then
+//! seen would settle ([`Curve::settled_ns`]), as in the Mess simulator (see [`crate::curve`]);
+//! saturation is the latency at which all ask for no more than the curve's end grants.
+
+use crate::bandwidth::whole;
+use crate::curve::Curve;
+use crate::machine::Machine;
+
+/// Length of a window.
+const WINDOW_PS: u64 = 10_000_000;
+/// Bytes in a window, as 10^6 bytes a second.
+const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
+/// Windows that are remembered; a vCPU further behind waited, and finds the oldest.
+const WINDOWS: u64 = 4;
+/// From traffic to the latency that it causes it takes two windows. With this part of the way
+/// at a time, latency settles as fast as it can without overshooting (the double root of
+/// z² - z + 1/4).
+const PART: f64 = 0.25;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Window {
+    /// Bytes read and written.
+    bytes: [u64; 2],
+    /// What an access takes more than without load.
+    rise_ns: f64,
+}
+
+/// What loads one memory or link.
+#[derive(Clone, Debug)]
+pub struct Meter {
+    /// By rising share of writes.
+    curves: Vec<Curve>,
+    newest: u64,
+    windows: [Window; WINDOWS as usize],
+}
+
+impl Meter {
+    /// A meter for checked curves; none without any.
+    pub fn new(curves: &[Curve]) -> Option<Self> {
+        let windows = Default::default();
+        (!curves.is_empty()).then(|| Self { curves: curves.to_vec(), newest: 0, windows })
+    }
+
+    /// Counts bytes read and written at a time of a vCPU's own; how much longer they take than
+    /// without load.
+    pub fn rise_ps(&mut self, time_ps: u64, bytes: [u64; 2]) -> u64 {
+        let number = time_ps / WINDOW_PS;
+        if number > self.newest {
+            self.enter(number);
+        }
+        let window = self.at(number.max(self.newest.saturating_sub(WINDOWS - 1)));
+        window.bytes[0] += bytes[0];
+        window.bytes[1] += bytes[1];
+        whole(window.rise_ns * 1000.0)
+    }
+
+    /// Forgets all traffic.
+    pub fn clear(&mut self) {
+        self.newest = 0;
+        self.windows = Default::default();
+    }
+
+    fn at(&mut self, number: u64) -> &mut Window {
+        &mut self.windows[(number % WINDOWS) as usize]
+    }
+
+    fn enter(&mut self, number: u64) {
+        if number - self.newest >= WINDOWS {
+            self.windows = Default::default();
+            self.newest = number;
+        }
+        while self.newest < number {
+            self.newest += 1;
+            let judged = *self.at(self.newest.saturating_sub(2));
+            let before_ns = self.at(self.newest - 1).rise_ns;
+            let step_ns = PART * (self.settled_rise_ns(judged) - judged.rise_ns);
+            let rise_ns = f64::max(0.0, before_ns + step_ns);
+            *self.at(self.newest) = Window { bytes: [0; 2], rise_ns };
+        }
+    }
+
+    /// Where latency would settle for the traffic of a window.
+    fn settled_rise_ns(&self, window: Window) -> f64 {
+        let [read, written] = window.bytes.map(|bytes| bytes as f64);
+        let bytes = read + written;
+        if bytes == 0.0 {
+            return 0.0;
+        }
+        let rise_ns = |curve: &Curve| {
+            let unloaded_ns = curve.unloaded_ns();
+            let under_way = bytes * MB_S_OF_BYTE * (unloaded_ns + window.rise_ns);
+            curve.settled_ns(under_way) - unloaded_ns
+        };
+        let percent = 100.0 * written / bytes;
+        let above = self.curves.iter().position(|curve| curve.writes_percent >= percent);
+        let Some(above) = above else { return self.curves.last().map_or(0.0, rise_ns) };
+        let high = &self.curves[above];
+        let Some(low) = above.checked_sub(1).map(|below| &self.curves[below]) else {
+            return rise_ns(high);
+        };
+        let part = (percent - low.writes_percent) / (high.writes_percent - low.writes_percent);
+        (1.0 - part) * rise_ns(low) + part * rise_ns(high)
+    }
+}
+
+/// The meters of a machine.
+#[derive(Debug)]
+pub struct Load {
+    nodes: Vec<Option<Meter>>,
+    links: Vec<Vec<Option<Meter>>>,
+}
+
+impl Load {
+    /// The meters of a machine; none if it has no curves.
+    pub fn new(machine: &Machine) -> Option<Self> {
+        let count = machine.nodes.len();
+        let meters = |row: &Vec<Vec<Curve>>| row.iter().map(|curves| Meter::new(curves)).collect();
+        let nodes: Vec<_> = machine.node_load.as_ref().map_or_else(|| vec![None; count], meters);
+        let links: Vec<Vec<_>> = machine.link_load.as_ref().map_or_else(
+            || vec![vec![None; count]; count],
+            |rows| rows.iter().map(meters).collect(),
+        );
+        let any = nodes.iter().chain(links.iter().flatten()).any(Option::is_some);
+        any.then_some(Self { nodes, links })
+    }
+
+    /// How much longer bytes read and written take between a vCPU of node `way.0` and the
+    /// memory of node `way.1`, because of all that goes that way: they pass link and memory one
+    /// behind the other.
+    pub fn rise_ps(&mut self, way: (usize, usize), time_ps: u64, bytes: [u64; 2]) -> u64 {
+        let rise = |meter: &mut Option<Meter>| {
+            meter.as_mut().map_or(0, |meter| meter.rise_ps(time_ps, bytes))
+        };
+        rise(&mut self.links[way.0][way.1]).saturating_add(rise(&mut self.nodes[way.1]))
+    }
+
+    /// Forgets all traffic.
+    pub fn clear(&mut self) {
+        let meters = self.nodes.iter_mut().chain(self.links.iter_mut().flatten());
+        meters.flatten().for_each(Meter::clear);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const LINE: u64 = 64;
+    const UNLOADED_PS: u64 = 100_000;
+    const PEAK_MB_S: f64 = 10_000.0;
+
+    fn meter() -> Meter {
+        Meter::new(&Curve::typical(PEAK_MB_S, 100.0)).unwrap()
+    }
+
+    /// Readers who keep so many lines under way each, in turns of 5 µs in the order given; what
+    /// they reach in 10^6 bytes a second, and what an access takes in the end, in ns.
+    fn closed(order: &[usize], under_way: u64, writes_percent: u64) -> (f64, f64) {
+        let mut meter = meter();
+        let mut times = vec![0_u64; order.len()];
+        let (mut bytes, mut last_ps, from) = (0, 0, 1_000_000_000);
+        let end = 3_000_000_000;
+        for turn in 1..=end / 5_000_000 {
+            for &vcpu in order {
+                while times[vcpu] < turn * 5_000_000 {
+                    let written = if (times[vcpu] / 97) % 100 < writes_percent { LINE } else { 0 };
+                    last_ps = UNLOADED_PS + meter.rise_ps(times[vcpu], [LINE - written, written]);
+                    bytes += if times[vcpu] > from { LINE } else { 0 };
+                    times[vcpu] += last_ps / under_way;
+                }
+            }
+        }
+        (bytes as f64 / (end - from) as f64 * 1e6, last_ps as f64 / 1000.0)
+    }
+
+    /// The latency of the typical curve at a bandwidth, without writes.
+    fn on_curve(mb_s: f64) -> f64 {
+        let points = &Curve::typical(PEAK_MB_S, 100.0)[0].points;
+        let pair = points.windows(2).find(|pair| mb_s <= pair[1].0).expect("below the peak");
+        let part = (mb_s - pair[0].0) / (pair[1].0 - pair[0].0);
+        pair[0].1 + part * (pair[1].1 - pair[0].1)
+    }
+
+    #[test]
+    fn bandwidth_and_latency_lie_on_the_curve_for_any_number_of_readers() {
+        for (readers, under_way) in [(1, 2), (2, 4), (4, 3), (8, 2)] {
+            let order: Vec<usize> = (0..readers).collect();
+            let (mb_s, ns) = closed(&order, under_way, 0);
+            let expected_ns = on_curve(mb_s);
+            assert!((ns / expected_ns - 1.0).abs() < 0.03, "{mb_s} MB/s: {ns}, {expected_ns} ns");
+        }
+    }
+
+    #[test]
+    fn more_readers_than_the_memory_serves_share_its_peak_and_wait_for_each_other() {
+        let (mb_s, ns) = closed(&[0, 1, 2, 3, 4, 5, 6, 7], 16, 0);
+        assert!((mb_s / PEAK_MB_S - 1.0).abs() < 0.02, "{mb_s}");
+        // Little: 8 readers, 16 lines of 64 bytes each, at 10 GB/s.
+        assert!((ns / 819.2 - 1.0).abs() < 0.05, "{ns}");
+    }
+
+    #[test]
+    fn writes_cost_bandwidth() {
+        let (mb_s, _) = closed(&[0, 1, 2, 3], 16, 42);
+        // The second curve's end.
+        assert!((mb_s / (PEAK_MB_S * 250_548.0 / 284_524.0) - 1.0).abs() < 0.03, "{mb_s}");
+    }
+
+    #[test]
+    fn whose_turn_is_first_makes_no_difference() {
+        assert_eq!(closed(&[0, 1, 2, 3], 8, 20), closed(&[3, 1, 0, 2], 8, 20));
+    }
+
+    #[test]
+    fn an_idle_memory_is_as_fast_as_ever_again() {
+        let mut meter = meter();
+        let mut time_ps = 0;
+        while time_ps < 100 * WINDOW_PS {
+            time_ps += (UNLOADED_PS + meter.rise_ps(time_ps, [LINE, 0])) / 64;
+        }
+        assert!(meter.rise_ps(time_ps, [LINE, 0]) > UNLOADED_PS);
+        assert_eq!(meter.rise_ps(time_ps + 4 * WINDOW_PS, [LINE, 0]), 0);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        #[test]
+        fn nobody_gets_more_than_there_is(readers in 1_usize..9, under_way in 1_u64..24) {
+            let order: Vec<usize> = (0..readers).collect();
+            let (mb_s, _) = closed(&order, under_way, 0);
+            prop_assert!(mb_s <= PEAK_MB_S * 1.03, "{mb_s}");
+        }
+    }
+}

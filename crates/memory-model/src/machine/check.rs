@@ -1,0 +1,198 @@
+//! Whether a machine's description fits together.
+
+use super::{CacheLevel, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
+use crate::curve::Curve;
+
+/// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
+const ADDRESS_END: u64 = 1 << 52;
+/// Lines of all caches at most: their model takes 8 bytes of the host's memory for each.
+pub(super) const MOST_LINES: u64 = 1 << 27;
+/// A second, more than any access takes.
+const MOST_NS: f64 = 1e9;
+/// An exabyte a second.
+const MOST_MB_S: f64 = 1e12;
+/// A kilobyte a second.
+pub(super) const LEAST_MB_S: f64 = 1e-3;
+
+impl Machine {
+    /// Checks that everything fits together.
+    ///
+    /// # Errors
+    /// [`MachineError`], the first thing that does not.
+    pub fn check(&self) -> Result<(), MachineError> {
+        if self.schema != SCHEMA {
+            return Err(MachineError::Schema { found: self.schema.clone() });
+        }
+        count("nodes", self.nodes.len(), MOST_NODES)?;
+        count("vCPUs", self.cpus.len(), MOST_VCPUS)?;
+        let last = self.nodes.len() - 1;
+        for (vcpu, &node) in self.cpus.iter().enumerate() {
+            if node > last {
+                return Err(MachineError::NoSuchNode { vcpu, node, last });
+            }
+        }
+        if let Some(groups) = &self.l3_groups {
+            length("l3_groups", groups.len(), self.cpus.len(), "vCPU")?;
+        }
+        self.check_ranges()?;
+        self.check_matrix("latency_ns", &self.latency_ns, latency)?;
+        if let Some(stores) = &self.store_latency_ns {
+            self.check_matrix("store_latency_ns", stores, latency)?;
+        }
+        if let Some(nodes) = &self.node_bandwidth_mb_s {
+            self.check_row("node_bandwidth_mb_s", nodes, bandwidth)?;
+        }
+        if let Some(links) = &self.link_bandwidth_mb_s {
+            self.check_matrix("link_bandwidth_mb_s", links, bandwidth)?;
+        }
+        self.check_load()?;
+        self.caches.iter().try_for_each(|cache| self.check_cache(cache))?;
+        self.check_lines()
+    }
+
+    fn check_load(&self) -> Result<(), MachineError> {
+        let both = |bandwidth, load| Err(MachineError::BandwidthAndLoad { bandwidth, load });
+        if self.node_bandwidth_mb_s.is_some() && self.node_load.is_some() {
+            return both("node_bandwidth_mb_s", "node_load");
+        }
+        if self.link_bandwidth_mb_s.is_some() && self.link_load.is_some() {
+            return both("link_bandwidth_mb_s", "link_load");
+        }
+        let row = |field, row: &[Vec<Curve>]| {
+            length(field, row.len(), self.nodes.len(), "node")?;
+            let check = |curves: &Vec<Curve>| Curve::check(curves);
+            row.iter().try_for_each(check).map_err(|error| MachineError::Curve { field, error })
+        };
+        self.node_load.as_ref().map_or(Ok(()), |nodes| row("node_load", nodes))?;
+        let Some(links) = &self.link_load else { return Ok(()) };
+        length("link_load", links.len(), self.nodes.len(), "node")?;
+        links.iter().try_for_each(|links| row("link_load", links))
+    }
+
+    /// All caches together fit into the host's memory.
+    fn check_lines(&self) -> Result<(), MachineError> {
+        let lines = |cache: &CacheLevel| {
+            let each = cache.size_bytes / u64::from(cache.line_bytes);
+            each.saturating_mul(self.instances(cache.scope) as u64)
+        };
+        let lines = self.caches.iter().map(lines).fold(0, u64::saturating_add);
+        if lines > MOST_LINES { Err(MachineError::Lines { lines }) } else { Ok(()) }
+    }
+
+    fn check_ranges(&self) -> Result<(), MachineError> {
+        let mut seen: Vec<(u64, u64)> = Vec::new();
+        for (at, node) in self.nodes.iter().enumerate() {
+            if self.nodes[..at].iter().any(|other| other.id == node.id) {
+                return Err(MachineError::NodeTwice { id: node.id });
+            }
+            for &(start, end) in &node.ranges {
+                let fault = |problem| MachineError::Range { start, end, id: node.id, problem };
+                if start >= end {
+                    return Err(fault("is empty"));
+                }
+                if end > ADDRESS_END {
+                    return Err(fault("ends above 2^52"));
+                }
+                if seen.iter().any(|other| start < other.1 && other.0 < end) {
+                    return Err(fault("overlaps another one"));
+                }
+                seen.push((start, end));
+            }
+        }
+        if seen.is_empty() {
+            return Err(MachineError::Count { what: "memory ranges", found: 0, most: usize::MAX });
+        }
+        Ok(())
+    }
+
+    fn check_matrix(
+        &self,
+        field: &'static str,
+        rows: &[Vec<f64>],
+        check: Check,
+    ) -> Result<(), MachineError> {
+        length(field, rows.len(), self.nodes.len(), "node")?;
+        rows.iter().try_for_each(|row| self.check_row(field, row, check))
+    }
+
+    fn check_row(
+        &self,
+        field: &'static str,
+        row: &[f64],
+        check: Check,
+    ) -> Result<(), MachineError> {
+        length(field, row.len(), self.nodes.len(), "node")?;
+        row.iter().try_for_each(|&value| check(field, value))
+    }
+
+    fn check_cache(&self, cache: &CacheLevel) -> Result<(), MachineError> {
+        let fault = |problem| Err(MachineError::Cache { level: cache.level, problem });
+        latency("caches latency_ns", cache.latency_ns)?;
+        if !cache.line_bytes.is_power_of_two() || cache.line_bytes < 8 {
+            return fault("line_bytes must be a power of two of 8 or more");
+        }
+        if self.caches.iter().any(|other| other.line_bytes != cache.line_bytes) {
+            return fault("line_bytes must be the same on every level");
+        }
+        let set_bytes = u64::from(cache.ways) * u64::from(cache.line_bytes);
+        if set_bytes == 0 || cache.ways > 1024 || cache.size_bytes > 1 << 32 {
+            return fault("expected 1 to 1024 ways and at most 4 GiB");
+        }
+        if !cache.size_bytes.is_multiple_of(set_bytes)
+            || !(cache.size_bytes / set_bytes).is_power_of_two()
+        {
+            return fault("size_bytes / (ways x line_bytes) must be a power of two");
+        }
+        let nearer = self.caches.iter().filter(|other| other.level < cache.level);
+        if cache.scope == Scope::Cpu && nearer.clone().any(|other| other.scope == Scope::Group) {
+            return fault("a vCPU's own cache cannot lie behind a shared one");
+        }
+        if self.caches.iter().filter(|other| other.level == cache.level).count() > 1 {
+            return fault("is there twice");
+        }
+        Ok(())
+    }
+}
+
+fn count(what: &'static str, found: usize, most: usize) -> Result<(), MachineError> {
+    if (1..=most).contains(&found) {
+        Ok(())
+    } else {
+        Err(MachineError::Count { what, found, most })
+    }
+}
+
+fn length(
+    field: &'static str,
+    found: usize,
+    expected: usize,
+    per: &'static str,
+) -> Result<(), MachineError> {
+    if found == expected {
+        Ok(())
+    } else {
+        Err(MachineError::Length { field, found, expected, per })
+    }
+}
+
+/// Whether a figure of a field is one that can be.
+type Check = fn(&'static str, f64) -> Result<(), MachineError>;
+
+fn latency(field: &'static str, ns: f64) -> Result<(), MachineError> {
+    figure(field, ns, MOST_NS)
+}
+
+fn bandwidth(field: &'static str, mb_s: f64) -> Result<(), MachineError> {
+    if mb_s > 0.0 && mb_s < LEAST_MB_S {
+        return Err(MachineError::Bandwidth { field, value: mb_s });
+    }
+    figure(field, mb_s, MOST_MB_S)
+}
+
+fn figure(field: &'static str, value: f64, most: f64) -> Result<(), MachineError> {
+    if (0.0..=most).contains(&value) {
+        Ok(())
+    } else {
+        Err(MachineError::Figure { field, value, most })
+    }
+}
