@@ -17,7 +17,7 @@ const WINDOW_PS: u64 = 10_000_000;
 /// Bytes in a window, as 10^6 bytes a second.
 const MB_S_OF_BYTE: f64 = 1e6 / 10_000_000.0;
 /// Windows that are remembered; a vCPU further behind waited, and finds the oldest.
-const WINDOWS: u64 = 4;
+const WINDOWS: usize = 4;
 /// From traffic to the latency that it causes it takes two windows. With this part of the way
 /// at a time, latency settles as fast as it can without overshooting (the double root of
 /// z² - z + 1/4).
@@ -37,7 +37,7 @@ pub struct Meter {
     /// By rising share of writes.
     curves: Vec<Curve>,
     newest: u64,
-    windows: [Window; WINDOWS as usize],
+    windows: [Window; WINDOWS],
 }
 
 impl Meter {
@@ -54,7 +54,7 @@ impl Meter {
         if number > self.newest {
             self.enter(number);
         }
-        let window = self.at(number.max(self.newest.saturating_sub(WINDOWS - 1)));
+        let window = self.at(number.max(self.newest.saturating_sub(WINDOWS as u64 - 1)));
         window.bytes[0] += bytes[0];
         window.bytes[1] += bytes[1];
         whole(window.rise_ns * 1000.0)
@@ -67,11 +67,11 @@ impl Meter {
     }
 
     fn at(&mut self, number: u64) -> &mut Window {
-        &mut self.windows[(number % WINDOWS) as usize]
+        &mut self.windows[usize::try_from(number % WINDOWS as u64).unwrap_or(0)]
     }
 
     fn enter(&mut self, number: u64) {
-        if number - self.newest >= WINDOWS {
+        if number - self.newest >= WINDOWS as u64 {
             self.windows = Default::default();
             self.newest = number;
         }
