@@ -160,6 +160,27 @@ functions! {
 }
 
 impl Api {
+    /// The instruction's bytes, up to the 15 that one may have, and how many it has.
+    ///
+    /// # Safety
+    /// `instruction` is one of the block that is being translated.
+    pub unsafe fn code(&self, instruction: *const c_void) -> ([u8; 15], usize) {
+        let mut code = [0; 15];
+        // SAFETY: the caller vouches for the instruction.
+        let size = unsafe { (self.instruction_size)(instruction) }.min(code.len());
+        match self.data {
+            // SAFETY: as above; the pointer is to the instruction's bytes, `size` or more.
+            InstructionData::Lent(data) => unsafe {
+                data(instruction).copy_to_nonoverlapping(code.as_mut_ptr(), size);
+            },
+            // SAFETY: as above, and there is room for `size` bytes.
+            InstructionData::Copied(data) => unsafe {
+                data(instruction, code.as_mut_ptr(), size);
+            },
+        }
+        (code, size)
+    }
+
     /// The instruction's bytes, if it has exactly `N` of them.
     ///
     /// # Safety

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use crate::api::{Api, Info, PluginId};
+use crate::flows::Flows;
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
@@ -77,6 +78,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     let plugin = Plugin {
         api,
         id,
+        flows: Flows::of(arguments.machine.core.is_some(), &target),
         engine: Engine::new(arguments, addressing, ps_each, now),
         clock,
         pmu,

@@ -15,6 +15,7 @@ use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::Access;
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
+use numalab_memory_model::pipeline::flow::Flow;
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
@@ -49,8 +50,18 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
     // numbers are below its count. What is passed on is a number, not a pointer.
     unsafe {
         let count = (api.block_instructions)(block);
-        if open {
-            (api.register_block)(block, begin_block, NO_REGISTERS, number(count));
+        match &plugin.flows {
+            Some(flows) if open => {
+                let code = |at| api.code((api.block_instruction)(block, at));
+                let code: Vec<([u8; 15], usize)> = (0..count).map(code).collect();
+                let flow = flows.through(code.iter().map(|(bytes, size)| &bytes[..*size]));
+                let flow = std::ptr::from_ref(flow).cast_mut().cast();
+                (api.register_block)(block, begin_block_of_flow, NO_REGISTERS, flow);
+            }
+            None if open => {
+                (api.register_block)(block, begin_block, NO_REGISTERS, number(count));
+            }
+            _ => {}
         }
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
@@ -71,11 +82,16 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
 extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        let step = plugin.engine.block(plugin.vcpu(vcpu), instructions as u64);
-        plugin.move_clock(step.clock_ns);
-        if step.over {
-            plugin.running.end_turn();
-        }
+        plugin.step(plugin.engine.block(plugin.vcpu(vcpu), instructions as u64));
+    }
+}
+
+extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
+    let Some(plugin) = Plugin::get() else { return };
+    if plugin.engine.gate.is_open() {
+        // SAFETY: `translate` passed a flow that lives for good.
+        let flow: &'static Flow = unsafe { &*flow.cast_const().cast() };
+        plugin.step(plugin.engine.block_of(plugin.vcpu(vcpu), flow));
     }
 }
 

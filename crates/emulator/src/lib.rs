@@ -2,6 +2,7 @@
 
 mod api;
 mod entry;
+mod flows;
 mod instrument;
 mod marker;
 mod plugin;

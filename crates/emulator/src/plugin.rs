@@ -5,11 +5,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::api::{Api, PluginId};
+use crate::flows::Flows;
 use crate::pmu::Pmu;
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
-use numalab_memory_model::engine::{Effect, Engine};
+use numalab_memory_model::engine::{Effect, Engine, Step};
 
 /// Everything that QEMU's callbacks need.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Plugin {
     pub id: PluginId,
     /// The model.
     pub engine: Engine,
+    /// How values flow through blocks, where that matters and is known.
+    pub flows: Option<Flows>,
     /// The guest's clock, in virtual mode.
     pub clock: Option<Clock>,
     /// The virtual PMU, if it is published.
@@ -73,6 +76,15 @@ impl Plugin {
                 std::thread::sleep(time);
                 self.engine.slept(vcpu, begun.elapsed());
             }
+        }
+    }
+
+    /// Does what a block asks for that begins.
+    #[inline]
+    pub fn step(&self, step: Step) {
+        self.move_clock(step.clock_ns);
+        if step.over {
+            self.running.end_turn();
         }
     }
 

@@ -53,6 +53,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
             .map(|rows| rows.into_iter().map(figures).collect()),
         node_load: None,
         link_load: None,
+        core: None,
         caches: costs.caches.clone(),
     };
     let described = costs.stages.iter().fold(described, |machine, &stage| machine.with(stage));

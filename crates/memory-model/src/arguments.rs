@@ -151,6 +151,9 @@ impl Arguments {
         if sample > 1 && !machine.caches.is_empty() {
             return Err(ArgumentError::Both("sample", "caches"));
         }
+        if mode == Mode::Sleep && machine.core.is_some() {
+            return Err(ArgumentError::Both("core", "mode=sleep"));
+        }
         given.nothing_left()?;
         Ok(Self { machine, mode, start, report, pmu, sample, overlap })
     }
@@ -187,7 +190,8 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let nodes = nodes(given, latency_ns.len())?;
     let row = "a figure per node, such as 10000.0";
     let matrix = "a row per node, such as 0.5000/5000.0";
-    let stages = given.choice("stages", "load", short::stages)?.unwrap_or_default();
+    let stages =
+        given.choice("stages", "load or core, joined by +", short::stages)?.unwrap_or_default();
     let machine = Machine {
         schema: SCHEMA.to_owned(),
         nodes,
@@ -203,6 +207,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         link_bandwidth_mb_s: given.choice("link-bandwidth", matrix, rows)?,
         node_load: None,
         link_load: None,
+        core: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?
             .unwrap_or_default(),

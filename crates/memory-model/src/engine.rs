@@ -16,6 +16,7 @@ use crate::load::Load;
 use crate::machine::Scope;
 use crate::marker::Marker;
 use crate::phase_names::PhaseNames;
+use crate::pipeline::flow::Flow;
 use crate::sample::Sampler;
 use crate::turn::{Front, Turns};
 use crate::vcpu::Vcpu;
@@ -69,7 +70,10 @@ pub struct Engine {
     load: Option<Mutex<Load>>,
     front: Front,
     turns: Turns,
+    /// An instruction's time by QEMU's clock, and by the machine.
     ps_each: u64,
+    ps_own: u64,
+    line_shift: u32,
     now: fn() -> Duration,
 }
 
@@ -91,7 +95,8 @@ impl Engine {
         };
         let groups = machine.groups();
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
-        let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu));
+        let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.core);
+        let line = levels.first().map_or(LINE_BYTES, |level| level.line_bytes);
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
             gate: Gate::new(arguments.start),
@@ -108,6 +113,8 @@ impl Engine {
             front: Front::default(),
             turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
+            ps_own: machine.core.map_or(ps_per_instruction, |core| ps(core.ns_per_instruction)),
+            line_shift: line.trailing_zeros(),
             now,
             arguments,
         }
@@ -116,20 +123,41 @@ impl Engine {
     /// A vCPU begins a block.
     #[inline]
     pub fn block(&self, vcpu: usize, instructions: u64) -> Step {
+        self.begin(vcpu, instructions, None)
+    }
+
+    /// A vCPU begins a block whose flow is known.
+    #[inline]
+    pub fn block_of(&self, vcpu: usize, flow: &'static Flow) -> Step {
+        self.begin(vcpu, flow.instructions, Some(flow))
+    }
+
+    #[inline]
+    fn begin(&self, vcpu: usize, instructions: u64, flow: Option<&'static Flow>) -> Step {
         let figures = self.figures(vcpu);
         figures.instructions.add(instructions);
-        figures.time_ps.add(instructions * self.ps_each);
+        figures.time_ps.add(instructions * self.ps_own);
         if self.is_plain() {
             return Step::default();
         }
         let state = &self.vcpus[vcpu];
         let time_ps = self.front.meet(state.time_ps.get());
         state.time_ps.set(time_ps);
-        let step = match self.arguments.mode {
+        let mut step = match self.arguments.mode {
             Mode::Virtual => self.take_turn(vcpu, time_ps),
             Mode::Count | Mode::Sleep => Step::default(),
         };
-        state.begin_block(instructions, self.ps_each);
+        if let Some(pipeline) = &state.pipeline {
+            let begin_ps = locked(pipeline).begin(flow, time_ps, state.instructions.get() + 1);
+            let waited_ps = begin_ps - time_ps;
+            state.time_ps.set(begin_ps);
+            figures.time_ps.add(waited_ps);
+            // QEMU's clock counts the block's instructions at its own rate.
+            let (own_ps, told_ps) = (instructions * self.ps_own, instructions * self.ps_each);
+            step.clock_ns +=
+                state.clock_ns((waited_ps + own_ps).wrapping_sub(told_ps).cast_signed());
+        }
+        state.begin_block(instructions, self.ps_own);
         step
     }
 
@@ -164,7 +192,10 @@ impl Engine {
             figures.time_ps.add(weight * latency_ps);
             return Effect::None;
         }
-        self.modelled(access, figures, target, latency_ps)
+        match &self.vcpus[access.vcpu].pipeline {
+            Some(pipeline) => self.piped(access, &mut locked(pipeline), target, latency_ps),
+            None => self.modelled(access, figures, target, latency_ps),
+        }
     }
 
     /// Position of the node that an address lies on.
@@ -234,85 +265,6 @@ impl Engine {
         Step { over, clock_ns }
     }
 
-    /// An access through caches and queues.
-    fn modelled(
-        &self,
-        access: Access,
-        figures: &VcpuFigures,
-        target: usize,
-        latency_ps: u64,
-    ) -> Effect {
-        let node = &figures.nodes[target];
-        let state = &self.vcpus[access.vcpu];
-        let (cost_ps, queue_ps) = match self.hit(state, access) {
-            Some(level) => (self.hit_ps[level], 0),
-            None => {
-                node.misses[access.kind as usize].add(1);
-                let queue_ps = self.queued(state, access, target);
-                (latency_ps.saturating_add(queue_ps), queue_ps)
-            }
-        };
-        if cost_ps == 0 {
-            return Effect::None;
-        }
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
-        figures.cost_ps.add(cost_ps);
-        let instruction = state.instruction(access.position);
-        let (most, ps_each) = (self.arguments.overlap, self.ps_each);
-        let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
-        figures.time_ps.add(exposed_ps);
-        match self.arguments.mode {
-            Mode::Count => {
-                state.time_ps.add(exposed_ps);
-                Effect::None
-            }
-            Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
-            Mode::Sleep => {
-                let owed_ns = state.take_ns(cost_ps);
-                locked(&state.debt).owe(owed_ns).map_or(Effect::None, Effect::Sleep)
-            }
-        }
-    }
-
-    /// The level of the caches that has the line; all those before it have it now.
-    fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
-        let own = state.caches.len();
-        let found = state.caches.iter().position(|cache| cache.access(access.address));
-        if found.is_some() || own == self.hit_ps.len() {
-            return found;
-        }
-        let shared = locked(&self.shared[self.groups[access.vcpu]]);
-        shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
-    }
-
-    /// How much longer a line takes because of the others: it waits for bandwidth, or the way
-    /// is loaded.
-    fn queued(&self, state: &Vcpu, access: Access, target: usize) -> u64 {
-        if self.bandwidth.is_none() && self.load.is_none() {
-            return 0;
-        }
-        let time_ps = match self.arguments.mode {
-            Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
-            Mode::Count | Mode::Virtual => state.time_ps.get(),
-        };
-        let machine = &self.arguments.machine;
-        let line = machine.caches.first().map_or(LINE_BYTES, |level| level.line_bytes);
-        let way = (machine.cpus[access.vcpu], target);
-        let wait_ps = self
-            .bandwidth
-            .as_ref()
-            .map_or(0, |bandwidth| locked(bandwidth).wait_ps(access.vcpu, way, time_ps, line));
-        let rise_ps = self.load.as_ref().map_or(0, |load| {
-            // A cache reads the line that a store misses, and writes it back in the end.
-            let reads = access.kind == Kind::Load || !machine.caches.is_empty();
-            let writes = access.kind == Kind::Store;
-            let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
-            locked(load).rise_ps(way, time_ps, bytes)
-        });
-        wait_ps.saturating_add(rise_ps)
-    }
-
     /// Whether nothing but counting is asked for, which needs no state of the vCPU.
     #[inline]
     fn is_plain(&self) -> bool {
@@ -320,6 +272,7 @@ impl Engine {
             && self.hit_ps.is_empty()
             && self.bandwidth.is_none()
             && self.load.is_none()
+            && self.arguments.machine.core.is_none()
     }
 
     fn figures(&self, vcpu: usize) -> &VcpuFigures {
@@ -374,6 +327,8 @@ const LINE_BYTES: u32 = 64;
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+mod charge;
 
 #[cfg(test)]
 mod tests;

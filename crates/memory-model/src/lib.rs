@@ -14,6 +14,7 @@ pub mod load;
 pub mod machine;
 pub mod marker;
 pub mod phase_names;
+pub mod pipeline;
 mod sample;
 mod short;
 mod sleep;

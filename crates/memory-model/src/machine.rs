@@ -58,6 +58,26 @@ pub struct CacheLevel {
     pub latency_ns: f64,
 }
 
+/// How a core goes on while its loads are under way.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Core {
+    /// Lines that may be on their way to it at a time: fill buffers of its nearest cache, 1 to
+    /// 1024.
+    pub misses: u32,
+    /// Instructions that it looks ahead of a load: entries of its reorder buffer, 1 to 65536.
+    pub instructions: u32,
+    /// What an instruction takes that waits for nothing, in ns, 0.001 to 1000.
+    pub ns_per_instruction: f64,
+}
+
+impl Core {
+    /// A core of today: the buffers of Intel's Golden Cove (Intel 64 and IA-32 Architectures
+    /// Optimization Reference Manual, 2.3), and four instructions a nanosecond, which is one a
+    /// cycle at 4 GHz: an assumption.
+    pub const TYPICAL: Self = Self { misses: 16, instructions: 512, ns_per_instruction: 0.25 };
+}
+
 /// The memory system of a guest. Rows of matrices are the vCPU's node, columns the memory's,
 /// both by position in `nodes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -90,6 +110,9 @@ pub struct Machine {
     /// The same from each node's vCPUs to each node's memory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_load: Option<Vec<Vec<Vec<Curve>>>>,
+    /// What overlaps; without it a miss hides some instructions and no other miss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<Core>,
     /// Nearest first; none means that every access reaches memory.
     #[serde(default)]
     pub caches: Vec<CacheLevel>,
@@ -100,11 +123,13 @@ pub struct Machine {
 pub enum Stage {
     /// Latency rises with bandwidth.
     Load,
+    /// Misses overlap.
+    Core,
 }
 
 impl Stage {
     /// All stages by name.
-    pub const ALL: [(&'static str, Self); 1] = [("load", Self::Load)];
+    pub const ALL: [(&'static str, Self); 2] = [("load", Self::Load), ("core", Self::Core)];
 
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -128,6 +153,7 @@ impl Machine {
     pub fn with(self, stage: Stage) -> Self {
         match stage {
             Stage::Load => self.with_load(),
+            Stage::Core => Self { core: Some(Core::TYPICAL), ..self },
         }
     }
 

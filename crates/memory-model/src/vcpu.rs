@@ -5,6 +5,8 @@ use std::sync::Mutex;
 use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::Figure;
+use crate::machine::Core;
+use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
 
 /// The state of a vCPU, written by the thread that runs it: no lock is taken for each
@@ -22,7 +24,9 @@ pub struct Vcpu {
     pub block: Figure,
     /// Charged, but less than the clock's nanosecond.
     pub rest_ps: Figure,
-    /// What its misses hide.
+    /// What it has under way, where misses overlap.
+    pub pipeline: Option<Mutex<Pipeline>>,
+    /// What its misses hide, where they do not.
     pub overlap: Overlap,
     /// Time not slept yet.
     pub debt: Mutex<Debt>,
@@ -30,9 +34,10 @@ pub struct Vcpu {
 
 impl Vcpu {
     /// A vCPU with empty caches.
-    pub fn new(caches: Vec<Cache>) -> Self {
+    pub fn new(caches: Vec<Cache>, core: Option<Core>) -> Self {
         Self {
             caches,
+            pipeline: core.map(|core| Mutex::new(Pipeline::new(core))),
             time_ps: Figure::default(),
             instructions: Figure::default(),
             block: Figure::default(),
@@ -54,6 +59,21 @@ impl Vcpu {
     #[inline]
     pub fn instruction(&self, position: u32) -> u64 {
         self.instructions.get() - self.block.get() + u64::from(position) + 1
+    }
+
+    /// When the instruction at this place of the present block came up, if none waited since.
+    #[inline]
+    pub fn reached_ps(&self, position: u32, ps_each: u64) -> u64 {
+        let behind = self.block.get().saturating_sub(u64::from(position) + 1);
+        self.time_ps.get().saturating_sub(behind * ps_each)
+    }
+
+    /// The whole nanoseconds that the clock must go on by, or back.
+    #[inline]
+    pub fn clock_ns(&self, by_ps: i64) -> i64 {
+        let rest_ps = self.rest_ps.get().cast_signed() + by_ps;
+        self.rest_ps.set(rest_ps.rem_euclid(1000).cast_unsigned());
+        rest_ps.div_euclid(1000)
     }
 
     /// Takes time; the whole nanoseconds that the clock must go on by.

@@ -148,3 +148,20 @@ fn sleeping_takes_at_least_what_was_charged() {
         assert!(begun.elapsed().as_nanos() >= u128::from(charged - 1_000_000));
     }
 }
+
+#[test]
+fn where_misses_overlap_a_chase_is_serial_and_a_walk_is_not() {
+    let program = program();
+    for qemu in qemus() {
+        let plugin = format!("{MACHINE},mode=virtual,stages=core");
+        let run = program.run(&qemu, 1, &plugin, &ICOUNT);
+        let [local, remote] = run.said[..] else { panic!("{run:?}") };
+        assert!(local.abs_diff(1_000_000) < 300, "{}: {local}", qemu.version);
+        assert!(remote.abs_diff(2_000_000) < 500, "{}: {remote}", qemu.version);
+        // 2,048 lines, 16 at a time, of 100 ns each.
+        let walk = run.vcpu(4, 0)["time_ns"].as_u64().unwrap();
+        assert!(walk.abs_diff(12_800) < 600, "{}: {walk}", qemu.version);
+        let again = program.run(&qemu, 1, &plugin, &ICOUNT);
+        assert_eq!((&run.report, &run.said), (&again.report, &again.said), "{}", qemu.version);
+    }
+}

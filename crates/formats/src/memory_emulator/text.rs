@@ -103,12 +103,13 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns: 0.0 })
 }
 
-/// Reads names of stages: `load`.
+/// Reads names of stages: `load,core`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the name.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, CostTextError> {
-    let wrong = |name: &str| CostTextError { text: name.to_owned(), expected: "stages: load" };
+    let wrong =
+        |name: &str| CostTextError { text: name.to_owned(), expected: "stages: load, core" };
     let stage = |name: &str| Stage::named(name.trim()).ok_or_else(|| wrong(name));
     text.split(',').map(stage).collect()
 }

@@ -1,4 +1,5 @@
 use super::*;
+use crate::pipeline::x86::decode;
 
 const MIB: u64 = 1 << 20;
 const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
@@ -145,4 +146,112 @@ fn load_is_of_the_node_and_of_the_link_that_carries_it() {
     // The link from node 0 to node 1 carries only what node 0's vCPU asks for.
     assert_eq!(rise("link-bandwidth=0.0/500.500", 0, 64 * MIB), 0);
     assert!(rise("link-bandwidth=0.100/0.0", 0, 64 * MIB) > 0);
+}
+
+/// A block of these instructions, leaked as those of a plugin are.
+fn block_of(instructions: &[&[u8]]) -> &'static Flow {
+    Box::leak(Box::new(Flow::new(instructions.iter().map(|bytes| decode(bytes)))))
+}
+
+const FOLLOW: &[u8] = &[0x48, 0x8b, 0x00]; // mov (%rax),%rax
+const READ: &[u8] = &[0x48, 0x03, 0x10]; // add (%rax),%rdx
+const STEP: &[u8] = &[0x48, 0x83, 0xc0, 0x40]; // add $64,%rax
+const COUNT: &[u8] = &[0xff, 0xc9]; // dec %ecx
+const AGAIN: &[u8] = &[0x75, 0xf4]; // jnz
+
+/// What a turn of a loop takes in ns, whose loads lie at these addresses.
+fn turn_ns(
+    engine: &Engine,
+    flow: &'static Flow,
+    turns: u64,
+    loads: impl Fn(u64) -> Vec<u64>,
+) -> f64 {
+    let begin_ps = engine.time_ps(0);
+    for turn in 0..turns {
+        engine.block_of(0, flow);
+        for (position, address) in (0..).zip(loads(turn)) {
+            engine.access(load(0, address, position));
+        }
+    }
+    (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / turns as f64
+}
+
+#[test]
+fn a_chase_is_serial_and_a_stream_reaches_the_cores_line_rate() {
+    let lines = |turn: u64| vec![turn * 64 % (32 * MIB)];
+    let others = |turn: u64| vec![turn * 64 % (16 * MIB) + 32 * MIB];
+    let chase = block_of(&[FOLLOW, COUNT, AGAIN]);
+    let stream = block_of(&[READ, STEP, COUNT, AGAIN]);
+    for caches in ["", ",caches=1:32K:8:64:cpu:1+2:1M:16:64:cpu:4"] {
+        let engine = engine(&format!("mode=virtual,stages=core{caches}"));
+        let ns = turn_ns(&engine, chase, 10_000, lines);
+        assert!((99.9..100.1).contains(&ns), "{caches}: {ns} ns a load");
+        let gb_s = 64.0 / turn_ns(&engine, stream, 10_000, others);
+        assert!((10.0..20.0).contains(&gb_s), "{caches}: {gb_s} GB/s");
+    }
+}
+
+#[test]
+fn a_stream_of_small_loads_asks_for_each_line_once() {
+    let engine = engine("mode=virtual,stages=core");
+    // Eight loads of a line, and the loop's end.
+    let unrolled = [[0x48, 0x03, 0x50]; 8];
+    let mut code: Vec<&[u8]> = unrolled.iter().map(<[u8; 3]>::as_slice).collect();
+    code.extend([STEP, COUNT, AGAIN]);
+    let words = |turn: u64| (0..8).map(|word| (turn * 64 + word * 8) % (32 * MIB)).collect();
+    let gb_s = 64.0 / turn_ns(&engine, block_of(&code), 10_000, words);
+    assert!((10.0..20.0).contains(&gb_s), "{gb_s} GB/s");
+    assert_eq!(engine.counters.of(0, 0).nodes[0].misses[0].get(), 10_000);
+}
+
+#[test]
+fn a_chase_takes_what_the_nearest_cache_that_holds_it_takes() {
+    let engine = engine(
+        "mode=virtual,stages=core,\
+         caches=1:32K:8:64:cpu:1+2:1M:16:64:cpu:4+3:16M:16:64:group:15",
+    );
+    let chase = block_of(&[FOLLOW, COUNT, AGAIN]);
+    for (bytes, expected_ns) in [(16 << 10, 1.0), (256 << 10, 4.0), (4 * MIB, 15.0)] {
+        // Seven is prime to the number of lines: one cycle over all of them.
+        let lines = |turn: u64| vec![turn * 7 * 64 % bytes];
+        turn_ns(&engine, chase, bytes / 64 + 8, lines);
+        let ns = turn_ns(&engine, chase, bytes / 64, lines);
+        assert!((ns / expected_ns - 1.0).abs() < 0.02, "{bytes} bytes: {ns} ns");
+    }
+}
+
+#[test]
+fn two_chases_in_one_loop_take_the_time_of_one() {
+    let engine = engine("mode=virtual,stages=core");
+    // mov (%rax),%rax; mov (%rbx),%rbx
+    let flow = block_of(&[FOLLOW, &[0x48, 0x8b, 0x1b], COUNT, AGAIN]);
+    let ns = turn_ns(&engine, flow, 1000, |turn| vec![turn * 128, turn * 128 + 64 * MIB]);
+    // The other one is remote.
+    assert!((249.0..252.0).contains(&ns), "{ns} ns for both");
+}
+
+#[test]
+fn the_clock_goes_by_the_cores_own_instructions() {
+    let engine = engine("mode=virtual,stages=core");
+    let block = block_of(&[COUNT; 8]);
+    let moved: i64 = (0..100).map(|_| engine.block_of(0, block).clock_ns).sum();
+    // QEMU counts a nanosecond for each of 800, the core takes a quarter.
+    assert_eq!(moved, -600);
+    assert_eq!(engine.time_ps(0), 200_000);
+}
+
+#[test]
+fn a_machine_without_stages_takes_the_time_it_always_took() {
+    let engine = engine("mode=virtual,overlap=4,caches=1:4K:4:64:cpu,node-bandwidth=1000.500");
+    let mut random = 1_u64;
+    for _ in 0..20_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let vcpu = usize::from(random >> 63 == 1);
+        engine.block(vcpu, 1 + (random >> 40) % 20);
+        let kind = if random >> 62 & 1 == 1 { Kind::Store } else { Kind::Load };
+        let address = (random >> 20) % (128 * MIB) / if random & 7 == 0 { 1 } else { 4096 };
+        engine.access(Access { vcpu, address, kind, position: 0 });
+    }
+    // Recorded before there were stages.
+    assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
 }

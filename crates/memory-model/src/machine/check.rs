@@ -1,6 +1,6 @@
 //! Whether a machine's description fits together.
 
-use super::{CacheLevel, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
+use super::{CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
 use crate::curve::Curve;
 
 /// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
@@ -46,6 +46,7 @@ impl Machine {
             self.check_matrix("link_bandwidth_mb_s", links, bandwidth)?;
         }
         self.check_load()?;
+        self.core.as_ref().map_or(Ok(()), check_core)?;
         self.caches.iter().try_for_each(|cache| self.check_cache(cache))?;
         self.check_lines()
     }
@@ -151,6 +152,18 @@ impl Machine {
             return fault("is there twice");
         }
         Ok(())
+    }
+}
+
+fn check_core(core: &Core) -> Result<(), MachineError> {
+    count("misses at a time", core.misses as usize, 1024)?;
+    count("instructions looked ahead", core.instructions as usize, 65_536)?;
+    let ns = core.ns_per_instruction;
+    let (field, most) = ("core ns_per_instruction", 1000.0);
+    if ns >= 0.001 {
+        figure(field, ns, most)
+    } else {
+        Err(MachineError::Figure { field, value: ns, most })
     }
 }
 

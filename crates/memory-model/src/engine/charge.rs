@@ -1,0 +1,145 @@
+//! What an access takes: caches, memory, queues, and what of it goes on beside it.
+
+use super::{Access, Effect, Engine, locked};
+use crate::arguments::Mode;
+use crate::counters::{Kind, VcpuFigures};
+use crate::pipeline::Pipeline;
+use crate::vcpu::Vcpu;
+
+impl Engine {
+    /// An access through caches and queues.
+    pub(super) fn modelled(
+        &self,
+        access: Access,
+        figures: &VcpuFigures,
+        target: usize,
+        latency_ps: u64,
+    ) -> Effect {
+        let node = &figures.nodes[target];
+        let state = &self.vcpus[access.vcpu];
+        let found = self.hit(state, access);
+        let time_ps = state.time_ps.get();
+        let (cost_ps, queue_ps) = self.past_nearest(access, time_ps, target, found, latency_ps);
+        if cost_ps == 0 {
+            return Effect::None;
+        }
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        figures.cost_ps.add(cost_ps);
+        let instruction = state.instruction(access.position);
+        let (most, ps_each) = (self.arguments.overlap, self.ps_each);
+        let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
+        figures.time_ps.add(exposed_ps);
+        match self.arguments.mode {
+            Mode::Count => {
+                state.time_ps.add(exposed_ps);
+                Effect::None
+            }
+            Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
+            Mode::Sleep => {
+                let owed_ns = state.take_ns(cost_ps);
+                locked(&state.debt).owe(owed_ns).map_or(Effect::None, Effect::Sleep)
+            }
+        }
+    }
+
+    /// An access through caches and queues, beside others of its vCPU.
+    pub(super) fn piped(
+        &self,
+        access: Access,
+        pipeline: &mut Pipeline,
+        target: usize,
+        latency_ps: u64,
+    ) -> Effect {
+        let (state, position) = (&self.vcpus[access.vcpu], access.position);
+        let figures = self.figures(access.vcpu);
+        let node = &figures.nodes[target];
+        let (line, instruction) = (access.address >> self.line_shift, state.instruction(position));
+        let reached_ps = state.reached_ps(position, self.ps_own);
+        let mut begin_ps = pipeline.issue_ps(position, reached_ps);
+        let found = self.hit(state, access);
+        let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
+        let (cost_ps, queue_ps) = match (pipeline.under_way_ps(line, begin_ps), found) {
+            (Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
+            (None, Some(0)) => (nearest_ps, 0),
+            (None, found) => {
+                begin_ps = pipeline.room_ps(begin_ps, instruction);
+                let (cost_ps, queue_ps) =
+                    self.past_nearest(access, begin_ps, target, found, latency_ps);
+                pipeline.fill(line, begin_ps + cost_ps, instruction);
+                (cost_ps, queue_ps)
+            }
+        };
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        figures.cost_ps.add(cost_ps);
+        let done_ps = begin_ps + cost_ps;
+        if access.kind == Kind::Load {
+            pipeline.loaded(position, done_ps);
+        }
+        let goes_on_ps = if pipeline.waits(position) { done_ps } else { begin_ps };
+        let waited_ps = goes_on_ps - reached_ps;
+        figures.time_ps.add(waited_ps);
+        state.time_ps.add(waited_ps);
+        let clock_ns = state.clock_ns(waited_ps.cast_signed());
+        if self.arguments.mode == Mode::Virtual && clock_ns > 0 {
+            return Effect::Advance(clock_ns.cast_unsigned());
+        }
+        Effect::None
+    }
+
+    /// What an access takes that the nearest cache does not serve, and what of that is waiting.
+    fn past_nearest(
+        &self,
+        access: Access,
+        time_ps: u64,
+        target: usize,
+        found: Option<usize>,
+        latency_ps: u64,
+    ) -> (u64, u64) {
+        if let Some(level) = found {
+            return (self.hit_ps[level], 0);
+        }
+        self.figures(access.vcpu).nodes[target].misses[access.kind as usize].add(1);
+        let queue_ps = self.queued(access, time_ps, target);
+        (latency_ps.saturating_add(queue_ps), queue_ps)
+    }
+
+    /// The level of the caches that has the line; all those before it have it now.
+    fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
+        let own = state.caches.len();
+        let found = state.caches.iter().position(|cache| cache.access(access.address));
+        if found.is_some() || own == self.hit_ps.len() {
+            return found;
+        }
+        let shared = locked(&self.shared[self.groups[access.vcpu]]);
+        shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
+    }
+
+    /// How much longer a line takes because of the others: it waits for bandwidth, or the way
+    /// is loaded.
+    fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
+        if self.bandwidth.is_none() && self.load.is_none() {
+            return 0;
+        }
+        let time_ps = match self.arguments.mode {
+            Mode::Sleep => u64::try_from((self.now)().as_nanos()).unwrap_or(0).saturating_mul(1000),
+            Mode::Count | Mode::Virtual => own_ps,
+        };
+        let machine = &self.arguments.machine;
+        let line = 1_u32 << self.line_shift;
+        let way = (machine.cpus[access.vcpu], target);
+        let wait_ps = self
+            .bandwidth
+            .as_ref()
+            .map_or(0, |bandwidth| locked(bandwidth).wait_ps(access.vcpu, way, time_ps, line));
+        let rise_ps = self.load.as_ref().map_or(0, |load| {
+            // A cache reads the line that a store misses, and writes it back in the end.
+            let reads = access.kind == Kind::Load || !machine.caches.is_empty();
+            let writes = access.kind == Kind::Store;
+            let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
+            locked(load).rise_ps(way, time_ps, bytes)
+        });
+        wait_ps.saturating_add(rise_ps)
+    }
+}

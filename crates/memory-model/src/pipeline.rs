@@ -1,0 +1,209 @@
+//! Misses that overlap: what of a core's accesses is under way, and what has to wait for it.
+//!
+//! An interval model, as those of D. Eyerman et al., "A Mechanistic Performance Model for
+//! Superscalar Out-of-Order Processors" (ACM TOCS 27, 2009): instructions take their own time
+//! and go on while their loads are under way, until one of three things stops them:
+//! - an address that comes from a load waits for that load;
+//! - a miss waits for one of the core's fill buffers;
+//! - nothing runs more instructions ahead of a load than the reorder buffer holds.
+//!
+//! Addresses are followed through registers, as the block's instructions say ([`flow`]), not
+//! through memory: an address that was stored and loaded again counts as known when that load
+//! ends. Branches are taken to be predicted.
+
+pub mod flow;
+pub mod x86;
+
+use flow::{Accessor, Flow, LOADS, REGISTERS};
+
+use crate::machine::Core;
+
+/// A line on its way to a core.
+#[derive(Clone, Copy, Debug)]
+struct Fill {
+    line: u64,
+    /// When it is there.
+    done_ps: u64,
+    /// Number of the instruction that asked for it.
+    instruction: u64,
+}
+
+/// What a core has under way.
+#[derive(Debug)]
+pub struct Pipeline {
+    core: Core,
+    flow: Option<&'static Flow>,
+    /// When each register has its value.
+    registers: [u64; REGISTERS],
+    /// When each load of the block ends.
+    loads: [u64; LOADS],
+    /// When all that is under way ends.
+    latest_ps: u64,
+    fills: Vec<Fill>,
+}
+
+impl Pipeline {
+    /// Nothing under way.
+    pub fn new(core: Core) -> Self {
+        Self {
+            core,
+            flow: None,
+            registers: [0; REGISTERS],
+            loads: [0; LOADS],
+            latest_ps: 0,
+            fills: Vec::new(),
+        }
+    }
+
+    /// A block begins, of which nothing is known without its flow; when it can, if it has come
+    /// to this instruction at `now_ps`.
+    #[inline]
+    pub fn begin(&mut self, flow: Option<&'static Flow>, now_ps: u64, instruction: u64) -> u64 {
+        let before = core::mem::replace(&mut self.flow, flow);
+        if self.latest_ps <= now_ps {
+            return now_ps;
+        }
+        if let Some(before) = before {
+            self.finish(before);
+        }
+        if flow.is_none_or(|flow| flow.fence) {
+            return self.latest_ps;
+        }
+        self.looked_ahead(now_ps, instruction)
+    }
+
+    /// When an access can begin whose instruction is at this position of the block and has come
+    /// up at `now_ps`.
+    #[inline]
+    pub fn issue_ps(&self, position: u32, now_ps: u64) -> u64 {
+        if self.latest_ps <= now_ps {
+            return now_ps;
+        }
+        match self.accessor(position) {
+            Some(accessor) => now_ps.max(accessor.address.latest(&self.registers, &self.loads)),
+            None => self.latest_ps,
+        }
+    }
+
+    /// When a line is there that is on its way already.
+    #[inline]
+    pub fn under_way_ps(&self, line: u64, now_ps: u64) -> Option<u64> {
+        let mut fills = self.fills.iter().filter(|fill| fill.line == line && fill.done_ps > now_ps);
+        fills.next().map(|fill| fill.done_ps)
+    }
+
+    /// When a miss that could begin at `now_ps` finds a fill buffer, and the instructions before
+    /// it a place in the reorder buffer.
+    pub fn room_ps(&mut self, now_ps: u64, instruction: u64) -> u64 {
+        let now_ps = self.looked_ahead(now_ps, instruction);
+        self.fills.retain(|fill| fill.done_ps > now_ps);
+        if self.fills.len() < self.core.misses as usize {
+            return now_ps;
+        }
+        let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
+        let first = first.map_or(0, |(at, _)| at);
+        self.fills.swap_remove(first).done_ps
+    }
+
+    /// A line is on its way.
+    pub fn fill(&mut self, line: u64, done_ps: u64, instruction: u64) {
+        self.fills.push(Fill { line, done_ps, instruction });
+        self.latest_ps = self.latest_ps.max(done_ps);
+    }
+
+    /// A load ends then.
+    #[inline]
+    pub fn loaded(&mut self, position: u32, done_ps: u64) {
+        self.latest_ps = self.latest_ps.max(done_ps);
+        if let Some(accessor) = self.accessor(position) {
+            let load = usize::from(accessor.load);
+            self.loads[load] = self.loads[load].max(done_ps);
+        }
+    }
+
+    /// Whether what comes behind the instruction at this position waits for its access.
+    #[inline]
+    pub fn waits(&self, position: u32) -> bool {
+        self.accessor(position).is_none_or(|accessor| accessor.waits)
+    }
+
+    fn accessor(&self, position: u32) -> Option<&'static Accessor> {
+        self.flow?.accessors.get(position as usize)
+    }
+
+    /// The registers are as the block left them.
+    fn finish(&mut self, flow: &'static Flow) {
+        let mut results = [0; REGISTERS];
+        for (result, (_, sources)) in results.iter_mut().zip(&flow.results) {
+            *result = sources.latest(&self.registers, &self.loads);
+        }
+        for ((register, _), result) in flow.results.iter().zip(results) {
+            self.registers[usize::from(*register)] = result;
+        }
+        self.loads[..flow.loads].fill(0);
+    }
+
+    /// When the oldest access under way lets this instruction into the reorder buffer.
+    fn looked_ahead(&self, now_ps: u64, instruction: u64) -> u64 {
+        let window = u64::from(self.core.instructions);
+        let stops = |fill: &&Fill| fill.instruction + window <= instruction;
+        let stop = self.fills.iter().filter(stops).map(|fill| fill.done_ps).max();
+        stop.map_or(now_ps, |done_ps| done_ps.max(now_ps))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CORE: Core = Core { misses: 4, instructions: 100, ns_per_instruction: 1.0 };
+
+    fn flow(block: &[&[u8]]) -> Option<&'static Flow> {
+        let operands = block.iter().map(|bytes| x86::decode(bytes));
+        Some(Box::leak(Box::new(Flow::new(operands))))
+    }
+
+    #[test]
+    fn a_dependent_load_waits_and_an_independent_one_does_not() {
+        let mut pipeline = Pipeline::new(CORE);
+        // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
+        let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
+        assert_eq!(pipeline.begin(block, 0, 0), 0);
+        assert_eq!(pipeline.issue_ps(0, 0), 0);
+        pipeline.fill(1, 100, 1);
+        pipeline.loaded(0, 100);
+        assert_eq!(pipeline.issue_ps(2, 2), 2);
+        assert_eq!(pipeline.issue_ps(1, 1), 100);
+        // The value stays behind the block's end.
+        pipeline.begin(flow(&[&[0x48, 0x8b, 0x11]]), 3, 3);
+        assert_eq!(pipeline.issue_ps(0, 3), 100);
+    }
+
+    #[test]
+    fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
+        let mut pipeline = Pipeline::new(CORE);
+        for line in 0..4 {
+            assert_eq!(pipeline.room_ps(line, line), line);
+            pipeline.fill(line, 1000 + line, line);
+        }
+        assert_eq!(pipeline.room_ps(10, 10), 1000, "the first buffer to be free");
+        assert_eq!(pipeline.under_way_ps(3, 10), Some(1003));
+        assert_eq!(pipeline.under_way_ps(9, 10), None);
+        let block = flow(&[&[0x90]]);
+        assert_eq!(pipeline.begin(block, 20, 100), 20);
+        assert_eq!(pipeline.begin(block, 20, 102), 1002, "no more than 100 ahead of the load");
+    }
+
+    #[test]
+    fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
+        for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
+            let mut pipeline = Pipeline::new(CORE);
+            pipeline.fill(7, 500, 1);
+            assert_eq!(pipeline.begin(block, 10, 2), 500);
+        }
+        let mut pipeline = Pipeline::new(CORE);
+        // lock incl (%rax)
+        pipeline.begin(flow(&[&[0xf0, 0xff, 0x00]]), 0, 0);
+        assert!(pipeline.waits(0));
+    }
+}

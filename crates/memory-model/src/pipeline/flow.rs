@@ -1,0 +1,241 @@
+//! How values flow through a block of instructions: from which registers and loads each address
+//! comes, and each register when the block ends.
+
+use core::ops::{BitOr, BitOrAssign};
+
+/// A set of registers: 16 general ones, the flags, 32 vectors.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Registers(u64);
+
+/// Registers that values are followed through.
+pub const REGISTERS: usize = 49;
+const GENERAL: u8 = 16;
+
+impl Registers {
+    /// No register.
+    pub const NONE: Self = Self(0);
+    /// The flags.
+    pub const FLAGS: Self = Self(1 << GENERAL);
+
+    /// The general register of this number.
+    pub const fn general(number: u8) -> Self {
+        Self(1 << (number % GENERAL))
+    }
+
+    /// The vector register of this number.
+    pub const fn vector(number: u8) -> Self {
+        Self(1 << (GENERAL + 1 + number % 32))
+    }
+
+    /// Those that are not among others.
+    pub fn less(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    fn numbers(self) -> impl Iterator<Item = usize> {
+        (0..REGISTERS).filter(move |number| self.0 >> number & 1 == 1)
+    }
+}
+
+impl BitOr for Registers {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitOrAssign for Registers {
+    fn bitor_assign(&mut self, other: Self) {
+        *self = *self | other;
+    }
+}
+
+/// How an instruction stands to those around it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    /// It runs when its operands are there.
+    #[default]
+    Free,
+    /// What comes behind it waits for its access to memory.
+    Waits,
+    /// It waits for all accesses before it.
+    Fence,
+}
+
+/// What an instruction does to registers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Operands {
+    /// Those that make up an address in memory.
+    pub address: Registers,
+    /// Those whose values flow into what it writes.
+    pub reads: Registers,
+    /// Those that it writes.
+    pub writes: Registers,
+    /// Whether it accesses memory; what it loads flows into what it writes.
+    pub memory: bool,
+    /// Its order.
+    pub order: Order,
+}
+
+impl Operands {
+    /// With more registers read and written.
+    pub fn also(self, reads: Registers, writes: Registers) -> Self {
+        Self { reads: self.reads | reads, writes: self.writes | writes, ..self }
+    }
+
+    /// Without writing these.
+    pub fn without(self, registers: Registers) -> Self {
+        Self { writes: self.writes.less(registers), ..self }
+    }
+
+    /// Writing what comes from no register.
+    pub fn of_nothing(self) -> Self {
+        Self { reads: Registers::NONE, ..self }
+    }
+}
+
+/// Where a value comes from: registers as they were when the block began, and its loads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Sources {
+    registers: u64,
+    /// By number of the instruction among those that access memory; the last place is that of
+    /// all that come behind.
+    loads: u64,
+}
+
+impl Sources {
+    fn with(self, other: Self) -> Self {
+        Self { registers: self.registers | other.registers, loads: self.loads | other.loads }
+    }
+
+    /// The latest of these sources' times.
+    #[inline]
+    pub fn latest(self, registers: &[u64; REGISTERS], loads: &[u64; LOADS]) -> u64 {
+        let of_registers = bits(self.registers).map(|number| registers[number]);
+        let of_loads = bits(self.loads).map(|number| loads[number]);
+        of_registers.chain(of_loads).max().unwrap_or(0)
+    }
+}
+
+/// Loads of a block that are told apart.
+pub const LOADS: usize = 64;
+
+/// Places of the ones in a word.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let place = word.trailing_zeros();
+        word &= word.wrapping_sub(1);
+        (place < u64::BITS).then_some(place as usize)
+    })
+}
+
+/// An instruction that accesses memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Accessor {
+    /// Where its address comes from.
+    pub address: Sources,
+    /// Its place among the block's loads.
+    pub load: u8,
+    /// Whether what comes behind it waits for it.
+    pub waits: bool,
+}
+
+/// A block of instructions.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Flow {
+    /// Its instructions.
+    pub instructions: u64,
+    /// By position; only those that access memory say anything.
+    pub accessors: Vec<Accessor>,
+    /// Registers that have other values when it ends, and where those come from.
+    pub results: Vec<(u8, Sources)>,
+    /// Whether one of its instructions waits for all accesses before it.
+    pub fence: bool,
+    /// Loads in it that are told apart.
+    pub loads: usize,
+}
+
+impl Flow {
+    /// The flow through instructions with these operands.
+    pub fn new(block: impl IntoIterator<Item = Operands>) -> Self {
+        let entry = |number: usize| Sources { registers: 1 << number, loads: 0 };
+        let mut values: [Sources; REGISTERS] = core::array::from_fn(entry);
+        let mut flow = Self::default();
+        for operands in block {
+            flow.instructions += 1;
+            flow.fence |= operands.order == Order::Fence;
+            let of = |registers: Registers| {
+                let each = registers.numbers().map(|number| values[number]);
+                each.fold(Sources::default(), Sources::with)
+            };
+            let (address, mut result) = (of(operands.address), of(operands.reads));
+            let load = flow.loads.min(LOADS - 1);
+            flow.accessors.push(Accessor {
+                address,
+                load: u8::try_from(load).unwrap_or(u8::MAX),
+                waits: operands.order == Order::Waits,
+            });
+            if operands.memory {
+                flow.loads = load + 1;
+                result.loads |= 1 << load;
+            }
+            operands.writes.numbers().for_each(|number| values[number] = result);
+        }
+        let changed = values.iter().enumerate().filter(|(at, value)| **value != entry(*at));
+        let number = |at: usize| u8::try_from(at).unwrap_or(u8::MAX);
+        flow.results = changed.map(|(at, value)| (number(at), *value)).collect();
+        flow
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pipeline::x86::decode;
+
+    fn flow(block: &[&[u8]]) -> Flow {
+        Flow::new(block.iter().map(|bytes| decode(bytes)))
+    }
+
+    const RAX: Sources = Sources { registers: 1, loads: 0 };
+
+    #[test]
+    fn a_chases_address_is_what_it_loaded_last() {
+        // mov (%rax),%rax twice; dec %ecx; jnz
+        let chase = flow(&[&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x00], &[0xff, 0xc9], &[0x75, 0xf6]]);
+        assert_eq!(chase.accessors[0].address, RAX);
+        assert_eq!(chase.accessors[1].address, Sources { registers: 0, loads: 1 });
+        let rax = chase.results.iter().find(|(register, _)| *register == 0).unwrap();
+        assert_eq!(rax.1, Sources { registers: 0, loads: 2 });
+    }
+
+    #[test]
+    fn a_streams_address_is_none_of_what_it_loads() {
+        // add (%rax),%rdx; add $8,%rax; add (%rax),%rdx
+        let stream = flow(&[&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x08], &[0x48, 0x03, 0x10]]);
+        assert_eq!(stream.accessors[0].address, RAX);
+        assert_eq!(stream.accessors[2].address, RAX);
+        let rdx = stream.results.iter().find(|(register, _)| *register == 2).unwrap();
+        assert_eq!(rdx.1, Sources { registers: 1 << 2, loads: 3 });
+    }
+
+    #[test]
+    fn more_loads_than_are_told_apart_count_as_the_last_one() {
+        let loads = vec![[0x48, 0x8b, 0x00]; 100];
+        let chase = Flow::new(loads.iter().map(|bytes| decode(bytes)));
+        assert_eq!(chase.loads, LOADS);
+        assert_eq!(chase.accessors[99].load, 63);
+        assert_eq!(chase.accessors[99].address, Sources { registers: 0, loads: 1 << 63 });
+    }
+
+    #[test]
+    fn the_latest_source_decides() {
+        let (mut registers, mut loads) = ([0; REGISTERS], [0; LOADS]);
+        (registers[3], loads[1], loads[2]) = (70, 50, 90);
+        let sources = Sources { registers: 1 << 3, loads: 2 };
+        assert_eq!(sources.latest(&registers, &loads), 70);
+        assert_eq!(sources.with(Sources { registers: 0, loads: 4 }).latest(&registers, &loads), 90);
+        assert_eq!(Sources::default().latest(&registers, &loads), 0);
+    }
+}

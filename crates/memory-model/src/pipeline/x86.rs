@@ -1,0 +1,388 @@
+//! Which registers an instruction of x86 reads, writes, and computes addresses from.
+//!
+//! Enough of Intel's manual (SDM 2, chapter 2 and appendix A) to follow values from loads to
+//! addresses: every form of the instructions that compilers and kernels use. Parts of registers
+//! count as the whole, x87 and mask registers as none. 64-bit and 32-bit code are told apart
+//! where they differ by the instruction's length: 40 to 4F is a prefix in one, and a whole
+//! instruction in the other.
+
+use super::flow::{Operands, Order, Registers};
+
+const RAX: Registers = Registers::general(0);
+const RCX: Registers = Registers::general(1);
+const RDX: Registers = Registers::general(2);
+const RBX: Registers = Registers::general(3);
+const RSP: Registers = Registers::general(4);
+const RBP: Registers = Registers::general(5);
+const RSI: Registers = Registers::general(6);
+const RDI: Registers = Registers::general(7);
+const FLAGS: Registers = Registers::FLAGS;
+
+/// Which operand becomes what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Register from register or memory.
+    Load,
+    /// Register or memory from register.
+    Store,
+    /// Register from both.
+    ToRegister,
+    /// Register or memory from both.
+    ToMemory,
+    /// Register or memory from itself.
+    Modify,
+    /// Flags from both.
+    Compare,
+    /// Register or memory from nothing.
+    Set,
+    /// Each from the other.
+    Exchange,
+    /// Nothing.
+    Nothing,
+}
+
+/// What a ModRM byte says, and the registers of both operands.
+#[derive(Clone, Copy, Debug)]
+struct ModRm {
+    /// The middle field, which may be a part of the opcode.
+    reg: u8,
+    rm: u8,
+    is_memory: bool,
+    address: Registers,
+}
+
+/// An instruction's bytes on the way through its prefixes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Code<'a> {
+    bytes: &'a [u8],
+    /// REX's or its successors' extensions of the fields.
+    reg_high: u8,
+    index_high: u8,
+    base_high: u8,
+    /// The source register that VEX and EVEX add.
+    third: Option<u8>,
+    locked: bool,
+    /// F2 or F3, if either is there.
+    repeat: Option<u8>,
+}
+
+/// The registers of an instruction; none of one that is not known.
+pub fn decode(bytes: &[u8]) -> Operands {
+    let mut code = Code { bytes, ..Code::default() };
+    while let [first @ (0x26 | 0x2e | 0x36 | 0x3e | 0x64..=0x67 | 0xf0 | 0xf2 | 0xf3), rest @ ..] =
+        code.bytes
+    {
+        code.locked |= *first == 0xf0;
+        code.repeat = if matches!(first, 0xf2 | 0xf3) { Some(*first) } else { code.repeat };
+        code.bytes = rest;
+    }
+    if let [rex @ 0x40..=0x4f, rest @ ..] = code.bytes
+        && !rest.is_empty()
+    {
+        code = code.extended(*rex);
+        code.bytes = rest;
+    }
+    let decoded = match code.bytes {
+        [0xc5, byte, opcode, ..] => {
+            code.reg_high = (!byte >> 7) << 3;
+            code.third = Some((!byte >> 3) & 15);
+            code.repeat = repeat_of(*byte);
+            code.bytes = &code.bytes[3..];
+            code.vector(1, *opcode)
+        }
+        [0xc4, one, two, opcode, ..] => {
+            code = code.extended(!one >> 5);
+            code.third = Some((!two >> 3) & 15);
+            code.repeat = repeat_of(*two);
+            code.bytes = &code.bytes[4..];
+            code.vector(one & 31, *opcode)
+        }
+        [0x62, one, two, third, opcode, ..] => {
+            code = code.extended(!one >> 5);
+            code.reg_high |= !one & 16;
+            code.third = Some((!two >> 3) & 15 | (!third & 8) << 1);
+            code.repeat = repeat_of(*two);
+            code.bytes = &code.bytes[5..];
+            code.vector(one & 7, *opcode)
+        }
+        [0x0f, map @ (0x38 | 0x3a), opcode, ..] => {
+            code.bytes = &code.bytes[3..];
+            code.vector(if *map == 0x38 { 2 } else { 3 }, *opcode)
+        }
+        [0x0f, opcode, ..] => {
+            code.bytes = &code.bytes[2..];
+            code.second_map(*opcode)
+        }
+        [opcode, ..] => {
+            code.bytes = &code.bytes[1..];
+            code.first_map(*opcode)
+        }
+        [] => None,
+    };
+    let mut operands = decoded.unwrap_or_default();
+    if code.locked && operands.memory {
+        operands.order = Order::Waits;
+    }
+    operands
+}
+
+/// The prefix that VEX's and EVEX's last two bits stand for.
+fn repeat_of(byte: u8) -> Option<u8> {
+    [None, None, Some(0xf3), Some(0xf2)][usize::from(byte & 3)]
+}
+
+impl Code<'_> {
+    /// With the extensions of a REX byte, or of those inverted in its successors.
+    fn extended(mut self, rex: u8) -> Self {
+        self.reg_high = (rex & 4) << 1;
+        self.index_high = (rex & 2) << 2;
+        self.base_high = (rex & 1) << 3;
+        self
+    }
+
+    /// Operands without a ModRM byte.
+    fn plain(reads: Registers, writes: Registers) -> Operands {
+        Operands { reads, writes, ..Operands::default() }
+    }
+
+    /// The same, of memory at an address in these registers.
+    fn memory(address: Registers, reads: Registers, writes: Registers) -> Operands {
+        Operands { address, reads, writes, memory: true, order: Order::Free }
+    }
+
+    fn mod_rm(&self) -> Option<ModRm> {
+        let (&byte, rest) = self.bytes.split_first()?;
+        let (mode, reg, rm) = (byte >> 6, (byte >> 3) & 7 | self.reg_high, byte & 7);
+        let high = if mode == 3 { self.index_high << 1 & 16 } else { 0 };
+        let mut address = Registers::NONE;
+        if mode < 3 && rm == 4 {
+            let &sib = rest.first()?;
+            let (index, base) = ((sib >> 3) & 7 | self.index_high, sib & 7);
+            if index != 4 {
+                address |= Registers::general(index);
+            }
+            if base != 5 || mode != 0 {
+                address |= Registers::general(base | self.base_high);
+            }
+        } else if mode < 3 && (rm != 5 || mode != 0) {
+            address = Registers::general(rm | self.base_high);
+        }
+        Some(ModRm { reg, rm: rm | self.base_high | high, is_memory: mode < 3, address })
+    }
+
+    /// Operands of a form, given which kind of registers its fields name.
+    fn form(&self, form: Form, reg: Kind, rm: Kind) -> Option<Operands> {
+        let fields = self.mod_rm()?;
+        let both =
+            (reg(fields.reg), if fields.is_memory { Registers::NONE } else { rm(fields.rm) });
+        let (reg, rm) = both;
+        let (reads, writes) = match form {
+            Form::Load => (rm, reg),
+            Form::Store => (reg, rm),
+            Form::ToRegister => (reg | rm, reg | FLAGS),
+            Form::ToMemory => (reg | rm, rm | FLAGS),
+            Form::Modify => (rm, rm | FLAGS),
+            Form::Compare => (reg | rm, FLAGS),
+            Form::Set => (Registers::NONE, rm),
+            Form::Exchange => (reg | rm, reg | rm),
+            Form::Nothing => (Registers::NONE, Registers::NONE),
+        };
+        let waits = form == Form::Exchange && fields.is_memory;
+        Some(Operands {
+            address: fields.address,
+            reads,
+            writes,
+            memory: fields.is_memory && form != Form::Nothing,
+            order: if waits { Order::Waits } else { Order::Free },
+        })
+    }
+
+    fn general(&self, form: Form) -> Option<Operands> {
+        self.form(form, Registers::general, Registers::general)
+    }
+
+    /// Whether both operands are the same register, of which nothing is left.
+    fn clears(&self) -> bool {
+        self.mod_rm().is_some_and(|fields| !fields.is_memory && fields.reg == fields.rm)
+    }
+
+    fn middle(&self) -> u8 {
+        self.bytes.first().map_or(0, |byte| (byte >> 3) & 7)
+    }
+
+    fn first_map(&self, opcode: u8) -> Option<Operands> {
+        let low = Registers::general(opcode & 7 | self.base_high);
+        let none = Registers::NONE;
+        Some(match opcode {
+            0x00..=0x3f if opcode & 7 < 6 => return self.arithmetic(opcode),
+            0x40..=0x4f => Self::plain(low, low | FLAGS),
+            0x50..=0x57 => Self::memory(RSP, low, none),
+            0x58..=0x5f => Self::memory(RSP, none, low),
+            0x63 | 0x8a | 0x8b => return self.general(Form::Load),
+            0x69 | 0x6b => return self.general(Form::Load).map(|known| known.also(none, FLAGS)),
+            0x68 | 0x6a | 0xc2 | 0xc3 | 0xcb | 0xe8 => Self::memory(RSP, none, none),
+            0x80..=0x83 => return self.immediate(),
+            0x84 | 0x85 => return self.general(Form::Compare),
+            0x86 | 0x87 => return self.general(Form::Exchange),
+            0x88 | 0x89 => return self.general(Form::Store),
+            0x8d => {
+                let fields = self.mod_rm()?;
+                Self::plain(fields.address, Registers::general(fields.reg))
+            }
+            0x90 if self.base_high == 0 => Operands::default(),
+            0x90..=0x97 => Self::plain(RAX | low, RAX | low),
+            0x98 => Self::plain(RAX, RAX),
+            0x99 => Self::plain(RAX, RDX),
+            0xa0 | 0xa1 => Self::memory(none, none, RAX),
+            0xa2 | 0xa3 => Self::memory(none, RAX, none),
+            0xa4..=0xa7 => Self::memory(RSI | RDI, none, FLAGS),
+            0xa8 | 0xa9 => Self::plain(RAX, FLAGS),
+            0xaa | 0xab => Self::memory(RDI, RAX, none),
+            0xac | 0xad => Self::memory(RSI, none, RAX),
+            0xae | 0xaf => Self::memory(RDI, RAX, FLAGS),
+            0xb0..=0xbf => Self::plain(none, low),
+            0xc0 | 0xc1 | 0xd0 | 0xd1 => return self.general(Form::Modify),
+            0xd2 | 0xd3 => return self.general(Form::Modify).map(|known| known.also(RCX, none)),
+            0x8f | 0xc6 | 0xc7 => return self.general(Form::Set),
+            0xc9 => Self::memory(RBP, none, RBP),
+            0xf6 | 0xf7 => return self.unary(),
+            0xfe | 0xff if self.middle() < 2 => return self.general(Form::Modify),
+            0xff => return self.general(Form::Compare).map(|known| known.without(FLAGS)),
+            _ => return None,
+        })
+    }
+
+    /// ADD to CMP with two operands or an immediate one for RAX.
+    fn arithmetic(&self, opcode: u8) -> Option<Operands> {
+        let (compares, carries) = (opcode & 0x38 == 0x38, matches!(opcode & 0x38, 0x10 | 0x18));
+        let subtracts = matches!(opcode & 0x38, 0x28 | 0x30);
+        let carry = if carries { FLAGS } else { Registers::NONE };
+        let form = match opcode & 7 {
+            0..=3 if compares => Form::Compare,
+            0 | 1 => Form::ToMemory,
+            2 | 3 => Form::ToRegister,
+            _ => {
+                let result = if compares { FLAGS } else { RAX | FLAGS };
+                return Some(Self::plain(RAX | carry, result));
+            }
+        };
+        let known = self.general(form)?.also(carry, Registers::NONE);
+        Some(if subtracts && self.clears() { known.of_nothing() } else { known })
+    }
+
+    /// ADD to CMP with an immediate operand.
+    fn immediate(&self) -> Option<Operands> {
+        match self.middle() {
+            7 => self.general(Form::Modify).map(|known| Operands { writes: FLAGS, ..known }),
+            2 | 3 => self.general(Form::Modify).map(|known| known.also(FLAGS, Registers::NONE)),
+            _ => self.general(Form::Modify),
+        }
+    }
+
+    /// TEST, NOT, NEG, MUL and DIV.
+    fn unary(&self) -> Option<Operands> {
+        let known = self.general(Form::Modify)?;
+        Some(match self.middle() {
+            0 | 1 => Operands { writes: FLAGS, ..known },
+            2 | 3 => known,
+            _ => Operands { reads: known.reads | RAX | RDX, writes: RAX | RDX | FLAGS, ..known },
+        })
+    }
+
+    fn second_map(&self, opcode: u8) -> Option<Operands> {
+        let low = Registers::general(opcode & 7 | self.base_high);
+        let none = Registers::NONE;
+        let fence = Operands { order: Order::Fence, ..Operands::default() };
+        Some(match opcode {
+            0x01 if self.bytes == [0xf9] => fence.also(none, RAX | RCX | RDX),
+            0x05 | 0x34 => fence,
+            0x31 => Self::plain(none, RAX | RDX),
+            0xa2 => fence.also(RAX | RCX, RAX | RBX | RCX | RDX),
+            0xae if matches!(self.bytes, [0xe8..=0xf7]) => fence,
+            0x40..=0x4f => {
+                let known = self.general(Form::ToRegister)?.without(FLAGS);
+                known.also(FLAGS, none)
+            }
+            0x90..=0x9f => self.general(Form::Set)?.also(FLAGS, none),
+            0xa3 => return self.general(Form::Compare),
+            0xa4 | 0xa5 | 0xab | 0xac | 0xad | 0xb3 | 0xbb => return self.general(Form::ToMemory),
+            0xaf => return self.general(Form::ToRegister),
+            0xb0 | 0xb1 => self.general(Form::ToMemory)?.also(RAX, RAX),
+            0xb6 | 0xb7 | 0xbe | 0xbf => return self.general(Form::Load),
+            0xb8 | 0xbc | 0xbd => self.general(Form::Load)?.also(none, FLAGS),
+            0xba if self.middle() == 4 => {
+                self.general(Form::Modify).map(|known| Operands { writes: FLAGS, ..known })?
+            }
+            0xba => return self.general(Form::Modify),
+            0xc0 | 0xc1 => {
+                let known = self.general(Form::Exchange)?.also(none, FLAGS);
+                Operands { order: Order::Free, ..known }
+            }
+            0xc3 => return self.general(Form::Store),
+            0xc7 if self.middle() == 1 => {
+                let pair = RAX | RDX;
+                self.general(Form::Set)?.also(pair | RBX | RCX, pair | FLAGS)
+            }
+            0xc8..=0xcf => Self::plain(low, low),
+            0x10..=0x17 | 0x28..=0x2f | 0x50..=0x7f | 0xc2 | 0xc4..=0xc6 | 0xd0..=0xfe => {
+                return self.vector(1, opcode);
+            }
+            _ => return None,
+        })
+    }
+
+    /// Instructions of vectors, and those that VEX encodes.
+    fn vector(&self, map: u8, opcode: u8) -> Option<Operands> {
+        let (form, reg, rm) = vector_form(map, opcode, self.repeat)?;
+        let mut known = self.form(form, reg, rm)?;
+        if form == Form::ToRegister {
+            let fields = self.mod_rm()?;
+            known = known.without(FLAGS);
+            if let Some(third) = self.third {
+                // The result's register is a source only where the product is added to it.
+                let adds = map == 2 && (0x96..=0xbf).contains(&opcode);
+                let own = if adds { reg(fields.reg) } else { Registers::NONE };
+                let other = if fields.is_memory { Registers::NONE } else { rm(fields.rm) };
+                known.reads = reg(third) | other | own;
+            }
+            let clears = matches!((map, opcode), (1, 0x57 | 0xef));
+            let same = self.third.map_or(fields.reg, |third| third) == fields.rm;
+            if clears && same && !fields.is_memory {
+                return Some(known.of_nothing());
+            }
+        }
+        Some(known)
+    }
+}
+
+type Kind = fn(u8) -> Registers;
+
+/// What an instruction of vectors does, and of which kind its registers are.
+fn vector_form(map: u8, opcode: u8, repeat: Option<u8>) -> Option<(Form, Kind, Kind)> {
+    let (general, vector): (Kind, Kind) = (Registers::general, Registers::vector);
+    Some(match (map, opcode) {
+        (1, 0x77) => return None,
+        (1, 0x10 | 0x28 | 0x5a | 0x5b | 0x6f | 0x70 | 0xe6 | 0xf0) => (Form::Load, vector, vector),
+        (1, 0x7e) if repeat == Some(0xf3) => (Form::Load, vector, vector),
+        (1, 0x11 | 0x13 | 0x17 | 0x29 | 0x2b | 0x7f | 0xd6 | 0xe7) => (Form::Store, vector, vector),
+        (1, 0x7e) => (Form::Store, vector, general),
+        (1, 0x2a | 0x6e) => (Form::Load, vector, general),
+        (1, 0x2c | 0x2d | 0x50 | 0xc5 | 0xd7) => (Form::Load, general, vector),
+        (1, 0x2e | 0x2f) | (2, 0x17) => (Form::Compare, vector, vector),
+        (2, 0x18..=0x1a | 0x1c..=0x25 | 0x2a | 0x30..=0x35 | 0x58..=0x5a | 0x78 | 0x79) => {
+            (Form::Load, vector, vector)
+        }
+        (2, 0xf0) if repeat.is_none() => (Form::Load, general, general),
+        (2, 0xf1) if repeat.is_none() => (Form::Store, general, general),
+        (2, 0xf0..=0xf7) => (Form::ToRegister, general, general),
+        (3, 0x14..=0x17) => (Form::Store, vector, general),
+        (3, 0x19 | 0x39) => (Form::Store, vector, vector),
+        (3, 0x20 | 0x22) => (Form::ToRegister, vector, general),
+        (3, 0xf0) => (Form::Load, general, general),
+        (1..=3, _) => (Form::ToRegister, vector, vector),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,106 @@
+use proptest::prelude::*;
+
+use super::*;
+
+fn general(numbers: &[u8]) -> Registers {
+    numbers.iter().fold(Registers::NONE, |all, &number| all | Registers::general(number))
+}
+
+fn vector(numbers: &[u8]) -> Registers {
+    numbers.iter().fold(Registers::NONE, |all, &number| all | Registers::vector(number))
+}
+
+/// Address, registers read, registers written (flags aside).
+fn of(bytes: &[u8]) -> (Registers, Registers, Registers) {
+    let known = decode(bytes);
+    (known.address, known.reads.less(FLAGS), known.writes.less(FLAGS))
+}
+
+#[test]
+fn loads_and_stores_of_general_registers() {
+    let none = Registers::NONE;
+    // mov 8(%rbx,%r9,8),%r10
+    assert_eq!(of(&[0x4e, 0x8b, 0x54, 0xcb, 0x08]), (general(&[3, 9]), none, general(&[10])));
+    // mov %r10,(%r12)
+    assert_eq!(of(&[0x4d, 0x89, 0x14, 0x24]), (general(&[12]), general(&[10]), none));
+    // mov 0x10(%rip),%rax
+    assert_eq!(of(&[0x48, 0x8b, 0x05, 0x10, 0, 0, 0]), (none, none, general(&[0])));
+    // movzbl (%rdi,%rcx,1),%eax
+    assert_eq!(of(&[0x0f, 0xb6, 0x04, 0x0f]), (general(&[7, 1]), none, general(&[0])));
+    // mov %gs:0x28,%rax
+    assert_eq!(of(&[0x65, 0x48, 0x8b, 0x04, 0x25, 0x28, 0, 0, 0]), (none, none, general(&[0])));
+    // push %r15, pop %r15, ret
+    assert_eq!(of(&[0x41, 0x57]), (general(&[4]), general(&[15]), none));
+    assert_eq!(of(&[0x41, 0x5f]), (general(&[4]), none, general(&[15])));
+    assert_eq!(of(&[0xc3]), (general(&[4]), none, none));
+}
+
+#[test]
+fn arithmetic_joins_its_operands_and_a_register_less_itself_is_of_nothing() {
+    let none = Registers::NONE;
+    // add (%rax),%rdx; add %rdx,%rcx; lea 8(%rax,%rbx,4),%rsi
+    assert_eq!(of(&[0x48, 0x03, 0x10]), (general(&[0]), general(&[2]), general(&[2])));
+    assert_eq!(of(&[0x48, 0x01, 0xd1]), (none, general(&[1, 2]), general(&[1])));
+    assert_eq!(of(&[0x48, 0x8d, 0x74, 0x98, 8]), (none, general(&[0, 3]), general(&[6])));
+    // cmp %rax,(%rbx); test %rax,%rax; xor %ecx,%ecx; sub %rdx,%rdx
+    assert_eq!(of(&[0x48, 0x39, 0x03]), (general(&[3]), general(&[0]), none));
+    assert_eq!(of(&[0x48, 0x85, 0xc0]).2, none);
+    assert_eq!(of(&[0x31, 0xc9]), (none, none, general(&[1])));
+    assert_eq!(of(&[0x48, 0x29, 0xd2]), (none, none, general(&[2])));
+    // imul %rbx,%rax; mul %rbx; shl %cl,%rdx; cmovne %rcx,%rdx
+    assert_eq!(of(&[0x48, 0x0f, 0xaf, 0xc3]), (none, general(&[0, 3]), general(&[0])));
+    assert_eq!(of(&[0x48, 0xf7, 0xe3]), (none, general(&[0, 2, 3]), general(&[0, 2])));
+    assert_eq!(of(&[0x48, 0xd3, 0xe2]), (none, general(&[1, 2]), general(&[2])));
+    assert_eq!(of(&[0x48, 0x0f, 0x45, 0xd1]), (none, general(&[1, 2]), general(&[2])));
+}
+
+#[test]
+fn thirty_two_bit_code_has_increments_where_sixty_four_bit_code_has_prefixes() {
+    assert_eq!(of(&[0x49]), (Registers::NONE, general(&[1]), general(&[1])));
+    // mov (%eax),%eax
+    assert_eq!(of(&[0x8b, 0x00]), (general(&[0]), Registers::NONE, general(&[0])));
+}
+
+#[test]
+fn vectors_are_followed_from_memory_to_addresses() {
+    let none = Registers::NONE;
+    // movdqu (%rdi),%xmm9; movntdq %xmm1,(%rsi); paddq %xmm2,%xmm3; pxor %xmm3,%xmm3
+    assert_eq!(of(&[0xf3, 0x44, 0x0f, 0x6f, 0x0f]), (general(&[7]), none, vector(&[9])));
+    assert_eq!(of(&[0x66, 0x0f, 0xe7, 0x0e]), (general(&[6]), vector(&[1]), none));
+    assert_eq!(of(&[0x66, 0x0f, 0xd4, 0xda]), (none, vector(&[2, 3]), vector(&[3])));
+    assert_eq!(of(&[0x66, 0x0f, 0xef, 0xdb]), (none, none, vector(&[3])));
+    // movq %xmm0,%rax; movq %rax,%xmm0
+    assert_eq!(of(&[0x66, 0x48, 0x0f, 0x7e, 0xc0]), (none, vector(&[0]), general(&[0])));
+    assert_eq!(of(&[0x66, 0x48, 0x0f, 0x6e, 0xc0]), (none, general(&[0]), vector(&[0])));
+    // vmovdqu (%rax),%ymm8; vpaddq (%rax),%ymm1,%ymm2; vpxor %xmm0,%xmm0,%xmm0
+    assert_eq!(of(&[0xc5, 0x7e, 0x6f, 0x00]), (general(&[0]), none, vector(&[8])));
+    assert_eq!(of(&[0xc5, 0xf5, 0xd4, 0x10]), (general(&[0]), vector(&[1]), vector(&[2])));
+    assert_eq!(of(&[0xc5, 0xf9, 0xef, 0xc0]), (none, none, vector(&[0])));
+    // vmovdqu64 (%rax),%zmm17; vfmadd231pd (%rax),%ymm1,%ymm2; andn %rcx,%rbx,%rax
+    let zmm17 = [0x62, 0xe1, 0xfe, 0x48, 0x6f, 0x08];
+    assert_eq!(of(&zmm17), (general(&[0]), none, vector(&[17])));
+    let fused = [0xc4, 0xe2, 0xf5, 0xb8, 0x10];
+    assert_eq!(of(&fused), (general(&[0]), vector(&[1, 2]), vector(&[2])));
+    let andn = [0xc4, 0xe2, 0xe0, 0xf2, 0xc1];
+    assert_eq!(of(&andn), (none, general(&[1, 3]), general(&[0])));
+}
+
+#[test]
+fn what_orders_memory_is_known() {
+    let order = |bytes: &[u8]| decode(bytes).order;
+    assert_eq!(order(&[0x0f, 0xae, 0xe8]), Order::Fence, "lfence");
+    assert_eq!(order(&[0x0f, 0xae, 0xf0]), Order::Fence, "mfence");
+    assert_eq!(order(&[0x0f, 0xae, 0xf8]), Order::Free, "sfence");
+    assert_eq!(order(&[0x0f, 0x01, 0xf9]), Order::Fence, "rdtscp");
+    assert_eq!(order(&[0x0f, 0xa2]), Order::Fence, "cpuid");
+    assert_eq!(order(&[0xf0, 0x48, 0x0f, 0xc1, 0x07]), Order::Waits, "lock xadd %rax,(%rdi)");
+    assert_eq!(order(&[0x48, 0x87, 0x07]), Order::Waits, "xchg %rax,(%rdi)");
+    assert_eq!(order(&[0x48, 0x87, 0xc7]), Order::Free, "xchg %rax,%rdi");
+}
+
+proptest! {
+    #[test]
+    fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..16)) {
+        decode(&bytes);
+    }
+}
