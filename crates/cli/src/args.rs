@@ -116,7 +116,7 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Print a completion script for a shell
     #[command(
-        after_help = "Example:\n  numalab completions bash > ~/.local/share/bash-completion/completions/numalab"
+        after_help = "Examples:\n  . <(numalab completions bash)              for this shell\n  numalab completions zsh > _numalab         into a directory of $fpath"
     )]
     Completions {
         /// The shell
@@ -125,7 +125,7 @@ pub(crate) enum Command {
     /// Write the manual pages
     #[command(after_help = "Example:\n  numalab man ~/.local/share/man/man1")]
     Man {
-        /// Directory for the pages; it must exist
+        /// Directory for the pages; made if it is not there
         directory: PathBuf,
     },
 }
@@ -180,7 +180,7 @@ Examples:
   numalab latency --size 256M --per node   node x node, one cpu for each node
   numalab latency --size=1-16384           the sizes in MB, powers of two
   numalab latency --size 1G --pages 4k     page walks included
-  numalab latency --size 512M --concurrent all cpus at once: interference
+  numalab latency --size 512M --concurrent   all cpus at once: interference
   srun -n8 --cpu-bind=map_cpu:1,9,17,25,33,41,49,57 numalab latency --size=1-16384
                                            one rank per CPU, with a table of all ranks
   numalab latency --ranks 4 --size=1-512 --csv=four.csv")]

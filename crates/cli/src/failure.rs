@@ -228,7 +228,11 @@ fn guest_code(error: &GuestError) -> Code {
         | GuestError::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
             ..
         })))
-        | GuestError::HostMemory(HostMemoryError::NoNode { .. })
+        | GuestError::HostMemory(
+            HostMemoryError::NoNode { .. }
+            | HostMemoryError::TooSmall { .. }
+            | HostMemoryError::TooLarge { .. },
+        )
         | GuestError::Pin(PinError::Plan(_)) => Code::BadInput,
         GuestError::HostMemory(_) => Code::Lacking,
         _ => Code::Failed,

@@ -45,6 +45,16 @@ pub enum ContentsError {
         /// The path as given.
         path: PathBuf,
     },
+    /// No package is known to have it.
+    #[error(
+        "`{name}`: no program that numalab knows a package of; expected one of {}, or a file such \
+         as ./{name}",
+        PACKAGES_OF.map(|(name, _)| name).join(", ")
+    )]
+    Unknown {
+        /// The name as given.
+        name: String,
+    },
 }
 
 impl Contents {
@@ -52,6 +62,17 @@ impl Contents {
     #[must_use]
     pub fn new(init: impl Into<PathBuf>) -> Self {
         Self { init: init.into(), ..Self::default() }
+    }
+
+    /// Adds a program that is wanted by name: one of a known package, or a file.
+    ///
+    /// # Errors
+    /// [`ContentsError`] for any other.
+    pub fn add_program(&mut self, program: &str) -> Result<(), ContentsError> {
+        if !program.contains('/') && packages_of(program).is_empty() {
+            return Err(ContentsError::Unknown { name: program.to_owned() });
+        }
+        self.need_program(program).map(drop)
     }
 
     /// Adds what the command `program` needs, and gives its name in the guest.

@@ -23,5 +23,6 @@ pub use error::MeasureError;
 pub use measure_run::{Effort, MeasurePlan, beyond_caches};
 pub use probe::{BalancingFound, BalancingProbe};
 pub use recorder::RunRecorder;
+pub use run::check_plan;
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, read};

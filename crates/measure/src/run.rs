@@ -4,6 +4,7 @@ pub(crate) mod bandwidth;
 mod c2c;
 pub(crate) mod chase;
 mod core;
+mod feasible;
 mod latency;
 mod loaded;
 mod team;
@@ -13,6 +14,8 @@ use std::time::Duration;
 
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Experiment, Finished, Outcome, Placement, Sample, Team};
+
+pub use feasible::check_plan;
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;

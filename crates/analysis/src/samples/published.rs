@@ -52,8 +52,8 @@ pub enum PublishedError {
 }
 
 impl Published {
-    /// Reads `what,baseline,candidate[,gain]`, a row a line; empty lines and lines that begin
-    /// with `#` are left out.
+    /// Reads `what,baseline,candidate[,gain]`, a row a line; these names as the first line, empty
+    /// lines and lines that begin with `#` are left out.
     ///
     /// # Errors
     /// [`PublishedError`] with the line.
@@ -61,6 +61,7 @@ impl Published {
         let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
         let rows: Result<Vec<PublishedRow>, PublishedError> = lines
             .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
+            .skip_while(|(_, line)| is_header(line))
             .map(|(line, text)| row(line, text))
             .collect();
         match rows? {
@@ -101,6 +102,13 @@ impl Published {
         };
         100.0 * (ratio - 1.0)
     }
+}
+
+/// The names of the columns.
+fn is_header(line: &str) -> bool {
+    let names: Vec<String> = line.split(',').map(|name| name.trim().to_lowercase()).collect();
+    let columns = ["what", "baseline", "candidate", "gain"];
+    (3..=columns.len()).contains(&names.len()) && names == columns[..names.len()]
 }
 
 fn row(line: usize, text: &str) -> Result<PublishedRow, PublishedError> {

@@ -73,6 +73,9 @@ pub(crate) struct CollectArgs {
     /// Print nothing but errors
     #[arg(short, long)]
     pub quiet: bool,
+    /// Show how many results would be read; write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 #[derive(Debug, Args)]

@@ -41,8 +41,8 @@ Examples:
   numalab guest run --emulate 2 --cpus 4 --with sysbench -- sysbench memory run
   numalab guest run --emulate 2 --cpus 4 --pages 2m --host-nodes '0;1' --pin auto -- numactl -H
   numalab guest run --topology machine.toml --tables built -- numalab topology
-  numalab guest run --emulate 4 --cpus 8 --distances '10,12,20,22;12,10,22,20;20,22,10,12;22,20,12,10' \
-    --emulate-latency 100 -- numalab latency --size 16M --per node
+  numalab guest run --emulate 2 --cpus 8 --distances '10,21;21,10' --emulate-latency 100 \\
+    -- numalab latency --size 16M --per node
   numalab guest run --kernel numalab --emulate 4 --cpus 8 -- work=chase
   numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
   numalab guest run --kernel numalab --emulate 2 --cpus 4 -o results -- work=exhaust dump=heap

@@ -53,6 +53,9 @@ pub(crate) struct MarkArgs {
     /// Count its accesses as the phase of this name or number (0 to 239); phase 0 follows
     #[arg(long, value_name = "NAME|N")]
     pub phase: Option<Phase>,
+    /// Show what would be marked; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// The command, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,

@@ -40,6 +40,9 @@ pub(crate) struct BalancingArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t = ProbeFormat::Text)]
     pub format: ProbeFormat,
+    /// Show which cpus and nodes it would use; measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// How a probe's answer is printed.

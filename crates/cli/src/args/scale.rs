@@ -56,7 +56,7 @@ pub(crate) struct ScaleArgs {
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
     pub rank_option: Vec<String>,
     /// Submit it as a SLURM job of a whole node
-    #[arg(long, conflicts_with = "dry_run")]
+    #[arg(long)]
     pub submit: bool,
     /// A line for the batch script, such as --sbatch=--partition=standard
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]

@@ -144,6 +144,7 @@ pub(crate) struct RunArgs {
 Examples:
   numalab study resume results/mine-20261121-024500
   numalab study resume results/mine-20261121-024500 --blocks 40   more blocks than before
+  numalab study resume results/mine-20261121-024500 --dry-run     what is left to do
 
 A study continues only in the environment in which it began; differences are reported.")]
 pub(crate) struct ResumeArgs {
@@ -157,6 +158,9 @@ pub(crate) struct ResumeArgs {
     pub budget: Option<Duration>,
     #[command(flatten)]
     pub show: Show,
+    /// Show what would be run; start and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// How the answers are shown.

@@ -37,7 +37,8 @@ Examples:
   numalab topology --format svg > machine.svg
   numalab topology --source sysfs:/tmp/copy         a copied tree with sys/ and proc/ in it
   numalab topology --emulate 4 --cpus 8 --format qemu
-  numalab topology --emulate 1G,1G,2G,0 --cpus 8 --distances '10,20,20,40;20,10,20,40;20,20,10,40;40,40,40,10'
+  numalab topology --emulate 1G,1G,2G,0 --cpus 8 --distances \\
+    '10,20,20,40;20,10,20,40;20,20,10,40;40,40,40,10'
   numalab topology --source arch:lumi_partc --format slurm")]
 pub(crate) struct TopologyArgs {
     #[command(flatten)]

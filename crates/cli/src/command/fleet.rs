@@ -108,6 +108,12 @@ fn collect_results(args: &CollectArgs) -> Result<(), Failure> {
     let hosts = if hosts.is_dir() { hosts } else { args.directory.clone() };
     let path = store_of(&args.directory, args.store.as_ref());
     let runs = Runs::find(&hosts)?;
+    if args.dry_run {
+        let store = path.exists().then(|| Store::open(&path, false)).transpose()?;
+        let (new, unchanged) = runs.foreseen(store.as_ref())?;
+        let path = path.display();
+        return output::print(&format!("{path}: {new} runs to read, {unchanged} unchanged\n"));
+    }
     let collected = runs.collect(&mut Store::open(&path, true)?)?;
     collected.failed.iter().for_each(note);
     if args.quiet {

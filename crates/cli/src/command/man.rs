@@ -19,6 +19,9 @@ const WIDTH: usize = 79;
 pub(crate) fn run(directory: &Path) -> Result<(), Failure> {
     let mut command = Cli::command().disable_help_subcommand(true);
     command.build();
+    fs::create_dir_all(directory).map_err(|error| {
+        Failure::new(Code::Failed, format!("{}: could not make it: {error}", directory.display()))
+    })?;
     write_pages(&command, directory).map_err(|error| {
         Failure::new(Code::Failed, format!("{}: could not write it: {error}", directory.display()))
     })

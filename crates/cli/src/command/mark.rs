@@ -7,13 +7,19 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use numalab_host::{current_place, pin};
 use numalab_membench::mark;
+use numalab_record::shell::command_line;
 
 use crate::args::{MarkArgs, Phase};
 use crate::command::wrapper;
 use crate::failure::Failure;
+use crate::output;
 
 /// Runs a command between markers, and ends as it did.
 pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
+    if args.dry_run {
+        output::print(&intention(args))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     wait();
     let (program, words) = args.command.split_first().unwrap_or((const { &String::new() }, &[]));
     mark::begin();
@@ -23,6 +29,16 @@ pub(crate) fn run(args: &MarkArgs) -> Result<ExitCode, Failure> {
     mark::end();
     let ended = ended.map_err(|error| Failure::not_started(program, &error))?;
     Ok(wrapper::exit_code(ended))
+}
+
+/// What would be run between which markers.
+fn intention(args: &MarkArgs) -> String {
+    let phase = match &args.phase {
+        None => String::new(),
+        Some(Phase::Number(number)) => format!(" as phase {number}"),
+        Some(Phase::Name(name)) => format!(" as phase {name}"),
+    };
+    format!("between markers{phase}: {}\n", command_line(&args.command))
 }
 
 /// Waits until the guests of a study begin together.

@@ -6,7 +6,9 @@ use std::time::Duration;
 use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
-use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, Tally};
+use numalab_measure::{
+    MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, Tally, check_plan,
+};
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
 use numalab_report::Report;
 use numalab_topology::{Finding, Machine, Severity};
@@ -204,8 +206,9 @@ pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(),
     Ok(())
 }
 
-/// Prints what would be measured and how long it takes.
+/// Prints what would be measured and how long it takes; refuses what the run would refuse.
 pub(crate) fn print_plan(cells: &[Cell]) -> Result<(), Failure> {
+    check_plan(cells)?;
     let mut text = String::new();
     for cell in cells {
         text.push_str(&cell.id.0);

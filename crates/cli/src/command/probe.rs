@@ -1,5 +1,6 @@
 //! `numalab probe`: a single question to the kernel.
 
+use numalab_formats::size::format_bytes;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
 use numalab_record::Kind;
@@ -27,6 +28,15 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
     let context = MeasureContext::new(machine, settings, interrupt)?;
     let (from, to) = (args.from.map(CpuId), args.to.map(CpuId));
     let probe = BalancingProbe::on(&context, args.size, args.time, from, to)?;
+    if args.dry_run {
+        return output::print(&format!(
+            "{} placed by cpu {}, read from cpu {} for {} s\n",
+            format_bytes(probe.size_bytes),
+            probe.from,
+            probe.to,
+            probe.time.as_secs_f64()
+        ));
+    }
     let found = probe.run(&context)?;
     match args.format {
         ProbeFormat::Text => output::print(&text(&probe, &found)),

@@ -16,6 +16,12 @@ use super::measuring::write_reports;
 
 /// Makes the reports of a result directory again, or prints one.
 pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
+    if !args.place.exists() {
+        return Err(Failure::bad_input(format!(
+            "{}: not there; expected a result directory, or a file of numalab",
+            args.place.display()
+        )));
+    }
     if scaling::is_meant(&args.place) {
         return scaling::run(args);
     }

@@ -2,6 +2,7 @@
 
 mod digest;
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -61,15 +62,30 @@ impl Runs {
         }
     }
 
+    /// How many [`Runs::collect`] would read, and how many have not changed since they were
+    /// collected into the store; without one all are new.
+    ///
+    /// # Errors
+    /// [`FleetError::Store`].
+    pub fn foreseen(&self, store: Option<&Store>) -> Result<(usize, usize), FleetError> {
+        let known = store.map(Store::fingerprints).transpose()?.unwrap_or_default();
+        let new = self.new_since(&known).len();
+        Ok((new, self.found.len() - new))
+    }
+
+    /// Those that are not as the store knows them.
+    fn new_since(&self, known: &HashMap<String, String>) -> Vec<&Found> {
+        let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
+        self.found.iter().filter(is_new).collect()
+    }
+
     /// Reads those that are new or changed into the store, with as many threads as there are
     /// cpus; all of them count, or none.
     ///
     /// # Errors
     /// [`FleetError::Store`]; runs that cannot be read are counted.
     pub fn collect(&self, store: &mut Store) -> Result<Collected, FleetError> {
-        let known = store.fingerprints()?;
-        let is_new = |found: &&Found| known.get(&found.run) != Some(&found.fingerprint);
-        let new: Vec<&Found> = self.found.iter().filter(is_new).collect();
+        let new = self.new_since(&store.fingerprints()?);
         let unchanged = self.found.len() - new.len();
         let mut collected = Collected { unchanged, ..Collected::default() };
         let mut writing = store.writing()?;

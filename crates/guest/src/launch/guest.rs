@@ -8,7 +8,7 @@ use numalab_topology::{CpuSet, Finding, Machine};
 
 use super::arguments::{self, System, Wiring};
 use super::failure::GuestError;
-use super::host_memory::HostMemory;
+use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
 use crate::qemu::{Accelerator, AcceleratorKind, Qemu};
@@ -105,6 +105,9 @@ impl Launch {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
         }
         guest.memory.check(&guest.machine, qemu.abilities, &Root::live())?;
+        if files.initramfs.is_some() {
+            host_memory::check_linux(&guest.machine)?;
+        }
         let written = match guest.tables[..] {
             [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
             _ => arguments_with_tables(&guest.machine, &guest.tables)?,

@@ -1,12 +1,18 @@
 //! What stands behind guest memory on the host: pages, nodes, when it is touched.
 
 use numalab_formats::qemu::MemoryBackend;
-use numalab_host::{HugePool, Root, nodes_with_memory};
+use numalab_formats::size::{format_bytes, format_rounded};
+use numalab_host::{HugePool, MemoryLimit, Root, nodes_with_memory};
 use numalab_topology::{Machine, NodeSet};
 
 pub use numalab_formats::qemu::HostPages;
 
 use crate::qemu::Abilities;
+
+/// Linux with numalab's image panics or finds no room for it below this.
+const LEAST_LINUX_BYTES: u64 = 128 << 20;
+/// A kernel writes 64 bytes for each page of 4096 when it boots (`struct page` of Linux).
+const WRITTEN_SHARE: u64 = 4096 / 64;
 
 /// What stands behind guest memory on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +36,29 @@ pub enum HostMemoryError {
     Unable {
         /// What it cannot have.
         what: &'static str,
+    },
+    /// Linux does not boot in so little.
+    #[error(
+        "{} of memory: Linux with numalab's image needs {} at least",
+        format_bytes(*.memory_bytes), format_bytes(LEAST_LINUX_BYTES)
+    )]
+    TooSmall {
+        /// The guest's memory.
+        memory_bytes: u64,
+    },
+    /// What a kernel writes into so much memory when it boots is more than the host has.
+    #[error(
+        "{} of memory: a kernel that boots in it writes {}, half of what this machine has left \
+         is {}; expected a smaller guest",
+        format_bytes(*.memory_bytes), format_rounded(*.written_bytes), format_rounded(*.half_bytes)
+    )]
+    TooLarge {
+        /// The guest's memory.
+        memory_bytes: u64,
+        /// What is written at least.
+        written_bytes: u64,
+        /// Half of what the host has left.
+        half_bytes: u64,
     },
     /// The host has no such node.
     #[error("host node {node}: this machine has no such node with memory")]
@@ -64,7 +93,10 @@ impl HostMemoryError {
         match self {
             Self::Unable { .. } => Some("use the distribution's qemu-system-x86".to_owned()),
             Self::TooFewPages { command, .. } => Some(format!("as root: {command}")),
-            Self::NoNode { .. } | Self::NoSuchPages { .. } => None,
+            Self::TooSmall { .. }
+            | Self::TooLarge { .. }
+            | Self::NoNode { .. }
+            | Self::NoSuchPages { .. } => None,
         }
     }
 }
@@ -93,6 +125,7 @@ impl HostMemory {
         if let Some(node) = wanted.find(|node| !there.contains(*node)) {
             return Err(HostMemoryError::NoNode { node: node.0 });
         }
+        check_growth(machine.memory_bytes(), root)?;
         match self.pages {
             HostPages::Huge { page_bytes } => check_pool(machine, page_bytes, root),
             HostPages::Normal | HostPages::Shared => Ok(()),
@@ -108,6 +141,29 @@ impl HostMemory {
         backend.touched_there = self.prealloc && abilities.prealloc_context && hosts.is_some();
         backend.unreserved = self.unreserved;
     }
+}
+
+/// Refuses a Linux guest of less memory than it boots in.
+///
+/// # Errors
+/// [`HostMemoryError::TooSmall`].
+pub(super) fn check_linux(machine: &Machine) -> Result<(), HostMemoryError> {
+    match machine.memory_bytes() {
+        memory_bytes if memory_bytes < LEAST_LINUX_BYTES => {
+            Err(HostMemoryError::TooSmall { memory_bytes })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A guest may have more memory than the host if it never touches most of it.
+fn check_growth(memory_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
+    let Ok(limit) = MemoryLimit::read(root) else { return Ok(()) };
+    let (written_bytes, half_bytes) = (memory_bytes / WRITTEN_SHARE, limit.available_bytes / 2);
+    if written_bytes > half_bytes {
+        return Err(HostMemoryError::TooLarge { memory_bytes, written_bytes, half_bytes });
+    }
+    Ok(())
 }
 
 fn check_pool(machine: &Machine, page_bytes: u64, root: &Root) -> Result<(), HostMemoryError> {
@@ -161,6 +217,25 @@ mod tests {
         assert!(error.remedy().unwrap().starts_with("as root: echo 1541 > /sys/kernel/mm/"));
         let error = memory(1 << 30).check(&machine(), ALL, &root).unwrap_err();
         assert_eq!(error, HostMemoryError::NoSuchPages { page_bytes: 1 << 30 });
+    }
+
+    #[test]
+    fn a_guest_may_be_larger_than_the_host_but_not_64_times_and_not_smaller_than_linux() {
+        let top = tempfile::tempdir().unwrap();
+        fs::create_dir_all(top.path().join("proc")).unwrap();
+        let text = "MemTotal: 8388608 kB\nMemAvailable: 8388608 kB\n";
+        fs::write(top.path().join("proc/meminfo"), text).unwrap();
+        let root = Root::at(top.path());
+        assert_eq!(check_growth(64 << 30, &root), Ok(()));
+        let error = check_growth(900 << 30, &root).unwrap_err().to_string();
+        assert!(error.contains("900G of memory") && error.contains("writes 14.1 GiB"), "{error}");
+        assert_eq!(check_linux(&machine()), Ok(()));
+        let tiny = Machine {
+            nodes: vec![Node { memory_bytes: 4 << 20, ..Node::default() }],
+            ..Machine::default()
+        };
+        let error = check_linux(&tiny).unwrap_err().to_string();
+        assert!(error.contains("4M of memory") && error.contains("needs 128M"), "{error}");
     }
 
     #[test]

@@ -40,14 +40,22 @@ pub enum PlanError {
         /// What they were for.
         what: String,
     },
+    /// The host has no such cpus.
+    #[error("host cpus {cpus}: not online here; online are {online}")]
+    Offline {
+        /// Those that are not.
+        cpus: CpuSet,
+        /// Those that are.
+        online: CpuSet,
+    },
     /// The host's nodes are not known.
     #[error("automatic pinning: no node of this host has online cpus")]
     NoHostNodes,
 }
 
 impl PinPlan {
-    /// The host cpus of each virtual cpu that the plan speaks of. `host` is used
-    /// by [`PinPlan::Automatic`] only.
+    /// The host cpus of each virtual cpu that the plan speaks of; all of them must be online
+    /// in `host`, where its cpus are known.
     ///
     /// # Errors
     /// [`PlanError`].
@@ -56,10 +64,19 @@ impl PinPlan {
         vcpus: &[Vcpu],
         host: &Machine,
     ) -> Result<Vec<(Vcpu, CpuSet)>, PlanError> {
-        match self {
-            Self::Map(map) => map.iter().map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus)).collect(),
+        let placement: Vec<(Vcpu, CpuSet)> = match self {
+            Self::Map(map) => {
+                map.iter().map(|(vcpu, cpus)| mapped(*vcpu, cpus, vcpus)).collect::<Result<_, _>>()
+            }
             Self::NodeLists { vcpus: count, lists } => dealt(*count, lists, vcpus),
             Self::Automatic => automatic(vcpus, host),
+        }?;
+        let online = host.online_cpus();
+        let wanted: CpuSet = placement.iter().flat_map(|(_, cpus)| cpus.iter()).collect();
+        let cpus: CpuSet = wanted.iter().filter(|cpu| !online.contains(*cpu)).collect();
+        match cpus.is_empty() || online.is_empty() {
+            true => Ok(placement),
+            false => Err(PlanError::Offline { cpus, online }),
         }
     }
 }
@@ -188,6 +205,9 @@ mod tests {
         };
         let placement = PinPlan::Automatic.placement(&guest(), &host).unwrap();
         assert_eq!(shown(&placement), ["0:0,1", "1:0,1", "2:2,3", "3:2,3"]);
+        let plan = PinPlan::NodeLists { vcpus: None, lists: vec![set("3,16-19")] };
+        let error = plan.placement(&guest(), &host).unwrap_err().to_string();
+        assert_eq!(error, "host cpus 16-18: not online here; online are 0-3");
         let error = PinPlan::Automatic.placement(&guest(), &Machine::default());
         assert_eq!(error, Err(PlanError::NoHostNodes));
     }

@@ -27,13 +27,10 @@ const BYTES_PER_BUILDER: usize = 64 << 20;
 const MOST_BUILDERS: usize = 8;
 
 /// The cycle of a latency cell.
-pub(crate) fn cycle_of(
-    context: &MeasureContext,
-    cell: &LatencyCell,
-) -> Result<Cycle, MeasureError> {
+pub(crate) fn cycle_of(seed: u64, cell: &LatencyCell) -> Result<Cycle, MeasureError> {
     let size = usize::try_from(cell.size_bytes).unwrap_or(usize::MAX);
     let pattern = membench_pattern(cell.pattern, cell.pages);
-    Ok(Cycle::new(pattern, size, LineSize::Bytes64, context.settings.seed)?)
+    Ok(Cycle::new(pattern, size, LineSize::Bytes64, seed)?)
 }
 
 pub(crate) fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern {

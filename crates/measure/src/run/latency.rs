@@ -43,7 +43,8 @@ pub(super) fn run_serial(
     };
     for group in cells.chunk_by(same_cycle) {
         let (_, latency) = group[0];
-        let chase = build(context, cycle_of(context, latency)?, lines, latency.worker.cpu)?;
+        let chase =
+            build(context, cycle_of(context.settings.seed, latency)?, lines, latency.worker.cpu)?;
         for &(cell, latency) in group {
             context.check_interrupt()?;
             let measured = match walk_alone(context, cell, latency, &chase, span, limit) {
@@ -116,7 +117,7 @@ fn walk_together(
     let mut mapping = memory_on(context, latency.size_bytes, latency.pages, node)?;
     let span = mapping.span();
     let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-    let chase = Chase::build(cycle_of(context, latency)?, lines)?;
+    let chase = Chase::build(cycle_of(context.settings.seed, latency)?, lines)?;
     let mut walk = chase.walk();
     start.wait().map_err(|_| MeasureError::Abandoned)?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;

@@ -47,8 +47,13 @@ pub(super) fn prepare(
 
 /// Prints the command line that [`prepare`] would lead to; writes and starts nothing, so
 /// files that are still to be made have names in capitals, and KVM is not tried.
-pub(super) fn show(args: &BootArgs, timeout: Option<Duration>) -> Result<(), Failure> {
+pub(super) fn show(
+    args: &BootArgs,
+    command: &[String],
+    timeout: Option<Duration>,
+) -> Result<(), Failure> {
     let guest = guest(args, timeout)?;
+    contents(&args.contents, PathBuf::new(), command.first().map(String::as_str))?;
     let cache = Cache::open().map_err(GuestError::from)?;
     let qemu = find_qemu(&guest, &cache)?;
     let kind = match args.accel {
@@ -88,13 +93,24 @@ pub(super) fn files(
     };
     let init = std::env::current_exe()
         .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
-    let mut contents = Contents { modules: args.module.clone(), ..Contents::new(init) };
-    for program in args.with.iter().map(String::as_str).chain(program) {
-        contents.need_program(program).map_err(GuestError::from)?;
-    }
+    let contents = contents(args, init, program)?;
     let kernel = Kernel::ensure(cache, linux(args)?, &mut note).map_err(GuestError::from)?;
     let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
     Ok((kernel, image))
+}
+
+/// What the guest's image has in it, `program` too.
+pub(super) fn contents(
+    args: &ContentArgs,
+    init: PathBuf,
+    program: Option<&str>,
+) -> Result<Contents, Failure> {
+    let mut contents = Contents { modules: args.module.clone(), ..Contents::new(init) };
+    for program in &args.with {
+        contents.add_program(program).map_err(GuestError::from)?;
+    }
+    program.map(|program| contents.need_program(program)).transpose().map_err(GuestError::from)?;
+    Ok(contents)
 }
 
 /// The Linux that is to be booted.

@@ -1,5 +1,7 @@
 //! `numalab guest image`.
 
+use std::path::PathBuf;
+
 use numalab_formats::size::format_rounded;
 use numalab_guest::{GuestError, Qemu};
 use numalab_host::note;
@@ -42,6 +44,9 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
 /// What the arguments lead to, in words.
 fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
     let root = cache.root().display();
+    if !(args.clean || args.fetch_qemu || args.build) {
+        return listing(cache);
+    }
     let mut text = String::new();
     if args.clean {
         text.push_str(&format!("would empty {root}:\n{}", listing(cache)?));
@@ -50,6 +55,7 @@ fn intention(args: &ImageArgs, cache: &Cache) -> Result<String, Failure> {
         text.push_str(&format!("would unpack the QEMU of Debian's backports into {root}\n"));
     }
     if args.build {
+        boot::contents(&args.contents, PathBuf::new(), None)?;
         text.push_str(&format!("would make an image in {root}, if it is not there\n"));
     }
     Ok(text)

@@ -26,7 +26,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::bad_input(message));
     }
     if args.guest.dry_run {
-        return boot::show(&args.guest, args.timeout).map(|()| ExitCode::SUCCESS);
+        return boot::show(&args.guest, &args.command, args.timeout).map(|()| ExitCode::SUCCESS);
     }
     if args.command.is_empty() {
         let message = "no command: expected one behind --, such as -- numalab topology";

@@ -13,7 +13,7 @@ use crate::failure::Failure;
 /// Boots the guest and joins this terminal to its shell.
 pub(super) fn run(args: &ShellArgs) -> Result<ExitCode, Failure> {
     if args.guest.dry_run {
-        return boot::show(&args.guest, None).map(|()| ExitCode::SUCCESS);
+        return boot::show(&args.guest, &args.command, None).map(|()| ExitCode::SUCCESS);
     }
     let launch = boot::prepare(&args.guest, &args.command, None)?;
     let runtime = Runtime::open().map_err(GuestError::from)?;

@@ -8,15 +8,15 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
-use numalab_record::study::{EndReason, StudyDocument};
-use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, open, parse};
-use numalab_workload::Workload;
+use numalab_record::study::{EndReason, Entry, StudyDocument};
+use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, open, parse, read};
 
 use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
 use super::time;
 use crate::args::{StudyResumeArgs, StudyRunArgs, StudyShow};
 use crate::failure::{Code, Failure};
+use crate::output;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
@@ -27,14 +27,14 @@ pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
 /// Runs a study that was made here, from its text.
 pub(crate) fn run_given(
     text: &str,
-    output: &Path,
+    results: &Path,
     dry_run: bool,
     show: &StudyShow,
 ) -> Result<(), Failure> {
-    go(given(text)?, output, dry_run, show)
+    go(given(text)?, results, dry_run, show)
 }
 
-fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<(), Failure> {
+fn go(ready: Ready, results: &Path, dry_run: bool, show: &StudyShow) -> Result<(), Failure> {
     if dry_run {
         return print(&ready);
     }
@@ -54,14 +54,18 @@ fn go(ready: Ready, output: &Path, dry_run: bool, show: &StudyShow) -> Result<()
     let run = plan.run(&workloads, backend.describe(), started);
     let mut watcher = Watcher::new(&plan, show.quiet);
     let session = Session::new(&plan, &workloads, &interrupt);
-    let ended = session.run(backend, || Journal::create(output, run, &text), &mut watcher);
+    let ended = session.run(backend, || Journal::create(results, run, &text), &mut watcher);
     finish(&watcher, ended, show)
 }
 
 /// `numalab study resume`.
 pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
+    if args.dry_run {
+        let document = read(&args.directory)?;
+        return print_resumed(&resumed(&document, args)?, &document);
+    }
     let mut journal = Journal::resume(&args.directory)?;
-    let (plan, workloads) = resumed_plan(&journal, args)?;
+    let Ready { plan, workloads, .. } = resumed(journal.document(), args)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let backend = open(plan.study(), &interrupt)?;
     let mut run = journal.document().run.clone();
@@ -74,16 +78,13 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
 }
 
 /// The plan of a run that was begun, with more blocks or another budget where asked.
-fn resumed_plan(
-    journal: &Journal,
-    args: &StudyResumeArgs,
-) -> Result<(Plan, Vec<Workload>), Failure> {
-    let path = journal.directory().join(numalab_record::file::STUDY);
+fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Failure> {
+    let path = args.directory.join(numalab_record::file::STUDY);
     let origin = path.display().to_string();
     let text = fs::read_to_string(&path)
         .map_err(|error| Failure::bad_input(format!("{origin}: {error}")))?;
     let mut study = parse(&text, &origin).map_err(Failure::bad_input)?;
-    let run = &journal.document().run;
+    let run = &document.run;
     study.rules = run.rules.clone();
     study.rules.blocks = args.blocks.unwrap_or(study.rules.blocks);
     study.rules.budget_s = args.budget.map(|b| b.as_secs_f64()).or(study.rules.budget_s);
@@ -97,7 +98,14 @@ fn resumed_plan(
             run.plan
         )));
     }
-    Ok((plan, workloads))
+    Ok(Ready { plan, workloads, text, origin })
+}
+
+/// What is still to be done of a study that was begun.
+fn print_resumed(ready: &Ready, document: &StudyDocument) -> Result<(), Failure> {
+    print(ready)?;
+    let done = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_))).count();
+    output::print(&format!("{done} samples have been taken already\n"))
 }
 
 fn finish(

@@ -1,0 +1,165 @@
+//! Every command that README, docs and `--help` show is run, as it is written.
+
+#[path = "documented/extract.rs"]
+mod extract;
+#[path = "documented/rules.rs"]
+mod rules;
+#[path = "documented/sandbox.rs"]
+mod sandbox;
+
+use std::collections::BTreeSet;
+use std::process::Output;
+
+use extract::Shown;
+use rules::{AS_SHOWN, RULES, Rule, Way};
+use sandbox::Sandbox;
+
+/// What launches a command: it is run without, and the launchers' own tests run them.
+const LAUNCHERS: [&str; 2] = ["srun ", "mpirun "];
+
+/// What stands for a value of the reader's own.
+const PLACEHOLDERS: [(&str, &str); 7] = [
+    ("--baseline DIR", "--baseline results/good"),
+    (" DIR", " results/mine-1"),
+    (" A B", " results/A results/B"),
+    (" NAME", " noise"),
+    (" COMMAND", " true"),
+    ("HOST:PORT", "localhost:4444"),
+    (" report results/mine-1", " report results/measure-20261121-024500"),
+];
+
+/// Commands that stand for any of their kind, as `numalab guest run` in a sentence does, or
+/// `numalab guest run --emulate-latency` for an option of it.
+fn is_name(shown: &Shown) -> bool {
+    let letter = |byte: u8| byte.is_ascii_lowercase() || byte == b'2' || byte == b'-';
+    shown.in_sentence && shown.line.split(' ').all(|word| word.bytes().all(letter))
+}
+
+/// Whether there is such a command, and such an option of it.
+fn is_known(sandbox: &Sandbox, name: &str) -> bool {
+    let (command, options) = name.split_once(" --").unwrap_or((name, ""));
+    let output = sandbox.run(&format!("{command} --help"));
+    let help = String::from_utf8_lossy(&output.stdout);
+    let known = |option: &str| help.contains(&format!("--{option}"));
+    output.status.success() && options.split(" --").all(known)
+}
+
+fn rule_of(command: &str) -> Option<&'static Rule> {
+    let fits = RULES.iter().filter(|rule| command.starts_with(rule.begins));
+    fits.max_by_key(|rule| rule.begins.len())
+}
+
+/// The part that numalab runs of a line: what a launcher or another command leads to.
+fn command_of(line: &str) -> &str {
+    let launched = LAUNCHERS.iter().any(|launcher| line.starts_with(launcher));
+    if launched { line.find("numalab ").map_or(line, |at| &line[at..]) } else { line }
+}
+
+/// The same as a dry run: the option stands before what is run, redirected or piped.
+fn planned(command: &str) -> String {
+    if command.contains(" --dry-run") {
+        return command.to_owned();
+    }
+    let ends = [" -- ", " > ", " | "].into_iter().filter_map(|end| command.find(end)).min();
+    let (first, rest) = command.split_at(ends.unwrap_or(command.len()));
+    format!("{first} --dry-run{rest}")
+}
+
+/// Whether `words` are in `text` one after the other.
+fn missing<'a>(text: &str, words: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let mut rest = text;
+    for word in words {
+        match rest.find(word) {
+            Some(at) => rest = &rest[at + word.len()..],
+            None => return Some(word),
+        }
+    }
+    None
+}
+
+/// Numbers become `#` and spaces one, so that two runs are alike.
+fn alike(text: &str) -> String {
+    let mut words = String::new();
+    for letter in text.chars() {
+        match letter {
+            '0'..='9' if words.ends_with('#') => {}
+            '0'..='9' => words.push('#'),
+            letter if letter.is_whitespace() && words.ends_with(' ') => {}
+            letter if letter.is_whitespace() => words.push(' '),
+            letter => words.push(letter),
+        }
+    }
+    words
+}
+
+/// What is wrong with the output of a command that did what its rule says.
+fn fault(shown: &Shown, rule: &Rule, output: &Output) -> Option<String> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let message = String::from_utf8_lossy(&output.stderr);
+    match (output.status.code(), rule.way) {
+        (Some(0), _) => {}
+        (Some(2 | 3 | 125), Way::Needs(words) | Way::May(words)) if message.contains(words) => {
+            return None;
+        }
+        (code, _) => return Some(format!("ended with {code:?}: {message}{text}")),
+    }
+    let absent = match rule.shows {
+        [AS_SHOWN] => {
+            let lines = shown.output.iter().map(|line| alike(line));
+            let lines: Vec<String> = lines.filter(|line| !line.trim().is_empty()).collect();
+            let text = alike(&text);
+            let parts = lines.iter().flat_map(|line| line.split("...")).map(str::trim);
+            missing(&text, parts).map(str::to_owned)
+        }
+        words => missing(&text, words.iter().copied()).map(str::to_owned),
+    };
+    absent.map(|absent| format!("no `{absent}` in its turn in: {text}{message}"))
+}
+
+#[test]
+fn every_documented_command_does_what_its_document_shows() {
+    let sandbox = Sandbox::new();
+    let (mut faults, mut used, mut run) = (Vec::new(), BTreeSet::new(), BTreeSet::new());
+    let all = extract::in_documents().into_iter().chain(extract::in_help());
+    for shown in all.filter(|shown| run.insert((shown.line.clone(), is_name(shown)))) {
+        let fill = |line: String, (word, value): &(&str, &str)| line.replace(word, value);
+        let command = PLACEHOLDERS.iter().fold(command_of(&shown.line).to_owned(), fill);
+        let command = command.as_str();
+        if is_name(&shown) {
+            if !is_known(&sandbox, command) {
+                faults.push(format!("{}: `{command}` is no command", shown.place));
+            }
+            continue;
+        }
+        let Some(rule) = rule_of(command) else {
+            faults.push(format!("{}: no rule for `{}`", shown.place, shown.line));
+            continue;
+        };
+        used.insert(rule.begins);
+        let line = match rule.way {
+            Way::Never(_) => continue,
+            Way::Runs | Way::May(_) => command.to_owned(),
+            Way::Plans | Way::Needs(_) => planned(command),
+        };
+        let output = sandbox.run(&line);
+        faults
+            .extend(fault(&shown, rule, &output).map(|f| format!("{}: `{line}` {f}", shown.place)));
+    }
+    let unused = RULES.iter().filter(|rule| !used.contains(rule.begins));
+    faults.extend(unused.map(|rule| format!("the rule for `{}` is for nothing", rule.begins)));
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n\n"));
+    assert!(run.len() > 150, "only {} commands were found", run.len());
+}
+
+#[test]
+fn few_documented_commands_are_never_run_and_each_for_a_reason() {
+    let never: Vec<_> = RULES
+        .iter()
+        .filter_map(|rule| match rule.way {
+            Way::Never(reason) => Some((rule.begins, reason)),
+            _ => None,
+        })
+        .collect();
+    assert!(never.len() <= 12, "{} commands are never run", never.len());
+    assert!(never.iter().all(|(_, reason)| reason.len() > 20), "{never:?}");
+}

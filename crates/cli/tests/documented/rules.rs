@@ -1,0 +1,159 @@
+//! How each documented command is run here, and what its output must show.
+
+/// What is done with a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// As written.
+    Runs,
+    /// As written, with `--dry-run`: it would take minutes, a guest's boot, or change settings.
+    Plans,
+    /// As written, with `--dry-run`; a machine without those nodes or cpus may refuse it in
+    /// such words.
+    Needs(&'static str),
+    /// As written; a machine or a terminal that is not there is refused in such words.
+    May(&'static str),
+    /// Not at all, for this reason.
+    Never(&'static str),
+}
+
+/// Commands that begin so, after their launcher; the longest beginning counts.
+pub struct Rule {
+    /// Words of the command, from its first.
+    pub begins: &'static str,
+    pub way: Way,
+    /// Words of its output, one after the other; numbers of what is shown in the document
+    /// may differ, `AS_SHOWN` is all of that.
+    pub shows: &'static [&'static str],
+}
+
+/// The output is what the document shows, but for numbers.
+pub const AS_SHOWN: &str = "\0";
+
+const fn rule(begins: &'static str, way: Way, shows: &'static [&'static str]) -> Rule {
+    Rule { begins, way, shows }
+}
+
+use Way::{May, Needs, Never, Plans, Runs};
+
+const NODES: Way = Needs("there are ");
+const CPUS: Way = Needs("online are ");
+/// The words of QEMU's command line.
+const QEMU: &[&str] = &["qemu-system-x86_64", "-m "];
+const STUDY: &[&str] = &["Treatments, the baseline first", "Order, seed", "samples in"];
+
+/// All of them. What no rule is for fails, and so does a rule that is for nothing.
+pub const RULES: &[Rule] = &[
+    rule("numalab measure", Plans, &["latency/", " cells, about "]),
+    rule("numalab measure --resume", Never("takes a minute; commands.rs interrupts one"), &[]),
+    rule("numalab latency", Plans, &["latency/", " cells, about "]),
+    rule("numalab latency --nodes 0,1", NODES, &["latency/", "node1"]),
+    rule("numalab latency --size=1-16384", Needs("of memory wanted"), &["latency/", "/16G"]),
+    rule("numalab latency --ranks", Plans, &["4 ranks on this machine"]),
+    rule("numalab bandwidth", Plans, &["bandwidth/", " cells, about "]),
+    rule("numalab bandwidth --kernel read,triad", CPUS, &["bandwidth/", "triad"]),
+    rule(
+        "numalab bandwidth --kernel copy-nt",
+        Needs("is not available here"),
+        &["copy-nt", "avx2"],
+    ),
+    rule("numalab bandwidth --kernel triad", Plans, &["triad over 64M, 128M, 256M, 512M"]),
+    rule("numalab loaded", Needs("two cores"), &["loaded/", " cells, about "]),
+    rule("numalab loaded --kernel write --cpus", CPUS, &["loaded/"]),
+    rule("numalab loaded --chaser-node 1", NODES, &["loaded/"]),
+    rule("numalab c2c", Needs("two cpus"), &["c2c/", " cells, about "]),
+    rule("numalab c2c --cpus 0,8,16", CPUS, &["c2c/"]),
+    rule("numalab topology", Runs, &["node"]),
+    rule("numalab topology --emulate", Runs, &["-smp 8", "-numa node,nodeid=3"]),
+    rule("numalab topology --emulate 1G,1G,2G,0 --cpus 8 --dist", Runs, &["4 nodes", "8 cpus"]),
+    rule("numalab topology --source arch:", Runs, &["NodeName=", "# --cpu-bind=map_cpu:0,1,2"]),
+    rule("numalab topology --format svg", Runs, &[]),
+    rule("numalab topology --source acpi:tables --format svg", Runs, &[]),
+    rule("numalab acpi show", Runs, &["SRAT revision 3", "local APIC 0: domain 0"]),
+    rule("numalab acpi show --system", May("/sys/firmware/acpi/tables"), &["revision"]),
+    rule("numalab acpi check", Runs, &[]),
+    rule("numalab acpi check --system", May("/sys/firmware/acpi/tables"), &[]),
+    rule(
+        "acpidump",
+        Never("reads this machine's tables as root; descriptions.rs reads dumps"),
+        &[],
+    ),
+    rule("numalab acpi build", Runs, &["tables/SRAT.bin", "tables/SLIT.bin", "tables/APIC.bin"]),
+    rule("numalab study list", Runs, &["frame-allocator", "hugepages", "noise"]),
+    rule("numalab study new", Runs, &["mine.toml"]),
+    rule("numalab study show", Runs, &["question", "[[workload]]"]),
+    rule("numalab study settings", Runs, &["[backend.", "guests"]),
+    rule("numalab study plan", Runs, STUDY),
+    rule("numalab study run", Plans, STUDY),
+    rule(
+        "numalab study run mine.toml --blocks 6",
+        Runs,
+        &["Does a larger block", "block 64k", "Answers"],
+    ),
+    rule("numalab study resume", Plans, &["samples in", "samples have been taken already"]),
+    rule("numalab study report", Runs, &["results/noise-20261121-024500/report.md", "report.html"]),
+    rule(
+        "numalab study report results/noise-20261121-024500 --format md",
+        Runs,
+        &["# Does a larger block"],
+    ),
+    rule("git bisect", Never("needs a repository with history; study.rs runs its command"), &[]),
+    rule("numalab compare", Runs, &["Better: -10.0 %"]),
+    rule("numalab compare results/", Runs, &["Comparison of two runs", "0 worse"]),
+    rule("numalab compare results/mine-1", Runs, &["Does a larger block", "Two runs of a study"]),
+    rule("numalab compare --table", Runs, &["dbench 4", "+12"]),
+    rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
+    rule("numalab explore", Runs, &["node 0", "used, cpus"]),
+    rule("numalab explore --pid 4242", Runs, &["sleep 600", "in memory, 1 thread"]),
+    rule("numalab explore --pid 4242 --watch", May("needs a terminal"), &[]),
+    rule("numalab explore --guests", Runs, &["guest", "QEMU"]),
+    rule("numalab explore --heap", Never("needs a kernel's dump; explore.rs reads several"), &[]),
+    rule(
+        "numalab explore --nodes --watch",
+        Never("runs until it is ended; explore.rs ends one"),
+        &[],
+    ),
+    rule("numalab fleet submit", Never("needs a cluster; fleet_slurm.rs has one of its own"), &[]),
+    rule("numalab fleet collect", Runs, &["fleet.sqlite: ", " unchanged, 0 unreadable"]),
+    rule("numalab fleet report", Runs, &["Outliers"]),
+    rule("numalab fleet report /scratch/fleet --format html", Runs, &[]),
+    rule("numalab fleet report /scratch/fleet --format csv", Runs, &["host,scope,family"]),
+    rule("numalab bind", NODES, &["[Rank 0] Binding to NUMA domain"]),
+    rule("numalab scale", Plans, &["NUMA-Aware Benchmark", "NUMA binding: 0", "Batch script:"]),
+    rule("numalab scale --resume", Plans, &["NUMA-Aware Benchmark", "Batch script:"]),
+    rule(
+        "numalab scale --arch FILE --sequential 0,1",
+        Needs("its nodes are 0"),
+        &["Batch script:"],
+    ),
+    rule("numalab scale --arch lumi_partc --interleaved 3,5 --dry-run", Runs, &[AS_SHOWN]),
+    rule(
+        "numalab scale --arch lumi_partc --interleaved 3,5 --submit",
+        Plans,
+        &["--partition=standard"],
+    ),
+    rule("sbatch", Never("needs a cluster; slurm.rs has one of its own"), &[]),
+    rule("numalab guest run", Plans, QEMU),
+    rule("numalab guest run --emulate 2 --cpus 4 --pages 2m", Needs("no such node"), QEMU),
+    rule("numalab guest run --kernel numalab", Plans, &["qemu-system-x86_64", "-append", "work="]),
+    rule("numalab guest shell", Plans, QEMU),
+    rule("numalab guest list", Runs, &["guest"]),
+    rule("numalab guest image", Plans, &["numalab"]),
+    rule("numalab guest image --iso", Plans, &["would write numalab.iso"]),
+    rule("numalab guest pin", CPUS, &["vcpu 0: thread "]),
+    rule("numalab mark", Plans, &["between markers"]),
+    rule("numalab knobs list", Runs, &["numa_balancing"]),
+    rule("numalab knobs list --format json", Runs, &["\"knobs\""]),
+    rule("numalab knobs restore", Plans, &["put back"]),
+    rule("numalab knobs run", Plans, &[" would be "]),
+    rule("numalab probe balancing", CPUS, &["placed by cpu 0, read from cpu "]),
+    rule("numalab report", Runs, &["report.md", "report.html"]),
+    rule("numalab report results/measure-20261121-024500 --format json", Runs, &["numalab/run-2"]),
+    rule("numalab report results_scaling/job_123456 --format csv", Runs, &["file,mode,domains"]),
+    rule("numalab report sequential_domain0", Runs, &["1 step", "16M"]),
+    rule("numalab report memory.json", Never("needs a boot; emulated/reports.rs shows one"), &[]),
+    rule("numalab report m.json", Never("needs a boot; emulated/reports.rs shows one"), &[]),
+    rule("numalab report FILE", Never("needs a boot; emulated/reports.rs shows one"), &[]),
+    rule(". <(numalab completions bash)", Runs, &[]),
+    rule("numalab completions", Runs, &[]),
+    rule("numalab man", Runs, &[]),
+];

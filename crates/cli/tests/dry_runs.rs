@@ -1,0 +1,84 @@
+//! Dry runs write nothing, and refuse what the run would refuse.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+fn run(directory: &Path, words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    command.args(words).current_dir(directory).stdin(Stdio::null());
+    command.output().expect("numalab starts")
+}
+
+/// Every file below a directory with what it holds.
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory).expect("a directory");
+    let mut found = Vec::new();
+    for path in entries.map(|entry| entry.expect("readable").path()) {
+        match path.is_dir() {
+            true => found.extend(files(&path)),
+            false => found.push((path.display().to_string(), fs::read(&path).expect("a file"))),
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_dry_run_refuses_what_the_run_refuses() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let refused: [(&[&str], i32, &str); 9] = [
+        (&["latency", "--size", "100T"], 2, "104857600 MiB of memory wanted"),
+        (&["latency", "--size", "64T", "--concurrent"], 2, "of memory wanted"),
+        (&["latency", "--size", "4K", "--pattern", "stride:100"], 2, "stride"),
+        (&["bandwidth", "--isa", "mmx"], 3, "`mmx` is not available here"),
+        (&["bandwidth", "--size", "100T"], 2, "of memory wanted"),
+        (&["loaded", "--size", "100T", "--cpus", "0,1"], 2, "of memory wanted"),
+        (&["guest", "run", "--with", "nosuch"], 125, "`nosuch`: no program"),
+        (&["guest", "run", "--memory", "4M"], 125, "needs 128M at least"),
+        (&["guest", "run", "--memory", "900T"], 125, "expected a smaller guest"),
+    ];
+    for (words, code, message) in refused {
+        let run_of = |dry: &[&str]| {
+            let command: &[&str] = if words[0] == "guest" { &["--", "true"] } else { &[] };
+            run(directory.path(), &[words, dry, command].concat())
+        };
+        let dry = run_of(&["--dry-run"]);
+        let said = String::from_utf8_lossy(&dry.stderr).into_owned();
+        assert_eq!(dry.status.code(), Some(code), "{words:?}: {said}");
+        assert!(said.contains(message), "{words:?}: {said}");
+        // A guest is refused after its image is made: once is enough.
+        if words[0] != "guest" || words.contains(&"--with") {
+            let real = run_of(&[]);
+            let said = String::from_utf8_lossy(&real.stderr).into_owned();
+            assert_eq!(real.status.code(), Some(code), "{words:?} itself: {said}");
+            assert!(said.contains(message), "{words:?} itself: {said}");
+        }
+    }
+    assert!(files(directory.path()).is_empty());
+}
+
+#[test]
+fn dry_runs_of_what_goes_on_with_results_leave_them_as_they_are() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let done = |words: &[&str]| {
+        let output = run(directory.path(), words);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    done(&["study", "new", "mine"]);
+    done(&["study", "run", "mine.toml", "--blocks", "1", "-q", "-o", "studies"]);
+    done(&["latency", "--size", "4K", "--budget", "100ms", "-q", "-o", "fleet/hosts/one"]);
+    let study = fs::read_dir(directory.path().join("studies")).expect("studies").next();
+    let study = study.expect("a study").expect("readable").path();
+    let study = study.to_str().expect("UTF-8");
+    let before = files(directory.path());
+    let text = done(&["study", "resume", study, "--blocks", "3", "--dry-run"]);
+    assert!(text.contains("in 4 blocks") && text.contains("have been taken already"), "{text}");
+    let text = done(&["fleet", "collect", "fleet", "--dry-run"]);
+    assert!(text.contains("1 runs to read, 0 unchanged"), "{text}");
+    done(&["mark", "--phase", "one", "--dry-run", "--", "touch", "marked"]);
+    done(&["probe", "balancing", "--dry-run"]);
+    assert_eq!(files(directory.path()), before);
+}
