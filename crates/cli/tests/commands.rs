@@ -359,7 +359,7 @@ fn completions_and_manual_pages_are_made_for_every_command() {
     for command in COMMANDS {
         assert!(directory.path().join(format!("numalab-{command}.1")).exists(), "{command}");
     }
-    refuses(&["man", "/nonexistent"], 1, &["/nonexistent"]);
+    refuses(&["man", "/proc/nonexistent"], 1, &["/nonexistent"]);
 }
 
 #[test]
