@@ -59,7 +59,7 @@ Start here:
   numalab measure                    the whole machine, in about a minute
   numalab topology                   what this machine is
   numalab latency --nodes 0,1        memory of node 1 compared with node 0
-  numalab compare results/A results/B   what changed, and whether it is beyond noise
+  numalab compare results/A results/B   what changed between two runs
   numalab study run noise            false positives: how often this machine
                                      sees a difference where there is none
   numalab guest run --emulate 4 --cpus 8 -- numalab topology
@@ -134,8 +134,11 @@ pub(crate) enum Command {
 #[command(after_help = "\
 Examples:
   numalab measure                          about a minute, results/measure-<time>/
-  numalab measure --quick --baseline results/good --fail-if worse
-                                           a health check: exit 4 if anything got worse
+  numalab measure --quick --repeat 5 --label good
+                                           a baseline: five runs in one directory
+  numalab measure --quick --baseline results/measure-20261121-024500-good --fail-if worse
+                                           a health check: exit 4 if anything is worse by more
+                                           than the margin
   numalab measure --resume results/measure-20261121-024500
                                            continue after an interruption
   numalab measure --dry-run                what would be measured, and how long it takes")]
@@ -155,21 +158,25 @@ pub(crate) struct MeasureArgs {
     /// Continue the interrupted run in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
     pub resume: Option<PathBuf>,
-    /// Compare with an earlier result directory
-    #[arg(long, value_name = "DIR")]
-    pub baseline: Option<PathBuf>,
+    /// Take so many runs, and keep them in one directory
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=100), conflicts_with = "resume")]
+    pub repeat: u8,
+    /// Compare with earlier result directories, or with those of `--repeat` in one directory;
+    /// judged only with several runs
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    pub baseline: Vec<PathBuf>,
     /// With --baseline: exit 4 if anything is worse by more than the margin
     #[arg(long, value_name = "WHAT", requires = "baseline")]
     pub fail_if: Option<FailIf>,
-    /// With --baseline: treat changes up to this percentage as noise
-    #[arg(long, value_name = "PERCENT", default_value_t = 5.0)]
+    /// With --baseline: changes up to this percentage count as no change
+    #[arg(long, value_name = "PERCENT", default_value_t = 2.0)]
     pub margin: f64,
 }
 
 /// What makes a comparison fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FailIf {
-    /// Anything is worse, and the whole interval of its change beyond the margin
+    /// Anything is worse by more than the margin, for sure
     Worse,
 }
 

@@ -232,6 +232,31 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
 }
 
 #[test]
+fn repeated_runs_are_one_baseline_that_later_runs_are_judged_against() {
+    let _alone = alone();
+    let directory = tempfile::tempdir().expect("a directory");
+    let parent = directory.path().to_str().expect("UTF-8");
+    let quick = ["measure", "--quick", "--budget", "2s", "-o", parent];
+    let repeated = prints(&[&quick[..], &["--repeat", "2", "--label", "good"]].concat());
+    assert!(repeated.contains("2 runs, a baseline: --baseline "), "{repeated}");
+    let baseline = result_directory(directory.path());
+    let baseline = baseline.to_str().expect("UTF-8");
+    let judged = prints(&[&quick[..], &["--baseline", baseline]].concat());
+    assert!(judged.contains("1 run against 2 runs of the baseline"), "{judged}");
+    let runs = fs::read_dir(baseline).expect("runs").flatten().map(|entry| entry.path());
+    let runs: Vec<String> = runs.map(|path| path.display().to_string()).collect();
+    let json = prints(&["compare", &runs[0], "--baseline", baseline, "--format", "json"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(
+        (json["judged"].as_bool(), json["baseline"].as_array().map(Vec::len)),
+        (Some(true), Some(2))
+    );
+    let json = prints(&["compare", &runs[0], &runs[1], "--format", "json", "--fail-if", "worse"]);
+    let json: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!((json["judged"].as_bool(), json["any_worse"].as_bool()), (Some(false), Some(false)));
+}
+
+#[test]
 fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");

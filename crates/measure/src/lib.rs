@@ -25,4 +25,4 @@ pub use probe::{BalancingFound, BalancingProbe};
 pub use recorder::RunRecorder;
 pub use run::check_plan;
 pub use session::{Observer, Session, Tally};
-pub use store::{Store, StoreError, read};
+pub use store::{Store, StoreError, directory_name, read};

@@ -39,13 +39,27 @@ pub struct MeasurePlan<'a> {
     effort: Effort,
     /// The pages for everything that is not about pages.
     pages: Pages,
+    /// The size beyond the caches, where another run fixes it.
+    beyond_bytes: Option<u64>,
 }
 
 impl<'a> MeasurePlan<'a> {
     /// A plan for the cpus and nodes in `scope`; `pages` back the large buffers.
     #[must_use]
     pub fn new(machine: &'a Machine, scope: Scope, effort: Effort, pages: Pages) -> Self {
-        Self { machine, scope, effort, pages }
+        Self { machine, scope, effort, pages, beyond_bytes: None }
+    }
+
+    /// The same with the sizes of another run, so that the two can be compared: where the caches
+    /// of a machine end is found a little differently each time.
+    #[must_use]
+    pub fn like(self, other: Option<&Document>) -> Self {
+        let size = |cell: &Cell| match &cell.experiment {
+            Experiment::Bandwidth(cell) => Some(cell.size_bytes),
+            _ => None,
+        };
+        let beyond_bytes = other.and_then(|other| other.run.plan.iter().find_map(size));
+        Self { beyond_bytes, ..self }
     }
 
     /// The core, and the latency curve over sizes on the first cpu.
@@ -61,15 +75,16 @@ impl<'a> MeasurePlan<'a> {
     /// Everything else, at a size beyond the caches that the first phase found.
     #[must_use]
     pub fn second_phase(&self, first: &Document) -> Vec<Cell> {
-        let beyond = beyond_caches(first).min(self.most_bytes_per_worker());
-        self.phase_beyond(beyond)
+        let found = || beyond_caches(first).min(self.most_bytes_per_worker());
+        self.phase_beyond(self.beyond_bytes.unwrap_or_else(found))
     }
 
     /// Both phases, with a guess instead of what the first one finds.
     #[must_use]
     pub fn foreseen(&self) -> Vec<Cell> {
         let mut cells = self.first_phase();
-        cells.extend(self.phase_beyond(BEYOND_CACHES_BYTES.min(self.most_bytes_per_worker())));
+        let guess = BEYOND_CACHES_BYTES.min(self.most_bytes_per_worker());
+        cells.extend(self.phase_beyond(self.beyond_bytes.unwrap_or(guess)));
         cells
     }
 

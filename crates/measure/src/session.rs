@@ -51,6 +51,7 @@ pub struct Session<'a> {
     context: &'a MeasureContext,
     recorder: &'a mut RunRecorder,
     observer: &'a mut dyn Observer,
+    later: &'a [Cell],
     tally: Tally,
 }
 
@@ -61,7 +62,13 @@ impl<'a> Session<'a> {
         recorder: &'a mut RunRecorder,
         observer: &'a mut dyn Observer,
     ) -> Self {
-        Self { context, recorder, observer, tally: Tally::default() }
+        Self { context, recorder, observer, later: &[], tally: Tally::default() }
+    }
+
+    /// The same, which leaves cells of a later session their share of the time.
+    #[must_use]
+    pub fn before(self, later: &'a [Cell]) -> Self {
+        Self { later, ..self }
     }
 
     /// Measures the cells of `plan` that are not recorded yet.
@@ -96,8 +103,9 @@ impl<'a> Session<'a> {
     /// A fair share of the time that is left once the buffers are filled; cells that
     /// are precise earlier leave the later ones more.
     fn limit(&self, cells_left: &[Cell]) -> Duration {
-        let buffers = estimate_buffers(cells_left);
-        let cells = u32::try_from(cells_left.len().max(1)).unwrap_or(u32::MAX);
+        let buffers = estimate_buffers(cells_left) + estimate_buffers(self.later);
+        let cells = (cells_left.len() + self.later.len()).max(1);
+        let cells = u32::try_from(cells).unwrap_or(u32::MAX);
         let share = self.context.time_left().saturating_sub(buffers) / cells;
         share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }

@@ -208,7 +208,9 @@ fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Stor
     move |source| StoreError::Io { path, action, source }
 }
 
-fn directory_name(run: &Run) -> String {
+/// What the directory of a run is called: `measure-20261121-024500-label`.
+#[must_use]
+pub fn directory_name(run: &Run) -> String {
     let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
     let label = run.label.as_deref().map(|label| format!("-{}", file_name_part(label)));
     format!("{}-{time}{}", run.name, label.unwrap_or_default())

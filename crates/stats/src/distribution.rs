@@ -61,7 +61,7 @@ pub(crate) fn student_cdf(t: f64, freedom: f64) -> f64 {
 
 /// The chance of a value further than `t` from zero on one side: `I_{f/(f+t^2)}(f/2, 1/2) / 2`
 /// (Abramowitz & Stegun 26.7.1).
-fn student_tail(t: f64, freedom: f64) -> f64 {
+pub(crate) fn student_tail(t: f64, freedom: f64) -> f64 {
     0.5 * beta_reg(freedom / 2.0, 0.5, freedom / (freedom + t * t))
 }
 

@@ -1,53 +1,21 @@
-//! Two runs compared.
+//! Runs compared: what the machine did before, and what it does now.
 
-mod batch;
+mod cells;
+mod shifts;
+mod tolerance;
 
-use std::collections::{BTreeMap, BTreeSet};
+use numalab_record::{Cell, CellId, Document, Environment, Metric};
+use numalab_stats::{Interval, Verdict};
 
-use numalab_record::{Cell, CellId, Document, Environment, Experiment, Metric, Placement};
-use numalab_stats::{
-    Criteria, Direction, Error, Interval, Margin, Sample, Verdict, adjust_verdicts,
-};
+pub use tolerance::{Tolerance, beyond};
 
-use crate::run::CellSummary;
-use batch::batch_medians;
-
-/// By how much two runs may differ without anything having changed. Windows of one
-/// run do not show how much the machine varies from one run to the next, from one
-/// boot to the next: this margin stands for that, and no verdict of better or worse
-/// is given unless the whole interval of the change lies beyond it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tolerance(Margin);
-
-/// The default of [`Tolerance`] in percent.
-const DEFAULT_PERCENT: f64 = 5.0;
-
-impl Tolerance {
-    /// A tolerance in percent of the baseline.
-    ///
-    /// # Errors
-    /// As [`Margin::percent`]: what is not a positive, finite percentage.
-    pub fn percent(percent: f64) -> Result<Self, Error> {
-        Margin::percent(percent).map(Self)
-    }
-
-    /// The tolerance as a margin of equivalence.
-    #[must_use]
-    pub fn margin(self) -> Margin {
-        self.0
-    }
-
-    /// The tolerance in percent.
-    #[must_use]
-    pub fn as_percent(self) -> f64 {
-        self.0.as_percent()
-    }
-}
-
-impl Default for Tolerance {
-    fn default() -> Self {
-        Self(Margin::percent(DEFAULT_PERCENT).unwrap_or(Margin::TWO_PERCENT))
-    }
+/// A run and what it is called.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NamedRun {
+    /// Its directory, or when it began.
+    pub name: String,
+    /// The run.
+    pub document: Document,
 }
 
 /// What a row of a comparison is about.
@@ -75,26 +43,37 @@ impl Compared {
     }
 }
 
-/// One metric of one cell, or of all cells of a kind, in both runs.
+/// What is to be made of a change between runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// There is one run a side, and how runs of the machine differ is unknown.
+    NotJudged,
+    /// A cell leaves its kind by more than the tolerance, but a side has one run: cells have
+    /// states, such as where their pages lie in a cache, which last for a run.
+    SeenOnce,
+    /// The verdict, which allows for all rows and for the tolerance.
+    Judged(Verdict),
+}
+
+/// One metric of one cell, or of all cells of a kind, in all runs of both sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparedCell {
     /// What is compared.
     pub of: Compared,
     /// The metric.
     pub metric: Metric,
-    /// The baseline's median in the metric's unit.
-    pub baseline: f64,
-    /// The candidate's median in the metric's unit.
-    pub candidate: f64,
-    /// The change in percent of the baseline, if it is not zero.
-    pub change_percent: Option<f64>,
-    /// Its 95 % interval in percent; `None` with too few values.
+    /// Geometric means over the runs of the baseline and of the candidate, of each run's
+    /// median, in the metric's unit; `None` for all cells of a kind, which are of different sizes.
+    pub means: Option<[f64; 2]>,
+    /// The change of the mean in percent of the baseline.
+    pub change_percent: f64,
+    /// How one run of the machine differs from another, one standard deviation in percent;
+    /// `None` with one run a side.
+    pub spread_percent: Option<f64>,
+    /// The 95 % interval of the change in percent; `None` with one run a side.
     pub interval_percent: Option<Interval>,
-    /// Values that were compared, of the smaller side: batch medians of a cell, or
-    /// cells of a kind.
-    pub values: usize,
-    /// The answer, after Holm's adjustment over all rows and beyond the tolerance.
-    pub verdict: Verdict,
+    /// What is to be made of it.
+    pub answer: Answer,
     /// The sizes of page in bytes that most of the memory had in the baseline and in the
     /// candidate, where they differ.
     pub pages_differ: Option<(u64, u64)>,
@@ -111,12 +90,16 @@ pub struct FactDifference {
     pub candidate: Option<String>,
 }
 
-/// Two runs side by side.
+/// The runs of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Comparison {
     /// The tolerance applied.
     pub tolerance: Tolerance,
-    /// All cells of a kind taken together, each cell one pair.
+    /// What the runs of the baseline are called.
+    pub baseline: Vec<String>,
+    /// What the runs of the candidate are called.
+    pub candidate: Vec<String>,
+    /// All cells of a kind taken together.
     pub kinds: Vec<ComparedCell>,
     /// Cell by cell, in the baseline's order.
     pub rows: Vec<ComparedCell>,
@@ -125,222 +108,61 @@ pub struct Comparison {
     pub only_in_baseline: Vec<CellId>,
     /// Cells with figures in the candidate only.
     pub only_in_candidate: Vec<CellId>,
+    /// Cells with figures on both sides, but not in every run: compared by those that have them.
+    pub not_in_every_run: Vec<CellId>,
     /// What differs between the two systems, without what differs from minute to minute.
     pub environment: Vec<FactDifference>,
 }
 
 impl Comparison {
+    /// Whether there is a verdict: with one run a side there is none.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.baseline.len() + self.candidate.len() > 2
+    }
+
     /// Whether anything is worse beyond the tolerance.
     #[must_use]
     pub fn any_worse(&self) -> bool {
-        self.judged().any(|row| row.verdict == Verdict::Worse)
+        self.figures().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 
-    /// Every row with a verdict, kinds first.
-    pub fn judged(&self) -> impl Iterator<Item = &ComparedCell> {
+    /// Every row, kinds first.
+    pub fn figures(&self) -> impl Iterator<Item = &ComparedCell> {
         self.kinds.iter().chain(&self.rows)
     }
 }
 
-/// Compares two runs. Cells are matched by id, and only where the whole of what was
-/// to be done is equal, workers and nodes included.
+/// Compares runs of a baseline with runs of a candidate. Cells are matched by id, and only where
+/// the whole of what was to be done is equal, workers and nodes included.
 ///
-/// The windows of a cell resemble their neighbours, which a rank test must not take
-/// for evidence; each cell's windows are therefore first made into as many medians of
-/// consecutive windows as they are worth. All cells of a kind together are compared
-/// in pairs, one pair a cell, which sees a small change of everything that no single
-/// cell shows. Verdicts are Holm-adjusted over all rows.
+/// The unit is the run: windows of one run do not show how runs of the same machine differ. A
+/// figure of a run is a cell's median, in logarithms. All cells of a kind together move by the
+/// median of their cells' changes, which a small change of everything shows in; what a cell does
+/// beyond its kind has a variance of its own, drawn towards that of the kind's other cells
+/// (`numalab_stats::moderate`). Kinds may err in half of the level allowed and cells in the other
+/// half, each adjusted among themselves (Holm); where a side has one run, cells are not judged.
 #[must_use]
-pub fn compare(baseline: &Document, candidate: &Document, tolerance: &Tolerance) -> Comparison {
-    let before = measured(baseline);
-    let after = measured(candidate);
-    let mut rows = Vec::new();
-    let mut kinds: BTreeMap<(&'static str, Metric), Vec<(f64, f64)>> = BTreeMap::new();
-    let mut matched: BTreeSet<(&CellId, Metric)> = BTreeSet::new();
-    for (key, old) in &before {
-        let Some(new) = after.get(key) else { continue };
-        if old.summary.cell.experiment != new.summary.cell.experiment {
-            continue;
-        }
-        matched.insert(*key);
-        let kind = (kind(&old.summary.cell.experiment), key.1);
-        kinds.entry(kind).or_default().push((old.median, new.median));
-        rows.extend(compare_cell(old, new, key.1, *tolerance));
-    }
-    let mut judged: Vec<Judged> = kinds
-        .into_iter()
-        .filter_map(|((kind, metric), pairs)| compare_kind(kind, metric, &pairs, *tolerance))
-        .collect();
-    let kind_count = judged.len();
-    rows.sort_by_key(|row: &Judged| row.position);
-    judged.extend(rows);
-    let mut rows = adjusted(judged, *tolerance);
-    let kinds = rows.drain(..kind_count).collect();
-    let unmatched = |cells: &Measured<'_>| {
-        let ids = cells.keys().filter(|key| !matched.contains(*key));
-        let ids: BTreeSet<CellId> = ids.map(|(id, _)| (*id).clone()).collect();
-        ids.into_iter().collect()
+pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolerance) -> Comparison {
+    let sides = [cells::measured(baseline), cells::measured(candidate)];
+    let matched = cells::matched(&sides);
+    let (kinds, rows) = shifts::rows(&matched, *tolerance);
+    let unmatched = cells::unmatched(&sides);
+    let names = |runs: &[NamedRun]| runs.iter().map(|run| run.name.clone()).collect();
+    let first = |runs: &[NamedRun]| {
+        runs.first().map(|run| run.document.run.environment.clone()).unwrap_or_default()
     };
     Comparison {
         tolerance: *tolerance,
+        baseline: names(baseline),
+        candidate: names(candidate),
         kinds,
         rows,
-        only_in_baseline: unmatched(&before),
-        only_in_candidate: unmatched(&after),
-        environment: environment(baseline, candidate),
+        only_in_baseline: unmatched.only_in_baseline,
+        only_in_candidate: unmatched.only_in_candidate,
+        not_in_every_run: unmatched.not_in_every_run,
+        environment: lasting_differences(&first(baseline), &first(candidate)),
     }
-}
-
-/// A cell's windows of one metric.
-struct MeasuredCell<'a> {
-    summary: CellSummary<'a>,
-    values: Vec<f64>,
-    median: f64,
-    position: usize,
-}
-
-type Measured<'a> = BTreeMap<(&'a CellId, Metric), MeasuredCell<'a>>;
-
-fn measured(document: &Document) -> Measured<'_> {
-    let mut cells = BTreeMap::new();
-    for (position, result) in document.cells.iter().enumerate() {
-        let summary = CellSummary::of(result);
-        for metric in Metric::ALL {
-            let Some(figure) = summary.figure(metric) else {
-                continue;
-            };
-            let mut values = result.values(metric);
-            values.retain(|value| value.is_finite());
-            if values.is_empty() {
-                continue;
-            }
-            let cell =
-                MeasuredCell { median: figure.median, summary: summary.clone(), values, position };
-            cells.insert((&result.cell.id, metric), cell);
-        }
-    }
-    cells
-}
-
-/// A row before verdicts are adjusted.
-struct Judged {
-    row: ComparedCell,
-    found: numalab_stats::Comparison,
-    position: usize,
-}
-
-fn criteria(metric: Metric, tolerance: Tolerance) -> Criteria {
-    let direction =
-        if metric.lower_is_better() { Direction::LowerIsBetter } else { Direction::HigherIsBetter };
-    Criteria { margin: tolerance.0, ..Criteria::new(direction) }
-}
-
-fn compare_cell(
-    old: &MeasuredCell<'_>,
-    new: &MeasuredCell<'_>,
-    metric: Metric,
-    tolerance: Tolerance,
-) -> Option<Judged> {
-    let before = Sample::new(batch_medians(&old.values)).ok()?;
-    let after = Sample::new(batch_medians(&new.values)).ok()?;
-    let found = numalab_stats::compare(&before, &after, &criteria(metric, tolerance));
-    let row = ComparedCell {
-        of: Compared::Cell(old.summary.cell.clone()),
-        metric,
-        baseline: old.median,
-        candidate: new.median,
-        change_percent: found.percent(),
-        interval_percent: found.percent_interval(),
-        values: before.len().min(after.len()),
-        verdict: found.verdict,
-        pages_differ: different_pages(old.summary.placements, new.summary.placements),
-    };
-    Some(Judged { row, found, position: old.position })
-}
-
-fn compare_kind(
-    kind: &'static str,
-    metric: Metric,
-    pairs: &[(f64, f64)],
-    tolerance: Tolerance,
-) -> Option<Judged> {
-    // One cell is a row of its own already.
-    if pairs.len() < 2 {
-        return None;
-    }
-    let side = |of: fn(&(f64, f64)) -> f64| Sample::new(pairs.iter().map(of).collect::<Vec<_>>());
-    let (before, after) = (side(|pair| pair.0).ok()?, side(|pair| pair.1).ok()?);
-    let criteria = criteria(metric, tolerance);
-    let found = numalab_stats::compare_paired(&before, &after, &criteria).ok()?;
-    let row = ComparedCell {
-        of: Compared::Kind { kind, cells: pairs.len() },
-        metric,
-        baseline: before.median(),
-        candidate: after.median(),
-        change_percent: found.percent(),
-        interval_percent: found.percent_interval(),
-        values: pairs.len(),
-        verdict: found.verdict,
-        pages_differ: None,
-    };
-    Some(Judged { row, found, position: 0 })
-}
-
-/// The rows with verdicts that allow for their number and for the tolerance.
-fn adjusted(judged: Vec<Judged>, tolerance: Tolerance) -> Vec<ComparedCell> {
-    let (mut rows, mut found): (Vec<ComparedCell>, Vec<numalab_stats::Comparison>) =
-        judged.into_iter().map(|judged| (judged.row, judged.found)).unzip();
-    adjust_verdicts(&mut found);
-    for (row, found) in rows.iter_mut().zip(found) {
-        row.verdict = beyond(found.verdict, row.interval_percent, tolerance);
-    }
-    rows
-}
-
-/// The verdict, but better or worse only where the whole interval lies beyond the
-/// tolerance.
-#[must_use]
-pub fn beyond(verdict: Verdict, interval: Option<Interval>, tolerance: Tolerance) -> Verdict {
-    let least = tolerance.as_percent();
-    let is_beyond = interval.is_some_and(|interval| {
-        // Symmetric in ratio, as the margin is: +5 % is undone by -4.76 %.
-        interval.lo > least || interval.hi < -100.0 * least / (100.0 + least)
-    });
-    match verdict {
-        Verdict::Better | Verdict::Worse if !is_beyond => {
-            Verdict::Inconclusive { further_blocks: None }
-        }
-        verdict => verdict,
-    }
-}
-
-fn kind(experiment: &Experiment) -> &'static str {
-    match experiment {
-        Experiment::Latency(_) => "latency",
-        Experiment::Bandwidth(_) => "bandwidth",
-        Experiment::Loaded(_) => "loaded",
-        Experiment::C2c(_) => "core-to-core",
-        Experiment::Core { .. } => "core",
-        Experiment::Frames(_) => "frames",
-    }
-}
-
-/// The sizes of page of two cells, where they differ.
-fn different_pages(old: &[Placement], new: &[Placement]) -> Option<(u64, u64)> {
-    let most = |placements: &[Placement]| {
-        let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
-        for (&page, &bytes) in placements.iter().flat_map(|p| &p.bytes_per_page_size) {
-            let sum = sizes.entry(page).or_default();
-            *sum = sum.saturating_add(bytes);
-        }
-        sizes.into_iter().max_by_key(|&(_, bytes)| bytes).map(|(page, _)| page)
-    };
-    let (old, new) = (most(old)?, most(new)?);
-    (old != new).then_some((old, new))
-}
-
-fn environment(baseline: &Document, candidate: &Document) -> Vec<FactDifference> {
-    lasting_differences(&baseline.run.environment, &candidate.run.environment)
 }
 
 /// What differs between two systems, without what differs from minute to minute.

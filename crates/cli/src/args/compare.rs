@@ -10,8 +10,10 @@ use super::{FailIf, Format};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  numalab compare results/before results/after
-  numalab compare results/before results/after --margin 3 --fail-if worse
+  numalab compare results/before results/after       two runs: shown, not judged
+  numalab compare results/new --baseline results/good/*    one run against several: judged
+  numalab compare results/new/* --baseline results/good --margin 3 --fail-if worse
+                                                     results/good holds runs of --repeat
   numalab compare results/mine-1 results/mine-2      two runs of a study
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
@@ -20,18 +22,22 @@ Examples:
   numalab compare --table published.csv --better higher
                                      what,baseline,candidate[,gain]: do the gains follow?
 
+Runs of one machine differ by more than the windows of one run show: with one run a side the
+change is shown and not judged. `numalab measure --repeat 5` keeps five runs in one place.
 Two files cannot show drift between them. --commands alternates the two, so prefer it.")]
 pub(crate) struct CompareArgs {
-    /// Baseline: a result directory, file of numbers or log
-    #[arg(required_unless_present_any = ["commands", "table"], requires = "candidate")]
-    pub baseline: Option<PathBuf>,
-    /// Candidate: a result directory, file of numbers or log
-    pub candidate: Option<PathBuf>,
+    /// Baseline and candidate: result directories, files of numbers or logs; with --baseline,
+    /// one or more result directories of the candidate
+    #[arg(value_name = "RESULT", required_unless_present_any = ["commands", "table"])]
+    pub results: Vec<PathBuf>,
+    /// Result directories of the baseline, or the directory that `measure --repeat` made
+    #[arg(long, value_name = "DIR", num_args = 1.., requires = "results")]
+    pub baseline: Vec<PathBuf>,
     /// Run these two shell commands alternately as a study, kept in a result directory
-    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["baseline", "table"])]
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["results", "table"])]
     pub commands: Option<Vec<String>>,
     /// Recompute published figures, one a side: a CSV of what,baseline,candidate and, where published, gain
-    #[arg(long, value_name = "FILE", conflicts_with = "baseline")]
+    #[arg(long, value_name = "FILE", conflicts_with = "results")]
     pub table: Option<PathBuf>,
     /// Pattern of the number in the output: 'Time elapsed: {seconds} s' [commands: their run time]
     #[arg(long, value_name = "PATTERN")]
@@ -40,18 +46,18 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_enum, default_value_t = Better::Lower)]
     pub better: Better,
     /// With --commands: number of blocks (each block runs both once)
-    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "baseline")]
+    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "results")]
     pub blocks: usize,
     /// With --commands: seed of the order (default: from the clock; always recorded)
-    #[arg(long, value_name = "N", conflicts_with = "baseline")]
+    #[arg(long, value_name = "N", conflicts_with = "results")]
     pub seed: Option<u64>,
     /// With --commands: parent of the result directory
-    #[arg(short, long, value_name = "DIR", default_value = "results", conflicts_with = "baseline")]
+    #[arg(short, long, value_name = "DIR", default_value = "results", conflicts_with = "results")]
     pub output: PathBuf,
     /// With --commands: show what would be run; start and write nothing
-    #[arg(long, conflicts_with = "baseline")]
+    #[arg(long, conflicts_with = "results")]
     pub dry_run: bool,
-    /// Changes up to this percentage count as no change [default: 5 for result directories,
+    /// Changes up to this percentage count as no change [default: 5 for two runs of a study,
     /// else 2]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<f64>,

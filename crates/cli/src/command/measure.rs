@@ -1,19 +1,22 @@
 //! `numalab measure`.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Parser;
-use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder};
-use numalab_record::Document;
+use numalab_analysis::compare::NamedRun;
+use numalab_host::files::create_unique_directory;
+use numalab_measure::{Effort, MeasureContext, MeasurePlan, RunRecorder, directory_name};
+use numalab_record::{Document, Run};
 
-use super::compare::{compare, fail_if};
+use super::compare::{compare, fail_if, named_runs};
 use super::measuring::{
     Target, complain, context_for, deliver, facts_now, interrupted, measure_phases, new_run,
     note_clock, print_plan, recorder_for,
 };
 use crate::args::{Cli, Command, Format, MeasureArgs};
-use crate::failure::Failure;
+use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Where result directories go unless `-o` says otherwise.
@@ -21,53 +24,83 @@ const RESULTS: &str = "results";
 
 /// Measures the machine, writes the reports, and compares if asked to.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
-    let baseline = args.baseline.as_deref().map(numalab_measure::read).transpose()?;
-    let recorder = match &args.resume {
-        Some(directory) => resume(directory, args.output.quiet)?,
-        None => {
-            let target = Target::survey(&args.selection)?;
-            if args.output.dry_run {
-                return print_plan(&plan(&target, effort(args)).foreseen());
-            }
-            measure(args, &target)?
+    let baseline = named_runs(&args.baseline)?;
+    if args.output.dry_run {
+        let target = Target::survey(&args.selection)?;
+        let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
+        return print_plan(&plan.foreseen());
+    }
+    let runs = match &args.resume {
+        Some(directory) => {
+            let recorder = resume(directory, &baseline, args.output.quiet)?;
+            vec![finished(&recorder, args)?]
         }
+        None => measure(args, &baseline)?,
     };
+    if baseline.is_empty() { Ok(()) } else { judge(args, &baseline, &runs) }
+}
+
+/// Takes the runs one after the other; all measure at the sizes of the baseline's first, or
+/// of their own first.
+fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
+    let target = Target::survey(&args.selection)?;
+    let effort = effort(args);
+    let mut parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
+    let mut runs: Vec<NamedRun> = Vec::new();
+    for number in 1..=args.repeat {
+        let mut run = new_run("measure", &target, &args.rules, &args.output, budget(effort));
+        let context = context_for(&run)?;
+        note_clock(&mut run, &context);
+        if args.repeat > 1 && number == 1 {
+            parent = place_of_repeats(&run, &parent)?;
+        }
+        let recorder = recorder_for(run, Some(&parent))?;
+        let first = baseline.first().or(runs.first()).map(|run| &run.document);
+        let plan = plan(&target, effort).like(first);
+        let recorder = go_on(&context, recorder, &plan, args.output.quiet)?;
+        runs.push(finished(&recorder, args)?);
+    }
+    if args.repeat > 1 && args.output.format == Format::Text && !args.output.quiet {
+        let place = parent.display();
+        output::print(&format!("\n{} runs, a baseline: --baseline {place}\n", runs.len()))?;
+    }
+    Ok(runs)
+}
+
+/// The directory in which the runs of `--repeat` are kept.
+fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
+    fs::create_dir_all(parent)
+        .and_then(|()| create_unique_directory(parent, &directory_name(run)))
+        .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", parent.display())))
+}
+
+/// Writes and prints the reports of a run.
+fn finished(recorder: &RunRecorder, args: &MeasureArgs) -> Result<NamedRun, Failure> {
     let document = recorder.document();
     deliver(&document, recorder.directory(), &args.output)?;
     point_to(recorder.directory(), args)?;
-    match (&args.baseline, baseline) {
-        (Some(path), Some(baseline)) => judge(args, path, &baseline, &document),
-        _ => Ok(()),
-    }
-}
-
-fn measure(args: &MeasureArgs, target: &Target) -> Result<RunRecorder, Failure> {
-    let effort = effort(args);
-    let mut run = new_run("measure", target, &args.rules, &args.output, budget(effort));
-    let context = context_for(&run)?;
-    note_clock(&mut run, &context);
-    let parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
-    go_on(&context, recorder_for(run, Some(&parent))?, target, effort, args.output.quiet)
+    let name = recorder.directory().map(|path| path.display().to_string()).unwrap_or_default();
+    Ok(NamedRun { name, document })
 }
 
 /// Measures what the recorder does not have yet.
 fn go_on(
     context: &MeasureContext,
     mut recorder: RunRecorder,
-    target: &Target,
-    effort: Effort,
+    plan: &MeasurePlan<'_>,
     quiet: bool,
 ) -> Result<RunRecorder, Failure> {
-    let plan = plan(target, effort);
     let second = |document: &Document| plan.second_phase(document);
-    let tally = measure_phases(context, &mut recorder, &plan.first_phase(), second, quiet)
+    let (first, foreseen) = (plan.first_phase(), plan.foreseen());
+    let phases = (&first[..], &foreseen[first.len()..]);
+    let tally = measure_phases(context, &mut recorder, phases, second, quiet)
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok(recorder)
 }
 
 /// Goes on with an interrupted run, under the options that it was begun with.
-fn resume(directory: &Path, quiet: bool) -> Result<RunRecorder, Failure> {
+fn resume(directory: &Path, baseline: &[NamedRun], quiet: bool) -> Result<RunRecorder, Failure> {
     let recorder = RunRecorder::resumed(directory)?;
     let command = recorder.run().command.clone();
     let begun = match Cli::try_parse_from(&command).map(|cli| cli.command) {
@@ -82,7 +115,8 @@ fn resume(directory: &Path, quiet: bool) -> Result<RunRecorder, Failure> {
     let target = Target::survey(&begun.selection)?;
     recorder.check_same_system(&facts_now())?;
     let context = context_for(recorder.run())?;
-    go_on(&context, recorder, &target, effort(&begun), quiet)
+    let plan = plan(&target, effort(&begun)).like(baseline.first().map(|run| &run.document));
+    go_on(&context, recorder, &plan, quiet)
 }
 
 fn plan(target: &Target, effort: Effort) -> MeasurePlan<'_> {
@@ -115,15 +149,10 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
     }
 }
 
-fn judge(
-    args: &MeasureArgs,
-    path: &Path,
-    baseline: &Document,
-    document: &Document,
-) -> Result<(), Failure> {
-    let comparison = compare(baseline, document, args.margin)?;
+fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result<(), Failure> {
+    let comparison = compare(baseline, runs, args.margin)?;
     if !args.output.quiet && args.output.format == Format::Text {
         output::show(&comparison, Format::Text)?;
     }
-    fail_if(args.fail_if, comparison.any_worse(), args.margin, path)
+    fail_if(args.fail_if, comparison.any_worse(), args.margin, &comparison.baseline.join(", "))
 }

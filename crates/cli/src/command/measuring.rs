@@ -105,18 +105,19 @@ pub(crate) fn note_clock(run: &mut Run, context: &MeasureContext) {
 }
 
 /// Measures the cells of `first`, then those that `second` makes of their results;
-/// what the recorder has already is not measured again.
+/// what the recorder has already is not measured again. The first leave `later`, what the
+/// second are likely to be, their share of the time.
 pub(crate) fn measure_phases(
     context: &MeasureContext,
     recorder: &mut RunRecorder,
-    first: &[Cell],
+    (first, later): (&[Cell], &[Cell]),
     second: impl FnOnce(&Document) -> Vec<Cell>,
     quiet: bool,
 ) -> Result<Tally, MeasureError> {
-    let mut tally = measure(context, recorder, first, quiet)?;
+    let mut tally = measure(context, recorder, (first, later), quiet)?;
     let second = second(&recorder.document());
     if !second.is_empty() {
-        tally.add(measure(context, recorder, &second, quiet)?);
+        tally.add(measure(context, recorder, (&second, &[]), quiet)?);
     }
     Ok(tally)
 }
@@ -124,11 +125,11 @@ pub(crate) fn measure_phases(
 fn measure(
     context: &MeasureContext,
     recorder: &mut RunRecorder,
-    cells: &[Cell],
+    (cells, later): (&[Cell], &[Cell]),
     quiet: bool,
 ) -> Result<Tally, MeasureError> {
     let mut progress = Progress::new(cells, quiet);
-    let mut session = Session::new(context, recorder, &mut progress);
+    let mut session = Session::new(context, recorder, &mut progress).before(later);
     session.run(cells)?;
     Ok(session.into_tally())
 }
@@ -146,7 +147,7 @@ pub(crate) fn run_plan(
     let context = context_for(&run)?;
     note_clock(&mut run, &context);
     let mut recorder = recorder_for(run, output.output.as_deref())?;
-    let tally = measure_phases(&context, &mut recorder, first, second, output.quiet)
+    let tally = measure_phases(&context, &mut recorder, (first, &[]), second, output.quiet)
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok((recorder.document(), recorder.directory().map(Path::to_owned)))

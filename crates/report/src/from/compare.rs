@@ -1,8 +1,8 @@
-//! Two runs compared.
+//! Runs compared.
 
-use numalab_analysis::compare::{Compared, ComparedCell, Comparison, FactDifference};
-use numalab_record::Kind;
-use numalab_stats::Verdict;
+use numalab_analysis::compare::{Answer, Compared, ComparedCell, Comparison, FactDifference};
+use numalab_record::{Kind, Metric};
+use numalab_stats::{Interval, Verdict};
 use serde_json::{Value, json};
 
 use crate::csv::csv_line;
@@ -10,21 +10,20 @@ use crate::label;
 use crate::number::{count, figure, percent, size, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report, Terminal};
 use crate::table::Table;
-use crate::terminal::layout::cut;
+use crate::terminal::layout::cut_middle;
 
 /// Characters of a cell's name on the terminal.
-const NAME_WIDTH: usize = 30;
+const NAME_WIDTH: usize = 55;
 /// Changed cells shown on the terminal.
 const MOST_ROWS: usize = 30;
-const KINDS: &str = "All cells of a kind together, one pair a cell";
+const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
 const HEADER: &str = "cell,what,metric,unit,baseline,candidate,change_percent,lo_percent,hi_percent,\
-                      values,verdict\n";
+                      spread_percent,verdict\n";
 
 impl Report for Comparison {
     fn page(&self) -> Page {
-        let kinds = Panel::table(full_table(KINDS, &self.kinds))
-            .on_terminal(Terminal::Instead(vec![short_table(KINDS, self.kinds.iter())]));
-        let cells = Panel::table(full_table("Cell by cell", &self.rows))
+        let kinds = Panel::table(kind_table(&self.kinds));
+        let cells = Panel::table(cell_table(&self.rows))
             .on_terminal(Terminal::Instead(vec![changed_cells(self)]));
         let facts = Panel::table(environment_table(&self.environment));
         let part = |title: &str, panel: Panel| Part::of(title, vec![panel]);
@@ -37,7 +36,8 @@ impl Report for Comparison {
         ];
         Page {
             brand: "numalab compare".to_owned(),
-            title: "Comparison of two runs".to_owned(),
+            title: title(self),
+            meta: names(self),
             lead: vec![headline(self)],
             parts: parts.into_iter().flatten().collect(),
             ..Page::default()
@@ -48,12 +48,16 @@ impl Report for Comparison {
         let rows = |rows: &[ComparedCell]| rows.iter().map(row_json).collect::<Vec<Value>>();
         super::json(&json!({
             "schema": Kind::Comparison,
+            "baseline": self.baseline,
+            "candidate": self.candidate,
             "tolerance_percent": self.tolerance.as_percent(),
+            "judged": self.is_judged(),
             "any_worse": self.any_worse(),
             "kinds": rows(&self.kinds),
             "cells": rows(&self.rows),
             "only_in_baseline": self.only_in_baseline,
             "only_in_candidate": self.only_in_candidate,
+            "not_in_every_run": self.not_in_every_run,
             "environment": facts_json(&self.environment),
         }))
     }
@@ -63,19 +67,19 @@ impl Report for Comparison {
         let line = |row: &ComparedCell| {
             csv_line(&[
                 row.of.cell().map_or_else(String::new, |cell| cell.0.clone()),
-                what(&row.of),
+                what(row),
                 row.metric.name().to_owned(),
                 row.metric.unit().to_string(),
-                row.baseline.to_string(),
-                row.candidate.to_string(),
-                number(row.change_percent),
+                number(row.means.map(|[baseline, _]| baseline)),
+                number(row.means.map(|[_, candidate]| candidate)),
+                row.change_percent.to_string(),
                 number(row.interval_percent.map(|interval| interval.lo)),
                 number(row.interval_percent.map(|interval| interval.hi)),
-                row.values.to_string(),
-                label::verdict_word(row.verdict).to_owned(),
+                number(row.spread_percent),
+                answer_word(row.answer).to_owned(),
             ])
         };
-        HEADER.to_owned() + &self.judged().map(line).collect::<String>()
+        HEADER.to_owned() + &self.figures().map(line).collect::<String>()
     }
 }
 
@@ -85,17 +89,43 @@ pub(super) fn facts_json(facts: &[FactDifference]) -> Vec<Value> {
     facts.iter().map(fact).collect()
 }
 
-/// How many rows got each verdict.
+fn title(of: &Comparison) -> String {
+    let runs = |names: &[String]| count(names.len(), "run");
+    format!("{} against {} of the baseline", runs(&of.candidate), runs(&of.baseline))
+}
+
+fn names(of: &Comparison) -> String {
+    format!("baseline {}; candidate {}", of.baseline.join(", "), of.candidate.join(", "))
+}
+
+/// How many rows got each verdict; without any, what changed and why it is not judged.
 fn headline(of: &Comparison) -> Lead {
-    let number = |wanted: fn(&Verdict) -> bool| of.judged().filter(|r| wanted(&r.verdict)).count();
-    let worse = number(|verdict| *verdict == Verdict::Worse);
-    let better = number(|verdict| *verdict == Verdict::Better);
-    let sentence = format!(
-        "{worse} worse, {better} better, {} within {} %, {} undecided.",
-        number(|verdict| *verdict == Verdict::Equivalent),
-        trimmed(of.tolerance.as_percent()),
-        number(|verdict| matches!(verdict, Verdict::Inconclusive { .. })),
+    if !of.is_judged() {
+        let change = |row: &ComparedCell| format!("{} {}", name(row), percent(row.change_percent));
+        let changes: Vec<String> = of.kinds.iter().map(change).collect();
+        let sentence = format!(
+            "{}: not judged, since there is one run a side, and how runs of this machine differ \
+             is unknown. `numalab measure --repeat 5` keeps a baseline that tells it.",
+            if changes.is_empty() { "Each cell's change".to_owned() } else { changes.join(", ") }
+        );
+        return Lead::new("Not judged", sentence, Mood::Odd);
+    }
+    let number = |wanted: fn(&Answer) -> bool| of.figures().filter(|r| wanted(&r.answer)).count();
+    let worse = number(|answer| *answer == Answer::Judged(Verdict::Worse));
+    let better = number(|answer| *answer == Answer::Judged(Verdict::Better));
+    let mut sentence = format!(
+        "{worse} worse by more than {margin} %, {better} better, {} within {margin} %, {} undecided.",
+        number(|answer| *answer == Answer::Judged(Verdict::Equivalent)),
+        number(|answer| matches!(answer, Answer::Judged(Verdict::Inconclusive { .. }))),
+        margin = trimmed(of.tolerance.as_percent()),
     );
+    let once = number(|answer| *answer == Answer::SeenOnce);
+    if once > 0 {
+        sentence.push_str(&format!(
+            " {} out of line in one run: measure again, or with --repeat 2.",
+            count(once, "cell")
+        ));
+    }
     let mood = match (worse, better) {
         (0, 0) => Mood::Plain,
         (0, _) => Mood::Good,
@@ -106,16 +136,26 @@ fn headline(of: &Comparison) -> Lead {
 
 /// What changed, largest change first, for a terminal.
 fn changed_cells(of: &Comparison) -> Table {
-    let is_changed = |row: &&ComparedCell| matches!(row.verdict, Verdict::Better | Verdict::Worse);
-    let mut rows: Vec<&ComparedCell> = of.rows.iter().filter(is_changed).collect();
-    let size = |row: &ComparedCell| row.change_percent.unwrap_or(0.0).abs();
-    rows.sort_by(|a, b| size(b).total_cmp(&size(a)));
-    let hidden = rows.len().saturating_sub(MOST_ROWS);
-    let caption = match hidden {
-        0 => "Cells that changed, largest change first".to_owned(),
-        hidden => format!("Cells that changed, largest change first; {hidden} more not shown"),
+    let is_shown = |row: &&ComparedCell| match row.answer {
+        Answer::Judged(verdict) => matches!(verdict, Verdict::Better | Verdict::Worse),
+        Answer::SeenOnce | Answer::NotJudged => true,
     };
-    short_table(&caption, rows.into_iter().take(MOST_ROWS))
+    let mut rows: Vec<&ComparedCell> = of.rows.iter().filter(is_shown).collect();
+    rows.sort_by(|a, b| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
+    let hidden = match rows.len().saturating_sub(MOST_ROWS) {
+        0 => String::new(),
+        hidden => format!("; {hidden} more not shown"),
+    };
+    let which = if of.is_judged() { "Cells that changed" } else { "Cells" };
+    let line = |row: &ComparedCell| {
+        let name = cut_middle(&name(row), NAME_WIDTH);
+        vec![name, percent(row.change_percent), answer_word(row.answer).to_owned()]
+    };
+    Table::new(format!("{which}, largest change first{hidden}"))
+        .words("what")
+        .figures("change")
+        .words("verdict")
+        .rows(rows.into_iter().take(MOST_ROWS).map(line))
 }
 
 /// Facts that differ.
@@ -129,85 +169,135 @@ pub(super) fn environment_table(facts: &[FactDifference]) -> Table {
 }
 
 fn notes(of: &Comparison) -> Vec<String> {
-    let mut notes = vec![format!(
-        "A figure is better or worse only if the whole 95 % interval of its change lies \
-         beyond {} %, and the test holds after Holm's adjustment over {}. One run's windows \
-         do not show how runs of the same system differ; the {} % stand for that.",
-        trimmed(of.tolerance.as_percent()),
-        count(of.rows.len() + of.kinds.len(), "row"),
-        trimmed(of.tolerance.as_percent())
-    )];
-    for (ids, which) in [(&of.only_in_baseline, "baseline"), (&of.only_in_candidate, "candidate")] {
+    let margin = trimmed(of.tolerance.as_percent());
+    let mut notes = vec![
+        "A figure of a run is its median; a side's is the geometric mean of its runs, and the \
+         change is the ratio of the two."
+            .to_owned(),
+    ];
+    if of.is_judged() {
+        notes.push(format!(
+            "The unit is the run. The spread is one standard deviation between runs of a side: \
+             of all cells of a kind together, and of what a cell does beyond them, which is drawn \
+             towards that of the other cells. A figure is better or worse if its change is beyond \
+             {margin} % for sure, at 5 % for any false verdict among {}.",
+            count(of.rows.len() + of.kinds.len(), "row"),
+        ));
+    }
+    for (ids, which) in [
+        (&of.only_in_baseline, "in the baseline only, not compared"),
+        (&of.only_in_candidate, "in the candidate only, not compared"),
+        (&of.not_in_every_run, "not in every run, compared by those that have them"),
+    ] {
         if let Some(first) = ids.first() {
-            notes.push(format!(
-                "{} with figures in the {which} only, the first `{first}`: not judged.",
-                count(ids.len(), "cell")
-            ));
+            let cells = count(ids.len(), "cell");
+            notes.push(format!("{cells} with figures {which}; the first is `{first}`."));
         }
     }
     notes
 }
 
-/// Rows as a terminal has room for.
-fn short_table<'a>(caption: &str, rows: impl Iterator<Item = &'a ComparedCell>) -> Table {
+fn kind_table(kinds: &[ComparedCell]) -> Table {
     let line = |row: &ComparedCell| {
-        vec![
-            cut(&name(row), NAME_WIDTH),
-            figure(row.baseline),
-            figure(row.candidate),
-            row.metric.unit().to_string(),
-            row.change_percent.map_or_else(|| "–".to_owned(), percent),
-            label::verdict_word(row.verdict).to_owned(),
-        ]
-    };
-    Table::new(caption)
-        .words("what")
-        .figures("baseline")
-        .figures("candidate")
-        .words("unit")
-        .figures("change")
-        .words("verdict")
-        .rows(rows.map(line))
-}
-
-fn full_table(caption: &str, rows: &[ComparedCell]) -> Table {
-    let line = |row: &ComparedCell| {
-        let interval = row.interval_percent;
-        let interval = interval.map(|i| format!("{} to {}", percent(i.lo), percent(i.hi)));
-        let mut verdict = label::verdict_word(row.verdict).to_owned();
-        if let Some(note) = note(row) {
-            verdict.push_str(&format!(" ({note})"));
-        }
         vec![
             name(row),
-            figure(row.baseline),
-            figure(row.candidate),
-            row.metric.unit().to_string(),
-            row.change_percent.map_or_else(|| "–".to_owned(), percent),
-            interval.unwrap_or_else(|| "–".to_owned()),
-            verdict,
+            percent(row.change_percent),
+            interval(row),
+            row.spread_percent.map_or_else(dash, spread),
+            answer_word(row.answer).to_owned(),
         ]
     };
-    Table::new(caption)
+    Table::new(KINDS)
+        .words("what")
+        .figures("change")
+        .figures("95 % interval")
+        .figures("spread")
+        .words("verdict")
+        .rows(kinds.iter().map(line))
+        .moods(kinds.iter().map(|row| mood(row.answer)))
+}
+
+fn cell_table(rows: &[ComparedCell]) -> Table {
+    let line = |row: &ComparedCell| {
+        let mut answer = answer_word(row.answer).to_owned();
+        if let Some(note) = note(row) {
+            answer.push_str(&format!(" ({note})"));
+        }
+        let value = |value: f64| format!("{} {}", figure(value), row.metric.unit());
+        let [baseline, candidate] =
+            row.means.map_or_else(|| [dash(), dash()], |means| means.map(value));
+        vec![
+            name(row),
+            baseline,
+            candidate,
+            percent(row.change_percent),
+            interval(row),
+            row.spread_percent.map_or_else(dash, spread),
+            answer,
+        ]
+    };
+    Table::new("Cell by cell")
         .words("what")
         .figures("baseline")
         .figures("candidate")
-        .words("unit")
         .figures("change")
         .figures("95 % interval")
+        .figures("spread")
         .words("verdict")
         .rows(rows.iter().map(line))
-        .moods(rows.iter().map(|row| label::mood(row.verdict)))
+        .moods(rows.iter().map(|row| mood(row.answer)))
 }
 
+fn dash() -> String {
+    "–".to_owned()
+}
+
+fn spread(percent: f64) -> String {
+    if percent < 0.01 { "under 0.01 %".to_owned() } else { format!("{} %", figure(percent)) }
+}
+
+fn interval(row: &ComparedCell) -> String {
+    let words = |i: Interval| {
+        let low = percent(i.lo);
+        format!("{} to {}", low.trim_end_matches(" %"), percent(i.hi))
+    };
+    row.interval_percent.map_or_else(dash, words)
+}
+
+/// The answer as a stable word.
+fn answer_word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::NotJudged => "not judged",
+        Answer::SeenOnce => "seen once",
+        Answer::Judged(verdict) => label::verdict_word(verdict),
+    }
+}
+
+fn mood(answer: Answer) -> Mood {
+    match answer {
+        Answer::NotJudged => Mood::Plain,
+        Answer::SeenOnce => Mood::Odd,
+        Answer::Judged(verdict) => label::mood(verdict),
+    }
+}
+
+/// The cell's name, or the kind's, with the metric where a kind has several.
 fn name(row: &ComparedCell) -> String {
-    row.of.cell().map_or_else(|| what(&row.of), |id| id.0.clone())
+    match &row.of {
+        Compared::Cell(cell) => cell.id.0.clone(),
+        Compared::Kind { .. } => what(row),
+    }
 }
 
-fn what(of: &Compared) -> String {
-    match of {
+fn what(row: &ComparedCell) -> String {
+    match &row.of {
         Compared::Cell(cell) => label::experiment(&cell.experiment),
-        Compared::Kind { kind, cells } => format!("all {cells} {kind} cells"),
+        Compared::Kind { kind, cells } => {
+            let metric = row.metric.name();
+            let has_one = *kind == metric || row.metric == Metric::RoundTrip;
+            let metric = if has_one { String::new() } else { format!(" {metric}") };
+            format!("{kind}{metric}, {}", count(*cells, "cell"))
+        }
     }
 }
 
@@ -219,15 +309,15 @@ fn note(row: &ComparedCell) -> Option<String> {
 fn row_json(row: &ComparedCell) -> Value {
     json!({
         "cell": row.of.cell(),
-        "what": what(&row.of),
+        "what": what(row),
         "metric": row.metric,
         "unit": row.metric.unit().to_string(),
-        "baseline": row.baseline,
-        "candidate": row.candidate,
+        "baseline": row.means.map(|[baseline, _]| baseline),
+        "candidate": row.means.map(|[_, candidate]| candidate),
         "change_percent": row.change_percent,
         "interval_percent": row.interval_percent.map(|interval| [interval.lo, interval.hi]),
-        "values": row.values,
-        "verdict": label::verdict_word(row.verdict),
+        "spread_percent": row.spread_percent,
+        "verdict": answer_word(row.answer),
         "note": note(row),
     })
 }

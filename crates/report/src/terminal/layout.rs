@@ -130,6 +130,19 @@ pub fn cut(text: &str, width: usize) -> String {
     format!("{kept}…")
 }
 
+/// `text` in at most `width` characters; where it was longer, its middle is an ellipsis.
+#[must_use]
+pub fn cut_middle(text: &str, width: usize) -> String {
+    let characters: Vec<char> = text.chars().collect();
+    if characters.len() <= width {
+        return text.to_owned();
+    }
+    let kept = width.saturating_sub(1);
+    let (head, tail) = (kept / 2, kept - kept / 2);
+    let ends = [&characters[..head], &['…'], &characters[characters.len() - tail..]];
+    ends.iter().flat_map(|part| part.iter()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -143,6 +156,12 @@ mod tests {
         let text = table(&wide.rows([vec!["x".to_owned(); 31]]), Style::Plain);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         assert_eq!(text.matches("node").count(), 3, "{text}");
+    }
+
+    #[test]
+    fn what_is_cut_in_its_middle_keeps_both_ends() {
+        assert_eq!(cut_middle("loaded/read/cpu0/128M", 9), "load…128M");
+        assert_eq!(cut_middle("latency", 9), "latency");
     }
 
     proptest! {

@@ -9,7 +9,7 @@ use numalab_analysis::scaling::ScalingSummary;
 use numalab_analysis::study::StudySummary;
 use numalab_report::Report;
 
-use crate::{runs, scaling, studies};
+use crate::{comparison, runs, scaling, studies};
 
 /// Collects errors from the first moment on.
 const EARS: &str = "<script>window.heard = [];\
@@ -36,9 +36,14 @@ const PROBE: &str = "<script>(() => {\
       tips = named(marks[0], first) && named(marks[1], second) ? 'work' : 'broken';\
     }\
     const root = document.documentElement;\
+    const wide = root.scrollWidth;\
+    document.querySelectorAll('details').forEach((part) => { part.open = true; });\
+    const clipped = [...document.querySelectorAll('.scroll')]\
+      .filter((box) => box.scrollWidth > box.clientWidth + 1)\
+      .map((box) => box.ariaLabel.replaceAll(' ', '-')).join('/');\
     const loaded = performance.getEntriesByType('resource').length;\
-    parent.postMessage(`PROBE inner=${innerWidth} scroll=${root.scrollWidth} \
-      resources=${loaded} tips=${tips} errors=${window.heard.join('/')} END`\
+    parent.postMessage(`PROBE inner=${innerWidth} scroll=${wide} \
+      resources=${loaded} clipped=${clipped} tips=${tips} errors=${window.heard.join('/')} END`\
       .replace(/ +/g, ' '), '*');\
     })();</script>";
 
@@ -121,8 +126,13 @@ fn every_page_opens_without_error_and_fits_a_phone() {
 fn a_page_fits_a_desk_and_a_comparison_fits_a_phone() {
     let document = runs::eight_nodes();
     check("eight-nodes", &Summary::of(&document).page().html(), 1280, true);
-    let comparison = compare(&runs::two_nodes(), &runs::interrupted(), &Tolerance::default());
-    check("comparison", &comparison.page().html(), 390, false);
+    let (before, after) = (comparison::side(1, 3, "", 1.0), comparison::side(2, 3, "node1", 1.2));
+    let page = compare(&before, &after, &Tolerance::default()).page().html();
+    check("comparison", &page, 390, false);
+    check("comparison", &page, 1280, false);
+    if let Some(title) = title_at(&page, 1280) {
+        assert_eq!(field(&title, "clipped="), "", "no table is wider than its room: {title}");
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use numalab_record::study::{FactorKind, Rules, Setting};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
-use super::SAMPLE_MARGIN;
+use super::MARGIN;
 use crate::args::{Better, CompareArgs, StudyShow};
 use crate::command::study::run_given;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ fn study(args: &CompareArgs, words: &[String]) -> Study {
     };
     let rules = Rules {
         blocks: args.blocks,
-        margin_percent: args.margin.unwrap_or(SAMPLE_MARGIN),
+        margin_percent: args.margin.unwrap_or(MARGIN),
         seed: args.seed,
         ..Rules::default()
     };

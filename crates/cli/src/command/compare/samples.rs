@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use numalab_analysis::samples::SampleComparison;
 use numalab_workload::Pattern;
 
-use super::{SAMPLE_MARGIN, fail_if};
+use super::{MARGIN, fail_if};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output;
@@ -18,12 +18,12 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let names = paths.map(|path| path.display().to_string());
     let [baseline, candidate] = paths.map(|path| values(path, pattern.as_ref()));
     let unit = pattern.as_ref().map_or("", Pattern::label).to_owned();
-    let margin = args.margin.unwrap_or(SAMPLE_MARGIN);
+    let margin = args.margin.unwrap_or(MARGIN);
     let values = [baseline?, candidate?];
     let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
     output::show(&comparison, args.format)?;
-    fail_if(args.fail_if, comparison.is_worse(), margin, paths[0])
+    fail_if(args.fail_if, comparison.is_worse(), margin, &paths[0].display().to_string())
 }
 
 /// The values of a file: those that match the pattern, or all of its words.

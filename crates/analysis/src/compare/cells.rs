@@ -1,0 +1,147 @@
+//! Cells that both sides have, by run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_record::{Cell, CellId, Experiment, Metric, Placement};
+
+use super::NamedRun;
+use crate::run::CellSummary;
+
+/// A cell's median of one metric in one run.
+struct MeasuredCell<'a> {
+    cell: &'a Cell,
+    placements: &'a [Placement],
+    median: f64,
+    position: usize,
+}
+
+/// What the runs of a side measured.
+pub(super) struct Side<'a> {
+    runs: Vec<Run<'a>>,
+}
+
+impl<'a> Side<'a> {
+    /// The cell in each run that has it, if it is the same experiment in all of them.
+    fn by_run(&self, key: &(&'a CellId, Metric)) -> Option<Vec<Option<&MeasuredCell<'a>>>> {
+        let cells: Vec<_> = self.runs.iter().map(|run| run.get(key)).collect();
+        let first = &cells.iter().flatten().next()?.cell.experiment;
+        let is_same = cells.iter().flatten().all(|cell| cell.cell.experiment == *first);
+        is_same.then_some(cells)
+    }
+
+    fn keys(&self) -> BTreeSet<(&'a CellId, Metric)> {
+        self.runs.iter().flat_map(|run| run.keys().copied()).collect()
+    }
+
+    fn ids(&self) -> BTreeSet<&'a CellId> {
+        self.keys().into_iter().map(|(id, _)| id).collect()
+    }
+}
+
+type Run<'a> = BTreeMap<(&'a CellId, Metric), MeasuredCell<'a>>;
+
+/// The medians of a side's cells that count.
+pub(super) fn measured(runs: &[NamedRun]) -> Side<'_> {
+    Side { runs: runs.iter().map(medians).collect() }
+}
+
+fn medians(run: &NamedRun) -> Run<'_> {
+    let mut cells = BTreeMap::new();
+    for (position, result) in run.document.cells.iter().enumerate() {
+        let summary = CellSummary::of(result);
+        for metric in Metric::ALL {
+            // A value at or below zero has no ratio.
+            let figure = summary.figure(metric).filter(|figure| figure.median > 0.0);
+            let Some(median) = figure.map(|figure| figure.median) else { continue };
+            let (cell, placements) = (&result.cell, &result.placements[..]);
+            let measured = MeasuredCell { cell, placements, median, position };
+            cells.insert((&result.cell.id, metric), measured);
+        }
+    }
+    cells
+}
+
+/// One metric of a cell that runs of both sides have.
+pub(super) struct MatchedCell<'a> {
+    pub cell: &'a Cell,
+    pub metric: Metric,
+    /// Its place in the baseline's plan.
+    pub position: usize,
+    /// The logarithms of its medians in the runs of the baseline and of the candidate, where
+    /// they have it.
+    pub logs: [Vec<Option<f64>>; 2],
+    /// The sizes of page in both, where they differ.
+    pub pages_differ: Option<(u64, u64)>,
+}
+
+/// The cells of both sides.
+pub(super) fn matched<'a>(sides: &[Side<'a>; 2]) -> Vec<MatchedCell<'a>> {
+    let matched = |key: (&'a CellId, Metric)| {
+        let (before, after) = (sides[0].by_run(&key)?, sides[1].by_run(&key)?);
+        let (old, new) = (before.iter().flatten().next()?, after.iter().flatten().next()?);
+        if old.cell.experiment != new.cell.experiment {
+            return None;
+        }
+        let logs = |cells: &[Option<&MeasuredCell<'_>>]| {
+            cells.iter().map(|cell| cell.map(|cell| cell.median.ln())).collect()
+        };
+        Some(MatchedCell {
+            cell: old.cell,
+            metric: key.1,
+            position: old.position,
+            logs: [logs(&before), logs(&after)],
+            pages_differ: different_pages(old.placements, new.placements),
+        })
+    };
+    let mut cells: Vec<MatchedCell<'a>> = sides[0].keys().into_iter().filter_map(matched).collect();
+    cells.sort_by_key(|cell| cell.position);
+    cells
+}
+
+/// Cells that some runs lack.
+pub(super) struct Unmatched {
+    pub only_in_baseline: Vec<CellId>,
+    pub only_in_candidate: Vec<CellId>,
+    pub not_in_every_run: Vec<CellId>,
+}
+
+/// The cells that some runs lack.
+pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
+    let [before, after] = [sides[0].ids(), sides[1].ids()];
+    let is_everywhere = |id: &CellId| {
+        let has = |run: &Run<'_>| run.keys().any(|(other, _)| *other == id);
+        sides.iter().all(|side| side.runs.iter().all(has))
+    };
+    let owned = |ids: &mut dyn Iterator<Item = &&CellId>| ids.map(|id| (*id).clone()).collect();
+    Unmatched {
+        only_in_baseline: owned(&mut before.difference(&after)),
+        only_in_candidate: owned(&mut after.difference(&before)),
+        not_in_every_run: owned(&mut before.intersection(&after).filter(|id| !is_everywhere(id))),
+    }
+}
+
+/// The kind of cell, under which it is taken together with others.
+pub(super) fn kind(experiment: &Experiment) -> &'static str {
+    match experiment {
+        Experiment::Latency(_) => "latency",
+        Experiment::Bandwidth(_) => "bandwidth",
+        Experiment::Loaded(_) => "loaded",
+        Experiment::C2c(_) => "core-to-core",
+        Experiment::Core { .. } => "core",
+        Experiment::Frames(_) => "frames",
+    }
+}
+
+/// The sizes of page of two cells, where they differ.
+fn different_pages(old: &[Placement], new: &[Placement]) -> Option<(u64, u64)> {
+    let most = |placements: &[Placement]| {
+        let mut sizes: BTreeMap<u64, u64> = BTreeMap::new();
+        for (&page, &bytes) in placements.iter().flat_map(|p| &p.bytes_per_page_size) {
+            let sum = sizes.entry(page).or_default();
+            *sum = sum.saturating_add(bytes);
+        }
+        sizes.into_iter().max_by_key(|&(_, bytes)| bytes).map(|(page, _)| page)
+    };
+    let (old, new) = (most(old)?, most(new)?);
+    (old != new).then_some((old, new))
+}

@@ -1,0 +1,178 @@
+//! What changed between the runs of two sides, and how sure that is.
+
+use std::collections::BTreeMap;
+
+use numalab_record::Metric;
+use numalab_stats::{Confidence, RunShift, Sample, Verdict, holm, moderate, percent_change};
+
+use super::cells::{MatchedCell, kind};
+use super::{Answer, Compared, ComparedCell, Tolerance};
+
+/// A row before it is judged.
+struct Found {
+    row: ComparedCell,
+    shift: RunShift,
+    position: usize,
+}
+
+/// The rows of kinds and of cells, judged.
+pub(super) fn rows(
+    cells: &[MatchedCell<'_>],
+    tolerance: Tolerance,
+) -> (Vec<ComparedCell>, Vec<ComparedCell>) {
+    let mut by_kind: BTreeMap<(&'static str, Metric), Vec<&MatchedCell<'_>>> = BTreeMap::new();
+    for cell in cells {
+        by_kind.entry((kind(&cell.cell.experiment), cell.metric)).or_default().push(cell);
+    }
+    let (mut kinds, mut rows) = (Vec::new(), Vec::new());
+    let mut is_repeated = true;
+    for ((kind, metric), cells) in by_kind {
+        let Some(group) = Group::of(&cells) else { continue };
+        is_repeated &= group.runs.iter().all(|runs| runs.len() > 1);
+        if group.cells.len() > 1 {
+            let of = Compared::Kind { kind, cells: group.cells.len() };
+            kinds.push(Found {
+                row: row(of, metric, &group.shift),
+                shift: group.shift,
+                position: 0,
+            });
+        }
+        for (cell, shift) in group.cells.iter().zip(group.shifts()) {
+            let row = ComparedCell {
+                means: Some(group.means(cell)),
+                pages_differ: cell.pages_differ,
+                ..row(Compared::Cell(cell.cell.clone()), metric, &shift)
+            };
+            rows.push(Found { row, shift, position: cell.position });
+        }
+    }
+    rows.sort_by_key(|found| found.position);
+    let families = if is_repeated { 2.0 } else { 1.0 };
+    let kinds = answered(kinds, tolerance, families);
+    let mut rows = answered(rows, tolerance, families);
+    for row in rows.iter_mut().filter(|_| !is_repeated) {
+        row.answer = match row.answer {
+            Answer::Judged(Verdict::Better | Verdict::Worse) => Answer::SeenOnce,
+            answer => answer,
+        };
+    }
+    (kinds, rows)
+}
+
+/// The cells of a kind, in the runs that have half of them or more.
+struct Group<'a> {
+    cells: Vec<&'a MatchedCell<'a>>,
+    /// The runs of each side.
+    runs: [Vec<usize>; 2],
+    /// What all cells do together, a value a run: the median of their changes, in logarithms,
+    /// against the baseline's mean.
+    together: [Vec<f64>; 2],
+    /// The shift of that.
+    shift: RunShift,
+}
+
+impl<'a> Group<'a> {
+    fn of(cells: &[&'a MatchedCell<'a>]) -> Option<Self> {
+        let has_half = |side: usize, run: &usize| {
+            2 * cells.iter().filter(|cell| cell.logs[side][*run].is_some()).count() >= cells.len()
+        };
+        let runs = [0, 1].map(|side| {
+            let all = 0..cells.first().map_or(0, |cell| cell.logs[side].len());
+            all.filter(|run| has_half(side, run)).collect::<Vec<usize>>()
+        });
+        let is_on_both = |cell: &&&MatchedCell<'_>| {
+            [0, 1].iter().all(|&side| runs[side].iter().any(|&run| cell.logs[side][run].is_some()))
+        };
+        let cells: Vec<&MatchedCell<'_>> = cells.iter().filter(is_on_both).copied().collect();
+        let together = [0, 1].map(|side| {
+            let of_run = |&run: &usize| {
+                let change = |cell: &&MatchedCell<'_>| {
+                    Some(cell.logs[side][run]? - mean(&logs(cell, &runs, 0)))
+                };
+                let changes: Vec<f64> = cells.iter().filter_map(change).collect();
+                Sample::new(changes).map_or(f64::NAN, |changes| changes.median())
+            };
+            runs[side].iter().map(of_run).collect::<Vec<f64>>()
+        });
+        let shift = RunShift::of(&together[0], &together[1])?;
+        Some(Self { cells, runs, together, shift })
+    }
+
+    /// The geometric means of a cell on both sides, in the metric's unit.
+    fn means(&self, cell: &MatchedCell<'_>) -> [f64; 2] {
+        [0, 1].map(|side| mean(&logs(cell, &self.runs, side)).exp())
+    }
+
+    /// The shift of each cell: that of its kind, and what it does beyond it.
+    fn shifts(&self) -> Vec<RunShift> {
+        if self.cells.len() < 2 {
+            return vec![self.shift; self.cells.len()];
+        }
+        // The kind's own value has been taken away, and with it that share of the variance.
+        let share = self.cells.len() as f64 / (self.cells.len() - 1) as f64;
+        let beyond = |cell: &&MatchedCell<'_>| {
+            let rest = |side: usize| -> Vec<f64> {
+                let runs = self.runs[side].iter().zip(&self.together[side]);
+                runs.filter_map(|(&run, kind)| Some(cell.logs[side][run]? - kind)).collect()
+            };
+            RunShift::of(&rest(0), &rest(1)).unwrap_or(self.shift).widened(share)
+        };
+        let mut shifts: Vec<RunShift> = self.cells.iter().map(beyond).collect();
+        moderate(&mut shifts);
+        shifts.iter().map(|shift| self.shift.plus(shift)).collect()
+    }
+}
+
+/// A cell's logarithms in these runs of a side.
+fn logs(cell: &MatchedCell<'_>, runs: &[Vec<usize>; 2], side: usize) -> Vec<f64> {
+    runs[side].iter().filter_map(|&run| cell.logs[side][run]).collect()
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// A row without means and answer.
+fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
+    let interval = shift.interval(Confidence::P95);
+    ComparedCell {
+        of,
+        metric,
+        means: None,
+        change_percent: percent_change(shift.effect),
+        spread_percent: interval.map(|_| percent_change(shift.spread())),
+        interval_percent: interval.map(|interval| interval.map_monotone(percent_change)),
+        answer: Answer::NotJudged,
+        pages_differ: None,
+    }
+}
+
+/// The rows with verdicts that allow for their number, for the tolerance, and for so many
+/// families of rows.
+fn answered(found: Vec<Found>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
+    let bound = tolerance.margin().as_log();
+    let adjusted = |p: fn(&RunShift, f64) -> f64| {
+        holm(&found.iter().map(|found| families * p(&found.shift, bound)).collect::<Vec<_>>())
+    };
+    let (beyond, within) = (adjusted(RunShift::p_beyond), adjusted(RunShift::p_within));
+    let alpha = Confidence::P95.alpha();
+    let rows = found.into_iter().zip(beyond.into_iter().zip(within));
+    rows.map(|(found, (beyond, within))| {
+        let verdict = match () {
+            () if beyond <= alpha => side(found.shift.effect, found.row.metric),
+            () if within <= alpha => Verdict::Equivalent,
+            () => Verdict::Inconclusive { further_blocks: None },
+        };
+        let is_judged = found.shift.freedom > 0.0;
+        let answer = if is_judged { Answer::Judged(verdict) } else { Answer::NotJudged };
+        ComparedCell { answer, ..found.row }
+    })
+    .collect()
+}
+
+fn side(effect: f64, metric: Metric) -> Verdict {
+    match (effect < 0.0) == metric.lower_is_better() {
+        true => Verdict::Better,
+        false => Verdict::Worse,
+    }
+}

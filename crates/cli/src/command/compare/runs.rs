@@ -1,0 +1,63 @@
+//! Measuring runs: one or several a side.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use numalab_analysis::compare::{Comparison, NamedRun};
+use numalab_record::{Kind, file};
+
+use super::{MARGIN, fail_if, refuse_metric, tolerance};
+use crate::args::CompareArgs;
+use crate::failure::Failure;
+use crate::output;
+
+/// Compares the runs of two sides.
+pub(super) fn run(
+    args: &CompareArgs,
+    baseline: &[PathBuf],
+    candidate: &[PathBuf],
+) -> Result<(), Failure> {
+    refuse_metric(args)?;
+    let margin = args.margin.unwrap_or(MARGIN);
+    let (before, after) = (named_runs(baseline)?, named_runs(candidate)?);
+    let comparison = compare(&before, &after, margin)?;
+    output::show(&comparison, args.format)?;
+    fail_if(args.fail_if, comparison.any_worse(), margin, &comparison.baseline.join(", "))
+}
+
+/// Compares runs with a margin in percent.
+pub(crate) fn compare(
+    baseline: &[NamedRun],
+    candidate: &[NamedRun],
+    margin_percent: f64,
+) -> Result<Comparison, Failure> {
+    let tolerance = tolerance(margin_percent)?;
+    Ok(numalab_analysis::compare::compare(baseline, candidate, &tolerance))
+}
+
+/// Reads result directories; one that holds runs and none itself stands for all of them.
+pub(crate) fn named_runs(paths: &[PathBuf]) -> Result<Vec<NamedRun>, Failure> {
+    let mut runs = Vec::new();
+    for path in paths {
+        let inner = runs_in(path);
+        let paths = if inner.is_empty() { std::slice::from_ref(path) } else { &inner[..] };
+        for path in paths {
+            let document = numalab_measure::read(path)?;
+            runs.push(NamedRun { name: path.display().to_string(), document });
+        }
+    }
+    Ok(runs)
+}
+
+/// The runs in a directory that is none itself, oldest first by name.
+fn runs_in(path: &Path) -> Vec<PathBuf> {
+    let is_result = |path: &Path| Kind::of_directory(|name| path.join(name).is_file()).is_some();
+    if is_result(path) {
+        return Vec::new();
+    }
+    let entries = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let mut runs: Vec<PathBuf> =
+        entries.filter(|path| path.join(file::CELLS).is_file() && is_result(path)).collect();
+    runs.sort();
+    runs
+}

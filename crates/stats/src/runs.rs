@@ -1,0 +1,254 @@
+//! Two groups of runs, where the run is the unit.
+//!
+//! What a machine does within a run says little about how it does in the next one: memory lies
+//! elsewhere, neighbours have changed. So each figure is one value a run, and the variance is
+//! that between runs. A few runs estimate a variance poorly; many figures of the same machine,
+//! each with a variance of its own, say together how much such variances differ, and each is
+//! drawn towards the common one by as much as they allow (empirical Bayes: Smyth, Stat. Appl.
+//! Genet. Mol. Biol. 3, 2004, "moderated t"). Where variances differ widely, as with heavy
+//! tails, little is borrowed.
+
+use statrs::function::gamma::digamma;
+
+use crate::distribution::{student_quantile, student_tail};
+use crate::{Confidence, Interval};
+
+/// Fewer variances than this say nothing of how variances differ.
+const LEAST_VARIANCES: usize = 3;
+/// A variance below this share of their median is taken for that much: a coarse clock.
+const LEAST_SHARE: f64 = 1e-5;
+
+/// By how much two groups of runs differ in one figure, in the scale of its values: logarithms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RunShift {
+    /// Mean of the candidates minus mean of the baselines.
+    pub effect: f64,
+    /// The variance of one run; 0 where no group has two.
+    pub variance: f64,
+    /// What the variance of a run is multiplied by for that of the effect: `1/n + 1/m`.
+    weight: f64,
+    /// Degrees of freedom of the variance; 0 where no group has two runs.
+    pub freedom: f64,
+}
+
+impl RunShift {
+    /// The shift between two groups of values, one value a run; `None` where a group is empty
+    /// or a value is not finite.
+    #[must_use]
+    pub fn of(baseline: &[f64], candidate: &[f64]) -> Option<Self> {
+        let finite = baseline.iter().chain(candidate).all(|value| value.is_finite());
+        if baseline.is_empty() || candidate.is_empty() || !finite {
+            return None;
+        }
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+        let squares = |values: &[f64]| {
+            let mean = mean(values);
+            values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+        };
+        let freedom = (baseline.len() + candidate.len() - 2) as f64;
+        let sum = squares(baseline) + squares(candidate);
+        Some(Self {
+            effect: mean(candidate) - mean(baseline),
+            variance: if freedom > 0.0 { sum / freedom } else { 0.0 },
+            weight: 1.0 / baseline.len() as f64 + 1.0 / candidate.len() as f64,
+            freedom,
+        })
+    }
+
+    /// The shift of a sum of two independent parts, by Satterthwaite's degrees of freedom
+    /// (Biometrics Bulletin 2, 1946).
+    #[must_use]
+    pub fn plus(&self, other: &Self) -> Self {
+        let errors = [self, other].map(|part| part.variance * part.weight);
+        let error: f64 = errors.iter().sum();
+        let parts = errors[0].powi(2) / self.freedom + errors[1].powi(2) / other.freedom;
+        let least = self.freedom.min(other.freedom);
+        let freedom = if parts > 0.0 { error.powi(2) / parts } else { least };
+        let variance = self.variance + other.variance;
+        let weight = if variance > 0.0 { error / variance } else { self.weight };
+        Self { effect: self.effect + other.effect, variance, weight, freedom }
+    }
+
+    /// The same with its variance multiplied by `factor`.
+    #[must_use]
+    pub fn widened(&self, factor: f64) -> Self {
+        Self { variance: factor * self.variance, ..*self }
+    }
+
+    /// The standard deviation of one run.
+    #[must_use]
+    pub fn spread(&self) -> f64 {
+        self.variance.sqrt()
+    }
+
+    /// The interval of the effect; `None` where no group has two runs.
+    #[must_use]
+    pub fn interval(&self, confidence: Confidence) -> Option<Interval> {
+        if self.freedom <= 0.0 {
+            return None;
+        }
+        let reach = student_quantile(1.0 - confidence.alpha() / 2.0, self.freedom) * self.error();
+        Some(Interval { lo: self.effect - reach, hi: self.effect + reach })
+    }
+
+    /// The chance of such an effect if the true one were at most `bound` either way: both tails
+    /// at the bound, which at 0 is the usual test. 1 where no group has two runs.
+    #[must_use]
+    pub fn p_beyond(&self, bound: f64) -> f64 {
+        let effect = self.effect.abs();
+        (self.tail(effect - bound) + self.tail(effect + bound)).min(1.0)
+    }
+
+    /// The chance of such an effect if the true one were `bound` or more to either side: two
+    /// one-sided tests. 1 where no group has two runs.
+    #[must_use]
+    pub fn p_within(&self, bound: f64) -> f64 {
+        self.tail(bound - self.effect.abs())
+    }
+
+    /// The standard error of the effect.
+    fn error(&self) -> f64 {
+        (self.variance * self.weight).sqrt()
+    }
+
+    /// The chance of a deviation of more than `distance` to one side.
+    fn tail(&self, distance: f64) -> f64 {
+        if self.freedom <= 0.0 {
+            return 1.0;
+        }
+        let t = distance / self.error();
+        match t {
+            // Runs that do not vary at all, as in virtual time: the bound alone decides.
+            t if t.is_nan() => 1.0,
+            t if t.is_infinite() => f64::from(u8::from(t < 0.0)),
+            t if t > 0.0 => student_tail(t, self.freedom),
+            t => 1.0 - student_tail(-t, self.freedom),
+        }
+    }
+}
+
+/// Draws the variances of shifts of one machine towards what they have in common.
+pub fn moderate(shifts: &mut [RunShift]) {
+    let with_variance = || shifts.iter().filter(|shift| shift.freedom > 0.0);
+    let mut variances: Vec<f64> = with_variance().map(|shift| shift.variance).collect();
+    variances.sort_by(f64::total_cmp);
+    let Some(&median) = variances.get(variances.len() / 2) else { return };
+    if variances.len() < LEAST_VARIANCES || median <= 0.0 {
+        return;
+    }
+    let count = variances.len() as f64;
+    let logs: Vec<(f64, f64)> = with_variance()
+        .map(|shift| {
+            let half = shift.freedom / 2.0;
+            let log = shift.variance.max(LEAST_SHARE * median).ln();
+            (log - digamma(half) + half.ln(), trigamma(half))
+        })
+        .collect();
+    let mean = logs.iter().map(|log| log.0).sum::<f64>() / count;
+    let squares: f64 = logs.iter().map(|log| (log.0 - mean).powi(2)).sum();
+    let chance = logs.iter().map(|log| log.1).sum::<f64>() / count;
+    let excess = squares / (count - 1.0) - chance;
+    // All figures together have no more degrees of freedom than their runs gave.
+    let most: f64 = with_variance().map(|shift| shift.freedom).sum();
+    let (freedom, common) = if excess > 0.0 {
+        let freedom = 2.0 * trigamma_inverse(excess);
+        let half = freedom / 2.0;
+        (freedom, (mean + digamma(half) - half.ln()).exp())
+    } else {
+        (f64::INFINITY, mean.exp())
+    };
+    for shift in shifts.iter_mut().filter(|shift| shift.freedom > 0.0) {
+        let weight = (shift.freedom / (freedom + shift.freedom)).clamp(0.0, 1.0);
+        shift.variance = common * (1.0 - weight) + shift.variance * weight;
+        shift.freedom = (shift.freedom + freedom).min(most);
+    }
+}
+
+/// The derivative of the digamma function, by recurrence and the asymptotic series
+/// (Abramowitz & Stegun 6.4.6 and 6.4.12).
+fn trigamma(x: f64) -> f64 {
+    let (mut x, mut sum) = (x, 0.0);
+    while x < 12.0 {
+        sum += 1.0 / (x * x);
+        x += 1.0;
+    }
+    let inverse = 1.0 / x;
+    let square = inverse * inverse;
+    let series = 1.0 / 6.0 - square * (1.0 / 30.0 - square * (1.0 / 42.0 - square / 30.0));
+    sum + inverse + square / 2.0 + inverse * square * series
+}
+
+/// The inverse of [`trigamma`], by bisection of the exponent.
+fn trigamma_inverse(y: f64) -> f64 {
+    let (mut low, mut high) = (-20.0_f64, 20.0_f64);
+    for _ in 0..80 {
+        let middle = 0.5 * (low + high);
+        if trigamma(middle.exp()) > y { low = middle } else { high = middle }
+    }
+    (0.5 * (low + high)).exp()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shift(baseline: &[f64], candidate: &[f64]) -> RunShift {
+        RunShift::of(baseline, candidate).unwrap()
+    }
+
+    #[test]
+    fn two_groups_are_students_test() {
+        // Means 2 and 5, pooled variance 1, two and two: t = 3 / sqrt(2/3) = 3.674 of 4.
+        let found = shift(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+        assert_eq!((found.effect, found.variance, found.freedom), (3.0, 1.0, 4.0));
+        assert!((found.p_beyond(0.0) - 0.021_311_641_128_756_727).abs() < 1e-12);
+        let interval = found.interval(Confidence::P95).unwrap();
+        assert!((interval.lo - 0.733_041).abs() < 1e-5, "{interval:?}");
+    }
+
+    #[test]
+    fn a_margin_is_taken_from_the_effect() {
+        let found = shift(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0]);
+        assert!(found.p_beyond(1.0) > found.p_beyond(0.0));
+        assert!(found.p_within(6.0) < 0.02 && found.p_within(3.0) == 0.5);
+    }
+
+    #[test]
+    fn one_run_a_side_says_nothing() {
+        let found = shift(&[1.0], &[9.0]);
+        assert_eq!((found.effect, found.interval(Confidence::P95)), (8.0, None));
+        assert_eq!((found.p_beyond(0.0), found.p_within(100.0)), (1.0, 1.0));
+        assert!(RunShift::of(&[], &[1.0]).is_none());
+        assert!(RunShift::of(&[f64::NAN], &[1.0]).is_none());
+    }
+
+    #[test]
+    fn runs_that_do_not_vary_are_judged_by_the_bound() {
+        let found = shift(&[1.0, 1.0], &[1.5, 1.5]);
+        assert_eq!((found.p_beyond(0.4), found.p_beyond(0.6)), (0.0, 1.0));
+        assert_eq!((found.p_within(0.4), found.p_within(0.6)), (1.0, 0.0));
+    }
+
+    #[test]
+    fn trigamma_is_that_of_the_tables() {
+        let square = std::f64::consts::PI.powi(2);
+        assert!((trigamma(1.0) - square / 6.0).abs() < 1e-12);
+        assert!((trigamma(0.5) - square / 2.0).abs() < 1e-12);
+        assert!((trigamma_inverse(trigamma(3.7)) - 3.7).abs() < 1e-9);
+    }
+
+    #[test]
+    fn like_variances_are_pooled_and_unlike_ones_keep_apart() {
+        let near = |spread: f64| shift(&[-spread, 0.0, spread], &[0.1]);
+        let mut alike = [near(1.0), near(1.1), near(0.9), near(1.05)];
+        moderate(&mut alike);
+        assert!(alike.iter().all(|shift| shift.freedom == 8.0), "{alike:?}");
+        assert!((alike[0].variance - alike[2].variance).abs() < 1e-12);
+        let mut apart = [near(1.0), near(100.0), near(0.01), near(3.0)];
+        let before = apart;
+        moderate(&mut apart);
+        for (after, before) in apart.iter().zip(before) {
+            assert!(after.freedom < 3.0 && after.variance < 2.0 * before.variance.max(0.01));
+        }
+    }
+}
