@@ -4,9 +4,17 @@
 use numalab_topology::{EmulatedNodes, EmulationSpec};
 
 use crate::error::WriteError;
+use crate::feature::{Carried, Feature};
 use crate::size::format_bytes;
 
 const FORMAT: &str = "numa=fake=";
+
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "numa=fake=",
+    features: &[Feature::Nodes, Feature::Memory, Feature::Distances],
+    but: &[Feature::PartialDistances, Feature::Bytes],
+};
 
 /// Writes the option that makes Linux emulate these nodes (x86, a kernel with
 /// `CONFIG_NUMA_EMU`). A list of equal sizes becomes that size, of which Linux makes as many

@@ -5,7 +5,28 @@ use std::fmt::Write as _;
 
 use numalab_topology::{LOCAL_DISTANCE, Machine, Node};
 
+use crate::feature::{Carried, Feature};
 use crate::size::format_rounded;
+
+/// What a graph carries.
+pub const CARRIED: Carried = Carried {
+    format: "a graph",
+    features: &[
+        Feature::Nodes,
+        Feature::Memory,
+        Feature::Packages,
+        Feature::Distances,
+        Feature::OfflineCpus,
+        Feature::OfflineNodes,
+    ],
+    but: &[
+        Feature::PackagesInNodes,
+        Feature::FarDistances,
+        Feature::CpuState,
+        Feature::NodeState,
+        Feature::Digits,
+    ],
+};
 
 /// Draws a machine as an undirected graph for `dot`. Every node is joined to those at its
 /// smallest distance; an edge says the distance, both ways where they differ.

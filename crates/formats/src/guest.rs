@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, CpuId, CpuSet, Findings, Machine, NodeId, REMOTE_DISTANCE,
+    AccessAttributes, AccessClass, CpuId, CpuSet, Findings, Machine, MemorySideCache, Node, NodeId,
+    REMOTE_DISTANCE,
 };
 
 use crate::error::WriteError;
 use crate::regular::{Ordered, Shape};
 
 const MIB: u64 = 1 << 20;
+/// Levels of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
+const MOST_CACHE_LEVELS: u8 = 3;
 
 /// Where a guest lies on its host, and on which pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -103,7 +106,12 @@ impl Guest {
         let shape = shape(&ordered, findings);
         note_numbering(&ids, &order, findings);
         let cpus = cpus(machine, shape, &order, &ids, findings);
-        let nodes = nodes(machine, &ids, &cpus, findings);
+        let nodes = nodes(machine, &ids, &cpus);
+        let known = |&from: &NodeId| ids.iter().all(|&to| machine.distance(from, to).is_some());
+        if ids.len() > 1 && !ids.iter().all(known) {
+            let message = "those that are not known are written as 10 and 20";
+            findings.note("distances-assumed", "distances", message);
+        }
         Ok(Self { shape, nodes, access: access(machine, &ids, &cpus), cpus })
     }
 
@@ -119,6 +127,59 @@ impl Guest {
             with_cpus.min_by_key(|&other| (other != node, self.nodes[other].distances[node]));
         nearest.unwrap_or(node)
     }
+
+    /// The memory-side caches of every node by level. QEMU takes only those of a node whose
+    /// latency and bandwidth were given, level by level from the memory, each larger than the
+    /// one before.
+    pub(crate) fn side_caches(
+        &self,
+        machine: &Machine,
+        findings: &mut Findings,
+    ) -> Vec<Vec<MemorySideCache>> {
+        let online = machine.nodes.iter().filter(|node| node.online);
+        let of_node = |(index, node): (usize, &Node)| {
+            let mut caches = node.memory_side_caches.clone();
+            caches.sort_by_key(|cache| cache.level);
+            let levels = (1..=MOST_CACHE_LEVELS).zip(&caches);
+            let in_order = levels.clone().count() == caches.len()
+                && levels.clone().all(|(level, cache)| cache.level == level)
+                && caches.windows(2).all(|pair| pair[0].size_bytes < pair[1].size_bytes);
+            if let Some(ways) = caches.iter().filter_map(|cache| cache.ways).find(|&ways| ways > 1)
+            {
+                let message = format!("the {ways} ways of its memory-side cache are several");
+                findings.note("ways-lost", format!("node {}", node.id), message);
+            }
+            let why = match (self.is_described(index), in_order) {
+                _ if caches.is_empty() => return caches,
+                (true, true) => return caches,
+                (true, false) => "they are not in order of level and size",
+                (false, _) => "QEMU takes them only with latencies and bandwidths",
+            };
+            let message = format!("its memory-side caches are left out: {why}");
+            findings.warning("memory-side-caches-lost", format!("node {}", node.id), message);
+            Vec::new()
+        };
+        online.enumerate().map(of_node).collect()
+    }
+
+    /// Whether a latency of the node's memory is known, and a bandwidth.
+    fn is_described(&self, node: usize) -> bool {
+        let of_node = || self.access.iter().filter(|((_, target), _)| *target == node);
+        let latency = |access: &AccessAttributes| {
+            [access.read_latency_ps, access.write_latency_ps].into_iter().find_map(nanoseconds)
+        };
+        let bandwidth = |access: &AccessAttributes| {
+            let both = [access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s];
+            both.into_iter().flatten().any(|mb| mb > 0)
+        };
+        of_node().any(|(_, access)| latency(access).is_some())
+            && of_node().any(|(_, access)| bandwidth(access))
+    }
+}
+
+/// A latency in whole nanoseconds, if that is more than none.
+pub(crate) fn nanoseconds(ps: Option<u64>) -> Option<u64> {
+    ps.map(|ps| ps.saturating_add(500) / 1000).filter(|&ns| ns > 0)
 }
 
 fn shape(ordered: &Ordered, findings: &mut Findings) -> Shape {
@@ -180,19 +241,10 @@ fn cpus(
     order.iter().enumerate().map(place).collect()
 }
 
-fn nodes(
-    machine: &Machine,
-    ids: &[NodeId],
-    cpus: &[GuestCpu],
-    findings: &mut Findings,
-) -> Vec<GuestNode> {
+fn nodes(machine: &Machine, ids: &[NodeId], cpus: &[GuestCpu]) -> Vec<GuestNode> {
     let mut nodes = Vec::new();
     for (index, &id) in ids.iter().enumerate() {
         let memory_bytes = machine.node(id).map_or(0, |node| node.memory_bytes);
-        if !memory_bytes.is_multiple_of(MIB) {
-            let message = format!("{memory_bytes} bytes are rounded down to whole MiB");
-            findings.note("memory-rounded", format!("node {id}"), message);
-        }
         let own = (0u32..).zip(cpus).filter(|(_, cpu)| cpu.node == index);
         let distance = |&to: &NodeId| {
             let assumed = if id == to { numalab_topology::LOCAL_DISTANCE } else { REMOTE_DISTANCE };

@@ -31,6 +31,6 @@ pub mod xen;
 mod xml_text;
 
 pub use error::{ReadError, WriteError};
-pub use feature::Feature;
+pub use feature::{Carried, Feature};
 pub use guest::{HostNode, HostPlacement};
 pub use reading::{Reading, Written};

@@ -2,26 +2,38 @@
 
 use std::fmt::Display;
 
-use numalab_topology::{CpuSet, Findings, Machine, NodeId, NodeSet};
+use numalab_topology::{CpuSet, Findings, Machine, MemorySideCache, NodeId, NodeSet};
 
 use crate::error::WriteError;
-use crate::feature::Feature;
-use crate::guest::{Guest, HostPlacement};
+use crate::feature::{Carried, Feature};
+use crate::guest::{Guest, HostPlacement, nanoseconds};
 use crate::reading::Written;
 use crate::xml_text::XmlText;
 
 const FORMAT: &str = "libvirt";
 const KIB_PER_MIB: u64 = 1024;
 
-/// What it carries beside nodes, online cpus and memory.
-pub const CARRIES: &[Feature] = &[
-    Feature::Packages,
-    Feature::Cores,
-    Feature::L3Groups,
-    Feature::Distances,
-    Feature::Access,
-    Feature::MemorySideCaches,
-];
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "a libvirt domain",
+    features: &[
+        Feature::UnplacedCpus,
+        Feature::Nodes,
+        Feature::Memory,
+        Feature::Packages,
+        Feature::Cores,
+        Feature::L3Groups,
+        Feature::Distances,
+        Feature::Access,
+        Feature::MemorySideCaches,
+    ],
+    but: &[
+        Feature::Bytes,
+        Feature::CpulessInitiators,
+        Feature::AccessClasses,
+        Feature::Picoseconds,
+    ],
+};
 
 /// Writes `<memory>`, `<memoryBacking>`, `<vcpu>`, `<cputune>`, `<numatune>` and `<cpu>`, to
 /// be put into a `<domain>`.
@@ -41,7 +53,8 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteEr
     if !host.nodes.is_empty() {
         numa_tuning(&guest, host, &mut xml);
     }
-    cpu(&guest, &mut xml);
+    let caches = guest.side_caches(machine, &mut findings);
+    cpu(&guest, &caches, &mut xml);
     Ok(Written { output: xml.finish(), losses: findings.into_list() })
 }
 
@@ -85,7 +98,7 @@ fn numa_tuning(guest: &Guest, host: &HostPlacement, xml: &mut XmlText) {
     xml.close();
 }
 
-fn cpu(guest: &Guest, xml: &mut XmlText) {
+fn cpu(guest: &Guest, caches: &[Vec<MemorySideCache>], xml: &mut XmlText) {
     let shape = guest.shape;
     xml.open("cpu", &[]);
     xml.empty(
@@ -111,6 +124,7 @@ fn cpu(guest: &Guest, xml: &mut XmlText) {
             xml.empty("sibling", &[("id", &to), ("value", distance)]);
         }
         xml.close();
+        caches[id].iter().for_each(|cache| side_cache(cache, xml));
         xml.close();
     }
     if !guest.access.is_empty() {
@@ -120,13 +134,27 @@ fn cpu(guest: &Guest, xml: &mut XmlText) {
     xml.close();
 }
 
+fn side_cache(cache: &MemorySideCache, xml: &mut XmlText) {
+    let associativity = match cache.ways {
+        None => "none",
+        Some(1) => "direct",
+        Some(_) => "full",
+    };
+    let attributes: [(&str, &dyn Display); 3] =
+        [("level", &cache.level), ("associativity", &associativity), ("policy", &"none")];
+    xml.open("cache", &attributes);
+    xml.empty("size", &[("value", &(cache.size_bytes / 1024)), ("unit", &"KiB")]);
+    xml.empty("line", &[("value", &cache.line_bytes.unwrap_or_default()), ("unit", &"B")]);
+    xml.close();
+}
+
 /// Latencies in nanoseconds and bandwidths in KiB per second.
 fn interconnects(guest: &Guest, xml: &mut XmlText) {
     xml.open("interconnects", &[]);
     for ((initiator, target), access) in &guest.access {
         let latencies = [("read", access.read_latency_ps), ("write", access.write_latency_ps)];
         for (kind, ps) in latencies {
-            let Some(ns) = ps.map(|ps| ps.saturating_add(500) / 1000).filter(|&ns| ns > 0) else {
+            let Some(ns) = nanoseconds(ps) else {
                 continue;
             };
             let pair: [(&str, &dyn Display); 4] =

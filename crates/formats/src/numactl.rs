@@ -10,14 +10,18 @@ use numalab_topology::{CpuSet, Distances, Findings, Machine, NodeId, NodeSet};
 
 use crate::assembly::Assembly;
 use crate::error::ReadError;
-use crate::feature::Feature;
+use crate::feature::{Carried, Feature};
 use crate::reading::Reading;
 
 const FORMAT: &str = "numactl --hardware";
 const MIB: u64 = 1 << 20;
 
-/// What the text carries beside nodes, online cpus and memory.
-pub const CARRIES: &[Feature] = &[Feature::Distances, Feature::FreeMemory];
+/// What the text carries.
+pub const CARRIED: Carried = Carried {
+    format: "numactl --hardware",
+    features: &[Feature::Nodes, Feature::Memory, Feature::Distances, Feature::FreeMemory],
+    but: &[Feature::PartialDistances, Feature::Bytes],
+};
 
 /// Reads the output of `numactl --hardware`. Lines of other kinds are findings.
 ///

@@ -8,24 +8,41 @@ mod arguments;
 use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
 use crate::error::WriteError;
-use crate::feature::Feature;
-use crate::guest::{Guest, HostPlacement};
+use crate::feature::{Carried, Feature};
+use crate::guest::{self, Guest, HostPlacement};
 use crate::reading::Written;
 pub use arguments::{HostPages, MemoryBackend, QemuMachine, QemuNode, Smp};
 
 const FORMAT: &str = "QEMU";
-/// Levels of memory-side caches in a HMAT (ACPI 6.5, section 5.2.28.5).
-const MOST_CACHE_LEVELS: u8 = 3;
 
-/// What it carries beside nodes, online cpus and memory.
-pub const CARRIES: &[Feature] = &[
-    Feature::Packages,
-    Feature::Cores,
-    Feature::L3Groups,
-    Feature::Distances,
-    Feature::Access,
-    Feature::MemorySideCaches,
-];
+/// Cpus of a q35 of QEMU 7.2 at most (`hw/i386/pc_q35.c`, `max_cpus`).
+const MOST_CPUS: usize = 288;
+/// APIC ids that need no x2APIC.
+const APIC_IDS: usize = 255;
+/// Nodes of a guest at most (`include/sysemu/numa.h`, `MAX_NODES`).
+const MOST_NODES: usize = 128;
+
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "QEMU's command line",
+    features: &[
+        Feature::UnplacedCpus,
+        Feature::Nodes,
+        Feature::Memory,
+        Feature::Packages,
+        Feature::Cores,
+        Feature::L3Groups,
+        Feature::Distances,
+        Feature::Access,
+        Feature::MemorySideCaches,
+    ],
+    but: &[
+        Feature::Bytes,
+        Feature::CpulessInitiators,
+        Feature::AccessClasses,
+        Feature::Picoseconds,
+    ],
+};
 
 /// Writes the arguments that make QEMU show a guest a machine like this one. They
 /// go with any `-machine` of type `pc` or `q35`, and leave out the accelerator and devices.
@@ -55,9 +72,12 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
     cpus(&guest, &mut attributes);
     distances(&guest, &mut attributes);
     if !guest.access.is_empty() {
-        heterogeneous_memory(&guest, &mut attributes, &mut findings);
+        heterogeneous_memory(&guest, &mut attributes);
     }
-    side_caches(machine, &guest, &mut attributes, &mut findings);
+    for (index, caches) in guest.side_caches(machine, &mut findings).iter().enumerate() {
+        caches.iter().for_each(|cache| add(&mut attributes, "-numa", side_cache(index, cache)));
+    }
+    check_size(&guest, &mut findings);
     let shape = guest.shape;
     let output = QemuMachine {
         smp: Smp {
@@ -72,6 +92,30 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
         attributes,
     };
     Ok(Written { output, losses: findings.into_list() })
+}
+
+/// Says what no QEMU takes, and what older ones do not: tried with 7.2 and 10.0.
+fn check_size(guest: &Guest, findings: &mut Findings) {
+    let (cpus, nodes) = (guest.cpus.len(), guest.nodes.len());
+    if cpus > MOST_CPUS || largest_apic_id(guest) >= APIC_IDS {
+        let message = format!(
+            "{cpus} cpus: QEMU 7.2 takes at most {MOST_CPUS}, and without KVM APIC ids below \
+             {APIC_IDS}; QEMU 10 takes more, with -cpu max"
+        );
+        findings.warning("cpus-beyond-qemu", "cpus", message);
+    }
+    if nodes > MOST_NODES {
+        let message = format!("{nodes} nodes: QEMU takes at most {MOST_NODES}");
+        findings.warning("nodes-beyond-qemu", "nodes", message);
+    }
+}
+
+/// The largest APIC id: package, L3 group, core and thread each have the bits that they need.
+fn largest_apic_id(guest: &Guest) -> usize {
+    let shape = guest.shape;
+    let bits = |count: usize| count.next_power_of_two().trailing_zeros();
+    let levels = [shape.packages, shape.l3_groups, shape.cores, shape.threads];
+    levels.into_iter().fold(0, |id, count| (id << bits(count)) + count - 1)
 }
 
 fn node(guest: &Guest, node: usize) -> QemuNode {
@@ -107,71 +151,19 @@ fn distances(guest: &Guest, arguments: &mut Vec<String>) {
     }
 }
 
-fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>, findings: &mut Findings) {
+fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     add(arguments, "-machine", "hmat=on".to_owned());
     for (&(initiator, target), access) in &guest.access {
-        for (kind, value) in attributes(access, findings) {
+        for (kind, value) in attributes(access) {
             let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
             add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));
         }
     }
 }
 
-/// Memory-side caches, which QEMU takes only of a node whose latency and bandwidth were given,
-/// level by level from the memory and each larger than the one before.
-fn side_caches(
-    machine: &Machine,
-    guest: &Guest,
-    arguments: &mut Vec<String>,
-    findings: &mut Findings,
-) {
-    let online = machine.nodes.iter().filter(|node| node.online);
-    for (index, node) in online.enumerate() {
-        let of_node = || guest.access.iter().filter(|((_, target), _)| *target == index);
-        let has = |known: fn(&AccessAttributes) -> bool| of_node().any(|(_, access)| known(access));
-        let described = has(has_latency) && has(has_bandwidth);
-        let mut caches: Vec<&MemorySideCache> = node.memory_side_caches.iter().collect();
-        caches.sort_by_key(|cache| cache.level);
-        let in_order =
-            (1..=MOST_CACHE_LEVELS).zip(&caches).all(|(level, cache)| cache.level == level)
-                && caches.len() <= usize::from(MOST_CACHE_LEVELS)
-                && caches.windows(2).all(|pair| pair[0].size_bytes < pair[1].size_bytes);
-        if described && in_order {
-            caches.iter().for_each(|cache| add(arguments, "-numa", side_cache(index, cache)));
-        } else if !caches.is_empty() {
-            let why = if described {
-                "they are not in order of level and size"
-            } else {
-                "QEMU takes them only with latencies and bandwidths"
-            };
-            let message = format!("its memory-side caches are left out: {why}");
-            findings.warning("memory-side-caches-lost", format!("node {}", node.id), message);
-        }
-    }
-}
-
-/// Whether a latency is written for the pair.
-fn has_latency(access: &AccessAttributes) -> bool {
-    [access.read_latency_ps, access.write_latency_ps].iter().flatten().any(|&ps| ps >= 500)
-}
-
-fn has_bandwidth(access: &AccessAttributes) -> bool {
-    let both = [access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s];
-    both.iter().flatten().any(|&mb| mb > 0)
-}
-
 /// The attributes of one pair by QEMU's names.
-fn attributes(access: &AccessAttributes, findings: &mut Findings) -> Vec<(String, String)> {
-    let mut nanoseconds = |ps: Option<u64>| {
-        let ps = ps?;
-        if ps % 1000 != 0 {
-            let place = format!("access {} to {}", access.initiator, access.target);
-            let message = format!("{ps} ps are rounded to whole nanoseconds");
-            findings.note("latency-rounded", place, message);
-        }
-        let rounded = ps.saturating_add(500) / 1000;
-        (rounded > 0).then(|| format!(",latency={rounded}"))
-    };
+fn attributes(access: &AccessAttributes) -> Vec<(String, String)> {
+    let nanoseconds = |ps| guest::nanoseconds(ps).map(|ns| format!(",latency={ns}"));
     let megabytes = |mb: Option<u64>| mb.filter(|&mb| mb > 0).map(|mb| format!(",bandwidth={mb}M"));
     let latency = (nanoseconds(access.read_latency_ps), nanoseconds(access.write_latency_ps));
     let bandwidth =

@@ -5,8 +5,16 @@ use std::fmt::Write as _;
 use numalab_topology::{CpuGroup, CpuId, Machine};
 
 use crate::error::WriteError;
+use crate::feature::{Carried, Feature};
 
 const FORMAT: &str = "a rankfile";
+
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "a rankfile",
+    features: &[Feature::UnplacedCpus, Feature::Packages, Feature::Cores],
+    but: &[],
+};
 
 /// Writes a line for each rank: the first is bound to the core of the first cpu and so on.
 /// A slot is `package:core`, both counted in order of cpus the way hwloc counts them, since
@@ -15,6 +23,8 @@ const FORMAT: &str = "a rankfile";
 /// # Errors
 /// [`WriteError::Unknown`] if the package or core of a cpu is not known.
 pub fn write(machine: &Machine, host: &str, cpus: &[CpuId]) -> Result<String, WriteError> {
+    // hwloc counts what is online.
+    let machine = CARRIED.left(machine);
     let packages = by_first_cpu(machine.packages());
     let cores = by_first_cpu(machine.cores());
     let mut text = String::new();

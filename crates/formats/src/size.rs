@@ -85,11 +85,26 @@ pub fn format_rounded(bytes: u64) -> String {
     let Some((letter, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
         return format!("{bytes} B");
     };
-    let tenths = (u128::from(bytes) * 10 + u128::from(unit / 2)) / u128::from(*unit);
+    let tenths = tenths(bytes, *unit);
     match tenths % 10 {
         0 => format!("{} {letter}iB", tenths / 10),
         tenth => format!("{}.{tenth} {letter}iB", tenths / 10),
     }
+}
+
+/// The size that [`format_rounded`] writes.
+pub(crate) fn rounded(bytes: u64) -> u64 {
+    let Some((_, unit)) = UNITS.iter().find(|(_, unit)| bytes >= *unit) else {
+        return bytes;
+    };
+    // Rounded up, so that it is written the same.
+    let size = (tenths(bytes, *unit) * u128::from(*unit)).div_ceil(10);
+    u64::try_from(size).unwrap_or(u64::MAX)
+}
+
+/// A size in tenths of a unit, rounded.
+fn tenths(bytes: u64, unit: u64) -> u128 {
+    (u128::from(bytes) * 10 + u128::from(unit / 2)) / u128::from(unit)
 }
 
 fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {

@@ -3,13 +3,17 @@
 use numalab_topology::{CpuId, Machine};
 
 use crate::error::WriteError;
-use crate::feature::Feature;
+use crate::feature::{Carried, Feature};
 use crate::regular::Ordered;
 
 const FORMAT: &str = "a slurm.conf node line";
 
-/// What it carries beside nodes, online cpus and memory.
-pub const CARRIES: &[Feature] = &[Feature::Packages, Feature::Cores];
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "a NodeName line",
+    features: &[Feature::UnplacedCpus, Feature::Memory, Feature::Packages, Feature::Cores],
+    but: &[Feature::Bytes],
+};
 
 /// Writes the line that describes such machines, as `slurmd -C` prints it; `name` can be a
 /// range such as `nid[001-128]`.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use numalab_topology::{Machine, Node};
 
+use crate::feature::{Carried, Feature};
 use crate::size::format_rounded;
 use canvas::{Canvas, Size};
 use heat::HeatTable;
@@ -20,9 +21,34 @@ const GAP: u32 = 14;
 const TITLE_HEIGHT: u32 = 40;
 const PACKAGE_HEADER: u32 = 26;
 
+/// What a drawing carries.
+pub const CARRIED: Carried = Carried {
+    format: "a drawing",
+    features: &[
+        Feature::Nodes,
+        Feature::Memory,
+        Feature::Packages,
+        Feature::Cores,
+        Feature::L3Groups,
+        Feature::Caches,
+        Feature::Distances,
+        Feature::OfflineCpus,
+        Feature::OfflineNodes,
+    ],
+    but: &[
+        Feature::PackagesInNodes,
+        Feature::InnerCaches,
+        Feature::CacheLines,
+        Feature::LoneDistance,
+        Feature::CpuState,
+        Feature::Digits,
+    ],
+};
+
 /// Draws a machine.
 #[must_use]
 pub fn write(machine: &Machine) -> String {
+    let machine = &CARRIED.left(machine);
     let packages = packages(machine);
     let heat = HeatTable::of(machine);
     let title = summary(machine);

@@ -6,14 +6,18 @@ use std::fmt::Write as _;
 use numalab_topology::{Findings, Machine};
 
 use crate::error::WriteError;
-use crate::feature::Feature;
+use crate::feature::{Carried, Feature};
 use crate::guest::{Guest, GuestNode, HostPlacement};
 use crate::reading::Written;
 
 const FORMAT: &str = "an xl configuration";
 
-/// What it carries beside nodes, online cpus and memory.
-pub const CARRIES: &[Feature] = &[Feature::Distances];
+/// What it carries.
+pub const CARRIED: Carried = Carried {
+    format: "xl.cfg",
+    features: &[Feature::UnplacedCpus, Feature::Nodes, Feature::Memory, Feature::Distances],
+    but: &[Feature::Bytes],
+};
 
 /// Writes `vcpus`, `memory`, `cpus` and `vnuma`.
 ///
@@ -25,7 +29,8 @@ pub const CARRIES: &[Feature] = &[Feature::Distances];
 /// node without memory.
 pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written, WriteError> {
     let mut findings = Findings::default();
-    let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    // Virtual cpus are in the machine's order: xl knows no packages to group them by.
+    let guest = Guest::of(FORMAT, &CARRIED.left(machine), &mut findings)?;
     if let Some(index) = guest.nodes.iter().position(|node| node.memory_mib == 0) {
         let what = format!("guest node {index}, which has no memory");
         return Err(WriteError::Inexpressible { format: FORMAT, what });

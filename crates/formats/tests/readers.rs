@@ -266,6 +266,97 @@ fn lstopo_xml_is_read() {
     assert!(!machine.cpus[4].online);
 }
 
+/// A Knights Landing in hybrid mode as hwloc shows it: high bandwidth memory is both a cache of
+/// the other and a node; its bandwidth is known, in one figure, from sets of cpus and from objects.
+const HYBRID: &str = r#"<topology version="2.0">
+ <object type="Machine" os_index="0" cpuset="0xf" gp_index="1">
+  <object type="L3Cache" subtype="MemorySideCache" cpuset="0x3" gp_index="2" cache_size="2048" depth="3" cache_linesize="64" cache_associativity="1" cache_type="0">
+   <object type="NUMANode" os_index="0" cpuset="0x3" gp_index="3" subtype="DRAM" local_memory="8192">
+    <page_type size="4096" count="2"/><page_type size="2097152" count="0"/>
+   </object>
+   <object type="NUMANode" os_index="2" cpuset="0x3" gp_index="4" subtype="HBM" local_memory="4096"/>
+   <object type="PU" os_index="0" cpuset="0x1"/><object type="PU" os_index="1" cpuset="0x2"/>
+  </object>
+  <object type="Group" cpuset="0xc" gp_index="5">
+   <object type="NUMANode" os_index="1" cpuset="0xc" gp_index="6" local_memory="8192"/>
+   <object type="PU" os_index="2" cpuset="0x4"/><object type="PU" os_index="3" cpuset="0x8"/>
+  </object>
+ </object>
+ <memattr name="Bandwidth" flags="5">
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="3" value="22500" initiator_cpuset="0x3"/>
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="4" value="90000" initiator_cpuset="0xf"/>
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="3" value="9000" initiator_obj_type="Group" initiator_obj_gp_index="5"/>
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="77" value="1" initiator_cpuset="0x3"/>
+ </memattr>
+ <memattr name="ReadLatency" flags="6">
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="3" value="120" initiator_cpuset="0x1"/>
+ </memattr>
+ <memattr name="Latency" flags="6">
+  <memattr_value target_obj_type="NUMANode" target_obj_gp_index="3" value="150" initiator_cpuset="0x3"/>
+ </memattr>
+ <memattr name="Colour" flags="1"/>
+</topology>"#;
+
+#[test]
+fn memory_side_caches_are_those_of_the_memory_behind_them() {
+    let machine = hwloc::read_xml(HYBRID).unwrap().value;
+    let caches = |node: usize| machine.nodes[node].memory_side_caches.len();
+    assert_eq!([caches(0), caches(1), caches(2)], [1, 0, 0]);
+    assert_eq!(machine.nodes[0].memory_side_caches[0].size_bytes, 2048);
+    assert!(machine.caches.is_empty() && machine.l3_groups().is_empty());
+    let pools: Vec<u64> = machine.nodes[0].huge_pages.iter().map(|pool| pool.page_bytes).collect();
+    assert_eq!(pools, [2 << 20]);
+}
+
+#[test]
+fn memory_attributes_are_read_from_sets_of_cpus_and_from_objects() {
+    let reading = hwloc::read_xml(HYBRID).unwrap();
+    let access: Vec<_> = reading
+        .value
+        .access
+        .iter()
+        .map(|access| {
+            assert_eq!(access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s);
+            let latency = (access.read_latency_ps, access.write_latency_ps);
+            (access.initiator.0, access.target.0, latency, access.read_bandwidth_mb_per_s)
+        })
+        .collect();
+    let read = (Some(120_000), None);
+    assert_eq!(
+        access,
+        [
+            (0, 0, read, Some(22_500)),
+            (0, 2, (None, None), Some(90_000)),
+            (1, 0, (None, None), Some(9_000)),
+            (1, 2, (None, None), Some(90_000)),
+        ],
+        "what is known of reads hides the mean of both"
+    );
+    assert_eq!(codes(&reading.findings), ["memattr-unread", "memattr-value-unread"]);
+}
+
+#[test]
+fn a_flood_of_memory_attributes_is_refused() {
+    let nodes: String = (0..1024)
+        .map(|node| format!("<object type=\"NUMANode\" os_index=\"{node}\" gp_index=\"{node}\" cpuset=\"0x{:08x}{}\"/>", 1u32 << (node % 32), ",0x0".repeat(node / 32)))
+        .collect();
+    let cpus: String =
+        (0..1024).map(|cpu| format!("<object type=\"PU\" os_index=\"{cpu}\"/>")).collect();
+    let all = ["0xffffffff"; 32].join(",");
+    let value = format!(
+        "<memattr_value target_obj_gp_index=\"0\" value=\"1\" initiator_cpuset=\"{all}\"/>"
+    );
+    let values = value.repeat(2000);
+    let text = format!(
+        "<topology>{nodes}{cpus}<memattr name=\"Latency\" flags=\"6\">{values}</memattr></topology>"
+    );
+    let refusal = hwloc::read_xml(&text).unwrap_err().to_string();
+    assert!(
+        refusal.contains("figures of memory attributes, expected at most 1048576"),
+        "{refusal}"
+    );
+}
+
 #[test]
 fn damaged_xml_is_refused_with_its_line() {
     let refuse = |change: &dyn Fn(&str) -> String| xml(change).unwrap_err().to_string();

@@ -5,7 +5,7 @@ mod own_machines;
 
 use std::io::Write as _;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use numalab_formats::hwloc::{XmlVersion, read_xml, write_synthetic, write_xml};
 use numalab_formats::{HostPlacement, dot, libvirt, qemu, svg};
@@ -87,6 +87,39 @@ fn lstopo_shows_our_xml_as_we_meant_it() {
             let shown = lstopo(name, path.to_str().unwrap());
             let read = read_xml(&shown).unwrap().value;
             assert_eq!(essence(&read), essence(&machine), "{name} {version:?}\n{shown}");
+        }
+    }
+}
+
+#[test]
+fn lstopo_shows_our_memory_attributes_and_complains_of_nothing() {
+    if !has("lstopo-no-graphics", "hwloc-nox") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("machine.xml");
+    let one_node = {
+        let mut machine = own_machines::two_nodes();
+        numalab_formats::Feature::Nodes.clear(&mut machine);
+        machine.distances = numalab_topology::Distances::uniform(1, 10);
+        ("one_node", machine)
+    };
+    for (name, machine) in nested().chain([one_node]) {
+        std::fs::write(&path, write_xml(&machine, XmlVersion::V2).unwrap()).unwrap();
+        let mut command = Command::new("lstopo-no-graphics");
+        command.env("HWLOC_HIDE_ERRORS", "0").args(["--memattrs", "--input"]).arg(&path);
+        let Output { status, stdout, stderr } = command.output().unwrap();
+        let said = String::from_utf8_lossy(&stderr);
+        assert!(status.success() && said.is_empty(), "{name}: {said}");
+        let shown = String::from_utf8_lossy(&stdout);
+        let figures = |access: &numalab_topology::AccessAttributes| {
+            [access.read_latency_ps.map(|ps| ps / 1000), access.read_bandwidth_mb_per_s]
+        };
+        for figure in machine.access.iter().flat_map(figures).flatten() {
+            assert!(
+                shown.contains(&format!(" = {figure} from cpuset")),
+                "{name}: {figure}: {shown}"
+            );
         }
     }
 }

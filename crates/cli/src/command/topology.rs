@@ -4,8 +4,8 @@ use std::fmt::Display;
 
 use numalab_formats::HostPlacement;
 use numalab_formats::{
-    Feature, Written, command_line, dot, feature, hwloc, libvirt, machine_toml, numactl, qemu,
-    rankfile, slurm, svg, xen,
+    Carried, Written, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu, rankfile,
+    slurm, svg, xen,
 };
 use numalab_host::note;
 use numalab_topology::{EmulationSpec, Machine};
@@ -21,12 +21,11 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     if !matches!(args.format, TopologyFormat::Text | TopologyFormat::Json) {
         described.findings.iter().for_each(note);
     }
-    if let Some((format, carried)) = carried(args.format)
-        && let Some(loss) = feature::loss(&described.machine, format, carried)
-    {
+    let text = render(&described, args.format)?;
+    if let Some(loss) = carried(args.format).and_then(|carried| carried.loss(&described.machine)) {
         note(loss);
     }
-    output::print(&render(&described, args.format)?)
+    output::print(&text)
 }
 
 fn render(described: &Described, format: TopologyFormat) -> Result<String, Failure> {
@@ -64,24 +63,21 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
     }
 }
 
-/// The name of a format that describes a machine, and what it carries; `None` for those that
-/// carry everything, that list their losses themselves, and that only bind or draw.
-fn carried(format: TopologyFormat) -> Option<(&'static str, &'static [Feature])> {
+/// What a format carries; `None` for those that carry everything.
+fn carried(format: TopologyFormat) -> Option<Carried> {
     Some(match format {
-        TopologyFormat::Numactl => ("numactl --hardware", numactl::CARRIES),
-        TopologyFormat::HwlocXml => ("hwloc XML", hwloc::CARRIES),
-        TopologyFormat::HwlocSynthetic => ("a synthetic description", hwloc::SYNTHETIC_CARRIES),
-        TopologyFormat::Qemu => ("QEMU's command line", qemu::CARRIES),
-        TopologyFormat::Libvirt => ("a libvirt domain", libvirt::CARRIES),
-        TopologyFormat::Xen => ("xl.cfg", xen::CARRIES),
-        TopologyFormat::Slurm => ("a NodeName line", slurm::CARRIES),
-        TopologyFormat::Cmdline => ("numa=fake=", &[]),
-        TopologyFormat::Text
-        | TopologyFormat::Json
-        | TopologyFormat::Toml
-        | TopologyFormat::Rankfile
-        | TopologyFormat::Dot
-        | TopologyFormat::Svg => return None,
+        TopologyFormat::Text | TopologyFormat::Json | TopologyFormat::Toml => return None,
+        TopologyFormat::Numactl => numactl::CARRIED,
+        TopologyFormat::HwlocXml => hwloc::CARRIED,
+        TopologyFormat::HwlocSynthetic => hwloc::SYNTHETIC_CARRIED,
+        TopologyFormat::Qemu => qemu::CARRIED,
+        TopologyFormat::Libvirt => libvirt::CARRIED,
+        TopologyFormat::Xen => xen::CARRIED,
+        TopologyFormat::Slurm => slurm::CARRIED,
+        TopologyFormat::Rankfile => rankfile::CARRIED,
+        TopologyFormat::Cmdline => command_line::CARRIED,
+        TopologyFormat::Dot => dot::CARRIED,
+        TopologyFormat::Svg => svg::CARRIED,
     })
 }
 

@@ -8,15 +8,13 @@ use numalab_topology::{
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use super::{FORMAT, bitmap, distances};
+use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, bitmap, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::reading::Reading;
 
 /// More elements than any machine has: a bound on what a text may cost.
 const MAX_ELEMENTS: u32 = 2_000_000;
-/// Pages of ordinary memory are not larger (Arm, POWER); huge ones are.
-const LARGEST_BASE_PAGE: u64 = 64 << 10;
 
 /// Reads what `lstopo --of xml` writes, in the format of hwloc 1, 2 or 3.
 ///
@@ -98,10 +96,7 @@ impl<'a> Reader<'a> {
         let mut machine = std::mem::take(&mut self.assembly).finish(FORMAT)?;
         machine.caches = caches;
         machine.allowed = allowed;
-        if root.children().any(|element| element.has_tag_name("memattr")) {
-            let message = "memory attributes are not read";
-            self.findings.note("memattrs-unread", "topology", message);
-        }
+        memory_attributes::read(root, &mut machine, &mut self.findings)?;
         distances::read(root, &self.objects.nodes, &mut machine, &mut self.findings)?;
         self.hide_cpus(&mut machine)?;
         let findings = std::mem::take(&mut self.findings).into_list();
@@ -132,6 +127,7 @@ impl<'a> Reader<'a> {
             node.huge_pages = huge_pages(element)?;
             node.memory_side_caches = memory_side_caches(element)?;
             let set: CpuSet = match set(element, "complete_cpuset")? {
+                _ if is_cpu_less(element) => CpuSet::new(),
                 Some(set) => set,
                 None => set_or_empty(element, "cpuset")?,
             };
@@ -211,14 +207,19 @@ impl<'a> Reader<'a> {
             if cpus.is_empty() {
                 continue;
             }
-            caches.push(Cache {
+            let cache = Cache {
                 level,
                 kind,
                 size_bytes: positive(element, "cache_size")?,
                 line_bytes: positive(element, "cache_linesize")?,
                 ways: positive(element, "cache_associativity")?,
                 cpus,
-            });
+            };
+            // A level 3 of which nothing is known is an L3 group, as we write it.
+            let known = (cache.size_bytes, cache.line_bytes, cache.ways) != (None, None, None);
+            if known || (level, kind) != (3, CacheKind::Unified) {
+                caches.push(cache);
+            }
         }
         caches.sort_by_key(|cache| (cache.level, cache.kind, cache.cpus.first()));
         Ok(caches)
@@ -289,8 +290,14 @@ fn cache_of(element: Element<'_, '_>) -> Option<(u8, CacheKind)> {
     Some((level.parse().ok()?, kind))
 }
 
-/// The pools of huge pages of a node: all sizes of pages but the smallest, which is that of
-/// ordinary memory. Which are free is not told.
+/// Whether the writer said that a node has no cpus, although it hangs at an object that has.
+fn is_cpu_less(node: Element<'_, '_>) -> bool {
+    let infos = || node.children().filter(|child| child.has_tag_name("info"));
+    infos().any(|info| info.attribute("name") == Some(CPU_LESS))
+}
+
+/// The pools of huge pages of a node: all sizes of pages but the smallest, if that can be the one
+/// of ordinary memory. Which are free is not told.
 fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
     let mut pools = Vec::new();
     for element in node.children().filter(|child| child.has_tag_name("page_type")) {
@@ -299,22 +306,29 @@ fn huge_pages(node: Element<'_, '_>) -> Result<Vec<HugePagePool>, ReadError> {
             number(element, name, text)
         };
         let (page_bytes, total) = (attribute("size")?, attribute("count")?);
-        if page_bytes > LARGEST_BASE_PAGE && total > 0 {
-            pools.push(HugePagePool { page_bytes, total, free: 0 });
-        }
+        pools.push(HugePagePool { page_bytes, total, free: 0 });
     }
     pools.sort_by_key(|pool| pool.page_bytes);
+    if pools.first().is_some_and(|smallest| smallest.page_bytes <= LARGEST_BASE_PAGE) {
+        pools.remove(0);
+    }
     Ok(pools)
 }
 
-/// The memory-side caches around a node, nearest to the cpus first.
+/// The memory-side caches around a node, nearest to the cpus first. On a Knights Landing high
+/// bandwidth memory beside the node is none: it is what the cache is made of.
 fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, ReadError> {
+    if matches!(node.attribute("subtype"), Some("HBM" | "MCDRAM")) {
+        return Ok(Vec::new());
+    }
     let around: Vec<_> =
         node.ancestors().skip(1).take_while(|element| is_memory_side(*element)).collect();
     let mut caches = Vec::new();
-    for (level, element) in (1u8..).zip(around) {
+    for (place, element) in (1u8..).zip(around) {
+        let depth = element.attribute("depth").and_then(|depth| depth.parse().ok());
+        let is_level = element.attribute("type") == Some("MemCache");
         caches.push(MemorySideCache {
-            level,
+            level: depth.filter(|_| is_level).unwrap_or(place),
             size_bytes: positive(element, "cache_size")?.unwrap_or_default(),
             line_bytes: positive(element, "cache_linesize")?,
             ways: positive(element, "cache_associativity")?,
@@ -369,7 +383,10 @@ fn positive<T: TryFrom<i64>>(element: Element<'_, '_>, name: &str) -> Result<Opt
     value.map(Some).map_err(|_| malformed(element, text, &format!("a smaller {name}")))
 }
 
-fn set<I: Id>(element: Element<'_, '_>, name: &str) -> Result<Option<IdSet<I>>, ReadError> {
+pub(super) fn set<I: Id>(
+    element: Element<'_, '_>,
+    name: &str,
+) -> Result<Option<IdSet<I>>, ReadError> {
     let Some(text) = element.attribute(name) else {
         return Ok(None);
     };

@@ -1,13 +1,19 @@
 //! Writing `lstopo` XML.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use numalab_topology::{Cache, CacheKind, CpuSet, Machine, MemorySideCache, Node, NodeId, NodeSet};
+use numalab_topology::{
+    Cache, CacheKind, CpuSet, HugePagePool, Machine, MemorySideCache, Node, NodeId, NodeSet,
+};
 
-use super::bitmap;
 use super::tree::{CacheOrder, Kind, Object, Tree};
+use super::{CPU_LESS, LARGEST_BASE_PAGE, bitmap, memory_attributes};
 use crate::error::WriteError;
 use crate::xml_text::XmlText;
+
+/// The smallest ordinary pages there are.
+const SMALLEST_PAGE: u64 = 4 << 10;
 
 /// Whose format is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -26,8 +32,14 @@ pub enum XmlVersion {
 /// only knows trees.
 pub fn write_xml(machine: &Machine, version: XmlVersion) -> Result<String, WriteError> {
     let tree = Tree::build(machine, version == XmlVersion::V1)?;
-    let mut writer =
-        Writer { machine, version, tree: &tree, xml: XmlText::default(), objects_written: 0 };
+    let mut writer = Writer {
+        machine,
+        version,
+        tree: &tree,
+        xml: XmlText::default(),
+        objects_written: 0,
+        node_objects: BTreeMap::new(),
+    };
     writer.document();
     Ok(writer.xml.finish())
 }
@@ -41,6 +53,8 @@ struct Writer<'m> {
     xml: XmlText,
     /// Objects written, which numbers them (`gp_index`).
     objects_written: u64,
+    /// The numbers of the nodes' objects.
+    node_objects: BTreeMap<NodeId, u64>,
 }
 
 impl Writer<'_> {
@@ -59,6 +73,7 @@ impl Writer<'_> {
         self.object(0);
         if self.version == XmlVersion::V2 {
             self.distances_v2();
+            memory_attributes::write(self.machine, &self.node_objects, &mut self.xml);
         }
         self.xml.close();
     }
@@ -196,11 +211,31 @@ impl Writer<'_> {
             self.memory_side_cache(cache, id, &object.cpus);
         }
         self.open_node(id, &object.cpus);
-        for pool in node.map_or(&[][..], |node| &node.huge_pages) {
-            self.xml.empty("page_type", &[("size", &pool.page_bytes), ("count", &pool.total)]);
+        self.node_objects.insert(id, self.objects_written);
+        if let Some(node) = node {
+            self.pages(node);
+            let online = self.machine.online_cpus();
+            if node.cpus.intersection(&online).is_empty() {
+                // It hangs where others have cpus, or where some are of no node.
+                self.xml.empty("info", &[("name", &CPU_LESS), ("value", &1)]);
+            }
         }
         self.xml.close();
         caches.iter().for_each(|_| self.xml.close());
+    }
+
+    /// The pools of huge pages, behind the ordinary pages where their size is certain: only beside
+    /// 4 KiB are there huge pages as small as some architectures' ordinary ones.
+    fn pages(&mut self, node: &Node) {
+        let of_pools = |pool: &HugePagePool| pool.page_bytes.saturating_mul(pool.total);
+        if node.huge_pages.iter().any(|pool| pool.page_bytes <= LARGEST_BASE_PAGE) {
+            let huge = node.huge_pages.iter().map(of_pools).fold(0, u64::saturating_add);
+            let count = node.memory_bytes.saturating_sub(huge) / SMALLEST_PAGE;
+            self.xml.empty("page_type", &[("size", &SMALLEST_PAGE), ("count", &count)]);
+        }
+        for pool in &node.huge_pages {
+            self.xml.empty("page_type", &[("size", &pool.page_bytes), ("count", &pool.total)]);
+        }
     }
 
     fn memory_side_cache(&mut self, cache: &MemorySideCache, id: NodeId, cpus: &CpuSet) {

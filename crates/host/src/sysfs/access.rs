@@ -40,6 +40,12 @@ fn of_class(
         read_bandwidth_mb_per_s: figure("read_bandwidth"),
         write_bandwidth_mb_per_s: figure("write_bandwidth"),
     };
+    let empty =
+        AccessAttributes { initiator: target, target, class, ..AccessAttributes::default() };
+    if template == empty {
+        // Initiators are linked without figures too; distances say as much.
+        return Vec::new();
+    }
     initiators
         .into_iter()
         .filter(|&initiator| initiator <= MAX_ID)

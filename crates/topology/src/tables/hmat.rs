@@ -2,6 +2,8 @@
 
 use alloc::collections::BTreeMap;
 use alloc::collections::BTreeSet;
+use alloc::format;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -14,6 +16,7 @@ use numalab_acpi::{Hmat, List, Located};
 use super::domains::Domains;
 use super::write::domain_of;
 use crate::access::AccessAttributes;
+use crate::finding::{Finding, Severity};
 use crate::id::NodeId;
 use crate::machine::Machine;
 use crate::node::{MemorySideCache, Node};
@@ -114,6 +117,8 @@ pub(super) struct Parts {
     /// Data type, base unit, cells row by row.
     matrices: Vec<(DataType, u64, Vec<u16>)>,
     others: Vec<Entry<'static>>,
+    /// Which figures do not fit into 16 bits as they are.
+    pub(super) findings: Vec<Finding>,
 }
 
 impl Parts {
@@ -123,7 +128,8 @@ impl Parts {
         if machine.access.is_empty() && !caches {
             return None;
         }
-        let domain = |id| machine.node(id).map(domain_of);
+        let is_there = |node: &&Node| node.memory_bytes > 0 || !node.cpus.is_empty();
+        let domain = |id| machine.node(id).filter(is_there).map(domain_of);
         let mut cells: BTreeMap<(u32, u32), &AccessAttributes> = BTreeMap::new();
         for access in &machine.access {
             if let (Some(from), Some(to)) = (domain(access.initiator), domain(access.target)) {
@@ -140,7 +146,7 @@ impl Parts {
             (DataType::ReadBandwidth, |access| access.read_bandwidth_mb_per_s),
             (DataType::WriteBandwidth, |access| access.write_bandwidth_mb_per_s),
         ];
-        let mut matrices = Vec::new();
+        let (mut matrices, mut findings) = (Vec::new(), Vec::new());
         for (kind, get) in kinds {
             let pairs =
                 initiators.iter().flat_map(|&from| targets.iter().map(move |&to| (from, to)));
@@ -148,13 +154,16 @@ impl Parts {
                 pairs.map(|(from, to)| value(from, to, get).unwrap_or(0)).collect();
             if values.iter().any(|&value| value > 0) {
                 let unit = base_unit(&values);
+                if values.iter().any(|value| value % unit > 0) {
+                    findings.push(rounded(kind, unit));
+                }
                 let cells = values.iter().map(|&value| cell(value, unit)).collect();
                 matrices.push((kind, unit, cells));
             }
         }
         let mut others: Vec<Entry<'static>> = machine.nodes.iter().filter_map(attached).collect();
         others.extend(machine.nodes.iter().flat_map(side_caches));
-        Some(Self { initiators, targets, matrices, others })
+        Some(Self { initiators, targets, matrices, others, findings })
     }
 
     pub(super) fn entries(&self) -> Vec<Entry<'_>> {
@@ -170,6 +179,19 @@ impl Parts {
             })
         }));
         entries
+    }
+}
+
+fn rounded(kind: DataType, unit: u64) -> Finding {
+    let of = match kind {
+        DataType::ReadLatency | DataType::WriteLatency | DataType::AccessLatency => "ps",
+        DataType::ReadBandwidth | DataType::WriteBandwidth | DataType::AccessBandwidth => "MB/s",
+    };
+    Finding {
+        severity: Severity::Note,
+        code: "figures-rounded".to_string(),
+        place: "HMAT".to_string(),
+        message: format!("figures of {kind:?} are rounded to multiples of {unit} {of}"),
     }
 }
 

@@ -88,8 +88,9 @@ impl Machine {
             return Err(TableError::NoMemory);
         }
         let parts = Parts::of(self);
-        let hmat =
-            parts.map(|parts| build::<hmat::Layout>(2, hmat::Fixed::default(), &parts.entries()));
+        let hmat = parts
+            .as_ref()
+            .map(|parts| build::<hmat::Layout>(2, hmat::Fixed::default(), &parts.entries()));
         let fixed =
             madt::Fixed { local_apic_address: LOCAL_APIC_ADDRESS, ..madt::Fixed::default() };
         let (ranges, laid_out) = layout::ranges(self)
@@ -103,7 +104,10 @@ impl Machine {
                 fixed,
                 &self.cpus.iter().map(processor).collect::<Vec<_>>(),
             )?,
-            findings: laid_out.into_iter().collect(),
+            findings: laid_out
+                .into_iter()
+                .chain(parts.into_iter().flat_map(|parts| parts.findings))
+                .collect(),
         };
         for finding in verify(self, &bytes) {
             if finding.severity == Severity::Error {

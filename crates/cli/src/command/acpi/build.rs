@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use numalab_formats::feature;
 use numalab_host::note;
 use numalab_topology::TableError;
 
@@ -18,7 +19,8 @@ pub(super) fn run(args: &MachineArgs, directory: &Path, dry_run: bool) -> Result
         TableError::Refused(_) | TableError::NoMemory => Failure::new(Code::Failed, error),
         _ => Failure::bad_input(error),
     })?;
-    described.findings.iter().chain(&tables.findings).for_each(note);
+    let loss = feature::TABLES.loss(&described.machine);
+    described.findings.iter().chain(&tables.findings).chain(&loss).for_each(note);
     let files = [
         ("SRAT.bin", Some(tables.srat)),
         ("SLIT.bin", Some(tables.slit)),

@@ -1,0 +1,241 @@
+//! Memory attributes in `lstopo` XML: latencies in nanoseconds and bandwidths in MB/s, each
+//! from a set of cpus to a node (hwloc 2.3 and later, `hwloc/memattrs.h`).
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{AccessAttributes, CpuId, CpuSet, Findings, Machine, NodeId};
+use roxmltree::Node as Element;
+
+use super::read::{malformed, set};
+use super::{FORMAT, bitmap};
+use crate::error::ReadError;
+use crate::xml_text::XmlText;
+
+/// Figures of initiators and targets that are taken in: 64 nodes have 25,000.
+const MOST_FIGURES: usize = 1 << 20;
+/// Of the flags of an attribute: a larger value is better, a smaller one, and it is from somewhere.
+const HIGHER_FIRST: u8 = 1;
+const LOWER_FIRST: u8 = 2;
+const NEED_INITIATOR: u8 = 4;
+
+/// An attribute that hwloc has by this name.
+struct Attribute {
+    name: &'static str,
+    flags: u8,
+    of: fn(&AccessAttributes) -> Option<u64>,
+    /// The fields of a pair that it is about.
+    fields: fn(&mut AccessAttributes) -> Vec<&mut Option<u64>>,
+    /// Units of a field in one of the attribute's.
+    scale: u64,
+}
+
+const BANDWIDTH: u8 = HIGHER_FIRST | NEED_INITIATOR;
+const LATENCY: u8 = LOWER_FIRST | NEED_INITIATOR;
+/// Those of reads and writes before those of both, which are their mean.
+const ATTRIBUTES: [Attribute; 6] = [
+    Attribute {
+        name: "ReadBandwidth",
+        flags: BANDWIDTH,
+        of: |access| access.read_bandwidth_mb_per_s,
+        fields: |access| vec![&mut access.read_bandwidth_mb_per_s],
+        scale: 1,
+    },
+    Attribute {
+        name: "WriteBandwidth",
+        flags: BANDWIDTH,
+        of: |access| access.write_bandwidth_mb_per_s,
+        fields: |access| vec![&mut access.write_bandwidth_mb_per_s],
+        scale: 1,
+    },
+    Attribute {
+        name: "ReadLatency",
+        flags: LATENCY,
+        of: |access| access.read_latency_ps,
+        fields: |access| vec![&mut access.read_latency_ps],
+        scale: 1000,
+    },
+    Attribute {
+        name: "WriteLatency",
+        flags: LATENCY,
+        of: |access| access.write_latency_ps,
+        fields: |access| vec![&mut access.write_latency_ps],
+        scale: 1000,
+    },
+    Attribute {
+        name: "Bandwidth",
+        flags: BANDWIDTH,
+        of: |access| mean(access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s),
+        fields: |access| {
+            vec![&mut access.read_bandwidth_mb_per_s, &mut access.write_bandwidth_mb_per_s]
+        },
+        scale: 1,
+    },
+    Attribute {
+        name: "Latency",
+        flags: LATENCY,
+        of: |access| mean(access.read_latency_ps, access.write_latency_ps),
+        fields: |access| vec![&mut access.read_latency_ps, &mut access.write_latency_ps],
+        scale: 1000,
+    },
+];
+/// Attributes that say again what the objects do.
+const OF_OBJECTS: [&str; 2] = ["Capacity", "Locality"];
+
+/// What hwloc makes of a figure for reads and one for writes.
+fn mean(read: Option<u64>, write: Option<u64>) -> Option<u64> {
+    match (read, write) {
+        (Some(read), Some(write)) => Some(read.midpoint(write)),
+        (one, other) => one.or(other),
+    }
+}
+
+/// Writes what is known of accesses by nodes with online cpus; `objects` has the number of each
+/// node's object.
+pub(super) fn write(machine: &Machine, objects: &BTreeMap<NodeId, u64>, xml: &mut XmlText) {
+    let online = machine.online_cpus();
+    let initiator = |id| {
+        let cpus = machine.node(id)?.cpus.intersection(&online);
+        (!cpus.is_empty()).then(|| bitmap::write(&cpus))
+    };
+    let known = machine.access.iter().filter_map(|access| {
+        Some((access, initiator(access.initiator)?, *objects.get(&access.target)?))
+    });
+    let known: Vec<(&AccessAttributes, String, u64)> = known.collect();
+    for attribute in &ATTRIBUTES {
+        let figure = |access| {
+            let value = (attribute.of)(access)?;
+            let rounded = value.saturating_add(attribute.scale / 2) / attribute.scale;
+            (rounded > 0).then_some(rounded)
+        };
+        let mut values = known
+            .iter()
+            .filter_map(|(access, cpus, target)| figure(access).map(|value| (cpus, target, value)));
+        let Some(first) = values.next() else { continue };
+        xml.open("memattr", &[("name", &attribute.name), ("flags", &attribute.flags)]);
+        for (cpus, target, value) in std::iter::once(first).chain(values) {
+            xml.empty(
+                "memattr_value",
+                &[
+                    ("target_obj_type", &"NUMANode"),
+                    ("target_obj_gp_index", target),
+                    ("value", &value),
+                    ("initiator_cpuset", cpus),
+                ],
+            );
+        }
+        xml.close();
+    }
+}
+
+/// Reads what accesses cost. A set of cpus stands for the nodes of which it has all cpus, or for
+/// the one that has all of it.
+pub(super) fn read(
+    root: Element<'_, '_>,
+    machine: &mut Machine,
+    findings: &mut Findings,
+) -> Result<(), ReadError> {
+    let of_root = || root.children().filter(|element| element.has_tag_name("memattr"));
+    let name = |element: Element<'_, '_>| element.attribute("name").unwrap_or_default().to_owned();
+    for element in of_root() {
+        let name = name(element);
+        if !ATTRIBUTES.iter().any(|known| known.name == name) && !OF_OBJECTS.contains(&&*name) {
+            let message = "is an attribute of somebody's own, and not read";
+            findings.note("memattr-unread", format!("memattr `{name}`"), message);
+        }
+    }
+    let mut reader = Reader { machine, objects: BTreeMap::new(), known: BTreeMap::new(), taken: 0 };
+    if of_root().next().is_some() {
+        reader.number_objects(root);
+    }
+    for attribute in &ATTRIBUTES {
+        // Figures of this attribute do not hide each other, those of earlier ones do.
+        let before = reader.known.clone();
+        for element in of_root().filter(|element| name(*element) == attribute.name) {
+            let values = element.children().filter(|child| child.has_tag_name("memattr_value"));
+            for value in values {
+                reader.take(attribute, value, &before, findings)?;
+            }
+        }
+    }
+    machine.access = reader.known.into_values().collect();
+    Ok(())
+}
+
+struct Reader<'m, 'a> {
+    machine: &'m Machine,
+    /// The objects by their numbers.
+    objects: BTreeMap<&'a str, Element<'a, 'a>>,
+    known: BTreeMap<(NodeId, NodeId), AccessAttributes>,
+    taken: usize,
+}
+
+impl<'a> Reader<'_, 'a> {
+    fn number_objects(&mut self, root: Element<'a, 'a>) {
+        let objects = root.descendants().filter(|element| element.has_tag_name("object"));
+        self.objects =
+            objects.filter_map(|object| Some((object.attribute("gp_index")?, object))).collect();
+    }
+
+    fn take(
+        &mut self,
+        attribute: &Attribute,
+        element: Element<'a, 'a>,
+        before: &BTreeMap<(NodeId, NodeId), AccessAttributes>,
+        findings: &mut Findings,
+    ) -> Result<(), ReadError> {
+        let text = element.attribute("value").unwrap_or_default();
+        let value: u64 =
+            text.parse().map_err(|_| malformed(element, text, "a number for value"))?;
+        let object = |name| element.attribute(name).and_then(|number| self.objects.get(number));
+        let target = object("target_obj_gp_index")
+            .filter(|target| target.attribute("type") == Some("NUMANode"))
+            .and_then(|target| target.attribute("os_index")?.parse().ok().map(NodeId));
+        let from: Option<CpuSet> = match object("initiator_obj_gp_index") {
+            Some(object) => set(*object, "cpuset")?,
+            None => set(element, "initiator_cpuset")?,
+        };
+        let initiators = from.map(|cpus| self.initiators(&cpus)).unwrap_or_default();
+        let Some(target) = target.filter(|_| !initiators.is_empty() && value > 0) else {
+            let message = "its initiator or its target is no node, and it is not read";
+            let place = format!("memattr `{}`", attribute.name);
+            findings.note("memattr-value-unread", place, message);
+            return Ok(());
+        };
+        self.taken += initiators.len();
+        if self.taken > MOST_FIGURES {
+            let (what, found, most) = ("figures of memory attributes", self.taken, MOST_FIGURES);
+            return Err(ReadError::TooMany { format: FORMAT, what, found, most });
+        }
+        for initiator in initiators {
+            let pair = (initiator, target);
+            let mut earlier = before.get(&pair).cloned().unwrap_or_default();
+            if (attribute.fields)(&mut earlier).iter().any(|field| field.is_some()) {
+                continue;
+            }
+            let access = self.known.entry(pair).or_insert_with(|| AccessAttributes {
+                initiator,
+                target,
+                ..AccessAttributes::default()
+            });
+            for field in (attribute.fields)(access) {
+                *field = Some(value.saturating_mul(attribute.scale));
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes that a set of cpus stands for.
+    fn initiators(&self, cpus: &CpuSet) -> Vec<NodeId> {
+        let mut held: BTreeMap<NodeId, usize> = BTreeMap::new();
+        let node_of = |cpu: CpuId| self.machine.cpu(cpu).and_then(|cpu| cpu.node);
+        for node in cpus.iter().filter_map(node_of) {
+            *held.entry(node).or_default() += 1;
+        }
+        let whole = |(&node, &count): (&NodeId, &usize)| {
+            let all = self.machine.node(node).map(|node| node.cpus.len());
+            (all == Some(count)).then_some(node)
+        };
+        let nodes: Vec<NodeId> = held.iter().filter_map(whole).collect();
+        if nodes.is_empty() && held.len() == 1 { held.into_keys().collect() } else { nodes }
+    }
+}
