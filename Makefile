@@ -1,4 +1,5 @@
 # make measure   measure this machine and write a report
+# make build     everything, optimised: command, emulator plugin, kernel
 # make run       boot our own kernel with SMP cpus and MEM, and run its test_numa
 # make test      all tests; installs what they need from the distribution
 # make bench     compare with peers
@@ -18,8 +19,11 @@ KERNEL_WORDS ?=
 
 .PHONY: measure run build test test-long bench studies check install clean
 
-measure: build
-	@target/release/numalab measure $(ARGS)
+# Builds the command only, quickly: its measuring loops as in a release, the rest unoptimised.
+measure:
+	@scripts/setup build
+	@$(CARGO) build --profile measure -p numalab
+	@target/measure/numalab measure $(ARGS)
 
 # NUMA=true: two nodes and an allocator that knows them; else one that does not.
 # ENABLE_BASIC_TEST=true: test_numa at its full size; else the kernel boots and ends.
