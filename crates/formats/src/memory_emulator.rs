@@ -54,6 +54,7 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         node_load: None,
         link_load: None,
         core: None,
+        transfers: None,
         caches: costs.caches.clone(),
     };
     let described = costs.stages.iter().fold(described, |machine, &stage| machine.with(stage));

@@ -190,8 +190,9 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let nodes = nodes(given, latency_ns.len())?;
     let row = "a figure per node, such as 10000.0";
     let matrix = "a row per node, such as 0.5000/5000.0";
-    let stages =
-        given.choice("stages", "load or core, joined by +", short::stages)?.unwrap_or_default();
+    let stages = given
+        .choice("stages", "load, core or owners, joined by +", short::stages)?
+        .unwrap_or_default();
     let machine = Machine {
         schema: SCHEMA.to_owned(),
         nodes,
@@ -208,6 +209,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         node_load: None,
         link_load: None,
         core: None,
+        transfers: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?
             .unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! Which accesses reach memory: set-associative caches, least recently used line out.
 //!
-//! Each level holds what was last asked of it. Stores allocate a line as loads do; lines
-//! written back cost nothing, and the caches of different vCPUs know nothing of each other.
+//! Each level holds what was last asked of it. Stores allocate a line as loads do, and lines
+//! written back cost nothing.
 
 use crate::counters::Figure;
 use crate::machine::CacheLevel;
@@ -34,10 +34,7 @@ impl Cache {
     /// Looks an address up and makes its line the most recent one; whether it was there.
     #[inline]
     pub fn access(&self, address: u64) -> bool {
-        let line = address >> self.line_shift;
-        let set = usize::try_from(line & self.set_mask).unwrap_or(0) * self.ways;
-        let ways = &self.lines[set..set + self.ways];
-        let tag = line + 1;
+        let (ways, tag) = (self.set_of(address), self.tag(address));
         // Each line goes one place back, until the place that is free for it.
         let mut moved = tag;
         for way in ways {
@@ -49,6 +46,34 @@ impl Cache {
             moved = held;
         }
         false
+    }
+
+    /// Whether it has an address's line, which stays in its place.
+    pub fn holds(&self, address: u64) -> bool {
+        self.set_of(address).iter().any(|way| way.get() == self.tag(address))
+    }
+
+    /// Loses an address's line, if it has it.
+    pub fn lose(&self, address: u64) {
+        let ways = self.set_of(address);
+        let Some(at) = ways.iter().position(|way| way.get() == self.tag(address)) else { return };
+        // Those behind it each go one place to the front.
+        for pair in ways[at..].windows(2) {
+            pair[0].set(pair[1].get());
+        }
+        if let Some(last) = ways.last() {
+            last.set(0);
+        }
+    }
+
+    fn tag(&self, address: u64) -> u64 {
+        (address >> self.line_shift) + 1
+    }
+
+    fn set_of(&self, address: u64) -> &[Figure] {
+        let line = address >> self.line_shift;
+        let set = usize::try_from(line & self.set_mask).unwrap_or(0) * self.ways;
+        &self.lines[set..set + self.ways]
     }
 
     /// Forgets everything.
@@ -110,6 +135,18 @@ mod tests {
                 prop_assert_eq!(cache.access(address), oracle.access(address));
             }
         }
+    }
+
+    #[test]
+    fn a_line_that_is_lost_leaves_the_others_in_their_order() {
+        let cache = Cache::new(&level(0, 3));
+        assert!([0, 64, 128].iter().all(|&address| !cache.access(address)));
+        cache.lose(64);
+        cache.lose(4096);
+        assert_eq!([0, 64, 128].map(|address| cache.holds(address)), [true, false, true]);
+        cache.access(192);
+        cache.access(256);
+        assert!(!cache.holds(0) && cache.holds(128), "the oldest goes first");
     }
 
     #[test]

@@ -13,8 +13,9 @@ use crate::cost::{Costs, ps};
 use crate::counters::{Counters, Kind, VcpuFigures};
 use crate::gate::{Change, Gate};
 use crate::load::Load;
-use crate::machine::Scope;
+use crate::machine::{CacheLevel, Scope};
 use crate::marker::Marker;
+use crate::owners::Owners;
 use crate::phase_names::PhaseNames;
 use crate::pipeline::flow::Flow;
 use crate::sample::Sampler;
@@ -68,6 +69,7 @@ pub struct Engine {
     hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
+    owners: Option<Owners>,
     front: Front,
     turns: Turns,
     /// An instruction's time by QEMU's clock, and by the machine.
@@ -93,6 +95,9 @@ impl Engine {
             let of_scope = levels.iter().filter(move |level| level.scope == scope);
             of_scope.map(Cache::new).collect::<Vec<_>>()
         };
+        let lines = |level: &CacheLevel| level.size_bytes / u64::from(level.line_bytes);
+        let of_own = levels.iter().filter(|level| level.scope == Scope::Cpu).map(lines);
+        let own_lines = of_own.sum::<u64>() * machine.cpus.len() as u64;
         let groups = machine.groups();
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
         let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.core);
@@ -110,6 +115,7 @@ impl Engine {
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
             load: Load::new(machine).map(Mutex::new),
+            owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),
             front: Front::default(),
             turns: Turns::new(machine.cpus.len()),
             ps_each: ps_per_instruction,
@@ -147,6 +153,11 @@ impl Engine {
             Mode::Virtual => self.take_turn(vcpu, time_ps),
             Mode::Count | Mode::Sleep => Step::default(),
         };
+        if self.arguments.mode == Mode::Virtual && state.spins() {
+            // Who waits for another one lets it run, and holds nobody up.
+            self.turns.wait(vcpu);
+            step.over = true;
+        }
         if let Some(pipeline) = &state.pipeline {
             let begin_ps = locked(pipeline).begin(flow, time_ps, state.instructions.get() + 1);
             let waited_ps = begin_ps - time_ps;
@@ -293,6 +304,9 @@ impl Engine {
         if let Some(load) = &self.load {
             locked(load).clear();
         }
+        if let Some(owners) = &self.owners {
+            owners.clear();
+        }
     }
 
     /// All vCPUs' times become the latest one: what follows begins together. How far that
@@ -329,6 +343,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 mod charge;
+mod coherence;
 
 #[cfg(test)]
 mod tests;

@@ -13,6 +13,7 @@ pub mod gate;
 pub mod load;
 pub mod machine;
 pub mod marker;
+pub mod owners;
 pub mod phase_names;
 pub mod pipeline;
 mod sample;

@@ -78,6 +78,27 @@ impl Core {
     pub const TYPICAL: Self = Self { misses: 16, instructions: 512, ns_per_instruction: 0.25 };
 }
 
+/// What a line takes that comes from another vCPU's caches, in ns: half a round trip.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Transfers {
+    /// Between vCPUs of one L3 group.
+    pub group_ns: f64,
+    /// Between vCPUs of different groups: rows are the node of who takes it, columns that of
+    /// who has it.
+    pub node_ns: Vec<Vec<f64>>,
+}
+
+impl Transfers {
+    /// Two sockets of EPYC 7R13 (Milan), each a node of several L3 groups: medians in
+    /// github.com/nviennot/core-to-core-latency, commit 0dddf509.
+    fn typical(nodes: usize) -> Self {
+        let ns = |from: usize, to: usize| if from == to { 107.0 } else { 197.0 };
+        let row = |from| (0..nodes).map(|to| ns(from, to)).collect();
+        Self { group_ns: 23.0, node_ns: (0..nodes).map(row).collect() }
+    }
+}
+
 /// The memory system of a guest. Rows of matrices are the vCPU's node, columns the memory's,
 /// both by position in `nodes`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -113,6 +134,9 @@ pub struct Machine {
     /// What overlaps; without it a miss hides some instructions and no other miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,
+    /// What lines take from cache to cache; without it, caches know nothing of each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<Transfers>,
     /// Nearest first; none means that every access reaches memory.
     #[serde(default)]
     pub caches: Vec<CacheLevel>,
@@ -125,11 +149,14 @@ pub enum Stage {
     Load,
     /// Misses overlap.
     Core,
+    /// Lines have owners.
+    Owners,
 }
 
 impl Stage {
     /// All stages by name.
-    pub const ALL: [(&'static str, Self); 2] = [("load", Self::Load), ("core", Self::Core)];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("load", Self::Load), ("core", Self::Core), ("owners", Self::Owners)];
 
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -153,6 +180,7 @@ impl Machine {
     pub fn with(self, stage: Stage) -> Self {
         match stage {
             Stage::Load => self.with_load(),
+            Stage::Owners => Self { transfers: Some(Transfers::typical(self.nodes.len())), ..self },
             Stage::Core => Self { core: Some(Core::TYPICAL), ..self },
         }
     }

@@ -45,6 +45,8 @@ struct Past {
     count: u64,
     /// Each vCPU's last turn: its number, and the own time to which the vCPU came.
     last: Vec<Option<(u64, u64)>>,
+    /// Who ended its turn to wait for another one.
+    waits: Option<usize>,
 }
 
 impl Turns {
@@ -53,7 +55,7 @@ impl Turns {
         Self {
             vcpu: AtomicUsize::new(0),
             end_ps: AtomicU64::new(TURN_PS),
-            past: Mutex::new(Past { count: 0, last: vec![None; vcpus] }),
+            past: Mutex::new(Past { count: 0, last: vec![None; vcpus], waits: None }),
         }
     }
 
@@ -75,7 +77,8 @@ impl Turns {
         let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
         past.count += 1;
         let count = past.count;
-        past.last[self.vcpu()] = Some((count, came_to_ps));
+        let waited = past.waits.take() == Some(self.vcpu());
+        past.last[self.vcpu()] = (!waited).then_some((count, came_to_ps));
         // Everyone who runs had a turn in the last two rounds; who had none waits.
         let oldest = count.saturating_sub(2 * past.last.len() as u64);
         let others = past.last.iter().enumerate().filter(|(other, _)| *other != vcpu);
@@ -83,6 +86,11 @@ impl Turns {
         let slowest_ps = running.map(|(_, time_ps)| time_ps).fold(time_ps, u64::min);
         self.vcpu.store(vcpu, Relaxed);
         self.end_ps.store((slowest_ps / TURN_PS + 1) * TURN_PS, Relaxed);
+    }
+
+    /// The vCPU whose turn it is waits for another one.
+    pub fn wait(&self, vcpu: usize) {
+        self.past.lock().unwrap_or_else(PoisonError::into_inner).waits = Some(vcpu);
     }
 
     /// All vCPUs go on from this time together.
@@ -133,6 +141,17 @@ mod tests {
         assert!(!turns.is_over(9 * TURN_PS + 1), "the other one waits for something");
         turns.align(20 * TURN_PS);
         assert!(!turns.is_over(20 * TURN_PS + 1));
+    }
+
+    #[test]
+    fn who_waits_for_another_one_holds_nobody_up() {
+        let turns = Turns::new(2);
+        turns.wait(0);
+        turns.pass(9, 1, 3 * TURN_PS);
+        assert!(!turns.is_over(3 * TURN_PS + 1), "the one behind waits");
+        turns.pass(3 * TURN_PS + 1, 0, 9);
+        turns.pass(10, 1, 3 * TURN_PS + 1);
+        assert!(turns.is_over(3 * TURN_PS + 1), "it no longer waits");
     }
 
     /// Busy vCPUs whose turns QEMU cuts at random; what share of their time they were

@@ -4,10 +4,13 @@ use std::sync::Mutex;
 
 use crate::cache::Cache;
 use crate::cost::Overlap;
-use crate::counters::Figure;
+use crate::counters::{Figure, Kind};
 use crate::machine::Core;
 use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
+
+/// Looks at one address in a row by which a vCPU waits.
+const LOOKS: u64 = 16;
 
 /// The state of a vCPU, written by the thread that runs it: no lock is taken for each
 /// access. Others write it where a marker has all vCPUs go on together; what the vCPU's own
@@ -28,6 +31,10 @@ pub struct Vcpu {
     pub pipeline: Option<Mutex<Pipeline>>,
     /// What its misses hide, where they do not.
     pub overlap: Overlap,
+    /// The address that it loaded last, and how often in a row.
+    pub watched: Figure,
+    /// As above.
+    pub looks: Figure,
     /// Time not slept yet.
     pub debt: Mutex<Debt>,
 }
@@ -43,6 +50,8 @@ impl Vcpu {
             block: Figure::default(),
             rest_ps: Figure::default(),
             overlap: Overlap::default(),
+            watched: Figure::default(),
+            looks: Figure::default(),
             debt: Mutex::default(),
         }
     }
@@ -59,6 +68,25 @@ impl Vcpu {
     #[inline]
     pub fn instruction(&self, position: u32) -> u64 {
         self.instructions.get() - self.block.get() + u64::from(position) + 1
+    }
+
+    /// It accesses memory; how often it has looked at this address in a row.
+    #[inline]
+    pub fn look(&self, address: u64, kind: Kind) -> u64 {
+        if kind == Kind::Store || self.watched.get() != address {
+            self.watched.set(address);
+            self.looks.set(0);
+        }
+        self.looks.add(1);
+        self.looks.get()
+    }
+
+    /// Whether it has looked at one address so often, again, that it waits for another vCPU.
+    #[inline]
+    pub fn spins(&self) -> bool {
+        let spins = self.looks.get() % LOOKS == LOOKS - 1;
+        self.looks.add(u64::from(spins));
+        spins
     }
 
     /// When the instruction at this place of the present block came up, if none waited since.

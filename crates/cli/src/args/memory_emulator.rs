@@ -27,7 +27,8 @@ pub(crate) struct MemoryEmulatorArgs {
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with
     /// bandwidth, to three times at the limit of --emulate-bandwidth), core (misses overlap, 16
-    /// at a time, unless one's address depends on another) [default: none]
+    /// at a time, unless one's address depends on another), owners (a store takes the line from
+    /// the caches of who has it) [default: none]
     #[arg(long, value_name = "STAGES", value_parser = stages)]
     pub emulate_stages: Option<Stages>,
     /// How accesses are charged [default: virtual]

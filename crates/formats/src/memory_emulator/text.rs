@@ -103,13 +103,15 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns: 0.0 })
 }
 
-/// Reads names of stages: `load,core`.
+/// Reads names of stages: `load,core,owners`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the name.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, CostTextError> {
-    let wrong =
-        |name: &str| CostTextError { text: name.to_owned(), expected: "stages: load, core" };
+    let wrong = |name: &str| CostTextError {
+        text: name.to_owned(),
+        expected: "stages: load, core, owners",
+    };
     let stage = |name: &str| Stage::named(name.trim()).ok_or_else(|| wrong(name));
     text.split(',').map(stage).collect()
 }

@@ -19,7 +19,11 @@ impl Engine {
         let state = &self.vcpus[access.vcpu];
         let found = self.hit(state, access);
         let time_ps = state.time_ps.get();
-        let (cost_ps, queue_ps) = self.past_nearest(access, time_ps, target, found, latency_ps);
+        let own = found.is_some_and(|level| level < state.caches.len());
+        let (cost_ps, queue_ps) = match self.transfer(access, time_ps, own) {
+            Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
+            None => self.past_nearest(access, time_ps, target, found, latency_ps),
+        };
         if cost_ps == 0 {
             return Effect::None;
         }
@@ -59,10 +63,16 @@ impl Engine {
         let mut begin_ps = pipeline.issue_ps(position, reached_ps);
         let found = self.hit(state, access);
         let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
-        let (cost_ps, queue_ps) = match (pipeline.under_way_ps(line, begin_ps), found) {
-            (Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
-            (None, Some(0)) => (nearest_ps, 0),
-            (None, found) => {
+        let own = found.is_some_and(|level| level < state.caches.len());
+        let transfer = self.transfer(access, begin_ps, own);
+        let (cost_ps, queue_ps) = match (transfer, pipeline.under_way_ps(line, begin_ps), found) {
+            (Some(transfer), _, _) => {
+                begin_ps = transfer.begin_ps;
+                (transfer.cost_ps, 0)
+            }
+            (None, Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
+            (None, None, Some(0)) => (nearest_ps, 0),
+            (None, None, found) => {
                 begin_ps = pipeline.room_ps(begin_ps, instruction);
                 let (cost_ps, queue_ps) =
                     self.past_nearest(access, begin_ps, target, found, latency_ps);
@@ -77,7 +87,9 @@ impl Engine {
         if access.kind == Kind::Load {
             pipeline.loaded(position, done_ps);
         }
-        let goes_on_ps = if pipeline.waits(position) { done_ps } else { begin_ps };
+        // What another vCPU wrote usually decides what comes next.
+        let waits = transfer.is_some() || pipeline.waits(position);
+        let goes_on_ps = if waits { done_ps } else { begin_ps };
         let waited_ps = goes_on_ps - reached_ps;
         figures.time_ps.add(waited_ps);
         state.time_ps.add(waited_ps);

@@ -48,7 +48,16 @@ impl Machine {
         self.check_load()?;
         self.core.as_ref().map_or(Ok(()), check_core)?;
         self.caches.iter().try_for_each(|cache| self.check_cache(cache))?;
-        self.check_lines()
+        self.check_lines()?;
+        self.check_transfers()
+    }
+
+    fn check_transfers(&self) -> Result<(), MachineError> {
+        let Some(transfers) = &self.transfers else { return Ok(()) };
+        latency("transfers group_ns", transfers.group_ns)?;
+        self.check_matrix("transfers node_ns", &transfers.node_ns, latency)?;
+        let own = self.caches.iter().any(|cache| cache.scope == Scope::Cpu);
+        if own { Ok(()) } else { Err(MachineError::NoOwnCaches) }
     }
 
     fn check_load(&self) -> Result<(), MachineError> {

@@ -94,6 +94,9 @@ pub enum MachineError {
         /// The curves.
         load: &'static str,
     },
+    /// Lines that nobody could own.
+    #[error("`transfers` (stage owners) needs `caches` of scope `cpu`, which lines are in")]
+    NoOwnCaches,
     /// A node's number that another one has.
     #[error("node {id} is there twice")]
     NodeTwice {

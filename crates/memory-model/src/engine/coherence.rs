@@ -1,0 +1,75 @@
+//! Lines that come from other vCPUs' caches.
+
+use super::{Access, Engine, locked};
+use crate::cost::ps;
+use crate::counters::Kind;
+use crate::owners::Found;
+
+/// A vCPU that is further ahead is so because of turns, and not because it has just written
+/// what another one takes from it.
+const MOST_AHEAD_PS: u64 = 1_000_000;
+
+/// A line that comes from another vCPU.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Transfer {
+    /// When it can begin.
+    pub begin_ps: u64,
+    /// What it takes.
+    pub cost_ps: u64,
+}
+
+impl Engine {
+    /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
+    /// `own` says whether a cache of its own had the line.
+    pub(super) fn transfer(&self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {
+        let owners = self.owners.as_ref()?;
+        let looks = self.vcpus[access.vcpu].look(access.address, access.kind);
+        let line = access.address >> self.line_shift;
+        let found = match access.kind {
+            Kind::Load if own => return None,
+            Kind::Load => owners.load(line, access.vcpu),
+            Kind::Store => owners.store(line, access.vcpu, begin_ps),
+        };
+        let (cost_ps, written_ps) = match found {
+            Found::Free => return None,
+            Found::WrittenBy(who, written_ps) => (self.taken_ps(access, who), written_ps),
+            Found::ReadBy(who) => (self.taken_ps(access, who), 0),
+            Found::ReadBySeveral => (self.taken_from_all_ps(access), 0),
+        };
+        let cost_ps = cost_ps?;
+        // It cannot have been taken before it was written.
+        let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
+        let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
+        if access.kind == Kind::Store {
+            owners.stored(line, begin_ps + cost_ps);
+        }
+        Some(Transfer { begin_ps, cost_ps })
+    }
+
+    /// What a line takes from a vCPU, if its caches still have it; a store takes it away.
+    fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
+        let caches = &self.vcpus[who].caches;
+        let has = caches.iter().any(|cache| cache.holds(access.address));
+        if access.kind == Kind::Store {
+            caches.iter().for_each(|cache| cache.lose(access.address));
+            let (taker, group) = (self.groups[access.vcpu], self.groups[who]);
+            if taker != group {
+                locked(&self.shared[group]).iter().for_each(|cache| cache.lose(access.address));
+            }
+        }
+        let transfers = self.arguments.machine.transfers.as_ref()?;
+        let cpus = &self.arguments.machine.cpus;
+        let ns = if self.groups[access.vcpu] == self.groups[who] {
+            transfers.group_ns
+        } else {
+            transfers.node_ns[cpus[access.vcpu]][cpus[who]]
+        };
+        has.then(|| ps(ns))
+    }
+
+    /// What it takes to take a line away from all others: as long as from the farthest.
+    fn taken_from_all_ps(&self, access: Access) -> Option<u64> {
+        let others = (0..self.vcpus.len()).filter(|&other| other != access.vcpu);
+        others.filter_map(|other| self.taken_ps(access, other)).max()
+    }
+}
