@@ -167,8 +167,46 @@ fn streams_of_ranks_are_one_cell_with_the_sum_of_all() {
 }
 
 #[test]
-fn the_suites_chain_has_its_table_and_no_result_directory() {
-    let arguments = ["latency", "--chain", "fisher-yates", "--size", "64K", "-o", "/no/such"];
-    let error = ends(&mut numalab(&arguments), 2);
-    assert!(error.contains("--output") && error.contains("--chain cycle"), "{error}");
+fn the_suites_chain_is_kept_as_any_other_pattern_is() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let chain = ["latency", "--chain", "fisher-yates", "--iterations", "2000"];
+    ends(&mut numalab(&[&chain[..], &["--size", "64K", "-o", parent, "-q"]].concat()), 0);
+    let found = document(&only(place.path()));
+    let cell = &found["cells"][0];
+    assert_eq!(cell["pattern"], "fisher-yates");
+    assert!(cell["id"].as_str().expect("a name").contains("/fisher-yates/"), "{cell}");
+    // Without ranks the same pattern gives the same cell.
+    let other = tempfile::tempdir().expect("made");
+    let (cpu, parent) = (cell["worker"]["cpu"].to_string(), other.path().to_str().expect("UTF-8"));
+    let alone = ["latency", "--pattern", "fisher-yates", "--cpus", &cpu, "--concurrent"];
+    let options = ["--size", "64K", "--budget", "1s", "-o", parent, "-q"];
+    ends(&mut numalab(&[&alone[..], &options].concat()), 0);
+    assert_eq!(document(&only(other.path()))["cells"][0]["id"], cell["id"]);
+}
+
+/// A launch that is killed keeps every size that was complete, as a run without ranks does.
+#[test]
+fn sizes_are_on_disk_as_soon_as_they_are_measured() {
+    let place = tempfile::tempdir().expect("made");
+    let parent = place.path().to_str().expect("UTF-8");
+    let options = ["--size", "64K,1G", "--pages", "4k", "--iterations", "100000000", "-o", parent];
+    let mut launch =
+        numalab(&[&["latency", "--chain", "cycle", "--csv"][..], &["c.csv"], &options].concat());
+    let mut launch =
+        launch.current_dir(place.path()).stdout(Stdio::null()).spawn().expect("starts");
+    let cells = || {
+        let runs = fs::read_dir(place.path()).expect("readable");
+        let runs = runs.map(|entry| entry.expect("readable").path().join("cells.jsonl"));
+        runs.filter_map(|path| fs::read_to_string(path).ok()).next().unwrap_or_default()
+    };
+    let begun = std::time::Instant::now();
+    while cells().lines().count() == 0 {
+        assert!(begun.elapsed().as_secs() < 60, "no cell is on disk");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    launch.kill().expect("killed");
+    let ended = launch.wait().expect("ended");
+    assert!(!ended.success());
+    assert!(cells().contains("64K"), "{}", cells());
 }

@@ -140,6 +140,44 @@ fn ranks_of_two_hosts_meet_over_tcp() {
     assert!(is_csv_of(2, &shown), "{shown}");
 }
 
+/// A launch under srun or mpirun leaves the result directory of a run, which every command
+/// for runs takes.
+#[test]
+fn launches_leave_a_run_that_report_compare_and_fleet_take() {
+    let (_turn, Some(lab)) = (turn(), lab()) else { return };
+    let mut runs = Vec::new();
+    for (launcher, options) in
+        [("srun", &["-N1", "-n2", "--cpu-bind=none"][..]), ("mpirun.openmpi", &["-n", "2"])]
+    {
+        let parent = lab.directory().join("runs").join(launcher);
+        let parent = parent.to_str().expect("UTF-8").to_owned();
+        let command = [NUMALAB, "latency", "--size=64K,1M", "--iterations=2000", "-o", &parent];
+        prints(lab.command(launcher).args(options).args(command).arg("--overcommit"));
+        let run = results_in(Path::new(&parent)).to_str().expect("UTF-8").to_owned();
+        let json = prints(lab.command(NUMALAB).args(["report", &run, "--format", "json"]));
+        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        assert_eq!((&json["schema"], &json["name"]), (&"numalab/run-2".into(), &"latency".into()));
+        let cells = json["cells"].as_array().expect("cells");
+        assert_eq!(cells.len(), 4, "{launcher}: two sizes of two ranks");
+        for cell in cells {
+            assert_eq!(cell["samples"].as_array().map(Vec::len), Some(20));
+            assert_eq!(cell["placements"][0]["cpu"], cell["worker"]["cpu"]);
+        }
+        runs.push(run);
+    }
+    let compared =
+        lab.command(NUMALAB).args(["compare", &runs[0], &runs[1], "--format=json"]).output();
+    let compared: serde_json::Value =
+        serde_json::from_slice(&compared.expect("it starts").stdout).expect("JSON");
+    // Where the launcher bound both ranks to one cpu, the second has a name of its own.
+    let common = compared["cells"].as_array().map_or(0, Vec::len);
+    assert!(common >= 2, "{compared}");
+    let all = lab.directory().join("runs");
+    let all = all.to_str().expect("UTF-8");
+    let collected = prints(lab.command(NUMALAB).args(["fleet", "collect", all]));
+    assert!(collected.contains("2 runs"), "{collected}");
+}
+
 #[test]
 fn mpi_is_found_at_run_time_under_every_launcher() {
     let (_turn, Some(lab)) = (turn(), lab()) else { return };

@@ -1,41 +1,71 @@
 //! What ranks do together: sit down, prove where they are, measure size by size, and bring
-//! what they found to rank 0.
+//! what they found to rank 0, which records each size's cells as they end.
 
 mod assignment;
-mod document;
+mod cells;
 mod error;
 mod files;
 mod memory;
 mod work;
 
 use std::path::PathBuf;
+use std::time::Duration;
 
-use numalab_host::{MemoryPolicy, Pinned, Proof, process_policy};
+use numalab_host::{Interrupt, MemoryPolicy, Pinned, process_policy};
 use numalab_measure::plan::Scope;
-use numalab_measure::rank::{ChaseRules, MemorySource, RankBuffer, StreamRules};
-use numalab_record::{Kind, Metric, Pages, ProofMethod, RankResult, RankRun};
+use numalab_measure::{
+    Buffer, MeasureContext, MeasureError, MemorySource, RunRecorder, Settings, StreamRules,
+};
+use numalab_record::{
+    AccessPattern, CellId, Kind, Metric, Pages, Placement, RankResult, RankRun, Sample, WindowTime,
+};
+use numalab_stats::Sample as Values;
 use numalab_topology::{CpuSet, Machine, NodeId, NodeSet};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 use assignment::{Assignment, assign_cpu};
-pub use document::document;
+use cells::SharedCell;
 pub use error::SessionError;
 use files::PartialCsv;
-use work::{Figures, Worker};
+use work::Worker;
 
 use crate::identity::{Identity, Look};
 use crate::team::Team;
 
+/// How a rank chases.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChaseRules {
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// Loads that are measured for each size; at least 1.
+    pub iterations: u64,
+    /// Loads before these, at least; once round the buffer, or a million loads, are made
+    /// in any case.
+    pub warmup: u64,
+}
+
 /// What the ranks measure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
-    /// Latency; the rules' seed is replaced by one for each rank.
+    /// Latency.
     Latency(ChaseRules),
-    /// Bandwidth; likewise.
+    /// Bandwidth.
     Bandwidth(StreamRules),
 }
 
+impl Work {
+    /// The name of what is gone through: a pattern or a stream kernel.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Latency(rules) => rules.pattern.to_string(),
+            Self::Bandwidth(rules) => rules.kernel.name().to_owned(),
+        }
+    }
+}
+
 /// What all ranks were asked for alike.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SessionPlan {
     /// What is measured.
     pub work: Work,
@@ -47,6 +77,8 @@ pub struct SessionPlan {
     pub serial: bool,
     /// What every rank's seed is made of.
     pub seed: u64,
+    /// Relative half width of a cell's interval at which it counts as precise: 0.01 is 1 %.
+    pub precision: f64,
     /// The cpus that may be used; all that a rank may run on without.
     pub cpus: Option<CpuSet>,
     /// The node of every rank's memory; else the process's policy decides.
@@ -55,19 +87,37 @@ pub struct SessionPlan {
     pub overcommit: bool,
     /// The suite's CSV, and what goes beside it.
     pub csv: Option<PathBuf>,
-    /// The name of what is gone through.
-    pub chain: String,
     /// The version of the program.
     pub version: String,
 }
 
 /// What rank 0 has in the end.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Debug)]
 pub struct Findings {
-    /// What all ranks found.
+    /// What all ranks found, for the suite's table, CSV and JSON.
     pub run: RankRun,
+    /// The same as the cells of a run.
+    pub recorder: RunRecorder,
     /// The last rank's memory by node, as `numastat` prints it.
     pub memory: String,
+}
+
+/// Where a rank is, as it tells the others before anything is measured.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Seat {
+    host: String,
+    /// Where its memory was asked from: `bind:0`.
+    policy: String,
+    placement: Placement,
+}
+
+/// What a rank found for a size.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Found {
+    samples: Vec<Sample>,
+    /// When its run started, by the clock of its host.
+    started_ns: u64,
+    placement: Placement,
 }
 
 /// One rank's surroundings.
@@ -82,16 +132,16 @@ pub struct Surroundings<'a> {
 }
 
 /// Measures with all ranks; rank 0 gets what they found. `begin` is called by rank 0 once
-/// every rank is proven to be in its place. A rank that fails leaves `CSV.rankN.failed`,
-/// since launchers lose exit codes, and tells the others.
+/// every rank is proven to be in its place, and says where cells are recorded. A rank that
+/// fails leaves `CSV.rankN.failed`, since launchers lose exit codes, and tells the others.
 ///
 /// # Errors
-/// [`SessionError`]; rows that were complete are kept in `CSV.part`.
+/// [`SessionError`]; rows that were complete are kept in `CSV.part`, cells in their directory.
 pub fn run(
     team: &mut Team,
     around: Surroundings<'_>,
     plan: &SessionPlan,
-    begin: &mut dyn FnMut(&Team),
+    begin: Begin<'_>,
 ) -> Result<Option<Findings>, SessionError> {
     let outcome = measure(team, around, plan, begin);
     if let Err(error) = &outcome {
@@ -103,58 +153,84 @@ pub fn run(
     outcome
 }
 
+/// What rank 0 does once every rank is in its place: it gives what cells are recorded by.
+pub type Begin<'a> = &'a mut dyn FnMut(&Team) -> Result<RunRecorder, MeasureError>;
+
 fn measure(
     team: &mut Team,
     around: Surroundings<'_>,
     plan: &SessionPlan,
-    begin: &mut dyn FnMut(&Team),
+    begin: Begin<'_>,
 ) -> Result<Option<Findings>, SessionError> {
     let assignment = assign_cpu(team, around, plan)?;
-    let settled = settle(around.machine, plan, &assignment);
-    let (pinned, mut buffer, proof) = agree(team, settled)?;
-    if team.rank() == 0 {
-        begin(team);
-    }
-    let csv = match &plan.csv {
-        Some(csv) if team.rank() == 0 => PartialCsv::create(csv, team.size()).map(Some),
+    let settled = settle(around.machine, plan, team.rank(), &assignment);
+    let mut settled = agree(team, settled)?;
+    let seats: Vec<Seat> = gather(team, &settled.seat)?;
+    let cells = cells::cells(&seats, plan);
+    let begun = match team.rank() {
+        0 => Ledger::begin(team, around, plan, (seats, &cells), begin).map(Some),
         _ => Ok(None),
     };
-    let mut csv = agree(team, csv)?;
-    let worker = agree(team, Worker::new(plan, team.rank(), &assignment.host))?;
-    let mut all = Vec::new();
-    for &size_bytes in &plan.sizes_bytes {
-        let figures = worker.measure(team, &mut buffer, size_bytes)?;
-        let means = team.all_gather(&figures.mean.to_le_bytes())?;
-        let written = match &mut csv {
-            Some(csv) => csv.row(size_bytes, &means),
+    let mut ledger = agree(team, begun)?;
+    for (&size_bytes, shared) in plan.sizes_bytes.iter().zip(&cells) {
+        let found = measure_size(team, &mut settled, plan, (size_bytes, shared))?;
+        let written = match &mut ledger {
+            Some(ledger) => ledger.add(size_bytes, shared, &found),
             None => Ok(()),
         };
         agree(team, written)?;
-        all.push(figures);
     }
-    // Where they were at the beginning they must have been to the end.
-    let still = pinned.verify().map_err(numalab_host::Error::from).map_err(SessionError::from);
-    let still = still.and_then(|()| Ok(buffer.prove()?));
-    agree(team, still)?;
-    let own = result_of(team.rank(), &assignment, &pinned, &buffer, &proof, &all);
-    collect(team, around, plan, &own, csv)
+    finish(team, around, plan, ledger)
+}
+
+/// A rank in its place.
+struct Settled {
+    context: MeasureContext,
+    pinned: Pinned,
+    buffer: Buffer,
+    seat: Seat,
 }
 
 /// Pins the rank, takes its memory, and proves both.
 fn settle(
     machine: &Machine,
     plan: &SessionPlan,
+    rank: usize,
     assignment: &Assignment,
-) -> Result<(Pinned, RankBuffer, Proof), SessionError> {
+) -> Result<Settled, SessionError> {
+    // An order of its own for each rank; the loops spread the bits. How long it takes is for
+    // its windows alone to say, and whoever interrupts it ends it.
+    let seed = plan.seed.wrapping_add(rank as u64);
+    let settings = Settings { seed, precision: plan.precision, budget: Duration::ZERO };
     let pinned = numalab_host::pin(assignment.cpu).map_err(numalab_host::Error::from)?;
+    let context = MeasureContext::new(machine.clone(), settings, Interrupt::never())?;
     let source = match plan.node {
         Some(node) => MemorySource::Node(node),
         None => MemorySource::of(policy()?, nearest(machine, pinned.node())?),
     };
     let largest = plan.sizes_bytes.iter().max().copied().unwrap_or(0);
-    let buffer = RankBuffer::take(largest, plan.pages, source)?;
-    let proof = buffer.prove()?;
-    Ok((pinned, buffer, proof))
+    let policy = source.name();
+    let buffer = Buffer::touched(&context, largest, plan.pages, source)?;
+    let placement = buffer.claim().prove(&context, &pinned)?;
+    let seat = Seat { host: assignment.host.clone(), policy, placement };
+    Ok(Settled { context, pinned, buffer, seat })
+}
+
+/// What all ranks found for a size; where they were before it they must be after it.
+fn measure_size(
+    team: &mut Team,
+    settled: &mut Settled,
+    plan: &SessionPlan,
+    (size_bytes, shared): (u64, &[SharedCell]),
+) -> Result<Vec<Found>, SessionError> {
+    let Settled { context, pinned, buffer, seat } = settled;
+    let own = shared.iter().find(|shared| shared.ranks.contains(&team.rank()));
+    let id = own.map_or(CellId(String::new()), |shared| shared.cell.id.clone());
+    let worker = Worker { plan, context, host: &seat.host };
+    let samples = worker.measure(team, buffer, size_bytes, &id)?;
+    let still = buffer.claim().prove(context, pinned).map_err(SessionError::from);
+    let placement = agree(team, still)?;
+    gather(team, &Found { samples, started_ns: context.started_ns(), placement })
 }
 
 fn policy() -> Result<MemoryPolicy, SessionError> {
@@ -163,7 +239,7 @@ fn policy() -> Result<MemoryPolicy, SessionError> {
 
 /// The node with memory that is nearest to `node`.
 fn nearest(machine: &Machine, node: NodeId) -> Result<NodeId, SessionError> {
-    let scope = Scope::new(machine, None, None).map_err(numalab_measure::MeasureError::from)?;
+    let scope = Scope::new(machine, None, None).map_err(MeasureError::from)?;
     if scope.nodes.contains(&node) {
         return Ok(node);
     }
@@ -185,67 +261,139 @@ fn agree<T>(team: &mut Team, own: Result<T, SessionError>) -> Result<T, SessionE
     }
 }
 
-fn result_of(
-    rank: usize,
-    assignment: &Assignment,
-    pinned: &Pinned,
-    buffer: &RankBuffer,
-    proof: &Proof,
-    all: &[Figures],
-) -> RankResult {
-    RankResult {
-        rank,
-        host: assignment.host.clone(),
-        cpu: pinned.cpu(),
-        affinity: pinned.affinity().clone(),
-        cpu_node: pinned.node(),
-        policy: buffer.policy(),
-        memory_nodes: proof.pages_per_node.clone(),
-        method: match proof.method {
-            numalab_host::ProofMethod::MovePages => ProofMethod::MovePages,
-            numalab_host::ProofMethod::NumaMaps => ProofMethod::NumaMaps,
-            numalab_host::ProofMethod::OnlyNode => ProofMethod::OnlyNode,
-        },
-        address: proof.address,
-        bytes_per_page_size: proof.bytes_per_page_size.clone(),
-        mean: all.iter().map(|figures| figures.mean).collect(),
-        median: all.iter().map(Figures::median).collect(),
-        windows: all.iter().map(|figures| figures.windows.clone()).collect(),
-        times: all.iter().map(|figures| figures.times.clone()).collect(),
-        disturbed: all.iter().map(|figures| figures.disturbed.clone()).collect(),
+fn to_json(value: &impl Serialize) -> Result<Vec<u8>, SessionError> {
+    serde_json::to_vec(value).map_err(|error| SessionError::Message(error.to_string()))
+}
+
+fn from_json<'a, T: Deserialize<'a>>(json: &'a [u8]) -> Result<T, SessionError> {
+    serde_json::from_slice(json).map_err(|error| SessionError::Message(error.to_string()))
+}
+
+/// What every rank tells, by rank.
+fn gather<T: Serialize + DeserializeOwned>(
+    team: &mut Team,
+    own: &T,
+) -> Result<Vec<T>, SessionError> {
+    let all = team.all_gather(&to_json(own)?)?;
+    all.iter().map(|json| from_json(json)).collect()
+}
+
+/// What rank 0 writes down, size by size.
+struct Ledger {
+    run: RankRun,
+    csv: Option<PartialCsv>,
+    recorder: RunRecorder,
+    precision: f64,
+}
+
+impl Ledger {
+    fn begin(
+        team: &Team,
+        around: Surroundings<'_>,
+        plan: &SessionPlan,
+        (seats, cells): (Vec<Seat>, &[Vec<SharedCell>]),
+        begin: Begin<'_>,
+    ) -> Result<Self, SessionError> {
+        let mut recorder = begin(team)?;
+        let cells: Vec<_> = cells.iter().flatten().map(|shared| shared.cell.clone()).collect();
+        recorder.extend_plan(&cells).map_err(MeasureError::from)?;
+        let csv = plan.csv.as_ref().map(|csv| PartialCsv::create(csv, team.size())).transpose()?;
+        let ranks = seats.into_iter().enumerate().map(|(rank, seat)| result_of(rank, seat));
+        let run = run_of(team, around, plan, ranks.collect());
+        Ok(Self { run, csv, recorder, precision: plan.precision })
+    }
+
+    /// Writes what was found for a size: a row, and its cells with their samples.
+    fn add(
+        &mut self,
+        size_bytes: u64,
+        shared: &[SharedCell],
+        found: &[Found],
+    ) -> Result<(), SessionError> {
+        for (rank, found) in self.run.ranks.iter_mut().zip(found) {
+            add_samples(rank, found);
+        }
+        let means: Vec<f64> =
+            self.run.ranks.iter().filter_map(|rank| rank.mean.last().copied()).collect();
+        if let Some(csv) = &mut self.csv {
+            csv.row(size_bytes, &means)?;
+        }
+        for shared in shared {
+            let (finished, samples) = cells::finished(shared, found, self.precision);
+            self.recorder.record(&finished, &samples).map_err(MeasureError::from)?;
+        }
+        Ok(())
     }
 }
 
-/// Brings everything to rank 0, which writes the files.
-fn collect(
+/// A rank that found nothing yet.
+fn result_of(rank: usize, seat: Seat) -> RankResult {
+    let Seat { host, policy, placement } = seat;
+    RankResult {
+        rank,
+        host,
+        cpu: placement.cpu,
+        affinity: placement.affinity,
+        cpu_node: placement.cpu_node.unwrap_or_default(),
+        policy,
+        memory_nodes: placement.pages_per_node,
+        method: placement.method,
+        address: placement.address,
+        bytes_per_page_size: placement.bytes_per_page_size,
+        mean: Vec::new(),
+        median: Vec::new(),
+        windows: Vec::new(),
+        times: Vec::new(),
+        disturbed: Vec::new(),
+    }
+}
+
+/// Adds a size. The mean is over all loads, or over all rounds of a stream; the median leaves
+/// out disturbed windows, unless all are. Neither is a number without windows.
+fn add_samples(rank: &mut RankResult, found: &Found) {
+    let samples = &found.samples;
+    let weight = |sample: &Sample| match sample.metric {
+        Metric::Latency => sample.work as f64,
+        _ => 1.0,
+    };
+    let total: f64 = samples.iter().map(weight).sum();
+    rank.mean.push(samples.iter().map(|sample| sample.value * weight(sample)).sum::<f64>() / total);
+    let values = |clean: bool| -> Vec<f64> {
+        let taken = samples.iter().filter(|sample| !clean || sample.disturbed.is_none());
+        taken.map(|sample| sample.value).collect()
+    };
+    let median = Values::new(values(true)).or_else(|_| Values::new(values(false)));
+    rank.median.push(median.map_or(f64::NAN, |values| values.median()));
+    rank.windows.push(values(false));
+    let time = |sample: &Sample| WindowTime {
+        start_ns: found.started_ns + sample.start_ns,
+        duration_ns: sample.duration_ns,
+        work: sample.work,
+    };
+    rank.times.push(samples.iter().map(time).collect());
+    let disturbed = |(index, sample): (usize, &Sample)| Some((index, sample.disturbed.clone()?));
+    rank.disturbed.push(samples.iter().enumerate().filter_map(disturbed).collect());
+}
+
+/// Completes rank 0's files.
+fn finish(
     team: &mut Team,
     around: Surroundings<'_>,
     plan: &SessionPlan,
-    own: &RankResult,
-    csv: Option<PartialCsv>,
+    ledger: Option<Ledger>,
 ) -> Result<Option<Findings>, SessionError> {
-    let json = serde_json::to_vec(own).map_err(|error| SessionError::Message(error.to_string()));
-    let all = team.all_gather(&json?)?;
     let nodes: NodeSet = around.machine.nodes.iter().map(|node| node.id).collect();
     let last = team.rank() + 1 == team.size();
     let memory = if last { memory::text(team.rank(), plan, &nodes) } else { String::new() };
     let memory = team.all_gather(memory.as_bytes())?.pop().unwrap_or_default();
-    let findings = if team.rank() == 0 {
-        let read = |bytes: &Vec<u8>| serde_json::from_slice(bytes);
-        let ranks: Result<Vec<RankResult>, _> = all.iter().map(read).collect();
-        let ranks = ranks.map_err(|error| SessionError::Message(error.to_string()))?;
-        let run = run_of(team, around, plan, ranks);
-        let memory = String::from_utf8_lossy(&memory).into_owned();
-        Some(Findings { run, memory })
-    } else {
-        None
+    let memory = String::from_utf8_lossy(&memory).into_owned();
+    let finished = match ledger {
+        Some(Ledger { run, csv, recorder, .. }) => csv
+            .map_or(Ok(()), |csv| csv.finish(&run))
+            .map(|()| Some(Findings { run, recorder, memory })),
+        None => Ok(None),
     };
-    let written = match (&findings, csv) {
-        (Some(findings), Some(csv)) => csv.finish(&findings.run),
-        _ => Ok(()),
-    };
-    agree(team, written)?;
-    Ok(findings)
+    agree(team, finished)
 }
 
 fn run_of(
@@ -269,7 +417,7 @@ fn run_of(
         seed: plan.seed,
         iterations,
         warmup,
-        chain: plan.chain.clone(),
+        chain: plan.work.name(),
         pages: plan.pages.name().to_owned(),
         serial: plan.serial,
         sizes_bytes: plan.sizes_bytes.clone(),

@@ -69,6 +69,19 @@ impl MeasureContext {
         virtual_time::in_use()
     }
 
+    /// When the run started, by the clock that the processes of a host share
+    /// (`CLOCK_MONOTONIC_RAW`), in nanoseconds.
+    #[must_use]
+    pub fn started_ns(&self) -> u64 {
+        self.started_ns
+    }
+
+    /// The clock of its windows.
+    #[must_use]
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
     /// Time since the run's start in nanoseconds.
     pub(crate) fn elapsed_ns(&self) -> u64 {
         monotonic_raw_ns().saturating_sub(self.started_ns)
@@ -96,6 +109,15 @@ impl MeasureContext {
             other.online && other.id != cpu && other.node == node && allowed(other.id)
         });
         std::iter::once(cpu).chain(others.map(|other| other.id)).collect()
+    }
+}
+
+#[cfg(test)]
+impl MeasureContext {
+    /// One for tests of single parts.
+    pub(crate) fn for_tests() -> Self {
+        let settings = Settings { seed: 3, precision: 0.5, budget: Duration::from_secs(1) };
+        Self::new(Machine::default(), settings, Interrupt::never()).expect("a clock")
     }
 }
 

@@ -52,7 +52,7 @@ pub enum MeasureError {
     #[error("a stream cannot be {pattern}: expected sequential, random or stride:N")]
     NotAStream {
         /// The pattern.
-        pattern: &'static str,
+        pattern: numalab_record::AccessPattern,
     },
     /// The machine does not know an instruction set by that name.
     #[error("instruction set `{name}` is not available here: {available}")]

@@ -2,27 +2,32 @@
 //! until the interval is narrow, and a result directory that survives anything.
 //!
 //! [`plan`] says what to measure, [`Session`] measures it cell by cell and hands
-//! every finished cell to a [`RunRecorder`], which keeps it in its [`Store`]. The
-//! loops are `numalab-membench`'s; nothing is rendered here.
+//! every finished cell to a [`RunRecorder`], which keeps it in its [`Store`]. Ranks
+//! (`numalab-launch`) use the same [`Buffer`], [`Windows`], [`RoundLog`], [`Samples`] and
+//! recorder: only who waits for whom differs. The loops are `numalab-membench`'s; nothing is rendered here.
 #![forbid(unsafe_code)]
 
+mod buffer;
 mod context;
 mod error;
 mod measure_run;
 pub mod plan;
 mod probe;
-pub mod rank;
 mod recorder;
 mod run;
 mod sampling;
 mod session;
 mod store;
 
+pub use buffer::{Buffer, MemoryClaim, MemorySource};
 pub use context::{MeasureContext, Settings};
 pub use error::MeasureError;
 pub use measure_run::{Effort, MeasurePlan, beyond_caches};
 pub use probe::{BalancingFound, BalancingProbe};
 pub use recorder::RunRecorder;
+pub use run::chase::{BuiltChase, ChaseOrder, Windows};
 pub use run::check_plan;
+pub use run::stream::{RoundLog, Span, StreamRules, stream_over};
+pub use sampling::{Reading, Samples, outcome_of, sample_here};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read};

@@ -1,14 +1,14 @@
 //! Running cells: one module for each kind, all giving [`Finished`] cells with samples.
 
-pub(crate) mod bandwidth;
+mod bandwidth;
 mod c2c;
 pub(crate) mod chase;
 mod core;
 mod feasible;
 mod latency;
 mod loaded;
+pub(crate) mod stream;
 mod team;
-mod worker;
 
 use std::time::Duration;
 

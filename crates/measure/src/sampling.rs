@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use numalab_host::ThreadSnapshot;
 use numalab_record::{CellId, Metric, Outcome, Sample};
-use numalab_stats::{Precision, Progress, Sample as Values};
+use numalab_stats::{Confidence, Precision, Progress, Sample as Values, median_interval_serial};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -17,7 +17,7 @@ const LEAST_WINDOWS: usize = 6;
 
 /// What one window gave.
 #[derive(Clone, Debug)]
-pub(crate) struct Reading {
+pub struct Reading {
     /// Value by metric; the first decides when to stop.
     pub values: Vec<(Metric, f64)>,
     /// How long the window took.
@@ -26,13 +26,22 @@ pub(crate) struct Reading {
     pub work: u64,
 }
 
+/// When a cell ends.
+#[derive(Clone, Copy, Debug)]
+enum End {
+    /// When its interval is narrow, or after this long.
+    Narrow(Duration),
+    /// After so many windows.
+    Windows(u32),
+}
+
 /// The samples of one cell as they come in.
 #[derive(Debug)]
-pub(crate) struct Samples<'a> {
+pub struct Samples<'a> {
     context: &'a MeasureContext,
     cell: &'a CellId,
     precision: Precision,
-    limit: Duration,
+    end: End,
     begun: Instant,
     taken: Vec<Sample>,
     clean: Vec<f64>,
@@ -43,13 +52,24 @@ pub(crate) struct Samples<'a> {
 
 impl<'a> Samples<'a> {
     /// No samples yet, and `limit` to take them in.
+    #[must_use]
     pub fn new(context: &'a MeasureContext, cell: &'a CellId, limit: Duration) -> Self {
+        Self::until(context, cell, End::Narrow(limit))
+    }
+
+    /// No samples yet, of so many windows whatever they show.
+    #[must_use]
+    pub fn of_windows(context: &'a MeasureContext, cell: &'a CellId, windows: u32) -> Self {
+        Self::until(context, cell, End::Windows(windows))
+    }
+
+    fn until(context: &'a MeasureContext, cell: &'a CellId, end: End) -> Self {
         let precision = context.precision;
         Self {
             context,
             cell,
             precision,
-            limit,
+            end,
             begun: Instant::now(),
             taken: Vec::new(),
             clean: Vec::new(),
@@ -92,6 +112,13 @@ impl<'a> Samples<'a> {
     /// [`MeasureError::Interrupted`] if the user asked to stop.
     pub fn ended(&mut self) -> Result<Option<Outcome>, MeasureError> {
         self.context.check_interrupt()?;
+        let limit = match self.end {
+            End::Narrow(limit) => limit,
+            End::Windows(windows) => {
+                let over = self.windows >= windows;
+                return Ok(over.then(|| outcome_of(&self.taken, self.context.settings.precision)));
+            }
+        };
         if self.clean.len() >= self.next_look {
             let values = Values::new(self.clean.clone())?;
             match self.precision.look(&values) {
@@ -100,20 +127,38 @@ impl<'a> Samples<'a> {
             }
         }
         let enough = self.clean.len() + self.disturbed >= LEAST_WINDOWS;
-        let late = enough && self.begun.elapsed() >= self.limit;
+        let late = enough && self.begun.elapsed() >= limit;
         let busy = self.disturbed
             > MOST_DISTURBED_PER_CLEAN * self.clean.len().max(self.precision.first_look());
         Ok((late || busy).then_some(Outcome::BudgetSpent))
     }
 
     /// The samples taken.
+    #[must_use]
     pub fn into_taken(self) -> Vec<Sample> {
         self.taken
     }
 }
 
+/// Whether samples of a number of windows decided before are precise enough, seen once at
+/// their end.
+#[must_use]
+pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
+    let clean = samples.iter().filter(|sample| sample.disturbed.is_none());
+    let interval = Values::new(clean.map(|sample| sample.value).collect::<Vec<f64>>())
+        .and_then(|values| median_interval_serial(&values, Confidence::P95))
+        .map(|serial| serial.estimate.relative_half_width());
+    match interval {
+        Ok(width) if width <= precision => Outcome::Precise,
+        _ => Outcome::BudgetSpent,
+    }
+}
+
 /// Takes windows on the calling thread until the cell ends.
-pub(crate) fn sample_here(
+///
+/// # Errors
+/// What a window failed with; [`MeasureError::Interrupted`] if the user asked to stop.
+pub fn sample_here(
     samples: &mut Samples<'_>,
     mut window: impl FnMut() -> Result<Reading, MeasureError>,
 ) -> Result<Outcome, MeasureError> {

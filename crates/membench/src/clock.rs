@@ -17,6 +17,18 @@ impl Stamp {
         Stamp(virtual_time::now_ns().unwrap_or_else(arch::timestamp))
     }
 
+    /// The moment by the counter that all cpus of a host share, for its other processes.
+    #[must_use]
+    pub fn ticks(self) -> u64 {
+        self.0
+    }
+
+    /// The moment that another process of this host told.
+    #[must_use]
+    pub fn from_ticks(ticks: u64) -> Stamp {
+        Stamp(ticks)
+    }
+
     /// The time from `earlier` to this moment.
     ///
     /// # Errors

@@ -1,11 +1,11 @@
 //! What is measured: one cell of a plan.
 
 use core::fmt;
-use core::str::FromStr;
 
 use numalab_topology::{CpuId, NodeId};
 use serde::{Deserialize, Serialize};
 
+use crate::pattern::AccessPattern;
 use crate::placement::Placement;
 
 /// The name of a cell, unique and stable within its plan.
@@ -78,57 +78,6 @@ pub struct WorkerPlan {
     pub cpu: CpuId,
     /// The node of its memory.
     pub node: NodeId,
-}
-
-/// The order in which memory is visited.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "order", content = "bytes", rename_all = "kebab-case")]
-pub enum AccessPattern {
-    /// Random over the whole buffer.
-    Random,
-    /// Random within blocks of the pages' size, blocks in random order: TLB hits.
-    PageLocal,
-    /// A fixed step in bytes.
-    Stride(u64),
-    /// Ascending addresses.
-    Sequential,
-}
-
-/// As on the command line: `random`, `stride:256`.
-impl fmt::Display for AccessPattern {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Random => f.pad("random"),
-            Self::PageLocal => f.pad("page-local"),
-            Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
-            Self::Sequential => f.pad("sequential"),
-        }
-    }
-}
-
-/// Why a text is not a pattern.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a pattern: expected random, page-local, sequential or stride:N with N a \
-     multiple of 64 bytes"
-)]
-pub struct PatternError(String);
-
-impl FromStr for AccessPattern {
-    type Err = PatternError;
-
-    fn from_str(text: &str) -> Result<Self, PatternError> {
-        let plain = [Self::Random, Self::PageLocal, Self::Sequential];
-        if let Some(pattern) = plain.into_iter().find(|pattern| pattern.to_string() == text) {
-            return Ok(pattern);
-        }
-        let bytes = text.strip_prefix("stride:").and_then(|bytes| bytes.parse().ok());
-        bytes
-            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
-            .map(Self::Stride)
-            .ok_or_else(|| PatternError(text.to_owned()))
-    }
 }
 
 /// The pages that back a buffer.

@@ -12,6 +12,7 @@ mod csv;
 mod document;
 mod kind;
 mod metric;
+mod pattern;
 mod placement;
 mod ranks;
 mod run;
@@ -21,13 +22,14 @@ pub mod shell;
 pub mod study;
 
 pub use cell::{
-    AccessPattern, BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName,
-    LatencyCell, LoadedCell, Outcome, Pages, PatternError, StreamKernel, Team, WorkerPlan,
+    BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName, LatencyCell,
+    LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
 };
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
+pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use numalab_launch::session::Work;
+use numalab_measure::StreamRules;
 use numalab_measure::plan::{
     BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix, isa_name,
 };
-use numalab_measure::rank::StreamRules;
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
@@ -17,9 +17,6 @@ use crate::failure::Failure;
 
 /// Each worker's buffers together, unless `--size` says otherwise.
 const BUFFER_BYTES: u64 = 384 << 20;
-
-/// How long ranks stream before they wait for each other, in nanoseconds.
-const RANK_ROUND_NS: u64 = 20_000_000;
 
 /// Measures bandwidth and prints it, as ranks where there is a launcher.
 pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
@@ -33,16 +30,10 @@ pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
 /// What each rank is to do.
 fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
     let kernel = ranks::one(&args.kernel, StreamKernel::Read)?;
-    let rules = StreamRules {
-        kernel,
-        pattern: args.pattern,
-        isa: isa(args),
-        round_ns: RANK_ROUND_NS,
-        seed: 0,
-    };
+    let rules = StreamRules { kernel, pattern: args.pattern, isa: isa(args) };
     Ok(Task {
+        name: "bandwidth",
         work: Work::Bandwidth(rules),
-        chain: kernel.name().to_owned(),
         sizes_bytes: args.size.as_ref().map_or(vec![BUFFER_BYTES], |sizes| sizes.0.clone()),
         serial: args.serial,
         selection: &args.selection,

@@ -1,12 +1,11 @@
 //! `numalab latency`.
 
-use numalab_launch::session::Work;
+use numalab_launch::session::{ChaseRules, Work};
 use numalab_measure::beyond_caches;
 use numalab_measure::plan::{
     LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern,
 };
-use numalab_measure::rank::{Chain as RankChain, ChaseRules};
-use numalab_record::{Cell, Team, WorkerPlan};
+use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
 
 use super::measuring::{Target, deliver, print_plan, run_plan};
 use super::ranks::{self, Role, Task};
@@ -34,19 +33,16 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
 
 /// What each rank is to do.
 fn task(args: &LatencyArgs) -> Task<'_> {
-    let (chain, name) = match args.chase.chain {
-        Chain::FisherYates => (RankChain::FisherYates, "fisher-yates".to_owned()),
+    let pattern = match args.chase.chain {
+        Chain::FisherYates => AccessPattern::FisherYates,
         Chain::Cycle => {
-            let pattern =
-                args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)));
-            (RankChain::Lines(pattern), pattern.to_string())
+            args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)))
         }
     };
-    let rules =
-        ChaseRules { chain, iterations: args.chase.iterations, warmup: args.chase.warmup, seed: 0 };
+    let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
     Task {
-        work: Work::Latency(rules),
-        chain: name,
+        name: "latency",
+        work: Work::Latency(ChaseRules { pattern, iterations, warmup }),
         sizes_bytes: args.size.as_ref().map_or(vec![RANK_BYTES], |sizes| sizes.0.clone()),
         serial: args.serial,
         selection: &args.selection,

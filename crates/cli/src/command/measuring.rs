@@ -7,7 +7,8 @@ use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{
-    MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, Tally, check_plan,
+    MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, StoreError, Tally,
+    check_plan,
 };
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
 use numalab_report::Report;
@@ -154,11 +155,11 @@ pub(crate) fn run_plan(
 }
 
 /// A recorder in memory, or in a new directory under `parent`.
-pub(crate) fn recorder_for(run: Run, parent: Option<&Path>) -> Result<RunRecorder, Failure> {
-    Ok(match parent {
-        Some(parent) => RunRecorder::in_directory(run, parent)?,
-        None => RunRecorder::in_memory(run),
-    })
+pub(crate) fn recorder_for(run: Run, parent: Option<&Path>) -> Result<RunRecorder, StoreError> {
+    match parent {
+        Some(parent) => RunRecorder::in_directory(run, parent),
+        None => Ok(RunRecorder::in_memory(run)),
+    }
 }
 
 /// What to say if a run ended before its end.

@@ -6,18 +6,14 @@ use std::time::Duration;
 use numalab_analysis::run::Summary;
 use numalab_host::{Environment, Interrupt, Root, base_page_bytes, current_place};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
-use numalab_launch::session::{
-    Findings, SessionPlan, Surroundings, Work, document, run as measure,
-};
+use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
 use numalab_launch::team::Team;
-use numalab_measure::RunRecorder;
-use numalab_measure::rank::Chain;
-use numalab_record::{Metric, Pages, Run};
+use numalab_record::{Pages, Run};
 use numalab_topology::Machine;
 
 use super::bind::own_program;
-use super::measuring::{Target, new_run, usual_pages, write_reports};
+use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
 use crate::args::{Format, Output, RankArgs, Rules, Selection};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
@@ -27,8 +23,8 @@ const NO_BUDGET: Duration = Duration::ZERO;
 
 /// What a command gives its ranks to do, beside what all commands have.
 pub(crate) struct Task<'a> {
+    pub name: &'static str,
     pub work: Work,
-    pub chain: String,
     pub sizes_bytes: Vec<u64>,
     pub serial: bool,
     pub selection: &'a Selection,
@@ -80,7 +76,6 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
 
 /// Measures as one of the ranks.
 pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
-    check_output(&task)?;
     let target = Target::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
     let plan = plan(&task, &target)?;
     if task.output.dry_run {
@@ -95,6 +90,9 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
             // A reader that went away is told of at the end.
             let _ = output::print(&debug_block(&target.machine, identity, team));
         }
+        let run = new_run(task.name, &target, task.rules, task.output, NO_BUDGET);
+        let run = Run { seed: plan.seed, ..run };
+        Ok(recorder_for(run, task.output.output.as_deref())?)
     };
     let outcome = measure(&mut team, around, &plan, &mut begin);
     let findings = outcome.map_err(|error| match error.is_of_another_rank() {
@@ -103,7 +101,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     })?;
     team.part().map_err(|error| of_rank(identity, error.class(), &error))?;
     match findings {
-        Some(findings) => deliver(&findings, &plan, &target, &task),
+        Some(findings) => deliver(&findings, task.output),
         None => Ok(()),
     }
 }
@@ -140,29 +138,13 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         pages: target.pages,
         serial: task.serial,
         seed,
+        precision: task.rules.precision,
         cpus: task.selection.cpus.clone(),
         node,
         overcommit: task.ranks.overcommit,
         csv,
-        chain: task.chain.clone(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
     })
-}
-
-/// The suite's chain over words is no cell of a run: there is its table, CSV and JSON only.
-fn check_output(task: &Task<'_>) -> Result<(), Failure> {
-    let of_words = matches!(&task.work, Work::Latency(rules) if rules.chain == Chain::FisherYates);
-    let Output { output, format, .. } = task.output;
-    let option = match (output, format) {
-        _ if !of_words => return Ok(()),
-        (Some(_), _) => "--output",
-        (None, Format::Md | Format::Html) => "--format md and html",
-        (None, Format::Text | Format::Json | Format::Csv) => return Ok(()),
-    };
-    Err(Failure::bad_input(format!(
-        "{option}: not with --chain fisher-yates, which no other command measures; expected \
-         --csv FILE, or --chain cycle"
-    )))
 }
 
 fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
@@ -173,7 +155,7 @@ fn show(plan: &SessionPlan, identity: &Identity) -> Result<(), Failure> {
         "{} ranks ({}), {how}: {} over {}\n",
         identity.size,
         identity.launcher,
-        plan.chain,
+        plan.work.name(),
         sizes.join(", ")
     ))
 }
@@ -206,38 +188,23 @@ fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
     )
 }
 
-/// Prints what the ranks found, and keeps it as the result directory of a run where one is
-/// wanted.
-fn deliver(
-    findings: &Findings,
-    plan: &SessionPlan,
-    target: &Target,
-    task: &Task<'_>,
-) -> Result<(), Failure> {
-    let Output { output, format, quiet, .. } = task.output;
-    let name = match findings.run.metric {
-        Metric::Bandwidth => "bandwidth",
-        _ => "latency",
-    };
-    let run = Run { seed: plan.seed, ..new_run(name, target, task.rules, task.output, NO_BUDGET) };
-    let document = document(&findings.run, plan, run);
-    if let (Some(parent), Some(document)) = (output, &document) {
-        let recorder = RunRecorder::of(document, parent)?;
-        recorder.directory().map_or(Ok(()), |directory| write_reports(document, directory))?;
+/// Writes the reports where there is a directory, and prints what the ranks found: as the
+/// suite does, or as the page of a run.
+fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
+    let (run, recorder) = (&findings.run, &findings.recorder);
+    let document = recorder.document();
+    if let Some(directory) = recorder.directory() {
+        write_reports(&document, directory)?;
     }
-    match (format, document) {
-        (Format::Json, _) => {
-            output::print(&output::json_line(serde_json::to_string(&findings.run))?)
-        }
-        (Format::Csv, _) => output::print(&suite::csv(&findings.run)),
-        (Format::Md | Format::Html, Some(document)) => {
-            output::show(&Summary::of(&document), *format)
-        }
-        _ if *quiet => Ok(()),
-        _ => output::print(&format!(
+    match output.format {
+        Format::Json => output::print(&output::json_line(serde_json::to_string(run))?),
+        Format::Csv => output::print(&suite::csv(run)),
+        Format::Md | Format::Html => output::show(&Summary::of(&document), output.format),
+        Format::Text if output.quiet => Ok(()),
+        Format::Text => output::print(&format!(
             "\n{}{}\n{}",
-            numalab_report::ranks_table(&findings.run),
-            numalab_report::ranks_disturbed(&findings.run).unwrap_or_default(),
+            numalab_report::ranks_table(run),
+            numalab_report::ranks_disturbed(run).unwrap_or_default(),
             findings.memory
         )),
     }

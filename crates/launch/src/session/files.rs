@@ -27,13 +27,10 @@ impl PartialCsv {
         Ok(Self { path: path.to_owned(), part, file })
     }
 
-    /// Appends a row, a mean of each rank as eight bytes, and syncs it.
-    pub fn row(&mut self, size_bytes: u64, means: &[Vec<u8>]) -> Result<(), SessionError> {
-        let number =
-            |bytes: &Vec<u8>| bytes.as_slice().try_into().map_or(f64::NAN, f64::from_le_bytes);
-        let means: Vec<f64> = means.iter().map(number).collect();
+    /// Appends a row, a mean of each rank, and syncs it.
+    pub fn row(&mut self, size_bytes: u64, means: &[f64]) -> Result<(), SessionError> {
         let before = self.file.metadata().map_or(0, |metadata| metadata.len());
-        let row = csv_row(size_bytes, &means);
+        let row = csv_row(size_bytes, means);
         let written = self.file.write_all(row.as_bytes()).and_then(|()| self.file.sync_data());
         written.map_err(|error| {
             // Readers of the .part file find whole rows only.
@@ -108,8 +105,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a_1,2MB.csv");
         let mut csv = PartialCsv::create(&path, 2).unwrap();
-        csv.row(1 << 20, &[11.534_f64.to_le_bytes().to_vec(), 2.0_f64.to_le_bytes().to_vec()])
-            .unwrap();
+        csv.row(1 << 20, &[11.534, 2.0]).unwrap();
         let text = fs::read_to_string(directory.path().join("a_1,2MB.csv.part")).unwrap();
         assert_eq!(text, "size (MB),0,1\n1,11.53,2.00\n");
         assert!(!path.exists());

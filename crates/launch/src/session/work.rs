@@ -1,116 +1,87 @@
 //! One size measured by all ranks, at once or in turns.
 
-use std::collections::BTreeMap;
+use numalab_measure::{
+    Buffer, BuiltChase, ChaseOrder, MeasureContext, MeasureError, Reading, RoundLog, Samples, Span,
+    StreamRules, Windows, sample_here, stream_over,
+};
+use numalab_membench::{Stamp, virtual_time};
+use numalab_record::{CellId, Metric, Sample};
 
-use numalab_host::{ThreadSnapshot, monotonic_raw_ns};
-use numalab_measure::rank::{ChaseRules, RankBuffer, RankChase, RankStream, Span, StreamRules};
-use numalab_membench::Clock;
-use numalab_record::WindowTime;
-use numalab_stats::Sample;
-
-use super::{SessionError, SessionPlan, Work};
+use super::{ChaseRules, SessionError, SessionPlan, Work};
 use crate::team::Team;
 
-/// How long the clock is compared with the system's before the first window.
-const CALIBRATION_NS: u64 = 20_000_000;
+/// Windows that a chase's loads are divided into.
+const WINDOWS: u64 = 20;
+/// Loads in which a rank goes on for others that still measure.
+const MORE_LOADS: u64 = 1_000;
+/// How long ranks stream before they wait for each other, in nanoseconds.
+const ROUND_NS: f64 = 20_000_000.0;
 /// Rounds of bandwidth that are counted.
-const ROUNDS: usize = 10;
+const ROUNDS: u32 = 10;
 /// Rounds at most, should some have no time in which all ranks ran.
-const MOST_ROUNDS: usize = 30;
-
-/// What a rank found for a size.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Figures {
-    pub mean: f64,
-    pub windows: Vec<f64>,
-    /// When each of them was.
-    pub times: Vec<WindowTime>,
-    /// The windows that something disturbed, by their places.
-    pub disturbed: BTreeMap<usize, String>,
-}
-
-impl Figures {
-    /// Of a rank that had no turn.
-    fn none() -> Self {
-        Self { mean: f64::NAN, windows: Vec::new(), times: Vec::new(), disturbed: BTreeMap::new() }
-    }
-
-    /// The median of the undisturbed windows; of all if none is; not a number without any.
-    pub fn median(&self) -> f64 {
-        let clean = |(index, _): &(usize, &f64)| !self.disturbed.contains_key(index);
-        let clean: Vec<f64> =
-            self.windows.iter().enumerate().filter(clean).map(|(_, value)| *value).collect();
-        let taken = if clean.is_empty() { self.windows.clone() } else { clean };
-        Sample::new(taken).map_or(f64::NAN, |sample| sample.median())
-    }
-}
-
-/// When a stretch was, and the bytes streamed in it at a rate in bytes per nanosecond.
-fn time(span: Span, rate: f64) -> WindowTime {
-    let duration_ns = span.to_ns.saturating_sub(span.from_ns);
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bytes of a round")]
-    let work = (rate * duration_ns as f64) as u64;
-    WindowTime { start_ns: span.from_ns, duration_ns, work }
-}
+const MOST_ROUNDS: u32 = 30;
 
 /// A rank at work.
 pub(super) struct Worker<'a> {
-    plan: &'a SessionPlan,
-    clock: Clock,
-    seed: u64,
-    host: &'a str,
+    pub plan: &'a SessionPlan,
+    pub context: &'a MeasureContext,
+    pub host: &'a str,
 }
 
-impl<'a> Worker<'a> {
-    pub fn new(plan: &'a SessionPlan, rank: usize, host: &'a str) -> Result<Self, SessionError> {
-        let clock = Clock::calibrate(monotonic_raw_ns, CALIBRATION_NS);
-        let clock = clock.map_err(numalab_measure::MeasureError::from)?;
-        // An order of its own for each rank; the loops spread the bits.
-        let seed = plan.seed.wrapping_add(rank as u64);
-        Ok(Self { plan, clock, seed, host })
-    }
-
+impl Worker<'_> {
+    /// This rank's windows of a size; none if it had no turn.
     pub fn measure(
         &self,
         team: &mut Team,
-        buffer: &mut RankBuffer,
+        buffer: &mut Buffer,
         size_bytes: u64,
-    ) -> Result<Figures, SessionError> {
+        cell: &CellId,
+    ) -> Result<Vec<Sample>, SessionError> {
         match &self.plan.work {
-            Work::Latency(rules) => self.latency(team, buffer, size_bytes, *rules),
-            Work::Bandwidth(rules) => self.bandwidth(team, buffer, size_bytes, rules),
+            Work::Latency(rules) => self.latency(team, buffer, size_bytes, (*rules, cell)),
+            Work::Bandwidth(rules) => self.bandwidth(team, buffer, size_bytes, (rules, cell)),
         }
     }
 
     fn latency(
         &self,
         team: &mut Team,
-        buffer: &mut RankBuffer,
+        buffer: &mut Buffer,
         size_bytes: u64,
-        rules: ChaseRules,
-    ) -> Result<Figures, SessionError> {
-        let rules = ChaseRules { seed: self.seed, ..rules };
-        let built = RankChase::build(buffer, size_bytes, rules);
+        (rules, cell): (ChaseRules, &CellId),
+    ) -> Result<Vec<Sample>, SessionError> {
+        let order = ChaseOrder { pattern: rules.pattern, pages: self.plan.pages };
+        let lines = buffer.lines(size_bytes);
+        let built = lines.and_then(|lines| BuiltChase::build(self.context, order, lines, None));
         let chase = super::agree(team, built.map_err(SessionError::from))?;
         let mut walk = chase.walk();
         let mut found = None;
         for turn in self.turns(team) {
             team.barrier()?;
             if turn.is_none_or(|rank| rank == team.rank()) {
-                found = Some(walk.measure(&self.clock));
+                let windows = Windows::warmed_by(&chase, &mut walk, rules.warmup);
+                found = Some(self.chase(windows, rules.iterations, cell));
             }
             if turn.is_none() {
-                team.work_until_all_are_done(|| walk.go_on())?;
+                team.work_until_all_are_done(|| walk.loads(MORE_LOADS))?;
             }
         }
         let found = found.transpose().map_err(SessionError::from);
-        let windows = super::agree(team, found)?;
-        Ok(windows.map_or_else(Figures::none, |windows| Figures {
-            mean: windows.mean_ns,
-            windows: windows.windows_ns,
-            times: windows.times,
-            disturbed: windows.disturbed,
-        }))
+        Ok(super::agree(team, found)?.unwrap_or_default())
+    }
+
+    fn chase(
+        &self,
+        mut windows: Windows<'_, '_>,
+        iterations: u64,
+        cell: &CellId,
+    ) -> Result<Vec<Sample>, MeasureError> {
+        let shares: Vec<u64> = shares(iterations).collect();
+        let count = u32::try_from(shares.len()).unwrap_or(u32::MAX);
+        let mut samples = Samples::of_windows(self.context, cell, count);
+        let mut shares = shares.into_iter();
+        sample_here(&mut samples, || windows.take_loads(self.context, shares.next().unwrap_or(1)))?;
+        Ok(samples.into_taken())
     }
 
     /// Whose turn it is, one after the other; without turns, once everyone's.
@@ -121,71 +92,94 @@ impl<'a> Worker<'a> {
     fn bandwidth(
         &self,
         team: &mut Team,
-        buffer: &mut RankBuffer,
+        buffer: &mut Buffer,
         size_bytes: u64,
-        rules: &StreamRules,
-    ) -> Result<Figures, SessionError> {
-        let rules = StreamRules { seed: self.seed, ..rules.clone() };
-        let made = RankStream::over(buffer, size_bytes, &rules);
+        (rules, cell): (&StreamRules, &CellId),
+    ) -> Result<Vec<Sample>, SessionError> {
+        let clock = self.context.clock();
+        let made =
+            buffer.lines(size_bytes).and_then(|lines| stream_over(self.context, rules, lines));
         let mut stream = super::agree(team, made.map_err(SessionError::from))?;
-        let (mut windows, mut times, mut disturbed) = (Vec::new(), Vec::new(), BTreeMap::new());
+        let mut log = RoundLog::default();
+        let mut samples = Samples::of_windows(self.context, cell, ROUNDS);
         for turn in self.turns(team) {
             let mine = turn.is_none_or(|rank| rank == team.rank());
             // The first round warms up; ranks that have enough go on for the others.
             for round in 0..=MOST_ROUNDS {
                 team.barrier()?;
-                let before = ThreadSnapshot::take();
-                let own = mine.then(|| stream.round());
-                let disturbance = ThreadSnapshot::take().disturbance_since(&before);
-                let shared = self.common(team, own)?;
-                let counted = |own| if turn.is_some() { own } else { shared.unwrap_or(own) };
-                let rate = own.and_then(|own| stream.rate_within(counted(own)));
-                if round > 0 && (turn.is_some() || shared.is_some()) {
-                    if let (Some(_), Some(reason)) = (rate, disturbance) {
-                        disturbed.insert(windows.len(), reason.to_string());
+                // In an emulated machine the vcpus' own clocks agree at the start of a round.
+                if self.context.time_is_virtual() {
+                    if team.rank() == 0 {
+                        virtual_time::align();
                     }
-                    times.extend(own.zip(rate).map(|(own, rate)| time(counted(own), rate)));
-                    windows.extend(rate);
+                    team.barrier()?;
                 }
-                if round >= ROUNDS && self.all_have_enough(team, mine, windows.len())? {
+                let streamed = match mine {
+                    true => log.round(&mut stream, clock, ROUND_NS).map(|()| log.span()),
+                    false => Ok(None),
+                };
+                let own = super::agree(team, streamed.map_err(SessionError::from))?;
+                let all = self.common(team, own)?;
+                let counted = if turn.is_some() { own } else { all };
+                if let (Some(span), true, true) = (counted, mine, round > 0) {
+                    let reading = reading(&log, span, self.context)?;
+                    samples.push(&reading, log.disturbed.clone());
+                }
+                let enough = !mine || samples.ended()?.is_some();
+                if round >= ROUNDS && all_say(team, enough)? {
                     break;
                 }
             }
         }
-        let count = windows.len().max(1) as f64;
-        Ok(Figures { mean: windows.iter().sum::<f64>() / count, windows, times, disturbed })
+        Ok(samples.into_taken())
     }
 
     /// The time in which all ranks of this host streamed.
     fn common(&self, team: &mut Team, own: Option<Span>) -> Result<Option<Span>, SessionError> {
-        let span = own.map_or((0, 0), |span| (span.from_ns, span.to_ns));
-        let words = format!("{} {} {}", span.0, span.1, self.host);
-        let mut shared: Option<Span> = None;
-        for words in team.all_gather(words.as_bytes())? {
-            let words = String::from_utf8_lossy(&words).into_owned();
-            let mut parts = words.splitn(3, ' ');
-            let mut number = || parts.next().and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
-            let (from_ns, to_ns) = (number(), number());
-            if to_ns == 0 || parts.next() != Some(self.host) {
-                continue;
-            }
-            shared = Some(match shared {
-                None => Span { from_ns, to_ns },
-                Some(span) => {
-                    Span { from_ns: span.from_ns.max(from_ns), to_ns: span.to_ns.min(to_ns) }
-                }
-            });
+        let told = own.map(|span| (span.from.ticks(), span.to.ticks(), self.host));
+        let spans = team.all_gather(&super::to_json(&told)?)?;
+        let mut here = Vec::new();
+        for json in &spans {
+            let told: Option<(u64, u64, &str)> = super::from_json(json)?;
+            let told = told.filter(|(_, _, host)| *host == self.host);
+            here.extend(told.map(|(from, to, _)| Span {
+                from: Stamp::from_ticks(from),
+                to: Stamp::from_ticks(to),
+            }));
         }
-        Ok(shared.filter(|span| span.from_ns < span.to_ns))
+        Ok(Span::common(here))
     }
+}
 
-    fn all_have_enough(
-        &self,
-        team: &mut Team,
-        mine: bool,
-        windows: usize,
-    ) -> Result<bool, SessionError> {
-        let enough = !mine || windows >= ROUNDS;
-        Ok(team.all_gather(&[u8::from(enough)])?.iter().all(|answer| answer == &[1]))
+/// A rank's rate over the time that counts.
+fn reading(log: &RoundLog, span: Span, context: &MeasureContext) -> Result<Reading, SessionError> {
+    let clock = context.clock();
+    let (bytes, ns) = (log.bytes_within(span, clock), span.ns(clock)?);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
+    let (duration_ns, work) = (ns as u64, bytes as u64);
+    Ok(Reading { values: vec![(Metric::Bandwidth, bytes / ns)], duration_ns, work })
+}
+
+fn all_say(team: &mut Team, yes: bool) -> Result<bool, SessionError> {
+    Ok(team.all_gather(&[u8::from(yes)])?.iter().all(|answer| answer == &[1]))
+}
+
+/// The loads of each window: as equal as can be, none without any.
+fn shares(iterations: u64) -> impl Iterator<Item = u64> {
+    let (each, more) = (iterations / WINDOWS, iterations % WINDOWS);
+    (0..WINDOWS).map(move |index| each + u64::from(index < more)).filter(|&loads| loads > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_have_all_loads_and_are_never_empty() {
+        for iterations in [1, 19, 20, 21, 100_000] {
+            assert_eq!(shares(iterations).sum::<u64>(), iterations);
+            assert!(shares(iterations).all(|loads| loads > 0));
+        }
+        assert_eq!(shares(100_000).count(), 20);
     }
 }

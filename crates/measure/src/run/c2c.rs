@@ -3,13 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use numalab_host::Span;
-use numalab_membench::{Barrier, Line, Ping, Pong};
+use numalab_membench::{Barrier, Ping, Pong};
 use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
 
 use super::Measured;
 use super::team::{give_up_on_error, join_all};
-use super::worker::{memory_bound_to, pinned, prove_placement};
+use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Reading, Samples, sample_here};
@@ -21,7 +20,7 @@ const WINDOW_ROUNDS: u64 = 2_000;
 struct Exchange<'a> {
     context: &'a MeasureContext,
     experiment: &'a C2cCell,
-    span: Span,
+    claim: MemoryClaim,
     start: Barrier,
     abort: AtomicBool,
     over: AtomicBool,
@@ -35,17 +34,17 @@ pub(super) fn run(
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
     let page_bytes = numalab_host::Pages::Base.page_bytes();
-    let mut mapping = memory_bound_to(page_bytes, Pages::Base, experiment.home)?;
-    let span = mapping.span();
-    let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-    let Some(line) = lines.first_mut() else {
+    let source = MemorySource::Node(experiment.home);
+    let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
+    let claim = buffer.claim();
+    let Some(line) = buffer.lines(page_bytes)?.first_mut() else {
         return Err(MeasureError::Abandoned);
     };
     let line = line.as_atomic();
     let exchange = Exchange {
         context,
         experiment,
-        span,
+        claim,
         start: Barrier::new(2),
         abort: AtomicBool::new(false),
         over: AtomicBool::new(false),
@@ -113,8 +112,7 @@ fn send(
     // Release: the answerer, freed by the barrier behind this, must see it.
     exchange.over.store(true, Ordering::Release);
     exchange.wait()?;
-    let home = exchange.experiment.home;
-    let placement = prove_placement(exchange.context, &pinned, exchange.span, home)?;
+    let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
 }
 
@@ -135,8 +133,7 @@ fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureEr
         }
         pong.rounds(WINDOW_ROUNDS)?;
     }
-    let home = exchange.experiment.home;
-    let placement = prove_placement(exchange.context, &pinned, exchange.span, home)?;
+    let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: None })
 }
 
@@ -148,10 +145,11 @@ mod tests {
     fn a_line_is_on_no_node_until_its_sender_writes_it() {
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
         let bytes = numalab_host::Pages::Base.page_bytes();
-        let mut mapping = memory_bound_to(bytes, Pages::Base, node).expect("memory");
-        let span = mapping.span();
+        let source = MemorySource::Node(node);
+        let mut buffer = Buffer::untouched(bytes, Pages::Base, source).expect("memory");
+        let span = buffer.claim().span;
         assert!(numalab_host::prove_span(span, node).is_err(), "nobody touched it");
-        let lines = Line::slice_from_bytes(mapping.as_bytes_mut()).expect("lines");
+        let lines = buffer.lines(bytes).expect("lines");
         first_touch(lines[0].as_atomic());
         let proof = numalab_host::prove_span(span, node).expect("touched");
         assert_eq!(proof.pages_per_node.keys().collect::<Vec<_>>(), [&node]);

@@ -2,13 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Walk};
-use numalab_record::{AccessPattern, LatencyCell, Metric, Pages};
+use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Walk, WordChain};
+use numalab_record::{AccessPattern, Metric, Pages};
 use numalab_topology::CpuId;
 
+use crate::buffer::pinned;
 use crate::context::{MeasureContext, host_pages};
 use crate::error::MeasureError;
-use crate::run::worker::pinned;
 use crate::sampling::Reading;
 
 /// Loads in a window; more where a window would be shorter than [`LEAST_WINDOW_NS`].
@@ -26,27 +26,85 @@ const BYTES_PER_BUILDER: usize = 64 << 20;
 /// More threads than this do not fill one node's memory faster.
 const MOST_BUILDERS: usize = 8;
 
-/// The cycle of a latency cell.
-pub(crate) fn cycle_of(seed: u64, cell: &LatencyCell) -> Result<Cycle, MeasureError> {
-    let size = usize::try_from(cell.size_bytes).unwrap_or(usize::MAX);
-    let pattern = membench_pattern(cell.pattern, cell.pages);
-    Ok(Cycle::new(pattern, size, LineSize::Bytes64, seed)?)
+/// What a chase goes through, and in which order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChaseOrder {
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages, within which a page-local order stays.
+    pub pages: Pages,
 }
 
-pub(crate) fn membench_pattern(pattern: AccessPattern, pages: Pages) -> Pattern {
-    let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
-    match pattern {
-        AccessPattern::Random => Pattern::Random,
-        AccessPattern::PageLocal => {
-            Pattern::PageLocal { block_bytes: bytes(host_pages(pages).page_bytes()) }
-        }
-        AccessPattern::Stride(stride) => Pattern::Stride { stride_bytes: bytes(stride) },
-        AccessPattern::Sequential => Pattern::Sequential,
+impl ChaseOrder {
+    /// The cycle over so many bytes; none where words are gone through.
+    pub(crate) fn cycle(self, size_bytes: usize, seed: u64) -> Result<Option<Cycle>, MeasureError> {
+        let bytes = |bytes: u64| usize::try_from(bytes).unwrap_or(usize::MAX);
+        let pattern = match self.pattern {
+            AccessPattern::FisherYates => return Ok(None),
+            AccessPattern::Random => Pattern::Random,
+            AccessPattern::PageLocal => {
+                Pattern::PageLocal { block_bytes: bytes(host_pages(self.pages).page_bytes()) }
+            }
+            AccessPattern::Stride(stride) => Pattern::Stride { stride_bytes: bytes(stride) },
+            AccessPattern::Sequential => Pattern::Sequential,
+        };
+        Ok(Some(Cycle::new(pattern, size_bytes, LineSize::Bytes64, seed)?))
     }
 }
 
-/// Builds the chase with the cpus of the node of `cpu`, `cpu` among them.
-pub(crate) fn build<'a>(
+/// A chase built in a buffer.
+#[derive(Debug)]
+pub enum BuiltChase<'b> {
+    /// Through lines, each once.
+    Lines(Chase<'b>),
+    /// Through words, eight in each line.
+    Words(WordChain<'b>),
+}
+
+impl<'b> BuiltChase<'b> {
+    /// Builds the chase over all of `lines` by the calling thread; with `near`, the cpus of
+    /// that one's node help.
+    ///
+    /// # Errors
+    /// [`MeasureError::Cycle`] if it cannot be built.
+    pub fn build(
+        context: &MeasureContext,
+        order: ChaseOrder,
+        lines: &'b mut [Line],
+        near: Option<CpuId>,
+    ) -> Result<Self, MeasureError> {
+        let seed = context.settings.seed;
+        let Some(cycle) = order.cycle(size_of_val(&*lines), seed)? else {
+            return Ok(Self::Words(WordChain::shuffle(lines, seed)?));
+        };
+        Ok(Self::Lines(match near {
+            Some(cpu) => build_by_helpers(context, cycle, lines, cpu)?,
+            None => Chase::build(cycle, lines)?,
+        }))
+    }
+
+    /// A walk from its start.
+    #[must_use]
+    pub fn walk(&self) -> Walk<'_> {
+        match self {
+            Self::Lines(chase) => chase.walk(),
+            Self::Words(chain) => chain.walk(),
+        }
+    }
+
+    /// Loads that bring the caches into the state which the chase keeps them in: once round,
+    /// or as far as any cache is warmed.
+    fn warm_up_loads(&self) -> u64 {
+        let nodes = match self {
+            Self::Lines(chase) => chase.cycle().nodes(),
+            Self::Words(chain) => chain.nodes(),
+        };
+        (nodes as u64).min(WARM_UP_LOADS)
+    }
+}
+
+/// Builds with the cpus of the node of `cpu`, `cpu` among them.
+fn build_by_helpers<'a>(
     context: &MeasureContext,
     cycle: Cycle,
     lines: &'a mut [Line],
@@ -76,44 +134,91 @@ pub(crate) fn build<'a>(
 }
 
 /// A walk that has been warmed up, with the number of loads in its windows.
-pub(crate) struct Windows<'w, 'c> {
+#[derive(Debug)]
+pub struct Windows<'w, 'c> {
     walk: &'w mut Walk<'c>,
     loads: u64,
 }
 
 impl<'w, 'c> Windows<'w, 'c> {
-    /// Warms up: once round the cycle, or far enough to reach the steady state.
-    pub fn warmed_up(
+    /// Warms up, and finds how many loads a window needs.
+    pub(crate) fn warmed_up(
         context: &MeasureContext,
-        chase: &Chase<'_>,
+        chase: &BuiltChase<'_>,
         walk: &'w mut Walk<'c>,
     ) -> Result<Self, MeasureError> {
-        let nodes = chase.cycle().nodes() as u64;
-        walk.loads(nodes.clamp(WINDOW_LOADS, WARM_UP_LOADS));
+        let mut windows = Self::warmed_by(chase, walk, WINDOW_LOADS);
         let usual = if context.time_is_virtual() { VIRTUAL_WINDOW_LOADS } else { WINDOW_LOADS };
-        let first = walk.window(usual)?;
+        let first = windows.walk.window(usual)?;
         let expected_ns = first.ns_per_load(&context.clock) * usual as f64;
         let stretch = (LEAST_WINDOW_NS / expected_ns.max(1.0)).clamp(1.0, 100.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "1 to 100")]
-        let loads = usual * (stretch.ceil() as u64);
-        Ok(Self { walk, loads })
+        let stretch = stretch.ceil() as u64;
+        windows.loads = usual * stretch;
+        Ok(windows)
+    }
+
+    /// Warms up by so many loads, or more where the chase needs more.
+    #[must_use]
+    pub fn warmed_by(chase: &BuiltChase<'_>, walk: &'w mut Walk<'c>, least_loads: u64) -> Self {
+        walk.loads(chase.warm_up_loads().max(least_loads));
+        Self { walk, loads: WINDOW_LOADS }
     }
 
     /// The next window.
-    pub fn take(&mut self, context: &MeasureContext) -> Result<Reading, MeasureError> {
+    pub(crate) fn take(&mut self, context: &MeasureContext) -> Result<Reading, MeasureError> {
         self.take_several(context, 1)
     }
 
     /// The next `count` windows as one.
-    pub fn take_several(
+    pub(crate) fn take_several(
         &mut self,
         context: &MeasureContext,
         count: u64,
     ) -> Result<Reading, MeasureError> {
-        let window = self.walk.window(self.loads * count)?;
+        self.take_loads(context, self.loads * count)
+    }
+
+    /// A window of so many loads.
+    ///
+    /// # Errors
+    /// [`MeasureError::Clock`] if the clock steps back.
+    pub fn take_loads(
+        &mut self,
+        context: &MeasureContext,
+        loads: u64,
+    ) -> Result<Reading, MeasureError> {
+        let window = self.walk.window(loads)?;
         let value = window.ns_per_load(&context.clock);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
         let duration_ns = context.clock.ns(window.ticks) as u64;
         Ok(Reading { values: vec![(Metric::Latency, value)], duration_ns, work: window.loads })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::{Buffer, MemorySource};
+
+    #[test]
+    fn a_walk_goes_once_round_before_it_is_measured_whatever_was_asked() {
+        let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
+        let context = MeasureContext::for_tests();
+        let (size, pages) = (1 << 20, Pages::Base);
+        let source = MemorySource::Node(node);
+        let mut buffer = Buffer::touched(&context, size, pages, source).expect("a buffer");
+        for (pattern, expected) in
+            [(AccessPattern::Random, 16_384), (AccessPattern::FisherYates, 131_072)]
+        {
+            let lines = buffer.lines(size).expect("lines");
+            let order = ChaseOrder { pattern, pages };
+            let chase = BuiltChase::build(&context, order, lines, None).expect("built");
+            assert_eq!(chase.warm_up_loads(), expected);
+            let mut walk = chase.walk();
+            let reading = Windows::warmed_by(&chase, &mut walk, 0).take_loads(&context, 40);
+            let reading = reading.expect("measured");
+            assert!(reading.work == 40 && reading.values[0].1 > 0.0, "{reading:?}");
+        }
     }
 }

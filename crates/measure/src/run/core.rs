@@ -2,19 +2,20 @@
 
 use std::time::Duration;
 
-use numalab_membench::{Adds, Chase, Cycle, Line, LineSize, Pattern};
-use numalab_record::{Cell, Metric, Pages};
+use numalab_membench::Adds;
+use numalab_record::{AccessPattern, Cell, Metric, Pages};
 use numalab_topology::CpuId;
 
 use super::Measured;
+use super::chase::{BuiltChase, ChaseOrder};
 use super::team::join_all;
-use super::worker::{memory_on, pinned, prove_placement};
+use crate::buffer::{Buffer, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Reading, Samples, sample_here};
 
 /// Half the smallest L1 data cache in use.
-const BUFFER_BYTES: usize = 16 << 10;
+const BUFFER_BYTES: u64 = 16 << 10;
 /// About 100 microseconds of each, alternated, so that both see the same clock.
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
@@ -31,11 +32,11 @@ pub(super) fn run(
     let node = node.or_else(|| context.machine.memory_nodes().first()).unwrap_or_default();
     let work = || -> Result<Measured, MeasureError> {
         let pinned = pinned(cpu)?;
-        let mut mapping = memory_on(context, BUFFER_BYTES as u64, Pages::Base, node)?;
-        let span = mapping.span();
-        let cycle =
-            Cycle::new(Pattern::Random, BUFFER_BYTES, LineSize::Bytes64, context.settings.seed)?;
-        let chase = Chase::build(cycle, Line::slice_from_bytes(mapping.as_bytes_mut())?)?;
+        let order = ChaseOrder { pattern: AccessPattern::Random, pages: Pages::Base };
+        let source = MemorySource::Node(node);
+        let mut buffer = Buffer::touched(context, BUFFER_BYTES, order.pages, source)?;
+        let claim = buffer.claim();
+        let chase = BuiltChase::build(context, order, buffer.lines(BUFFER_BYTES)?, None)?;
         let mut walk = chase.walk();
         walk.loads(LOADS);
         let mut samples = Samples::new(context, &cell.id, limit);
@@ -53,7 +54,7 @@ pub(super) fn run(
             let values = vec![(Metric::LoadToUse, load_to_use), (Metric::CoreClock, cycles_per_ns)];
             Ok(Reading { values, duration_ns, work: LOADS })
         })?;
-        let placement = prove_placement(context, &pinned, span, node)?;
+        let placement = claim.prove(context, &pinned)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))

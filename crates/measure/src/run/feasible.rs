@@ -3,10 +3,10 @@
 use numalab_host::{MemoryLimit, Root};
 use numalab_record::{BandwidthCell, Cell, Experiment, LoadedCell, Team};
 
-use super::bandwidth::{isa_named, membench_access};
-use super::chase::cycle_of;
+use super::latency::order_of;
 use super::shared_run;
-use super::worker::memory_bound_to;
+use super::stream::StreamRules;
+use crate::buffer::{Buffer, MemorySource};
 use crate::error::MeasureError;
 
 /// Fails as a run of `plan` would in which no cell can be measured: for too much memory, pages
@@ -38,10 +38,15 @@ fn check_shared(cells: &[Cell]) -> Result<(), MeasureError> {
     if let Some(largest) = largest {
         let at_once = if largest.team == Team::Concurrent { cells.len() as u64 } else { 1 };
         check_sum(largest.size_bytes.saturating_mul(at_once))?;
-        drop(memory_bound_to(largest.size_bytes, largest.pages, largest.worker.node)?);
+        drop(Buffer::untouched(
+            largest.size_bytes,
+            largest.pages,
+            MemorySource::Node(largest.worker.node),
+        )?);
     }
     for latency in latencies {
-        cycle_of(0, latency)?;
+        let size = usize::try_from(latency.size_bytes).unwrap_or(usize::MAX);
+        order_of(latency).cycle(size, 0)?;
     }
     match cells.first().map(|cell| &cell.experiment) {
         Some(Experiment::Bandwidth(cell)) => check_bandwidth(cell),
@@ -51,18 +56,17 @@ fn check_shared(cells: &[Cell]) -> Result<(), MeasureError> {
 }
 
 fn check_bandwidth(cell: &BandwidthCell) -> Result<(), MeasureError> {
-    isa_named(&cell.isa.0)?;
-    membench_access(cell.pattern, 0)?;
+    StreamRules::of(cell).checked(0)?;
     check_sum(cell.size_bytes.saturating_mul(cell.workers.len() as u64))?;
     for worker in &cell.workers {
-        drop(memory_bound_to(cell.size_bytes, cell.pages, worker.node)?);
+        drop(Buffer::untouched(cell.size_bytes, cell.pages, MemorySource::Node(worker.node))?);
     }
     Ok(())
 }
 
 fn check_loaded(cell: &LoadedCell) -> Result<(), MeasureError> {
     check_sum(cell.size_bytes.saturating_mul(cell.load.len() as u64 + 1))?;
-    drop(memory_bound_to(cell.size_bytes, cell.pages, cell.chaser.node)?);
+    drop(Buffer::untouched(cell.size_bytes, cell.pages, MemorySource::Node(cell.chaser.node))?);
     Ok(())
 }
 

@@ -3,14 +3,13 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use numalab_host::Span;
-use numalab_membench::{Barrier, Chase, Line};
+use numalab_membench::Barrier;
 use numalab_record::{Cell, Experiment, LatencyCell};
 
-use super::chase::{Windows, build, cycle_of};
+use super::chase::{BuiltChase, ChaseOrder, Windows};
 use super::team::{abort_on_error, join_all};
-use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
+use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Samples, sample_here};
@@ -20,6 +19,10 @@ fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
         Experiment::Latency(latency) => Some((cell, latency)),
         _ => None,
     }
+}
+
+pub(super) fn order_of(cell: &LatencyCell) -> ChaseOrder {
+    ChaseOrder { pattern: cell.pattern, pages: cell.pages }
 }
 
 /// Runs serial cells of one node: one buffer of the largest size, one cycle for
@@ -35,19 +38,19 @@ pub(super) fn run_serial(
         return Ok(());
     };
     let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
-    let mut mapping = memory_on(context, largest, first.pages, first.worker.node)?;
-    let span = mapping.span();
-    let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+    let source = MemorySource::Node(first.worker.node);
+    let mut buffer = Buffer::touched(context, largest, first.pages, source)?;
+    let claim = buffer.claim();
     let same_cycle = |a: &(&Cell, &LatencyCell), b: &(&Cell, &LatencyCell)| {
         a.1.size_bytes == b.1.size_bytes && a.1.pattern == b.1.pattern
     };
     for group in cells.chunk_by(same_cycle) {
         let (_, latency) = group[0];
-        let chase =
-            build(context, cycle_of(context.settings.seed, latency)?, lines, latency.worker.cpu)?;
+        let lines = buffer.lines(latency.size_bytes)?;
+        let chase = BuiltChase::build(context, order_of(latency), lines, Some(latency.worker.cpu))?;
         for &(cell, latency) in group {
             context.check_interrupt()?;
-            let measured = match walk_alone(context, cell, latency, &chase, span, limit) {
+            let measured = match walk_alone(context, cell, latency, &chase, &claim, limit) {
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),
                 Ok(measured) => measured,
@@ -62,8 +65,8 @@ fn walk_alone(
     context: &MeasureContext,
     cell: &Cell,
     latency: &LatencyCell,
-    chase: &Chase<'_>,
-    span: Span,
+    chase: &BuiltChase<'_>,
+    claim: &MemoryClaim,
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
     let work = || -> Result<Measured, MeasureError> {
@@ -72,7 +75,7 @@ fn walk_alone(
         let mut windows = Windows::warmed_up(context, chase, &mut walk)?;
         let mut samples = Samples::new(context, &cell.id, limit);
         let outcome = sample_here(&mut samples, || windows.take(context))?;
-        let placement = prove_placement(context, &pinned, span, latency.worker.node)?;
+        let placement = claim.prove(context, &pinned)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
     std::thread::scope(|scope| join_all([scope.spawn(work)])).map(|mut all| all.remove(0))
@@ -113,11 +116,11 @@ fn walk_together(
     still_sampling: &AtomicUsize,
 ) -> Result<Measured, MeasureError> {
     let pinned = pinned(latency.worker.cpu)?;
-    let node = latency.worker.node;
-    let mut mapping = memory_on(context, latency.size_bytes, latency.pages, node)?;
-    let span = mapping.span();
-    let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-    let chase = Chase::build(cycle_of(context.settings.seed, latency)?, lines)?;
+    let source = MemorySource::Node(latency.worker.node);
+    let mut buffer = Buffer::touched(context, latency.size_bytes, latency.pages, source)?;
+    let claim = buffer.claim();
+    let lines = buffer.lines(latency.size_bytes)?;
+    let chase = BuiltChase::build(context, order_of(latency), lines, None)?;
     let mut walk = chase.walk();
     start.wait().map_err(|_| MeasureError::Abandoned)?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
@@ -128,6 +131,6 @@ fn walk_together(
     while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
         windows.take(context)?;
     }
-    let placement = prove_placement(context, &pinned, span, node)?;
+    let placement = claim.prove(context, &pinned)?;
     Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
 }

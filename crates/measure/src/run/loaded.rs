@@ -5,17 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
-use numalab_membench::{
-    Access, Arrays, Barrier, Chase, Cycle, Isa, Line, LineSize, Pattern, Stamp, Stream, Throttle,
-    generate,
-};
-use numalab_record::{Cell, Experiment, LoadedCell, Metric, Placement, WorkerPlan};
+use numalab_membench::{Access, Arrays, Barrier, Isa, Stamp, Stream, Throttle, generate};
+use numalab_record::{AccessPattern, Cell, Experiment, LoadedCell, Metric, Placement, WorkerPlan};
 
-use super::bandwidth::membench_kernel;
-use super::chase::{Windows, build};
+use super::chase::{BuiltChase, ChaseOrder, Windows};
+use super::stream::membench_kernel;
 use super::team::{give_and_join, give_up_on_error};
-use super::worker::{memory_on, pinned, prove_placement};
 use super::{Give, Measured};
+use crate::buffer::{Buffer, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Samples, sample_here};
@@ -92,21 +89,18 @@ impl<'a> LoadedTeam<'a> {
         };
         let WorkerPlan { cpu, node } = first.chaser;
         let pinned = pinned(cpu)?;
-        let mut mapping = memory_on(self.context, first.size_bytes, first.pages, node)?;
-        let span = mapping.span();
-        let size = mapping.len_bytes();
-        let cycle =
-            Cycle::new(Pattern::Random, size, LineSize::Bytes64, self.context.settings.seed)?;
-        let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-        let chase = build(self.context, cycle, lines, cpu)?;
+        let (size, pages, source) = (first.size_bytes, first.pages, MemorySource::Node(node));
+        let mut buffer = Buffer::touched(self.context, size, pages, source)?;
+        let claim = buffer.claim();
+        let order = ChaseOrder { pattern: AccessPattern::Random, pages };
+        let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
         for &(cell, loaded) in &self.cells {
             let before: Vec<u64> = self.counts().collect();
             self.wait()?;
             if loaded.delay.is_some() {
                 self.wait_for_load(&before);
             }
-            let measured =
-                self.sample(cell, &chase, |context| prove_placement(context, &pinned, span, node));
+            let measured = self.sample(cell, &chase, |context| claim.prove(context, &pinned));
             self.stop.store(true, Ordering::Relaxed);
             let measured = measured?;
             self.wait()?;
@@ -120,7 +114,7 @@ impl<'a> LoadedTeam<'a> {
     fn sample(
         &self,
         cell: &Cell,
-        chase: &Chase<'_>,
+        chase: &BuiltChase<'_>,
         prove: impl FnOnce(&MeasureContext) -> Result<Placement, MeasureError>,
     ) -> Result<Measured, MeasureError> {
         let clock = &self.context.clock;
@@ -161,13 +155,13 @@ impl<'a> LoadedTeam<'a> {
             return Ok(());
         };
         let pinned = pinned(worker.cpu)?;
-        let mut mapping = memory_on(self.context, first.size_bytes, first.pages, worker.node)?;
-        let span = mapping.span();
+        let source = MemorySource::Node(worker.node);
+        let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
+        let claim = buffer.claim();
         let kernel = membench_kernel(first.kernel);
-        let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
-        let arrays = Arrays::split(kernel, lines)?;
+        let arrays = Arrays::split(kernel, buffer.lines(first.size_bytes)?)?;
         let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
-        prove_placement(self.context, &pinned, span, worker.node)?;
+        claim.prove(self.context, &pinned)?;
         for &(_, loaded) in &self.cells {
             self.wait()?;
             if let Some(delay_spins) = loaded.delay {

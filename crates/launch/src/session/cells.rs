@@ -1,0 +1,191 @@
+//! What ranks measure, as the cells of a run like any other.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_measure::outcome_of;
+use numalab_measure::plan::cell;
+use numalab_record::{
+    BandwidthCell, Cell, CellId, Experiment, Finished, LatencyCell, Sample, Team, WorkerPlan,
+};
+
+use super::{Found, Seat, SessionPlan, Work};
+
+/// A cell and the ranks that measure it together.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct SharedCell {
+    pub cell: Cell,
+    pub ranks: Vec<usize>,
+}
+
+/// The cells of each size. Each rank's chase is one. Streams are a cell for each host, the
+/// sum of its ranks, or one for each rank where they take turns. Where there are several
+/// hosts, each cell's name begins with its host's.
+pub(super) fn cells(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<SharedCell>> {
+    let teams = teams(seats, plan);
+    let hosts: BTreeSet<&str> = seats.iter().map(|seat| seat.host.as_str()).collect();
+    let of_size = |&size_bytes: &u64| {
+        let mut all: Vec<SharedCell> = Vec::new();
+        for ranks in &teams {
+            let mut cell = cell(experiment(ranks, seats, plan, size_bytes));
+            if hosts.len() > 1 {
+                cell.id = CellId(format!("{}/{}", seats[ranks[0]].host, cell.id));
+            }
+            // Ranks that share a cpu do the same.
+            if all.iter().any(|other| other.cell.id == cell.id) {
+                cell.id = CellId(format!("{}/rank{}", cell.id, ranks[0]));
+            }
+            all.push(SharedCell { cell, ranks: ranks.clone() });
+        }
+        all
+    };
+    plan.sizes_bytes.iter().map(of_size).collect()
+}
+
+/// The ranks of each cell.
+fn teams(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<usize>> {
+    if plan.serial || matches!(plan.work, Work::Latency(_)) {
+        return (0..seats.len()).map(|rank| vec![rank]).collect();
+    }
+    let mut by_host: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (rank, seat) in seats.iter().enumerate() {
+        by_host.entry(&seat.host).or_default().push(rank);
+    }
+    by_host.into_values().collect()
+}
+
+fn experiment(ranks: &[usize], seats: &[Seat], plan: &SessionPlan, size_bytes: u64) -> Experiment {
+    let worker = |&rank: &usize| {
+        let placement = &seats[rank].placement;
+        WorkerPlan { cpu: placement.cpu, node: placement.memory_node }
+    };
+    match &plan.work {
+        Work::Latency(rules) => Experiment::Latency(LatencyCell {
+            worker: worker(&ranks[0]),
+            size_bytes,
+            pattern: rules.pattern,
+            pages: plan.pages,
+            team: if plan.serial { Team::Serial } else { Team::Concurrent },
+        }),
+        Work::Bandwidth(rules) => Experiment::Bandwidth(BandwidthCell {
+            workers: ranks.iter().map(worker).collect(),
+            kernel: rules.kernel,
+            pattern: rules.pattern,
+            size_bytes,
+            pages: plan.pages,
+            isa: rules.isa.clone(),
+        }),
+    }
+}
+
+/// What the ranks of a cell found: the windows of all added up, since they streamed through
+/// the same stretches. Ranks take as many windows as they were asked for: whether that was
+/// enough is seen after.
+pub(super) fn finished(
+    shared: &SharedCell,
+    found: &[Found],
+    precision: f64,
+) -> (Finished, Vec<Sample>) {
+    let team: Vec<&Found> = shared.ranks.iter().map(|&rank| &found[rank]).collect();
+    let windows = team.iter().map(|found| found.samples.len()).min().unwrap_or(0);
+    let sum = |index: usize| {
+        let all = || team.iter().map(move |found| &found.samples[index]);
+        Sample {
+            value: all().map(|sample| sample.value).sum(),
+            work: all().map(|sample| sample.work).sum(),
+            disturbed: all().find_map(|sample| sample.disturbed.clone()),
+            ..team[0].samples[index].clone()
+        }
+    };
+    let samples: Vec<Sample> = (0..windows).map(sum).collect();
+    let finished = Finished {
+        cell: shared.cell.id.clone(),
+        outcome: outcome_of(&samples, precision),
+        placements: team.iter().map(|found| found.placement.clone()).collect(),
+    };
+    (finished, samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_measure::StreamRules;
+    use numalab_record::{
+        AccessPattern, IsaName, Metric, Pages, Placement, ProofMethod, StreamKernel,
+    };
+    use numalab_topology::{CpuId, NodeId};
+
+    use super::*;
+
+    fn seat(host: &str, cpu: u32) -> Seat {
+        let placement = Placement {
+            cpu: CpuId(cpu),
+            cpu_node: Some(NodeId(0)),
+            affinity: [CpuId(cpu)].into_iter().collect(),
+            memory_node: NodeId(0),
+            address: 4096,
+            buffer_bytes: 1 << 20,
+            method: ProofMethod::MovePages,
+            pages_checked: 16,
+            pages_per_node: BTreeMap::from([(NodeId(0), 16)]),
+            bytes_per_page_size: BTreeMap::new(),
+        };
+        Seat { host: host.to_owned(), policy: "bind:0".to_owned(), placement }
+    }
+
+    /// What a rank found at the rates of two windows, the second of them disturbed.
+    fn found(seat: &Seat, rates: [f64; 2]) -> Found {
+        let sample = |(index, value): (u32, f64)| Sample {
+            cell: CellId("own".to_owned()),
+            metric: Metric::Bandwidth,
+            index,
+            value,
+            start_ns: u64::from(index) * 1_000,
+            duration_ns: 10,
+            work: 100,
+            disturbed: (index == 1).then(|| format!("of cpu {}", seat.placement.cpu)),
+        };
+        let samples = (0..).zip(rates).map(sample).collect();
+        Found { samples, started_ns: 0, placement: seat.placement.clone() }
+    }
+
+    fn streams(serial: bool) -> SessionPlan {
+        let (kernel, pattern) = (StreamKernel::Read, AccessPattern::Sequential);
+        SessionPlan {
+            work: Work::Bandwidth(StreamRules { kernel, pattern, isa: IsaName("avx2".to_owned()) }),
+            sizes_bytes: vec![1 << 20],
+            pages: Pages::Base,
+            serial,
+            seed: 0,
+            precision: 0.01,
+            cpus: None,
+            node: None,
+            overcommit: true,
+            csv: None,
+            version: String::new(),
+        }
+    }
+
+    #[test]
+    fn streams_of_a_host_are_added_up_and_hosts_are_cells_of_their_own() {
+        let seats = [seat("a", 0), seat("a", 1), seat("b", 0)];
+        let all = cells(&seats, &streams(false)).remove(0);
+        let [a, b] = &all[..] else { panic!("{all:?}") };
+        assert!(a.cell.id.0.starts_with("a/bandwidth/read/") && b.cell.id.0.starts_with("b/"));
+        let rates = [[1.0, 2.0], [3.0, 5.0], [7.0, 7.0]];
+        let found: Vec<Found> =
+            seats.iter().zip(rates).map(|(seat, rates)| found(seat, rates)).collect();
+        let (finished, samples) = finished(a, &found, 0.01);
+        let values: Vec<f64> = samples.iter().map(|sample| sample.value).collect();
+        assert_eq!((values, finished.placements.len()), (vec![4.0, 7.0], 2));
+        assert_eq!((samples[0].work, samples[1].start_ns), (200, 1_000));
+        assert_eq!(samples[0].disturbed, None);
+        assert_eq!(samples[1].disturbed.as_deref(), Some("of cpu 0"));
+    }
+
+    #[test]
+    fn ranks_in_turns_are_cells_of_their_own_even_on_one_cpu() {
+        let all = cells(&[seat("a", 0), seat("a", 0)], &streams(true)).remove(0);
+        let names: BTreeSet<&str> = all.iter().map(|shared| shared.cell.id.0.as_str()).collect();
+        assert_eq!(names.len(), 2);
+        assert!(names.iter().any(|name| name.ends_with("/rank1")), "{names:?}");
+    }
+}

@@ -1,0 +1,167 @@
+//! A worker's memory, and the proof of where the worker and its memory are.
+
+use numalab_host::{Mapping, MemoryPolicy, Pinned, Span, prove_within};
+use numalab_membench::Line;
+use numalab_record::{Pages, Placement, ProofMethod};
+use numalab_topology::{CpuId, NodeId, NodeSet};
+
+use crate::context::{MeasureContext, host_pages};
+use crate::error::MeasureError;
+
+/// Where a worker's memory comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MemorySource {
+    /// This node and no other, whatever the process's policy.
+    Node(NodeId),
+    /// The process's policy, which spreads it or may fall back.
+    Policy(MemoryPolicy),
+}
+
+impl MemorySource {
+    /// What a process's policy means for a worker whose cpu is nearest to `near`.
+    #[must_use]
+    pub fn of(policy: MemoryPolicy, near: NodeId) -> Self {
+        match policy {
+            MemoryPolicy::Local => Self::Node(near),
+            MemoryPolicy::Bind(nodes) if nodes.len() == 1 => {
+                Self::Node(nodes.first().unwrap_or(near))
+            }
+            policy => Self::Policy(policy),
+        }
+    }
+
+    /// The nodes that its pages may lie on; none for any.
+    fn expected(&self) -> NodeSet {
+        match self {
+            Self::Node(node) => NodeSet::from_iter([*node]),
+            Self::Policy(MemoryPolicy::Preferred(_)) => NodeSet::new(),
+            Self::Policy(policy) => policy.nodes(),
+        }
+    }
+
+    /// As in documents: `bind:0`, `interleave:0,1`.
+    #[must_use]
+    pub fn name(&self) -> String {
+        match self {
+            Self::Node(node) => format!("bind:{node}"),
+            Self::Policy(policy) => policy.to_string(),
+        }
+    }
+}
+
+/// A worker's memory.
+#[derive(Debug)]
+pub struct Buffer {
+    mapping: Mapping,
+    source: MemorySource,
+}
+
+impl Buffer {
+    /// Memory that will come from `source`, not touched yet.
+    ///
+    /// # Errors
+    /// [`MeasureError::Host`] if there is not enough, or not there.
+    pub(crate) fn untouched(
+        size_bytes: u64,
+        pages: Pages,
+        source: MemorySource,
+    ) -> Result<Self, MeasureError> {
+        let limit = numalab_host::MemoryLimit::read(&numalab_host::Root::live())?;
+        let node = match source {
+            MemorySource::Node(node) => Some(node),
+            MemorySource::Policy(_) => None,
+        };
+        limit.check(size_bytes, node)?;
+        let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
+        let mut mapping = Mapping::new(size, host_pages(pages))?;
+        if let Some(node) = node {
+            mapping.bind(node)?;
+        }
+        Ok(Self { mapping, source })
+    }
+
+    /// Memory from `source`, touched once by the calling thread.
+    ///
+    /// # Errors
+    /// [`MeasureError::Host`] if there is not enough, or not there;
+    /// [`MeasureError::Interrupted`] if the user stops it.
+    pub fn touched(
+        context: &MeasureContext,
+        size_bytes: u64,
+        pages: Pages,
+        source: MemorySource,
+    ) -> Result<Self, MeasureError> {
+        let mut buffer = Self::untouched(size_bytes, pages, source)?;
+        if buffer.mapping.populate_while(|| !context.interrupt.requested())? {
+            Ok(buffer)
+        } else {
+            Err(MeasureError::Interrupted)
+        }
+    }
+
+    /// Where it should be.
+    #[must_use]
+    pub fn claim(&self) -> MemoryClaim {
+        MemoryClaim { span: self.mapping.span(), source: self.source.clone() }
+    }
+
+    /// Its first `size_bytes` as lines.
+    ///
+    /// # Errors
+    /// [`MeasureError::Memory`] if the mapping is unfit for lines.
+    pub fn lines(&mut self, size_bytes: u64) -> Result<&mut [Line], MeasureError> {
+        let lines = Line::slice_from_bytes(self.mapping.as_bytes_mut())?;
+        let count = usize::try_from(size_bytes).unwrap_or(usize::MAX) / Line::SIZE_BYTES;
+        let count = count.min(lines.len());
+        Ok(&mut lines[..count])
+    }
+}
+
+/// Pins the calling thread to `cpu` until the guard is dropped.
+pub(crate) fn pinned(cpu: CpuId) -> Result<Pinned, MeasureError> {
+    Ok(numalab_host::pin(cpu)?)
+}
+
+/// Where a buffer should be, which can be proven while loops go through it.
+#[derive(Clone, Debug)]
+pub struct MemoryClaim {
+    pub(crate) span: Span,
+    source: MemorySource,
+}
+
+impl MemoryClaim {
+    /// Proves where the pinned worker is and where its memory lies.
+    ///
+    /// # Errors
+    /// [`MeasureError::Host`] if either is elsewhere.
+    pub fn prove(
+        &self,
+        context: &MeasureContext,
+        pinned: &Pinned,
+    ) -> Result<Placement, MeasureError> {
+        pinned.verify()?;
+        let proof = prove_within(self.span, &self.source.expected())?;
+        let cpu_node = context.machine.cpu(pinned.cpu()).and_then(|cpu| cpu.node);
+        let by_pages = |(node, pages): &(&NodeId, &u64)| (**pages, u32::MAX - node.0);
+        let most = proof.pages_per_node.iter().max_by_key(by_pages).map(|(&node, _)| node);
+        Ok(Placement {
+            cpu: pinned.cpu(),
+            cpu_node: cpu_node.or(Some(pinned.node())),
+            affinity: pinned.affinity().clone(),
+            memory_node: match self.source {
+                MemorySource::Node(node) => node,
+                MemorySource::Policy(_) => most.unwrap_or_default(),
+            },
+            address: proof.address,
+            buffer_bytes: proof.buffer_bytes,
+            method: match proof.method {
+                numalab_host::ProofMethod::MovePages => ProofMethod::MovePages,
+                numalab_host::ProofMethod::NumaMaps => ProofMethod::NumaMaps,
+                numalab_host::ProofMethod::OnlyNode => ProofMethod::OnlyNode,
+            },
+            pages_checked: proof.pages_checked,
+            pages_per_node: proof.pages_per_node,
+            bytes_per_page_size: proof.bytes_per_page_size,
+        })
+    }
+}

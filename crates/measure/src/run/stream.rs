@@ -1,0 +1,192 @@
+//! A worker's stream, and what it did by when.
+
+use numalab_host::ThreadSnapshot;
+use numalab_membench::{Access, Arrays, Clock, Isa, Kernel, Line, Stamp, Stream};
+use numalab_record::{AccessPattern, BandwidthCell, IsaName, StreamKernel};
+
+use crate::context::MeasureContext;
+use crate::error::MeasureError;
+
+/// Lines between two notes of time and bytes: 256 KiB of each array.
+const LINES_PER_NOTE: usize = 4_096;
+
+/// How workers stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamRules {
+    /// What they do with their arrays.
+    pub kernel: StreamKernel,
+    /// In which order.
+    pub pattern: AccessPattern,
+    /// By which instructions.
+    pub isa: IsaName,
+}
+
+impl StreamRules {
+    /// Those of a cell.
+    pub(crate) fn of(cell: &BandwidthCell) -> Self {
+        Self { kernel: cell.kernel, pattern: cell.pattern, isa: cell.isa.clone() }
+    }
+
+    /// The instructions and the order, if there are such.
+    pub(crate) fn checked(&self, seed: u64) -> Result<(Isa, Access), MeasureError> {
+        let access = match self.pattern {
+            AccessPattern::Sequential => Access::Sequential,
+            AccessPattern::Random => Access::Random { seed },
+            AccessPattern::Stride(bytes) => {
+                Access::Strided { stride_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
+            }
+            pattern @ (AccessPattern::PageLocal | AccessPattern::FisherYates) => {
+                return Err(MeasureError::NotAStream { pattern });
+            }
+        };
+        Ok((isa_named(&self.isa.0)?, access))
+    }
+}
+
+/// A stretch of time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Its begin.
+    pub from: Stamp,
+    /// Its end.
+    pub to: Stamp,
+}
+
+impl Span {
+    /// The time that all of these have in common, if there is any.
+    #[must_use]
+    pub fn common(spans: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let both = |a: Self, b: Self| Self { from: a.from.max(b.from), to: a.to.min(b.to) };
+        spans.into_iter().reduce(both).filter(|span| span.from < span.to)
+    }
+
+    /// How long it is in nanoseconds.
+    ///
+    /// # Errors
+    /// [`MeasureError::Clock`] if it ends before it begins.
+    pub fn ns(self, clock: &Clock) -> Result<f64, MeasureError> {
+        Ok(clock.ns(self.to.since(self.from)?))
+    }
+}
+
+/// What one worker did in one round: counted bytes so far, by time.
+#[derive(Debug, Default)]
+pub struct RoundLog {
+    notes: Vec<(Stamp, u64)>,
+    /// What disturbed the worker, if anything did.
+    pub disturbed: Option<String>,
+}
+
+impl RoundLog {
+    /// Streams for so long, noting time and bytes.
+    ///
+    /// # Errors
+    /// [`MeasureError::Clock`] if the clock steps back.
+    pub fn round(
+        &mut self,
+        stream: &mut Stream<'_>,
+        clock: &Clock,
+        round_ns: f64,
+    ) -> Result<(), MeasureError> {
+        let before = ThreadSnapshot::take();
+        self.notes.clear();
+        let (start, mut bytes) = (Stamp::now(), 0);
+        self.notes.push((start, 0));
+        loop {
+            bytes += stream.advance(LINES_PER_NOTE);
+            let now = Stamp::now();
+            self.notes.push((now, bytes));
+            if clock.ns(now.since(start)?) >= round_ns {
+                break;
+            }
+        }
+        let disturbance = ThreadSnapshot::take().disturbance_since(&before);
+        self.disturbed = disturbance.map(|reason| reason.to_string());
+        Ok(())
+    }
+
+    /// When the worker streamed.
+    #[must_use]
+    pub fn span(&self) -> Option<Span> {
+        Some(Span { from: self.notes.first()?.0, to: self.notes.last()?.0 })
+    }
+
+    /// Bytes moved within `span`.
+    #[must_use]
+    pub fn bytes_within(&self, span: Span, clock: &Clock) -> f64 {
+        self.bytes_at(span.to, clock) - self.bytes_at(span.from, clock)
+    }
+
+    /// Bytes moved by `time`, between two notes in proportion.
+    fn bytes_at(&self, time: Stamp, clock: &Clock) -> f64 {
+        let after = self.notes.partition_point(|&(stamp, _)| stamp < time);
+        let bytes = |index: usize| self.notes.get(index).map_or(0.0, |&(_, bytes)| bytes as f64);
+        let (Some(&(earlier, _)), Some(&(later, _))) =
+            (self.notes.get(after.wrapping_sub(1)), self.notes.get(after))
+        else {
+            // Before the first note nothing was moved, after the last all of it.
+            return bytes(after.min(self.notes.len().saturating_sub(1)));
+        };
+        let ns = |from: Stamp, to: Stamp| to.since(from).map_or(0.0, |ticks| clock.ns(ticks));
+        let share = ns(earlier, time) / ns(earlier, later).max(f64::MIN_POSITIVE);
+        bytes(after - 1) + share * (bytes(after) - bytes(after - 1))
+    }
+}
+
+/// A stream through all of `lines`, divided among its arrays.
+///
+/// # Errors
+/// [`MeasureError`] for instructions that are not there or a pattern that is none of a stream.
+pub fn stream_over<'m>(
+    context: &MeasureContext,
+    rules: &StreamRules,
+    lines: &'m mut [Line],
+) -> Result<Stream<'m>, MeasureError> {
+    let kernel = membench_kernel(rules.kernel);
+    let (isa, access) = rules.checked(context.settings.seed)?;
+    let arrays = Arrays::split(kernel, lines)?;
+    Ok(Stream::new(kernel, access, isa, arrays)?)
+}
+
+pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
+    match kernel {
+        StreamKernel::Read => Kernel::Read,
+        StreamKernel::Write => Kernel::Write,
+        StreamKernel::WriteNt => Kernel::NtWrite,
+        StreamKernel::Copy => Kernel::Copy,
+        StreamKernel::CopyNt => Kernel::NtCopy,
+        StreamKernel::Triad => Kernel::Triad,
+    }
+}
+
+fn isa_named(name: &str) -> Result<Isa, MeasureError> {
+    let available = || Isa::ALL.into_iter().filter(|isa| isa.is_available());
+    available().find(|isa| crate::plan::isa_name(*isa).0 == name).ok_or_else(|| {
+        let names: Vec<_> = available().map(|isa| crate::plan::isa_name(isa).0).collect();
+        MeasureError::UnknownIsa { name: name.to_owned(), available: names.join(", ") }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_between_notes_are_in_proportion() {
+        let clock = MeasureContext::for_tests().clock;
+        let stamp = Stamp::from_ticks;
+        let notes = vec![(stamp(100), 0), (stamp(200), 1000), (stamp(300), 3000)];
+        let log = RoundLog { notes, disturbed: None };
+        for (time, bytes) in [(50, 0.0), (100, 0.0), (150, 500.0), (250, 2000.0), (900, 3000.0)] {
+            assert!((log.bytes_at(stamp(time), &clock) - bytes).abs() < 1e-6, "{time}");
+        }
+    }
+
+    #[test]
+    fn spans_have_in_common_the_time_in_which_all_ran() {
+        let span = |from, to| Span { from: Stamp::from_ticks(from), to: Stamp::from_ticks(to) };
+        assert_eq!(Span::common([span(1, 5), span(3, 9)]), Some(span(3, 5)));
+        assert_eq!(Span::common([span(1, 3), span(3, 9)]), None);
+        assert_eq!(Span::common([]), None);
+    }
+}

@@ -1,0 +1,112 @@
+//! The order in which memory is visited.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// The order in which memory is visited. Documents have its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(into = "String", try_from = "PatternForm")]
+pub enum AccessPattern {
+    /// Random over the whole buffer.
+    Random,
+    /// Random within blocks of the pages' size, blocks in random order: TLB hits.
+    PageLocal,
+    /// A fixed step in bytes.
+    Stride(u64),
+    /// Ascending addresses.
+    Sequential,
+    /// Words, eight in each line, in random order: the chain of the benchmark suite
+    /// `numa-mem-bench`.
+    FisherYates,
+}
+
+/// As on the command line: `random`, `stride:256`.
+impl fmt::Display for AccessPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Random => f.pad("random"),
+            Self::PageLocal => f.pad("page-local"),
+            Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
+            Self::Sequential => f.pad("sequential"),
+            Self::FisherYates => f.pad("fisher-yates"),
+        }
+    }
+}
+
+/// Why a text is not a pattern.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a pattern: expected random, page-local, sequential, fisher-yates or stride:N \
+     with N a multiple of 64 bytes"
+)]
+pub struct PatternError(String);
+
+impl FromStr for AccessPattern {
+    type Err = PatternError;
+
+    fn from_str(text: &str) -> Result<Self, PatternError> {
+        let plain = [Self::Random, Self::PageLocal, Self::Sequential, Self::FisherYates];
+        if let Some(pattern) = plain.into_iter().find(|pattern| pattern.to_string() == text) {
+            return Ok(pattern);
+        }
+        let bytes = text.strip_prefix("stride:").and_then(|bytes| bytes.parse().ok());
+        bytes
+            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
+            .map(Self::Stride)
+            .ok_or_else(|| PatternError(text.to_owned()))
+    }
+}
+
+impl From<AccessPattern> for String {
+    fn from(pattern: AccessPattern) -> Self {
+        pattern.to_string()
+    }
+}
+
+/// A pattern as documents have it.
+#[derive(Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+enum PatternForm {
+    Name(String),
+    /// As numalab 0.1.0 wrote it.
+    Parts {
+        order: String,
+        bytes: Option<u64>,
+    },
+}
+
+impl TryFrom<PatternForm> for AccessPattern {
+    type Error = PatternError;
+
+    fn try_from(form: PatternForm) -> Result<Self, PatternError> {
+        match form {
+            PatternForm::Name(name) => name.parse(),
+            PatternForm::Parts { order, bytes: Some(bytes) } => format!("{order}:{bytes}").parse(),
+            PatternForm::Parts { order, bytes: None } => order.parse(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pattern_has_one_spelling_and_documents_written_before_still_read() {
+        for (pattern, name, before) in [
+            (AccessPattern::PageLocal, "page-local", r#"{"order":"page-local"}"#),
+            (AccessPattern::Stride(256), "stride:256", r#"{"order":"stride","bytes":256}"#),
+            (AccessPattern::FisherYates, "fisher-yates", r#""fisher-yates""#),
+        ] {
+            assert_eq!(serde_json::to_string(&pattern).unwrap(), format!("\"{name}\""));
+            assert_eq!(name.parse(), Ok(pattern));
+            assert_eq!(serde_json::from_str::<AccessPattern>(before).unwrap(), pattern);
+        }
+        let error = serde_json::from_str::<AccessPattern>(r#""stride:7""#).unwrap_err();
+        assert!(error.to_string().contains("`stride:7` is not a pattern"), "{error}");
+    }
+}
