@@ -54,7 +54,8 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     }
     let api = Api::load(info.version).map_err(|error| error.to_string())?;
     let words = words.iter().map(String::as_str);
-    let arguments = Arguments::parse(words, |path| std::fs::read_to_string(path));
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
+    let arguments = Arguments::parse(words, read);
     let arguments = arguments.map_err(|error| error.to_string())?;
     let vcpus = usize::try_from(info.vcpus_most).unwrap_or(0);
     let mut checks = vec![self_test::vcpus(arguments.machine.cpus.len(), vcpus)];
@@ -68,7 +69,7 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     refuse_failed(&checks)?;
     let pmu = arguments.pmu.as_ref().map(|place| {
         let open = Pmu::open(place, vcpus);
-        open.map_err(|error| format!("pmu={}: {error}", place.file.display()))
+        open.map_err(|error| format!("pmu={}: {error}", place.file))
     });
     let pmu = pmu.transpose()?;
     let version = qemu_version();

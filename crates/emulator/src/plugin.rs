@@ -1,6 +1,7 @@
 //! The plugin as QEMU holds it: the model, and the ways to QEMU.
 
 use std::ffi::c_uint;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -155,9 +156,8 @@ impl Plugin {
         checks.push(self.range_check());
         let report = Report::new(&self.engine, &self.host, &checks);
         let file = self.engine.arguments.report.as_deref();
-        if let Err(error) = report.write(file) {
-            let name = file.map_or("standard error".into(), |file| file.to_string_lossy());
-            complain(format_args!("report={name}: {error}"));
+        if let Err(error) = report.write(file.map(Path::new)) {
+            complain(format_args!("report={}: {error}", file.unwrap_or("standard error")));
         }
     }
 

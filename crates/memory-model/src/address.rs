@@ -1,6 +1,7 @@
 //! From the address that QEMU reports to the node whose memory it is.
 
 use crate::machine::{Machine, Node};
+use alloc::vec::Vec;
 
 /// Below this q35 has room for PCI devices and firmware (`hw/i386/pc_q35.c`): a machine with
 /// [`Q35_SPLIT_FROM`] or more keeps only [`Q35_LOW`] of its memory below the hole.

@@ -1,7 +1,9 @@
 //! What stands on QEMU's command line behind the plugin's name.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use alloc::{format, vec};
 
 use serde::Serialize;
 
@@ -37,7 +39,7 @@ pub enum Start {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PmuPlace {
     /// A file that is memory of the guest.
-    pub file: PathBuf,
+    pub file: String,
     /// First byte in it.
     pub offset: u64,
 }
@@ -52,7 +54,7 @@ pub struct Arguments {
     /// When counting begins.
     pub start: Start,
     /// Where the report goes; standard error without it.
-    pub report: Option<PathBuf>,
+    pub report: Option<String>,
     /// Where the virtual PMU goes, if anywhere.
     pub pmu: Option<PmuPlace>,
     /// One access in so many is looked at.
@@ -97,12 +99,12 @@ pub enum ArgumentError {
     )]
     Layout,
     /// The machine's file cannot be read.
-    #[error("machine={}: {error}", path.display())]
+    #[error("machine={path}: {error}")]
     File {
         /// The file.
-        path: PathBuf,
+        path: String,
         /// What the system said.
-        error: io::Error,
+        error: String,
     },
     /// The machine does not fit together.
     #[error("machine: {0}")]
@@ -123,7 +125,7 @@ impl Arguments {
     /// [`ArgumentError`] quotes the argument and says what was expected.
     pub fn parse<'a>(
         given: impl IntoIterator<Item = &'a str>,
-        read: impl FnOnce(&Path) -> io::Result<String>,
+        read: impl FnOnce(&str) -> Result<String, String>,
     ) -> Result<Self, ArgumentError> {
         let mut given = Given::new(given)?;
         let mode = given.choice("mode", "count, virtual or sleep", |word| match word {
@@ -142,7 +144,7 @@ impl Arguments {
         let sample = given.choice("sample", positive, number)?.unwrap_or(1);
         let overlap = given.choice("overlap", positive, number)?.unwrap_or(OVERLAP);
         let pmu = given.choice("pmu", "FILE@OFFSET, such as /dev/shm/pmu@0", pmu_place)?;
-        let report = given.take("report").map(PathBuf::from);
+        let report = given.take("report");
         let machine = machine(&mut given, read)?;
         let (mode, start) = (mode.unwrap_or_default(), start.unwrap_or_default());
         if sample > 1 && mode != Mode::Count {
@@ -170,12 +172,13 @@ fn pmu_place(word: &str) -> Option<PmuPlace> {
 
 fn machine(
     given: &mut Given,
-    read: impl FnOnce(&Path) -> io::Result<String>,
+    read: impl FnOnce(&str) -> Result<String, String>,
 ) -> Result<Machine, ArgumentError> {
-    let Some(path) = given.take("machine").map(PathBuf::from) else {
+    let Some(path) = given.take("machine") else {
         return short_machine(given);
     };
-    let text = read(&path).map_err(|error| ArgumentError::File { path, error })?;
+    let text = read(&path);
+    let text = text.map_err(|error| ArgumentError::File { path, error })?;
     Ok(Machine::from_json(&text)?)
 }
 
@@ -321,7 +324,7 @@ mod tests {
     const PLAIN: &str = "cpus=0.0.1.1,memory=1G.1G,distances=10.21/21.10";
 
     fn parse(text: &str) -> Result<Arguments, ArgumentError> {
-        Arguments::parse(text.split(','), |_| Err(io::ErrorKind::NotFound.into()))
+        Arguments::parse(text.split(','), |_| Err("entity not found".into()))
     }
 
     #[test]
@@ -338,7 +341,7 @@ mod tests {
         assert_eq!(short.pmu.unwrap().offset, 64);
         let json = serde_json::to_string(&short.machine).unwrap();
         let from_file = Arguments::parse(["machine=m.json"], |path| {
-            assert_eq!(path, Path::new("m.json"));
+            assert_eq!(path, "m.json");
             Ok(json)
         });
         assert_eq!(from_file.unwrap().machine, short.machine);

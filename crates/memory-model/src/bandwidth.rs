@@ -7,6 +7,8 @@
 //! window of time.
 
 use crate::machine::Machine;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Length of a window.
 const WINDOW_PS: u64 = 10_000_000;
@@ -155,7 +157,7 @@ impl Bandwidth {
 /// The nearest whole number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates")]
 pub fn whole(value: f64) -> u64 {
-    value.round() as u64
+    (value + 0.5) as u64
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use crate::counters::Figure;
 use crate::machine::CacheLevel;
+use alloc::vec::Vec;
 
 /// One cache, which one thread uses at a time.
 #[derive(Debug)]

@@ -3,6 +3,7 @@
 use crate::bandwidth::whole;
 use crate::counters::{Figure, Kind};
 use crate::machine::Machine;
+use alloc::vec::Vec;
 
 /// Latencies of a machine by the vCPU's node and the memory's.
 #[derive(Clone, Debug)]

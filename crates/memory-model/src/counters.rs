@@ -2,8 +2,9 @@
 //!
 //! A vCPU's figures are written by the thread that runs it alone; others may read them.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use spin::Once;
 
 use crate::marker::PHASES;
 
@@ -100,7 +101,7 @@ impl VcpuFigures {
 /// All figures.
 #[derive(Debug)]
 pub struct Counters {
-    phases: Vec<OnceLock<Vec<VcpuFigures>>>,
+    phases: Vec<Once<Vec<VcpuFigures>>>,
     vcpus: usize,
     nodes: usize,
 }
@@ -108,7 +109,7 @@ pub struct Counters {
 impl Counters {
     /// Nothing counted yet.
     pub fn new(vcpus: usize, nodes: usize) -> Self {
-        let phases = (0..PHASES).map(|_| OnceLock::new()).collect();
+        let phases = (0..PHASES).map(|_| Once::new()).collect();
         Self { phases, vcpus, nodes }
     }
 
@@ -116,7 +117,7 @@ impl Counters {
     #[inline]
     pub fn of(&self, phase: usize, vcpu: usize) -> &VcpuFigures {
         let make = || (0..self.vcpus).map(|_| VcpuFigures::new(self.nodes)).collect();
-        &self.phases[phase].get_or_init(make)[vcpu]
+        &self.phases[phase].call_once(make)[vcpu]
     }
 
     /// Whether anybody was in this phase.

@@ -4,6 +4,7 @@
 //! P. Esmaili-Dokht et al., "A Mess of Memory System Benchmarking, Simulation and Application
 //! Profiling", MICRO 2024.
 
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 /// Latency over bandwidth at one share of writes.

@@ -2,8 +2,11 @@
 //!
 //! Knows nothing of QEMU. Threads of different vCPUs may call it at once.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::time::Duration;
+use spin::Mutex;
 
 use crate::address::{AddressMap, Addressing};
 use crate::arguments::{Arguments, Mode};
@@ -159,7 +162,7 @@ impl Engine {
             step.over = true;
         }
         if let Some(pipeline) = &state.pipeline {
-            let begin_ps = locked(pipeline).begin(flow, time_ps, state.instructions.get() + 1);
+            let begin_ps = pipeline.lock().begin(flow, time_ps, state.instructions.get() + 1);
             let waited_ps = begin_ps - time_ps;
             state.time_ps.set(begin_ps);
             figures.time_ps.add(waited_ps);
@@ -204,7 +207,7 @@ impl Engine {
             return Effect::None;
         }
         match &self.vcpus[access.vcpu].pipeline {
-            Some(pipeline) => self.piped(access, &mut locked(pipeline), target, latency_ps),
+            Some(pipeline) => self.piped(access, &mut pipeline.lock(), target, latency_ps),
             None => self.modelled(access, figures, target, latency_ps),
         }
     }
@@ -225,7 +228,7 @@ impl Engine {
 
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
-        locked(&self.vcpus[vcpu].debt).slept(slept);
+        self.vcpus[vcpu].debt.lock().slept(slept);
     }
 
     /// A guest's marker: what it changed, and how far the clock of the vCPU that says it
@@ -242,16 +245,16 @@ impl Engine {
 
     /// The name of a phase, if the guest gave it one.
     pub fn phase_name(&self, phase: usize) -> Option<String> {
-        locked(&self.names).of(phase).map(str::to_owned)
+        self.names.lock().of(phase).map(str::to_owned)
     }
 
     /// The marker, with the phase's number instead of its name.
     fn numbered(&self, vcpu: usize, marker: Marker) -> Marker {
         match marker {
-            Marker::Letter(letter) => locked(&self.names).spell(vcpu, letter),
+            Marker::Letter(letter) => self.names.lock().spell(vcpu, letter),
             Marker::NamedPhase => {
                 let entered = |phase| self.counters.is_entered(phase);
-                let number = locked(&self.names).number(vcpu, entered);
+                let number = self.names.lock().number(vcpu, entered);
                 return Marker::Phase(u8::try_from(number).unwrap_or(0));
             }
             _ => {}
@@ -296,13 +299,13 @@ impl Engine {
             vcpu.caches.iter().for_each(Cache::clear);
         }
         for group in &self.shared {
-            locked(group).iter().for_each(Cache::clear);
+            group.lock().iter().for_each(Cache::clear);
         }
         if let Some(bandwidth) = &self.bandwidth {
-            locked(bandwidth).clear();
+            bandwidth.lock().clear();
         }
         if let Some(load) = &self.load {
-            locked(load).clear();
+            load.lock().clear();
         }
         if let Some(owners) = &self.owners {
             owners.clear();
@@ -336,11 +339,6 @@ fn nanoseconds(from_ps: u64, to_ps: u64) -> i64 {
 
 /// What memory moves at a time, where no cache says it.
 const LINE_BYTES: u32 = 64;
-
-/// The state, also if another vCPU's thread died with it.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
 
 mod charge;
 mod coherence;

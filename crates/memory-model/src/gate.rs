@@ -1,6 +1,6 @@
 //! Whether accesses count now, and for which phase.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use serde::Serialize;
 

@@ -1,5 +1,8 @@
 #![doc = include_str!("../README.md")]
+#![cfg_attr(not(test), no_std)]
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 pub mod address;
 pub mod arguments;

@@ -11,6 +11,8 @@
 use crate::bandwidth::whole;
 use crate::curve::Curve;
 use crate::machine::Machine;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Length of a window.
 const WINDOW_PS: u64 = 10_000_000;

@@ -1,5 +1,7 @@
 //! The memory system to emulate: nodes, vCPUs, latencies, bandwidths, caches.
 
+use alloc::string::String;
+use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use crate::curve::Curve;

@@ -5,6 +5,7 @@
 //! of, as inclusive directories do. Whether a vCPU still has the line that the directory says
 //! is for its caches to tell.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Places for each line that the caches hold.
@@ -23,10 +24,8 @@ pub enum Found {
     Free,
     /// This vCPU wrote the line last, and did so at this time.
     WrittenBy(usize, u64),
-    /// This vCPU has read the line, which is about to be written.
-    ReadBy(usize),
-    /// Several vCPUs have read the line, which is about to be written.
-    ReadBySeveral,
+    /// Others have read the line, which is about to be written.
+    Read,
 }
 
 #[derive(Debug, Default)]
@@ -78,9 +77,8 @@ impl Owners {
         let own = (line + 1) << LINE_SHIFT | WRITTEN << STATE_SHIFT | vcpu as u64;
         let found = match known {
             None => Found::Free,
-            Some((SHARED, _)) => Found::ReadBySeveral,
-            Some((_, who)) if who == vcpu => Found::Free,
-            Some((READ, who)) => Found::ReadBy(who),
+            Some((state, who)) if state != SHARED && who == vcpu => Found::Free,
+            Some((READ | SHARED, _)) => Found::Read,
             Some((_, who)) => Found::WrittenBy(who, place.written_ps.load(Relaxed)),
         };
         place.entry.store(own, Relaxed);
@@ -124,7 +122,7 @@ mod tests {
         assert_eq!(owners.store(7, 1, 200), Found::WrittenBy(0, 110));
         assert_eq!(owners.load(7, 2), Found::WrittenBy(1, 200));
         assert_eq!(owners.load(7, 3), Found::Free, "memory has it now");
-        assert_eq!(owners.store(7, 1, 300), Found::ReadBySeveral);
+        assert_eq!(owners.store(7, 1, 300), Found::Read);
         owners.stored(7, 340);
         assert_eq!(owners.load(7, 0), Found::WrittenBy(1, 340));
     }
@@ -135,7 +133,7 @@ mod tests {
         assert_eq!(owners.load(9, 5), Found::Free);
         assert_eq!(owners.store(9, 5, 1), Found::Free);
         assert_eq!(owners.load(10, 5), Found::Free);
-        assert_eq!(owners.store(10, 6, 1), Found::ReadBy(5));
+        assert_eq!(owners.store(10, 6, 1), Found::Read);
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! Phases that a guest names: their letters come one by one, as markers.
 
 use crate::marker::PHASES;
+use alloc::string::String;
+use alloc::vec;
+use alloc::vec::Vec;
 
 /// Letters of a name that are kept.
 const LETTERS: usize = 64;
@@ -32,7 +35,7 @@ impl PhaseNames {
     /// The number of the phase that this vCPU has spelled: the name's own, else one that
     /// is not taken. Phase 0 if nothing was spelled, or if no number is left.
     pub fn number(&mut self, vcpu: usize, is_taken: impl Fn(usize) -> bool) -> usize {
-        let name = std::mem::take(&mut self.spelled[vcpu]);
+        let name = core::mem::take(&mut self.spelled[vcpu]);
         let name = String::from_utf8_lossy(&name).into_owned();
         if name.is_empty() {
             return 0;

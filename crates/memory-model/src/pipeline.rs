@@ -14,6 +14,7 @@
 pub mod flow;
 pub mod x86;
 
+use alloc::vec::Vec;
 use flow::{Accessor, Flow, LOADS, REGISTERS};
 
 use crate::machine::Core;

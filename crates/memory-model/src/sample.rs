@@ -1,6 +1,7 @@
 //! Looking at a known share of the accesses: faster, for figures with error bars.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Picks one access in so many, at random distances, by vCPU.
 #[derive(Debug)]

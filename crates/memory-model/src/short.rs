@@ -1,6 +1,7 @@
 //! Values of arguments as a person types them: lists joined by dots, matrices by slashes.
 
 use crate::machine::{CacheLevel, MOST_NODES, Scope, Stage};
+use alloc::vec::Vec;
 
 /// Whole numbers joined by dots.
 pub fn numbers(word: &str) -> Option<Vec<usize>> {

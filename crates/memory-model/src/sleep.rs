@@ -1,6 +1,6 @@
 //! Sleeping off what accesses cost, in pieces that a host can sleep.
 
-use std::time::Duration;
+use core::time::Duration;
 
 /// A sleep costs tens of microseconds by itself; a debt below this waits.
 const LEAST_NS: u64 = 1_000_000;

@@ -1,7 +1,9 @@
 //! Turns of vCPUs that share one thread, short enough for them to meet in memory.
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use alloc::vec;
+use alloc::vec::Vec;
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use spin::Mutex;
 
 /// Own time of a vCPU after which the next one has its turn: half a window of the queues,
 /// which judge a vCPU's share by what the others used in their last window.
@@ -74,7 +76,7 @@ impl Turns {
     /// The turn ends that came to this time of its vCPU's own; that of a vCPU begins,
     /// perhaps of the same one.
     pub fn pass(&self, came_to_ps: u64, vcpu: usize, time_ps: u64) {
-        let mut past = self.past.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut past = self.past.lock();
         past.count += 1;
         let count = past.count;
         let waited = past.waits.take() == Some(self.vcpu());
@@ -90,12 +92,12 @@ impl Turns {
 
     /// The vCPU whose turn it is waits for another one.
     pub fn wait(&self, vcpu: usize) {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).waits = Some(vcpu);
+        self.past.lock().waits = Some(vcpu);
     }
 
     /// All vCPUs go on from this time together.
     pub fn align(&self, time_ps: u64) {
-        self.past.lock().unwrap_or_else(PoisonError::into_inner).last.fill(None);
+        self.past.lock().last.fill(None);
         self.end_ps.store((time_ps / TURN_PS + 1) * TURN_PS, Relaxed);
     }
 }

@@ -1,13 +1,13 @@
 //! What the model keeps of one vCPU.
 
-use std::sync::Mutex;
-
 use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
 use crate::machine::Core;
 use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
+use alloc::vec::Vec;
+use spin::Mutex;
 
 /// Looks at one address in a row by which a vCPU waits.
 const LOOKS: u64 = 16;

@@ -4,5 +4,6 @@ mod charge;
 mod lab;
 mod parallel;
 mod refusal;
+mod stages;
 mod table;
 mod wait;

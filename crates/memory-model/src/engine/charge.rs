@@ -1,6 +1,6 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
-use super::{Access, Effect, Engine, locked};
+use super::{Access, Effect, Engine};
 use crate::arguments::Mode;
 use crate::counters::{Kind, VcpuFigures};
 use crate::pipeline::Pipeline;
@@ -42,7 +42,7 @@ impl Engine {
             Mode::Virtual => Effect::Advance(state.take_ns(exposed_ps)),
             Mode::Sleep => {
                 let owed_ns = state.take_ns(cost_ps);
-                locked(&state.debt).owe(owed_ns).map_or(Effect::None, Effect::Sleep)
+                state.debt.lock().owe(owed_ns).map_or(Effect::None, Effect::Sleep)
             }
         }
     }
@@ -124,7 +124,7 @@ impl Engine {
         if found.is_some() || own == self.hit_ps.len() {
             return found;
         }
-        let shared = locked(&self.shared[self.groups[access.vcpu]]);
+        let shared = self.shared[self.groups[access.vcpu]].lock();
         shared.iter().position(|cache| cache.access(access.address)).map(|at| own + at)
     }
 
@@ -144,13 +144,13 @@ impl Engine {
         let wait_ps = self
             .bandwidth
             .as_ref()
-            .map_or(0, |bandwidth| locked(bandwidth).wait_ps(access.vcpu, way, time_ps, line));
+            .map_or(0, |bandwidth| bandwidth.lock().wait_ps(access.vcpu, way, time_ps, line));
         let rise_ps = self.load.as_ref().map_or(0, |load| {
             // A cache reads the line that a store misses, and writes it back in the end.
             let reads = access.kind == Kind::Load || !machine.caches.is_empty();
             let writes = access.kind == Kind::Store;
             let bytes = [reads, writes].map(|moves| u64::from(moves) * u64::from(line));
-            locked(load).rise_ps(way, time_ps, bytes)
+            load.lock().rise_ps(way, time_ps, bytes)
         });
         wait_ps.saturating_add(rise_ps)
     }

@@ -1,6 +1,6 @@
 //! Lines that come from other vCPUs' caches.
 
-use super::{Access, Engine, locked};
+use super::{Access, Engine};
 use crate::cost::ps;
 use crate::counters::Kind;
 use crate::owners::Found;
@@ -30,13 +30,16 @@ impl Engine {
             Kind::Load => owners.load(line, access.vcpu),
             Kind::Store => owners.store(line, access.vcpu, begin_ps),
         };
-        let (cost_ps, written_ps) = match found {
+        let (who, written_ps) = match found {
             Found::Free => return None,
-            Found::WrittenBy(who, written_ps) => (self.taken_ps(access, who), written_ps),
-            Found::ReadBy(who) => (self.taken_ps(access, who), 0),
-            Found::ReadBySeveral => (self.taken_from_all_ps(access), 0),
+            Found::WrittenBy(who, written_ps) => (who, written_ps),
+            Found::Read => {
+                let others = (0..self.vcpus.len()).filter(|&other| other != access.vcpu);
+                others.for_each(|other| self.take_away(access, other));
+                return None;
+            }
         };
-        let cost_ps = cost_ps?;
+        let cost_ps = self.taken_ps(access, who)?;
         // It cannot have been taken before it was written.
         let just_written = looks > 1 || written_ps < begin_ps.saturating_add(MOST_AHEAD_PS);
         let begin_ps = if just_written { begin_ps.max(written_ps) } else { begin_ps };
@@ -46,16 +49,20 @@ impl Engine {
         Some(Transfer { begin_ps, cost_ps })
     }
 
-    /// What a line takes from a vCPU, if its caches still have it; a store takes it away.
+    /// A store takes its line away from a vCPU.
+    fn take_away(&self, access: Access, who: usize) {
+        self.vcpus[who].caches.iter().for_each(|cache| cache.lose(access.address));
+        let group = self.groups[who];
+        if self.groups[access.vcpu] != group {
+            self.shared[group].lock().iter().for_each(|cache| cache.lose(access.address));
+        }
+    }
+
+    /// What a line takes from a vCPU, if its caches still have it.
     fn taken_ps(&self, access: Access, who: usize) -> Option<u64> {
-        let caches = &self.vcpus[who].caches;
-        let has = caches.iter().any(|cache| cache.holds(access.address));
+        let has = self.vcpus[who].caches.iter().any(|cache| cache.holds(access.address));
         if access.kind == Kind::Store {
-            caches.iter().for_each(|cache| cache.lose(access.address));
-            let (taker, group) = (self.groups[access.vcpu], self.groups[who]);
-            if taker != group {
-                locked(&self.shared[group]).iter().for_each(|cache| cache.lose(access.address));
-            }
+            self.take_away(access, who);
         }
         let transfers = self.arguments.machine.transfers.as_ref()?;
         let cpus = &self.arguments.machine.cpus;
@@ -65,11 +72,5 @@ impl Engine {
             transfers.node_ns[cpus[access.vcpu]][cpus[who]]
         };
         has.then(|| ps(ns))
-    }
-
-    /// What it takes to take a line away from all others: as long as from the farthest.
-    fn taken_from_all_ps(&self, access: Access) -> Option<u64> {
-        let others = (0..self.vcpus.len()).filter(|&other| other != access.vcpu);
-        others.filter_map(|other| self.taken_ps(access, other)).max()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
 use crate::curve::Curve;
+use alloc::vec::Vec;
 
 /// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
 const ADDRESS_END: u64 = 1 << 52;

@@ -3,6 +3,7 @@
 use super::SCHEMA;
 use super::check::{LEAST_MB_S, MOST_LINES};
 use crate::curve::CurveError;
+use alloc::string::String;
 
 /// What is wrong with a machine's description.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! How values flow through a block of instructions: from which registers and loads each address
 //! comes, and each register when the block ends.
 
+use alloc::vec::Vec;
 use core::ops::{BitOr, BitOrAssign};
 
 /// A set of registers: 16 general ones, the flags, 32 vectors.

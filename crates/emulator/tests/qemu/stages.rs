@@ -1,0 +1,41 @@
+//! Stages of the model, as programs in QEMU see them.
+
+use crate::lab::{ICOUNT, Program, qemus};
+use crate::parallel;
+
+const MACHINE: &str = "memory=512M.512M,latency=100.200/200.100,start=marker,mode=virtual";
+
+#[test]
+fn two_cpus_hand_a_line_over_in_what_lies_between_them() {
+    const ROUNDS: u64 = 2000;
+    let program = Program::assemble("handover.s", &[("CPUS", 2), ("ROUNDS", ROUNDS)]);
+    for qemu in qemus() {
+        for stages in ["owners", "core+owners"] {
+            let plugin = format!("cpus=0.1,{MACHINE},caches=1:32K:8:64:cpu:1,stages={stages}");
+            let run = program.run(&qemu, 2, &plugin, &ICOUNT);
+            let ns = run.said[0] / (2 * ROUNDS);
+            assert!((190..230).contains(&ns), "{} {stages}: {ns} ns", qemu.version);
+            let again = program.run(&qemu, 2, &plugin, &ICOUNT);
+            assert_eq!((&run.report, &run.said), (&again.report, &again.said));
+        }
+    }
+}
+
+#[test]
+fn streams_that_ask_for_more_than_a_node_has_share_its_peak() {
+    let program = parallel::program();
+    for qemu in qemus() {
+        let plugin = format!(
+            "cpus=0.0.1.1,{MACHINE},caches=1:32K:8:64:cpu:1,stages=load+core+owners,\
+             node-bandwidth=8000.8000"
+        );
+        let run = program.run(&qemu, 4, &plugin, &ICOUNT);
+        // cpus 0 and 2 read node 0.
+        let bytes = parallel::LINES * 64;
+        let gb_s = 2.0 * bytes as f64 / run.said[0].max(run.said[2]) as f64;
+        assert!((6.0..8.5).contains(&gb_s), "{}: {gb_s} GB/s, {:?}", qemu.version, run.said);
+        let again = program.run(&qemu, 4, &plugin, &ICOUNT);
+        assert_eq!((&run.report, &run.said), (&again.report, &again.said));
+        assert!(run.vcpu(1, 0)["nodes"][0]["queue_ns"].as_u64().unwrap() > 10_000);
+    }
+}
