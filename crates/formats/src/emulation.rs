@@ -2,7 +2,7 @@
 
 use numalab_topology::{DistanceError, Distances, EmulatedNode, EmulatedNodes, EmulationSpec};
 
-use crate::size::{SizeError, format_bytes, parse_bytes};
+use crate::size::{SizeError, format_bytes, parse_with_unit};
 
 /// Why a text says nothing about emulated nodes.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -102,14 +102,7 @@ pub fn format_nodes(nodes: &EmulatedNodes) -> String {
         EmulatedNodes::Split(ways) => format!("{ways}U"),
         EmulatedNodes::Listed(nodes) => {
             let node = |node: &EmulatedNode| {
-                let size = match format_bytes(node.memory_bytes) {
-                    size if node.memory_bytes > 0
-                        && size.ends_with(|end: char| end.is_ascii_digit()) =>
-                    {
-                        size + "B"
-                    }
-                    size => size,
-                };
+                let size = format_bytes(node.memory_bytes);
                 let cpus = node.cpus.map(|cpus| format!(":{cpus}")).unwrap_or_default();
                 // A lone `0` would read as no nodes at all.
                 size + &cpus
@@ -125,12 +118,8 @@ fn parse_node(item: &str, text: &str) -> Result<EmulatedNode, EmulationTextError
         Some((size, cpus)) => (size, Some(cpus.parse().map_err(|_| malformed())?)),
         None => (item, None),
     };
-    let bare = size.bytes().all(|byte| byte.is_ascii_digit());
-    if bare && size.parse() != Ok(0u64) {
-        return Err(malformed());
-    }
-    let memory_bytes = parse_bytes(size).map_err(|error| match error {
-        SizeError::Form { .. } => malformed(),
+    let memory_bytes = parse_with_unit(size).map_err(|error| match error {
+        SizeError::Form { .. } | SizeError::Unit { .. } => malformed(),
         error => error.into(),
     })?;
     Ok(EmulatedNode { memory_bytes, cpus })

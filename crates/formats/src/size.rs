@@ -9,6 +9,12 @@ pub enum SizeError {
         /// The text.
         text: String,
     },
+    /// A number alone where the unit has to be said.
+    #[error("`{text}` has no unit: expected such as 512M, 1.5G or 4096B")]
+    Unit {
+        /// The text.
+        text: String,
+    },
     /// More than 64 bits of bytes.
     #[error("`{text}` is beyond 64 bits of bytes")]
     TooLarge {
@@ -31,18 +37,32 @@ const MOST_DECIMALS: usize = 12;
 /// The units, largest first.
 const UNITS: [(char, u64); 4] = [('T', 1 << 40), ('G', 1 << 30), ('M', 1 << 20), ('K', 1 << 10)];
 
-/// Reads one size in bytes: a number, which may have decimals, then `K`, `M`, `G` or `T` for
-/// powers of 1024, alone or as `KiB` or `KB`, in either case; no unit means bytes. A part of a
-/// byte is dropped.
+/// Reads one size in bytes, as people type it: a number, which may have decimals, then `K`, `M`,
+/// `G` or `T` for powers of 1024, alone or as `KiB` or `KB`, in either case, or `B`. A number
+/// alone is MiB, wherever a size is typed. A part of a byte is dropped.
 ///
 /// # Errors
 /// [`SizeError::Form`] and [`SizeError::TooLarge`], quoting the text.
 pub fn parse_bytes(text: &str) -> Result<u64, SizeError> {
-    parse_with(text, 1)
+    parse_with(text, Some(1 << 20))
+}
+
+/// Reads one size in bytes, as it stands in a description of a machine: as [`parse_bytes`], but
+/// every number has its unit, save 0.
+///
+/// # Errors
+/// [`SizeError::Unit`] without one, and as [`parse_bytes`].
+pub fn parse_with_unit(text: &str) -> Result<u64, SizeError> {
+    parse_with(text, None)
+}
+
+/// Reads one size in bytes, as a tool reports it: a number alone is bytes.
+pub(crate) fn parse_reported(text: &str) -> Option<u64> {
+    parse_with(text, Some(1)).ok()
 }
 
 /// Reads a list of sizes in bytes such as `8`, `1-16384`, `16K-1G` or `1,2,64M`.
-/// A number without a unit means MiB. A range stands for its first size,
+/// A number alone is MiB. A range stands for its first size,
 /// doubled until the last, and the last.
 ///
 /// # Errors
@@ -51,10 +71,10 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
     let mut sizes = Vec::new();
     for item in text.split(',').map(str::trim) {
         match item.split_once('-') {
-            None => sizes.push(parse_with(item, 1 << 20)?),
+            None => sizes.push(parse_bytes(item)?),
             Some((first, last)) => {
-                let first = parse_with(first, 1 << 20)?;
-                let last = parse_with(last, 1 << 20)?;
+                let first = parse_bytes(first)?;
+                let last = parse_bytes(last)?;
                 if first == 0 || first > last {
                     let text = item.to_owned();
                     return Err(SizeError::Range { text });
@@ -68,14 +88,14 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
     Ok(sizes)
 }
 
-/// Writes a size so that [`parse_bytes`] reads the same: in the largest unit
-/// that divides it.
+/// Writes a size so that every reader here reads the same: in the largest unit that divides it.
 #[must_use]
 pub fn format_bytes(bytes: u64) -> String {
     let fits = |(_, unit): &&(char, u64)| bytes > 0 && bytes.is_multiple_of(*unit);
     match UNITS.iter().find(fits) {
         Some((letter, unit)) => format!("{}{letter}", bytes / unit),
-        None => bytes.to_string(),
+        None if bytes > 0 => format!("{bytes}B"),
+        None => "0".to_owned(),
     }
 }
 
@@ -107,7 +127,7 @@ fn tenths(bytes: u64, unit: u64) -> u128 {
     (u128::from(bytes) * 10 + u128::from(unit / 2)) / u128::from(unit)
 }
 
-fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
+fn parse_with(text: &str, alone: Option<u64>) -> Result<u64, SizeError> {
     let trimmed = text.trim();
     let malformed = || SizeError::Form { text: text.to_owned() };
     let too_large = || SizeError::TooLarge { text: text.to_owned() };
@@ -115,7 +135,11 @@ fn parse_with(text: &str, bare_unit: u64) -> Result<u64, SizeError> {
     let (number, unit) = trimmed.split_at(end.unwrap_or(trimmed.len()));
     let unit = unit.trim_start().to_ascii_uppercase();
     let bytes_per_unit = match unit.as_str() {
-        "" => bare_unit,
+        "" => match alone {
+            Some(unit) => unit,
+            None if number.bytes().all(|digit| digit == b'0') => 1,
+            None => return Err(SizeError::Unit { text: text.to_owned() }),
+        },
         "B" => 1,
         unit => {
             let letter = unit.strip_suffix("IB").or(unit.strip_suffix('B')).unwrap_or(unit);

@@ -2,7 +2,9 @@
 
 use numalab_formats::command_line::numa_fake;
 use numalab_formats::emulation::{format_nodes, parse, parse_distances, parse_nodes};
-use numalab_formats::size::{format_bytes, format_rounded, parse_bytes, parse_list};
+use numalab_formats::size::{
+    format_bytes, format_rounded, parse_bytes, parse_list, parse_with_unit,
+};
 use numalab_topology::{EmulatedNode, EmulatedNodes};
 use proptest::prelude::*;
 
@@ -19,16 +21,28 @@ fn sizes_are_read_in_every_usual_form() {
     }
     assert_eq!(parse_bytes("1.5M"), Ok(3 * MIB / 2));
     assert_eq!(parse_bytes("0.1K"), Ok(102));
-    assert_eq!(parse_bytes("4096"), Ok(4096));
     assert_eq!(parse_bytes("7B"), Ok(7));
+}
+
+#[test]
+fn a_number_alone_is_mebibytes_where_people_type_and_refused_in_descriptions() {
+    assert_eq!(parse_bytes("4096"), Ok(4096 * MIB));
+    assert_eq!(parse_bytes("1.5"), Ok(3 * MIB / 2));
+    assert_eq!(parse_with_unit("0"), Ok(0));
+    assert_eq!(parse_with_unit("4096B"), Ok(4096));
+    let refusal = parse_with_unit("4096").unwrap_err().to_string();
+    assert_eq!(refusal, "`4096` has no unit: expected such as 512M, 1.5G or 4096B");
+    let toml = "[[node]]\nid = 0\nmemory = \"1024\"\ncpus = \"0\"\n";
+    let refusal = numalab_formats::machine_toml::read(toml).unwrap_err().to_string();
+    assert!(refusal.contains("`1024` has no unit") && refusal.contains("line 3"), "{refusal}");
 }
 
 #[test]
 fn bad_sizes_are_refused_quoting_them() {
     let refuse = |text| parse_bytes(text).unwrap_err().to_string();
     assert_eq!(
-        refuse("1.5"),
-        "`1.5` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G"
+        refuse("1,5"),
+        "`1,5` is not a size: expected a number and K, M, G or T, such as 512M or 1.5G"
     );
     assert!(refuse("G").contains("is not a size"));
     for text in ["1.G", ".5G", "1.2.3G", "1XB", "1.0000000000001G"] {
@@ -116,6 +130,7 @@ proptest! {
     #[test]
     fn written_sizes_are_read_again(bytes in prop_oneof![any::<u64>(), (0u64..4096).prop_map(|n| n << 30)]) {
         prop_assert_eq!(parse_bytes(&format_bytes(bytes)), Ok(bytes));
+        prop_assert_eq!(parse_with_unit(&format_bytes(bytes)), Ok(bytes));
     }
 
     #[test]

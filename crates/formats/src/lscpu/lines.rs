@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CacheKind, CpuSet, MAX_ID, NodeId};
 
 use crate::error::ReadError;
-use crate::size::parse_bytes;
+use crate::size::parse_reported;
 
 pub(super) const FORMAT: &str = "lscpu output";
 /// No machine has caches of a higher level.
@@ -91,7 +91,7 @@ impl CacheLine {
             name: name.to_owned(),
             level: digits.parse().ok().filter(|level| (1..=MOST_LEVELS).contains(level))?,
             kind: Self::kind_of(name),
-            size_bytes: parse_bytes(size.trim()).ok()?,
+            size_bytes: parse_reported(size.trim())?,
             instances,
         })
     }

@@ -10,7 +10,7 @@ use numalab_topology::{
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
-use crate::size::parse_bytes;
+use crate::size::parse_with_unit;
 
 /// A whole file.
 #[derive(Deserialize)]
@@ -73,7 +73,7 @@ pub(super) struct SizeText(u64);
 impl<'de> Deserialize<'de> for SizeText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        parse_bytes(&text).map(Self).map_err(D::Error::custom)
+        parse_with_unit(&text).map(Self).map_err(D::Error::custom)
     }
 }
 
