@@ -2,13 +2,18 @@
 
 use std::path::Path;
 
+use numalab_analysis::run::NodeAccess;
+use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
 use numalab_host::{Root, read_machine};
-use numalab_topology::{EmulatedNodes, EmulationSpec, Finding, Machine, UniformMachine};
+use numalab_record::{Document, Kind};
+use numalab_topology::{
+    Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, UniformMachine,
+};
 
 use crate::args::MachineArgs;
 use crate::failure::Failure;
-use crate::input::{self, text};
+use crate::input::{self, MOST_TABLE_BYTES, text};
 
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
@@ -135,11 +140,48 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
             let reading = numactl::read(&text(file)?).map_err(|error| in_file(file, &error))?;
             Ok((reading.value, reading.findings))
         }
+        ("results", Some(place)) => measured(place),
         _ => Err(Failure::bad_input(format!(
             "--source `{source}`: expected sysfs, sysfs:DIR, acpi, acpi:DIR, arch:FILE, \
-             lstopo:FILE or numactl:FILE"
+             lstopo:FILE, numactl:FILE or results:DIR"
         ))),
     }
+}
+
+/// The machine of a run, with what the run measured instead of what its firmware said.
+fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
+    let document: Document = if place.is_file() {
+        let bytes = input::bytes(place, MOST_TABLE_BYTES)?;
+        let text = String::from_utf8_lossy(&bytes);
+        Kind::Run.read(&text).map_err(|error| in_file(place, &error))?
+    } else {
+        numalab_measure::read(place)?
+    };
+    let NodeAccess { access, chase, write } = NodeAccess::of(&document);
+    if access.is_empty() {
+        let message = "no latency and no bandwidth from a node's cpus to a node's memory is in it";
+        return Err(Failure::bad_input(format!("{}: {message}", place.display())));
+    }
+    let mut machine = document.run.machine;
+    let mut findings = Findings::default();
+    if let Some((pattern, bytes, pages)) = chase {
+        let size = format_bytes(bytes);
+        let of = format!("{pattern} over {size}, {} pages", pages.name());
+        findings.note("latency-measured", "latencies", format!("measured: {of}"));
+        let holds = |cache: &&Cache| cache.size_bytes.is_some_and(|held| held >= bytes);
+        if let Some(cache) = machine.caches.iter().find(holds) {
+            let held = format_rounded(cache.size_bytes.unwrap_or_default());
+            let message =
+                format!("{size} may lie in a cache of {held}: latencies may be the cache's");
+            findings.warning("latency-of-cache", "latencies", message);
+        }
+    }
+    if let Some(kernel) = write {
+        let message = format!("measured: reads, and {} for writes", kernel.name());
+        findings.note("bandwidth-measured", "bandwidths", message);
+    }
+    machine.access = access;
+    Ok((machine, findings.into_list()))
 }
 
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {

@@ -206,3 +206,48 @@ fn known_machines_are_there_by_name_from_anywhere() {
     assert_eq!(code, 2, "{said}");
     assert!(said.contains("known by name are lumi_partc, lumi_partg"), "{said}");
 }
+
+/// The figure behind this name in a line of XML.
+fn attribute(line: &str, name: &str) -> u64 {
+    let rest = line.split_once(&format!("{name}=\"")).expect("the attribute").1;
+    rest.split('"').next().and_then(|figure| figure.parse().ok()).expect("a number")
+}
+
+#[test]
+fn what_was_measured_is_an_attribute_for_hwloc_and_a_latency_in_the_hmat() {
+    let lab = Lab::new();
+    let results = lab.path("results").display().to_string();
+    let measure =
+        ["latency", "--size", "2M,64M", "--pages", "4k", "--budget", "1s", "-q", "-o", &results];
+    let (code, _, said) = run(&measure);
+    assert_eq!(code, 0, "{said}");
+    let run_directory = fs::read_dir(&results).expect("results").next().expect("one").expect("one");
+    let source = format!("results:{}", run_directory.path().display());
+    let (code, xml, said) = run(&["topology", "--source", &source, "--format", "hwloc-xml"]);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("measured: random over 64M, 4k pages [latency-measured]"), "{said}");
+    let (_, values) =
+        xml.split_once("<memattr name=\"ReadLatency\" flags=\"6\">").expect("memattr");
+    let xml_ns = attribute(values, " value");
+    let tables = lab.path("tables");
+    let directory = tables.to_str().expect("UTF-8");
+    let (code, _, said) = run(&["acpi", "build", "--source", &source, "-o", directory]);
+    assert_eq!(code, 0, "{said}");
+    let source = format!("acpi:{directory}");
+    let (code, toml, said) = run(&["topology", "--source", &source, "--format", "toml"]);
+    assert_eq!(code, 0, "{said}");
+    let (_, figure) = toml.split_once("read_latency_ps = ").expect("a latency");
+    let hmat_ps: u64 = figure.split_whitespace().next().and_then(|ps| ps.parse().ok()).expect("ps");
+    assert_eq!((hmat_ps + 500) / 1000, xml_ns);
+    assert!(xml_ns > 0);
+}
+
+#[test]
+fn results_without_figures_between_nodes_describe_no_machine() {
+    let lab = Lab::new();
+    lab.write("study.json", "{\"schema\": \"numalab/study-2\"}");
+    let (code, _, said) = run(&["topology", "--source", &lab.source("results", "study.json")]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("numalab study report"), "{said}");
+    assert_eq!(run(&["topology", "--source", &lab.source("results", "nowhere")]).0, 2);
+}

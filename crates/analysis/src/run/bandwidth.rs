@@ -46,7 +46,8 @@ impl<'a> Bandwidths<'a> {
                 })
             })
             .collect();
-        Self { rows, by_node: by_node(cells, machine) }
+        let by_node = by_node(cells, machine, StreamKernel::Read);
+        Self { rows, by_node: (!by_node.is_trivial()).then_some(by_node) }
     }
 
     /// The largest number of workers in any local cell.
@@ -93,14 +94,19 @@ fn node_pair(
     pairs.pop_first().filter(|_| pairs.is_empty())
 }
 
-fn by_node(cells: &[CellSummary<'_>], machine: &Machine) -> Option<Matrix> {
+/// Bandwidth in order by the most cpus of one node, from or to the memory of one node.
+pub(super) fn by_node(
+    cells: &[CellSummary<'_>],
+    machine: &Machine,
+    kernel: StreamKernel,
+) -> Matrix {
     let mut best: BTreeMap<(NodeId, NodeId), (usize, Value)> = BTreeMap::new();
     for summary in cells {
         let Some(cell) = summary.bandwidth() else {
             continue;
         };
         let sequential = cell.pattern == AccessPattern::Sequential;
-        if cell.kernel != StreamKernel::Read || !sequential {
+        if cell.kernel != kernel || !sequential {
             continue;
         }
         let Some((from, to)) = node_pair(summary, cell, machine) else {
@@ -118,6 +124,5 @@ fn by_node(cells: &[CellSummary<'_>], machine: &Machine) -> Option<Matrix> {
         }
     }
     let values = best.into_values().map(|(_, value)| value).collect();
-    let matrix = Matrix::of(Metric::Bandwidth.unit(), Axis::Node, Axis::Node, values);
-    (!matrix.is_trivial()).then_some(matrix)
+    Matrix::of(Metric::Bandwidth.unit(), Axis::Node, Axis::Node, values)
 }

@@ -1,5 +1,6 @@
 //! What a run found.
 
+mod access;
 mod bandwidth;
 mod c2c;
 mod cell;
@@ -14,6 +15,7 @@ mod walk;
 use numalab_record::{Document, Experiment, Metric, Run};
 use numalab_topology::CpuId;
 
+pub use access::{Chase, NodeAccess};
 pub use bandwidth::{BandwidthRow, Bandwidths};
 pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
 pub use cell::{CellSummary, Figure, MetricFigures, State};

@@ -10,7 +10,7 @@ use super::value;
 #[derive(Clone, Debug, Args)]
 pub(crate) struct MachineArgs {
     /// Where from: sysfs (this machine, the default), sysfs:DIR, acpi, acpi:DIR, arch:FILE
-    /// (known by name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE
+    /// (known by name: lumi_partc, lumi_partg), lstopo:FILE, numactl:FILE, results:DIR (with what was measured there)
     #[arg(long, value_name = "SOURCE")]
     pub source: Option<String>,
     /// A machine described in numalab's own TOML
@@ -39,7 +39,8 @@ Examples:
   numalab topology --emulate 4 --cpus 8 --format qemu
   numalab topology --emulate 1G,1G,2G,0 --cpus 8 --distances \\
     '10,20,20,40;20,10,20,40;20,20,10,40;40,40,40,10'
-  numalab topology --source arch:lumi_partc --format slurm")]
+  numalab topology --source arch:lumi_partc --format slurm
+  numalab topology --source results:results/measure-20261121-024500 --format hwloc-xml   measured")]
 pub(crate) struct TopologyArgs {
     #[command(flatten)]
     pub machine: MachineArgs,
@@ -115,7 +116,8 @@ Examples:
     #[command(after_help = "\
 Examples:
   numalab acpi build --emulate 4 --cpus 8 -o tables
-  numalab acpi build --topology machine.toml -o tables")]
+  numalab acpi build --topology machine.toml -o tables
+  numalab acpi build --source results:results/measure-20261121-024500 -o tables   HMAT as measured")]
     Build {
         #[command(flatten)]
         machine: MachineArgs,

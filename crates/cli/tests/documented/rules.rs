@@ -66,6 +66,11 @@ pub const RULES: &[Rule] = &[
     rule("numalab topology --emulate", Runs, &["-smp 8", "-numa node,nodeid=3"]),
     rule("numalab topology --emulate 1G,1G,2G,0 --cpus 8 --dist", Runs, &["4 nodes", "8 cpus"]),
     rule("numalab topology --source arch:", Runs, &["NodeName=", "# --cpu-bind=map_cpu:0,1,2"]),
+    rule(
+        "numalab topology --source results:",
+        Runs,
+        &["<memattr name=\"ReadLatency\" flags=\"6\">"],
+    ),
     rule("numalab topology --format svg", Runs, &[]),
     rule("numalab topology --source acpi:tables --format svg", Runs, &[]),
     rule("numalab acpi show", Runs, &["SRAT revision 3", "local APIC 0: domain 0"]),
