@@ -195,9 +195,9 @@ pub(crate) struct LatencyArgs {
     /// A size, a range or a list: 256M, 16K-1G, 1-16384 (MB), 32K,1M,1G
     #[arg(long, value_name = "SIZES")]
     pub size: Option<SizeList>,
-    /// Access order: page-local (random within each page, so that loads hit the TLB), random,
-    /// stride:N, sequential, fisher-yates (words) [default: page-local on large pages, random
-    /// on 4k]
+    /// Access order: page-local (random within each large page or 64 small ones, so that loads
+    /// hit the TLB), random, stride:N, sequential, fisher-yates (words) [default: page-local on
+    /// large pages, random on 4k]
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
     /// Which CPUs represent a node: every CPU, or only the first

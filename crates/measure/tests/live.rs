@@ -114,6 +114,36 @@ fn a_latency_curve_is_measured_with_proof_and_does_not_fall_with_size() {
     assert!(median(1) > median(0), "64 MiB cannot be faster than 16 KiB");
 }
 
+/// Within one page of 4 KiB a load takes some 0.7 of memory's latency.
+#[test]
+fn page_local_order_on_small_pages_takes_what_memory_takes() {
+    let machine = machine();
+    let scope = Scope::new(&machine, None, None).expect("something is usable");
+    let pattern = AccessPattern::PageLocal;
+    let cells = [Pages::Base, Pages::Transparent].map(|pages| {
+        let spec = LatencySpec { pattern, pages, team: Team::Serial };
+        latency_cells(&[first_worker(&scope, &machine)], &[256 << 20], spec)
+    });
+    let median = |cells: &[Cell]| {
+        let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+        let context = context(Duration::from_secs(3));
+        let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+        measure(&context, &mut recorder, cells).expect("nothing interrupts");
+        let mut values = recorder.document().cells[0].values(Metric::Latency);
+        values.sort_by(f64::total_cmp);
+        values.get(values.len() / 2).copied()
+    };
+    // Other load moves single figures; an order that is prefetched is faster every time.
+    let ratio = || Some(median(&cells[0])? / median(&cells[1])?);
+    match ratio() {
+        None => eprintln!("NOT RUN: there are no huge pages to compare with"),
+        Some(first) => {
+            let agrees = |ratio: f64| ratio > 0.85;
+            assert!(agrees(first) || (0..4).filter_map(|_| ratio()).any(agrees), "{first}");
+        }
+    }
+}
+
 #[test]
 fn concurrent_chasers_each_have_memory_of_their_own() {
     let document = measured(&latency_plan(&[SIZE], Team::Concurrent));

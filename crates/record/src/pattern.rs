@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum AccessPattern {
     /// Random over the whole buffer.
     Random,
-    /// Random within blocks of the pages' size, blocks in random order: TLB hits.
+    /// Random within blocks of a large page or 64 small ones, blocks in random order: TLB hits.
     PageLocal,
     /// A fixed step in bytes.
     Stride(u64),

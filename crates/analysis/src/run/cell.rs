@@ -117,6 +117,13 @@ impl<'a> CellSummary<'a> {
         self.figures.iter().find(|figures| figures.metric == metric)?.best()
     }
 
+    /// The share of the windows of `metric` that other load disturbed, 0 to 1.
+    #[must_use]
+    pub fn disturbed_share(&self, metric: Metric) -> f64 {
+        let figures = self.figures.iter().find(|figures| figures.metric == metric);
+        figures.map_or(0.0, |found| found.disturbed as f64 / found.windows.max(1) as f64)
+    }
+
     /// The cell as a latency cell, if it is one.
     #[must_use]
     pub fn latency(&self) -> Option<&'a LatencyCell> {

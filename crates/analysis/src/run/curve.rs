@@ -29,8 +29,8 @@ pub struct CurvePoint {
 pub enum LevelName {
     /// The data cache of this level.
     Cache(u8),
-    /// A plateau that no reported cache explains; counted from 1.
-    Unexplained(usize),
+    /// A plateau that no reported cache explains.
+    Unexplained,
     /// Main memory.
     Memory,
 }
@@ -39,7 +39,7 @@ impl core::fmt::Display for LevelName {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Cache(level) => f.pad(&format!("L{level}")),
-            Self::Unexplained(number) => f.pad(&format!("level {number}")),
+            Self::Unexplained => f.pad("unexplained"),
             Self::Memory => f.pad("memory"),
         }
     }
@@ -79,6 +79,8 @@ pub struct Curve {
     pub points: Vec<CurvePoint>,
     /// The plateaus found, smallest size first.
     pub levels: Vec<Level>,
+    /// Levels and sizes in bytes of caches that the system reports and no plateau ends at.
+    pub not_found: Vec<(u8, u64)>,
 }
 
 /// Every curve of a run, the one with most points first.
@@ -103,29 +105,36 @@ pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
         .filter(|(_, points)| points.len() >= LEAST_POINTS)
         .map(|((worker, pattern, pages, team), points)| {
             let points: Vec<CurvePoint> = points.into_values().collect();
-            Curve { worker, pattern, pages, team, levels: levels(&points, worker, machine), points }
+            let reported = reported(worker, machine);
+            let levels = levels(&points, reported.clone());
+            let is_lost = |(level, _): &(u8, u64)| {
+                levels.iter().all(|found| found.name != LevelName::Cache(*level))
+            };
+            let not_found = reported.into_iter().filter(is_lost).collect();
+            Curve { worker, pattern, pages, team, points, levels, not_found }
         })
         .collect();
     curves.sort_by_key(|curve| core::cmp::Reverse(curve.points.len()));
     curves
 }
 
-fn levels(points: &[CurvePoint], worker: WorkerPlan, machine: &Machine) -> Vec<Level> {
+/// Level and size in bytes of the data caches that the system reports for the worker.
+fn reported(worker: WorkerPlan, machine: &Machine) -> Vec<(u8, u64)> {
+    let caches = machine.data_caches_of(worker.cpu).into_iter();
+    caches.filter_map(|cache| Some((cache.level, cache.size_bytes?))).collect()
+}
+
+fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>) -> Vec<Level> {
     let size_points: Vec<SizePoint> = points
         .iter()
         .map(|point| SizePoint { size_bytes: point.size_bytes, latency_ns: point.figure.median })
         .collect();
     let found = plateaus(&size_points).unwrap_or_default();
-    let mut reported: Vec<(u8, u64)> = machine
-        .data_caches_of(worker.cpu)
-        .into_iter()
-        .filter_map(|cache| Some((cache.level, cache.size_bytes?)))
-        .collect();
     let largest = reported.iter().map(|&(_, bytes)| bytes).max();
     let mut levels = Vec::new();
     for (index, level) in found.iter().enumerate() {
         let (name, reported_bytes) = match level.capacity_bytes {
-            Some(capacity) => name_cache(index, capacity, &mut reported),
+            Some(capacity) => name_cache(capacity, &mut reported),
             None => name_last(index, level.to_bytes, largest),
         };
         levels.push(Level {
@@ -144,11 +153,7 @@ fn levels(points: &[CurvePoint], worker: WorkerPlan, machine: &Machine) -> Vec<L
 /// Names a plateau after the reported cache nearest in size, and strikes that
 /// cache and all smaller ones off. The one cache that is left also names a plateau
 /// that ends far below its reported size: others may share it.
-fn name_cache(
-    index: usize,
-    capacity: f64,
-    reported: &mut Vec<(u8, u64)>,
-) -> (LevelName, Option<u64>) {
+fn name_cache(capacity: f64, reported: &mut Vec<(u8, u64)>) -> (LevelName, Option<u64>) {
     #[expect(clippy::cast_precision_loss, reason = "compared by factors")]
     let factor = |bytes: u64| {
         let ratio = capacity / (bytes as f64).max(1.0);
@@ -166,7 +171,7 @@ fn name_cache(
             reported.drain(..=at);
             (LevelName::Cache(level), Some(bytes))
         }
-        None => (LevelName::Unexplained(index + 1), None),
+        None => (LevelName::Unexplained, None),
     }
 }
 
@@ -174,5 +179,5 @@ fn name_cache(
 /// nothing is reported, if it is not the only one.
 fn name_last(index: usize, to_bytes: u64, largest: Option<u64>) -> (LevelName, Option<u64>) {
     let is_memory = index > 0 && largest.is_none_or(|largest| to_bytes > largest);
-    if is_memory { (LevelName::Memory, None) } else { (LevelName::Unexplained(index + 1), None) }
+    if is_memory { (LevelName::Memory, None) } else { (LevelName::Unexplained, None) }
 }

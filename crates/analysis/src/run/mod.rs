@@ -20,12 +20,15 @@ pub use bandwidth::{BandwidthRow, Bandwidths};
 pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
 pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
-pub use loaded::{LoadedCurve, LoadedPoint};
+pub use loaded::{Doubt, LoadedCurve, LoadedPoint};
 pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
 pub use oddity::{Oddity, RunFinding, Target};
 pub use proof::{Proof, is_on_node};
 pub use remote::{Remote, RemoteCost, RemotePair};
 pub use walk::PageWalk;
+
+/// Clocks of a core that differ by less than this share are the same.
+const CLOCKS_AGREE: f64 = 0.02;
 
 /// How far a run came, in cells and windows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -149,6 +152,38 @@ impl<'a> Summary<'a> {
     pub fn clock_ghz(&self, cpu: CpuId) -> Option<f64> {
         let core = self.cores.iter().find(|core| core.cpu == cpu)?;
         core.clock_ghz.as_ref().map(|figure| figure.median)
+    }
+
+    /// The clock of `cpu` in GHz by which cycles are counted.
+    ///
+    /// A dependent load that hits the L1 takes a whole number of cycles, which load-to-use tells
+    /// apart from the clock. Where the clock contradicts that, it was taken while the core ran
+    /// at another one than during the sweep, and what the sweep's L1 says is taken.
+    #[must_use]
+    pub fn cycle_clock_ghz(&self, cpu: CpuId) -> Option<f64> {
+        let clock = self.clock_ghz(cpu)?;
+        let core = self.cores.iter().find(|core| core.cpu == cpu)?;
+        let of_cpu = self.curves.iter().find(|curve| curve.worker.cpu == cpu);
+        let first = of_cpu.and_then(|curve| curve.levels.first());
+        let (Some(load), Some(l1)) = (&core.load_to_use, first) else { return Some(clock) };
+        let by_l1 = load.median.round() / l1.latency_ns;
+        let agree = (by_l1 / clock - 1.0).abs() < CLOCKS_AGREE || l1.name != LevelName::Cache(1);
+        Some(if agree { clock } else { by_l1 })
+    }
+
+    /// The largest size in bytes that caches may hold, as far as it is known: where the last
+    /// cache of the sweep ends, or else the largest that the system reports.
+    #[must_use]
+    pub fn cached_bytes(&self) -> Option<f64> {
+        let ends = self.curves.first().and_then(|curve| {
+            let last = curve.levels.iter().rev().find_map(|level| level.capacity_bytes)?;
+            curve.levels.last().filter(|level| level.name == LevelName::Memory).map(|_| last)
+        });
+        let reported = || {
+            let sizes = self.run.machine.caches.iter().filter_map(|cache| cache.size_bytes);
+            sizes.max().map(|bytes| bytes as f64)
+        };
+        ends.or_else(reported)
     }
 
     /// The name of the machine: host name, or else processor, or else nothing known.

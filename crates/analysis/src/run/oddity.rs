@@ -8,6 +8,7 @@ use serde::Serialize;
 use super::cell::State;
 use super::curve::LevelName;
 use super::matrix::{Entry, Matrix};
+use super::proof::huge_bytes;
 use super::remote::{Remote, RemotePair};
 use super::{CellSummary, Summary};
 use crate::Finding;
@@ -20,6 +21,10 @@ const DIFFERENT_LATENCY: f64 = 1.05;
 const DISTANCE_OFF_BY: f64 = 1.25;
 /// A cache is reported if it is this many times larger or smaller than the system says.
 const CACHE_OFF_BY: f64 = 2.0;
+/// So many huge pages are held by the second TLB level of any server processor since 2015.
+const PAGES_HELD: u64 = 1024;
+/// A hit in that level costs less than half of this, in nanoseconds.
+const LEAST_WALK_NS: f64 = 10.0;
 /// Up to this share, disturbed windows are ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
@@ -95,6 +100,15 @@ pub enum Oddity {
         /// Cells that got smaller pages.
         missing: usize,
     },
+    /// A guest's huge pages are small ones on its host: loads walk where the TLB holds all.
+    HugePagesSplit {
+        /// The size of a page in bytes.
+        page_bytes: u64,
+        /// How many pages the buffer has.
+        pages: u64,
+        /// What a random access costs beyond one that stays within a page, in nanoseconds.
+        walk_ns: f64,
+    },
     /// A cache ends elsewhere than reported.
     CacheSize {
         /// The cache's level.
@@ -154,6 +168,7 @@ pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
     let rest = [
         slow_node(summary),
         huge_pages(summary),
+        split_huge_pages(summary),
         cache_size(summary),
         emulated_time(summary),
         clock(summary),
@@ -288,6 +303,22 @@ fn slower(matrix: &Matrix, metric: Metric) -> Option<RunFinding> {
 fn huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
     let (asked, missing) = (summary.proof.huge_cells, summary.proof.not_huge_cells);
     (missing > 0).then(|| Finding::new(Oddity::HugePagesMissing { asked, missing }))
+}
+
+/// Where a guest walks over pages that are proven huge and that the TLB would hold.
+fn split_huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
+    if !summary.run.environment.facts.contains_key("hypervisor") || summary.proof.not_huge_cells > 0
+    {
+        return None;
+    }
+    summary.walks.iter().find_map(|walk| {
+        let page_bytes = huge_bytes(walk.pages)?;
+        let pages = walk.size_bytes / page_bytes;
+        let is_held = (1..=PAGES_HELD).contains(&pages);
+        let walks = walk.interval.is_some_and(|interval| interval.lo > LEAST_WALK_NS);
+        let split = Oddity::HugePagesSplit { page_bytes, pages, walk_ns: walk.cost_ns };
+        (is_held && walks).then(|| Finding::new(split).over(LEAST_WALK_NS))
+    })
 }
 
 #[expect(clippy::cast_precision_loss, reason = "compared by factors")]

@@ -90,6 +90,11 @@ fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
         Experiment::Loaded(cell) => cell.pages,
         Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => return None,
     };
+    huge_bytes(pages)
+}
+
+/// The size of these pages in bytes, if they are huge.
+pub(super) fn huge_bytes(pages: Pages) -> Option<u64> {
     match pages {
         Pages::Base => None,
         Pages::Transparent | Pages::Huge2M => Some(HUGE_2M_BYTES),

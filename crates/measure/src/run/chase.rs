@@ -21,6 +21,11 @@ const LEAST_WINDOW_NS: f64 = 200_000.0;
 /// Loads that bring the caches into the state which the chase keeps them in: after
 /// building, they hold the end of the buffer; 64 MiB of lines push that out.
 const WARM_UP_LOADS: u64 = 1 << 20;
+/// Blocks of page-local order are no smaller than this: 64 pages of 4 KiB, which the TLB holds.
+/// Within one such page or a few, prefetchers follow any order, and loads take less than half of
+/// memory's latency (adjacent lines, and streams of which 32 pages are watched: Intel 64 and
+/// IA-32 Architectures Optimization Reference Manual, "Data Prefetching").
+const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 /// A thread builds at least so much of a cycle.
 const BYTES_PER_BUILDER: usize = 64 << 20;
 /// More threads than this do not fill one node's memory faster.
@@ -43,7 +48,8 @@ impl ChaseOrder {
             AccessPattern::FisherYates => return Ok(None),
             AccessPattern::Random => Pattern::Random,
             AccessPattern::PageLocal => {
-                Pattern::PageLocal { block_bytes: bytes(host_pages(self.pages).page_bytes()) }
+                let page_bytes = host_pages(self.pages).page_bytes();
+                Pattern::PageLocal { block_bytes: bytes(page_bytes.max(LEAST_BLOCK_BYTES)) }
             }
             AccessPattern::Stride(stride) => Pattern::Stride { stride_bytes: bytes(stride) },
             AccessPattern::Sequential => Pattern::Sequential,

@@ -153,3 +153,99 @@ fn latency_under_load_has_its_knee_at_twice_idle() {
     assert_eq!(delays[..3], [None, Some(512), Some(128)]);
     assert_eq!(delays.last(), Some(&Some(0)));
 }
+
+#[test]
+fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
+    // A random access over 512 pages of 2 MiB walks for 7 ns: a TLB holds them.
+    let mut document = runs::one_node();
+    let fact = ("hypervisor".to_owned(), "KVM".to_owned());
+    document.run.environment.facts.extend([fact]);
+    assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
+    for cell in &mut document.cells {
+        if cell.cell.id.0.contains("/1073741824/random/thp") {
+            cell.samples.iter_mut().for_each(|sample| sample.value += 60.0);
+        }
+        if cell.cell.id.0.contains("/1073741824/page-local/thp") {
+            for (at, sample) in cell.samples.iter_mut().enumerate() {
+                sample.value = 91.0 + ((at * 37 + at * at * 11) % 23) as f64 / 50.0;
+            }
+        }
+    }
+    let walks = Summary::of(&document).walks;
+    assert!(kinds(&document).contains(&"huge-pages-split".to_owned()), "{walks:?}");
+    document.run.environment.facts.remove("hypervisor");
+    assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
+}
+
+/// The run with only those of its cells whose id contains `part`.
+fn only(mut document: Document, part: &str) -> Document {
+    document.cells.retain(|cell| cell.cell.id.0.contains(part));
+    document.run.plan.retain(|cell| cell.id.0.contains(part));
+    document
+}
+
+#[test]
+fn the_latency_of_a_single_cell_is_printed() {
+    let document = only(runs::one_node(), "cpu0/node0/16384/random/thp");
+    assert_eq!(document.cells.len(), 1);
+    let text = Summary::of(&document).page().terminal(numalab_report::Style::Plain);
+    assert!(text.contains("cpu 0 → node 0") && text.contains("95 % interval"), "{text}");
+}
+
+#[test]
+fn what_caches_hold_is_never_called_memory() {
+    let mut document = runs::two_nodes();
+    document.cells.retain(|cell| cell.cell.id.0.contains("536870912"));
+    for cell in &mut document.cells {
+        if let numalab_record::Experiment::Latency(latency) = &mut cell.cell.experiment {
+            latency.size_bytes = 16 << 10;
+        }
+    }
+    let page = Summary::of(&document).page();
+    assert!(page.lead[0].sentence.contains("16K may be held by caches"), "{:?}", page.lead[0]);
+}
+
+#[test]
+fn a_reported_cache_that_no_plateau_ends_at_is_said_to_be_missing() {
+    let mut document = runs::one_node();
+    let mut cache = document.run.machine.caches.last().expect("a cache").clone();
+    (cache.level, cache.size_bytes) = (4, Some(480 << 20));
+    document.run.machine.caches.push(cache);
+    let page = Summary::of(&document).page();
+    let sentence = &page.lead[1].sentence;
+    assert!(sentence.contains("L4, reported at 480M, was not found"), "{sentence}");
+}
+
+#[test]
+fn a_knee_is_withheld_where_idle_windows_were_disturbed_or_slower_than_loaded_ones() {
+    let is_idle = |cell: &numalab_record::CellResult| matches!(&cell.cell.experiment, numalab_record::Experiment::Loaded(l) if l.delay.is_none());
+    let with = |change: fn(&mut numalab_record::Sample)| {
+        let mut document = runs::two_nodes();
+        let idle = document.cells.iter_mut().filter(|cell| is_idle(cell));
+        idle.flat_map(|cell| &mut cell.samples).for_each(change);
+        Summary::of(&document).page().markdown()
+    };
+    let disturbed = with(|sample| sample.disturbed = Some("steal".into()));
+    assert!(disturbed.contains("disturbed 100 % of the windows without load"), "{disturbed}");
+    let slower = with(|sample| sample.value *= 4.0);
+    assert!(slower.contains("where latency doubles is not shown, since it took"), "{slower}");
+}
+
+#[test]
+fn cycles_of_an_l1_hit_are_whole_though_the_clock_was_taken_at_another_frequency() {
+    let mut document = runs::one_node();
+    let of_summary = |document: &Document| {
+        let summary = Summary::of(document);
+        let cpu = summary.cores[0].cpu;
+        summary.cycle_clock_ghz(cpu).expect("a clock") * summary.curves[0].levels[0].latency_ns
+    };
+    for cell in document.cells.iter_mut().filter(|cell| cell.cell.id.0.contains("core")) {
+        for sample in &mut cell.samples {
+            if sample.metric == numalab_record::Metric::CoreClock {
+                sample.value *= 0.7;
+            }
+        }
+    }
+    let cycles = of_summary(&document);
+    assert!((cycles - 5.0).abs() < 0.01, "{cycles}");
+}

@@ -1,12 +1,15 @@
 //! Latency: matrix, curve, page walks.
 
+use std::collections::BTreeSet;
+
 use super::sentences::cycles;
 use crate::from::matrix_table;
 use crate::label;
 use crate::number::{approximate_size, figure, interval_text, ratio, size};
 use crate::page::{Chart, Panel, Part, Terminal};
 use crate::table::Table;
-use numalab_analysis::run::{Curve, LatencyMatrix, Remote, RemoteCost, Summary};
+use numalab_analysis::run::{CellSummary, Curve, LatencyMatrix, Remote, RemoteCost, Summary};
+use numalab_record::{CellId, LatencyCell, Metric};
 
 /// Pairs shown of the remote costs: the cheapest and the dearest.
 const SHOWN_PAIRS: usize = 12;
@@ -120,7 +123,7 @@ fn core_notes(summary: &Summary<'_>) -> Vec<String> {
 
 fn points_table(summary: &Summary<'_>) -> Table {
     let rows = summary.curves.iter().flat_map(|curve| {
-        let clock = summary.clock_ghz(curve.worker.cpu);
+        let clock = summary.cycle_clock_ghz(curve.worker.cpu);
         curve.points.iter().map(move |point| {
             vec![
                 size(point.size_bytes),
@@ -143,7 +146,7 @@ fn points_table(summary: &Summary<'_>) -> Table {
 }
 
 fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
-    let clock = summary.clock_ghz(curve.worker.cpu);
+    let clock = summary.cycle_clock_ghz(curve.worker.cpu);
     let rows = curve.levels.iter().map(|level| {
         let size_or_none =
             |bytes: Option<f64>| bytes.map_or_else(|| "–".to_owned(), approximate_size);
@@ -166,6 +169,49 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
         .rows(rows)
 }
 
+/// Latencies that no matrix, curve or walk shows: of a single worker or size.
+pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
+    let shown: BTreeSet<&CellId> = shown_cells(summary);
+    let is_left =
+        |cell: &&CellSummary<'_>| cell.latency().is_some() && !shown.contains(&cell.cell.id);
+    let row = |cell: &CellSummary<'_>| {
+        let figure_of = cell.figure(Metric::Latency)?;
+        let latency = cell.latency()?;
+        Some(vec![
+            label::worker(latency.worker),
+            format!("{}, {}", label::chase(latency), label::team(latency.team)),
+            figure(figure_of.median),
+            interval_text(figure_of.interval),
+        ])
+    };
+    let rows: Vec<Vec<String>> = summary.cells.iter().filter(is_left).filter_map(row).collect();
+    let table = Table::new("Latency in ns")
+        .words("worker")
+        .words("order")
+        .figures("ns")
+        .figures("95 % interval")
+        .rows(rows);
+    Part::of("Latency", vec![Panel::table(table)])
+}
+
+/// The cells that matrices, curves and walks are made of.
+fn shown_cells<'a>(summary: &'a Summary<'_>) -> BTreeSet<&'a CellId> {
+    let matrices = summary.matrices.iter().flat_map(|matrix| &matrix.by_cpu.entries);
+    let entries = matrices.flatten().flatten().flat_map(|entry| &entry.cells);
+    let points = summary.curves.iter().flat_map(|curve| &curve.points).map(|point| &point.cell);
+    let is_walk = |cell: &&CellSummary<'_>| {
+        let walks = |latency: &LatencyCell| {
+            summary.walks.iter().any(|walk| {
+                (walk.worker, walk.size_bytes, walk.pages)
+                    == (latency.worker, latency.size_bytes, latency.pages)
+            })
+        };
+        cell.latency().is_some_and(walks)
+    };
+    let walks = summary.cells.iter().filter(is_walk).map(|cell| &cell.cell.id);
+    entries.chain(points).chain(walks).collect()
+}
+
 pub(super) fn walk(summary: &Summary<'_>) -> Option<Part> {
     if summary.walks.is_empty() {
         return None;
@@ -179,7 +225,7 @@ pub(super) fn walk(summary: &Summary<'_>) -> Option<Part> {
             figure(walk.page_local.median),
             figure(walk.cost_ns),
             interval_text(walk.interval),
-            cycles(walk.cost_ns, summary.clock_ghz(walk.worker.cpu)),
+            cycles(walk.cost_ns, summary.cycle_clock_ghz(walk.worker.cpu)),
         ]
     });
     let table = Table::new("Random minus page-local order, in ns")

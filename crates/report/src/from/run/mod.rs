@@ -75,6 +75,7 @@ fn lead(summary: &Summary<'_>) -> Vec<Lead> {
 
 fn parts(summary: &Summary<'_>) -> Vec<Part> {
     let all = [
+        latency::single(summary),
         latency::matrix(summary),
         latency::curve(summary),
         latency::walk(summary),

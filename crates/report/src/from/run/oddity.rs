@@ -29,6 +29,12 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             "huge pages are missing: {missing} of {} that asked for them got smaller ones",
             count(*asked, "cell")
         ),
+        Oddity::HugePagesSplit { page_bytes, pages, walk_ns } => format!(
+            "this guest's huge pages are small ones on its host: over {pages} pages of {}, which a \
+             TLB holds, a random access takes {} ns longer than one within a page",
+            size(*page_bytes),
+            figure(*walk_ns)
+        ),
         Oddity::EmulatedTime { time } => {
             format!("time is {time}: this machine's memory is emulated")
         }

@@ -16,6 +16,13 @@ pub(super) fn sentences(summary: &Summary<'_>) -> [String; 3] {
 
 fn remote_sentence(summary: &Summary<'_>) -> String {
     match (&summary.remote, summary.matrices.first()) {
+        (Remote::Measured(_), Some(matrix)) if may_be_cached(summary, matrix.size_bytes) => {
+            format!(
+                "What a remote access costs is not shown: {} may be held by caches. Take a larger \
+                 --size.",
+                size(matrix.size_bytes)
+            )
+        }
         (Remote::Measured(cost), Some(matrix)) => remote_cost(cost, matrix),
         (Remote::OneNode, _) => {
             let local = local_text(summary);
@@ -51,9 +58,22 @@ fn remote_cost(cost: &RemoteCost, matrix: &LatencyMatrix) -> String {
     )
 }
 
+/// Whether caches may hold so many bytes, by the sweep or else by what the system reports.
+fn may_be_cached(summary: &Summary<'_>, bytes: u64) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "compared with an estimate")]
+    let bytes = bytes as f64;
+    summary.cached_bytes().is_some_and(|cached| bytes <= cached)
+}
+
 /// The local latency of a machine with one node, from the matrix or the curve.
 fn local_text(summary: &Summary<'_>) -> String {
     if let Some(matrix) = summary.matrices.first() {
+        if may_be_cached(summary, matrix.size_bytes) {
+            return format!(
+                "; {} may be held by caches, so that what an access to memory takes is not shown",
+                size(matrix.size_bytes)
+            );
+        }
         let range = matrix.by_cpu.range();
         let text = range.map(|range| match (figure(range.lo), figure(range.hi)) {
             (low, high) if low == high => low,
@@ -93,10 +113,21 @@ fn cache_sentence(summary: &Summary<'_>) -> String {
     );
     let ends: Vec<String> = curve.levels.iter().filter_map(end_text).collect();
     if ends.is_empty() {
-        return format!("No cache ends within the sizes swept ({swept}).");
+        return format!("No cache ends within the sizes swept ({swept}).{}", lost_text(curve));
     }
     let verb = if ends.len() == 1 { "The one cache end found is at" } else { "The caches end at" };
-    format!("{verb} {}; {} ({swept}).", listed(&ends), beyond_text(curve))
+    format!("{verb} {}; {} ({swept}).{}", listed(&ends), beyond_text(curve), lost_text(curve))
+}
+
+/// The caches that the system reports and the sweep does not find.
+fn lost_text(curve: &Curve) -> String {
+    let lost: Vec<String> = curve
+        .not_found
+        .iter()
+        .map(|(level, bytes)| format!("L{level}, reported at {},", size(*bytes)))
+        .collect();
+    let verb = if lost.len() == 1 { "was" } else { "were" };
+    if lost.is_empty() { String::new() } else { format!(" {} {verb} not found.", listed(&lost)) }
 }
 
 fn end_text(level: &Level) -> Option<String> {

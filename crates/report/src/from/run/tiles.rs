@@ -65,6 +65,10 @@ fn c2c(summary: &Summary<'_>) -> Option<Tile> {
     Some(Tile {
         name: "Cache line, one way",
         value: format!("{} ns", figure(farthest.median_ns / 2.0)),
-        detail: format!("cpus: {}", farthest.nearness.name()),
+        detail: format!(
+            "round trip {} ns, cpus: {}",
+            figure(farthest.median_ns),
+            farthest.nearness.name()
+        ),
     })
 }

@@ -9,7 +9,7 @@ use crate::label;
 use crate::number::{count, figure, interval_text, size};
 use crate::page::{Bar, BarGroup, Chart, Panel, Part, Terminal};
 use crate::table::Table;
-use numalab_analysis::run::{Bandwidths, LoadedCurve, Summary};
+use numalab_analysis::run::{Bandwidths, Doubt, LoadedCurve, PageWalk, Summary};
 
 pub(super) fn bandwidth(summary: &Summary<'_>) -> Option<Part> {
     let bandwidth = &summary.bandwidth;
@@ -101,7 +101,8 @@ pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
         let chart = Chart::LatencyOverBandwidth(curve.points.clone(), curve.knee);
         Panel::drawn(chart, loaded_table(curve)).on_terminal(Terminal::Chart)
     });
-    let notes = summary.loaded.iter().map(knee_note).collect();
+    let mut notes: Vec<String> = summary.loaded.iter().map(knee_note).collect();
+    notes.extend(summary.loaded.iter().filter_map(|curve| idle_note(curve, summary)));
     Part::of("Latency under load", panels.collect()).map(|part| part.noted(notes))
 }
 
@@ -112,6 +113,24 @@ fn knee_note(curve: &LoadedCurve<'_>) -> String {
         label::workers(&curve.cell.load),
         curve.cell.kernel.name()
     );
+    match curve.doubt {
+        Some(Doubt::Disturbed(share)) => {
+            return format!(
+                "{who}: where latency doubles is not shown, since other load disturbed {:.0} % of \
+                 the windows without load.",
+                100.0 * share
+            );
+        }
+        Some(Doubt::IdleSlower { idle_ns, loaded_ns }) => {
+            return format!(
+                "{who}: where latency doubles is not shown, since it took {} ns without load and \
+                 {} ns under load: something else was at work.",
+                figure(idle_ns),
+                figure(loaded_ns)
+            );
+        }
+        None => {}
+    }
     let most = curve.points.iter().map(|point| point.bandwidth_gb_per_s());
     let most = most.fold(0.0, f64::max);
     curve.knee.as_ref().map_or_else(
@@ -129,6 +148,22 @@ fn knee_note(curve: &LoadedCurve<'_>) -> String {
             )
         },
     )
+}
+
+/// Why "no load" is not the latency of memory elsewhere on the page.
+fn idle_note(curve: &LoadedCurve<'_>, summary: &Summary<'_>) -> Option<String> {
+    let idle = curve.points.first().filter(|point| point.delay.is_none())?;
+    let same =
+        |walk: &&PageWalk| walk.worker == curve.cell.chaser && walk.pages == curve.cell.pages;
+    let walk = summary.walks.iter().find(same)?;
+    Some(format!(
+        "These loads are in random order over all of the buffer, and walk the page table: {} ns \
+         without load, {} ns in the same order alone, and {} ns in page-local order, which hits \
+         the TLB.",
+        figure(idle.latency.median),
+        figure(walk.random.median),
+        figure(walk.page_local.median)
+    ))
 }
 
 fn loaded_table(curve: &LoadedCurve<'_>) -> Table {
@@ -165,7 +200,11 @@ pub(super) fn c2c(summary: &Summary<'_>) -> Option<Part> {
     });
     let mut panels: Vec<Panel> = by_home.collect();
     panels.push(Panel::table(nearness_table(summary)));
-    let note = "A round trip is one line to the other cpu and back; one way is half of it.";
+    let note = "A round trip is one line to the other cpu and back; one way is half of it. The cpu \
+                that waits reads the line, so that one way is two messages: the writer takes the \
+                line from the reader, and the reader fetches it again. Where the one that waits \
+                tries to write instead (compare and swap, as core-to-core-latency does), the line \
+                moves once each way, and one way is about half of this.";
     Part::of("Cache line from cpu to cpu", panels).map(|part| part.noted(vec![note.to_owned()]))
 }
 
