@@ -1,6 +1,6 @@
 //! A page as Markdown (GitHub's tables).
 
-use crate::page::{Mood, Page, Part};
+use crate::page::{FOOT, Mood, Page, Part};
 use crate::table::{Align, Table, one_line};
 
 pub(crate) fn render(page: &Page) -> String {
@@ -15,6 +15,7 @@ pub(crate) fn render(page: &Page) -> String {
         out.push_str(&format!("\n{}\n", lines(note.trim())));
     }
     out.extend(page.parts.iter().map(part_text));
+    out.push_str(&format!("\n{FOOT}\n"));
     out
 }
 

@@ -61,6 +61,7 @@ pub use order::{Order, Trend};
 pub use outlier::{OUTLIER_SCORE, Outlier, outlier_p, outliers};
 pub use peers::{Population, Tails, two_groups};
 pub use permutation::{Draws, paired_permutation};
+pub use planning::least_effect;
 pub use plateau::{Level, SizePoint, plateaus};
 pub use precision::{Precision, Progress, stopped_interval};
 pub use random::Rng;

@@ -4,9 +4,9 @@
 //! quantile and falls with the root of the number of blocks (Chow, Shao & Wang, *Sample Size
 //! Calculations in Clinical Research*, 2nd ed., 2008, chapter 3).
 
-use crate::distribution::normal_quantile;
+use crate::distribution::{normal_quantile, student_quantile};
 use crate::verdict::{Evidence, Ground};
-use crate::{Confidence, Interval, whole};
+use crate::{Confidence, Interval, least_p_paired, whole};
 
 /// The chance of seeing an effect for which studies are planned.
 const POWER: f64 = 0.8;
@@ -33,6 +33,23 @@ pub(crate) fn further_blocks(evidence: &Evidence, confidence: Confidence) -> Opt
 pub(crate) fn least_detectable(interval: &Interval, confidence: Confidence) -> f64 {
     let reach = normal_quantile(1.0 - confidence.alpha() / 2.0) + normal_quantile(POWER);
     reach * standard_error(interval, confidence)
+}
+
+/// The smallest log ratio that `blocks` blocks show with 80 % power in one test at `level`, where
+/// the log ratios of blocks spread by `spread` (one standard deviation, near normal); `None` where
+/// no outcome of so few blocks reaches the level.
+///
+/// By Student's quantiles, and the efficiency of signed ranks against t, which is 3/pi (Hodges &
+/// Lehmann, Ann. Math. Stat. 27, 1956).
+#[must_use]
+pub fn least_effect(blocks: usize, level: Confidence, spread: f64) -> Option<f64> {
+    if least_p_paired(blocks) > level.alpha() {
+        return None;
+    }
+    let freedom = blocks as f64 - 1.0;
+    let quantile = |p| student_quantile(p, freedom);
+    let reach = quantile(1.0 - level.alpha() / 2.0) + quantile(POWER);
+    Some(reach * spread * (std::f64::consts::FRAC_PI_3 / blocks as f64).sqrt())
 }
 
 /// Blocks in all with which a distance is `z(level) + z(power)` standard errors.
@@ -67,6 +84,14 @@ mod tests {
     fn half_the_half_width_takes_eight_times_the_blocks_at_80_percent_power() {
         // (2 * (1.96 + 0.84) / 1.96)^2 = 8.17.
         assert_eq!(further_blocks(&UNSURE, Confidence::P95), Some(82 - 10));
+    }
+
+    #[test]
+    fn six_blocks_are_the_first_to_show_anything_and_more_show_less() {
+        let level = Confidence::P95.at_look(1);
+        assert_eq!(least_effect(5, level, 0.05), None);
+        let (six, many) = (least_effect(6, level, 0.05), least_effect(24, level, 0.05));
+        assert!(six > Some(0.07) && many < Some(0.035) && many > Some(0.03), "{six:?} {many:?}");
     }
 
     #[test]

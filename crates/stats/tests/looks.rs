@@ -3,7 +3,7 @@
 mod process;
 
 use numalab_stats::{
-    Confidence, Criteria, Direction, Margin, Rng, Sample, Verdict, compare_paired,
+    Confidence, Criteria, Direction, Margin, Rng, Sample, Verdict, compare_paired, least_effect,
 };
 use process::{normal, repeats, share, slack};
 
@@ -88,4 +88,25 @@ fn following_the_blocks_asked_for_finds_a_real_effect() {
     let found = share(repeats, |rng| verdict(Pattern::Asked, 0.04, true, rng) == Verdict::Worse);
     println!("power: {:.1} %", 100.0 * found);
     assert!(found > 0.8, "{found}");
+}
+
+#[test]
+fn the_least_effect_that_a_plan_states_is_found_in_about_four_of_five_studies() {
+    let repeats = repeats(200);
+    let (level, spread) = (Confidence::P95.at_look(1), 0.03);
+    for blocks in [7, 8, 10, 12, 20, 40] {
+        let effect = least_effect(blocks, level, spread).unwrap();
+        let found = share(repeats, |rng| {
+            let ratios: Vec<f64> =
+                (0..blocks).map(|_| (effect + spread * normal(rng)).exp()).collect();
+            let margin = Margin::percent(0.0).unwrap();
+            let criteria =
+                Criteria { confidence: level, margin, ..Criteria::new(Direction::LowerIsBetter) };
+            let baseline = Sample::new(vec![1.0; blocks]).unwrap();
+            let candidate = Sample::new(ratios).unwrap();
+            compare_paired(&baseline, &candidate, &criteria).unwrap().verdict == Verdict::Worse
+        });
+        println!("{blocks} blocks: {:.2} % found in {:.1} %", 100.0 * effect, 100.0 * found);
+        assert!((0.68..0.95).contains(&found), "{blocks}: {found}");
+    }
 }

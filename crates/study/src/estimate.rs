@@ -32,6 +32,12 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
 /// vary need fewer.
 #[must_use]
 pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> usize {
+    numalab_stats::least_pairs(first_level(plan, workloads, own_metrics).alpha())
+}
+
+/// The confidence at which the first of all answers is judged at the first look.
+#[must_use]
+pub fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
     // A tool whose metrics depend on what it finds has one at least.
     let metrics = workloads
         .iter()
@@ -40,7 +46,8 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
     let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
     let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
     let answers = metrics * changes.max(1);
-    numalab_stats::least_pairs(Confidence::P95.at_look(1).alpha() / answers as f64)
+    let first = Confidence::P95.at_look(1);
+    Confidence::new(1.0 - first.alpha() / answers as f64).unwrap_or(first)
 }
 
 /// The time for all blocks, by running every workload once under the baseline.

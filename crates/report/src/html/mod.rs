@@ -13,7 +13,7 @@ mod pairs;
 mod plot;
 
 use crate::number::count;
-use crate::page::{Chart, Lead, Page, Panel, Part, Tile};
+use crate::page::{Chart, FOOT, Lead, Page, Panel, Part, Tile};
 use markup::{escape, table};
 
 /// Rows beyond which a table is folded away.
@@ -35,7 +35,7 @@ pub(crate) fn render(page: &Page) -> String {
     let body = format!(
         "<header>\n<p class=\"brand\">{}</p>\n<h1>{}</h1>\n<p class=\"meta\">{}</p>\n</header>\n\
          <main>\n{}{note}{tiles}{}{parts}</main>\n<footer>Made by numalab. Hover, touch or step \
-         through a chart with the arrow keys for values.</footer>\n",
+         through a chart with the arrow keys for values. {FOOT}</footer>\n",
         escape(&page.brand),
         escape(&page.title),
         escape(&page.meta),

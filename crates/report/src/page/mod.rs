@@ -9,6 +9,10 @@ pub use chart::{Bar, BarGroup, BlockChanges, Chart, Curves, Dot, IntervalRow, Ru
 use crate::table::Table;
 use crate::terminal::Style;
 
+/// What stands at the foot of every page.
+pub(crate) const FOOT: &str =
+    "How often numalab errs, and the tests that measure it: docs/statistics.md in its source.";
+
 /// A page before it has a format.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {

@@ -150,6 +150,8 @@ fn text(ready: &Ready, time: &str) -> Result<String, Failure> {
     if let Some(sentence) = time::too_few(plan, &ready.workloads, backend.own_metrics()) {
         text.push_str(&format!("{sentence}\n"));
     }
+    let decisions = time::decisions(plan, &ready.workloads, backend.own_metrics());
+    text.push_str(&format!("\n{decisions}"));
     Ok(text)
 }
 

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use numalab_study::{Plan, fewest_blocks, longest_time, stated_time};
+use numalab_stats::{least_effect, percent_change};
+use numalab_study::{Plan, fewest_blocks, first_level, longest_time, stated_time};
 use numalab_workload::Workload;
 
 /// `about 12 min`; where nobody said how long a block takes, the most that it can be.
@@ -31,6 +32,42 @@ pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -
              least for so many metrics and changes"
         )
     })
+}
+
+/// Numbers of blocks of which a plan says what they can decide.
+const BLOCKS: [usize; 6] = [6, 8, 12, 20, 40, 80];
+/// By how much a block's change may spread, in percent.
+const SPREADS: [f64; 3] = [1.0, 3.0, 10.0];
+
+/// What each number of blocks can decide, by how far the changes of blocks lie apart.
+pub(super) fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> String {
+    let level = first_level(plan, workloads, own_metrics);
+    let planned = plan.study().rules.blocks;
+    let mut numbers = BLOCKS.to_vec();
+    numbers.push(planned);
+    numbers.sort_unstable();
+    numbers.dedup();
+    let what = match &plan.study().rules.primary {
+        Some(primary) => format!("in {primary}"),
+        None => "in any metric".to_owned(),
+    };
+    let mut text = format!(
+        "The least change {what} that blocks find in four of five studies, if the changes of \
+         single blocks spread by\n"
+    );
+    let spreads: String =
+        SPREADS.iter().map(|spread| format!("{:>10}", format!("{spread} %"))).collect();
+    text.push_str(&format!("{:>8}{spreads}\n", "blocks"));
+    for blocks in numbers {
+        let least = |spread: &f64| match least_effect(blocks, level, spread / 100.0) {
+            Some(effect) => format!("{:.1} %", percent_change(effect)),
+            None => "nothing".to_owned(),
+        };
+        let cells: String = SPREADS.iter().map(|spread| format!("{:>10}", least(spread))).collect();
+        let mark = if blocks == planned { "  as planned" } else { "" };
+        text.push_str(&format!("{blocks:>8}{cells}{mark}\n"));
+    }
+    text
 }
 
 /// `40 s`, `12 min`, `3.5 h`.
@@ -67,6 +104,18 @@ mod tests {
         assert_eq!(stated_of("about-block-s = 15.0"), "about 3 min");
         assert_eq!(stated_of("about-block-s = 15.0\nbudget-s = 60.0"), "60 s, its budget");
         assert_eq!(stated_of("about-block-s = 5.0\nbudget-s = 600.0"), "about 60 s");
+    }
+
+    #[test]
+    fn more_blocks_decide_smaller_changes_and_too_few_decide_none() {
+        let study = "name = \"s\"\nquestion = \"q?\"\n[rules]\nblocks = 5\n[[factor]]\nname = \"v\"\n\
+                     levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
+                     metric = [{ name = \"t\", better = \"lower\", exit-time = true }]\n";
+        let study = parse(study, "s.toml").unwrap();
+        let workloads = study.resolved().unwrap();
+        let text = decisions(&Plan::new(study, 1), &workloads, 0);
+        assert!(text.contains("       5   nothing   nothing   nothing  as planned\n"), "{text}");
+        assert!(text.contains("\n       6     1."), "{text}");
     }
 
     #[test]

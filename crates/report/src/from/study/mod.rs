@@ -58,10 +58,9 @@ impl Report for StudySummary<'_> {
 /// The first screen: answers, then what the reader must know to believe them.
 fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
+    let mut lead = words::conclusions(summary);
     let notices = summary.notices().into_iter();
-    let mut lead: Vec<Lead> =
-        notices.map(|notice| odd("Before it started", notice.to_owned())).collect();
-    lead.extend(words::conclusions(summary));
+    lead.extend(notices.map(|notice| odd("Before it started", notice.to_owned())));
     if let Some(progress) = words::progress_sentence(summary) {
         lead.push(odd("Not complete", progress));
     }
