@@ -1,13 +1,34 @@
-//! The tools that numalab knows: their command lines, packages and metrics.
+//! The tools that numalab knows. Each program has a file, with all there is to say of it:
+//! its command lines, packages and metrics, and how its output is read.
 
-mod entries;
-pub(crate) mod needs;
+mod dbench;
+mod numalab;
+mod perf_bench;
+mod redis;
+mod stress_ng;
+mod sysbench;
 
-use crate::need::Tool;
+use serde::{Deserialize, Serialize};
+
+use crate::error::OutputError;
+use crate::finished::Finished;
+use crate::metric::{Metric, Reading};
+use crate::need::{KernelNeed, Tool};
 use crate::reader::Reader;
 use crate::workload::{Service, Workload};
 
-/// A tool of the catalogue.
+/// All tools by program, in the order in which they are listed.
+const PROGRAMS: [&[Entry]; 6] = [
+    perf_bench::ENTRIES,
+    sysbench::ENTRIES,
+    dbench::ENTRIES,
+    redis::ENTRIES,
+    stress_ng::ENTRIES,
+    numalab::ENTRIES,
+];
+
+/// A tool of the catalogue. The usual arguments are those of the NUMA balancing study where it
+/// has them, else a few seconds on a common machine.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
     /// Its name in studies: `perf-sched-pipe`.
@@ -24,125 +45,93 @@ pub struct Entry {
     pub metrics: &'static [&'static str],
     /// After how many seconds it has failed.
     pub timeout_s: u64,
-    kind: Kind,
+    programs: &'static [Program],
+    service: Option<fn() -> Service>,
+    parser: Parser,
 }
 
-/// Which program a tool is, which decides what is installed and how output is read.
+/// A program, the package that has it, and the argument that makes it tell its version.
+type Program = (&'static str, &'static str, &'static str);
+
+/// How an output is read.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
-    PerfOperations { option: &'static str, usual: u64 },
-    PerfTime,
-    PerfMemory,
-    PerfWakeups,
-    PerfAverage,
-    PerfNuma,
-    Sysbench,
-    Dbench,
-    Redis,
-    StressNg,
-    Numalab,
+struct Parser {
+    /// All readings in the output of a command with these arguments that ended well.
+    read: fn(&[String], &Finished<'_>) -> Result<Vec<Reading>, OutputError>,
+    /// The metric of this name, if the output can have it: for those who plan before anything
+    /// has run. A test compares them with what is found in real output.
+    metric: fn(&str) -> Option<Metric>,
 }
 
 /// All tools.
-#[must_use]
-pub fn all() -> &'static [Entry] {
-    &entries::ENTRIES
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    PROGRAMS.into_iter().flatten()
 }
 
 /// The tool of this name.
 #[must_use]
 pub fn entry(name: &str) -> Option<&'static Entry> {
-    all().iter().find(|entry| entry.name == name)
+    all().find(|entry| entry.name == name)
 }
 
 /// The names of all tools.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    all().iter().map(|entry| entry.name)
+    all().map(|entry| entry.name)
+}
+
+/// What the kernel and the machine must have for a command line, whoever wrote it.
+#[must_use]
+pub fn kernel_needs(command: &[String]) -> Vec<KernelNeed> {
+    sysbench::kernel_needs(command)
+}
+
+fn strings(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }
 
 impl Entry {
     /// The Debian packages that have its programs.
     #[must_use]
     pub fn packages(&self) -> Vec<&'static str> {
-        self.kind.programs().iter().map(|(_, package, _)| *package).collect()
+        self.programs.iter().map(|(_, package, _)| *package).collect()
     }
 
     /// The workload with these arguments, or the usual ones.
     pub(crate) fn workload(&self, name: String, arguments: Option<&[String]>) -> Workload {
-        let usual: Vec<String> = self.arguments.iter().map(|word| (*word).to_owned()).collect();
-        let arguments = arguments.unwrap_or(&usual);
-        let fixed = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        let command: Vec<String> =
-            [fixed(self.command), arguments.to_vec(), fixed(self.end)].concat();
+        let arguments = arguments.map_or_else(|| strings(self.arguments), <[String]>::to_vec);
+        let command = [strings(self.command), arguments.clone(), strings(self.end)].concat();
         let tool = |&(program, package, version): &_| Tool::packaged(program, package, version);
         Workload {
             name,
-            service: self.kind.service(),
+            service: self.service.map(|service| service()),
             timeout_s: self.timeout_s,
-            tools: self.kind.programs().iter().map(tool).collect(),
-            kernel_needs: needs::of(&command),
-            wanted: self.metrics.iter().map(|metric| (*metric).to_owned()).collect(),
-            reader: self.kind.reader(arguments),
+            tools: self.programs.iter().map(tool).collect(),
+            kernel_needs: kernel_needs(&command),
+            wanted: strings(self.metrics),
+            reader: Reader::Tool(ToolReader { tool: self.name.to_owned(), arguments }),
             command,
         }
     }
 }
 
-impl Kind {
-    /// Program, package and the argument that makes it tell its version.
-    fn programs(self) -> &'static [(&'static str, &'static str, &'static str)] {
-        match self {
-            Self::Sysbench => &[("sysbench", "sysbench", "--version")],
-            Self::Dbench => &[("dbench", "dbench", "--help")],
-            Self::Redis => &[
-                ("redis-server", "redis-server", "--version"),
-                ("redis-benchmark", "redis-tools", "--version"),
-                ("redis-cli", "redis-tools", "--version"),
-            ],
-            Self::StressNg => &[("stress-ng", "stress-ng", "--version")],
-            Self::Numalab => &[],
-            _ => &[("perf", "linux-perf", "--version")],
-        }
+/// The reader of a tool's output.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolReader {
+    /// The tool's name in the catalogue.
+    pub tool: String,
+    /// Its arguments: what some print depends on them.
+    pub arguments: Vec<String>,
+}
+
+impl ToolReader {
+    pub(crate) fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
+        let tool = entry(&self.tool).ok_or_else(|| OutputError::NotApplicable {
+            reason: format!("`{}` is not a tool of this numalab", self.tool),
+        })?;
+        (tool.parser.read)(&self.arguments, finished)
     }
 
-    fn service(self) -> Option<Service> {
-        let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-        // A socket needs no free port; nothing is saved.
-        const SERVER: [&str; 9] = [
-            "redis-server",
-            "--port",
-            "0",
-            "--unixsocket",
-            "{scratch}/redis.sock",
-            "--dir",
-            "{scratch}",
-            "--save",
-            "",
-        ];
-        const READY: [&str; 5] = ["redis-cli", "-e", "-s", "{scratch}/redis.sock", "ping"];
-        matches!(self, Self::Redis).then(|| Service {
-            command: words(&SERVER),
-            ready: words(&READY),
-            ready_within_s: 60,
-        })
-    }
-
-    fn reader(self, arguments: &[String]) -> Reader {
-        match self {
-            Self::PerfOperations { option, usual } => {
-                let given = needs::option(arguments, &[option, "--loop"]);
-                Reader::PerfOperations(given.and_then(|text| text.parse().ok()).unwrap_or(usual))
-            }
-            Self::PerfTime => Reader::PerfTime,
-            Self::PerfMemory => Reader::PerfMemory,
-            Self::PerfWakeups => Reader::PerfWakeups,
-            Self::PerfAverage => Reader::PerfAverage,
-            Self::PerfNuma => Reader::PerfNuma,
-            Self::Sysbench => Reader::Sysbench,
-            Self::Dbench => Reader::Dbench,
-            Self::Redis => Reader::RedisBenchmark,
-            Self::StressNg => Reader::StressNg,
-            Self::Numalab => Reader::Numalab,
-        }
+    pub(crate) fn metric(&self, name: &str) -> Option<Metric> {
+        (entry(&self.tool)?.parser.metric)(name)
     }
 }

@@ -2,40 +2,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::ToolReader;
 use crate::error::OutputError;
 use crate::finished::Finished;
-use crate::metric::Reading;
+use crate::json;
+use crate::metric::{Metric, Reading};
 use crate::own::{OwnMetric, Source};
-use crate::parse::perf_bench::{self, Benchmark};
-use crate::parse::{dbench, json, numalab, redis, stress_ng, sysbench};
 use crate::pattern::Pattern;
 
-/// Which parser reads the output.
+/// Who reads the output.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Reader {
-    /// `perf bench` that prints seconds for so many operations: sched pipe, syscall.
-    PerfOperations(u64),
-    /// `perf bench` that prints seconds: sched messaging.
-    PerfTime,
-    /// `perf bench mem`.
-    PerfMemory,
-    /// `perf bench futex` that prints a time: wake, wake-parallel, requeue.
-    PerfWakeups,
-    /// `perf bench` that prints an average rate: futex hash, futex lock-pi, epoll.
-    PerfAverage,
-    /// `perf bench numa mem`.
-    PerfNuma,
-    /// `sysbench` of any test.
-    Sysbench,
-    /// `dbench`.
-    Dbench,
-    /// `redis-benchmark --csv`.
-    RedisBenchmark,
-    /// `stress-ng --metrics-brief`.
-    StressNg,
-    /// numalab's own commands with `--format json`.
-    Numalab,
+    /// A tool of the catalogue.
+    Tool(ToolReader),
     /// Metrics that the user describes.
     Own(Vec<OwnMetric>),
 }
@@ -46,20 +26,21 @@ impl Reader {
     /// # Errors
     /// What is wrong with the output.
     pub fn read(&self, finished: &Finished<'_>) -> Result<Vec<Reading>, OutputError> {
-        let text = finished.stdout;
         match self {
-            Self::PerfOperations(count) => perf_bench::parse(Benchmark::Operations(*count), text),
-            Self::PerfTime => perf_bench::parse(Benchmark::Time, text),
-            Self::PerfMemory => perf_bench::parse(Benchmark::Memory, text),
-            Self::PerfWakeups => perf_bench::parse(Benchmark::Wakeups, text),
-            Self::PerfAverage => perf_bench::parse(Benchmark::Average, text),
-            Self::PerfNuma => perf_bench::parse(Benchmark::Numa, text),
-            Self::Sysbench => sysbench::parse(text),
-            Self::Dbench => dbench::parse(text),
-            Self::RedisBenchmark => redis::parse(text),
-            Self::StressNg => stress_ng::parse(finished.stderr),
-            Self::Numalab => numalab::parse(text),
+            Self::Tool(tool) => tool.read(finished),
             Self::Own(metrics) => metrics.iter().map(|own| read_own(own, finished)).collect(),
+        }
+    }
+
+    /// The metric of this name, if the output can have it.
+    #[must_use]
+    pub fn metric(&self, name: &str) -> Option<Metric> {
+        match self {
+            Self::Tool(tool) => tool.metric(name),
+            Self::Own(metrics) => {
+                let own = metrics.iter().find(|own| own.metric.name == name);
+                own.map(|own| own.metric.clone())
+            }
         }
     }
 }

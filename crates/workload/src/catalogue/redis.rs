@@ -1,8 +1,52 @@
-//! `redis-benchmark --csv`.
+//! `redis-benchmark --csv` on a server of its own.
 
+use super::{Entry, Parser, strings};
 use crate::error::OutputError;
 use crate::metric::{Metric, Reading};
 use crate::number;
+use crate::workload::Service;
+
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "redis",
+    summary: "redis-benchmark on a redis-server of its own",
+    command: &["redis-benchmark", "-s", "{scratch}/redis.sock", "--csv"],
+    arguments: &["-n", "200000", "-c", "10", "-r", "100000", "-d", "64", "-t", "set,get"],
+    end: &[],
+    metrics: &["SET rps", "GET rps"],
+    timeout_s: 300,
+    programs: &[
+        ("redis-server", "redis-server", "--version"),
+        ("redis-benchmark", "redis-tools", "--version"),
+        ("redis-cli", "redis-tools", "--version"),
+    ],
+    service: Some(server),
+    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+}];
+
+/// A socket needs no free port; nothing is saved.
+fn server() -> Service {
+    const SERVER: [&str; 9] = [
+        "redis-server",
+        "--port",
+        "0",
+        "--unixsocket",
+        "{scratch}/redis.sock",
+        "--dir",
+        "{scratch}",
+        "--save",
+        "",
+    ];
+    const READY: [&str; 5] = ["redis-cli", "-e", "-s", "{scratch}/redis.sock", "ping"];
+    Service { command: strings(&SERVER), ready: strings(&READY), ready_within_s: 60 }
+}
+
+fn metric(name: &str) -> Option<Metric> {
+    match name.split_once(' ')?.1 {
+        "rps" => Some(Metric::higher(name, "requests/s")),
+        column if column.starts_with("latency-") => Some(Metric::lower(name, "ms")),
+        _ => None,
+    }
+}
 
 /// The columns that are read, as the header names them; the first is the test's name.
 const COLUMNS: [(&str, &str, &str); 4] = [
@@ -14,7 +58,7 @@ const COLUMNS: [(&str, &str, &str); 4] = [
 
 /// The readings of a table with a header; a row's metrics are named `GET rps`,
 /// `MSET latency-p99`.
-pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let expected = "a header \"test\",\"rps\",...";
     let mut rows = text.lines().filter(|line| line.starts_with('"')).map(cells);
     let header = rows.next().ok_or_else(|| OutputError::missing("table", expected, text))?;

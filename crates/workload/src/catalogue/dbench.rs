@@ -1,11 +1,33 @@
 //! `dbench`: one line that counts, among progress and stray lines.
 
+use super::{Entry, Parser};
 use crate::error::OutputError;
 use crate::metric::{Metric, Reading};
 use crate::number;
 
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "dbench",
+    summary: "file server load",
+    command: &["dbench", "-D", "{scratch}"],
+    arguments: &["-t", "10", "4"],
+    end: &[],
+    metrics: &["throughput"],
+    timeout_s: 300,
+    programs: &[("dbench", "dbench", "--help")],
+    service: None,
+    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+}];
+
+fn metric(name: &str) -> Option<Metric> {
+    Some(match name {
+        "throughput" => Metric::higher(name, "MB/s"),
+        "latency-max" => Metric::lower(name, "ms"),
+        _ => return None,
+    })
+}
+
 /// The readings of `Throughput 410.682 MB/sec  4 clients  4 procs  max_latency=111.172 ms`.
-pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let line = text.lines().find_map(|line| line.strip_prefix("Throughput "));
     let line = line.ok_or_else(|| {
         OutputError::missing("throughput", "Throughput 410.682 MB/sec  4 clients", text)

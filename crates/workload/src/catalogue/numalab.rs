@@ -3,15 +3,70 @@
 use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
 
+use super::{Entry, Parser};
 use crate::error::OutputError;
+use crate::json;
 use crate::metric::{Metric, Reading};
-use crate::parse::json;
+use crate::workload::NUMALAB;
+
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "latency",
+        summary: "numalab's chase: latency of dependent loads",
+        command: &[NUMALAB, "latency", "--format", "json", "--quiet"],
+        arguments: &["--size", "256M", "--pages", "4k", "--per", "node"],
+        ..OWN
+    },
+    Entry {
+        name: "bandwidth",
+        summary: "numalab's streams: bytes per second",
+        command: &[NUMALAB, "bandwidth", "--format", "json", "--quiet"],
+        arguments: &["--kernel", "read"],
+        ..OWN
+    },
+    Entry {
+        name: "balancing-probe",
+        summary: "memory on one node, its threads on another: does the kernel move it?",
+        command: &[NUMALAB, "probe", "balancing", "--format", "json"],
+        metrics: &["latency-end"],
+        ..OWN
+    },
+];
+
+/// What all have alike.
+const OWN: Entry = Entry {
+    name: "",
+    summary: "",
+    command: &[],
+    arguments: &[],
+    end: &[],
+    metrics: &[],
+    timeout_s: 300,
+    programs: &[],
+    service: None,
+    parser: Parser { read: |_, finished| parse(finished.stdout), metric },
+};
+
+/// `latency`, or `latency` and a cell, as documents have them; a probe's are of one's own.
+fn metric(name: &str) -> Option<Metric> {
+    let first = name.split(' ').next().unwrap_or(name);
+    if let Some(measured) = Measured::from_name(first) {
+        let unit = measured.unit().to_string();
+        let make = if measured.lower_is_better() { Metric::lower } else { Metric::higher };
+        return Some(make(name.to_owned(), unit));
+    }
+    match name {
+        "latency-begin" | "latency-end" => Some(Metric::lower(name, "ns")),
+        "local" => Some(Metric::higher(name, "%")),
+        _ => None,
+    }
+}
 
 /// The readings of a document: the median of each cell's windows by metric, named by
 /// the metric and, where several cells have it, the cell.
 ///
 /// The windows that nothing disturbed count, or all of them where there is none.
-pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let value = json::document(text)?;
     let probe = value.get("readings").cloned();
     if let Some(readings) = probe {

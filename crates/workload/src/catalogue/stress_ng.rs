@@ -1,13 +1,32 @@
 //! `stress-ng --metrics-brief`, which goes to standard error.
 
+use super::{Entry, Parser};
 use crate::error::OutputError;
 use crate::metric::{Metric, Reading};
 use crate::number;
 
+pub(super) const ENTRIES: &[Entry] = &[Entry {
+    name: "stress-ng",
+    summary: "a stressor of stress-ng, by operations per second",
+    command: &["stress-ng", "--metrics-brief"],
+    arguments: &["--vm", "1", "--vm-bytes", "256M", "-t", "5"],
+    end: &[],
+    metrics: &[],
+    timeout_s: 300,
+    programs: &[("stress-ng", "stress-ng", "--version")],
+    service: None,
+    parser: Parser { read: |_, finished| parse(finished.stderr), metric },
+}];
+
+fn metric(name: &str) -> Option<Metric> {
+    let known = name.ends_with(" rate") || name.ends_with(" cpu-rate");
+    known.then(|| Metric::higher(name, "ops/s"))
+}
+
 /// The readings of lines such as
 /// `stress-ng: metrc: [77] vm  43108  1.00  0.59  0.41  42905.49  42910.82`: stressor,
 /// operations, real, user and system seconds, operations by real and by cpu second.
-pub(crate) fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
+fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
     for row in text.lines().filter_map(columns) {
         let (&[stressor, ..], Some(real), Some(cpu)) = (&row[..], row.get(5), row.get(6)) else {

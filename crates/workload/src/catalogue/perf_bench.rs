@@ -2,38 +2,124 @@
 //! print seconds, mem prints bytes per second behind a comment, futex and numa print
 //! what they always print.
 
+use super::{Entry, Parser};
 use crate::error::OutputError;
 use crate::metric::{Metric, Reading};
 use crate::number;
+use crate::option::option;
 
-/// What a `perf bench` measures, which its simple format does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Benchmark {
-    /// Seconds for so many operations.
-    Operations(u64),
-    /// Seconds.
-    Time,
-    /// Bytes per second by function.
-    Memory,
-    /// Milliseconds of waking or requeueing all threads.
-    Wakeups,
-    /// Operations per second, averaged over threads.
-    Average,
-    /// `numa mem`, with or without `-q`.
-    Numa,
-}
+pub(super) const ENTRIES: &[Entry] = &[
+    Entry {
+        name: "perf-sched-pipe",
+        summary: "two processes that wake each other through a pipe",
+        command: &["perf", "bench", "-f", "simple", "sched", "pipe"],
+        metrics: &["time-per-op"],
+        parser: Parser { read: |words, of| operations(of.stdout, words, 1_000_000), ..OPERATIONS },
+        ..PERF
+    },
+    Entry {
+        name: "perf-sched-messaging",
+        summary: "groups of processes that send to each other",
+        command: &["perf", "bench", "-f", "simple", "sched", "messaging"],
+        arguments: &["-l", "10000"],
+        metrics: &["time"],
+        ..PERF
+    },
+    Entry {
+        name: "perf-syscall-basic",
+        summary: "getppid() calls",
+        command: &["perf", "bench", "-f", "simple", "syscall", "basic"],
+        metrics: &["time-per-op"],
+        parser: Parser { read: |words, of| operations(of.stdout, words, 10_000_000), ..OPERATIONS },
+        ..PERF
+    },
+    Entry {
+        name: "perf-mem-memset",
+        summary: "memset throughput",
+        command: &["perf", "bench", "-f", "simple", "mem", "memset"],
+        arguments: &["-s", "4GB", "-l", "5", "-f", "default"],
+        metrics: &["throughput"],
+        parser: MEMORY,
+        ..PERF
+    },
+    Entry {
+        name: "perf-mem-memcpy",
+        summary: "memcpy throughput",
+        command: &["perf", "bench", "-f", "simple", "mem", "memcpy"],
+        arguments: &["-s", "1GB", "-l", "5", "-f", "default"],
+        metrics: &["throughput"],
+        parser: MEMORY,
+        ..PERF
+    },
+    Entry {
+        name: "perf-futex-wake",
+        summary: "waking threads one at a time",
+        command: &["perf", "bench", "-f", "simple", "futex", "wake"],
+        arguments: &["-s", "-t", "1024", "-w", "1"],
+        metrics: &["time"],
+        parser: Parser {
+            read: |_, of| wakeups(of.stdout),
+            metric: |name| (name == "time").then(|| Metric::lower(name, "ms")),
+        },
+        ..PERF
+    },
+    Entry {
+        name: "perf-futex-hash",
+        summary: "futex hash table operations",
+        command: &["perf", "bench", "-f", "simple", "futex", "hash"],
+        arguments: &["-s", "-r", "5"],
+        metrics: &["rate"],
+        parser: Parser {
+            read: |_, of| average(of.stdout),
+            metric: |name| (name == "rate").then(|| Metric::higher(name, "ops/s")),
+        },
+        ..PERF
+    },
+    Entry {
+        name: "perf-numa-mem",
+        summary: "processes and threads that work on shared and own memory",
+        command: &["perf", "bench", "numa", "mem"],
+        arguments: &["-p", "2", "-t", "2", "-P", "256", "-s", "5", "-zZ0q"],
+        metrics: &["total-speed"],
+        parser: Parser { read: |_, of| numa(of.stdout), metric: numa_metric },
+        ..PERF
+    },
+];
 
-/// The readings in the output of a benchmark.
-pub(crate) fn parse(benchmark: Benchmark, text: &str) -> Result<Vec<Reading>, OutputError> {
-    match benchmark {
-        Benchmark::Operations(count) => operations(text, count),
-        Benchmark::Time => Ok(vec![Metric::lower("time", "s").at(seconds(text)?)]),
-        Benchmark::Memory => memory(text),
-        Benchmark::Wakeups => wakeups(text),
-        Benchmark::Average => average(text),
-        Benchmark::Numa => numa(text),
-    }
-}
+/// What all benchmarks have alike, and the parser of those which print seconds.
+const PERF: Entry = Entry {
+    name: "",
+    summary: "",
+    command: &[],
+    arguments: &[],
+    end: &[],
+    metrics: &[],
+    timeout_s: 600,
+    programs: &[("perf", "linux-perf", "--version")],
+    service: None,
+    parser: Parser {
+        read: |_, of| Ok(vec![Metric::lower("time", "s").at(seconds(of.stdout)?)]),
+        metric: |name| (name == "time").then(|| Metric::lower(name, "s")),
+    },
+};
+
+/// Of those which print seconds for so many operations.
+const OPERATIONS: Parser = Parser {
+    metric: |name| match name {
+        "time-per-op" => Some(Metric::lower(name, "us")),
+        _ => (PERF.parser.metric)(name),
+    },
+    ..PERF.parser
+};
+
+/// Of those which print bytes per second by function.
+const MEMORY: Parser = Parser {
+    read: |_, of| memory(of.stdout),
+    metric: |name| {
+        let known = name == "throughput" || name.starts_with("throughput ");
+        known.then(|| Metric::higher(name, "GB/s"))
+    },
+};
 
 /// The lines that are no comments.
 fn content(text: &str) -> impl Iterator<Item = &str> {
@@ -54,7 +140,10 @@ fn seconds(text: &str) -> Result<f64, OutputError> {
     }
 }
 
-fn operations(text: &str, count: u64) -> Result<Vec<Reading>, OutputError> {
+/// Seconds for as many operations as the arguments say, or `usual` ones.
+fn operations(text: &str, arguments: &[String], usual: u64) -> Result<Vec<Reading>, OutputError> {
+    let given = option(arguments, &["-l", "--loop"]).and_then(|text| text.parse().ok());
+    let count = given.unwrap_or(usual);
     let seconds = seconds(text)?;
     let printed = content(text).find_map(|line| line.strip_suffix("usecs/op"));
     #[expect(clippy::cast_precision_loss, reason = "counts of operations are far below 2^53")]
@@ -143,6 +232,18 @@ const NUMA: [(&str, &str, &str, &str); 5] = [
     ("convergence", "NUMA-convergence-latency", "secs latency to NUMA-converge", "s"),
 ];
 
+fn numa_figure(name: &str, unit: &str) -> Metric {
+    match unit {
+        "s" => Metric::lower(name, unit),
+        _ => Metric::higher(name, unit),
+    }
+}
+
+fn numa_metric(name: &str) -> Option<Metric> {
+    let figure = NUMA.iter().find(|(known, ..)| *known == name);
+    figure.map(|(name, _, _, unit)| numa_figure(name, unit))
+}
+
 fn numa(text: &str) -> Result<Vec<Reading>, OutputError> {
     if let Some(line) = text.lines().find(|line| line.starts_with("Test not applicable")) {
         return Err(OutputError::NotApplicable { reason: line.trim().to_owned() });
@@ -152,10 +253,7 @@ fn numa(text: &str) -> Result<Vec<Reading>, OutputError> {
         let Some(value) = content(text).find_map(|line| numa_value(line, field, words)) else {
             continue;
         };
-        let metric = match unit {
-            "s" => Metric::lower(name, unit),
-            _ => Metric::higher(name, unit),
-        };
+        let metric = numa_figure(name, unit);
         readings.push(metric.at(number::whole(name, value)?));
     }
     if !readings.iter().any(|reading| reading.metric.name == "total-speed") {
