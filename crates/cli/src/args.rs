@@ -25,7 +25,7 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use bind::BindArgs;
-pub(crate) use compare::{Better, CompareArgs};
+pub(crate) use compare::CompareArgs;
 pub(crate) use explore::{ExploreArgs, ExploreFormat};
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{

@@ -395,7 +395,7 @@ fn the_balancing_probe_gives_latencies_that_a_workload_can_read() {
         elapsed_s: 0.1,
     };
     let readings = spec.resolve().expect("bundled").read(&finished).expect("readings");
-    assert_eq!(readings[0].metric.name, "latency-end");
+    assert_eq!(readings[0].quantity.metric, "latency-end");
     assert!(readings[0].value > 0.0);
     let refused = place.run(&["probe", "balancing", "--from", "60000"]);
     assert_eq!(refused.status.code(), Some(2), "{}", text(&refused.stderr));
@@ -413,5 +413,5 @@ fn latency_in_json_is_read_by_the_workload_of_that_name() {
     let finished =
         numalab_workload::Finished { ending, stdout: &stdout, stderr: "", elapsed_s: 0.1 };
     let readings = spec.resolve().expect("bundled").read(&finished).expect("readings");
-    assert!(readings.iter().any(|reading| reading.metric.name.starts_with("latency")));
+    assert!(readings.iter().any(|reading| reading.quantity.metric.starts_with("latency")));
 }

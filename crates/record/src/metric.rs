@@ -2,7 +2,10 @@
 
 use core::fmt;
 
+use numalab_stats::Direction;
 use serde::{Deserialize, Serialize};
+
+use crate::study::Quantity;
 
 /// The unit of a metric's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -82,13 +85,27 @@ impl Metric {
         }
     }
 
+    /// Which way is better.
+    #[must_use]
+    pub fn better(self) -> Direction {
+        match self {
+            Self::Latency | Self::RoundTrip | Self::LoadToUse | Self::Elapsed | Self::Frame => {
+                Direction::LowerIsBetter
+            }
+            Self::Bandwidth | Self::CoreClock | Self::LocalShare => Direction::HigherIsBetter,
+        }
+    }
+
     /// Whether a smaller value is better.
     #[must_use]
     pub fn lower_is_better(self) -> bool {
-        match self {
-            Self::Latency | Self::RoundTrip | Self::LoadToUse | Self::Elapsed | Self::Frame => true,
-            Self::Bandwidth | Self::CoreClock | Self::LocalShare => false,
-        }
+        self.better() == Direction::LowerIsBetter
+    }
+
+    /// The same in a study, by this name.
+    #[must_use]
+    pub fn quantity(self, name: impl Into<String>) -> Quantity {
+        Quantity { metric: name.into(), unit: self.unit().to_string(), better: self.better() }
     }
 
     /// Its name in files: `latency`, `round-trip`.

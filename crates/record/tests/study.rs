@@ -31,7 +31,7 @@ fn treatment(level: usize) -> Treatment {
 }
 
 fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f64) -> Entry {
-    let quantity = Quantity { metric: "t".to_owned(), unit: "s".to_owned(), better: Better::Lower };
+    let quantity = Quantity::lower("t", "s");
     let disturbed = value >= 100.0;
     Entry::Sample(SampleEntry {
         block,

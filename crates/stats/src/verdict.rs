@@ -1,14 +1,38 @@
 //! From evidence to one of four answers.
 
+use std::fmt;
+
 use crate::{Confidence, Interval, planning};
 
 /// Which way is better for a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Direction {
     /// Times, latencies.
+    #[cfg_attr(feature = "serde", serde(rename = "lower"))]
     LowerIsBetter,
     /// Bandwidths, operations per second.
+    #[cfg_attr(feature = "serde", serde(rename = "higher"))]
     HigherIsBetter,
+}
+
+impl Direction {
+    /// Which way it is, in a word: `lower`, `higher`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::LowerIsBetter => "lower",
+            Self::HigherIsBetter => "higher",
+        }
+    }
+}
+
+/// `lower is better`.
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is better", self.name())
+    }
 }
 
 /// The answer to "is the candidate better than the baseline?".

@@ -7,9 +7,7 @@ use std::rc::Rc;
 
 use numalab_host::Interrupt;
 use numalab_record::Environment;
-use numalab_record::study::{
-    Better, EndReason, Entry, Evidence, Quantity, Reading, Taken, Treatment,
-};
+use numalab_record::study::{EndReason, Entry, Evidence, Quantity, Reading, Taken, Treatment};
 use numalab_study::{
     Backend, BackendError, Inspection, Journal, Observer, Plan, Preparation, PrepareError,
     Prepared, SampleRequest, Scope, Session, SessionError, Started, parse,
@@ -91,8 +89,7 @@ impl Prepared for Scripted {
 
     fn sample(&mut self, _request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
         self.call("sample")?;
-        let quantity =
-            Quantity { metric: "t".to_owned(), unit: "s".to_owned(), better: Better::Lower };
+        let quantity = Quantity::lower("t", "s");
         Ok(Taken { readings: vec![Reading { quantity, value: 1.0 }], ..Taken::default() })
     }
 

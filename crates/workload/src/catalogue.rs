@@ -8,11 +8,12 @@ mod redis;
 mod stress_ng;
 mod sysbench;
 
+use numalab_record::study::{Quantity, Reading};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::OutputError;
 use crate::finished::Finished;
-use crate::metric::{Metric, Reading};
 use crate::need::{KernelNeed, Tool};
 use crate::reader::Reader;
 use crate::workload::{Service, Workload};
@@ -60,7 +61,7 @@ struct Parser {
     read: fn(&[String], &Finished<'_>) -> Result<Vec<Reading>, OutputError>,
     /// The metric of this name, if the output can have it: for those who plan before anything
     /// has run. A test compares them with what is found in real output.
-    metric: fn(&str) -> Option<Metric>,
+    metric: fn(&str) -> Option<Quantity>,
 }
 
 /// All tools.
@@ -131,7 +132,7 @@ impl ToolReader {
         (tool.parser.read)(&self.arguments, finished)
     }
 
-    pub(crate) fn metric(&self, name: &str) -> Option<Metric> {
+    pub(crate) fn metric(&self, name: &str) -> Option<Quantity> {
         (entry(&self.tool)?.parser.metric)(name)
     }
 }

@@ -1,10 +1,12 @@
 //! Metrics that a user describes for a command of their own.
 
+use numalab_record::study::Quantity;
+use numalab_stats::Direction;
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::SpecError;
 use crate::finished::Finished;
-use crate::metric::{Better, Metric};
 use crate::pattern::Pattern;
 
 /// Which of a command's outputs is read.
@@ -43,7 +45,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OwnMetric {
     /// What is measured.
-    pub metric: Metric,
+    pub quantity: Quantity,
     /// Where its value comes from.
     pub source: Source,
     /// Which output is read.
@@ -60,7 +62,7 @@ pub struct MetricSpec {
     #[serde(default)]
     pub unit: String,
     /// Which direction is an improvement.
-    pub better: Better,
+    pub better: Direction,
     /// Text with a place for the number: `Rate: {steps} steps/s`. The last match counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pattern: Option<String>,
@@ -98,7 +100,7 @@ impl MetricSpec {
             (None, None, true) => (Source::ExitTime, "s".to_owned()),
             _ => return Err(SpecError::Source { name, metric }),
         };
-        let metric = Metric { name: self.name.clone(), unit, better: self.better };
-        Ok(OwnMetric { metric, source, stream: self.from })
+        let quantity = Quantity { metric: self.name.clone(), unit, better: self.better };
+        Ok(OwnMetric { quantity, source, stream: self.from })
     }
 }

@@ -1,12 +1,13 @@
 //! How a workload's output becomes readings.
 
+use numalab_record::study::{Quantity, Reading};
+
 use serde::{Deserialize, Serialize};
 
 use crate::catalogue::ToolReader;
 use crate::error::OutputError;
 use crate::finished::Finished;
 use crate::json;
-use crate::metric::{Metric, Reading};
 use crate::own::{OwnMetric, Source};
 use crate::pattern::Pattern;
 
@@ -34,12 +35,12 @@ impl Reader {
 
     /// The metric of this name, if the output can have it.
     #[must_use]
-    pub fn metric(&self, name: &str) -> Option<Metric> {
+    pub fn metric(&self, name: &str) -> Option<Quantity> {
         match self {
             Self::Tool(tool) => tool.metric(name),
             Self::Own(metrics) => {
-                let own = metrics.iter().find(|own| own.metric.name == name);
-                own.map(|own| own.metric.clone())
+                let own = metrics.iter().find(|own| own.quantity.metric == name);
+                own.map(|own| own.quantity.clone())
             }
         }
     }
@@ -51,11 +52,11 @@ fn read_own(own: &OwnMetric, finished: &Finished<'_>) -> Result<Reading, OutputE
         Source::ExitTime => finished.elapsed_s,
         Source::Json(pointer) => json::value(text, pointer)?,
         Source::Pattern(pattern) => {
-            let name = &own.metric.name;
+            let name = &own.quantity.metric;
             let parsed = Pattern::parse(pattern);
             let unreadable = |_| OutputError::missing(name, "a pattern that was checked", pattern);
             parsed.map_err(unreadable)?.last(name, text)?
         }
     };
-    Ok(own.metric.clone().at(value))
+    Ok(own.quantity.clone().at(value))
 }

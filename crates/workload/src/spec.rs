@@ -128,8 +128,9 @@ impl WorkloadSpec {
             self.metric.iter().map(|metric| metric.check(&name)).collect();
         let metrics = metrics?;
         for (index, own) in metrics.iter().enumerate() {
-            if metrics[..index].iter().any(|earlier| earlier.metric.name == own.metric.name) {
-                let metric = own.metric.name.clone();
+            if metrics[..index].iter().any(|earlier| earlier.quantity.metric == own.quantity.metric)
+            {
+                let metric = own.quantity.metric.clone();
                 return Err(SpecError::MetricTwice { name, metric });
             }
         }

@@ -1,10 +1,11 @@
 //! A workload, ready to be run.
 
+use numalab_record::study::{Quantity, Reading};
+
 use serde::{Deserialize, Serialize};
 
 use crate::error::{OutputError, SpecError};
 use crate::finished::{Ending, Finished};
-use crate::metric::{Metric, Reading};
 use crate::need::{KernelNeed, Tool};
 use crate::reader::Reader;
 
@@ -61,10 +62,10 @@ impl Workload {
             return Ok(readings);
         }
         let available: Vec<&str> =
-            readings.iter().map(|reading| reading.metric.name.as_str()).collect();
+            readings.iter().map(|reading| reading.quantity.metric.as_str()).collect();
         let available = available.join(", ");
         let take = |wanted: &String| {
-            let found = readings.iter().position(|reading| reading.metric.name == *wanted);
+            let found = readings.iter().position(|reading| reading.quantity.metric == *wanted);
             let (wanted, available) = (wanted.clone(), available.clone());
             let index = found.ok_or(OutputError::NoMetric { wanted, available })?;
             Ok(readings.swap_remove(index))
@@ -77,9 +78,9 @@ impl Workload {
     ///
     /// # Errors
     /// [`SpecError::NoSuchMetric`] for a wanted metric that its output never has.
-    pub fn metrics(&self) -> Result<Vec<Metric>, SpecError> {
+    pub fn metrics(&self) -> Result<Vec<Quantity>, SpecError> {
         if let Reader::Own(metrics) = &self.reader {
-            return Ok(metrics.iter().map(|own| own.metric.clone()).collect());
+            return Ok(metrics.iter().map(|own| own.quantity.clone()).collect());
         }
         let known = |metric: &String| {
             let (name, metric) = (self.name.clone(), metric.clone());

@@ -231,7 +231,7 @@ fn workload(toml: &str) -> Workload {
 }
 
 fn value_of(readings: &[Reading], name: &str) -> Option<f64> {
-    let found = readings.iter().find(|reading| reading.metric.name == name);
+    let found = readings.iter().find(|reading| reading.quantity.metric == name);
     found.map(|reading| reading.value)
 }
 
@@ -249,8 +249,8 @@ fn every_sample_is_read_as_expected() {
                 let finite = readings.iter().all(|reading| reading.value.is_finite());
                 assert!(finite, "{name}: {readings:?}");
                 for reading in readings {
-                    let known = workload(toml).reader.metric(&reading.metric.name);
-                    assert_eq!(known, Some(reading.metric), "{name}");
+                    let known = workload(toml).reader.metric(&reading.quantity.metric);
+                    assert_eq!(known, Some(reading.quantity), "{name}");
                 }
             }
             (Err(error), Refused(words)) => {
@@ -313,7 +313,8 @@ fn wanted_metrics_come_in_the_order_in_which_they_are_wanted() {
     let spec = WorkloadSpec { metrics: names.to_vec(), ..WorkloadSpec::of_tool("sysbench-memory") };
     let recorded = Recorded::read("sysbench-memory-write");
     let readings = spec.resolve().unwrap().read(&recorded.finished()).unwrap();
-    let found: Vec<&str> = readings.iter().map(|reading| reading.metric.name.as_str()).collect();
+    let found: Vec<&str> =
+        readings.iter().map(|reading| reading.quantity.metric.as_str()).collect();
     assert_eq!(found, names);
 }
 

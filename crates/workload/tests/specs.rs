@@ -104,11 +104,13 @@ fn a_command_of_the_users_own_is_timed_and_read_by_pattern_and_pointer() {
     let readings = workload.read(&finished).unwrap();
     let found: Vec<(&str, &str, f64)> = readings
         .iter()
-        .map(|reading| (reading.metric.name.as_str(), reading.metric.unit.as_str(), reading.value))
+        .map(|reading| {
+            (reading.quantity.metric.as_str(), reading.quantity.unit.as_str(), reading.value)
+        })
         .collect();
     assert_eq!(found, [("rate", "steps/s", 2.0), ("wall", "s", 3.25), ("deep", "J", 7.5)]);
     let declared = workload.metrics().unwrap();
-    let declared: Vec<String> = declared.into_iter().map(|metric| metric.name).collect();
+    let declared: Vec<String> = declared.into_iter().map(|metric| metric.metric).collect();
     assert_eq!(declared, ["rate", "wall", "deep"]);
     let killed = Finished { ending: Ending::Signalled(9), ..finished };
     let error = workload.read(&killed).unwrap_err().to_string();

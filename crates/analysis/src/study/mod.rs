@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::{
-    Better, Cells, Counted, EndReason, Entry, Quantity, SampleEntry, StudyDocument,
+    Cells, Counted, EndReason, Entry, Quantity, SampleEntry, StudyDocument,
 };
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test,
@@ -315,13 +315,9 @@ fn subject(
     Subject { workload, name, quantity, is_primary, margin_percent, cells, effects, aa }
 }
 
-fn criteria(better: Better, margin_percent: f64) -> Criteria {
-    let direction = match better {
-        Better::Lower => Direction::LowerIsBetter,
-        Better::Higher => Direction::HigherIsBetter,
-    };
+fn criteria(better: Direction, margin_percent: f64) -> Criteria {
     let margin = Margin::percent(margin_percent).unwrap_or(Margin::TWO_PERCENT);
-    Criteria { margin, ..Criteria::new(direction) }
+    Criteria { margin, ..Criteria::new(better) }
 }
 
 fn effect(

@@ -1,7 +1,7 @@
 //! Two runs of a study compared: another machine, another kernel, another day.
 
-use numalab_record::study::{Better, StudyDocument};
-use numalab_stats::{Comparison, Criteria, Direction, Sample, Verdict, adjust_verdicts};
+use numalab_record::study::StudyDocument;
+use numalab_stats::{Comparison, Criteria, Sample, Verdict, adjust_verdicts};
 
 use super::{StudySummary, Subject};
 use crate::compare::{FactDifference, Tolerance, beyond, lasting_differences};
@@ -96,11 +96,7 @@ fn row(
 ) -> Option<PairRow> {
     let before = Sample::new(old.cells.treatments.get(treatments[0])?.clone()).ok()?;
     let after = Sample::new(new.cells.treatments.get(treatments[1])?.clone()).ok()?;
-    let direction = match old.quantity.better {
-        Better::Lower => Direction::LowerIsBetter,
-        Better::Higher => Direction::HigherIsBetter,
-    };
-    let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(direction) };
+    let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(old.quantity.better) };
     let found = numalab_stats::compare(&before, &after, &criteria);
     Some(PairRow {
         metric: old.title(),

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_stats::Direction;
 
 use super::{FailIf, Format};
@@ -43,8 +44,8 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
     /// Which way is better, for files, commands and tables
-    #[arg(long, value_enum, default_value_t = Better::Lower)]
-    pub better: Better,
+    #[arg(long, value_parser = direction(), default_value = "lower")]
+    pub better: Direction,
     /// With --commands: number of blocks (each block runs both once)
     #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "results")]
     pub blocks: usize,
@@ -72,20 +73,15 @@ pub(crate) struct CompareArgs {
     pub quiet: bool,
 }
 
-/// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Better {
-    /// Times, latencies
-    Lower,
-    /// Rates, bandwidths
-    Higher,
-}
-
-impl From<Better> for Direction {
-    fn from(better: Better) -> Self {
-        match better {
-            Better::Lower => Self::LowerIsBetter,
-            Better::Higher => Self::HigherIsBetter,
-        }
-    }
+/// `lower` or `higher`.
+fn direction() -> impl TypedValueParser<Value = Direction> {
+    let ways = [
+        (Direction::LowerIsBetter, "Times, latencies"),
+        (Direction::HigherIsBetter, "Rates, bandwidths"),
+    ];
+    let values = ways.map(|(way, help)| PossibleValue::new(way.name()).help(help));
+    PossibleValuesParser::new(values).map(move |text| {
+        let higher = text == Direction::HigherIsBetter.name();
+        if higher { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+    })
 }

@@ -4,6 +4,7 @@ use numalab_formats::size::format_bytes;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
 use numalab_record::Kind;
+use numalab_record::study::{Quantity, Reading};
 use numalab_topology::CpuId;
 use serde_json::json;
 
@@ -64,12 +65,11 @@ fn text(probe: &BalancingProbe, found: &BalancingFound) -> String {
     )
 }
 
-/// As `numalab_workload` reads them.
-fn readings(found: &BalancingFound) -> serde_json::Value {
-    let reading = |name: &str, unit: &str, better: &str, value: f64| json!({ "metric": { "name": name, "unit": unit, "better": better }, "value": value });
-    json!([
-        reading("latency-end", "ns", "lower", found.end_ns),
-        reading("latency-begin", "ns", "lower", found.begin_ns),
-        reading("local", "%", "higher", found.local_percent),
-    ])
+/// As studies have them.
+fn readings(found: &BalancingFound) -> [Reading; 3] {
+    [
+        Quantity::lower("latency-end", "ns").at(found.end_ns),
+        Quantity::lower("latency-begin", "ns").at(found.begin_ns),
+        Quantity::higher("local", "%").at(found.local_percent),
+    ]
 }

@@ -1,8 +1,8 @@
 //! What is written while a study runs, an entry a line.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use numalab_stats::Direction;
 use serde::{Deserialize, Serialize};
 
 use super::document::Arm;
@@ -134,34 +134,36 @@ pub struct Reading {
     pub value: f64,
 }
 
-/// What a value measures.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a value of a study measures. Workloads name what they print as they like; what runs of
+/// numalab measure is the closed list [`Metric`](crate::Metric), of which
+/// [`Metric::quantity`](crate::Metric::quantity) makes one.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Quantity {
-    /// Its name within the workload: `throughput`.
+    /// Its name within the workload: `time-per-op`, `throughput`, `SET rps`.
     pub metric: String,
-    /// The unit as people write it: `events/s`.
+    /// The unit as people write it: `us`, `GB/s`, `events/s`.
     pub unit: String,
     /// Which way is better.
-    pub better: Better,
+    pub better: Direction,
 }
 
-/// Which way is better.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Better {
-    /// Times, latencies.
-    Lower,
-    /// Bandwidths, operations per second.
-    Higher,
-}
+impl Quantity {
+    /// One of which smaller values are better.
+    #[must_use]
+    pub fn lower(metric: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { metric: metric.into(), unit: unit.into(), better: Direction::LowerIsBetter }
+    }
 
-impl fmt::Display for Better {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Lower => "lower is better",
-            Self::Higher => "higher is better",
-        })
+    /// One of which larger values are better.
+    #[must_use]
+    pub fn higher(metric: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self { better: Direction::HigherIsBetter, ..Self::lower(metric, unit) }
+    }
+
+    /// The quantity with this value.
+    #[must_use]
+    pub fn at(self, value: f64) -> Reading {
+        Reading { quantity: self, value }
     }
 }

@@ -11,8 +11,6 @@ mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
-pub use journal::{
-    Applied, Better, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken,
-};
+pub use journal::{Applied, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken};
 pub use plan::{Treatment, Visit};
 pub use setting::Setting;

@@ -16,10 +16,6 @@ pub struct Made {
 }
 
 /// A quantity of which more is better, or less.
-pub fn quantity(metric: &str, unit: &str, better: Better) -> Quantity {
-    Quantity { metric: metric.to_owned(), unit: unit.to_owned(), better }
-}
-
 pub fn choice(name: &str, levels: &[&str]) -> Factor {
     let levels = levels.iter().map(|level| (*level).to_owned()).collect();
     Factor { name: name.to_owned(), kind: FactorKind::Choice, levels, numbers: Vec::new() }
@@ -174,9 +170,9 @@ pub fn noise(index: usize) -> f64 {
 /// Pages and guests of two levels each, three metrics: one is better, one worse, one the same.
 pub fn two_by_two() -> StudyDocument {
     let metrics = vec![
-        ("chase", quantity("latency", "ns", Better::Lower)),
-        ("copy", quantity("rate", "MiB/s", Better::Higher)),
-        ("idle", quantity("time", "s", Better::Lower)),
+        ("chase", Quantity::lower("latency", "ns")),
+        ("copy", Quantity::higher("rate", "MiB/s")),
+        ("idle", Quantity::lower("time", "s")),
     ];
     let factors = vec![choice("host", &["off", "on"]), choice("guest", &["off", "on"])];
     let made = Made { aa: true, ..Made::of(factors, metrics, 12) };
@@ -197,7 +193,7 @@ pub fn two_by_two() -> StudyDocument {
 
 /// With and without a patch on 4 to 16 guests; the gain grows.
 pub fn scaling() -> StudyDocument {
-    let metrics = vec![("dbench", quantity("throughput", "MB/s", Better::Higher))];
+    let metrics = vec![("dbench", Quantity::higher("throughput", "MB/s"))];
     let factors = vec![choice("numa", &["off", "on"]), scale("guests", &[4.0, 8.0, 16.0])];
     Made::of(factors, metrics, 8).document(false, |_, block, treatment, _| {
         let (on, doublings) = (treatment / 3 == 1, treatment % 3);
@@ -211,7 +207,7 @@ pub fn scaling() -> StudyDocument {
 
 /// Published single figures of four treatments; nothing can be shown with one block.
 pub fn one_block() -> StudyDocument {
-    let metrics = vec![("memory", quantity("rate", "MiB/s", Better::Higher))];
+    let metrics = vec![("memory", Quantity::higher("rate", "MiB/s"))];
     let factors = vec![choice("host", &["off", "on"]), choice("guest", &["off", "on"])];
     let figures = [154.73, 173.47, 164.75, 177.50];
     Made::of(factors, metrics, 1).document(false, |_, _, treatment, _| figures[treatment])
@@ -219,7 +215,7 @@ pub fn one_block() -> StudyDocument {
 
 /// Virtual time: every block gives the same.
 pub fn without_variance() -> StudyDocument {
-    let metrics = vec![("chase", quantity("latency", "ns", Better::Lower))];
+    let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
     let notices = vec!["One node: numa_balancing cannot act here.".to_owned()];
     let made =
         Made { notices, ..Made::of(vec![choice("numa_balancing", &["0", "1"])], metrics, 5) };
@@ -228,7 +224,7 @@ pub fn without_variance() -> StudyDocument {
 
 /// Interrupted in its first block.
 pub fn begun() -> StudyDocument {
-    let metrics = vec![("w", quantity("t", "s", Better::Lower))];
+    let metrics = vec![("w", Quantity::lower("t", "s"))];
     let made = Made { end: None, ..Made::of(vec![choice("v", &["a", "b"])], metrics, 4) };
     let mut document = made.document(false, |_, _, _, _| 1.0);
     document.journal.truncate(3);

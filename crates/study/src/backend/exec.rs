@@ -9,7 +9,7 @@ use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, Ran, run_command};
-use numalab_record::study::{Quantity, Reading, Setting};
+use numalab_record::study::{Reading, Setting};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
 use super::contract::{BackendError, SampleRequest};
@@ -66,17 +66,10 @@ pub(crate) fn read(workload: &Workload, ran: &Ran) -> Result<Vec<Reading>, Backe
         stderr: &ran.stderr,
         elapsed_s: ran.took.as_secs_f64(),
     };
-    let readings = workload.read(&finished).map_err(|error| BackendError::Failed {
+    workload.read(&finished).map_err(|error| BackendError::Failed {
         doing: format!("workload {}", workload.name),
         reason: error.to_string(),
-    })?;
-    Ok(readings.into_iter().map(reading).collect())
-}
-
-/// A reading as a study's journal has it.
-pub(crate) fn reading(reading: numalab_workload::Reading) -> Reading {
-    let numalab_workload::Metric { name, unit, better } = reading.metric;
-    Reading { quantity: Quantity { metric: name, unit, better }, value: reading.value }
+    })
 }
 
 fn command(request: &SampleRequest<'_>, scratch: &Scratch, counting: Counting) -> Command {

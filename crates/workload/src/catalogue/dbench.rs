@@ -1,8 +1,9 @@
 //! `dbench`: one line that counts, among progress and stray lines.
 
+use numalab_record::study::{Quantity, Reading};
+
 use super::{Entry, Parser};
 use crate::error::OutputError;
-use crate::metric::{Metric, Reading};
 use crate::number;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
@@ -18,10 +19,10 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     parser: Parser { read: |_, finished| parse(finished.stdout), metric },
 }];
 
-fn metric(name: &str) -> Option<Metric> {
+fn metric(name: &str) -> Option<Quantity> {
     Some(match name {
-        "throughput" => Metric::higher(name, "MB/s"),
-        "latency-max" => Metric::lower(name, "ms"),
+        "throughput" => Quantity::higher(name, "MB/s"),
+        "latency-max" => Quantity::lower(name, "ms"),
         _ => return None,
     })
 }
@@ -37,10 +38,10 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
         let text = line.to_owned();
         return Err(OutputError::NoNumber { what: "MB/sec of throughput".to_owned(), text });
     }
-    let mut readings = vec![Metric::higher("throughput", "MB/s").at(throughput)];
+    let mut readings = vec![Quantity::higher("throughput", "MB/s").at(throughput)];
     if let Some((_, latency)) = rest.split_once("max_latency=") {
         let (value, _) = number::first("max_latency", latency)?;
-        readings.push(Metric::lower("latency-max", "ms").at(value));
+        readings.push(Quantity::lower("latency-max", "ms").at(value));
     }
     Ok(readings)
 }

@@ -1,12 +1,13 @@
 //! What numalab's own measuring commands print with `--format json`.
 
+use numalab_record::study::{Quantity, Reading};
+
 use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
 
 use super::{Entry, Parser};
 use crate::error::OutputError;
 use crate::json;
-use crate::metric::{Metric, Reading};
 use crate::workload::NUMALAB;
 
 pub(super) const ENTRIES: &[Entry] = &[
@@ -48,16 +49,14 @@ const OWN: Entry = Entry {
 };
 
 /// `latency`, or `latency` and a cell, as documents have them; a probe's are of one's own.
-fn metric(name: &str) -> Option<Metric> {
+fn metric(name: &str) -> Option<Quantity> {
     let first = name.split(' ').next().unwrap_or(name);
     if let Some(measured) = Measured::from_name(first) {
-        let unit = measured.unit().to_string();
-        let make = if measured.lower_is_better() { Metric::lower } else { Metric::higher };
-        return Some(make(name.to_owned(), unit));
+        return Some(measured.quantity(name));
     }
     match name {
-        "latency-begin" | "latency-end" => Some(Metric::lower(name, "ns")),
-        "local" => Some(Metric::higher(name, "%")),
+        "latency-begin" | "latency-end" => Some(Quantity::lower(name, "ns")),
+        "local" => Some(Quantity::higher(name, "%")),
         _ => None,
     }
 }
@@ -100,12 +99,7 @@ fn readings_of(document: &Document, measured: Measured) -> Vec<Reading> {
     let name = |cell: String| {
         if alone { measured.name().to_owned() } else { format!("{} {cell}", measured.name()) }
     };
-    let unit = measured.unit().to_string();
-    let metric = |cell| {
-        let make = if measured.lower_is_better() { Metric::lower } else { Metric::higher };
-        make(name(cell), unit.clone())
-    };
-    medians.into_iter().map(|(cell, median)| metric(cell).at(median)).collect()
+    medians.into_iter().map(|(cell, median)| measured.quantity(name(cell)).at(median)).collect()
 }
 
 fn unreadable(error: serde_json::Error) -> OutputError {

@@ -2,9 +2,10 @@
 //! print seconds, mem prints bytes per second behind a comment, futex and numa print
 //! what they always print.
 
+use numalab_record::study::{Quantity, Reading};
+
 use super::{Entry, Parser};
 use crate::error::OutputError;
-use crate::metric::{Metric, Reading};
 use crate::number;
 use crate::option::option;
 
@@ -59,7 +60,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["time"],
         parser: Parser {
             read: |_, of| wakeups(of.stdout),
-            metric: |name| (name == "time").then(|| Metric::lower(name, "ms")),
+            metric: |name| (name == "time").then(|| Quantity::lower(name, "ms")),
         },
         ..PERF
     },
@@ -71,7 +72,7 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["rate"],
         parser: Parser {
             read: |_, of| average(of.stdout),
-            metric: |name| (name == "rate").then(|| Metric::higher(name, "ops/s")),
+            metric: |name| (name == "rate").then(|| Quantity::higher(name, "ops/s")),
         },
         ..PERF
     },
@@ -98,15 +99,15 @@ const PERF: Entry = Entry {
     programs: &[("perf", "linux-perf", "--version")],
     service: None,
     parser: Parser {
-        read: |_, of| Ok(vec![Metric::lower("time", "s").at(seconds(of.stdout)?)]),
-        metric: |name| (name == "time").then(|| Metric::lower(name, "s")),
+        read: |_, of| Ok(vec![Quantity::lower("time", "s").at(seconds(of.stdout)?)]),
+        metric: |name| (name == "time").then(|| Quantity::lower(name, "s")),
     },
 };
 
 /// Of those which print seconds for so many operations.
 const OPERATIONS: Parser = Parser {
     metric: |name| match name {
-        "time-per-op" => Some(Metric::lower(name, "us")),
+        "time-per-op" => Some(Quantity::lower(name, "us")),
         _ => (PERF.parser.metric)(name),
     },
     ..PERF.parser
@@ -117,7 +118,7 @@ const MEMORY: Parser = Parser {
     read: |_, of| memory(of.stdout),
     metric: |name| {
         let known = name == "throughput" || name.starts_with("throughput ");
-        known.then(|| Metric::higher(name, "GB/s"))
+        known.then(|| Quantity::higher(name, "GB/s"))
     },
 };
 
@@ -153,7 +154,10 @@ fn operations(text: &str, arguments: &[String], usual: u64) -> Result<Vec<Readin
         None if count > 0.0 => seconds * 1e6 / count,
         None => return Err(OutputError::missing("operations", "-l with at least one", text)),
     };
-    Ok(vec![Metric::lower("time-per-op", "us").at(each_us), Metric::lower("time", "s").at(seconds)])
+    Ok(vec![
+        Quantity::lower("time-per-op", "us").at(each_us),
+        Quantity::lower("time", "s").at(seconds),
+    ])
 }
 
 /// `# function 'default' (...)`, then `2557270978.712864` bytes per second in the simple
@@ -171,7 +175,7 @@ fn memory(text: &str) -> Result<Vec<Reading>, OutputError> {
                 None | Some("default") => "throughput".to_owned(),
                 Some(function) => format!("throughput {function}"),
             };
-            readings.push(Metric::higher(name, "GB/s").at(bytes / 1e9));
+            readings.push(Quantity::higher(name, "GB/s").at(bytes / 1e9));
         }
     }
     if readings.is_empty() {
@@ -211,7 +215,7 @@ fn wakeups(text: &str) -> Result<Vec<Reading>, OutputError> {
             text: rest.to_owned(),
         });
     }
-    Ok(vec![Metric::lower("time", "ms").at(value)])
+    Ok(vec![Quantity::lower("time", "ms").at(value)])
 }
 
 /// `Averaged 1370624 operations/sec (+- 5.42%), total secs = 2`.
@@ -220,7 +224,7 @@ fn average(text: &str) -> Result<Vec<Reading>, OutputError> {
         OutputError::missing("operations/sec", "Averaged 1370624 operations/sec", text)
     })?;
     let (value, _) = number::first("operations/sec", rest)?;
-    Ok(vec![Metric::higher("rate", "ops/s").at(value)])
+    Ok(vec![Quantity::higher("rate", "ops/s").at(value)])
 }
 
 /// How `numa mem` names its figures: with `-q` behind the value, else behind the unit.
@@ -232,14 +236,14 @@ const NUMA: [(&str, &str, &str, &str); 5] = [
     ("convergence", "NUMA-convergence-latency", "secs latency to NUMA-converge", "s"),
 ];
 
-fn numa_figure(name: &str, unit: &str) -> Metric {
+fn numa_figure(name: &str, unit: &str) -> Quantity {
     match unit {
-        "s" => Metric::lower(name, unit),
-        _ => Metric::higher(name, unit),
+        "s" => Quantity::lower(name, unit),
+        _ => Quantity::higher(name, unit),
     }
 }
 
-fn numa_metric(name: &str) -> Option<Metric> {
+fn numa_metric(name: &str) -> Option<Quantity> {
     let figure = NUMA.iter().find(|(known, ..)| *known == name);
     figure.map(|(name, _, _, unit)| numa_figure(name, unit))
 }
@@ -256,7 +260,7 @@ fn numa(text: &str) -> Result<Vec<Reading>, OutputError> {
         let metric = numa_figure(name, unit);
         readings.push(metric.at(number::whole(name, value)?));
     }
-    if !readings.iter().any(|reading| reading.metric.name == "total-speed") {
+    if !readings.iter().any(|reading| reading.quantity.metric == "total-speed") {
         return Err(OutputError::missing("total speed", "4.177, GB/sec, total-speed", text));
     }
     Ok(readings)

@@ -1,8 +1,9 @@
 //! `redis-benchmark --csv` on a server of its own.
 
+use numalab_record::study::{Quantity, Reading};
+
 use super::{Entry, Parser, strings};
 use crate::error::OutputError;
-use crate::metric::{Metric, Reading};
 use crate::number;
 use crate::workload::Service;
 
@@ -40,10 +41,10 @@ fn server() -> Service {
     Service { command: strings(&SERVER), ready: strings(&READY), ready_within_s: 60 }
 }
 
-fn metric(name: &str) -> Option<Metric> {
+fn metric(name: &str) -> Option<Quantity> {
     match name.split_once(' ')?.1 {
-        "rps" => Some(Metric::higher(name, "requests/s")),
-        column if column.starts_with("latency-") => Some(Metric::lower(name, "ms")),
+        "rps" => Some(Quantity::higher(name, "requests/s")),
+        column if column.starts_with("latency-") => Some(Quantity::lower(name, "ms")),
         _ => None,
     }
 }
@@ -72,8 +73,8 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
             let name = format!("{test} {name}");
             let value = number::whole(&name, row.get(index).copied().unwrap_or_default())?;
             let metric = match unit {
-                "ms" => Metric::lower(name, unit),
-                _ => Metric::higher(name, unit),
+                "ms" => Quantity::lower(name, unit),
+                _ => Quantity::higher(name, unit),
             };
             readings.push(metric.at(value));
         }

@@ -1,8 +1,9 @@
 //! `stress-ng --metrics-brief`, which goes to standard error.
 
+use numalab_record::study::{Quantity, Reading};
+
 use super::{Entry, Parser};
 use crate::error::OutputError;
-use crate::metric::{Metric, Reading};
 use crate::number;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
@@ -18,9 +19,9 @@ pub(super) const ENTRIES: &[Entry] = &[Entry {
     parser: Parser { read: |_, finished| parse(finished.stderr), metric },
 }];
 
-fn metric(name: &str) -> Option<Metric> {
+fn metric(name: &str) -> Option<Quantity> {
     let known = name.ends_with(" rate") || name.ends_with(" cpu-rate");
-    known.then(|| Metric::higher(name, "ops/s"))
+    known.then(|| Quantity::higher(name, "ops/s"))
 }
 
 /// The readings of lines such as
@@ -38,8 +39,8 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
         }
         let real = number::whole(stressor, real)?;
         let cpu = number::whole(stressor, cpu)?;
-        readings.push(Metric::higher(format!("{stressor} rate"), "ops/s").at(real));
-        readings.push(Metric::higher(format!("{stressor} cpu-rate"), "ops/s").at(cpu));
+        readings.push(Quantity::higher(format!("{stressor} rate"), "ops/s").at(real));
+        readings.push(Quantity::higher(format!("{stressor} cpu-rate"), "ops/s").at(cpu));
     }
     if readings.is_empty() {
         let expected = "stress-ng: metrc: [77] vm 43108 1.00 0.59 0.41 42905.49 42910.82";
@@ -70,8 +71,8 @@ stress-ng: info:  [26737] successful run completed in 1.01s
     #[test]
     fn each_stressor_has_its_rates() {
         let expected = [
-            Metric::higher("vm rate", "ops/s").at(42905.49),
-            Metric::higher("vm cpu-rate", "ops/s").at(42910.82),
+            Quantity::higher("vm rate", "ops/s").at(42905.49),
+            Quantity::higher("vm cpu-rate", "ops/s").at(42910.82),
         ];
         assert_eq!(parse(OUTPUT).unwrap(), expected);
     }

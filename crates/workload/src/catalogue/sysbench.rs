@@ -2,9 +2,10 @@
 //! test: mutex has only times, `--memory-oper=none` transfers nothing, and the label of
 //! the percentile follows `--percentile`.
 
+use numalab_record::study::{Quantity, Reading};
+
 use super::{Entry, Parser};
 use crate::error::OutputError;
-use crate::metric::{Metric, Reading};
 use crate::need::KernelNeed;
 use crate::number;
 use crate::option::option;
@@ -61,14 +62,14 @@ const SYSBENCH: Entry = Entry {
     parser: Parser { read: |_, finished| parse(finished.stdout), metric },
 };
 
-fn metric(name: &str) -> Option<Metric> {
+fn metric(name: &str) -> Option<Quantity> {
     Some(match name {
-        "time" => Metric::lower(name, "s"),
-        "events" => Metric::higher(name, "events"),
-        "events-per-second" => Metric::higher(name, "events/s"),
-        "operations" | "reads" | "writes" | "fsyncs" => Metric::higher(name, "ops/s"),
-        "throughput" | "read" | "written" => Metric::higher(name, "MiB/s"),
-        _ if name.starts_with("latency-") => Metric::lower(name, "ms"),
+        "time" => Quantity::lower(name, "s"),
+        "events" => Quantity::higher(name, "events"),
+        "events-per-second" => Quantity::higher(name, "events/s"),
+        "operations" | "reads" | "writes" | "fsyncs" => Quantity::higher(name, "ops/s"),
+        "throughput" | "read" | "written" => Quantity::higher(name, "MiB/s"),
+        _ if name.starts_with("latency-") => Quantity::lower(name, "ms"),
         _ => return None,
     })
 }
@@ -119,13 +120,15 @@ fn parse(text: &str) -> Result<Vec<Reading>, OutputError> {
     }
     let time = value(text, "total time:")?;
     let events = value(text, "total number of events:")?;
-    let mut readings =
-        vec![Metric::lower("time", "s").at(time), Metric::higher("events", "events").at(events)];
+    let mut readings = vec![
+        Quantity::lower("time", "s").at(time),
+        Quantity::higher("events", "events").at(events),
+    ];
     if let Some(rest) = labelled(text, "events per second:") {
         let rate = number::whole("events per second", rest)?;
-        readings.push(Metric::higher("events-per-second", "events/s").at(rate));
+        readings.push(Quantity::higher("events-per-second", "events/s").at(rate));
     } else if time > 0.0 {
-        readings.push(Metric::higher("events-per-second", "events/s").at(events / time));
+        readings.push(Quantity::higher("events-per-second", "events/s").at(events / time));
     }
     readings.extend(memory(text)?);
     readings.extend(file_operations(text)?);
@@ -152,12 +155,12 @@ fn memory(text: &str) -> Result<Vec<Reading>, OutputError> {
     let mut readings = Vec::new();
     if let Some(rest) = labelled(text, "Total operations:").and_then(parenthesis) {
         let (value, _) = number::first("operations per second", rest)?;
-        readings.push(Metric::higher("operations", "ops/s").at(value));
+        readings.push(Quantity::higher("operations", "ops/s").at(value));
     }
     let transferred = text.lines().find(|line| line.contains(" MiB transferred ("));
     if let Some(rest) = transferred.and_then(parenthesis) {
         let (value, _) = number::first("throughput", rest)?;
-        readings.push(Metric::higher("throughput", "MiB/s").at(value));
+        readings.push(Quantity::higher("throughput", "MiB/s").at(value));
     }
     Ok(readings)
 }
@@ -176,7 +179,7 @@ fn file_operations(text: &str) -> Result<Vec<Reading>, OutputError> {
     ];
     let found = LABELS.iter().filter_map(|&(label, name, unit)| {
         let rest = labelled(text, label)?;
-        Some(number::whole(name, rest).map(|value| Metric::higher(name, unit).at(value)))
+        Some(number::whole(name, rest).map(|value| Quantity::higher(name, unit).at(value)))
     });
     found.collect()
 }
@@ -193,7 +196,7 @@ fn latency(text: &str) -> Result<Vec<Reading>, OutputError> {
             None => continue,
         };
         let value = number::whole(&name, rest)?;
-        readings.push(Metric::lower(name, "ms").at(value));
+        readings.push(Quantity::lower(name, "ms").at(value));
     }
     Ok(readings)
 }

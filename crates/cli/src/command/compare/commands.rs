@@ -5,7 +5,7 @@ use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
 use super::MARGIN;
-use crate::args::{Better, CompareArgs, StudyShow};
+use crate::args::{CompareArgs, StudyShow};
 use crate::command::study::run_given;
 use crate::failure::Failure;
 
@@ -24,10 +24,7 @@ fn study(args: &CompareArgs, words: &[String]) -> Study {
     };
     let metric = MetricSpec {
         name: if args.metric.is_some() { "value" } else { "time" }.to_owned(),
-        better: match args.better {
-            Better::Lower => numalab_workload::Better::Lower,
-            Better::Higher => numalab_workload::Better::Higher,
-        },
+        better: args.better,
         pattern: args.metric.clone(),
         exit_time: args.metric.is_none(),
         unit: String::new(),

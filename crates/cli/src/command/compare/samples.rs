@@ -20,7 +20,7 @@ pub(super) fn run(args: &CompareArgs, paths: [&PathBuf; 2]) -> Result<(), Failur
     let unit = pattern.as_ref().map_or("", Pattern::label).to_owned();
     let margin = args.margin.unwrap_or(MARGIN);
     let values = [baseline?, candidate?];
-    let comparison = SampleComparison::of(names, values, unit, args.better.into(), margin)
+    let comparison = SampleComparison::of(names, values, unit, args.better, margin)
         .map_err(|error| Failure::bad_input(format!("--margin {margin}: {error}")))?;
     output::show(&comparison, args.format)?;
     fail_if(args.fail_if, comparison.is_worse(), margin, &paths[0].display().to_string())

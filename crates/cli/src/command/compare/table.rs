@@ -14,7 +14,7 @@ pub(super) fn run(args: &CompareArgs, path: &Path) -> Result<(), Failure> {
     let name = path.display();
     let text =
         fs::read_to_string(path).map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
-    let published = Published::parse(&text, args.better.into())
+    let published = Published::parse(&text, args.better)
         .map_err(|error| Failure::bad_input(format!("{name}: {error}")))?;
     output::show(&published, args.format)
 }

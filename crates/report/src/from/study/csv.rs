@@ -22,10 +22,7 @@ pub(super) fn csv(summary: &StudySummary<'_>) -> String {
         };
         for reading in &sample.taken.readings {
             let quantity = &reading.quantity;
-            let better = match quantity.better {
-                numalab_record::study::Better::Lower => "lower",
-                numalab_record::study::Better::Higher => "higher",
-            };
+            let better = quantity.better.name();
             let row = [
                 sample.block.to_string(),
                 judged.to_string(),

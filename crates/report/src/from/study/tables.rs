@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Arm, Better, Entry, Evidence, FactorKind};
+use numalab_record::study::{Arm, Entry, Evidence, FactorKind};
 use numalab_stats::{Interval, Test};
 
 use super::words;
@@ -139,10 +139,7 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
         "{} in {}, {}; change against {}",
         subject.quantity.metric,
         subject.quantity.unit,
-        match subject.quantity.better {
-            Better::Lower => "lower is better",
-            Better::Higher => "higher is better",
-        },
+        subject.quantity.better,
         if scaled { "the baseline at the same number" } else { "the baseline" }
     ))
     .words("treatment")

@@ -3,12 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Better, Evidence, Quantity, Reading, Taken};
+use numalab_record::study::{Evidence, Quantity, Reading, Taken};
+use numalab_stats::Direction;
 use numalab_workload::{Ending, Finished, Workload};
 
 use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
-use crate::backend::exec;
 
 /// Metrics that say where memory was, beside those of the workload; where memory has no
 /// costs only the first.
@@ -62,8 +62,7 @@ fn readings(guest: &GuestOutcome, workload: &Workload, job: usize) -> Result<Vec
         stderr: "",
         elapsed_s: seconds(done),
     };
-    let readings = workload.read(&finished).map_err(|error| error.to_string())?;
-    Ok(readings.into_iter().map(exec::reading).collect())
+    workload.read(&finished).map_err(|error| error.to_string())
 }
 
 /// Throughputs add up; of times and latencies the mean tells how the guests fare.
@@ -71,8 +70,8 @@ fn add(taken: &mut Taken, quantity: Quantity, of_guests: &[(String, f64)]) {
     let values: Vec<f64> = of_guests.iter().map(|(_, value)| *value).collect();
     let sum: f64 = values.iter().sum();
     let value = match quantity.better {
-        Better::Higher => sum,
-        Better::Lower => sum / values.len() as f64,
+        Direction::HigherIsBetter => sum,
+        Direction::LowerIsBetter => sum / values.len() as f64,
     };
     if let Some(even) = fairness(&values) {
         taken.counters.insert(format!("{} fairness %", quantity.metric), 100.0 * even);
@@ -96,9 +95,7 @@ fn add_memory(taken: &mut Taken, memory: &JobMemory) {
 }
 
 fn percent(metric: &str, value: f64) -> Reading {
-    let quantity =
-        Quantity { metric: metric.to_owned(), unit: "%".to_owned(), better: Better::Higher };
-    Reading { quantity, value }
+    Quantity::higher(metric, "%").at(value)
 }
 
 /// The share of the longest run in which all guests ran, in percent.

@@ -216,9 +216,9 @@ impl PreparedKernel {
             .workload
             .read(&finished)
             .map_err(|error| failed(request.workload, error.to_string()))?;
-        let readings = readings.into_iter().map(exec::reading);
         let has_times = self.place.kind.has_times();
-        let readings = readings.filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
+        let readings =
+            readings.into_iter().filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
         let evidence = evidence(request.treatment, results, &boot);
         let readings = readings.collect();
         Ok(Taken { readings, counters: counters(results), evidence, disturbances: Vec::new() })
