@@ -113,7 +113,6 @@ impl<'a, F: Format> Table<'a, F> {
 impl<'a, F: Format> Iterator for Entries<'a, F> {
     type Item = Located<F::Entry<'a>>;
 
-    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let (offset, raw) = self.walk.next()?;
         Some(Located { offset, entry: F::decode(raw) })

@@ -8,8 +8,7 @@ extern crate std;
 
 pub mod boot_info;
 pub mod command;
-
-pub mod json;
+pub mod event;
 pub mod memory_map;
 pub mod plan;
 #[cfg(feature = "host")]

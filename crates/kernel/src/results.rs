@@ -1,18 +1,17 @@
 //! The other side: what the kernel says, read, and turned into records.
 
 mod document;
-mod event;
 mod text;
 
 pub use document::Context;
-pub use event::{Boot, Event, Fill, Guest, Heap, Refill, Run, Storm, Stream, Window};
 
 use std::boxed::Box;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-use numalab_topology::{Finding, Machine};
+use numalab_topology::{Distances, Finding, Machine};
 
+use crate::event::{Boot, Event, Fill, Guest, Heap, NodeRow, Refill, Run, Storm, Stream, Window};
 use crate::wire::{Decoder, Line, WireError, unhex};
 
 /// Everything that a kernel has said.
@@ -26,8 +25,6 @@ pub struct Results {
     pub orders: Vec<Vec<u32>>,
     /// What was odd or wrong.
     pub findings: Vec<Finding>,
-    /// Cpus that did not start.
-    pub dead_cpus: Vec<u32>,
     /// Windows of chases.
     pub windows: Vec<Window>,
     /// Runs of `test_numa`.
@@ -124,18 +121,10 @@ impl Results {
     fn take(&mut self, event: Event) -> Result<(), ResultsError> {
         match event {
             Event::Boot(boot) => self.boot = Some(boot),
-            Event::Node(node) => {
-                self.orders.push(node.order.clone());
-                node.join(&mut self.machine);
-            }
-            Event::Cpu(cpu) => {
-                if !cpu.started {
-                    self.dead_cpus.push(cpu.cpu);
-                }
-                cpu.join(&mut self.machine);
-            }
-            Event::Range(range) => range.join(&mut self.machine),
-            Event::Finding(finding) => self.findings.push(finding.into()),
+            Event::Node(row) => self.take_node(row),
+            Event::Cpu(cpu) => self.machine.cpus.push(cpu),
+            Event::Range(range) => self.machine.ranges.push(range),
+            Event::Finding(finding) => self.findings.push(finding),
             Event::Window(window) => self.windows.push(window),
             Event::Run(run) => self.runs.push(run),
             Event::Storm(storm) => self.storms.push(storm),
@@ -147,6 +136,18 @@ impl Results {
             Event::Heap(heap) => self.take_heap(&heap)?,
         }
         Ok(())
+    }
+
+    fn take_node(&mut self, row: NodeRow) {
+        let from = self.machine.nodes.len();
+        if self.machine.distances.is_empty() {
+            self.machine.distances = Distances::unknown(row.distances.len());
+        }
+        for (to, distance) in row.distances.iter().enumerate() {
+            self.machine.distances.set(from, to, *distance);
+        }
+        self.machine.nodes.push(row.node);
+        self.orders.push(row.order);
     }
 
     fn take_heap(&mut self, heap: &Heap) -> Result<(), ResultsError> {
@@ -162,19 +163,27 @@ impl Results {
 mod tests {
     use std::format;
 
+    use numalab_topology::{Cpu, CpuId, Node};
     use proptest::prelude::*;
 
     use super::*;
     use crate::wire::Encoder;
 
-    const SAID: [&str; 4] = [
-        r#"{"t":"node","node":0,"memory_bytes":4096,"cpus":[0],"distances":[10],"order":[0]}"#,
-        r#"{"t":"cpu","cpu":0,"apic":0,"node":0,"started":false}"#,
-        r#"{"t":"heap","offset":0,"hex":"0aff"}"#,
-        r#"{"t":"refill","work":"exhaust","before":3,"refused_at":0,"after":3}"#,
-    ];
+    /// Some of what a kernel says, as it says it.
+    fn said() -> Vec<String> {
+        let node = Node { cpus: [CpuId(0)].into_iter().collect(), ..Node::default() };
+        let heap = |offset, hex: &str| Event::Heap(Heap { offset, hex: hex.to_string() });
+        let said = [
+            Event::Node(NodeRow { node, distances: [10].into(), order: [0].into() }),
+            Event::Cpu(Cpu { apic_id: Some(7), ..Cpu::default() }),
+            heap(0, "0aff"),
+            Event::Refill(Refill { before: 3, refused_at: 0, after: 3 }),
+            heap(3, "00"),
+        ];
+        said.iter().map(|event| serde_json::to_string(event).unwrap()).collect()
+    }
 
-    fn sent(results: &[&str]) -> String {
+    fn sent(results: &[String]) -> String {
         let (mut encoder, mut text) = (Encoder::default(), String::new());
         for json in results {
             encoder.result(json, &mut text).unwrap();
@@ -191,32 +200,36 @@ mod tests {
 
     #[test]
     fn what_was_said_is_taken_in() {
-        let results = read(&sent(&SAID)).unwrap().unwrap();
-        assert_eq!((results.machine.nodes.len(), results.dead_cpus.len()), (1, 1));
+        let results = read(&sent(&said()[..4])).unwrap().unwrap();
+        assert_eq!((results.machine.nodes.len(), results.machine.cpus[0].apic_id), (1, Some(7)));
+        assert_eq!(
+            (results.machine.distances.get(0, 0), &results.orders[0][..]),
+            (Some(10), &[0][..])
+        );
         assert_eq!((results.heap.as_slice(), results.refill.unwrap().before), (&[10, 255][..], 3));
     }
 
     #[test]
     fn a_sound_line_with_something_unknown_in_it_is_quoted() {
-        for json in [r#"{"t":"weather"}"#, r#"{"t":"cpu","cpu":-1}"#, "[]", ""] {
-            let error = read(&sent(&[json])).unwrap_err().to_string();
+        for json in [r#"{"weather":{}}"#, r#"{"cpu":{"id":-1}}"#, "[]", ""] {
+            let error = read(&sent(&[json.to_string()])).unwrap_err().to_string();
             assert!(error.starts_with(&format!("result `{json}`: ")), "{error}");
         }
     }
 
     #[test]
     fn a_dump_with_a_piece_missing_is_refused() {
-        let gap = r#"{"t":"heap","offset":3,"hex":"00"}"#;
-        let error = read(&sent(&[SAID[2], gap])).unwrap_err().to_string();
+        let [_, _, first, _, gap] = said().try_into().unwrap();
+        let error = read(&sent(&[first, gap])).unwrap_err().to_string();
         assert_eq!(error, "the heap dump goes on at byte 3, expected byte 2");
     }
 
     proptest! {
         #[test]
         fn what_is_cut_or_changed_is_never_a_whole_result(
-            cut in 0_usize..1000, place in 0_usize..1000, byte in b' '..b'~',
+            cut in 0_usize..2000, place in 0_usize..2000, byte in b' '..b'~',
         ) {
-            let whole = sent(&SAID);
+            let whole = sent(&said()[..4]);
             let cut = cut % (whole.len() - 1);
             prop_assert!(!matches!(read(&whole[..cut]), Ok(Some(_))));
             let mut changed = whole.clone().into_bytes();

@@ -6,7 +6,8 @@ use std::vec::Vec;
 use numalab_guest::{BareKernel, BareOutcome, GuestError, Launch, Runtime};
 use numalab_guest_agent::Stream;
 
-use crate::results::{Event, Reader, Results, ResultsError, Said};
+use crate::event::Event;
+use crate::results::{Reader, Results, ResultsError, Said};
 use crate::wire::END_MARK;
 
 /// What the kernel says before it stops for its command line or its machine.

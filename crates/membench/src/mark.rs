@@ -88,7 +88,7 @@ fn emit<const CODE: u8>() {
 }
 
 /// A function that executes one marker of a table, by its place: markers from `$first` on
-/// with the name `$name`, 16 bytes each, `$count` of them.
+/// with the name `$name`, 10 bytes each, `$count` of them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! marker_table {
     ($(#[$doc:meta])* $function:ident, $count:expr, $first:expr, $name:expr) => {
@@ -100,22 +100,23 @@ macro_rules! marker_table {
             // goes to one of them, from which another jump leads to the table's end.
             unsafe {
                 core::arch::asm!(
-                    "shl {at}, 4",
+                    // A marker of eight bytes and `jmp rcx` of two, that many times.
+                    "lea {at}, [{at} + {at} * 4]",
                     "lea {table}, [rip + 2f]",
-                    "add {at}, {table}",
+                    "lea {at}, [{table} + {at} * 2]",
+                    "lea rcx, [rip + 3f]",
                     "jmp {at}",
-                    ".p2align 4",
                     "2:",
                     ".set numalab_marker_code, {first}",
                     ".rept {count}",
                     ".byte {o0}, {o1}, {o2}, {o3}, numalab_marker_code, {n0}, {n1}, {n2}",
-                    "jmp 3f",
-                    ".p2align 4",
+                    "jmp rcx",
                     ".set numalab_marker_code, numalab_marker_code + 1",
                     ".endr",
                     "3:",
                     at = inout(reg) place => _,
                     table = out(reg) _,
+                    out("rcx") _,
                     first = const $first,
                     count = const $count,
                     o0 = const OPCODE[0], o1 = const OPCODE[1], o2 = const OPCODE[2], o3 = const OPCODE[3],
@@ -171,10 +172,10 @@ mod tests {
         };
         assert!(holds(emit::<3> as *const u8, 32, 3, b'M'));
         for code in [0x10, 0x11, 0xff] {
-            assert!(holds(emit_phase as *const u8, 64 + 240 * 16, code, b'M'), "{code:#x}");
+            assert!(holds(emit_phase as *const u8, 128 + 240 * 10, code, b'M'), "{code:#x}");
         }
         for letter in [0, b'a', 127] {
-            let found = holds(emit_letter as *const u8, 64 + 128 * 16, letter, b'L');
+            let found = holds(emit_letter as *const u8, 128 + 128 * 10, letter, b'L');
             assert!(found, "{letter:#x}");
         }
     }

@@ -8,12 +8,14 @@ use core::arch::global_asm;
 use numalab_frames::{CpuFences, Machine, NodeIndex, PC_ZONE_LIMITS};
 use numalab_kernel::boot_info::{BootInfo, BootInfoError};
 use numalab_kernel::command::Command;
+use numalab_kernel::event::{Boot, Event, NodeRow};
 use numalab_kernel::memory_map::{Span, carve, free_spans};
 use numalab_kernel::plan::Plan;
 use numalab_kernel::tables;
 use numalab_membench::Stamp;
-use numalab_topology::{Finding, Severity};
+use numalab_topology::{Cpu, Finding, Severity};
 
+use super::address::number;
 use super::cpus::Cpus;
 use super::exit::{Verdict, exit};
 use super::memory::{FRAMES, Mapped, words};
@@ -121,58 +123,57 @@ fn machine<'p>(plan: &'p Plan, fallback: &'p [&'p [NodeIndex]]) -> Machine<'p> {
 /// Says what machine this is.
 fn tell(lab: &mut Lab, info: &BootInfo, page_bytes: u64, begun: Stamp) {
     let (plan, rate) = (lab.plan, lab.rate);
-    let started = (0..plan.machine.cpus.len()).filter(|&place| lab.cpus.has_started(place)).count();
-    let ticks = Stamp::now().since(begun).map_or(0, |ticks| ticks.0);
-    lab.report.send("boot", |object| {
-        object.number("v", 1).text("version", env!("CARGO_PKG_VERSION"));
-        object.text("loader", info.loader.name()).text("command", &info.command_line);
-        object.number("tsc_khz", rate.khz).text("clock", rate.source).number("boot_ticks", ticks);
-        object.text("apic", if apic::is_x2apic() { "x2apic" } else { "xapic" });
-        object.number("page_bytes", page_bytes).number("arena_bytes", arena::used_bytes());
-        object.number("cpus", plan.machine.cpus.len()).number("started", started);
-        object.number("nodes", plan.machine.nodes.len()).number("seed", lab.command.seed);
-        object.number("memory_bytes", plan.machine.memory_bytes());
-        object.flag("emulated", meter::is_emulated());
-    });
+    let cpus = plan.machine.cpus.len();
+    let started = (0..cpus).filter(|&place| lab.cpus.has_started(place)).count();
+    lab.report.send(&Event::Boot(Boot {
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        loader: info.loader.name().to_string(),
+        command: info.command_line.clone(),
+        tsc_khz: rate.khz,
+        clock: rate.source.to_string(),
+        boot_ticks: Stamp::now().since(begun).map_or(0, |ticks| ticks.0),
+        apic: if apic::is_x2apic() { "x2apic" } else { "xapic" }.to_string(),
+        page_bytes,
+        arena_bytes: arena::used_bytes() as u64,
+        cpus: number(cpus),
+        started: number(started),
+        nodes: number(plan.machine.nodes.len()),
+        seed: lab.command.seed,
+        memory_bytes: plan.machine.memory_bytes(),
+        emulated: meter::is_emulated(),
+    }));
+    let nodes = plan.machine.nodes.len();
     for (place, node) in plan.machine.nodes.iter().enumerate() {
-        let nodes = plan.machine.nodes.len();
-        lab.report.send("node", |object| {
-            object.number("node", node.id).number("memory_bytes", node.memory_bytes);
-            if let Some(domain) = node.proximity_domain {
-                object.number("domain", domain.0);
-            }
-            object.numbers("cpus", node.cpus.iter());
-            object.numbers("distances", &plan.distances[place * nodes..][..nodes]);
-            object.numbers("order", plan.fallback[place].iter().map(|node| node.0));
-        });
+        lab.report.send(&Event::Node(NodeRow {
+            node: node.clone(),
+            distances: plan.distances[place * nodes..][..nodes].to_vec(),
+            order: plan.fallback[place].iter().map(|node| node.0.into()).collect(),
+        }));
     }
     for (place, cpu) in plan.machine.cpus.iter().enumerate() {
-        let started = lab.cpus.has_started(place);
-        lab.report.send("cpu", |object| {
-            object.number("cpu", place).number("apic", cpu.apic_id.unwrap_or_default());
-            object.number("node", plan.cpu_nodes[place].0).flag("started", started);
-        });
-        if !started {
+        let online = lab.cpus.has_started(place);
+        lab.report.send(&Event::Cpu(Cpu { online, ..cpu.clone() }));
+        if !online {
             let place = alloc::format!("cpu {place}, APIC id {}", cpu.apic_id.unwrap_or_default());
-            lab.report.finding(&finding("cpu-dead", place, "did not start: goes on without it"));
+            let dead = finding("cpu-dead", place, "did not start: goes on without it");
+            lab.report.send(&dead);
         }
     }
     for range in &plan.machine.ranges {
-        lab.report.send("range", |object| {
-            object.number("base", range.base).number("bytes", range.length_bytes);
-            object.number("node", range.node);
-        });
+        lab.report.send(&Event::Range(range.clone()));
     }
-    plan.findings.iter().for_each(|finding| lab.report.finding(finding));
+    for finding in &plan.findings {
+        lab.report.send(&Event::Finding(finding.clone()));
+    }
     if rate.source == "assumed" {
         let message = "no timer runs evenly: 1 GHz is assumed, times are doubtful";
-        lab.report.finding(&finding("clock-unknown", "time stamp counter".to_string(), message));
+        lab.report.send(&finding("clock-unknown", "time stamp counter".to_string(), message));
     }
 }
 
-fn finding(code: &str, place: String, message: &str) -> Finding {
+fn finding(code: &str, place: String, message: &str) -> Event {
     let (code, message) = (code.to_string(), message.to_string());
-    Finding { severity: Severity::Warning, code, place, message }
+    Event::Finding(Finding { severity: Severity::Warning, code, place, message })
 }
 
 /// Stops before anything was done.

@@ -1,6 +1,7 @@
 //! What time it is, and what memory cost: the time stamp counter, and the emulator's counts
 //! where there is one.
 
+use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use numalab_membench::mark;
@@ -89,6 +90,21 @@ impl Moment {
     pub fn stamp(&self) -> Stamp {
         self.stamp
     }
+}
+
+/// The ticks of spans.
+pub fn ticks(spans: &[Span]) -> Vec<u64> {
+    spans.iter().map(|span| span.ticks).collect()
+}
+
+/// The cpus' own times of spans; none without an emulator.
+pub fn own_ns(spans: &[Span]) -> Vec<u64> {
+    spans.iter().filter(|_| is_emulated()).map(|span| span.own_ns).collect()
+}
+
+/// The accesses of spans; none without an emulator.
+pub fn accesses(spans: &[Span]) -> Vec<[u64; 2]> {
+    spans.iter().filter(|_| is_emulated()).map(|span| span.accesses).collect()
 }
 
 fn pmu_at(base: u64) -> Option<Pmu<'static>> {

@@ -12,7 +12,8 @@ use numalab_record::{
 };
 use numalab_topology::{CpuId, CpuSet, NodeId};
 
-use super::{Boot, Results, Storm, Stream};
+use super::Results;
+use crate::event::{Boot, Storm, Stream};
 
 /// What the host knows of a kernel's run.
 #[derive(Clone, Debug, Default)]

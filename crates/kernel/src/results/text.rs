@@ -4,9 +4,8 @@ use std::fmt::Write;
 use std::format;
 use std::string::String;
 
-use numalab_topology::Finding;
-
-use super::{Boot, Event, Results};
+use super::Results;
+use crate::event::{Boot, Event};
 
 impl Results {
     /// What a result adds to the text; latencies and bandwidths are told at the end, together.
@@ -16,7 +15,7 @@ impl Results {
         let boot = self.boot.as_ref().unwrap_or(&unnamed);
         match event {
             Event::Boot(boot) => boot_text(boot),
-            Event::Finding(finding) => format!("{}\n", Finding::from(finding.clone())),
+            Event::Finding(finding) => format!("{finding}\n"),
             // As the seed's own script prints it.
             Event::Run(run) => {
                 format!("Run #{}:\nTime elapsed: {:.3} s\n", run.index + 1, run.elapsed_s(boot))

@@ -1,12 +1,15 @@
 //! Streams: all cpus of a node at once, on their own node's memory and on every other's.
 
 use alloc::format;
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 use numalab_frames::Policy;
+use numalab_kernel::event::{self, Event};
 use numalab_membench::{Access, Arrays, Barrier, Isa, Kernel, Stamp, Stream};
 
 use super::{Failure, Lab, cpu_index, node_index};
+use crate::bare::address::{number, numbers};
 use crate::bare::memory::Run;
 use crate::bare::meter::{self, Moment, Span};
 
@@ -50,19 +53,18 @@ fn team(lab: &mut Lab, cpus: &[usize], to: Option<usize>) -> Result<(), Failure>
             })
         };
         let found: Vec<(u64, Span)> = found.into_iter().collect::<Result<_, Failure>>()?;
-        lab.report.send("stream", |object| {
-            object.text("work", "bandwidth").text("kernel", name).numbers("cpus", cpus);
-            object.numbers(
-                "nodes",
-                cpus.iter().map(|&cpu| to.unwrap_or_else(|| lab.plan.cpu_nodes[cpu].0.into())),
-            );
-            object.display("isa", &Isa::detect()).number("size_bytes", size_bytes);
-            object.numbers("bytes", found.iter().map(|(bytes, _)| *bytes));
-            object.numbers("ticks", found.iter().map(|(_, span)| span.ticks));
-            if meter::is_emulated() {
-                object.numbers("own_ns", found.iter().map(|(_, span)| span.own_ns));
-            }
-        });
+        let node = |&cpu: &usize| number(to.unwrap_or_else(|| lab.node_of(cpu)));
+        let (bytes, spans): (Vec<u64>, Vec<Span>) = found.into_iter().unzip();
+        lab.report.send(&Event::Stream(event::Stream {
+            kernel: name.into(),
+            isa: Isa::detect().to_string(),
+            size_bytes,
+            cpus: numbers(cpus),
+            nodes: cpus.iter().map(node).collect(),
+            bytes,
+            ticks: meter::ticks(&spans),
+            own_ns: meter::own_ns(&spans),
+        }));
     }
     Ok(())
 }

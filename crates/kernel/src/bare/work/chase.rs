@@ -3,11 +3,13 @@
 use alloc::format;
 
 use numalab_frames::Policy;
+use numalab_kernel::event::{Event, Window};
 use numalab_membench::{Chase, Cycle, LineSize, Pattern};
 
 use super::{Failure, Lab, cpu_index, node_index};
+use crate::bare::address::number;
 use crate::bare::memory::Run;
-use crate::bare::meter::{self, Moment};
+use crate::bare::meter::Moment;
 
 const SIZE_BYTES: u64 = 4 << 20;
 const LOADS: u64 = 20_000;
@@ -60,14 +62,17 @@ fn walk(
         })
     });
     for (index, window) in walked.iter().flatten().enumerate() {
-        lab.report.send("window", |object| {
-            object.text("work", "chase").number("cpu", cpu).number("node", node);
-            object.number("bytes", bytes).number("index", index).flag("warm", index > 0);
-            object.number("loads", loads).number("ticks", window.ticks);
-            if meter::is_emulated() {
-                object.number("own_ns", window.own_ns).numbers("accesses", window.accesses);
-            }
-        });
+        lab.report.send(&Event::Window(Window {
+            cpu: number(cpu),
+            node: number(node),
+            bytes,
+            index: number(index),
+            warm: index > 0,
+            loads,
+            ticks: window.ticks,
+            own_ns: window.own_ns,
+            accesses: window.accesses,
+        }));
     }
     Ok(())
 }

@@ -6,26 +6,11 @@ use alloc::vec::Vec;
 
 use numalab_frames::{NodeIndex, Order, Request};
 use numalab_kernel::command::Alloc;
+use numalab_kernel::event::{Event, Fill, Refill};
 
 use super::{Failure, Lab, cpu_index, node_index};
+use crate::bare::address::number;
 use crate::bare::memory::Run;
-
-/// Pieces that came from one node without a break.
-struct Stretch {
-    order: u8,
-    node: NodeIndex,
-    pieces: u64,
-    /// Pieces of this size that were still free on nearer nodes when the stretch began.
-    left_nearer: u64,
-}
-
-/// What the cpu found.
-struct Found {
-    stretches: Vec<Stretch>,
-    before: u64,
-    refused_at: u64,
-    after: u64,
-}
 
 /// On the first cpu that takes part, in pieces of the order asked for, then in single frames.
 #[inline(never)]
@@ -38,73 +23,66 @@ pub fn run(lab: &mut Lab) -> Result<(), Failure> {
         lab.cpus.collect(&[place], &|place| exhaust(lab, place))
     };
     for found in found {
-        let found = found?;
-        for stretch in &found.stretches {
-            lab.report.send("fill", |object| {
-                object.text("work", "exhaust").number("cpu", place).number("order", stretch.order);
-                object.number("node", stretch.node.0).number("pieces", stretch.pieces);
-                object.number("left_nearer", stretch.left_nearer);
-            });
+        let (fills, refill) = found?;
+        for fill in &fills {
+            lab.report.send(&Event::Fill(fill.clone()));
         }
-        lab.report.send("refill", |object| {
-            object.text("work", "exhaust").number("before", found.before);
-            object.number("refused_at", found.refused_at).number("after", found.after);
-        });
-        check(lab, place, &found)?;
+        lab.report.send(&Event::Refill(refill.clone()));
+        check(lab, place, &fills, &refill)?;
     }
     Ok(())
 }
 
 /// With nodes, no frame may come from a node while a nearer one has any.
-fn check(lab: &Lab, place: usize, found: &Found) -> Result<(), Failure> {
-    if found.refused_at > 0 {
-        return Err(format!("refused with {} frames free", found.refused_at));
+fn check(lab: &Lab, place: usize, fills: &[Fill], refill: &Refill) -> Result<(), Failure> {
+    if refill.refused_at > 0 {
+        return Err(format!("refused with {} frames free", refill.refused_at));
     }
-    if found.after != found.before {
+    if refill.after != refill.before {
         return Err(format!(
             "{} frames free after all came back, {} before",
-            found.after, found.before
+            refill.after, refill.before
         ));
     }
     let order = &lab.plan.fallback[usize::from(lab.plan.cpu_nodes[place].0)];
-    let rank = |node: NodeIndex| order.iter().position(|&other| other == node);
-    let nearest = |pair: &[Stretch]| {
-        pair[0].order != pair[1].order || rank(pair[0].node) < rank(pair[1].node)
-    };
-    let exact = found.stretches.iter().all(|stretch| stretch.left_nearer == 0);
-    let ordered = found.stretches.windows(2).all(nearest);
+    let rank = |node: u32| order.iter().position(|&other| u32::from(other.0) == node);
+    let nearest =
+        |pair: &[Fill]| pair[0].order != pair[1].order || rank(pair[0].node) < rank(pair[1].node);
+    let exact = fills.iter().all(|fill| fill.left_nearer == 0);
+    let ordered = fills.windows(2).all(nearest);
     match lab.command.alloc == Alloc::Blind || (exact && ordered) {
         true => Ok(()),
         false => Err("memory did not come nearest first: see the fills".into()),
     }
 }
 
-fn exhaust(lab: &Lab, place: usize) -> Result<Found, Failure> {
+fn exhaust(lab: &Lab, place: usize) -> Result<(Vec<Fill>, Refill), Failure> {
     // A refusal takes back what lies in all cpus' caches, as frames there would come last.
     let _ = lab.frames().alloc(cpu_index(place), &Request::FRAME.below(1));
     let before = free_frames(lab);
-    let mut stretches = Vec::with_capacity(256);
+    let mut fills = Vec::with_capacity(256);
     let mut chain = Chain::default();
     for order in [lab.command.order, 0] {
-        fill(lab, place, order, &mut chain, &mut stretches);
+        fill(lab, place, order, &mut chain, &mut fills);
     }
     let refused_at = free_frames(lab);
     chain.free(lab, place)?;
-    Ok(Found { stretches, before, refused_at, after: free_frames(lab) })
+    Ok((fills, Refill { before, refused_at, after: free_frames(lab) }))
 }
 
 /// Takes pieces until one is refused; nobody else is at work.
-fn fill(lab: &Lab, place: usize, order: u8, chain: &mut Chain, stretches: &mut Vec<Stretch>) {
-    let first = stretches.len();
+fn fill(lab: &Lab, place: usize, order: u8, chain: &mut Chain, fills: &mut Vec<Fill>) {
+    let first = fills.len();
     let frames = 1 << order;
     while let Ok(piece) = Run::new(lab.frames(), cpu_index(place), frames, lab.policy()) {
         let node = piece.node();
         chain.push(piece);
-        match stretches[first..].last_mut().filter(|stretch| stretch.node == node) {
-            Some(stretch) => stretch.pieces += 1,
+        match fills[first..].last_mut().filter(|fill| fill.node == u32::from(node.0)) {
+            Some(fill) => fill.pieces += 1,
             None => {
                 let left_nearer = left_nearer(lab, place, node, order);
-                stretches.push(Stretch { order, node, pieces: 1, left_nearer });
+                let (cpu, node) = (number(place), node.0.into());
+                fills.push(Fill { cpu, order, node, pieces: 1, left_nearer });
             }
         }
     }

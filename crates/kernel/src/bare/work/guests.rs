@@ -7,8 +7,10 @@ use alloc::vec::Vec;
 
 use numalab_frames::{Affinity, Domain, Frame, NodeIndex, Order, Owner, Word};
 use numalab_kernel::command::Alloc;
+use numalab_kernel::event::{Event, Guest};
 
 use super::{Failure, Lab, cpu_index, node_index};
+use crate::bare::address::number;
 
 /// Guests of each node, and the part of all memory that all guests have.
 const GUESTS_PER_NODE: usize = 2;
@@ -68,10 +70,8 @@ fn build(
     let nodes = lab.plan.machine.nodes.len();
     let held: Vec<u64> = (0..nodes).map(|node| domain.held(node_index(node))).collect();
     let (local, all) = (domain.held(home), held.iter().sum::<u64>());
-    lab.report.send("guest", |object| {
-        object.text("work", "guests").number("guest", guest).number("node", home.0);
-        object.number("local", local).number("remote", all - local).numbers("held", &held);
-    });
+    let (guest, node) = (number(guest), home.0.into());
+    lab.report.send(&Event::Guest(Guest { guest, node, local, remote: all - local, held }));
     Ok(())
 }
 

@@ -9,11 +9,14 @@ mod guests;
 mod storm;
 mod test_numa;
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use numalab_frames::{CpuFences, CpuIndex, Frames, NodeIndex, NodeMask, Policy};
 use numalab_kernel::command::{Alloc, Command, Cpus as Chosen, Placement};
+use numalab_kernel::event::{Event, Heap};
 use numalab_kernel::plan::Plan;
+use numalab_kernel::wire::hex;
 use numalab_kernel::work::{Work, dealt};
 use numalab_membench::mark;
 
@@ -47,7 +50,7 @@ impl Lab {
             Placement::Bind(nodes) => nodes.iter().copied().map(NodeIndex).collect(),
             _ => all.map(NodeIndex).collect(),
         };
-        Self { plan, command, cpus, rate, report: Report::new(), mask }
+        Self { plan, command, cpus, rate, report: Report::default(), mask }
     }
 
     /// The allocator.
@@ -121,9 +124,8 @@ pub fn all(lab: &mut Lab) -> Verdict {
         };
         mark::end();
         if let Err(failure) = done {
-            lab.report.send("failure", |object| {
-                object.text("work", work.name()).text("message", &failure);
-            });
+            let work = work.name().into();
+            lab.report.send(&Event::Failure { work, message: failure });
             return Verdict::Failed;
         }
     }
@@ -154,7 +156,7 @@ fn dump(lab: &mut Lab) {
         for &byte in bytes {
             piece.push(byte);
             if piece.len() == PIECE {
-                lab.report.heap(offset, &piece);
+                send_piece(lab, offset, &piece);
                 offset += PIECE as u64;
                 piece.clear();
             }
@@ -163,9 +165,16 @@ fn dump(lab: &mut Lab) {
     };
     let Ok(()) = frames.dump(&mut sink);
     if !piece.is_empty() {
-        lab.report.heap(offset, &piece);
+        send_piece(lab, offset, &piece);
     }
 }
 
+fn send_piece(lab: &mut Lab, offset: u64, bytes: &[u8]) {
+    let mut digits = String::with_capacity(2 * bytes.len());
+    // Writing to a String never fails.
+    let _ = hex(bytes, &mut digits);
+    lab.report.send(&Event::Heap(Heap { offset, hex: digits }));
+}
+
 /// Why a workload did not come to its end.
-pub type Failure = alloc::string::String;
+pub type Failure = String;

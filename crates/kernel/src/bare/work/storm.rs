@@ -1,12 +1,14 @@
 //! Frames allocated, touched and freed by every cpu at once.
 
 use alloc::format;
+use alloc::vec::Vec;
 
+use numalab_kernel::event::{Event, Storm};
 use numalab_membench::{Barrier, Random};
 
 use super::test_numa::NODES;
 use super::{Failure, Lab, cpu_index};
-use crate::bare::address::index;
+use crate::bare::address::{index, numbers};
 use crate::bare::memory::Run;
 use crate::bare::meter::{self, Moment, Span};
 
@@ -56,14 +58,16 @@ fn on(lab: &mut Lab, work: &str, cpus: &[usize]) -> Result<(), Failure> {
     let local = found.iter().zip(cpus).map(|(found, &cpu)| found.held[lab.node_of(cpu)]);
     let local: u64 = local.sum();
     let all: u64 = found.iter().flat_map(|found| found.held).sum();
-    lab.report.send("storm", |object| {
-        object.text("work", work).number("rounds", rounds).number("cpus_at_once", cpus.len());
-        object.number("local", local).number("remote", all - local);
-        object.numbers("cpus", cpus).numbers("ticks", found.iter().map(|f| f.span.ticks));
-        if meter::is_emulated() {
-            object.numbers("own_ns", found.iter().map(|found| found.span.own_ns));
-        }
-    });
+    let spans: Vec<Span> = found.iter().map(|found| found.span).collect();
+    lab.report.send(&Event::Storm(Storm {
+        work: work.into(),
+        rounds,
+        local,
+        remote: all - local,
+        cpus: numbers(cpus),
+        ticks: meter::ticks(&spans),
+        own_ns: meter::own_ns(&spans),
+    }));
     Ok(())
 }
 

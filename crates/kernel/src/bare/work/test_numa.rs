@@ -7,6 +7,7 @@ use core::hint::black_box;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use numalab_frames::Policy;
+use numalab_kernel::event::{Event, Run};
 use numalab_kernel::work::{Additive, Generator};
 use numalab_membench::{Barrier, Random, mark, random_reads};
 
@@ -79,21 +80,22 @@ fn one(lab: &mut Lab, index: u32, cpus: &[usize], size: &Size) -> Result<(), Fai
     let bytes = size.pieces * size.piece_frames * 4096;
     let touch: Vec<Span> = threads.iter().map(|t| t.touched.since(&t.start)).collect();
     let read: Vec<Span> = threads.iter().map(|t| t.end.since(&t.touched)).collect();
-    lab.report.send("run", |object| {
-        object.text("work", "test_numa").number("index", index);
-        object.number("bytes", bytes).number("reads", size.reads);
-        object.number("ticks", elapsed_ticks(&threads));
-        object.number("local", local).number("remote", all - local).numbers("cpus", cpus);
-        object.numbers("touch_ticks", touch.iter().map(|span| span.ticks));
-        object.numbers("read_ticks", read.iter().map(|span| span.ticks));
-        object.rows("held", threads.iter().map(|thread| &thread.held[..nodes]));
-        if meter::is_emulated() {
-            object.numbers("touch_own_ns", touch.iter().map(|span| span.own_ns));
-            object.numbers("read_own_ns", read.iter().map(|span| span.own_ns));
-            object.rows("touch_accesses", touch.iter().map(|span| span.accesses));
-            object.rows("read_accesses", read.iter().map(|span| span.accesses));
-        }
-    });
+    lab.report.send(&Event::Run(Run {
+        index,
+        bytes,
+        reads: size.reads,
+        ticks: elapsed_ticks(&threads),
+        local,
+        remote: all - local,
+        cpus: address::numbers(cpus),
+        touch_ticks: meter::ticks(&touch),
+        read_ticks: meter::ticks(&read),
+        held: threads.iter().map(|thread| thread.held[..nodes].to_vec()).collect(),
+        touch_own_ns: meter::own_ns(&touch),
+        read_own_ns: meter::own_ns(&read),
+        touch_accesses: meter::accesses(&touch),
+        read_accesses: meter::accesses(&read),
+    }));
     Ok(())
 }
 

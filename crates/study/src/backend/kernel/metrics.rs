@@ -1,6 +1,7 @@
 //! What a workload's patterns find in the kernel's results.
 
-use numalab_kernel::results::{Boot, Results, Storm};
+use numalab_kernel::event::{Boot, Storm};
+use numalab_kernel::results::Results;
 
 /// Lines for a workload's patterns: one for each figure that the results have.
 pub(super) fn metric_lines(results: &Results, boot: &Boot) -> String {
@@ -114,7 +115,7 @@ mod tests {
         for (cpu, node, warm, own_ns) in
             [(0, 0, false, 9000), (0, 0, true, 100), (1, 1, true, 300), (0, 1, true, 500)]
         {
-            results.windows.push(numalab_kernel::results::Window {
+            results.windows.push(numalab_kernel::event::Window {
                 cpu,
                 node,
                 bytes: 64,

@@ -1,28 +1,25 @@
-//! The kinds of results, as their JSON has them.
+//! The kinds of results: what the kernel sends and the other side reads.
 
-use std::string::String;
-use std::vec::Vec;
+use alloc::string::String;
+use alloc::vec::Vec;
 
-use numalab_topology::{
-    Cpu, CpuId, CpuSet, Distances, Finding, Machine, MemoryKind, MemoryRange, Node, NodeId,
-    ProximityDomain, Severity,
-};
-use serde::Deserialize;
+use numalab_topology::{Cpu, Finding, MemoryRange, Node};
+use serde::{Deserialize, Serialize};
 
 /// One result.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-#[serde(tag = "t", rename_all = "lowercase")]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Event {
     /// How it came up.
     Boot(Boot),
     /// A node.
-    Node(NodeLine),
-    /// A cpu.
-    Cpu(CpuLine),
+    Node(NodeRow),
+    /// A cpu, online if it has started.
+    Cpu(Cpu),
     /// Free memory of a node.
-    Range(RangeLine),
+    Range(MemoryRange),
     /// Something odd.
-    Finding(FindingLine),
+    Finding(Finding),
     /// A window of a chase.
     Window(Window),
     /// A run of `test_numa`.
@@ -49,7 +46,7 @@ pub enum Event {
 }
 
 /// How the kernel came up.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Boot {
     /// The kernel's version.
     pub version: String,
@@ -83,46 +80,19 @@ pub struct Boot {
     pub emulated: bool,
 }
 
-/// A node.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct NodeLine {
-    pub(super) node: u32,
-    pub(super) memory_bytes: u64,
-    #[serde(default)]
-    pub(super) domain: Option<u32>,
-    pub(super) cpus: Vec<u32>,
-    pub(super) distances: Vec<u8>,
-    pub(super) order: Vec<u32>,
-}
-
-/// A cpu.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct CpuLine {
-    pub(super) cpu: u32,
-    pub(super) apic: u32,
-    pub(super) node: u32,
-    pub(super) started: bool,
-}
-
-/// Free memory of a node.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct RangeLine {
-    pub(super) base: u64,
-    pub(super) bytes: u64,
-    pub(super) node: u32,
-}
-
-/// Something odd.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub struct FindingLine {
-    severity: String,
-    code: String,
-    place: String,
-    message: String,
+/// A node with its rows of tables.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct NodeRow {
+    /// The node, with the memory that is free.
+    pub node: Node,
+    /// The distances from it to every node.
+    pub distances: Vec<u8>,
+    /// The places of the nodes that stand in for it, itself first.
+    pub order: Vec<u32>,
 }
 
 /// A window of a chase: `loads` loads of one cpu on one node's memory.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// The cpu.
     pub cpu: u32,
@@ -138,16 +108,14 @@ pub struct Window {
     pub loads: u64,
     /// Ticks that they took.
     pub ticks: u64,
-    /// Nanoseconds by the cpu's own clock in the emulator.
-    #[serde(default)]
+    /// Nanoseconds by the cpu's own clock in the emulator; 0 without one.
     pub own_ns: u64,
     /// Accesses to the cpu's own node and to others, by the emulator.
-    #[serde(default)]
     pub accesses: [u64; 2],
 }
 
 /// A run of `test_numa`. Lists have one entry for each thread.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
     /// Its number, from 0.
     pub index: u32,
@@ -169,22 +137,18 @@ pub struct Run {
     pub read_ticks: Vec<u64>,
     /// Frames of each node.
     pub held: Vec<Vec<u64>>,
-    /// Filling by the cpu's own clock in the emulator.
-    #[serde(default)]
+    /// Filling by the cpu's own clock in the emulator; empty without one.
     pub touch_own_ns: Vec<u64>,
-    /// Reading by the cpu's own clock in the emulator.
-    #[serde(default)]
+    /// Reading by the cpu's own clock in the emulator; empty without one.
     pub read_own_ns: Vec<u64>,
-    /// Accesses to the own node and to others while filling, by the emulator.
-    #[serde(default)]
+    /// Accesses to the own node and to others while filling, by the emulator; empty without one.
     pub touch_accesses: Vec<[u64; 2]>,
-    /// Accesses to the own node and to others while reading, by the emulator.
-    #[serde(default)]
+    /// Accesses to the own node and to others while reading, by the emulator; empty without one.
     pub read_accesses: Vec<[u64; 2]>,
 }
 
 /// A storm: every cpu allocates, touches and frees `rounds` frames.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Storm {
     /// `storm` or `scaling`.
     pub work: String,
@@ -198,13 +162,12 @@ pub struct Storm {
     pub cpus: Vec<u32>,
     /// Ticks of each.
     pub ticks: Vec<u64>,
-    /// Nanoseconds of each by its own clock in the emulator.
-    #[serde(default)]
+    /// Nanoseconds of each by its own clock in the emulator; empty without one.
     pub own_ns: Vec<u64>,
 }
 
 /// Streams of cpus at once.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
     /// `read`, `write-nt` or `copy`.
     pub kernel: String,
@@ -220,13 +183,12 @@ pub struct Stream {
     pub bytes: Vec<u64>,
     /// Ticks of each.
     pub ticks: Vec<u64>,
-    /// Nanoseconds of each by its own clock in the emulator.
-    #[serde(default)]
+    /// Nanoseconds of each by its own clock in the emulator; empty without one.
     pub own_ns: Vec<u64>,
 }
 
 /// A guest that was built.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Guest {
     /// Its number.
     pub guest: u32,
@@ -241,7 +203,7 @@ pub struct Guest {
 }
 
 /// Pieces that came from one node without a break while memory was exhausted.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fill {
     /// The cpu that asked.
     pub cpu: u32,
@@ -256,7 +218,7 @@ pub struct Fill {
 }
 
 /// The exhaustion's end.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Refill {
     /// Free frames before.
     pub before: u64,
@@ -267,67 +229,12 @@ pub struct Refill {
 }
 
 /// A piece of the heap dump.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Heap {
-    pub(super) offset: u64,
-    pub(super) hex: String,
-}
-
-impl NodeLine {
-    /// Adds the node, and its row of distances.
-    pub(super) fn join(self, machine: &mut Machine) {
-        let from = machine.nodes.len();
-        if machine.distances.is_empty() {
-            machine.distances = Distances::unknown(self.distances.len());
-        }
-        for (to, distance) in self.distances.iter().enumerate() {
-            machine.distances.set(from, to, *distance);
-        }
-        machine.nodes.push(Node {
-            id: NodeId(self.node),
-            proximity_domain: self.domain.map(ProximityDomain),
-            online: true,
-            cpus: self.cpus.into_iter().map(CpuId).collect::<CpuSet>(),
-            memory_bytes: self.memory_bytes,
-            ..Node::default()
-        });
-    }
-}
-
-impl CpuLine {
-    pub(super) fn join(self, machine: &mut Machine) {
-        let node = machine.nodes.get(self.node as usize).map(|node| node.id);
-        machine.cpus.push(Cpu {
-            id: CpuId(self.cpu),
-            online: self.started,
-            node,
-            apic_id: Some(self.apic),
-            ..Cpu::default()
-        });
-    }
-}
-
-impl RangeLine {
-    pub(super) fn join(self, machine: &mut Machine) {
-        machine.ranges.push(MemoryRange {
-            base: self.base,
-            length_bytes: self.bytes,
-            node: NodeId(self.node),
-            hot_pluggable: false,
-            kind: MemoryKind::Ordinary,
-        });
-    }
-}
-
-impl From<FindingLine> for Finding {
-    fn from(line: FindingLine) -> Self {
-        let severity = match line.severity.as_str() {
-            "note" => Severity::Note,
-            "error" => Severity::Error,
-            _ => Severity::Warning,
-        };
-        Self { severity, code: line.code, place: line.place, message: line.message }
-    }
+    /// Where its bytes lie in the dump.
+    pub offset: u64,
+    /// The bytes as hexadecimal digits.
+    pub hex: String,
 }
 
 impl Boot {
