@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod error;
-mod files;
 mod finding;
 pub mod guests;
 pub mod heap;

@@ -3,7 +3,7 @@
 use numalab_topology::Allowed;
 
 use crate::affinity::{AffinityError, current_affinity};
-use crate::proc::status_field;
+use crate::proc::field;
 use crate::root::Root;
 
 /// The cpus that the calling thread may run on now, by `sched_getaffinity(2)`, which
@@ -15,10 +15,8 @@ use crate::root::Root;
 /// [`AffinityError::Unreadable`] if the affinity cannot be read.
 pub fn allowed_now() -> Result<Allowed, AffinityError> {
     let status = Root::live().document("proc/self/status").unwrap_or_default();
-    Ok(Allowed {
-        cpus: current_affinity()?,
-        memory_nodes: status_field(&status, "Mems_allowed_list").unwrap_or_default(),
-    })
+    let memory_nodes = field(&status, "Mems_allowed_list").and_then(|list| list.parse().ok());
+    Ok(Allowed { cpus: current_affinity()?, memory_nodes: memory_nodes.unwrap_or_default() })
 }
 
 #[cfg(test)]

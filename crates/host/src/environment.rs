@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::CpuSet;
 use serde::{Deserialize, Serialize};
 
+use crate::proc::field;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
 
@@ -100,11 +101,11 @@ impl Environment {
         }
         let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
         for (name, keys) in CPUINFO_LINES {
-            add(name, keys.iter().find_map(|key| line_value(&cpuinfo, key)));
+            add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
         }
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
         for (name, key) in MEMINFO_LINES {
-            let value = line_value(&meminfo, key);
+            let value = field(&meminfo, key);
             add(name, value.map(|text| text.trim_end_matches(" kB").to_owned()));
         }
         for (name, value) in huge_pages(root) {
@@ -136,7 +137,7 @@ impl Environment {
         if let Some(machine) = self.facts.get_mut("machine") {
             *machine = format!("{vendor} {machine}").trim().to_owned();
         }
-        let flags = line_value(cpuinfo, "flags").unwrap_or_default();
+        let flags = field(cpuinfo, "flags").unwrap_or_default();
         let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
         if is_guest && !self.facts.contains_key("hypervisor") {
             let name = if vendor.is_empty() { "unknown" } else { &vendor };
@@ -150,14 +151,6 @@ fn chosen(text: &str) -> Option<String> {
     let (_, rest) = text.split_once('[')?;
     let (word, _) = rest.split_once(']')?;
     Some(word.to_owned())
-}
-
-/// The value of the first line `key : value`.
-fn line_value(text: &str, key: &str) -> Option<String> {
-    text.lines().find_map(|line| {
-        let (name, value) = line.split_once(':')?;
-        (name.trim() == key).then(|| value.trim().to_owned())
-    })
 }
 
 fn huge_pages(root: &Root) -> Vec<(String, String)> {

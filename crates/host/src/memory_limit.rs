@@ -7,8 +7,9 @@ use numalab_topology::{NodeId, NodeSet};
 
 use crate::cgroup;
 use crate::error::ErrorClass;
+use crate::proc;
 use crate::root::Root;
-use crate::sysfs::{figures_disagree, kilobytes};
+use crate::sysfs::figures_disagree;
 
 /// The share of what is available that is left to page tables, the kernel and others:
 /// one part in 32.
@@ -91,9 +92,9 @@ impl MemoryLimit {
     /// [`MemoryError::Unknown`] if `/proc/meminfo` does not tell.
     pub fn read(root: &Root) -> Result<Self, MemoryError> {
         let meminfo = root.document("proc/meminfo").unwrap_or_default();
-        let field = |name| kilobytes(&meminfo, name).and_then(Result::ok);
+        let field = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
         let machine_bytes =
-            field("MemAvailable:").or_else(|| field("MemFree:")).ok_or(MemoryError::Unknown)?;
+            field("MemAvailable").or_else(|| field("MemFree")).ok_or(MemoryError::Unknown)?;
         let (available_bytes, source) = match cgroup::tightest(root) {
             Some(group) if group.left_bytes < machine_bytes => {
                 (group.left_bytes, LimitSource::ControlGroup(group.file))
@@ -103,7 +104,7 @@ impl MemoryLimit {
         let nodes = read_nodes(root);
         let total_of_nodes =
             nodes.values().fold(0, |sum: u64, node| sum.saturating_add(node.total_bytes));
-        let total = field("MemTotal:").unwrap_or(0);
+        let total = field("MemTotal").unwrap_or(0);
         Ok(Self {
             available_bytes,
             source,
@@ -168,14 +169,14 @@ fn read_nodes(root: &Root) -> BTreeMap<NodeId, NodeMemory> {
         .filter_map(|number| {
             let path = format!("{directory}/node{number}/meminfo");
             let text = root.document(&path).ok()?;
-            let field = |name| kilobytes(&text, name).and_then(Result::ok);
-            let reclaimable = ["Active(file):", "Inactive(file):", "SReclaimable:"]
+            let field = |name| proc::bytes(&text, name).and_then(Result::ok);
+            let reclaimable = ["Active(file)", "Inactive(file)", "SReclaimable"]
                 .into_iter()
                 .filter_map(field)
                 .fold(0, u64::saturating_add);
             let memory = NodeMemory {
-                total_bytes: field("MemTotal:")?,
-                available_bytes: field("MemFree:")?.saturating_add(reclaimable),
+                total_bytes: field("MemTotal")?,
+                available_bytes: field("MemFree")?.saturating_add(reclaimable),
             };
             Some((NodeId(number), memory))
         })

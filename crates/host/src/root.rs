@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 /// ones, cpu masks of 8,192 cpus, take about 2,300 bytes.
 const VALUE_LIMIT_BYTES: u64 = 64 << 10;
 
-/// The most that is read of a file with a paragraph per cpu: `/proc/cpuinfo`
-/// of a thousand cpus takes about 2 MiB.
-const DOCUMENT_LIMIT_BYTES: u64 = 16 << 20;
+/// The most that is read of a file with a paragraph for each cpu or mapping: `/proc/cpuinfo`
+/// of a thousand cpus takes about 2 MiB, `numa_maps` of the 65,530 mappings that a process
+/// may have about 10 MiB.
+const DOCUMENT_LIMIT_BYTES: u64 = 64 << 20;
 
 /// A directory whose top holds `sys/` and `proc/`: the live system's `/`, or a
 /// copied tree of another machine.
@@ -53,21 +54,28 @@ impl Root {
 
     /// The text of a file with one value or list, without the NUL bytes and
     /// blanks at its ends; bytes that are no UTF-8 are replaced.
-    pub(crate) fn value(&self, relative: &str) -> io::Result<String> {
+    ///
+    /// # Errors
+    /// That of the system; one that is no regular file is refused.
+    pub fn value(&self, relative: &str) -> io::Result<String> {
         let bytes = read_bounded(&self.path(relative), VALUE_LIMIT_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
         Ok(text.trim_matches(|c: char| c == '\0' || c.is_whitespace()).to_owned())
     }
 
     /// The text of a longer file; bytes that are no UTF-8 are replaced.
-    pub(crate) fn document(&self, relative: &str) -> io::Result<String> {
+    ///
+    /// # Errors
+    /// As [`Root::value`].
+    pub fn document(&self, relative: &str) -> io::Result<String> {
         let bytes = read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)?;
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
     /// The numbers N of the entries of `relative` named `<prefix>N`, ascending.
     /// A directory that cannot be read has none.
-    pub(crate) fn numbered(&self, relative: &str, prefix: &str) -> Vec<u32> {
+    #[must_use]
+    pub fn numbered(&self, relative: &str, prefix: &str) -> Vec<u32> {
         let mut numbers: Vec<u32> = self
             .names(relative)
             .iter()
@@ -79,7 +87,8 @@ impl Root {
     }
 
     /// The names in the directory `relative`, sorted; none if it cannot be read.
-    pub(crate) fn names(&self, relative: &str) -> Vec<String> {
+    #[must_use]
+    pub fn names(&self, relative: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(relative)) else {
             return Vec::new();
         };

@@ -53,7 +53,8 @@ impl<'a> Chase<'a> {
     /// A walk from the first node.
     #[must_use]
     pub fn walk(&self) -> Walk<'_> {
-        Walk { start: self.memory, at: self.memory.addr().get(), chase: PhantomData }
+        // The chase holds addresses: what they may reach is exposed for them.
+        Walk { start: self.memory, at: self.memory.expose_provenance().get(), chase: PhantomData }
     }
 
     /// Walks once around and proves that the lines in memory are one cycle over exactly
@@ -98,7 +99,7 @@ impl Walk<'_> {
     /// For the walk's lifetime, `start` and every word that can be reached from it must hold
     /// the address of such a word, and nobody may write to them.
     pub(crate) unsafe fn over(start: NonNull<Line>) -> Self {
-        Walk { start, at: start.addr().get(), chase: PhantomData }
+        Walk { start, at: start.expose_provenance().get(), chase: PhantomData }
     }
 
     /// Makes exactly `loads` loads, each of which needs the last one's result: the time of

@@ -48,12 +48,13 @@ impl<'a> WordChain<'a> {
             let kept = *word_of(lines, other);
             *word_of(lines, other) = core::mem::replace(word_of(lines, last), kept);
         }
-        let memory = NonNull::from(&mut *lines).cast::<Line>();
-        let base = memory.addr().get() as u64;
+        let base = lines.as_ptr().addr() as u64;
         for word in 0..words {
             let next = word_of(lines, word);
             *next = base + *next * WORD_BYTES;
         }
+        // After the last use of `lines`: another would end what the pointer may reach.
+        let memory = NonNull::from(lines).cast::<Line>();
         Ok(WordChain { memory, words, lines: PhantomData })
     }
 

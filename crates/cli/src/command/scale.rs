@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use numalab_formats::architecture;
-use numalab_host::{Interrupt, note};
+use numalab_host::{CommandError, Interrupt, note};
 use numalab_launch::scale::{
     Batch, LauncherChoice, Line, Manifest, Mode, ResultDirectory, Runner, Submission, Tally,
     closing, estimate, opening, step_heading, steps, submit,
@@ -187,9 +187,12 @@ fn absolute(path: &Path) -> String {
 /// Submits the batch script.
 fn hand_over(args: &ScaleArgs, manifest: &Manifest) -> Result<(), Failure> {
     let (_, script) = batch(args, manifest, &own_program()?)?;
-    let answer = submit(&script).map_err(|error| {
-        let remedy = "apt-get install slurm-client, or run it without --submit";
-        Failure::new(Code::Lacking, format!("cannot start `sbatch`: {error}; {remedy}"))
+    let answer = submit(&script).map_err(|error| match error {
+        CommandError::NotFound { program } => {
+            let remedy = "apt-get install slurm-client, or run it without --submit";
+            Failure::new(Code::Lacking, format!("`{program}` is not on this machine: {remedy}"))
+        }
+        error => Failure::new(Code::Failed, error),
     })?;
     match answer {
         Submission::Accepted(job) => output::print(&format!("Submitted batch job {job}\n")),

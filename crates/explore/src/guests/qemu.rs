@@ -9,7 +9,6 @@ use numalab_topology::Machine;
 
 use super::{GuestMemory, GuestView, GuestsView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
-use crate::files;
 use crate::process::{self, MappingKind, ProcessView, ThreadView};
 use crate::spread::{self, BytesByNode};
 
@@ -20,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(2);
 
 /// Adds every guest of QEMU to the view.
 pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
-    for process in files::numbers(root, "proc") {
+    for process in root.numbered("proc", "") {
         let Some(arguments) = qemu_arguments(root, process) else { continue };
         let name = guest_name(&arguments).unwrap_or_else(|| format!("QEMU {process}"));
         match process::read_process_on(root, process, machine) {
@@ -39,7 +38,7 @@ pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
 
 /// The arguments of a process that is a QEMU.
 fn qemu_arguments(root: &Root, process: u32) -> Option<Vec<String>> {
-    let line = files::text(root, &format!("proc/{process}/cmdline")).ok()?;
+    let line = root.document(&format!("proc/{process}/cmdline")).ok()?;
     let arguments: Vec<String> =
         line.trim_end_matches('\0').split('\0').map(str::to_owned).collect();
     let program = Path::new(arguments.first()?).file_name()?.to_str()?;

@@ -27,9 +27,7 @@ impl Counters {
     pub fn read(text: &str) -> Option<Self> {
         let mut counters = Self::default();
         let mut any = false;
-        for line in text.lines() {
-            let mut words = line.split_ascii_whitespace();
-            let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
+        for (name, pages) in numalab_host::proc::counters(text) {
             let field = match name {
                 "numa_hit" => &mut counters.hit,
                 "numa_miss" => &mut counters.miss,
@@ -40,10 +38,9 @@ impl Counters {
                 _ => continue,
             };
             #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-            if let Ok(pages) = value.parse::<u64>() {
-                *field = pages as f64;
-                any = true;
-            }
+            let pages = pages as f64;
+            *field = pages;
+            any = true;
         }
         any.then_some(counters)
     }

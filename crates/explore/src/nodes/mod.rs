@@ -5,10 +5,11 @@ mod counters;
 mod zones;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Root, base_page_bytes, read_machine};
+use numalab_host::{Root, base_page_bytes, proc, read_machine};
 use numalab_topology::{CpuSet, HugePagePool, NodeId};
 use serde::Serialize;
 
@@ -16,7 +17,6 @@ pub use counters::Counters;
 pub use zones::{ZoneView, fragmentation, read_buddyinfo};
 
 use crate::error::ExploreError;
-use crate::files;
 use crate::finding::Finding;
 
 /// The nodes of a machine.
@@ -105,13 +105,13 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     let page_bytes = base_page_bytes();
     let huge_bytes = numalab_host::transparent_huge_page_bytes(root).unwrap_or(2 << 20);
     let huge_order = (huge_bytes / page_bytes).max(1).ilog2();
-    let buddyinfo = files::text(root, "proc/buddyinfo").unwrap_or_default();
+    let buddyinfo = root.document("proc/buddyinfo").unwrap_or_default();
     let mut zones = read_buddyinfo(&buddyinfo);
-    zones::take_zoneinfo(&mut zones, &files::text(root, "proc/zoneinfo").unwrap_or_default());
+    zones::take_zoneinfo(&mut zones, &root.document("proc/zoneinfo").unwrap_or_default());
     let mut unseen = Vec::new();
-    match files::text(root, "proc/pagetypeinfo") {
+    match root.document("proc/pagetypeinfo") {
         Ok(text) => zones::take_pagetypeinfo(&mut zones, &text),
-        Err(error) if files::is_denied(&error) => unseen.push(
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => unseen.push(
             "what of the memory the kernel can move to make huge pages: root sees it (/proc/pagetypeinfo)"
                 .to_owned(),
         ),
@@ -120,30 +120,35 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     let mut counters = counters(root);
     let nodes = machine.nodes.iter().map(|node| {
         let zones = zones.remove(&node.id).unwrap_or_default();
-        let mut view = NodeView {
+        let meminfo = format!("sys/devices/system/node/node{}/meminfo", node.id);
+        let meminfo = root.document(&meminfo).unwrap_or_default();
+        let bytes = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
+        NodeView {
             node: node.id,
             cpus: node.cpus.clone(),
-            total_bytes: node.memory_bytes,
+            total_bytes: bytes("MemTotal").unwrap_or(node.memory_bytes),
+            free_bytes: bytes("MemFree").unwrap_or_default(),
+            page_cache_bytes: bytes("FilePages").unwrap_or_default(),
+            anonymous_bytes: bytes("AnonPages").unwrap_or_default(),
+            transparent_huge_bytes: bytes("AnonHugePages").unwrap_or_default(),
+            slab_bytes: bytes("Slab").unwrap_or_default(),
+            slab_reclaimable_bytes: bytes("SReclaimable").unwrap_or_default(),
             huge_pages: node.huge_pages.clone(),
             fragmentation: fragmentation(&zones, huge_order),
             zones,
             since_boot: counters.remove(&node.id),
-            ..NodeView::default()
-        };
-        let meminfo = format!("sys/devices/system/node/node{}/meminfo", node.id);
-        view.take_meminfo(&files::text(root, &meminfo).unwrap_or_default());
-        view
+            rates: None,
+        }
     });
     Ok(NodesView { nodes: nodes.collect(), huge_order, findings: Vec::new(), unseen })
 }
 
 fn counters(root: &Root) -> BTreeMap<NodeId, Counters> {
-    let nodes = files::names(root, "sys/devices/system/node").into_iter();
-    let nodes = nodes.filter_map(|name| name.strip_prefix("node")?.parse().ok().map(NodeId));
+    let nodes = root.numbered("sys/devices/system/node", "node").into_iter().map(NodeId);
     nodes
         .filter_map(|node| {
             let file = format!("sys/devices/system/node/node{node}/numastat");
-            Some((node, Counters::read(&files::text(root, &file).ok()?)?))
+            Some((node, Counters::read(&root.document(&file).ok()?)?))
         })
         .collect()
 }
@@ -159,27 +164,6 @@ impl NodesView {
 }
 
 impl NodeView {
-    /// `Node 0 MemFree:  12 kB`
-    fn take_meminfo(&mut self, text: &str) {
-        for line in text.lines() {
-            let mut words = line.split_ascii_whitespace().skip(2);
-            let (Some(name), Some(value)) = (words.next(), words.next()) else { continue };
-            let field = match name {
-                "MemTotal:" => &mut self.total_bytes,
-                "MemFree:" => &mut self.free_bytes,
-                "FilePages:" => &mut self.page_cache_bytes,
-                "AnonPages:" => &mut self.anonymous_bytes,
-                "AnonHugePages:" => &mut self.transparent_huge_bytes,
-                "Slab:" => &mut self.slab_bytes,
-                "SReclaimable:" => &mut self.slab_reclaimable_bytes,
-                _ => continue,
-            };
-            if let Ok(kib) = value.parse::<u64>() {
-                *field = kib.saturating_mul(1024);
-            }
-        }
-    }
-
     /// Bytes that are free or can be freed at once: page cache and reclaimable slab.
     #[must_use]
     pub fn available_bytes(&self) -> u64 {

@@ -7,7 +7,6 @@ use numalab_host::Root;
 use numalab_topology::{Machine, NodeId, NodeSet};
 
 use super::{MappingKind, ProcessView, ThreadView, allowed_nodes};
-use crate::files;
 use crate::finding::Finding;
 use crate::spread::{self, BytesByNode, percent};
 
@@ -103,8 +102,8 @@ fn mend(
         return format!("taskset -acp {home_cpus} {process}");
     }
     let spread_it = format!("numactl --interleave={runs_on} -- {}", view.command);
-    match files::number(root, "proc/sys/kernel/numa_balancing") {
-        Some(0) => format!("sysctl kernel.numa_balancing=1, or start it as {spread_it}"),
+    match root.value("proc/sys/kernel/numa_balancing").as_deref() {
+        Ok("0") => format!("sysctl kernel.numa_balancing=1, or start it as {spread_it}"),
         _ => format!("start it as {spread_it}"),
     }
 }
@@ -142,7 +141,7 @@ fn few_huge_pages(root: &Root, view: &ProcessView) -> Option<Finding> {
         format_rounded(sizes.anonymous)
     );
     let enabled = "sys/kernel/mm/transparent_hugepage/enabled";
-    let enabled = files::value(root, enabled).unwrap_or_default();
+    let enabled = root.value(enabled).unwrap_or_default();
     match enabled.split_once('[').and_then(|(_, rest)| rest.split(']').next()) {
         Some("madvise") => Some(Finding::note(
             format!("{what}; transparent ones are for programs that ask (madvise)"),

@@ -6,6 +6,7 @@ mod sampled;
 mod threads;
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 
 use numalab_host::proc::{address_range, smaps};
 use numalab_host::{Root, base_page_bytes, read_machine};
@@ -20,7 +21,6 @@ pub use threads::ThreadView;
 pub(crate) use threads::allowed_nodes;
 
 use crate::error::ExploreError;
-use crate::files;
 use crate::finding::Finding;
 use crate::spread::{self, BytesByNode};
 
@@ -185,18 +185,18 @@ fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> Bytes
 
 /// The command line, else the name; `None` for no process.
 pub(crate) fn command(root: &Root, process: u32) -> Option<String> {
-    let line = files::text(root, &format!("proc/{process}/cmdline")).unwrap_or_default();
+    let line = root.document(&format!("proc/{process}/cmdline")).unwrap_or_default();
     let line = line.trim_matches('\0').replace('\0', " ");
     match line.is_empty() {
         false => Some(line),
-        true => Some(format!("[{}]", files::value(root, &format!("proc/{process}/comm"))?)),
+        true => Some(format!("[{}]", root.value(&format!("proc/{process}/comm")).ok()?)),
     }
 }
 
 /// The mappings with their nodes; without nodes on a kernel that has no `numa_maps`.
 fn mappings(root: &Root, process: u32, command: &str) -> Result<Vec<MappingView>, ExploreError> {
-    let read = |name: &str| match files::text(root, &format!("proc/{process}/{name}")) {
-        Err(error) if files::is_denied(&error) => {
+    let read = |name: &str| match root.document(&format!("proc/{process}/{name}")) {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
             Err(ExploreError::Foreign { process, command: command.to_owned() })
         }
         other => Ok(other.ok()),
@@ -242,7 +242,7 @@ fn page_sizes(
 fn sums(root: &Root, file: &str) -> Option<(PageSizes, BTreeMap<u64, u64>)> {
     let mut sum = PageSizes::default();
     let mut huge = BTreeMap::new();
-    for mapping in smaps(&files::text(root, file).ok()?) {
+    for mapping in smaps(&root.document(file).ok()?) {
         sum += mapping.sizes;
         huge.insert(mapping.start, mapping.sizes.transparent_huge);
     }

@@ -1,11 +1,10 @@
 //! The threads of a process: where they run, where they may, and what they touched.
 
 use numalab_host::Root;
-use numalab_host::proc::{Stat, status_field};
+use numalab_host::proc::{Stat, field};
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 use serde::Serialize;
 
-use crate::files;
 use crate::spread::BytesByNode;
 
 /// A thread.
@@ -36,23 +35,24 @@ pub struct ThreadView {
 /// Every thread of the process, by number; those that end meanwhile are left out.
 pub(super) fn read(root: &Root, process: u32, machine: &Machine) -> Vec<ThreadView> {
     let directory = format!("proc/{process}/task");
-    let threads = files::numbers(root, &directory).into_iter();
+    let threads = root.numbered(&directory, "").into_iter();
     threads
         .filter_map(|thread| read_one(root, &format!("{directory}/{thread}"), thread, machine))
         .collect()
 }
 
 fn read_one(root: &Root, directory: &str, thread: u32, machine: &Machine) -> Option<ThreadView> {
-    let stat = Stat::parse(&files::text(root, &format!("{directory}/stat")).ok()?)?;
-    let status = files::text(root, &format!("{directory}/status")).unwrap_or_default();
-    let sched = files::text(root, &format!("{directory}/sched")).unwrap_or_default();
+    let stat = Stat::parse(&root.document(&format!("{directory}/stat")).ok()?)?;
+    let status = root.document(&format!("{directory}/status")).unwrap_or_default();
+    let sched = root.document(&format!("{directory}/sched")).unwrap_or_default();
+    let allowed = field(&status, "Cpus_allowed_list").and_then(|list| list.parse().ok());
     Some(ThreadView {
         thread,
         node: machine.cpu(stat.cpu).and_then(|cpu| cpu.node),
         name: stat.name,
         state: stat.state,
         cpu: stat.cpu,
-        allowed: status_field(&status, "Cpus_allowed_list").unwrap_or_default(),
+        allowed: allowed.unwrap_or_default(),
         cpu_ticks: stat.cpu_ticks,
         touched_pages: touched(&sched),
         remote_share: None,

@@ -1,9 +1,13 @@
 //! SLURM's own programs.
 
-use std::io::Write;
-use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use numalab_host::{CommandError, Interrupt, run_with_input, tool};
 
 use super::SubmitError;
+
+/// A controller that is busy answers late; one that is gone never.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// SLURM's default for `MaxArraySize`; tasks are numbered below it.
 const USUAL_LONGEST_ARRAY: usize = 1001;
@@ -17,13 +21,13 @@ pub fn hosts(partition: Option<&str>, named: Option<&str>) -> Result<Vec<String>
         return Ok(named.split(',').map(str::to_owned).collect());
     }
     let text = match named {
-        Some(named) => run("scontrol", &["show", "hostnames", named], None)?,
+        Some(named) => run("scontrol", &["show", "hostnames", named], "")?,
         None => {
             // A task bound to a host that is down or drained would wait for ever.
             let states = "--states=idle,mixed,allocated,completing";
             let mut arguments = vec!["--noheader", "--Node", "--format=%N", states];
             arguments.extend(partition.iter().flat_map(|name| ["--partition", name]));
-            run("sinfo", &arguments, None)?
+            run("sinfo", &arguments, "")?
         }
     };
     let mut hosts: Vec<String> = text.lines().map(|line| line.trim().to_owned()).collect();
@@ -46,7 +50,7 @@ fn numbered(host: &str) -> (String, u64, String) {
 /// The longest array that SLURM takes.
 #[must_use]
 pub fn longest_array() -> usize {
-    let text = run("scontrol", &["show", "config"], None).unwrap_or_default();
+    let text = run("scontrol", &["show", "config"], "").unwrap_or_default();
     let line = text.lines().find_map(|line| line.trim().strip_prefix("MaxArraySize"));
     let size = line.and_then(|line| line.trim_start_matches([' ', '=']).trim().parse().ok());
     size.unwrap_or(USUAL_LONGEST_ARRAY)
@@ -58,7 +62,7 @@ pub fn longest_array() -> usize {
 /// [`SubmitError`].
 pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let said = run("sbatch", &arguments, None)?;
+    let said = run("sbatch", &arguments, "")?;
     // `123` or `123;cluster`
     Ok(said.trim().split(';').next().unwrap_or_default().to_owned())
 }
@@ -68,36 +72,22 @@ pub fn submit(arguments: &[String]) -> Result<String, SubmitError> {
 /// # Errors
 /// [`SubmitError`], also if it complains of a command.
 pub fn control(commands: &str) -> Result<(), SubmitError> {
-    run("scontrol", &["--oneliner"], Some(commands)).map(drop)
+    run("scontrol", &["--oneliner"], commands).map(drop)
 }
 
-fn run(
-    program: &'static str,
-    arguments: &[&str],
-    input: Option<&str>,
-) -> Result<String, SubmitError> {
+fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String, SubmitError> {
     let failed = |said: String| SubmitError::Failed { program, said };
-    let mut command = Command::new(program);
-    command.args(arguments).env("LC_ALL", "C");
-    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
-    let mut child = match command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn() {
-        Ok(child) => child,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Err(SubmitError::Absent { program });
-        }
-        Err(error) => return Err(failed(error.to_string())),
-    };
-    if let (Some(input), Some(mut stdin)) = (input, child.stdin.take()) {
-        // What it does not read it complains about itself.
-        let _ = stdin.write_all(input.as_bytes());
-    }
-    let Output { status, stdout, stderr } =
-        child.wait_with_output().map_err(|error| failed(error.to_string()))?;
-    let errors = String::from_utf8_lossy(&stderr).trim().to_owned();
-    match status.success() && (input.is_none() || errors.is_empty()) {
-        true => Ok(String::from_utf8_lossy(&stdout).into_owned()),
-        false if errors.is_empty() => Err(failed(status.to_string())),
-        false => Err(failed(errors)),
+    let command = tool(program, arguments);
+    let ran = run_with_input(command, input.as_bytes(), LIMIT, &Interrupt::never());
+    let ran = ran.map_err(|error| match error {
+        CommandError::NotFound { .. } => SubmitError::Absent { program },
+        error => failed(error.to_string()),
+    })?;
+    let errors = ran.stderr.trim();
+    match ran.status.success() && (input.is_empty() || errors.is_empty()) {
+        true => Ok(ran.stdout),
+        false if errors.is_empty() => Err(failed(ran.status.to_string())),
+        false => Err(failed(errors.to_owned())),
     }
 }
 

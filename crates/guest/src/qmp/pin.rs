@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use numalab_host::proc::{Stat, status_field};
+use numalab_host::proc::{Stat, field, threads};
 use numalab_host::{set_thread_affinity, thread_affinity};
 use numalab_topology::{CpuId, CpuSet, Machine};
 
@@ -130,7 +130,8 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
     let status = fs::read_to_string(format!("/proc/{}/status", first.thread)).unwrap_or_default();
-    status_field(&status, "Tgid")
+    field(&status, "Tgid")
+        .and_then(|process| process.parse().ok())
         .ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })
 }
 
@@ -141,7 +142,9 @@ fn pin_helpers(
     cpus: Option<&CpuSet>,
 ) -> Result<Vec<HelperThread>, PinError> {
     let mut helpers = Vec::new();
-    for thread in threads_of(process) {
+    let mut all: Vec<u32> = threads(process).collect();
+    all.sort_unstable();
+    for thread in all {
         if vcpus.iter().any(|vcpu| vcpu.thread == thread) {
             continue;
         }
@@ -156,27 +159,14 @@ fn pin_helpers(
         };
         let named = named.iter().find(|io| io.thread == thread);
         let name = named.map(|io| io.name.clone());
+        let its_own = || Stat::of_thread(process, thread).map(|stat| stat.name);
         helpers.push(HelperThread {
-            name: name.unwrap_or_else(|| thread_name(process, thread)),
+            name: name.or_else(its_own).unwrap_or_default(),
             thread,
             affinity,
         });
     }
     Ok(helpers)
-}
-
-fn threads_of(process: u32) -> Vec<u32> {
-    let entries = fs::read_dir(format!("/proc/{process}/task"));
-    let entries = entries.into_iter().flatten().filter_map(Result::ok);
-    let mut threads: Vec<u32> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
-    threads.sort_unstable();
-    threads
-}
-
-fn thread_name(process: u32, thread: u32) -> String {
-    let name = fs::read_to_string(format!("/proc/{process}/task/{thread}/comm"));
-    name.unwrap_or_default().trim().to_owned()
 }
 
 fn runs_on(process: u32, thread: u32) -> Option<CpuId> {

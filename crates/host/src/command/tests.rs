@@ -54,7 +54,9 @@ fn what_takes_too_long_is_ended_with_all_that_it_started() {
 #[test]
 fn what_is_left_running_is_told_and_ended_and_not_waited_for() {
     let begun = Instant::now();
-    let ran = shell("sleep 600 & echo $!", 60_000).unwrap();
+    // Until it is `sleep` it is still a copy of the shell.
+    let script = "sleep 600 & until grep -q sleep /proc/$!/comm; do :; done; echo $!";
+    let ran = shell(script, 60_000).unwrap();
     assert!(begun.elapsed() < Duration::from_secs(60));
     let pid = ran.stdout.trim();
     assert_eq!(ran.left, [format!("sleep ({pid})")]);

@@ -75,6 +75,13 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     mappings
 }
 
+/// What all memory of a process is made of, if it is there and may be seen.
+#[must_use]
+pub fn total_page_sizes(process: u32) -> Option<PageSizes> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/smaps_rollup")).ok()?;
+    smaps(&text).first().map(|all| all.sizes)
+}
+
 /// Resident bytes by page size in bytes, of the mappings that begin within `address` and
 /// `address + length`. `huge_bytes` is the size of a transparent huge page. `None` if no
 /// mapping begins there.

@@ -69,7 +69,35 @@ impl Stat {
 
 /// The numbers of all processes.
 pub fn processes() -> impl Iterator<Item = u32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
+    numbers("/proc")
+}
+
+/// The numbers of a process's threads.
+pub fn threads(process: u32) -> impl Iterator<Item = u32> {
+    numbers(&format!("/proc/{process}/task"))
+}
+
+/// The living processes that a process started, and those that they started. None where the
+/// kernel does not list children (`CONFIG_PROC_CHILDREN`).
+pub fn descendants(process: u32) -> impl Iterator<Item = u32> {
+    let mut waiting = children(process);
+    std::iter::from_fn(move || {
+        let next = waiting.pop()?;
+        waiting.extend(children(next));
+        Some(next)
+    })
+}
+
+/// The processes that any thread of a process started.
+fn children(process: u32) -> Vec<u32> {
+    let of_thread = |thread| fs::read_to_string(format!("/proc/{process}/task/{thread}/children"));
+    let lists = threads(process).filter_map(|thread| of_thread(thread).ok());
+    let numbers = |list: String| list.split_whitespace().filter_map(|id| id.parse().ok()).collect();
+    lists.flat_map(|list| -> Vec<u32> { numbers(list) }).collect()
+}
+
+fn numbers(directory: &str) -> impl Iterator<Item = u32> + use<> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
@@ -101,6 +129,7 @@ mod tests {
     fn this_process_is_there_and_runs() {
         let own = std::process::id();
         assert!(processes().any(|process| process == own));
+        assert!(threads(own).any(|thread| thread == own));
         assert!(!Stat::of(own).unwrap().has_ended());
         assert_eq!(Stat::of_thread(own, own).unwrap().parent, Stat::of(own).unwrap().parent);
     }

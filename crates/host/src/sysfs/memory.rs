@@ -4,6 +4,7 @@ use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node};
 
 use super::nodes;
 use super::reader::{Reader, shortened};
+use crate::proc::bytes;
 
 /// Sizes from a `meminfo` file.
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,31 +36,16 @@ pub(super) fn of_node(reader: &mut Reader<'_>, directory: &str, alone: bool) -> 
 }
 
 fn sizes(reader: &mut Reader<'_>, path: &str, text: &str) -> MemorySizes {
-    let mut field = |name| match kilobytes(text, name) {
+    let mut field = |name| match bytes(text, name) {
         Some(Ok(bytes)) => Some(bytes),
-        Some(Err(line)) => {
-            let message = format!("`{}`: expected `{name}: NUMBER kB`", shortened(&line));
+        Some(Err(value)) => {
+            let message = format!("{name} `{}`: expected a number of kB", shortened(value));
             reader.warn("meminfo-line", path, message);
             None
         }
         None => None,
     };
-    MemorySizes { total_bytes: field("MemTotal:"), free_bytes: field("MemFree:") }
-}
-
-/// The value in bytes of the line which has the word `name`: `Node 0 MemTotal: 8 kB`
-/// or `MemTotal: 8 kB`; the line itself if its value is no number of kB.
-pub(crate) fn kilobytes(text: &str, name: &str) -> Option<Result<u64, String>> {
-    text.lines().find_map(|line| {
-        let mut words = line.split_ascii_whitespace();
-        words.find(|word| *word == name)?;
-        let value = words
-            .next()
-            .and_then(|word| word.parse::<u64>().ok())
-            .filter(|_| words.next() == Some("kB"))
-            .and_then(|kilobytes| kilobytes.checked_mul(1 << 10));
-        Some(value.ok_or_else(|| line.trim().to_owned()))
-    })
+    MemorySizes { total_bytes: field("MemTotal"), free_bytes: field("MemFree") }
 }
 
 /// The huge page pools below `directory`, smallest pages first.
@@ -140,21 +126,6 @@ pub(crate) fn figures_disagree(nodes_bytes: u64, total_bytes: u64) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_meminfo_line_is_found_with_and_without_its_node() {
-        let text = "Node 3 MemTotal:        5597396 kB\nNode 3 MemFree: x kB\n";
-        assert_eq!(kilobytes(text, "MemTotal:"), Some(Ok(5_597_396 << 10)));
-        assert_eq!(kilobytes(text, "MemFree:"), Some(Err("Node 3 MemFree: x kB".to_owned())));
-        assert_eq!(kilobytes("MemTotal: 1 kB", "MemTotal:"), Some(Ok(1024)));
-        assert_eq!(kilobytes(text, "MemUsed:"), None);
-    }
-
-    #[test]
-    fn a_size_beyond_64_bits_is_refused() {
-        let text = "MemTotal: 18446744073709551615 kB";
-        assert!(kilobytes(text, "MemTotal:").unwrap().is_err());
-    }
 
     #[test]
     fn nodes_that_leave_out_more_than_an_eighth_disagree_with_the_machine() {

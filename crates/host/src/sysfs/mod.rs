@@ -16,7 +16,7 @@ use numalab_topology::{Finding, Machine};
 use crate::allowed::allowed_now;
 use crate::error::ErrorClass;
 use crate::root::Root;
-pub(crate) use memory::{figures_disagree, kilobytes, pool_kilobytes};
+pub(crate) use memory::{figures_disagree, pool_kilobytes};
 use reader::Reader;
 
 /// A machine as it was read, with what was odd about its files.

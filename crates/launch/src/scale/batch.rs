@@ -1,10 +1,12 @@
 //! The batch script of a scaling run, and its submission.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use numalab_host::{CommandError, Interrupt, run_with_input, tool};
 use numalab_record::shell::command_line;
+
+/// A controller that is busy answers late; one that is gone never.
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// A batch script.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,30 +50,21 @@ pub enum Submission {
 /// wait for ever.
 ///
 /// # Errors
-/// If `sbatch` cannot be started.
-pub fn submit(script: &str) -> std::io::Result<Submission> {
-    let (fits, words) = sbatch(&["--test-only"], script)?;
+/// [`CommandError`] if `sbatch` cannot be started or gives no answer.
+pub fn submit(script: &str) -> Result<Submission, CommandError> {
+    let (fits, words) = sbatch("--test-only", script)?;
     if !fits {
         return Ok(Submission::Refused(words));
     }
-    let (accepted, words) = sbatch(&["--parsable"], script)?;
+    let (accepted, words) = sbatch("--parsable", script)?;
     Ok(if accepted { Submission::Accepted(words) } else { Submission::Refused(words) })
 }
 
-fn sbatch(options: &[&str], script: &str) -> std::io::Result<(bool, String)> {
-    let mut child = Command::new("sbatch")
-        .args(options)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()?;
-    if let Some(mut input) = child.stdin.take() {
-        // If it ended before it read all, its words say why.
-        let _ = input.write_all(script.as_bytes());
-    }
-    let output = child.wait_with_output()?;
-    let words = if output.status.success() { &output.stdout } else { &output.stderr };
-    Ok((output.status.success(), String::from_utf8_lossy(words).trim().to_owned()))
+fn sbatch(option: &str, script: &str) -> Result<(bool, String), CommandError> {
+    let command = tool("sbatch", [option]);
+    let ran = run_with_input(command, script.as_bytes(), LIMIT, &Interrupt::never())?;
+    let words = if ran.status.success() { &ran.stdout } else { &ran.stderr };
+    Ok((ran.status.success(), words.trim().to_owned()))
 }
 
 #[cfg(test)]

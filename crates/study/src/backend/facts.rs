@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use numalab_host::proc;
 use numalab_record::study::Evidence;
 use sha2::{Digest, Sha256};
 
@@ -15,11 +16,7 @@ const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free"
 /// The counters of `/proc/vmstat` by name.
 pub(super) fn vmstat() -> BTreeMap<String, u64> {
     let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
-    let pairs = text.lines().filter_map(|line| {
-        let (name, value) = line.split_once(' ')?;
-        Some((name.to_owned(), value.parse().ok()?))
-    });
-    pairs.collect()
+    proc::counters(&text).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
 /// How much the wanted counters grew. One that this kernel does not have is left out.
@@ -38,10 +35,8 @@ pub(super) fn grown(
 /// What `/proc/meminfo` says of huge pages, as evidence under this name.
 pub(super) fn huge_pages(when: &str) -> Evidence {
     let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let fields = MEMINFO.iter().filter_map(|name| {
-        let line = text.lines().find(|line| line.starts_with(&format!("{name}:")))?;
-        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
-    });
+    let fields =
+        MEMINFO.iter().filter_map(|name| Some(format!("{name}: {}", proc::field(&text, name)?)));
     let found = fields.collect::<Vec<_>>().join(", ");
     Evidence { what: format!("meminfo {when}"), wanted: String::new(), found }
 }

@@ -160,11 +160,11 @@ pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
         wanted: String::new(),
         found,
     };
-    let mib = |kib: u64| format!("{} MiB", kib >> 10);
+    let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
     let mut evidence = vec![
-        fact("smaps: resident at most", mib(seen.resident_kib)),
-        fact("smaps: AnonHugePages at most", mib(seen.transparent_kib)),
-        fact("smaps: Hugetlb at most", mib(seen.pool_kib)),
+        fact("smaps: resident at most", mib(seen.resident)),
+        fact("smaps: transparent huge pages at most", mib(seen.transparent_huge)),
+        fact("smaps: Hugetlb at most", mib(seen.reserved_huge)),
     ];
     if let Some(free) = seen.pool_free_pages {
         evidence.push(fact("HugePages_Free at least", free.to_string()));
@@ -201,9 +201,9 @@ fn pool_pages(treatment: &Treatment, page_kib: u64) -> u64 {
     match treatment.settings.get(name) {
         Some(Setting::Integer(pages)) => u64::try_from(*pages).unwrap_or(0),
         _ => {
-            let file = format!("/sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            text.trim().parse().unwrap_or(0)
+            let file = format!("sys/kernel/mm/hugepages/hugepages-{page_kib}kB/free_hugepages");
+            let pages = Root::live().value(&file).ok();
+            pages.and_then(|pages| pages.parse().ok()).unwrap_or(0)
         }
     }
 }

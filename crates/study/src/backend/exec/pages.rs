@@ -1,24 +1,25 @@
 //! Which pages a workload's memory is on, looked at while it runs.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use numalab_host::proc::{PageSizes, descendants, field, total_page_sizes};
+
 /// How often it is looked. A look takes about a millisecond.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);
 
-/// What was seen of the pages of all processes that this one started, in KiB.
+/// What was seen of the pages of all processes that this one started, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PagesSeen {
     /// The most that was resident at once.
-    pub(crate) resident_kib: u64,
-    /// The most in transparent huge pages (`AnonHugePages` of smaps).
-    pub(crate) transparent_kib: u64,
-    /// The most in pages of pools (`Private_Hugetlb` and `Shared_Hugetlb` of smaps).
-    pub(crate) pool_kib: u64,
+    pub(crate) resident: u64,
+    /// The most in transparent huge pages.
+    pub(crate) transparent_huge: u64,
+    /// The most in pages of pools.
+    pub(crate) reserved_huge: u64,
     /// The least that the pool of the usual huge pages had free (`HugePages_Free`).
     pub(crate) pool_free_pages: Option<u64>,
     /// How often it was looked.
@@ -65,44 +66,19 @@ impl PagesSeen {
     }
 
     fn look(&mut self) {
-        let mut sums = BTreeMap::new();
-        let mut waiting = children(std::process::id());
-        while let Some(pid) = waiting.pop() {
-            waiting.extend(children(pid));
-            // A process that has ended since has no pages.
-            let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
-            for (name, kib) in fields(&text.unwrap_or_default()) {
-                *sums.entry(name).or_insert(0) += kib;
-            }
-        }
-        let sum = |name: &str| sums.get(name).copied().unwrap_or(0);
-        self.resident_kib = self.resident_kib.max(sum("Rss"));
-        self.transparent_kib = self.transparent_kib.max(sum("AnonHugePages"));
-        let pool = sum("Private_Hugetlb") + sum("Shared_Hugetlb");
-        self.pool_kib = self.pool_kib.max(pool);
+        let mut sum = PageSizes::default();
+        // A process that has ended since has no pages.
+        let sizes = descendants(std::process::id()).filter_map(total_page_sizes);
+        sizes.for_each(|sizes| sum += sizes);
+        self.resident = self.resident.max(sum.resident);
+        self.transparent_huge = self.transparent_huge.max(sum.transparent_huge);
+        self.reserved_huge = self.reserved_huge.max(sum.reserved_huge);
         let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
-        let free = fields(&meminfo).find(|(name, _)| name == "HugePages_Free");
-        let free = free.map(|(_, pages)| pages);
+        let free = field(&meminfo, "HugePages_Free").and_then(|pages| pages.parse().ok());
         self.pool_free_pages = match (self.pool_free_pages, free) {
             (Some(least), Some(free)) => Some(least.min(free)),
             (least, free) => least.or(free),
         };
         self.looks += 1;
     }
-}
-
-/// `Name:  123 kB` of each line.
-fn fields(text: &str) -> impl Iterator<Item = (String, u64)> + '_ {
-    text.lines().filter_map(|line| {
-        let (name, rest) = line.split_once(':')?;
-        Some((name.to_owned(), rest.split_whitespace().next()?.parse().ok()?))
-    })
-}
-
-/// The processes that a process started, by any of its threads.
-fn children(pid: u32) -> Vec<u32> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let lists = tasks.map(|task| fs::read_to_string(task.path().join("children")));
-    let list: Vec<String> = lists.map(Result::unwrap_or_default).collect();
-    list.iter().flat_map(|list| list.split_whitespace()).filter_map(|id| id.parse().ok()).collect()
 }
