@@ -21,8 +21,9 @@ pub(crate) struct MemoryEmulatorArgs {
     /// ('0,5G;5G,0', rows by the CPU's node, 0 for no limit), or hmat
     #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth)]
     pub emulate_bandwidth: Option<BandwidthModel>,
-    /// Caches in front of memory, such as 32K,1M,16M/16 (/ways): nearest first, the third
-    /// shared by an L3 group [default: none, every access reaches memory]
+    /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
+    /// costs, else none): nearest first, the third shared by an L3 group [default: none, every
+    /// access reaches memory]
     #[arg(long, value_name = "SIZES", value_parser = caches)]
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with

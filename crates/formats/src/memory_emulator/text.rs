@@ -1,4 +1,4 @@
-//! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M,16M/16`.
+//! Costs as people type them: `100`, `hmat`, `flat:90`; `10G`, `10G,5G`; `32K,1M@4,16M/16`.
 
 use super::{BandwidthModel, CacheLevel, CacheScope, LatencyModel, Stage};
 use crate::size::parse_bytes;
@@ -26,17 +26,19 @@ pub struct CostTextError {
 pub fn parse_latency(text: &str) -> Result<LatencyModel, CostTextError> {
     let expected = "nanoseconds of local memory such as 100, hmat, or flat:100";
     let wrong = || CostTextError { text: text.to_owned(), expected };
-    let nanoseconds = |number: &str| {
-        let number = number.strip_suffix("ns").unwrap_or(number).trim();
-        let ns: f64 = number.parse().map_err(|_| wrong())?;
-        if (1.0..=MOST_NS).contains(&ns) { Ok(ns) } else { Err(wrong()) }
-    };
+    let nanoseconds = |number| nanoseconds(number, 1.0).ok_or_else(wrong);
     match text.split_once(':') {
         None if text == "hmat" => Ok(LatencyModel::Firmware),
         None => Ok(LatencyModel::Distance { local_ns: nanoseconds(text)? }),
         Some(("flat", ns)) => Ok(LatencyModel::Flat { ns: nanoseconds(ns)? }),
         Some(_) => Err(wrong()),
     }
+}
+
+/// `85.5` or `85.5ns`, from `least` to a second.
+fn nanoseconds(number: &str, least: f64) -> Option<f64> {
+    let ns: f64 = number.strip_suffix("ns").unwrap_or(number).trim().parse().ok()?;
+    (least..=MOST_NS).contains(&ns).then_some(ns)
 }
 
 /// Reads bandwidths in bytes a second (`10G` is 10^10): one for every node's memory, one
@@ -70,8 +72,9 @@ fn megabytes(item: &str) -> Result<u64, CostTextError> {
     megabytes.checked_mul(factor).ok_or_else(wrong)
 }
 
-/// Reads the sizes of the caches, nearest first, each with its ways if not the usual ones:
-/// `32K,1M,16M/16`. The third and later are shared by an L3 group; `none` is none.
+/// Reads the sizes of the caches, nearest first, each with its ways if not the usual ones, and
+/// with what a hit costs if not nothing: `32K,1M@4,16M/16@12.5`. The third and later are shared
+/// by an L3 group; `none` is none.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the item.
@@ -87,11 +90,16 @@ pub fn parse_caches(text: &str) -> Result<Vec<CacheLevel>, CostTextError> {
 }
 
 fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
-    let expected = "sizes of caches that hold 2^n sets of 64-byte lines, such as 32K,1M,16M/16";
+    let expected = "sizes of caches that hold 2^n sets of 64-byte lines, with /WAYS and @NS of a \
+                    hit where wanted, such as 32K,1M@4,16M/16@12.5";
     let wrong = || CostTextError { text: item.to_owned(), expected };
-    let (size, ways) = match item.split_once('/') {
+    let (place, latency_ns) = match item.split_once('@') {
+        Some((place, ns)) => (place, nanoseconds(ns, 0.0).ok_or_else(wrong)?),
+        None => (item, 0.0),
+    };
+    let (size, ways) = match place.split_once('/') {
         Some((size, ways)) => (size, ways.parse().map_err(|_| wrong())?),
-        None => (item, USUAL_WAYS[usize::from(level - 1).min(2)]),
+        None => (place, USUAL_WAYS[usize::from(level - 1).min(2)]),
     };
     let size_bytes = parse_bytes(size).map_err(|_| wrong())?;
     let set_bytes = u64::from(ways) * u64::from(LINE_BYTES);
@@ -100,7 +108,7 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
         return Err(wrong());
     }
     let scope = if level < 3 { CacheScope::Cpu } else { CacheScope::Group };
-    Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns: 0.0 })
+    Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
 }
 
 /// Reads names of stages: `load,core,owners`.
@@ -164,9 +172,21 @@ mod tests {
         assert_eq!(error, format!("`fast`: expected stages: {}", all.replace(',', ", ")));
     }
 
+    #[test]
+    fn hits_cost_what_is_given_and_nothing_else_is_a_cost() {
+        let caches = parse_caches("32K, 1M@4,16M/16@12.5ns,64M@0").unwrap();
+        let costs: Vec<f64> = caches.iter().map(|cache| cache.latency_ns).collect();
+        assert_eq!(costs, [0.0, 4.0, 12.5, 0.0]);
+        assert_eq!((caches[2].size_bytes, caches[2].ways), (16 << 20, 16));
+        for text in ["32K@", "32K@-1", "32K@x", "32K@nan", "32K@2e9", "32K@4/8", "@4"] {
+            let error = parse_caches(text).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("`{text}`: expected sizes of caches")), "{error}");
+        }
+    }
+
     proptest::proptest! {
         #[test]
-        fn no_text_makes_them_panic(text in "[0-9a-zGKM:;,/. ]{0,24}") {
+        fn no_text_makes_them_panic(text in "[0-9a-zGKM:;,/@. ]{0,24}") {
             let _ = (parse_latency(&text), parse_bandwidth(&text), parse_caches(&text));
         }
     }
