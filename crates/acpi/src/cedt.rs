@@ -9,10 +9,10 @@ pub use entries::{
 
 pub(crate) use entries::expected_size;
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::header::Signature;
 use crate::table::{Format, Located, Table};
+use crate::writer::Writer;
 
 /// A CXL Early Discovery Table.
 pub type Cedt<'a> = Table<'a, Layout>;

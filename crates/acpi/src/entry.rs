@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::problem::Problem;
 use crate::record::Record;
+use crate::writer::{BuildError, Writer};
 
 /// How an entry begins: the widths of its type and length fields differ between tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,32 @@ impl EntryHead {
             Self::Word => u16::MAX as u32,
             Self::Double => u32::MAX,
         }
+    }
+
+    /// Appends a head for `body` bytes to come.
+    pub(crate) fn write(self, writer: &mut Writer<'_>, kind: u16, body: usize) {
+        let length = self.size().saturating_add(body);
+        let Ok(length) = u32::try_from(length) else {
+            return writer.refuse(BuildError::EntryTooLong { kind, length, maximum: u32::MAX });
+        };
+        let [kind_low, kind_high] = kind.to_le_bytes();
+        let [l0, l1, l2, l3] = length.to_le_bytes();
+        match self {
+            Self::Byte => writer.bytes(&[kind_low, l0]),
+            Self::Word => writer.bytes(&[kind_low, 0, l0, l1]),
+            Self::Double => writer.bytes(&[kind_low, kind_high, 0, 0, l0, l1, l2, l3]),
+        }
+        let maximum = self.max_length();
+        if length > maximum {
+            let length = usize::try_from(length).unwrap_or(usize::MAX);
+            writer.refuse(BuildError::EntryTooLong { kind, length, maximum });
+        }
+    }
+
+    /// Appends an entry of fixed size.
+    pub(crate) fn entry<R: Record>(self, writer: &mut Writer<'_>, kind: u16, body: &R) {
+        self.write(writer, kind, R::SIZE);
+        body.write(writer);
     }
 
     fn read(self, mut bytes: &[u8]) -> Option<(u16, u32)> {

@@ -38,7 +38,7 @@ impl crate::record::Record for Signature {
         crate::record::Record::read(bytes).map(Self)
     }
 
-    fn write(&self, writer: &mut crate::builder::Writer<'_>) {
+    fn write(&self, writer: &mut crate::writer::Writer<'_>) {
         crate::record::Record::write(&self.0, writer);
     }
 }

@@ -12,10 +12,10 @@ pub use reading::{Access, DataType, Reading};
 
 pub(crate) use entries::expected_size;
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::header::Signature;
 use crate::table::{Format, Located, Table};
+use crate::writer::Writer;
 
 /// A Heterogeneous Memory Attribute Table.
 pub type Hmat<'a> = Table<'a, Layout>;

@@ -1,7 +1,7 @@
 //! Lists inside entries: read from a table's bytes, or borrowed from a caller who builds one.
 
-use crate::builder::Writer;
 use crate::record::Record;
+use crate::writer::Writer;
 
 /// An integer that a table can hold a list of.
 pub trait Scalar: Record {}

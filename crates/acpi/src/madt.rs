@@ -6,11 +6,11 @@ pub use entries::{CorePic, Entry, Gicc, GiccFlags, LocalApic, LocalApicFlags, Lo
 
 pub(crate) use entries::expected_size;
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::header::Signature;
 use crate::srat::ProcessorId;
 use crate::table::{Format, Located, Table};
+use crate::writer::Writer;
 
 /// A Multiple APIC Description Table; its signature is `APIC`.
 pub type Madt<'a> = Table<'a, Layout>;

@@ -11,7 +11,7 @@ use thiserror::Error;
 pub use window::WindowProblem;
 
 use crate::header::Signature;
-use crate::srat::ProcessorId;
+use crate::processor::ProcessorId;
 
 /// One kind of problem; offsets and lengths are in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -1,6 +1,6 @@
 //! Fixed-size structures as the specification draws them: fields in order, little-endian, packed.
 
-use crate::builder::Writer;
+use crate::writer::Writer;
 
 /// A run of fields of fixed total size, read and written in table order.
 pub trait Record: Copy {
@@ -85,7 +85,7 @@ macro_rules! record {
                 Some(Self { $($field: $crate::record::Record::read(bytes)?,)* })
             }
 
-            fn write(&self, writer: &mut $crate::builder::Writer<'_>) {
+            fn write(&self, writer: &mut $crate::writer::Writer<'_>) {
                 $($crate::record::Record::write(&self.$field, writer);)*
             }
         }

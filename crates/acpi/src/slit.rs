@@ -2,12 +2,12 @@
 
 use core::fmt;
 
-use crate::builder::{BuildError, Writer};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::problem::{LimitProblem, MAX_DOMAINS, Problem};
 use crate::record::Record;
 use crate::table::{read_header, refusal};
+use crate::writer::{BuildError, Writer};
 
 /// Distance of a locality to itself.
 pub const LOCAL_DISTANCE: u8 = 10;
@@ -148,5 +148,5 @@ pub fn build<'b>(
     Header { signature: Signature::SLIT, ..header }.write(&mut writer);
     u64::try_from(localities).unwrap_or(u64::MAX).write(&mut writer);
     writer.bytes(distances);
-    writer.finish()
+    crate::builder::finish(writer)
 }

@@ -1,11 +1,11 @@
 //! Tables made of a header, fixed fields and a run of entries: SRAT, HMAT, MADT and CEDT.
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry, Walk};
 use crate::finding::Finding;
 use crate::header::{Header, Signature};
 use crate::problem::{LimitProblem, MAX_TABLE_BYTES, Problem};
 use crate::record::Record;
+use crate::writer::Writer;
 
 /// What one kind of table consists of.
 pub trait Format: Copy {

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use rustix::io::Errno;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::syscall;
 
 /// Why a thread could not be pinned or is not where it was pinned.

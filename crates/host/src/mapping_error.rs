@@ -3,7 +3,7 @@
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::pages::Pages;
 
 /// Why memory could not be had, bound or touched.

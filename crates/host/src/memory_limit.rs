@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{NodeId, NodeSet};
 
 use crate::cgroup;
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::proc;
 use crate::root::Root;
 use crate::sysfs::figures_disagree;

@@ -10,7 +10,7 @@ use core::fmt;
 
 use calls::{Calls, Handles};
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 
 /// Whose library it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

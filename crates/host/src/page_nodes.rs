@@ -3,7 +3,7 @@
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::syscall;
 
 /// Pages per system call.

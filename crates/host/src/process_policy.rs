@@ -5,7 +5,7 @@ use core::fmt;
 use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::mapping::is_only_node;
 use crate::syscall;
 

@@ -6,7 +6,7 @@ use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::mapping::{Mapping, Span, is_only_node};
 use crate::page_nodes;
 use crate::pages::Pages;

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 
 /// Why signal handlers could not be installed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::list::List;
 use crate::record::Record;
 use crate::size::Size;
+use crate::writer::Writer;
 
 flags! {
     /// What a window may be used for (CXL 3.1 table 9-22).
@@ -121,7 +121,7 @@ impl<'a> FixedMemoryWindow<'a> {
             qos_group: self.qos_group,
         };
         let body = self.targets.size_bytes().saturating_add(WindowHead::SIZE);
-        writer.head(EntryHead::Word, 1, body);
+        EntryHead::Word.write(writer, 1, body);
         head.write(writer);
         self.targets.write(writer);
     }
@@ -187,7 +187,7 @@ pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
 
 pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
     match entry {
-        Entry::HostBridge(body) => writer.entry(EntryHead::Word, 0, body),
+        Entry::HostBridge(body) => EntryHead::Word.entry(writer, 0, body),
         Entry::Window(body) => body.write(writer),
         Entry::Raw(raw) => writer.bytes(raw.bytes),
     }

@@ -2,11 +2,11 @@
 
 use core::fmt;
 
-use crate::builder::Writer;
 use crate::entry::EntryHead;
 use crate::list::List;
 use crate::record::Record;
 use crate::size::Size;
+use crate::writer::Writer;
 
 record! {
     /// The part of a [`Cache`] before its list.
@@ -68,7 +68,7 @@ impl<'a> Cache<'a> {
             smbios_handles: writer.count(self.smbios_handles.len()),
         };
         let body = self.smbios_handles.size_bytes().saturating_add(CacheHead::SIZE);
-        writer.head(EntryHead::Double, 2, body);
+        EntryHead::Double.write(writer, 2, body);
         head.write(writer);
         self.smbios_handles.write(writer);
     }

@@ -4,9 +4,9 @@ use core::fmt;
 
 use super::cache::{Cache, CacheHead};
 use super::locality::{ListSizes, Locality, LocalityHead};
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::record::Record;
+use crate::writer::Writer;
 
 flags! {
     /// Flags of proximity domain attributes (ACPI 6.5 table 5.145; bits 1 and 2 in revision 1
@@ -88,7 +88,7 @@ pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
 
 pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
     match entry {
-        Entry::Proximity(body) => writer.entry(EntryHead::Double, 0, body),
+        Entry::Proximity(body) => EntryHead::Double.entry(writer, 0, body),
         Entry::Locality(body) => body.write(writer),
         Entry::Cache(body) => body.write(writer),
         Entry::Raw(raw) => writer.bytes(raw.bytes),

@@ -3,10 +3,10 @@
 use core::fmt;
 
 use super::reading::DataType;
-use crate::builder::{BuildError, Writer};
 use crate::entry::EntryHead;
 use crate::list::List;
 use crate::record::Record;
+use crate::writer::{BuildError, Writer};
 
 flags! {
     /// Flags of a latency and bandwidth matrix (ACPI 6.5 table 5.146), bits above the hierarchy.
@@ -139,7 +139,7 @@ impl<'a> Locality<'a> {
         };
         let lists = self.initiators.size_bytes().saturating_add(self.targets.size_bytes());
         let body = lists.saturating_add(self.values.size_bytes());
-        writer.head(EntryHead::Double, 1, body.saturating_add(LocalityHead::SIZE));
+        EntryHead::Double.write(writer, 1, body.saturating_add(LocalityHead::SIZE));
         head.write(writer);
         self.initiators.write(writer);
         self.targets.write(writer);

@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::record::Record;
+use crate::writer::Writer;
 
 flags! {
     /// Flags of local APICs, x2APICs and RINTCs (ACPI 6.5 table 5.22).
@@ -184,7 +184,7 @@ impl<'a> Gicc<'a> {
             parked_address: self.parked_address,
             base: self.base,
         };
-        writer.head(EntryHead::Byte, 11, self.extension.len().saturating_add(GiccHead::SIZE));
+        EntryHead::Byte.write(writer, 11, self.extension.len().saturating_add(GiccHead::SIZE));
         head.write(writer);
         writer.bytes(self.extension);
     }
@@ -247,11 +247,11 @@ pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
 pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
     let head = EntryHead::Byte;
     match entry {
-        Entry::LocalApic(body) => writer.entry(head, 0, body),
-        Entry::LocalX2apic(body) => writer.entry(head, 9, body),
+        Entry::LocalApic(body) => head.entry(writer, 0, body),
+        Entry::LocalX2apic(body) => head.entry(writer, 9, body),
         Entry::Gicc(body) => body.write(writer),
-        Entry::CorePic(body) => writer.entry(head, 17, body),
-        Entry::Rintc(body) => writer.entry(head, 24, body),
+        Entry::CorePic(body) => head.entry(writer, 17, body),
+        Entry::Rintc(body) => head.entry(writer, 24, body),
         Entry::Raw(raw) => writer.bytes(raw.bytes),
     }
 }

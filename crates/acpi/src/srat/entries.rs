@@ -3,10 +3,10 @@
 use core::fmt;
 
 use super::device::{DeviceAffinity, DeviceFlags};
-use crate::builder::Writer;
 use crate::entry::{EntryHead, RawEntry};
 use crate::record::Record;
 use crate::size::Size;
+use crate::writer::Writer;
 
 flags! {
     /// Flags of processor entries (ACPI 6.5 tables 5.54, 5.58, 5.60).
@@ -226,14 +226,14 @@ pub(super) fn decode(raw: RawEntry<'_>) -> Entry<'_> {
 pub(super) fn encode(entry: &Entry<'_>, writer: &mut Writer<'_>) {
     let head = EntryHead::Byte;
     match entry {
-        Entry::LocalApic(body) => writer.entry(head, 0, body),
-        Entry::Memory(body) => writer.entry(head, 1, body),
-        Entry::LocalX2apic(body) => writer.entry(head, 2, body),
-        Entry::Gicc(body) => writer.entry(head, 3, body),
-        Entry::GicIts(body) => writer.entry(head, 4, body),
-        Entry::GenericInitiator(body) => writer.entry(head, 5, body),
-        Entry::GenericPort(body) => writer.entry(head, 6, body),
-        Entry::Rintc(body) => writer.entry(head, 7, body),
+        Entry::LocalApic(body) => head.entry(writer, 0, body),
+        Entry::Memory(body) => head.entry(writer, 1, body),
+        Entry::LocalX2apic(body) => head.entry(writer, 2, body),
+        Entry::Gicc(body) => head.entry(writer, 3, body),
+        Entry::GicIts(body) => head.entry(writer, 4, body),
+        Entry::GenericInitiator(body) => head.entry(writer, 5, body),
+        Entry::GenericPort(body) => head.entry(writer, 6, body),
+        Entry::Rintc(body) => head.entry(writer, 7, body),
         Entry::Raw(raw) => writer.bytes(raw.bytes),
     }
 }

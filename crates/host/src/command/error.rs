@@ -4,7 +4,7 @@ use std::io;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 
 /// Why a command gave no answer.
 #[derive(Debug, thiserror::Error)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 
 fn shell(script: &str, limit_ms: u64) -> Result<Ran, CommandError> {
     let limit = Duration::from_millis(limit_ms);

@@ -13,37 +13,43 @@ pub enum Acts {
     No(String),
 }
 
-/// Looks at the machine, not at the knob's value.
-pub(super) fn acts(root: &Root, knob: &Knob) -> Acts {
-    let no = |reason: &str| Acts::No(reason.to_owned());
-    let Some(path) = knob.files().first() else {
-        return no("this machine has none");
-    };
-    match knob.state(root) {
-        FileState::Absent => return no("this kernel does not have it"),
-        FileState::Denied(reason) => return Acts::No(reason),
-        FileState::WriteOnly if knob.nature != Nature::Trigger => {
-            return no("it can only be written, so that nobody could put it back");
+impl Knob {
+    /// Whether a change can have an effect on this machine. Looks at the machine, not at the
+    /// knob's value.
+    #[must_use]
+    pub fn acts(&self, root: &Root) -> Acts {
+        let no = |reason: &str| Acts::No(reason.to_owned());
+        let Some(path) = self.files().first() else {
+            return no("this machine has none");
+        };
+        match self.state(root) {
+            FileState::Absent => return no("this kernel does not have it"),
+            FileState::Denied(reason) => return Acts::No(reason),
+            FileState::WriteOnly if self.nature != Nature::Trigger => {
+                return no("it can only be written, so that nobody could put it back");
+            }
+            FileState::WriteOnly | FileState::Value(_) => {}
         }
-        FileState::WriteOnly | FileState::Value(_) => {}
-    }
-    if !file::is_writable(root, path) {
-        return no("it can only be read");
-    }
-    let name = knob.name();
-    let file = path.rsplit('/').next().unwrap_or(path);
-    match (name, file) {
-        ("demotion", _) | (_, "demotion_enabled") => tiers(root),
-        (_, "numa_balancing" | "zone_reclaim_mode" | "merge_across_nodes") => several_nodes(root),
-        (_, "swappiness") if !has_swap(root) => {
-            no("there is no swap, so that reclaim has no choice")
+        if !file::is_writable(root, path) {
+            return no("it can only be read");
         }
-        ("smt", _) => match knob.state(root) {
-            FileState::Value(value) if value == "on" || value == "off" => Acts::Yes,
-            FileState::Value(value) => Acts::No(format!("the kernel says {value}")),
-            _ => no("this machine has no sibling threads"),
-        },
-        _ => Acts::Yes,
+        let name = self.name();
+        let file = path.rsplit('/').next().unwrap_or(path);
+        match (name, file) {
+            ("demotion", _) | (_, "demotion_enabled") => tiers(root),
+            (_, "numa_balancing" | "zone_reclaim_mode" | "merge_across_nodes") => {
+                several_nodes(root)
+            }
+            (_, "swappiness") if !has_swap(root) => {
+                no("there is no swap, so that reclaim has no choice")
+            }
+            ("smt", _) => match self.state(root) {
+                FileState::Value(value) if value == "on" || value == "off" => Acts::Yes,
+                FileState::Value(value) => Acts::No(format!("the kernel says {value}")),
+                _ => no("this machine has no sibling threads"),
+            },
+            _ => Acts::Yes,
+        }
     }
 }
 

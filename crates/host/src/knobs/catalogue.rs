@@ -1,6 +1,7 @@
 //! The knobs that have names.
 
 use super::acts::Acts;
+use super::error::KnobError;
 use super::file::FileState;
 use super::knob::{Knob, Nature};
 use crate::cgroup;
@@ -9,197 +10,138 @@ use crate::root::Root;
 /// Where a named knob's files are.
 #[derive(Clone, Copy)]
 enum Place {
-    /// One file.
-    File(&'static str),
-    /// A file in each numbered directory: `sys/devices/system/cpu/cpu*`.
-    Each { directory: &'static str, prefix: &'static str, file: &'static str },
+    /// A file below `/proc/sys`.
+    Sysctl(&'static str),
+    /// A file below `/sys/kernel/mm`.
+    Memory(&'static str),
+    /// A file below `/sys/devices/system/cpu`.
+    Cpu(&'static str),
+    /// A file of every cpu.
+    EachCpu(&'static str),
+    /// The cpus of every interrupt.
+    Interrupts,
     /// The pool of huge pages of this size in KiB, whose share of each node is kept.
     Pool(u64),
     /// The memory limit of the control group that numalab runs in.
     MemoryLimit,
 }
-use Place::{Each, File, MemoryLimit, Pool};
+use Place::{Cpu, EachCpu, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
-/// Name, files, what kind of setting, what it is.
-type Row = (&'static str, Place, Nature, &'static str);
+/// Name, files, what it is.
+type Row = (&'static str, Place, &'static str);
 
 const ROWS: [Row; 33] = [
     (
         "numa_balancing",
-        File("proc/sys/kernel/numa_balancing"),
-        Nature::Value,
+        Sysctl("kernel/numa_balancing"),
         "move memory to the node that uses it: 0, 1, 2 (tiering)",
     ),
-    (
-        "demotion",
-        File("sys/kernel/mm/numa/demotion_enabled"),
-        Nature::Value,
-        "reclaim to a lower memory tier: true, false",
-    ),
+    ("demotion", Memory("numa/demotion_enabled"), "reclaim to a lower memory tier: true, false"),
     (
         "zone_reclaim_mode",
-        File("proc/sys/vm/zone_reclaim_mode"),
-        Nature::Value,
+        Sysctl("vm/zone_reclaim_mode"),
         "reclaim on the local node before going to another",
     ),
     (
         "thp_enabled",
-        File("sys/kernel/mm/transparent_hugepage/enabled"),
-        Nature::Value,
+        Memory("transparent_hugepage/enabled"),
         "transparent huge pages: always, madvise, never",
     ),
-    (
-        "thp_defrag",
-        File("sys/kernel/mm/transparent_hugepage/defrag"),
-        Nature::Value,
-        "how hard a fault tries for one",
-    ),
+    ("thp_defrag", Memory("transparent_hugepage/defrag"), "how hard a fault tries for one"),
     (
         "thp_shmem_enabled",
-        File("sys/kernel/mm/transparent_hugepage/shmem_enabled"),
-        Nature::Value,
+        Memory("transparent_hugepage/shmem_enabled"),
         "the same for shared memory",
     ),
     (
         "thp_use_zero_page",
-        File("sys/kernel/mm/transparent_hugepage/use_zero_page"),
-        Nature::Value,
+        Memory("transparent_hugepage/use_zero_page"),
         "a huge zero page for reads: 0, 1",
     ),
     (
         "khugepaged_defrag",
-        File("sys/kernel/mm/transparent_hugepage/khugepaged/defrag"),
-        Nature::Value,
+        Memory("transparent_hugepage/khugepaged/defrag"),
         "khugepaged may compact: 0, 1",
     ),
     (
         "khugepaged_pages_to_scan",
-        File("sys/kernel/mm/transparent_hugepage/khugepaged/pages_to_scan"),
-        Nature::Value,
+        Memory("transparent_hugepage/khugepaged/pages_to_scan"),
         "pages of each of its rounds",
     ),
     (
         "khugepaged_scan_sleep_ms",
-        File("sys/kernel/mm/transparent_hugepage/khugepaged/scan_sleep_millisecs"),
-        Nature::Value,
+        Memory("transparent_hugepage/khugepaged/scan_sleep_millisecs"),
         "rest between its rounds",
     ),
-    ("huge_2m_pages", Pool(2048), Nature::Value, "pages in the pool of 2 MiB pages"),
-    ("huge_1g_pages", Pool(1_048_576), Nature::Value, "pages in the pool of 1 GiB pages"),
+    ("huge_2m_pages", Pool(2048), "pages in the pool of 2 MiB pages"),
+    ("huge_1g_pages", Pool(1_048_576), "pages in the pool of 1 GiB pages"),
     (
         "huge_2m_overcommit",
-        File("sys/kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages"),
-        Nature::Value,
+        Memory("hugepages/hugepages-2048kB/nr_overcommit_hugepages"),
         "2 MiB pages beyond the pool",
     ),
-    (
-        "compact_memory",
-        File("proc/sys/vm/compact_memory"),
-        Nature::Trigger,
-        "write 1: compact all memory now",
-    ),
+    ("compact_memory", Sysctl("vm/compact_memory"), "write 1: compact all memory now"),
     (
         "compaction_proactiveness",
-        File("proc/sys/vm/compaction_proactiveness"),
-        Nature::Value,
+        Sysctl("vm/compaction_proactiveness"),
         "background compaction, 0 to 100",
     ),
-    (
-        "drop_caches",
-        File("proc/sys/vm/drop_caches"),
-        Nature::Trigger,
-        "write 1, 2, 3: drop page cache, slab, both",
-    ),
-    (
-        "swappiness",
-        File("proc/sys/vm/swappiness"),
-        Nature::Value,
-        "anonymous pages against page cache in reclaim",
-    ),
-    (
-        "overcommit_memory",
-        File("proc/sys/vm/overcommit_memory"),
-        Nature::Value,
-        "0 heuristic, 1 always, 2 never",
-    ),
-    ("ksm_run", File("sys/kernel/mm/ksm/run"), Nature::Value, "merge equal pages: 0, 1"),
-    (
-        "ksm_pages_to_scan",
-        File("sys/kernel/mm/ksm/pages_to_scan"),
-        Nature::Value,
-        "pages of each of its rounds",
-    ),
+    ("drop_caches", Sysctl("vm/drop_caches"), "write 1, 2, 3: drop page cache, slab, both"),
+    ("swappiness", Sysctl("vm/swappiness"), "anonymous pages against page cache in reclaim"),
+    ("overcommit_memory", Sysctl("vm/overcommit_memory"), "0 heuristic, 1 always, 2 never"),
+    ("ksm_run", Memory("ksm/run"), "merge equal pages: 0, 1"),
+    ("ksm_pages_to_scan", Memory("ksm/pages_to_scan"), "pages of each of its rounds"),
     (
         "ksm_merge_across_nodes",
-        File("sys/kernel/mm/ksm/merge_across_nodes"),
-        Nature::Value,
+        Memory("ksm/merge_across_nodes"),
         "also pages of different nodes: 0, 1",
     ),
-    (
-        "governor",
-        Each { directory: CPUS, prefix: "cpu", file: "cpufreq/scaling_governor" },
-        Nature::Value,
-        "who chooses the frequency, of every cpu",
-    ),
-    (
-        "boost",
-        File("sys/devices/system/cpu/cpufreq/boost"),
-        Nature::Value,
-        "frequencies beyond the nominal one: 0, 1",
-    ),
-    (
-        "no_turbo",
-        File("sys/devices/system/cpu/intel_pstate/no_turbo"),
-        Nature::Value,
-        "the same on intel_pstate, the other way round",
-    ),
+    ("governor", EachCpu("cpufreq/scaling_governor"), "who chooses the frequency, of every cpu"),
+    ("boost", Cpu("cpufreq/boost"), "frequencies beyond the nominal one: 0, 1"),
+    ("no_turbo", Cpu("intel_pstate/no_turbo"), "the same on intel_pstate, the other way round"),
     (
         "cstate1_disabled",
-        Each { directory: CPUS, prefix: "cpu", file: "cpuidle/state1/disable" },
-        Nature::Value,
+        EachCpu("cpuidle/state1/disable"),
         "idle state 1 of every cpu: 1 forbids it",
     ),
-    (
-        "cstate2_disabled",
-        Each { directory: CPUS, prefix: "cpu", file: "cpuidle/state2/disable" },
-        Nature::Value,
-        "idle state 2",
-    ),
-    (
-        "cstate3_disabled",
-        Each { directory: CPUS, prefix: "cpu", file: "cpuidle/state3/disable" },
-        Nature::Value,
-        "idle state 3",
-    ),
-    ("smt", File("sys/devices/system/cpu/smt/control"), Nature::Value, "sibling threads: on, off"),
-    (
-        "aslr",
-        File("proc/sys/kernel/randomize_va_space"),
-        Nature::Value,
-        "random addresses: 0, 1, 2",
-    ),
-    (
-        "irq_affinity",
-        Each { directory: "proc/irq", prefix: "", file: "smp_affinity_list" },
-        Nature::WherePossible,
-        "cpus of all interrupts that may move",
-    ),
+    ("cstate2_disabled", EachCpu("cpuidle/state2/disable"), "idle state 2"),
+    ("cstate3_disabled", EachCpu("cpuidle/state3/disable"), "idle state 3"),
+    ("smt", Cpu("smt/control"), "sibling threads: on, off"),
+    ("aslr", Sysctl("kernel/randomize_va_space"), "random addresses: 0, 1, 2"),
+    ("irq_affinity", Interrupts, "cpus of all interrupts that may move"),
     (
         "sched_autogroup",
-        File("proc/sys/kernel/sched_autogroup_enabled"),
-        Nature::Value,
+        Sysctl("kernel/sched_autogroup_enabled"),
         "a scheduling group for each session: 0, 1",
     ),
-    ("memory_limit", MemoryLimit, Nature::Value, "bytes for this control group, or max"),
+    ("memory_limit", MemoryLimit, "bytes for this control group, or max"),
     (
         "nmi_watchdog",
-        File("proc/sys/kernel/nmi_watchdog"),
-        Nature::Value,
+        Sysctl("kernel/nmi_watchdog"),
         "a counter of each cpu taken by the watchdog: 0, 1",
     ),
 ];
+
+/// The file of a place that has one.
+fn file_of(place: Place) -> Option<String> {
+    match place {
+        Sysctl(file) => Some(format!("proc/sys/{file}")),
+        Memory(file) => Some(format!("sys/kernel/mm/{file}")),
+        Cpu(file) => Some(format!("{CPUS}/{file}")),
+        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit => None,
+    }
+}
+
+/// What kind of setting the knob of a name is.
+fn nature(name: &str) -> Nature {
+    match name {
+        "compact_memory" | "drop_caches" => Nature::Trigger,
+        "irq_affinity" => Nature::WherePossible,
+        _ => Nature::Value,
+    }
+}
 
 /// A named knob on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -214,10 +156,38 @@ pub struct Listed {
     pub acts: Acts,
 }
 
+impl Knob {
+    /// Finds a knob by a name of the catalogue, as a sysctl (`vm.swappiness`), or as a
+    /// file below `/proc/sys`, `/proc/irq` or `/sys`.
+    ///
+    /// # Errors
+    /// [`KnobError::Unknown`] if it is none of these. A setting that this kernel does
+    /// not have is found too, and is [`FileState::Absent`].
+    pub fn find(root: &Root, name: &str) -> Result<Self, KnobError> {
+        if let Some(knob) = find(root, name) {
+            return Ok(knob);
+        }
+        let path = match name.strip_prefix('/') {
+            Some(path) => path.to_owned(),
+            None if name.contains('.') && !name.contains('/') => {
+                format!("proc/sys/{}", name.replace('.', "/"))
+            }
+            None => name.to_owned(),
+        };
+        let places = ["proc/sys/", "proc/irq/", "sys/"];
+        let stays = !path.split('/').any(|part| part.is_empty() || part == "..");
+        if stays && places.iter().any(|place| path.starts_with(place)) {
+            let nature = nature_of_file(&path);
+            return Ok(Self::new(name, vec![path], nature));
+        }
+        Err(KnobError::Unknown { name: name.to_owned() })
+    }
+}
+
 /// Every named knob, with its value and whether it can act here. Changes nothing.
 #[must_use]
 pub fn list(root: &Root) -> Vec<Listed> {
-    let fixed = ROWS.iter().map(|row| (knob_of(root, row), row.3.to_owned()));
+    let fixed = ROWS.iter().map(|row| (knob_of(root, row), row.2.to_owned()));
     let per_size = sizes(root).into_iter().map(|size| {
         let knob = find(root, &format!("thp_{size}k_enabled"));
         (knob, format!("transparent pages of {size} KiB: always, inherit, madvise, never"))
@@ -236,7 +206,7 @@ pub fn list(root: &Root) -> Vec<Listed> {
 }
 
 /// The knob of this name: of the table, `thp_64k_enabled`, `huge_2m_pages_node0`.
-pub(super) fn find(root: &Root, name: &str) -> Option<Knob> {
+fn find(root: &Root, name: &str) -> Option<Knob> {
     if let Some(row) = ROWS.iter().find(|row| row.0 == name) {
         return Some(knob_of(root, row));
     }
@@ -254,22 +224,26 @@ pub(super) fn find(root: &Root, name: &str) -> Option<Knob> {
 }
 
 /// What kind of setting a file is that was named by its path.
-pub(super) fn nature_of_file(path: &str) -> Nature {
-    let named = ROWS.iter().find(|row| matches!(row.1, File(file) if file == path));
-    named.map_or(Nature::Value, |row| row.2)
+fn nature_of_file(path: &str) -> Nature {
+    let named = ROWS.iter().find(|row| file_of(row.1).as_deref() == Some(path));
+    named.map_or(Nature::Value, |row| nature(row.0))
 }
 
 fn knob_of(root: &Root, row: &Row) -> Knob {
-    let (name, place, nature, _) = *row;
+    let (name, place, _) = *row;
+    let nature = nature(name);
+    let each = |directory: &str, prefix: &str, file: &str| {
+        let numbers = root.numbered(directory, prefix);
+        let paths = numbers.iter().map(|number| format!("{directory}/{prefix}{number}/{file}"));
+        // An offline cpu's directory has no such file.
+        Knob::new(name, paths.filter(|path| root.path(path).exists()).collect(), nature)
+    };
     match place {
-        File(file) => Knob::new(name, vec![file.to_owned()], nature),
-        Each { directory, prefix, file } => {
-            let numbers = root.numbered(directory, prefix);
-            let paths = numbers.iter().map(|number| format!("{directory}/{prefix}{number}/{file}"));
-            // An offline cpu's directory has no such file.
-            let paths = paths.filter(|path| root.path(path).exists()).collect();
-            Knob::new(name, paths, nature)
+        Sysctl(_) | Memory(_) | Cpu(_) => {
+            Knob::new(name, file_of(place).into_iter().collect(), nature)
         }
+        EachCpu(file) => each(CPUS, "cpu", file),
+        Interrupts => each("proc/irq", "", "smp_affinity_list"),
         Pool(kib) => {
             let all = format!("sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages");
             let mut knob = Knob::new(name, vec![all], nature);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 
 /// Why a value could not be written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::acts::{self, Acts};
-use super::catalogue;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use crate::root::Root;
@@ -36,32 +34,6 @@ impl Knob {
         Self { name: name.to_owned(), saves: files.clone(), writes: files, nature }
     }
 
-    /// Finds a knob by a name of the catalogue, as a sysctl (`vm.swappiness`), or as a
-    /// file below `/proc/sys`, `/proc/irq` or `/sys`.
-    ///
-    /// # Errors
-    /// [`KnobError::Unknown`] if it is none of these. A setting that this kernel does
-    /// not have is found too, and is [`FileState::Absent`].
-    pub fn find(root: &Root, name: &str) -> Result<Self, KnobError> {
-        if let Some(knob) = catalogue::find(root, name) {
-            return Ok(knob);
-        }
-        let path = match name.strip_prefix('/') {
-            Some(path) => path.to_owned(),
-            None if name.contains('.') && !name.contains('/') => {
-                format!("proc/sys/{}", name.replace('.', "/"))
-            }
-            None => name.to_owned(),
-        };
-        let places = ["proc/sys/", "proc/irq/", "sys/"];
-        let stays = !path.split('/').any(|part| part.is_empty() || part == "..");
-        if stays && places.iter().any(|place| path.starts_with(place)) {
-            let nature = catalogue::nature_of_file(&path);
-            return Ok(Self::new(name, vec![path], nature));
-        }
-        Err(KnobError::Unknown { name: name.to_owned() })
-    }
-
     /// Its name as it was asked for.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -87,12 +59,6 @@ impl Knob {
             }
         }
         if values.is_empty() { FileState::Absent } else { FileState::Value(values.join(" ")) }
-    }
-
-    /// Whether a change can have an effect on this machine.
-    #[must_use]
-    pub fn acts(&self, root: &Root) -> Acts {
-        acts::acts(root, self)
     }
 
     /// The error for a file that cannot be written.

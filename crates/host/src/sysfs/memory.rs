@@ -2,8 +2,7 @@
 
 use numalab_topology::{HugePagePool, MemoryRange, MemorySideCache, Node};
 
-use super::nodes;
-use super::reader::{Reader, shortened};
+use super::reader::{NODE_DIRECTORY, Reader, shortened};
 use crate::proc::bytes;
 
 /// Sizes from a `meminfo` file.
@@ -112,7 +111,7 @@ pub(super) fn check(reader: &mut Reader<'_>, nodes: &[Node], ranges: &[MemoryRan
             total >> 20,
             in_ranges >> 20,
         );
-        let place = format!("{}/node*/meminfo", nodes::NODE_DIRECTORY);
+        let place = format!("{NODE_DIRECTORY}/node*/meminfo");
         reader.warn("node-memory-understated", &place, message);
     }
 }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use numalab_topology::{Finding, Machine};
 
 use crate::allowed::allowed_now;
-use crate::error::ErrorClass;
+use crate::error_class::ErrorClass;
 use crate::root::Root;
 pub(crate) use memory::{figures_disagree, pool_kilobytes};
 use reader::Reader;

@@ -3,9 +3,7 @@
 use numalab_topology::{Cpu, CpuId, CpuSet, MAX_ID, Node, NodeId, NodeSet};
 
 use super::memory;
-use super::reader::Reader;
-
-pub(super) const NODE_DIRECTORY: &str = "sys/devices/system/node";
+use super::reader::{NODE_DIRECTORY, Reader};
 
 /// The path of a node's directory.
 pub(super) fn directory(node: NodeId) -> String {

@@ -6,6 +6,8 @@ use numalab_topology::{CpuId, CpuSet, Findings, Id, IdSet, MAX_ID};
 
 use crate::root::Root;
 
+pub(super) const NODE_DIRECTORY: &str = "sys/devices/system/node";
+
 /// Reads files below a root and collects what is odd about them.
 pub(super) struct Reader<'a> {
     pub(super) root: &'a Root,
