@@ -44,7 +44,7 @@ const NEVER: &[(&str, &[&str])] = &[
     ("guest", &["xen", "measure", "stats", "study"]),
     ("xen", &["measure", "stats", "study"]),
     ("explore", &["measure", "membench", "stats"]),
-    ("fleet", &["report", "measure", "membench", "host"]),
+    ("fleet", &["report", "measure", "membench"]),
 ];
 
 fn root() -> PathBuf {
