@@ -36,6 +36,11 @@ fn main() {
         machine_line(),
         if quick { "; quick" } else { "" }
     );
+    println!(
+        "- two threads: with NUMA on each has a node of its own, with NUMA off both are on one node\n\
+         - a frame's number goes from `alloc` to `free` in a register, as a caller passes it; the last \
+         row has it written to memory and read back between, as `black_box` does"
+    );
     if cfg!(feature = "checked") {
         println!("- numalab-frames in its checked build");
     }
