@@ -5,7 +5,6 @@ mod allowed;
 mod cgroup;
 mod clock;
 mod command;
-mod companion;
 mod disturbance;
 mod emulator;
 mod environment;
@@ -42,7 +41,6 @@ pub use clock::{UtcTime, monotonic_raw_ns};
 pub use command::{
     CommandError, Ran, die_with_parent, on_path, output_of, run_command, run_with_input, tool,
 };
-pub use companion::{Companion, CompanionError};
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
 pub use environment::Environment;

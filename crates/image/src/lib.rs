@@ -3,6 +3,7 @@
 
 pub mod build;
 mod cache;
+mod companion;
 mod contents;
 pub mod elf;
 mod kernel;
@@ -15,6 +16,7 @@ pub mod vmlinux;
 
 pub use build::{BootFiles, Image, ImageError};
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
+pub use companion::{Companion, CompanionError};
 pub use contents::{Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};
 pub use modules::ModuleError;

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_host::Companion;
+use numalab_image::Companion;
 
 use crate::qemu::{QemuNeeds, Version};
 

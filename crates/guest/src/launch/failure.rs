@@ -43,7 +43,7 @@ pub enum GuestError {
     },
     /// The memory emulator's plugin is not there.
     #[error(transparent)]
-    Plugin(#[from] numalab_host::CompanionError),
+    Plugin(#[from] numalab_image::CompanionError),
     /// There is no kernel.
     #[error(transparent)]
     Kernel(#[from] KernelError),

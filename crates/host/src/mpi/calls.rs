@@ -1,6 +1,9 @@
 //! The functions of an MPI library, by the type of its handles.
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+
+use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
 use super::MpiError;
 
@@ -14,7 +17,7 @@ const MPICH_INT: c_int = 0x4c00_0405;
 /// A library that is loaded for good.
 pub(super) struct Loaded {
     name: String,
-    handle: *mut c_void,
+    library: ManuallyDrop<Library>,
 }
 
 /// Loads the first library that is there.
@@ -24,37 +27,26 @@ pub(super) fn load(names: &[&str]) -> Result<Loaded, MpiError> {
     }
     let mut last = String::new();
     for name in names {
-        let Ok(text) = CString::new(*name) else { continue };
-        // SAFETY: `text` is a C string. The initialisers of a library that calls itself
-        // MPI's run: that is what the user asked for. Open MPI's plugins need its symbols
-        // to be global.
-        let handle = unsafe { libc::dlopen(text.as_ptr(), libc::RTLD_NOW | libc::RTLD_GLOBAL) };
-        if !handle.is_null() {
-            return Ok(Loaded { name: (*name).to_owned(), handle });
-        }
-        // SAFETY: takes nothing; the text stays valid until this thread's next such call.
-        let reason = unsafe { libc::dlerror() };
-        if !reason.is_null() {
-            // SAFETY: not null, and a C string by `dlerror(3)`.
-            last = unsafe { CStr::from_ptr(reason) }.to_string_lossy().into_owned();
+        // SAFETY: the initialisers of a library that calls itself MPI's run: that is what the
+        // user asked for. Open MPI's plugins need its symbols to be global.
+        match unsafe { Library::open(Some(*name), RTLD_NOW | RTLD_GLOBAL) } {
+            Ok(library) => {
+                return Ok(Loaded {
+                    name: (*name).to_owned(),
+                    library: ManuallyDrop::new(library),
+                });
+            }
+            Err(error) => last = error.to_string(),
         }
     }
     Err(MpiError::NotFound { tried: format!("{} ({last})", names.join(", ")) })
 }
 
 impl Loaded {
-    fn symbol(&self, name: &str) -> Option<*mut c_void> {
-        let text = CString::new(name).ok()?;
-        // SAFETY: the handle is of a library that is never closed, `text` a C string.
-        let found = unsafe { libc::dlsym(self.handle, text.as_ptr()) };
-        (!found.is_null()).then_some(found)
-    }
-
-    fn function(&self, name: &str) -> Result<*mut c_void, MpiError> {
-        self.symbol(name).ok_or_else(|| MpiError::NoSymbol {
-            library: self.name.clone(),
-            symbol: name.to_owned(),
-        })
+    /// The address of a constant.
+    fn constant(&self, name: &str) -> Option<*mut c_void> {
+        // SAFETY: an address may be known, whatever is there.
+        unsafe { self.library.get::<*mut c_void>(name) }.ok().map(|symbol| *symbol)
     }
 }
 
@@ -70,9 +62,9 @@ impl Handles<*mut c_void> {
     /// Open MPI's, if the library is one.
     pub fn find(loaded: &Loaded) -> Option<Self> {
         Some(Self {
-            world: loaded.symbol("ompi_mpi_comm_world")?,
-            byte: loaded.symbol("ompi_mpi_byte")?,
-            int: loaded.symbol("ompi_mpi_int")?,
+            world: loaded.constant("ompi_mpi_comm_world")?,
+            byte: loaded.constant("ompi_mpi_byte")?,
+            int: loaded.constant("ompi_mpi_int")?,
         })
     }
 }
@@ -128,11 +120,14 @@ impl<H: Copy> Calls<H> {
     pub fn find(loaded: &Loaded, handles: Handles<H>) -> Result<Self, MpiError> {
         macro_rules! function {
             ($name:literal as $kind:ty) => {{
-                let found = loaded.function($name)?;
+                let lacking = |_| MpiError::NoSymbol {
+                    library: loaded.name.clone(),
+                    symbol: $name.to_owned(),
+                };
                 // SAFETY: 1. the library is never closed. 2. The MPI standard fixes the
                 // function's type but for the handles, whose type was told by the library's
                 // own symbols.
-                unsafe { std::mem::transmute::<*mut c_void, $kind>(found) }
+                *unsafe { loaded.library.get::<$kind>($name) }.map_err(lacking)?
             }};
         }
         Ok(Self {

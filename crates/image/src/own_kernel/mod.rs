@@ -2,7 +2,7 @@
 
 pub mod iso;
 
-use numalab_host::Companion;
+use crate::Companion;
 
 /// The kernel's file.
 pub static OWN_KERNEL: Companion = Companion {

@@ -114,7 +114,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
 }
 
 fn kernel_file() -> Result<PathBuf, Failure> {
-    let lacking = |error: numalab_host::CompanionError| {
+    let lacking = |error: numalab_image::CompanionError| {
         Failure::new(Code::Lacking, format!("{error}; {}", error.remedy()))
     };
     own_kernel::OWN_KERNEL.find().map_err(lacking)
