@@ -51,9 +51,12 @@ pub(crate) use topology::{
 };
 pub(crate) use value::{CpuList, SizeList};
 
+/// The version, and what this program was built from.
+pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
+
 /// What memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
-#[command(name = "numalab", version, propagate_version = true, max_term_width = 100)]
+#[command(name = "numalab", version = VERSION, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
 Start here:
   numalab measure                    the whole machine, in about a minute

@@ -54,7 +54,7 @@ fn binding_prints_the_suites_lines_and_passes_the_exit_code_on() {
     let output = output.expect("numalab starts");
     assert_eq!(output.status.code(), Some(7));
     let expected = format!(
-        "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing: numactl --membind={0} sh -c exit 7\n",
+        "[Rank 1] Binding to NUMA domain {0}\n[Rank 1] Executing sh -c exit 7, equivalent to: numactl --membind={0} sh -c exit 7\n",
         a_node()
     );
     assert_eq!(stdout(&output), expected);

@@ -63,7 +63,7 @@ pub(crate) fn parse_reported(text: &str) -> Option<u64> {
 
 /// Reads a list of sizes in bytes such as `8`, `1-16384`, `16K-1G` or `1,2,64M`.
 /// A number alone is MiB. A range stands for its first size,
-/// doubled until the last, and the last.
+/// doubled until the last, and the last. What is there twice counts once.
 ///
 /// # Errors
 /// Every variant of [`SizeError`], quoting the item.
@@ -85,6 +85,8 @@ pub fn parse_list(text: &str) -> Result<Vec<u64>, SizeError> {
             }
         }
     }
+    let mut seen = std::collections::BTreeSet::new();
+    sizes.retain(|size| seen.insert(*size));
     Ok(sizes)
 }
 

@@ -21,6 +21,7 @@ fn sizes_are_read_in_every_usual_form() {
     }
     assert_eq!(parse_bytes("1.5M"), Ok(3 * MIB / 2));
     assert_eq!(parse_bytes("0.1K"), Ok(102));
+    assert_eq!(parse_list("16M,16,16384K"), Ok(vec![16 * MIB]));
     assert_eq!(parse_bytes("7B"), Ok(7));
 }
 

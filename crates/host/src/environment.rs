@@ -130,8 +130,9 @@ impl Environment {
         self.facts.get(name).map(String::as_str)
     }
 
-    /// Only Xen names itself in sysfs. Others are known by the vendor in the firmware's
-    /// tables; the cpu flag `hypervisor` tells a guest of an unknown one.
+    /// Only Xen names itself in sysfs; the processor tells others, as lscpu(1) has them, else
+    /// the vendor in the firmware's tables. The cpu flag `hypervisor` tells a guest of an
+    /// unknown one.
     fn complete_hypervisor(&mut self, root: &Root, cpuinfo: &str) {
         let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
         if let Some(machine) = self.facts.get_mut("machine") {
@@ -140,10 +141,36 @@ impl Environment {
         let flags = field(cpuinfo, "flags").unwrap_or_default();
         let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
         if is_guest && !self.facts.contains_key("hypervisor") {
-            let name = if vendor.is_empty() { "unknown" } else { &vendor };
-            self.facts.insert("hypervisor".to_owned(), name.to_owned());
+            let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
+            let name = root.is_live().then(hypervisor_of_processor).flatten().or(vendor);
+            let name = name.unwrap_or_else(|| "unknown".to_owned());
+            self.facts.insert("hypervisor".to_owned(), name);
         }
     }
+}
+
+/// The name that the processor gives for who runs this guest (CPUID leaf 0x4000_0000).
+#[cfg(target_arch = "x86_64")]
+fn hypervisor_of_processor() -> Option<String> {
+    const NAMES: [(&[u8; 12], &str); 7] = [
+        (b"KVMKVMKVM\0\0\0", "KVM"),
+        (b"XenVMMXenVMM", "Xen"),
+        (b"Microsoft Hv", "Microsoft"),
+        (b"VMwareVMware", "VMware"),
+        (b"TCGTCGTCGTCG", "QEMU TCG"),
+        (b"bhyve bhyve ", "bhyve"),
+        (b"ACRNACRNACRN", "ACRN"),
+    ];
+    let leaf = core::arch::x86_64::__cpuid(0x4000_0000);
+    let words = [leaf.ebx, leaf.ecx, leaf.edx].map(u32::to_le_bytes).concat();
+    let found = NAMES.iter().find(|(signature, _)| signature[..] == words[..]);
+    found.map(|(_, name)| (*name).to_owned())
+}
+
+/// Other processors do not tell.
+#[cfg(not(target_arch = "x86_64"))]
+fn hypervisor_of_processor() -> Option<String> {
+    None
 }
 
 /// The bracketed word of `always [madvise] never`.

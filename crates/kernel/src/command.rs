@@ -270,9 +270,15 @@ fn cpus_of(value: &str) -> Option<Cpus> {
     (!listed.is_empty()).then_some(Cpus::Listed(listed))
 }
 
-/// A size: bytes, or with K, M, G, T (powers of 1024).
+/// A size in MiB, or with K, M, G, T (powers of 1024), alone or as KB or KiB, or in B.
 fn size_of(value: &str) -> Option<u64> {
-    scaled(value, 1024)
+    let letters = value.strip_suffix(['B', 'b']);
+    let unit = letters.map_or(value, |value| value.strip_suffix(['I', 'i']).unwrap_or(value));
+    match unit.bytes().all(|byte| byte.is_ascii_digit()) {
+        true if letters.is_some() => unit.parse().ok(),
+        true => unit.parse::<u64>().ok()?.checked_mul(1 << 20),
+        false => scaled(unit, 1024),
+    }
 }
 
 /// A count: plain, or with K, M, G, T (powers of 1000).

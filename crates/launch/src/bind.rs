@@ -140,8 +140,8 @@ impl Binding {
         Ok(Self { rank, policy })
     }
 
-    /// The two lines of the suite: what the rank is bound to, and what it becomes. The
-    /// second names the `numactl` command that would do the same.
+    /// The two lines of the suite: what the rank is bound to, and what it becomes, with the
+    /// `numactl` command that would do the same.
     #[must_use]
     pub fn lines(&self, command: &[String]) -> String {
         let (rank, nodes) = (self.rank, self.policy.nodes());
@@ -155,7 +155,7 @@ impl Binding {
         let command = command.join(" ");
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
-             [Rank {rank}] Executing: numactl --{option} {command}\n"
+             [Rank {rank}] Executing {command}, equivalent to: numactl --{option} {command}\n"
         )
     }
 }
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!(
             binding.lines(&command),
             "[Rank 0] Binding to NUMA domain 0\n\
-             [Rank 0] Executing: numactl --membind=0 ./numa_bench --size=512\n"
+             [Rank 0] Executing ./numa_bench --size=512, equivalent to: numactl --membind=0 ./numa_bench --size=512\n"
         );
     }
 

@@ -100,7 +100,7 @@ impl Plan {
         };
         StudyRun {
             schema: Kind::Study.into(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            version: started.version,
             command: started.command,
             started_unix_ms: started.unix_ms,
             seed: self.seed,
@@ -122,9 +122,11 @@ impl Plan {
     }
 }
 
-/// When a run began, and by which command line.
+/// When a run began, by which program and command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
+    /// The version of the program that runs it, and its build.
+    pub version: String,
     /// The command line as given.
     pub command: Vec<String>,
     /// Milliseconds since 1970-01-01 UTC.

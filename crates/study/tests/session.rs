@@ -118,7 +118,7 @@ impl Lab {
     }
 
     fn run(&self, backend: &Scripted) -> Result<EndReason, SessionError> {
-        let started = Started { command: Vec::new(), unix_ms: 1 };
+        let started = Started { version: "0".to_owned(), command: Vec::new(), unix_ms: 1 };
         let run = self.plan.run(&self.workloads, backend.describe(), started);
         let journal = || Journal::create(self.directory.path(), run, STUDY);
         self.session(backend, journal)

@@ -6,7 +6,7 @@ use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_stats::Direction;
 
-use super::{FailIf, Format};
+use super::{FailIf, Format, value};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -47,7 +47,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_parser = direction(), default_value = "lower")]
     pub better: Direction,
     /// With --commands: number of blocks (each block runs both once)
-    #[arg(long, value_name = "N", default_value_t = 12, conflicts_with = "results")]
+    #[arg(long, value_name = "N", default_value_t = 12, value_parser = value::blocks, conflicts_with = "results")]
     pub blocks: usize,
     /// With --commands: seed of the order (default: from the clock; always recorded)
     #[arg(long, value_name = "N", conflicts_with = "results")]

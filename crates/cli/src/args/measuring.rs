@@ -5,22 +5,38 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use numalab_record::Pages;
-use numalab_topology::{CpuSet, NodeSet};
+use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
-use super::value;
+use super::value::{self, Chosen};
 
 /// Which part of the machine.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
-    /// CPUs to measure on, such as 0-3,8 (default: all that this process may use)
-    #[arg(long, value_name = "LIST")]
-    pub cpus: Option<CpuSet>,
-    /// Nodes whose memory to measure, such as 0,1 (default: all)
-    #[arg(long, value_name = "LIST")]
-    pub nodes: Option<NodeSet>,
+    /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 (default: all that this process may use)
+    #[arg(long, value_name = "LIST", value_parser = value::chosen::<CpuId>)]
+    pub cpus: Option<Chosen<CpuId>>,
+    /// Nodes whose memory to measure, such as 0,1 or all; !0 are all but node 0 (default: all)
+    #[arg(long, value_name = "LIST", value_parser = value::chosen::<NodeId>)]
+    pub nodes: Option<Chosen<NodeId>>,
     /// Pages behind the buffers: 4k, thp, 2m, 1g (default: thp where it is on, else 4k)
     #[arg(long, value_name = "PAGES", value_parser = value::pages)]
     pub pages: Option<Pages>,
+}
+
+impl Selection {
+    /// The cpus and nodes of this machine that are meant, where there is a choice.
+    pub fn among(&self, machine: &Machine) -> (Option<CpuSet>, Option<NodeSet>) {
+        let free = |chosen: Option<CpuSet>| match &machine.allowed {
+            Some(allowed) => chosen.map(|cpus| cpus.intersection(&allowed.cpus)),
+            None => chosen,
+        };
+        let cpus = match &self.cpus {
+            Some(chosen @ Chosen::Except(_)) => free(chosen.among(&machine.online_cpus())),
+            chosen => chosen.as_ref().and_then(|chosen| chosen.among(&machine.online_cpus())),
+        };
+        let nodes = self.nodes.as_ref().and_then(|nodes| nodes.among(&machine.memory_nodes()));
+        (cpus, nodes)
+    }
 }
 
 /// When a cell ends.

@@ -79,7 +79,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 #[derive(Debug, Args)]
 pub(crate) struct Change {
     /// Number of blocks (overrides the study)
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::blocks)]
     pub blocks: Option<usize>,
     /// End after this time, at the end of a block, such as 10m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
@@ -151,7 +151,7 @@ pub(crate) struct ResumeArgs {
     /// The result directory
     pub directory: PathBuf,
     /// Total number of blocks
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = value::blocks)]
     pub blocks: Option<usize>,
     /// End after this total time, at the end of a block, such as 10m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]

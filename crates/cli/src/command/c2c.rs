@@ -2,9 +2,9 @@
 
 use numalab_measure::plan::{c2c_cells, c2c_pairs};
 
-use super::measuring::{Target, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan, too_few};
 use crate::args::C2cArgs;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 
 /// Measures cache line transfers and prints them.
 pub(crate) fn run(args: &C2cArgs) -> Result<(), Failure> {
@@ -12,7 +12,7 @@ pub(crate) fn run(args: &C2cArgs) -> Result<(), Failure> {
     let pairs = c2c_pairs(&target.machine, &target.scope, args.pairs);
     if pairs.is_empty() {
         let message = "a cache line needs two cpus to go between; choose more with --cpus";
-        return Err(Failure::new(Code::Lacking, message));
+        return Err(Failure::new(too_few(&args.selection), message));
     }
     let cells = c2c_cells(&target.machine, &target.scope, &pairs);
     if args.output.dry_run {

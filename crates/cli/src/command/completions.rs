@@ -1,15 +1,65 @@
 //! `numalab completions`.
 
-use clap::CommandFactory;
+use clap::builder::PossibleValuesParser;
+use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use numalab_host::Root;
+use numalab_record::{Pages, StreamKernel};
 
 use crate::args::Cli;
 use crate::failure::Failure;
 use crate::output;
 
+/// The orders of visits that are completed; any `stride:N` can be typed.
+const PATTERNS: [&str; 4] = ["page-local", "random", "sequential", "stride:256"];
+/// The host's pages behind a guest's memory.
+const HOST_PAGES: [&str; 4] = ["normal", "2m", "1g", "memfd"];
+/// What a guest boots, beside files.
+const GUEST_KERNELS: [&str; 3] = ["linux", "backports", "numalab"];
+
 /// Prints the completion script of a shell.
 pub(crate) fn run(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "numalab", &mut script);
+    let mut command = with_values(Cli::command(), "");
+    clap_complete::generate(shell, &mut command, "numalab", &mut script);
     output::print(&String::from_utf8_lossy(&script))
+}
+
+/// The command with the values that its arguments are often given: what they take is more, so
+/// that only completions know of them.
+fn with_values(command: Command, above: &str) -> Command {
+    let group = if above.is_empty() { command.get_name().to_owned() } else { above.to_owned() };
+    let name = if group == "numalab" { String::new() } else { group };
+    let command = command.mut_args(|argument| completed(argument, &name));
+    let subcommands: Vec<String> =
+        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    subcommands.iter().fold(command, |command, below| {
+        let group = if name.is_empty() { below.clone() } else { name.clone() };
+        command.mut_subcommand(below, |command| with_values(command, &group))
+    })
+}
+
+/// An argument of a command of this group with its values.
+fn completed(argument: Arg, group: &str) -> Arg {
+    match values(argument.get_id().as_str(), group) {
+        values if values.is_empty() => argument,
+        values => argument.value_parser(PossibleValuesParser::new(values)),
+    }
+}
+
+fn values(argument: &str, group: &str) -> Vec<&'static str> {
+    let pages = [Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G].map(Pages::name);
+    // The names live as long as this process, which ends when they are printed.
+    let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|listed| listed.knob);
+    match (group, argument) {
+        (_, "pattern") => PATTERNS.to_vec(),
+        ("guest", "pages") => HOST_PAGES.to_vec(),
+        (_, "pages") => pages.to_vec(),
+        ("guest", "kernel") => GUEST_KERNELS.to_vec(),
+        (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),
+        ("study", "study") => numalab_study::bundled().iter().map(|(name, _)| *name).collect(),
+        ("knobs", "knobs") => knobs().map(|knob| &*knob.name().to_owned().leak()).collect(),
+        ("knobs", "settings") => knobs().map(|knob| &*format!("{}=", knob.name()).leak()).collect(),
+        _ => Vec::new(),
+    }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use numalab_explore::show::{self, ProcessRows};
 use numalab_explore::{ExploreError, NodesView};
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, note};
 use numalab_report::Style;
 
 use crate::args::{ExploreArgs, ExploreFormat};
@@ -31,17 +31,42 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     }
     let interval = args.interval.unwrap_or(WATCHED);
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    match args.format {
-        ExploreFormat::Json => lines(&Looking::new(args, root, Style::Plain), interval, &interrupt),
+    let looking = match args.format {
+        ExploreFormat::Json => Looking::new(args, root, Style::Plain),
         ExploreFormat::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => {
-            let looking = Looking::new(args, root, output::style());
-            numalab_explore::watch(interval, || interrupt.requested(), || looking.again())?;
-            Ok(())
+            Looking::new(args, root, output::style())
         }
         ExploreFormat::Text => {
-            Err(Failure::bad_input("--watch needs a terminal; for a pipe: --watch --format json"))
+            let message = "--watch needs a terminal; for a pipe: --watch --format json";
+            return Err(Failure::bad_input(message));
         }
+    };
+    // What is not there at all is an error; what ends while it is watched is an end.
+    looking.again()?;
+    let watched = match args.format {
+        ExploreFormat::Json => lines(&looking, interval, &interrupt),
+        ExploreFormat::Text => {
+            let look = || looking.again();
+            numalab_explore::watch(interval, || interrupt.requested(), look).map_err(Watch::Look)
+        }
+    };
+    match watched {
+        Err(Watch::Look(ExploreError::NoProcess { process })) => {
+            note(format_args!("process {process} has ended"));
+            Ok(())
+        }
+        Err(Watch::Look(error)) => Err(error.into()),
+        Err(Watch::Print(failure)) => Err(failure),
+        Ok(()) => Ok(()),
     }
+}
+
+/// Why watching ended early.
+enum Watch {
+    /// Nothing can be seen.
+    Look(ExploreError),
+    /// Nothing can be printed.
+    Print(Failure),
 }
 
 /// What is looked at, and the nodes as they were before, for rates.
@@ -115,14 +140,15 @@ impl<'a> Looking<'a> {
 }
 
 /// A line each time, until a signal or until nobody reads any more.
-fn lines(looking: &Looking<'_>, interval: Duration, interrupt: &Interrupt) -> Result<(), Failure> {
+fn lines(looking: &Looking<'_>, interval: Duration, interrupt: &Interrupt) -> Result<(), Watch> {
     while !interrupt.requested() {
-        let line = looking.again()?;
+        let line = looking.again().map_err(Watch::Look)?;
         let mut out = io::stdout().lock();
         match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => {
-                return Err(Failure::new(Code::Failed, format!("standard output: {error}")));
+                let failure = Failure::new(Code::Failed, format!("standard output: {error}"));
+                return Err(Watch::Print(failure));
             }
             Ok(()) => {}
         }

@@ -5,9 +5,9 @@ use numalab_measure::plan::{LoadedSpec, Scope, all_workers, loaded_cells};
 use numalab_record::WorkerPlan;
 use numalab_topology::{NodeId, NodeSet};
 
-use super::measuring::{Target, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan, too_few};
 use crate::args::LoadedArgs;
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 
 /// Measures latency under load and prints it.
 pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
@@ -40,7 +40,7 @@ fn spec(args: &LoadedArgs, target: &Target) -> Result<LoadedSpec, Failure> {
         .collect();
     if load.is_empty() {
         return Err(Failure::new(
-            Code::Lacking,
+            too_few(&args.selection),
             "loaded latency needs two cores: one to chase, one to load the memory; \
              choose more with --cpus",
         ));

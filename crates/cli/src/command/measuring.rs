@@ -14,7 +14,7 @@ use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, fil
 use numalab_report::Report;
 use numalab_topology::{Finding, Machine, Severity};
 
-use crate::args::{Format, Output, Rules, Selection};
+use crate::args::{Format, Output, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 use crate::progress::Progress;
@@ -32,11 +32,17 @@ impl Target {
         let reading =
             numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
         warn_of(&reading.findings);
-        let (cpus, nodes) = (selection.cpus.as_ref(), selection.nodes.as_ref());
-        let scope = Scope::new(&reading.machine, cpus, nodes).map_err(MeasureError::from)?;
+        let (cpus, nodes) = selection.among(&reading.machine);
+        let scope = Scope::new(&reading.machine, cpus.as_ref(), nodes.as_ref());
+        let scope = scope.map_err(MeasureError::from)?;
         let pages = selection.pages.unwrap_or_else(usual_pages);
         Ok(Self { machine: reading.machine, scope, pages })
     }
+}
+
+/// The code of a selection of fewer cpus than are needed: the user's choice, or the machine's.
+pub(crate) fn too_few(selection: &Selection) -> Code {
+    if selection.cpus.is_some() { Code::BadInput } else { Code::Lacking }
 }
 
 /// Transparent huge pages where the kernel gives them, else base pages.
@@ -69,7 +75,7 @@ pub(crate) fn new_run(
         schema: Kind::Run.into(),
         name: name.to_owned(),
         label: output.label.clone(),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
         command: std::env::args().collect(),
         started_unix_ms,
         seed: rules.seed.unwrap_or(started_unix_ms),

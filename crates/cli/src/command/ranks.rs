@@ -14,7 +14,7 @@ use numalab_topology::Machine;
 
 use super::bind::own_program;
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
-use crate::args::{Format, Output, RankArgs, Rules, Selection};
+use crate::args::{Format, Output, RankArgs, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
@@ -115,7 +115,8 @@ fn of_rank(
 }
 
 fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
-    let node = match &task.selection.nodes {
+    let (cpus, nodes) = task.selection.among(&target.machine);
+    let node = match nodes {
         None => None,
         Some(nodes) if nodes.len() == 1 => nodes.first(),
         Some(nodes) => {
@@ -139,11 +140,11 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         serial: task.serial,
         seed,
         precision: task.rules.precision,
-        cpus: task.selection.cpus.clone(),
+        cpus,
         node,
         overcommit: task.ranks.overcommit,
         csv,
-        version: env!("CARGO_PKG_VERSION").to_owned(),
+        version: VERSION.to_owned(),
     })
 }
 

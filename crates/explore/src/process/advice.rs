@@ -15,7 +15,7 @@ const LEAST_BYTES: u64 = 1 << 20;
 /// A thread is called remote if so much of what it touches is elsewhere.
 const MOSTLY: f64 = 0.5;
 /// Anonymous memory worth huge pages, in bytes, and the share below which it has too few.
-const LARGE_BYTES: u64 = 256 << 20;
+const LARGE_BYTES: u64 = 64 << 20;
 const FEW_HUGE: f64 = 0.1;
 /// The share in swap that is worth a sentence.
 const MUCH_SWAP: f64 = 0.05;
@@ -136,16 +136,25 @@ fn few_huge_pages(root: &Root, view: &ProcessView) -> Option<Finding> {
         return None;
     }
     let what = format!(
-        "{} of its {} of anonymous memory are on huge pages",
+        "{} of its {} of anonymous memory are on huge pages: {} pages of 4 KiB where {} of 2 MiB \
+         would do, so that random access walks page tables (measure what a walk costs here: \
+         numalab latency --size {}M --pattern random --pages 4k, then --pages thp)",
         percent(share),
-        format_rounded(sizes.anonymous)
+        format_rounded(sizes.anonymous),
+        sizes.anonymous >> 12,
+        sizes.anonymous.div_ceil(2 << 20),
+        sizes.anonymous >> 20,
     );
     let enabled = "sys/kernel/mm/transparent_hugepage/enabled";
     let enabled = root.value(enabled).unwrap_or_default();
     match enabled.split_once('[').and_then(|(_, rest)| rest.split(']').next()) {
         Some("madvise") => Some(Finding::note(
             format!("{what}; transparent ones are for programs that ask (madvise)"),
-            "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
+            format!(
+                "start it as GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {0}, or to try: numalab knobs \
+                 run thp_enabled=always -- {0}",
+                view.command
+            ),
         )),
         Some("never") => Some(Finding::note(
             format!("{what}; transparent ones are off"),

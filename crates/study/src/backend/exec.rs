@@ -50,7 +50,10 @@ pub(crate) fn run(
     let ran = run_command(command(request, &scratch, counting), limit, interrupt);
     drop(service);
     let ran = ran.map_err(|error| failed(workload, &error))?;
-    let readings = read(workload, &ran)?;
+    // What failed is named as it ran, not as the study has it.
+    let settings = &request.treatment.settings;
+    let command = workload.command.iter().map(|word| filled(word, settings)).collect();
+    let readings = read(&Workload { command, ..workload.clone() }, &ran)?;
     let counters = match counting {
         Counting::Off => BTreeMap::new(),
         Counting::Scheduler => scheduler_counters(&scratch),

@@ -1,6 +1,6 @@
 //! Two commands in turns: a study of its own.
 
-use numalab_record::study::{FactorKind, Rules, Setting};
+use numalab_record::study::{Entry, FactorKind, Rules, SampleEntry, Setting, StudyDocument};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
@@ -14,7 +14,38 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     let study = study(args, words);
     let text = study.to_toml().map_err(Failure::bad_input)?;
     let show = StudyShow { fail_if: args.fail_if, format: args.format, quiet: args.quiet };
-    run_given(&text, &args.output, args.dry_run, &show)
+    run_given(&text, &args.output, args.dry_run, &show, times)
+}
+
+/// A line for each command: its median, and how far its runs spread; disturbed runs count only
+/// where all are.
+fn times(document: &StudyDocument) -> String {
+    let mut text = String::new();
+    for (index, treatment) in document.run.treatments.iter().enumerate() {
+        let samples = document.journal.iter().filter_map(|entry| match entry {
+            Entry::Sample(sample) => Some(sample),
+            _ => None,
+        });
+        let warm_ups = document.run.rules.warm_ups;
+        let of_it = samples.filter(|sample| sample.treatment == index && sample.block >= warm_ups);
+        let clean: Vec<&SampleEntry> =
+            of_it.clone().filter(|sample| sample.taken.disturbances.is_empty()).collect();
+        let samples = if clean.is_empty() { of_it.collect() } else { clean };
+        let readings = samples.iter().filter_map(|sample| sample.taken.readings.first());
+        let unit = readings.clone().next().map_or("s", |reading| reading.quantity.unit.as_str());
+        let values: Vec<f64> = readings.clone().map(|reading| reading.value).collect();
+        let Ok(sample) = numalab_stats::Sample::new(&values[..]) else { continue };
+        let command = treatment.settings.get("command").map(ToString::to_string);
+        let command = command.unwrap_or_default();
+        let [low, median, high] = [0.25, 0.5, 0.75].map(|share| sample.quantile(share));
+        let name = &treatment.name;
+        text.push_str(&format!(
+            "{name}  {command}: {median:.4} {unit}, half of {} runs {low:.4} to {high:.4}\n",
+            values.len()
+        ));
+    }
+    text.push('\n');
+    text
 }
 
 fn study(args: &CompareArgs, words: &[String]) -> Study {

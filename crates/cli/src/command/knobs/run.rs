@@ -1,11 +1,13 @@
 //! `numalab knobs run`.
 
+use std::env;
 use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::thread;
 use std::time::Duration;
 
-use numalab_host::knobs::{Acts, Knob, Tuning};
+use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
 use numalab_host::{Interrupt, Root, note};
+use numalab_record::shell::command_line;
 
 use super::list::state_words;
 use crate::args::KnobRunArgs;
@@ -26,7 +28,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     if args.dry_run {
         return show(args, &root, &knobs).map(|()| ExitCode::SUCCESS);
     }
-    let mut tuning = Tuning::new(&root).map_err(numalab_host::Error::from)?;
+    let mut tuning = Tuning::new(&root).map_err(refused)?;
     // From here on a signal ends the command, and the knobs are put back all the same.
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
@@ -34,7 +36,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
             break;
         }
         let before = knob.state(&root);
-        let applied = tuning.set(knob, value).map_err(numalab_host::Error::from)?;
+        let applied = tuning.set(knob, value).map_err(refused)?;
         if !args.quiet {
             note(format_args!("{name}: {} (was {})", applied.found, state_words(&before)));
             applied.left_out.iter().for_each(|file| note(format_args!("{name}: left out {file}")));
@@ -47,6 +49,17 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
     tuning.restore().map_err(numalab_host::Error::from)?;
     let status = ended?;
     Ok(wrapper::exit_code(status))
+}
+
+/// What is not permitted is said with the command that is.
+fn refused(error: KnobError) -> Failure {
+    match &error {
+        KnobError::Denied { .. } | KnobError::NoJournal { denied: true, .. } => {
+            let own: Vec<String> = env::args().collect();
+            Failure::new(Code::Lacking, format!("{error}; as root: sudo {}", command_line(&own)))
+        }
+        _ => numalab_host::Error::from(error).into(),
+    }
 }
 
 fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> {

@@ -86,9 +86,6 @@ fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
     rules.budget_s = change.budget.map(|budget| budget.as_secs_f64()).or(rules.budget_s);
     rules.precision_percent =
         change.precision.map(|ratio| 100.0 * ratio).or(rules.precision_percent);
-    if rules.blocks == 0 {
-        return Err(Failure::bad_input("--blocks 0: expected 1 or more"));
-    }
     Ok(())
 }
 

@@ -14,27 +14,42 @@ use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, ope
 use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
 use super::time;
-use crate::args::{StudyResumeArgs, StudyRunArgs, StudyShow};
+use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::{Code, Failure};
 use crate::output;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
     let ready = ready(&args.study, &args.change)?;
-    go(ready, &args.output, args.dry_run, &args.show)
+    go(ready, &args.output, args.dry_run, &args.show, no_lead)
 }
 
-/// Runs a study that was made here, from its text.
+/// What a study's answers are led by, from its results.
+pub(crate) type Lead = fn(&StudyDocument) -> String;
+
+/// A study's page says all.
+fn no_lead(_: &StudyDocument) -> String {
+    String::new()
+}
+
+/// Runs a study that was made here, from its text; `lead` is printed before its answers.
 pub(crate) fn run_given(
     text: &str,
     results: &Path,
     dry_run: bool,
     show: &StudyShow,
+    lead: Lead,
 ) -> Result<(), Failure> {
-    go(given(text)?, results, dry_run, show)
+    go(given(text)?, results, dry_run, show, lead)
 }
 
-fn go(ready: Ready, results: &Path, dry_run: bool, show: &StudyShow) -> Result<(), Failure> {
+fn go(
+    ready: Ready,
+    results: &Path,
+    dry_run: bool,
+    show: &StudyShow,
+    lead: Lead,
+) -> Result<(), Failure> {
     if dry_run {
         return print(&ready);
     }
@@ -50,12 +65,14 @@ fn go(ready: Ready, results: &Path, dry_run: bool, show: &StudyShow) -> Result<(
             print_error(format_args!("{sentence}\n"));
         }
     }
-    let started = Started { command: env::args().collect(), unix_ms: UtcTime::now().unix_ms };
+    let version = VERSION.to_owned();
+    let command = env::args().collect();
+    let started = Started { version, command, unix_ms: UtcTime::now().unix_ms };
     let run = plan.run(&workloads, backend.describe(), started);
     let mut watcher = Watcher::new(&plan, show.quiet);
     let session = Session::new(&plan, &workloads, &interrupt);
     let ended = session.run(backend, || Journal::create(results, run, &text), &mut watcher);
-    finish(&watcher, ended, show)
+    finish(&watcher, ended, show, lead)
 }
 
 /// `numalab study resume`.
@@ -74,7 +91,7 @@ pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     let session = Session::new(&plan, &workloads, &interrupt);
     let go_on = move || journal.replace_run(run).map(|()| journal);
     let ended = session.run(backend, go_on, &mut watcher);
-    finish(&watcher, ended, &args.show)
+    finish(&watcher, ended, &args.show, no_lead)
 }
 
 /// The plan of a run that was begun, with more blocks or another budget where asked.
@@ -112,9 +129,13 @@ fn finish(
     watcher: &Watcher,
     ended: Result<(Journal, EndReason), SessionError>,
     show: &StudyShow,
+    lead: Lead,
 ) -> Result<(), Failure> {
     watcher.bar.finish_and_clear();
     let (journal, end) = ended?;
+    if show.format == Format::Text && !show.quiet {
+        output::print(&lead(journal.document()))?;
+    }
     deliver(&journal, &end, show)
 }
 

@@ -1,0 +1,49 @@
+//! Names the build: the version, the commit that it was made from, and whether it is optimised.
+
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs};
+
+/// Letters of a commit that are shown.
+const SHORT: usize = 12;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    let version = env::var("CARGO_PKG_VERSION").unwrap_or_default();
+    // A debug build is of a tree that changes: the commit would be that of an earlier one.
+    let about = match env::var("PROFILE").as_deref() {
+        Ok("debug") => Some("debug build".to_owned()),
+        _ => packaged().or_else(checked_out).map(|commit| format!("commit {commit}")),
+    };
+    let about = about.map(|about| format!(" ({about})")).unwrap_or_default();
+    println!("cargo:rustc-env=NUMALAB_VERSION={version}{about}");
+}
+
+/// The commit that cargo wrote into the package.
+fn packaged() -> Option<String> {
+    let text = fs::read_to_string(".cargo_vcs_info.json").ok()?;
+    let (_, rest) = text.split_once("\"sha1\": \"")?;
+    rest.split('"').next()?.get(..SHORT).map(str::to_owned)
+}
+
+/// The commit of the repository that this directory is `crates/cli` of, if it is one.
+fn checked_out() -> Option<String> {
+    let top = git(&["rev-parse", "--show-toplevel"])?;
+    let here = Path::new(&top).join("crates/cli").canonicalize().ok()?;
+    if here != env::current_dir().ok()?.canonicalize().ok()? {
+        return None;
+    }
+    for watched in ["HEAD", "logs/HEAD", "index"] {
+        let path = git(&["rev-parse", "--git-path", watched])?;
+        println!("cargo:rerun-if-changed={path}");
+    }
+    let commit = git(&["rev-parse", "HEAD"])?.get(..SHORT)?.to_owned();
+    let changed = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    Some(if changed.is_empty() { commit } else { format!("{commit}, changed") })
+}
+
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?;
+    output.status.success().then(|| text.trim().to_owned())
+}

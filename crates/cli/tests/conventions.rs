@@ -1,0 +1,128 @@
+//! What holds for every command: sizes, lists, exit codes, versions, completions.
+
+use std::process::{Command, Output, Stdio};
+
+fn numalab(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    command.args(words).stdin(Stdio::null());
+    command
+}
+
+fn run(words: &[&str]) -> Output {
+    numalab(words).output().expect("numalab starts")
+}
+
+fn prints(words: &[&str]) -> String {
+    let output = run(words);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn refuses(words: &[&str], code: i32, message: &str) {
+    let output = run(words);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(code), "{words:?}: {said}");
+    assert!(said.contains(message), "{words:?}: {said}");
+}
+
+#[test]
+fn a_size_is_typed_the_same_way_everywhere() {
+    for size in ["64", "64M", "64MB", "64MiB", "65536K", "0.0625G", "64M,64"] {
+        let plan = prints(&["latency", "--size", size, "--cpus", "0", "--dry-run"]);
+        assert!(plan.contains("/64M\n1 cells"), "{size}: {plan}");
+    }
+    for memory in ["2048", "2G", "2048MiB"] {
+        let toml = prints(&[
+            "topology",
+            "--emulate",
+            "2",
+            "--cpus",
+            "2",
+            "--memory",
+            memory,
+            "--format",
+            "toml",
+        ]);
+        assert_eq!(toml.matches("memory = \"1G\"").count(), 2, "{memory}: {toml}");
+        // A bare number is a count of nodes there, so that it is refused as a size.
+        let sizes = format!("{},0", if memory == "2048" { "2048M" } else { memory });
+        let toml = prints(&["topology", "--emulate", &sizes, "--cpus", "2", "--format", "toml"]);
+        assert!(toml.contains("memory = \"2G\""), "{sizes}: {toml}");
+    }
+}
+
+#[test]
+fn cpus_and_nodes_are_chosen_as_numactl_takes_them() {
+    let all = prints(&["c2c", "--dry-run"]);
+    assert_eq!(prints(&["c2c", "--cpus", "all", "--nodes", "all", "--dry-run"]), all);
+    let plan = prints(&["latency", "--size", "4K", "--cpus", "!0", "--dry-run"]);
+    assert!(!plan.contains("cpu0/") && plan.contains("cpu1/"), "{plan}");
+    refuses(&["latency", "--cpus", "!x", "--dry-run"], 2, "expected");
+}
+
+#[test]
+fn one_cpu_where_two_are_needed_is_the_users_choice_and_exit_2() {
+    refuses(&["loaded", "--cpus", "0", "--dry-run"], 2, "two cores");
+    refuses(&["c2c", "--cpus", "0", "--dry-run"], 2, "two cpus");
+}
+
+#[test]
+fn no_blocks_is_an_error_about_blocks() {
+    let commands = ["--commands", "true", "false"];
+    refuses(&[&["compare"], &commands[..], &["--blocks", "0"]].concat(), 2, "--blocks");
+    refuses(&["study", "plan", "noise", "--blocks", "0"], 2, "expected 1 to 100000");
+}
+
+#[test]
+fn a_comparison_of_commands_begins_with_their_times_and_names_the_one_that_fails() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let compared = |commands: [&str; 2]| {
+        let words = ["compare", "--blocks", "2", "--commands", commands[0], commands[1]];
+        numalab(&words).current_dir(directory.path()).output().expect("numalab starts")
+    };
+    let output = compared(["true", "sleep 0.02"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let lines: Vec<&str> = text.lines().take(2).collect();
+    assert!(lines[0].contains("true: 0.0") && lines[0].contains(" s, half of "), "{text}");
+    assert!(lines[1].contains("sleep 0.02: 0.0"), "{text}");
+    let output = compared(["true", "exit 7"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("exit 7") && said.contains("exit code 7"), "{said}");
+}
+
+#[test]
+fn completions_know_studies_knobs_patterns_pages_and_kernels() {
+    let script = prints(&["completions", "bash"]);
+    for value in ["guest-scaling", "numa_balancing", "page-local", "thp", "write-nt", "backports"] {
+        assert!(script.contains(value), "{value}");
+    }
+}
+
+#[test]
+fn a_version_names_the_build() {
+    let version = prints(&["--version"]);
+    let build = if cfg!(debug_assertions) { "(debug build)" } else { "(commit " };
+    assert!(version.contains(build), "{version}");
+    let directory = tempfile::tempdir().expect("a directory");
+    let words = ["latency", "--size", "4K", "--cpus", "0", "--budget", "50ms", "--format", "json"];
+    let output = numalab(&words).current_dir(directory.path()).output().expect("numalab starts");
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let version = version.trim().trim_start_matches("numalab ");
+    assert_eq!(json["version"], version);
+}
+
+#[test]
+fn watching_a_process_until_it_ends_is_no_failure() {
+    let mut process = Command::new("sleep").arg("1").spawn().expect("sleep starts");
+    let pid = process.id().to_string();
+    // It is reaped while it is watched.
+    let ended = std::thread::spawn(move || process.wait());
+    let watch = ["explore", "--pid", &pid, "--watch", "--interval", "200ms", "--format", "json"];
+    let output = run(&watch);
+    ended.join().expect("no panic").expect("it ended");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("has ended") && !output.stdout.is_empty(), "{said}");
+    refuses(&watch, 2, "not there");
+}
