@@ -77,6 +77,19 @@ exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not 
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    /// Leave the host's name, command lines and users' directories out of pages
+    /// [default: yes for md and html, no for text]
+    #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
+    pub redact: Option<Redact>,
+}
+
+/// Whether pages are made to be sent to anybody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Redact {
+    /// A hash stands for what is left out
+    Yes,
+    /// Everything is shown
+    No,
 }
 
 #[derive(Debug, Subcommand)]

@@ -35,6 +35,7 @@ fn main() -> ExitCode {
             };
         }
     };
+    output::set_redact(cli.redact);
     match run(cli.command) {
         Ok(code) => code,
         Err(failure) => failure.report(),

@@ -1,11 +1,13 @@
 //! Printing to standard output.
 
 use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use numalab_record::shell::quoted;
+use numalab_report::page::Page;
 use numalab_report::{Report, Style};
 
-use crate::args::Format;
+use crate::args::{Format, Redact};
 use crate::failure::{Code, Failure};
 
 /// Prints `text`; a reader that went away early is no error.
@@ -25,12 +27,34 @@ pub(crate) fn style() -> Style {
     if wanted && io::stdout().is_terminal() { Style::Colour } else { Style::Plain }
 }
 
+/// What `--redact` said, for every page of this process.
+static REDACT: OnceLock<Redact> = OnceLock::new();
+
+/// Keeps what `--redact` says.
+pub(crate) fn set_redact(said: Option<Redact>) {
+    if let Some(said) = said {
+        let _ = REDACT.set(said);
+    }
+}
+
+/// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
+pub(crate) fn shared_page(report: &impl Report) -> Page {
+    page(report, Redact::Yes)
+}
+
+fn page(report: &impl Report, usual: Redact) -> Page {
+    match REDACT.get().copied().unwrap_or(usual) {
+        Redact::Yes => report.page().redacted(),
+        Redact::No => report.page(),
+    }
+}
+
 /// A result in the wanted form: the one place where results get their format.
 pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => report.page().terminal(style()),
-        Format::Md => report.page().markdown(),
-        Format::Html => report.page().html(),
+        Format::Text => page(report, Redact::No).terminal(style()),
+        Format::Md => shared_page(report).markdown(),
+        Format::Html => shared_page(report).html(),
         Format::Csv => report.csv(),
         Format::Json => json_line(report.json())?,
     })

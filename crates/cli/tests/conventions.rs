@@ -126,3 +126,42 @@ fn watching_a_process_until_it_ends_is_no_failure() {
     assert!(said.contains("has ended") && !output.stdout.is_empty(), "{said}");
     refuses(&watch, 2, "not there");
 }
+
+#[test]
+fn pages_to_be_sent_leave_out_command_lines_and_say_so_unless_asked_not_to() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let told = |more: &[&str]| {
+        let words = ["latency", "--size", "4K", "--cpus", "0", "--budget", "50ms"];
+        let output = numalab(&[&words[..], more].concat()).current_dir(directory.path()).output();
+        String::from_utf8(output.expect("numalab starts").stdout).expect("UTF-8")
+    };
+    let page = told(&["--format", "md"]);
+    assert!(page.contains("left out, hash ") && page.contains("Left out here: command"), "{page}");
+    assert!(!page.contains("--budget 50ms"), "{page}");
+    let page = told(&["--format", "md", "--redact", "no"]);
+    assert!(page.contains("--budget 50ms") && !page.contains("left out, hash"), "{page}");
+}
+
+#[test]
+fn kept_reports_of_studies_carry_no_kernel_command_line() {
+    let kept = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/studies");
+    let files = std::fs::read_dir(kept).expect("kept reports").map(|file| file.expect("a file"));
+    for file in files.filter(|file| file.path().extension().is_some_and(|end| end == "md")) {
+        let text = std::fs::read_to_string(file.path()).expect("UTF-8");
+        let lines = text.lines().filter(|line| line.starts_with("| kernel\\_command\\_line"));
+        for line in lines {
+            assert!(line.contains("| left out, hash "), "{}: {line}", file.path().display());
+        }
+    }
+}
+
+#[test]
+fn a_dry_run_states_the_time_and_the_most_that_it_may_be_and_a_budget_holds() {
+    let plan = prints(&["latency", "--size", "4K", "--cpus", "0", "--dry-run"]);
+    assert!(plan.contains("where nothing disturbs them, at most 20 s"), "{plan}");
+    let words = ["latency", "--size", "64M-128M", "--precision", "0.01%", "--budget", "2s", "-q"];
+    let began = std::time::Instant::now();
+    assert_eq!(run(&words).status.code(), Some(0));
+    // A tenth and a second more, one cell, and a busy machine.
+    assert!(began.elapsed().as_secs() < 12, "{:?}", began.elapsed());
+}

@@ -124,7 +124,11 @@ impl<'a> Session<'a> {
         };
         let ran = run_shared(self.context, cells, limit, &mut give);
         match ran {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                // What the budget did not reach.
+                self.tally.unmeasured += cells.len().saturating_sub(given.get());
+                Ok(())
+            }
             Err(error @ (MeasureError::Interrupted | MeasureError::Store(_))) => Err(error),
             Err(error) => {
                 let rest = cells.get(given.get()..).unwrap_or_default();

@@ -1,7 +1,11 @@
 //! A page as Markdown (GitHub's tables).
 
+use crate::number::count;
 use crate::page::{FOOT, Mood, Page, Part};
 use crate::table::{Align, Table, one_line};
+
+/// Rows beyond which a table that few readers want is folded away.
+const LONG_TABLE: usize = 30;
 
 pub(crate) fn render(page: &Page) -> String {
     let mut out = format!("# {}\n\n", escape(&page.title));
@@ -27,9 +31,20 @@ fn part_text(part: &Part) -> String {
     for note in &part.notes {
         out.push_str(&format!("\n{}\n", escape(note)));
     }
-    let tables = part.panels.iter().map(|panel| &panel.table);
-    out.extend(tables.filter(|shown| !shown.rows.is_empty()).map(table));
+    let shown = part.panels.iter().filter(|panel| !panel.table.rows.is_empty());
+    out.extend(shown.map(|panel| match panel.table.rows.len() {
+        rows if rows > LONG_TABLE && panel.folded => folded(&panel.table),
+        _ => table(&panel.table),
+    }));
     out
+}
+
+/// A long table that few readers want, behind its caption.
+fn folded(shown: &Table) -> String {
+    let caption = escape(&shown.caption);
+    let table = table(&Table { caption: String::new(), ..shown.clone() });
+    let rows = count(shown.rows.len(), "row");
+    format!("\n<details><summary>{caption}: {rows}</summary>\n{table}\n</details>\n")
 }
 
 /// A mark that every reader of Markdown shows in colour.

@@ -10,7 +10,7 @@ use numalab_measure::plan::{
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
-use super::measuring::{Target, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
 use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
@@ -63,7 +63,7 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
     let target = Target::survey(&args.selection)?;
     let cells = plan(args, &target, size_bytes);
     if args.output.dry_run {
-        return print_plan(&cells);
+        return print_plan(&cells, &args.rules, usual_budget(&cells));
     }
     let rules = (&args.rules, &args.output);
     let (document, directory) = run_plan("bandwidth", &target, rules, &cells, |_| Vec::new())?;

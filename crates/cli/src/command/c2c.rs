@@ -2,7 +2,7 @@
 
 use numalab_measure::plan::{c2c_cells, c2c_pairs};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, too_few};
+use super::measuring::{Target, deliver, print_plan, run_plan, too_few, usual_budget};
 use crate::args::C2cArgs;
 use crate::failure::Failure;
 
@@ -16,7 +16,7 @@ pub(crate) fn run(args: &C2cArgs) -> Result<(), Failure> {
     }
     let cells = c2c_cells(&target.machine, &target.scope, &pairs);
     if args.output.dry_run {
-        return print_plan(&cells);
+        return print_plan(&cells, &args.rules, usual_budget(&cells));
     }
     let rules = (&args.rules, &args.output);
     let (document, directory) = run_plan("c2c", &target, rules, &cells, |_| Vec::new())?;

@@ -7,7 +7,7 @@ use numalab_measure::plan::{
 };
 use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
 
-use super::measuring::{Target, deliver, print_plan, run_plan};
+use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
 use super::ranks::{self, Role, Task};
 use crate::args::{Chain, Format, LatencyArgs};
 use crate::failure::Failure;
@@ -64,7 +64,9 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
         None => matrix(args, &target, &[size_bytes]),
     };
     if args.output.dry_run {
-        return print_plan(&[first, second(FORESEEN_MATRIX_BYTES)].concat());
+        let budget = usual_budget(&first);
+        let foreseen = [first, second(FORESEEN_MATRIX_BYTES)].concat();
+        return print_plan(&foreseen, &args.rules, budget);
     }
     let (document, directory) =
         run_plan("latency", &target, (&args.rules, &args.output), &first, |document| {

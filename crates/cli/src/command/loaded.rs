@@ -5,7 +5,7 @@ use numalab_measure::plan::{LoadedSpec, Scope, all_workers, loaded_cells};
 use numalab_record::WorkerPlan;
 use numalab_topology::{NodeId, NodeSet};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, too_few};
+use super::measuring::{Target, deliver, print_plan, run_plan, too_few, usual_budget};
 use crate::args::LoadedArgs;
 use crate::failure::Failure;
 
@@ -14,7 +14,7 @@ pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
     let target = Target::survey(&args.selection)?;
     let cells = loaded_cells(&spec(args, &target)?);
     if args.output.dry_run {
-        return print_plan(&cells);
+        return print_plan(&cells, &args.rules, usual_budget(&cells));
     }
     let rules = (&args.rules, &args.output);
     let (document, directory) = run_plan("loaded", &target, rules, &cells, |_| Vec::new())?;

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     if args.output.dry_run {
         let target = Target::survey(&args.selection)?;
         let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
-        return print_plan(&plan.foreseen());
+        return print_plan(&plan.foreseen(), &args.rules, budget(effort(args)));
     }
     let runs = match &args.resume {
         Some(directory) => {

@@ -11,7 +11,6 @@ use numalab_measure::{
     check_plan,
 };
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
-use numalab_report::Report;
 use numalab_topology::{Finding, Machine, Severity};
 
 use crate::args::{Format, Output, Rules, Selection, VERSION};
@@ -149,8 +148,7 @@ pub(crate) fn run_plan(
     first: &[Cell],
     second: impl FnOnce(&Document) -> Vec<Cell>,
 ) -> Result<(Document, Option<PathBuf>), Failure> {
-    let usual_budget = (estimate_plan(first) * 3).max(Duration::from_secs(60));
-    let mut run = new_run(name, target, rules, output, usual_budget);
+    let mut run = new_run(name, target, rules, output, usual_budget(first));
     let context = context_for(&run)?;
     note_clock(&mut run, &context);
     let mut recorder = recorder_for(run, output.output.as_deref())?;
@@ -158,6 +156,12 @@ pub(crate) fn run_plan(
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok((recorder.document(), recorder.directory().map(Path::to_owned)))
+}
+
+/// The time that a plan may take on a machine that disturbs it, unless `--budget` says more.
+pub(crate) fn usual_budget(plan: &[Cell]) -> Duration {
+    const LEAST: Duration = Duration::from_secs(20);
+    (estimate_plan(plan) * 4).max(LEAST)
 }
 
 /// A recorder in memory, or in a new directory under `parent`.
@@ -208,14 +212,18 @@ pub(crate) fn deliver(
 
 /// Writes `report.md` and `report.html` into a result directory.
 pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
-    let page = Summary::of(document).page();
+    let page = output::shared_page(&Summary::of(document));
     Store::write_file(directory, file::REPORT_MARKDOWN, &page.markdown())?;
     Store::write_file(directory, file::REPORT_HTML, &page.html())?;
     Ok(())
 }
 
 /// Prints what would be measured and how long it takes; refuses what the run would refuse.
-pub(crate) fn print_plan(cells: &[Cell]) -> Result<(), Failure> {
+pub(crate) fn print_plan(
+    cells: &[Cell],
+    rules: &Rules,
+    usual_budget: Duration,
+) -> Result<(), Failure> {
     check_plan(cells)?;
     let mut text = String::new();
     for cell in cells {
@@ -223,6 +231,10 @@ pub(crate) fn print_plan(cells: &[Cell]) -> Result<(), Failure> {
         text.push('\n');
     }
     let seconds = estimate_plan(cells).as_secs_f64();
-    text.push_str(&format!("{} cells, about {seconds:.0} s\n", cells.len()));
+    let most = rules.budget.unwrap_or(usual_budget).as_secs_f64();
+    text.push_str(&format!(
+        "{} cells, about {seconds:.0} s where nothing disturbs them, at most {most:.0} s\n",
+        cells.len()
+    ));
     output::print(&text)
 }

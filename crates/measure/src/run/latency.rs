@@ -50,6 +50,9 @@ pub(super) fn run_serial(
         let chase = BuiltChase::build(context, order_of(latency), lines, Some(latency.worker.cpu))?;
         for &(cell, latency) in group {
             context.check_interrupt()?;
+            if context.is_overdrawn() {
+                return Ok(());
+            }
             let measured = match walk_alone(context, cell, latency, &chase, &claim, limit) {
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),

@@ -32,6 +32,7 @@ pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
         .map(|point| (x.at(point.bandwidth_gb_per_s()), y.at(point.latency.median)))
         .collect();
     drawing.raw(&format!("<path class=\"curve c0\" d=\"{}\"/>", path(&line)));
+    let scale = y;
     for (number, (point, (x, y))) in points.iter().zip(line).enumerate() {
         let text = format!(
             "{} ns at {} GB/s, {}\n95 % interval {} ns\ncell {}",
@@ -41,6 +42,9 @@ pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
             interval_text(point.latency.interval),
             point.cell
         );
+        if let Some(interval) = point.latency.interval {
+            drawing.line("whisker", (x, scale.at(interval.lo)), (x, scale.at(interval.hi)));
+        }
         drawing.raw(&format!(
             "<circle class=\"f0\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"4\"/>\
              <circle class=\"hit\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"12\" {}/>",

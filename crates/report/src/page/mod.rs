@@ -1,6 +1,7 @@
 //! The one page model: what every result is made into, and every format made from.
 
 mod chart;
+mod redact;
 
 use std::fmt;
 

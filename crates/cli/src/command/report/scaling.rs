@@ -8,7 +8,6 @@ use numalab_analysis::scaling::ScalingSummary;
 use numalab_formats::architecture;
 use numalab_record::file;
 use numalab_record::scaling::{Scaling, ScalingFile, read};
-use numalab_report::Report;
 
 use crate::args::{Format, ReportArgs};
 use crate::failure::{Code, Failure};
@@ -39,7 +38,7 @@ pub(super) fn run(args: &ReportArgs) -> Result<(), Failure> {
     let report = ScalingSummary::of(&scaling);
     let format = args.format.or_else(|| args.place.is_file().then_some(Format::Text));
     let Some(format) = format else {
-        let page = report.page();
+        let page = output::shared_page(&report);
         for (name, text) in
             [(file::REPORT_MARKDOWN, page.markdown()), (file::REPORT_HTML, page.html())]
         {

@@ -62,7 +62,7 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
         })?;
         Ok(path)
     };
-    let page = summary.page();
+    let page = output::shared_page(summary);
     let files = [
         (file::REPORT_MARKDOWN, page.markdown()),
         (file::SAMPLES, summary.csv()),

@@ -5,7 +5,7 @@ use crate::page::{Panel, Part, Weight};
 use crate::table::Table;
 
 use super::oddity::sentence;
-use numalab_analysis::run::{State, Summary};
+use numalab_analysis::run::{CellSummary, State, Summary};
 
 /// Cells listed by name; the rest are counted.
 const LISTED_CELLS: usize = 20;
@@ -66,11 +66,11 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
         .filter_map(|cell| {
             let why = match cell.state {
                 State::Precise => return None,
-                State::BudgetSpent => "interval still wider than asked when the budget ended",
+                State::BudgetSpent => "its time was over",
                 State::Failed(reason) => reason,
-                State::Unmeasured => "the run ended first",
+                State::Unmeasured => "not begun",
             };
-            Some(vec![cell.cell.id.0.clone(), why.to_owned()])
+            Some(vec![cell.cell.id.0.clone(), reached(cell), why.to_owned()])
         })
         .collect();
     if rows.is_empty() {
@@ -83,9 +83,20 @@ pub(super) fn unfinished(summary: &Summary<'_>) -> Option<Part> {
     };
     let table = Table::new("Cells that did not reach the precision asked for")
         .words("cell")
+        .figures("reached")
         .words("why")
         .rows(rows.into_iter().take(LISTED_CELLS));
     Some(part("Unfinished cells", notes, Some(table)))
+}
+
+/// Half the width of a cell's interval, of the figure that ends it.
+fn reached(cell: &CellSummary<'_>) -> String {
+    let figure = cell.figures.first().and_then(|figures| figures.best());
+    let half = figure.and_then(|figure| {
+        let interval = figure.interval?;
+        Some(50.0 * (interval.hi - interval.lo) / figure.median)
+    });
+    half.map_or_else(|| "–".to_owned(), |half| format!("± {} %", crate::number::figure(half)))
 }
 
 pub(super) fn environment(summary: &Summary<'_>) -> Option<Part> {
