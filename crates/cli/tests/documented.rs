@@ -18,7 +18,9 @@ use sandbox::Sandbox;
 const LAUNCHERS: [&str; 2] = ["srun ", "mpirun "];
 
 /// What stands for a value of the reader's own.
-const PLACEHOLDERS: [(&str, &str); 7] = [
+const PLACEHOLDERS: [(&str, &str); 9] = [
+    ("<time>", "20261121-024500"),
+    (" NEW --baseline OLD", " results/new --baseline results/good"),
     ("--baseline DIR", "--baseline results/good"),
     (" DIR", " results/mine-1"),
     (" A B", " results/A results/B"),

@@ -76,7 +76,7 @@ fn in_sentences(place: &str, text: &str) -> Vec<Shown> {
     code.map(|(_, code)| code.split_whitespace().collect::<Vec<_>>().join(" "))
         .filter(|code| code.starts_with("numalab "))
         .flat_map(|line| alternatives(&line))
-        .map(|line| Shown::new(place, line.replace(" ...", ""), true))
+        .map(|line| Shown::new(place, line.replace(" ...", "").replace("...", ""), true))
         .collect()
 }
 

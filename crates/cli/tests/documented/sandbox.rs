@@ -99,7 +99,10 @@ impl Sandbox {
              numalab study run mine.toml --blocks 1 -q
              cd results
              study=$(echo mine-*) run=$(echo measure-*)
-             for name in A B before after good; do cp -r $run $name; done
+             for name in A B before after; do cp -r $run $name; done
+             for name in good new measure-20261121-024500-good; do
+               mkdir $name; cp -r $run $name/1; cp -r $run $name/2
+             done
              for name in mine-1 mine-2 noise-20261121-024500; do cp -r $study $name; done
              mv $study mine-20261121-024500; mv $run measure-20261121-024500
              mkdir -p ../fleet/hosts/one; cp -r A ../fleet/hosts/one/measure-1",
