@@ -7,9 +7,6 @@ use numalab_record::{Cell, CellId, Document, Environment, Finished, Outcome, Run
 
 use crate::store::{Store, StoreError};
 
-/// Facts in which a resumed run must agree with its beginning.
-const SYSTEM_FACTS: [&str; 4] = ["hostname", "kernel", "cpu_model", "thp_enabled"];
-
 /// Keeps every finished cell in memory for the report, and on disk where there is a store.
 #[derive(Debug)]
 pub struct RunRecorder {
@@ -83,17 +80,17 @@ impl RunRecorder {
     /// # Errors
     /// [`StoreError::OtherSystem`] names the first fact that differs.
     pub fn check_same_system(&self, now: &Environment) -> Result<(), StoreError> {
-        let facts = |environment: &Environment, name: &str| {
-            environment.facts.get(name).cloned().unwrap_or_default()
-        };
-        for field in SYSTEM_FACTS {
-            let (found, wanted) = (facts(&self.run.environment, field), facts(now, field));
-            if found != wanted {
-                let path = self.directory().map(Path::to_owned).unwrap_or_default();
-                return Err(StoreError::OtherSystem { path, field, found, wanted });
-            }
-        }
-        Ok(())
+        let differences = self.run.environment.differences(now).into_iter();
+        // What the measuring itself told is known of the beginning only.
+        let mut known = differences.filter_map(|(name, began, now)| Some((name, began?, now?)));
+        known.next().map_or(Ok(()), |(field, found, wanted)| {
+            Err(StoreError::OtherSystem {
+                path: self.directory().map(Path::to_owned).unwrap_or_default(),
+                field: field.to_owned(),
+                found: found.to_owned(),
+                wanted: wanted.to_owned(),
+            })
+        })
     }
 
     /// The cells that need not be measured again; failed ones are tried once more.

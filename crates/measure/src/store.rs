@@ -50,7 +50,7 @@ pub enum StoreError {
         /// The directory.
         path: PathBuf,
         /// What differs.
-        field: &'static str,
+        field: String,
         /// The value in the directory.
         found: String,
         /// The value now.

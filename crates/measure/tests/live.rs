@@ -244,6 +244,24 @@ fn what_was_measured_before_an_interruption_is_not_measured_again() {
 }
 
 #[test]
+fn a_run_goes_on_only_where_what_lasts_is_as_it_was() {
+    let facts = |governor: &str, load: &str| Environment {
+        facts: [("governor", governor), ("load_average", load)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into(),
+    };
+    let mut run = run_of(&machine());
+    run.environment = facts("performance", "1");
+    // Found by measuring, so not known before.
+    run.environment.facts.insert("clock_invariant".to_owned(), "yes".to_owned());
+    let recorder = RunRecorder::in_memory(run);
+    recorder.check_same_system(&facts("performance", "2")).expect("only the load differs");
+    let refused = recorder.check_same_system(&facts("powersave", "1")).expect_err("another rate");
+    let expected = "begun with governor `performance`, now it is `powersave`: start a new run";
+    assert!(refused.to_string().contains(expected), "{refused}");
+}
+
+#[test]
 fn a_second_run_of_the_same_second_gets_a_directory_of_its_own() {
     let directory = tempfile::tempdir().expect("a directory for results");
     let name = |recorder: RunRecorder| {

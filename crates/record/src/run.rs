@@ -20,13 +20,26 @@ pub struct Environment {
 const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
 
 impl Environment {
-    /// Whether a fact of this name lasts: it does not change while nothing is changed.
+    /// The part of a fact that stays while nothing is changed; `None` if all of it passes.
     #[must_use]
-    pub fn lasts(name: &str) -> bool {
-        !PASSING.contains(&name)
+    pub fn lasting(name: &str, value: &str) -> Option<String> {
+        if PASSING.contains(&name) {
+            return None;
+        }
+        let gib = |kib: u64| format!("{} GiB", (kib + (1 << 19)) >> 20);
+        Some(match name {
+            // Of `8 (3 free)`, how many pages there are.
+            _ if name.starts_with("huge_pages_") => {
+                value.split(" (").next().unwrap_or(value).into()
+            }
+            // The kernel takes a little more or less for itself at every boot.
+            "memory_total_kb" => value.parse().map_or_else(|_| value.to_owned(), gib),
+            _ => value.to_owned(),
+        })
     }
 
-    /// The names whose values differ, with both values; an absent one is `None`.
+    /// The facts whose [lasting](Self::lasting) parts differ, by name, with both values; an
+    /// absent one is `None`.
     #[must_use]
     pub fn differences<'a>(
         &'a self,
@@ -40,7 +53,10 @@ impl Environment {
         names
             .into_iter()
             .map(|name| (name, value(&self.facts, name), value(&other.facts, name)))
-            .filter(|(_, here, there)| here != there)
+            .filter(|(name, here, there)| {
+                let lasting = |value: &Option<&str>| Self::lasting(name, (*value)?);
+                lasting(here) != lasting(there)
+            })
             .collect()
     }
 }

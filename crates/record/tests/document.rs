@@ -121,3 +121,22 @@ fn every_difference_of_two_environments_is_named_once() {
         [("governor", None, Some("performance")), ("kernel", Some("6.1"), Some("6.12"))]
     );
 }
+
+#[test]
+fn what_changes_by_itself_is_no_difference_of_two_environments() {
+    assert_eq!(Environment::lasting("load_average", "1"), None);
+    assert_eq!(Environment::lasting("huge_pages_2048kb", "8 (3 free)").as_deref(), Some("8"));
+    let gib = Environment::lasting("memory_total_kb", "263921388");
+    assert_eq!(gib.as_deref(), Some("252 GiB"));
+    assert_eq!(Environment::lasting("kernel", "6.1.0 (x)").as_deref(), Some("6.1.0 (x)"));
+    let facts = |load: &str, pages: &str, memory: &str| Environment {
+        facts: [("load_average", load), ("huge_pages_2048kb", pages), ("memory_total_kb", memory)]
+            .map(|(name, value)| (name.into(), value.into()))
+            .into(),
+    };
+    let here = facts("1", "7 (3 free)", "263921388");
+    assert_eq!(here.differences(&facts("2", "7 (7 free)", "263921300")), []);
+    let fewer = facts("2", "6 (3 free)", "263921300");
+    let expected = [("huge_pages_2048kb", Some("7 (3 free)"), Some("6 (3 free)"))];
+    assert_eq!(here.differences(&fewer), expected);
+}

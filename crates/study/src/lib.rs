@@ -10,7 +10,6 @@
 mod backend;
 mod bundled;
 mod definition;
-mod environment;
 mod estimate;
 mod journal;
 mod parse;

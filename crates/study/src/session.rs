@@ -13,7 +13,6 @@ use numalab_workload::Workload;
 use crate::backend::{
     Backend, BackendError, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
-use crate::environment::differences;
 use crate::estimate::remaining_time;
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
@@ -194,11 +193,15 @@ fn refuse_other_environment(
         Entry::Began { environment, .. } => Some(environment),
         _ => None,
     });
-    let differences = began.map(|began| differences(began, now)).unwrap_or_default();
+    let shown = |value: Option<&str>| value.unwrap_or("absent").to_owned();
+    let differences = began.map(|began| began.differences(now)).unwrap_or_default();
     if differences.is_empty() {
         return Ok(());
     }
-    Err(SessionError::OtherEnvironment { differences: differences.join("; ") })
+    let said = differences
+        .into_iter()
+        .map(|(name, began, now)| format!("{name} was {}, is {}", shown(began), shown(now)));
+    Err(SessionError::OtherEnvironment { differences: said.collect::<Vec<_>>().join("; ") })
 }
 
 impl Running<'_> {

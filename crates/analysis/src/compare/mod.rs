@@ -165,12 +165,11 @@ pub fn compare(baseline: &[NamedRun], candidate: &[NamedRun], tolerance: &Tolera
     }
 }
 
-/// What differs between two systems, without what differs from minute to minute.
+/// What differs between two systems.
 #[must_use]
 pub fn lasting_differences(before: &Environment, after: &Environment) -> Vec<FactDifference> {
     let differences = before.differences(after).into_iter();
     differences
-        .filter(|(name, _, _)| Environment::lasts(name))
         .map(|(name, baseline, candidate)| FactDifference {
             name: name.to_owned(),
             baseline: baseline.map(str::to_owned),
