@@ -39,25 +39,27 @@ pub(crate) fn set_redact(said: Option<Redact>) {
 
 /// The page for a file that may be sent to somebody: redacted unless the user says otherwise.
 pub(crate) fn shared_page(report: &impl Report) -> Page {
-    page(report, Redact::Yes)
-}
-
-fn page(report: &impl Report, usual: Redact) -> Page {
-    match REDACT.get().copied().unwrap_or(usual) {
-        Redact::Yes => report.page().redacted(),
-        Redact::No => report.page(),
+    match REDACT.get() {
+        Some(Redact::No) => report.page(),
+        Some(Redact::Yes) | None => report.page().redacted(),
     }
 }
 
 /// A result in the wanted form: the one place where results get their format.
 pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Failure> {
     Ok(match format {
-        Format::Text => page(report, Redact::No).terminal(style()),
+        Format::Text if REDACT.get() == Some(&Redact::Yes) => shared_page(report).terminal(style()),
+        Format::Text => report.terminal(style()),
         Format::Md => shared_page(report).markdown(),
         Format::Html => shared_page(report).html(),
-        Format::Csv => report.csv(),
+        Format::Csv => report.csv().ok_or_else(no_table)?,
         Format::Json => json_line(report.json())?,
     })
+}
+
+/// A result without figures has no CSV.
+fn no_table() -> Failure {
+    Failure::bad_input("--format csv: this result is not a table: expected text, json, md or html")
 }
 
 /// Prints a result in the wanted form.

@@ -5,7 +5,6 @@
 //! text.
 #![forbid(unsafe_code)]
 
-mod csv;
 pub mod from;
 mod html;
 mod label;
@@ -13,6 +12,7 @@ mod markdown;
 mod number;
 pub mod page;
 mod ranks;
+pub mod rows;
 mod table;
 mod terminal;
 pub mod text;

@@ -59,6 +59,15 @@ pub enum ScalingMetric {
 }
 
 impl ScalingMetric {
+    /// Its name in files.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Latency => "latency",
+            Self::Bandwidth => "bandwidth",
+        }
+    }
+
     /// Its unit.
     #[must_use]
     pub const fn unit(self) -> &'static str {

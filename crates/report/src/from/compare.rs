@@ -5,10 +5,11 @@ use numalab_record::{Kind, Metric};
 use numalab_stats::{Interval, Verdict};
 use serde_json::{Value, json};
 
-use crate::csv::csv_line;
+use crate::from::run::rows::{FIELDS, fields};
 use crate::label;
 use crate::number::{count, figure, percent, size, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report, Terminal};
+use crate::rows::{Holds, Rows, optional};
 use crate::table::Table;
 use crate::terminal::layout::cut_middle;
 
@@ -17,8 +18,6 @@ const NAME_WIDTH: usize = 55;
 /// Changed cells shown on the terminal.
 const MOST_ROWS: usize = 30;
 const KINDS: &str = "All cells of a kind together: the median of their changes, by run";
-const HEADER: &str = "cell,what,metric,unit,baseline,candidate,change_percent,lo_percent,hi_percent,\
-                      spread_percent,verdict\n";
 
 impl Report for Comparison {
     fn page(&self) -> Page {
@@ -62,24 +61,35 @@ impl Report for Comparison {
         }))
     }
 
-    fn csv(&self) -> String {
-        let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
-        let line = |row: &ComparedCell| {
-            csv_line(&[
-                row.of.cell().map_or_else(String::new, |cell| cell.0.clone()),
-                what(row),
+    fn rows(&self) -> Option<Rows> {
+        let row = |row: &ComparedCell| {
+            let (id, fields) = match &row.of {
+                Compared::Cell(cell) => (cell.id.0.clone(), fields(&cell.experiment)),
+                Compared::Kind { .. } => (String::new(), FIELDS.map(|_| String::new())),
+            };
+            let mut fields: Vec<String> = [id, what(row)].into_iter().chain(fields).collect();
+            fields.extend([
                 row.metric.name().to_owned(),
                 row.metric.unit().to_string(),
-                number(row.means.map(|[baseline, _]| baseline)),
-                number(row.means.map(|[_, candidate]| candidate)),
+                optional(row.means.map(|[baseline, _]| baseline)),
+                optional(row.means.map(|[_, candidate]| candidate)),
                 row.change_percent.to_string(),
-                number(row.interval_percent.map(|interval| interval.lo)),
-                number(row.interval_percent.map(|interval| interval.hi)),
-                number(row.spread_percent),
+                optional(row.interval_percent.map(|interval| interval.lo)),
+                optional(row.interval_percent.map(|interval| interval.hi)),
+                optional(row.spread_percent),
                 answer_word(row.answer).to_owned(),
-            ])
+            ]);
+            fields
         };
-        HEADER.to_owned() + &self.figures().map(line).collect::<String>()
+        let rows = Rows::new("compared cell")
+            .labels(["cell", "what"])
+            .labels(FIELDS)
+            .with(Holds::Metric, ["metric"])
+            .with(Holds::Unit, ["unit"])
+            .values("", ["baseline", "candidate"])
+            .values("%", ["change_percent", "lo_percent", "hi_percent", "spread_percent"])
+            .texts(["verdict"]);
+        Some(rows.rows(self.figures().map(row)))
     }
 }
 

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use numalab_analysis::fleet::{Analysis, Claim, Halves};
 use numalab_record::Kind;
-use serde::Serialize;
 
-use crate::csv::csv_line;
 use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Report, Series};
+use crate::rows::{Rows, optional};
 use crate::text::{Table, count, figure};
 
 /// What was found in a fleet.
@@ -46,19 +45,13 @@ impl Report for FleetReport {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            schema: Kind,
-            fleet: &'a Analysis,
-        }
-        super::json(&Shown { schema: Kind::Fleet, fleet: &self.analysis })
+        super::document(Kind::Fleet, &self.analysis)
     }
 
     /// A row for each claim.
-    fn csv(&self) -> String {
-        let header = "host,scope,family,change_percent,score,p,q,figures,peers,seen_again\n";
-        let lines = self.analysis.claims.iter().map(|claim| {
-            csv_line(&[
+    fn rows(&self) -> Option<Rows> {
+        let row = |claim: &Claim| {
+            vec![
                 claim.host.clone(),
                 claim.scope.to_string(),
                 claim.family.name().to_owned(),
@@ -68,10 +61,19 @@ impl Report for FleetReport {
                 format!("{:e}", claim.q),
                 claim.figures.to_string(),
                 claim.peers.to_string(),
-                claim.seen_again.map(|seen| seen.to_string()).unwrap_or_default(),
-            ])
-        });
-        header.to_owned() + &lines.collect::<String>()
+                optional(claim.seen_again),
+            ]
+        };
+        let rows = Rows::new("fleet outlier")
+            .labels(["host", "scope", "family"])
+            .values("%", ["change_percent"])
+            .values("deviations", ["score"])
+            .values("x", ["p", "q"])
+            .values("figures", ["figures"])
+            .values("hosts", ["peers"])
+            .texts(["seen_again"])
+            .rows(self.analysis.claims.iter().map(row));
+        Some(rows)
     }
 }
 

@@ -4,9 +4,9 @@ use numalab_analysis::samples::{Published, PublishedRow};
 use numalab_record::Kind;
 use serde_json::json;
 
-use crate::csv::csv_line;
 use crate::number::{figure, percent};
 use crate::page::{Page, Panel, Part, Report};
+use crate::rows::{Rows, optional};
 use crate::table::Table;
 
 impl Report for Published {
@@ -36,15 +36,23 @@ impl Report for Published {
         super::json(&json!({ "schema": Kind::Published, "published": rows }))
     }
 
-    fn csv(&self) -> String {
-        let line = |row: &PublishedRow| {
-            let published = row.gain.map_or_else(String::new, |(gain, _)| gain.to_string());
-            let figures = [row.baseline, row.candidate, self.gain(row)].map(|f| f.to_string());
-            let [baseline, candidate, gain] = figures;
-            csv_line(&[row.what.clone(), baseline, candidate, gain, published])
+    fn rows(&self) -> Option<Rows> {
+        let row = |row: &PublishedRow| {
+            vec![
+                row.what.clone(),
+                row.baseline.to_string(),
+                row.candidate.to_string(),
+                self.gain(row).to_string(),
+                optional(row.gain.map(|(gain, _)| gain)),
+                optional(row.gain.map(|_| self.follows(row))),
+            ]
         };
-        let rows: String = self.rows.iter().map(line).collect();
-        format!("what,baseline,candidate,gain_percent,published_percent\n{rows}")
+        let rows = Rows::new("published")
+            .labels(["what"])
+            .values("", ["baseline", "candidate"])
+            .values("%", ["gain_percent", "published_percent"])
+            .texts(["follows"]);
+        Some(rows.rows(self.rows.iter().map(row)))
     }
 }
 

@@ -5,10 +5,10 @@ use numalab_record::Kind;
 use numalab_stats::{Direction, Ground, Sample, Trend, Verdict};
 use serde_json::json;
 
-use crate::csv::csv_line;
 use crate::label;
 use crate::number::{figure, percent, trimmed};
 use crate::page::{Lead, Page, Panel, Part, Report};
+use crate::rows::{Holds, Rows, optional};
 use crate::table::Table;
 
 impl Report for SampleComparison {
@@ -57,19 +57,31 @@ impl Report for SampleComparison {
         }))
     }
 
-    /// A row for each value.
-    fn csv(&self) -> String {
-        let sides = [
-            ("baseline", &self.names[0], &self.baseline),
-            ("candidate", &self.names[1], &self.candidate),
+    /// The verdict with the figures it rests on, in one row.
+    fn rows(&self) -> Option<Rows> {
+        let interval = self.found.percent_interval();
+        let [baseline, candidate] = self.names.clone();
+        let row = vec![
+            baseline,
+            candidate,
+            self.unit.clone(),
+            self.baseline.median().to_string(),
+            self.candidate.median().to_string(),
+            self.baseline.len().to_string(),
+            self.candidate.len().to_string(),
+            optional(self.found.percent()),
+            optional(interval.map(|interval| interval.lo)),
+            optional(interval.map(|interval| interval.hi)),
+            label::verdict_word(self.found.verdict).to_owned(),
         ];
-        let rows = sides.into_iter().flat_map(|(side, name, sample)| {
-            let line = |value: &f64| {
-                csv_line(&[side.to_owned(), name.clone(), value.to_string(), self.unit.clone()])
-            };
-            sample.values().iter().map(line).collect::<Vec<_>>()
-        });
-        "side,name,value,unit\n".to_owned() + &rows.collect::<String>()
+        let rows = Rows::new("compared samples")
+            .labels(["baseline", "candidate"])
+            .with(Holds::Unit, ["unit"])
+            .values("", ["baseline_median", "candidate_median"])
+            .values("values", ["baseline_values", "candidate_values"])
+            .values("%", ["change_percent", "lo_percent", "hi_percent"])
+            .texts(["verdict"]);
+        Some(rows.rows([row]))
     }
 }
 

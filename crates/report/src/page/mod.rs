@@ -7,6 +7,7 @@ use std::fmt;
 
 pub use chart::{Bar, BarGroup, BlockChanges, Chart, Curves, Dot, IntervalRow, RunOrder, Series};
 
+use crate::rows::Rows;
 use crate::table::Table;
 use crate::terminal::Style;
 
@@ -210,8 +211,18 @@ pub trait Report {
     /// Whatever `serde_json` cannot write.
     fn json(&self) -> serde_json::Result<String>;
 
-    /// The figures, a header line and a row each (RFC 4180).
-    fn csv(&self) -> String;
+    /// The figures, a row each; `None` where it has none that would make a table.
+    fn rows(&self) -> Option<Rows>;
+
+    /// As text for a terminal: the page, where the result has no text of its own.
+    fn terminal(&self, style: Style) -> String {
+        self.page().terminal(style)
+    }
+
+    /// As CSV: the rows, where the result has no CSV of its own; `None` without either.
+    fn csv(&self) -> Option<String> {
+        self.rows().map(|rows| rows.csv())
+    }
 }
 
 impl fmt::Display for Mood {

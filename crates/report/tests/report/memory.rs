@@ -49,7 +49,7 @@ fn markdown_csv_and_html_have_the_same_figures() {
         "{}",
         report.page().markdown()
     );
-    let rows = report.csv();
+    let rows = report.csv().unwrap();
     assert_eq!(rows.lines().count(), 1 + 8);
     assert!(rows.contains("\nwalk,0,0,1,3000000,3000000,3000000,0,600000000,60000000\n"), "{rows}");
     let page = report.page().html();

@@ -243,7 +243,7 @@ proptest! {
         prop_assert!(!text.contains(controls));
         prop_assert!(text.lines().all(|line| line.chars().count() <= 80), "{}", text);
         prop_assert!(summary.json().is_ok());
-        let lines = summary.csv().matches('\n').count();
+        let lines = summary.csv().unwrap().matches('\n').count();
         prop_assert!(lines > document.cells.len());
         let _ = latency_table(&document);
     }

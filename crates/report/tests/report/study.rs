@@ -182,7 +182,7 @@ fn the_texts_of_every_study_are_as_they_were() {
 fn the_csv_has_every_value_and_the_json_every_sample() {
     let document: StudyDocument = studies::two_by_two();
     let summary = StudySummary::of(&document);
-    let csv = summary.csv();
+    let csv = summary.csv().unwrap();
     assert_eq!(csv.lines().count(), 1 + document.samples().count());
     assert!(csv.contains(",again,") && csv.contains("foreign 120 of 2000 ms"), "{csv}");
     let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();

@@ -65,7 +65,7 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
     let page = output::shared_page(summary);
     let files = [
         (file::REPORT_MARKDOWN, page.markdown()),
-        (file::SAMPLES, summary.csv()),
+        (file::SAMPLES, summary.csv().unwrap_or_default()),
         (file::REPORT_HTML, page.html()),
     ];
     files.into_iter().map(write).collect()

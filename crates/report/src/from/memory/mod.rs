@@ -6,9 +6,9 @@ mod read;
 
 pub use read::{MemoryReport, MemoryReportError};
 
-use crate::csv::quote;
 use crate::number::count;
 use crate::page::{Page, Report};
+use crate::rows::Rows;
 
 impl Report for MemoryReport {
     fn page(&self) -> Page {
@@ -26,31 +26,31 @@ impl Report for MemoryReport {
     }
 
     /// A row for each phase, cpu and node.
-    fn csv(&self) -> String {
-        let mut out =
-            "phase,cpu,cpu_node,memory_node,loads,stores,load_misses,store_misses,cost_ns,\
-                       queue_ns\n"
-                .to_owned();
-        for phase in &self.phases {
-            for cpu in &phase.vcpus {
-                for node in &cpu.nodes {
-                    let figures = [
-                        cpu.vcpu,
-                        cpu.node,
-                        node.node,
-                        node.loads,
-                        node.stores,
-                        node.load_misses,
-                        node.store_misses,
-                        node.cost_ns,
-                        node.queue_ns,
-                    ];
-                    let figures = figures.map(|figure| figure.to_string()).join(",");
-                    out.push_str(&format!("{},{figures}\n", quote(&phase.label())));
-                }
-            }
-        }
-        out
+    fn rows(&self) -> Option<Rows> {
+        let cpus =
+            self.phases.iter().flat_map(|phase| phase.vcpus.iter().map(move |cpu| (phase, cpu)));
+        let rows = cpus.flat_map(|(phase, cpu)| {
+            cpu.nodes.iter().map(move |node| {
+                let figures = [
+                    cpu.vcpu,
+                    cpu.node,
+                    node.node,
+                    node.loads,
+                    node.stores,
+                    node.load_misses,
+                    node.store_misses,
+                    node.cost_ns,
+                    node.queue_ns,
+                ];
+                let figures = figures.map(|figure| figure.to_string());
+                core::iter::once(phase.label()).chain(figures).collect()
+            })
+        });
+        let columns = Rows::new("emulated memory")
+            .labels(["phase", "cpu", "cpu_node", "memory_node"])
+            .values("accesses", ["loads", "stores", "load_misses", "store_misses"])
+            .values("ns", ["cost_ns", "queue_ns"]);
+        Some(columns.rows(rows))
     }
 }
 

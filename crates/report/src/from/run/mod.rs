@@ -1,9 +1,9 @@
 //! A run as a page.
 
-mod csv;
 mod latency;
 mod oddity;
 mod provenance;
+pub(in crate::from) mod rows;
 mod sentences;
 mod tiles;
 mod traffic;
@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use crate::number::{count, size, utc};
 use crate::page::{Lead, Mood, Page, Part, Report};
+use crate::rows::Rows;
 
 impl Report for Summary<'_> {
     fn page(&self) -> Page {
@@ -40,8 +41,8 @@ impl Report for Summary<'_> {
     }
 
     /// A row for each cell and metric.
-    fn csv(&self) -> String {
-        csv::csv(self)
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(self))
     }
 }
 

@@ -1,13 +1,14 @@
 //! A scaling run: its page, and what is seen in it in words.
 
-mod csv;
 mod page;
+mod rows;
 mod words;
 
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_record::Kind;
 
 use crate::page::{Page, Report};
+use crate::rows::Rows;
 
 pub use words::{name, sentence};
 
@@ -16,9 +17,9 @@ impl Report for ScalingSummary<'_> {
         page::page(self)
     }
 
-    /// A line for each step and size.
-    fn csv(&self) -> String {
-        csv::csv(&self.figures)
+    /// A row for each step and size.
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(&self.figures))
     }
 
     fn json(&self) -> serde_json::Result<String> {

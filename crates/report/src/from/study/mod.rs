@@ -1,11 +1,11 @@
 //! A study as a page: the answer first, then what explains it, then the evidence.
 
 mod charts;
-mod csv;
 mod json;
 mod method;
 mod pair;
 mod placeholder;
+mod rows;
 mod tables;
 mod words;
 
@@ -15,6 +15,7 @@ use numalab_record::study::Workload;
 
 use crate::number::{count, utc};
 use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Report, Terminal};
+use crate::rows::Rows;
 use crate::table::Table;
 
 /// Metrics of which run order and pairs are drawn; the tables have all of them.
@@ -50,8 +51,8 @@ impl Report for StudySummary<'_> {
     }
 
     /// Every value as it was taken, warm-ups and disturbed ones included, a row a value.
-    fn csv(&self) -> String {
-        csv::csv(self)
+    fn rows(&self) -> Option<Rows> {
+        Some(rows::rows(self))
     }
 }
 

@@ -6,11 +6,11 @@ use numalab_stats::{Comparison, Verdict};
 use serde_json::json;
 
 use super::words;
-use crate::csv::csv_line;
 use crate::from::compare::{environment_table, facts_json};
 use crate::label;
 use crate::number::{figure, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report};
+use crate::rows::{Rows, optional};
 use crate::table::Table;
 
 /// What cannot be known of two runs that were not taken in turns.
@@ -58,20 +58,26 @@ impl Report for StudyPair<'_> {
         }))
     }
 
-    fn csv(&self) -> String {
-        let line = |row: &PairRow| {
-            let number = |value: Option<f64>| value.map_or_else(String::new, |v| v.to_string());
-            csv_line(&[
+    fn rows(&self) -> Option<Rows> {
+        let row = |row: &PairRow| {
+            let interval = row.found.percent_interval();
+            vec![
                 row.metric.clone(),
                 row.treatment.clone(),
                 row.medians[0].to_string(),
                 row.medians[1].to_string(),
-                number(row.found.percent()),
+                optional(row.found.percent()),
+                optional(interval.map(|interval| interval.lo)),
+                optional(interval.map(|interval| interval.hi)),
                 label::verdict_word(row.verdict).to_owned(),
-            ])
+            ]
         };
-        let rows: String = self.rows.iter().map(line).collect();
-        format!("metric,treatment,baseline_median,candidate_median,change_percent,verdict\n{rows}")
+        let rows = Rows::new("compared studies")
+            .labels(["metric", "treatment"])
+            .values("", ["baseline_median", "candidate_median"])
+            .values("%", ["change_percent", "lo_percent", "hi_percent"])
+            .texts(["verdict"]);
+        Some(rows.rows(self.rows.iter().map(row)))
     }
 }
 
