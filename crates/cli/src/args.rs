@@ -26,19 +26,17 @@ use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use bind::BindArgs;
 pub(crate) use compare::CompareArgs;
-pub(crate) use explore::{ExploreArgs, ExploreFormat};
+pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use guest_value::BootKernel;
-pub(crate) use knobs::{
-    KnobFormat, KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand,
-};
+pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
-pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand, ProbeFormat};
+pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand};
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
@@ -47,7 +45,7 @@ pub(crate) use study::{
     Show as StudyShow, StudyArgs, StudyCommand,
 };
 pub(crate) use topology::{
-    AcpiArgs, AcpiCommand, AcpiFormat, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
+    AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
 pub(crate) use value::{CpuList, SizeList};
 

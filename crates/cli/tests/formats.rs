@@ -42,14 +42,27 @@ fn is(format: &str, text: &str) -> bool {
             let mut lines = text.lines();
             lines.next().is_some_and(|header| header.contains(',') && !header.contains('|'))
         }
-        "md" => text.starts_with("# ") && text.contains("\n## "),
+        "md" => text.starts_with("# "),
         "html" => text.starts_with("<!DOCTYPE html>") && text.ends_with("</html>\n"),
         _ => text.lines().all(|line| line.chars().count() <= 80),
     }
 }
 
+/// Prints the result of a command in every format, and checks that each is of its kind.
+fn every_format(place: &Path, command: &[&str]) {
+    for format in FORMATS {
+        let text = numalab(place, &[command, &["--format", format]].concat());
+        let is_copied = format == "text" && TO_COPY.iter().any(|start| command.starts_with(start));
+        assert!(is_copied || is(format, &text), "{command:?} --format {format}: {text}");
+    }
+}
+
+/// Commands whose text has lines that are copied as they are, however long.
+const TO_COPY: [&[&str]; 4] =
+    [&["explore", "--pid"], &["acpi", "show"], &["study", "show"], &["latency", "--ranks"]];
+
 #[test]
-fn every_result_is_printed_in_every_format() {
+fn every_kept_result_is_printed_in_every_format() {
     let place = tempfile::tempdir().expect("a directory");
     let place = place.path();
     for name in ["one", "two"] {
@@ -63,9 +76,9 @@ fn every_result_is_printed_in_every_format() {
     numalab(place, &["fleet", "collect", "fleet", "--quiet"]);
     let (one, two) = ("fleet/hosts/one/run", "fleet/hosts/two/run");
     let commands: [&[&str]; 9] = [
-        &["latency", "--size", "64K", "--budget", "1s"],
         &["report", one],
         &["report", "study-one"],
+        &["report", "sequential_domains0_1ranks_1-1MB.csv"],
         &["study", "report", "study-one"],
         &["compare", one, two],
         &["compare", "study-one", "study-two"],
@@ -73,12 +86,72 @@ fn every_result_is_printed_in_every_format() {
         &["compare", "--table", "table"],
         &["fleet", "report", "fleet"],
     ];
-    let scaling: &[&str] = &["report", "sequential_domains0_1ranks_1-1MB.csv"];
-    for command in commands.into_iter().chain([scaling]) {
-        for format in FORMATS {
-            let text = numalab(place, &[command, &["--format", format]].concat());
-            assert!(is(format, &text), "{command:?} --format {format}: {text}");
+    commands.into_iter().for_each(|command| every_format(place, command));
+}
+
+#[test]
+fn every_measuring_command_prints_every_format() {
+    let place = tempfile::tempdir().expect("a directory");
+    let short = ["--budget", "1s", "--quiet"];
+    let commands: [&[&str]; 5] = [
+        &["latency", "--size", "64K"],
+        &["bandwidth", "--kernel", "read"],
+        &["loaded"],
+        &["c2c"],
+        &["measure", "--quick", "-o", "results"],
+    ];
+    for command in commands {
+        every_format(place.path(), &[command, &short].concat());
+    }
+    let ranks = ["latency", "--ranks", "1", "--size", "64K", "--iterations", "100"];
+    every_format(place.path(), &ranks);
+    let commands =
+        ["compare", "--commands", "true", "true", "--blocks", "1", "--quiet", "-o", "new"];
+    every_format(place.path(), &commands);
+}
+
+#[test]
+fn every_question_to_a_system_is_answered_in_every_format() {
+    let place = tempfile::tempdir().expect("a directory");
+    let place = place.path();
+    numalab(place, &["acpi", "build", "--emulate", "2", "--cpus", "4", "-o", "tables"]);
+    let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
+    fs::write(place.join("console.log"), heap).expect("written");
+    let own = std::process::id().to_string();
+    let commands: [&[&str]; 11] = [
+        &["topology"],
+        &["topology", "--emulate", "4", "--cpus", "8"],
+        &["acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["acpi", "check", "tables/SRAT.bin", "tables/SLIT.bin"],
+        &["explore", "--interval", "1ms"],
+        &["explore", "--pid", &own],
+        &["explore", "--guests"],
+        &["explore", "--heap", "console.log"],
+        &["knobs", "list"],
+        &["probe", "balancing", "--size", "1M", "--time", "50ms"],
+        &["study", "list"],
+    ];
+    commands.into_iter().for_each(|command| every_format(place, command));
+}
+
+/// What has no figures has no CSV, and says which formats there are.
+#[test]
+fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
+    let place = tempfile::tempdir().expect("a directory");
+    for command in [&["study", "show", "noise"][..], &["study", "plan", "noise"]] {
+        for format in FORMATS.into_iter().filter(|format| *format != "csv") {
+            let text = numalab(place.path(), &[command, &["--format", format]].concat());
+            let is_copied = format == "text" && command.contains(&"show");
+            assert!(is_copied || is(format, &text), "{command:?} --format {format}: {text}");
         }
+        let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
+            .args(command)
+            .args(["--format", "csv"])
+            .output()
+            .expect("numalab starts");
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{err}");
+        assert!(err.contains("expected text, json, md or html"), "{err}");
     }
 }
 

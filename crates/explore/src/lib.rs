@@ -7,7 +7,7 @@ pub mod guests;
 pub mod heap;
 pub mod nodes;
 pub mod process;
-pub mod show;
+mod show;
 pub mod spread;
 mod watch;
 
@@ -17,4 +17,5 @@ pub use guests::{GuestView, GuestsView, read_guests};
 pub use heap::{HeapView, read_heap};
 pub use nodes::{NodesView, read_nodes, read_nodes_since};
 pub use process::{MappingKind, ProcessView, read_process, read_process_on};
+pub use show::View;
 pub use watch::watch;

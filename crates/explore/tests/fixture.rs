@@ -4,9 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_explore::{ExploreError, MappingKind, read_guests, read_nodes, read_process, show};
+use numalab_explore::{ExploreError, MappingKind, View, read_guests, read_nodes, read_process};
 use numalab_host::{ErrorClass, Root};
-use numalab_report::Style;
+use numalab_report::{Report, Style};
 use numalab_topology::NodeId;
 use tempfile::TempDir;
 
@@ -195,7 +195,7 @@ fn a_process_whose_memory_is_near_has_nothing_wrong() {
     tree.process(12, &["./x"], ON_NODE_0, &[thread]);
     let view = read_process(&tree.root(), 12).unwrap();
     assert_eq!(view.findings, []);
-    let text = show::process(&view, show::ProcessRows::default(), Style::Plain);
+    let text = View::Process(view.clone()).terminal(Style::Plain);
     assert!(text.contains("Nothing wrong is seen."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(view.mappings[1].kind, MappingKind::File);
@@ -220,7 +220,7 @@ fn nodes_show_what_is_full_and_what_is_scattered() {
         found[1].contains("node 3 has 3 GiB free, but over 99 % of it lie in pieces"),
         "{found:?}"
     );
-    let text = show::nodes(&view, Style::Plain);
+    let text = View::Nodes(view).terminal(Style::Plain);
     assert!(text.contains("since boot"), "{text}");
     assert!(
         text.lines().filter(|l| !l.contains("migratepages")).all(|line| line.chars().count() <= 80),

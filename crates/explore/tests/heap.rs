@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use numalab_explore::{ExploreError, read_heap, show};
+use numalab_explore::{ExploreError, View, read_heap};
 use numalab_frames::*;
 use numalab_host::ErrorClass;
-use numalab_report::Style;
+use numalab_report::{Report, Style};
 
 /// Two nodes of 64 MiB, a run on node 0, and every other frame of a stretch of node 1.
 fn dump() -> Vec<u8> {
@@ -53,7 +53,7 @@ fn a_dump_shows_each_node_its_free_memory_and_what_is_wrong() {
     let found: Vec<&str> = view.findings.iter().map(|finding| finding.what.as_str()).collect();
     assert!(found[0].starts_with("node 0 has 0 % free while node 1 has 50 %"), "{found:?}");
     assert!(found[1].starts_with("100 % of the free memory of node 1 lie in pieces"), "{found:?}");
-    let text = show::heap(&view, Style::Plain);
+    let text = View::Heap(view).terminal(Style::Plain);
     assert!(text.contains("a character is 2 MiB") && text.contains("####"), "{text}");
 }
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use numalab_explore::{read_nodes, read_process, show, spread};
+use numalab_explore::{View, read_nodes, read_process, spread};
 use numalab_host::{Pages, Root, bound_and_touched, current_place};
-use numalab_report::Style;
+use numalab_report::{Report, Style};
 
 #[test]
 fn memory_of_this_process_is_found_where_it_was_bound() {
@@ -24,7 +24,7 @@ fn memory_of_this_process_is_found_where_it_was_bound() {
     if let Some(sampled) = &view.sampled {
         assert!(spread::total(&sampled.pages_by_node) > 0, "{sampled:?}");
     }
-    let text = show::process(&view, show::ProcessRows::default(), Style::Plain);
+    let text = View::Process(view.clone()).terminal(Style::Plain);
     assert!(text.contains("By node") && text.contains("bind:"), "{text}");
     drop(memory);
 }
@@ -35,7 +35,7 @@ fn nodes_of_this_machine_have_zones_counters_and_rates() {
     let node = &view.nodes[0];
     assert!(node.total_bytes > 0 && !node.zones.is_empty(), "{node:?}");
     let json: serde_json::Value =
-        serde_json::from_str(&show::json("nodes", &view).unwrap()).unwrap();
+        serde_json::from_str(&View::Nodes(view.clone()).json().unwrap()).unwrap();
     assert_eq!((&json["schema"], &json["explore"]), (&"numalab/explore-2".into(), &"nodes".into()));
     assert!(json["nodes"][0]["zones"][0]["free_blocks"].is_array());
 }

@@ -35,6 +35,12 @@ pub enum Kind {
     Run,
     /// A study with its journal: [`StudyDocument`](crate::study::StudyDocument).
     Study,
+    /// What a study would do: [`PlannedStudy`](crate::study::PlannedStudy).
+    StudyPlan,
+    /// A study as its author wrote it: [`ShownStudy`](crate::study::ShownStudy).
+    StudyDefinition,
+    /// The studies that come with numalab: [`StudyList`](crate::study::StudyList).
+    StudyList,
     /// Two runs compared.
     Comparison,
     /// Two runs of a study compared.
@@ -65,9 +71,12 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 18] = [
         Self::Run,
         Self::Study,
+        Self::StudyPlan,
+        Self::StudyDefinition,
+        Self::StudyList,
         Self::Comparison,
         Self::StudyComparison,
         Self::SampleComparison,
@@ -89,6 +98,9 @@ impl Kind {
         match self {
             Self::Run => "numalab/run-2",
             Self::Study => "numalab/study-2",
+            Self::StudyPlan => "numalab/study-plan-2",
+            Self::StudyDefinition => "numalab/study-definition-2",
+            Self::StudyList => "numalab/study-list-2",
             Self::Comparison => "numalab/comparison-2",
             Self::StudyComparison => "numalab/study-comparison-2",
             Self::SampleComparison => "numalab/sample-comparison-2",
@@ -110,7 +122,10 @@ impl Kind {
         match self {
             Self::Run | Self::Ranks | Self::Scale | Self::Scaling => Some("numalab report"),
             Self::Study => Some("numalab study report"),
-            Self::Comparison
+            Self::StudyPlan
+            | Self::StudyDefinition
+            | Self::StudyList
+            | Self::Comparison
             | Self::StudyComparison
             | Self::SampleComparison
             | Self::Published
@@ -188,6 +203,9 @@ impl fmt::Display for Kind {
         f.pad(match self {
             Self::Run => "a run",
             Self::Study => "a study",
+            Self::StudyPlan => "the plan of a study",
+            Self::StudyDefinition => "the definition of a study",
+            Self::StudyList => "a list of studies",
             Self::Comparison => "a comparison of two runs",
             Self::StudyComparison => "a comparison of two studies",
             Self::SampleComparison => "a comparison of samples",

@@ -20,6 +20,7 @@ mod sample;
 pub mod scaling;
 pub mod shell;
 pub mod study;
+pub mod system;
 
 pub use cell::{
     BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName, LatencyCell,

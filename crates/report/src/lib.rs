@@ -16,8 +16,8 @@ pub mod rows;
 mod table;
 mod terminal;
 pub mod text;
-pub mod topology;
 
+pub use from::document;
 pub use page::{Page, Report};
-pub use ranks::{ranks_disturbed, ranks_table};
+pub use ranks::RanksReport;
 pub use terminal::{Style, latency_table};

@@ -14,6 +14,7 @@ pub(crate) fn render(page: &Page) -> String {
     out.push_str(&format!("{}\n\n", escape(&meta.join(" · "))));
     for lead in &page.lead {
         out.push_str(&format!("- **{}:** {}\n", escape(&lead.name), escape(&lead.sentence)));
+        out.extend(lead.command.iter().map(|command| format!("\n{}\n", code(command))));
     }
     if let Some(note) = &page.note {
         out.push_str(&format!("\n{}\n", lines(note.trim())));
@@ -31,6 +32,8 @@ fn part_text(part: &Part) -> String {
     for note in &part.notes {
         out.push_str(&format!("\n{}\n", escape(note)));
     }
+    let listing = |listing: &String| format!("\n```text\n{}\n```\n", listing.trim_end());
+    out.extend(part.listing.iter().map(listing));
     let shown = part.panels.iter().filter(|panel| !panel.table.rows.is_empty());
     out.extend(shown.map(|panel| match panel.table.rows.len() {
         rows if rows > LONG_TABLE && panel.folded => folded(&panel.table),

@@ -5,9 +5,49 @@ use std::fmt::Write as _;
 
 use numalab_record::{Metric, RankResult, RankRun};
 
+use crate::page::{Page, Report};
+use crate::rows::Rows;
+use crate::terminal::Style;
+
+/// What the ranks of one launch found: in text and CSV as the benchmark suite has it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RanksReport<'a> {
+    /// The ranks.
+    pub run: &'a RankRun,
+    /// The last rank's memory by node, as `numastat` prints it.
+    pub memory: &'a str,
+    /// The suite's CSV.
+    pub csv: String,
+    /// The page of the run that the launch is.
+    pub page: Page,
+}
+
+impl Report for RanksReport<'_> {
+    fn page(&self) -> Page {
+        self.page.clone()
+    }
+
+    /// In one line: there are many windows.
+    fn json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self.run)
+    }
+
+    fn rows(&self) -> Option<Rows> {
+        None
+    }
+
+    fn terminal(&self, _: Style) -> String {
+        let disturbed = ranks_disturbed(self.run).unwrap_or_default();
+        format!("\n{}{disturbed}\n{}", ranks_table(self.run), self.memory)
+    }
+
+    fn csv(&self) -> Option<String> {
+        Some(self.csv.clone())
+    }
+}
+
 /// The suite's table with the means, and below it the same with the medians.
-#[must_use]
-pub fn ranks_table(run: &RankRun) -> String {
+fn ranks_table(run: &RankRun) -> String {
     let (title, unit) = match run.metric {
         Metric::Bandwidth => ("BANDWIDTH", "GB/s"),
         _ => ("LATENCY", "ns"),
@@ -18,8 +58,7 @@ pub fn ranks_table(run: &RankRun) -> String {
 }
 
 /// How many windows were disturbed, and whose most; nothing if none was.
-#[must_use]
-pub fn ranks_disturbed(run: &RankRun) -> Option<String> {
+fn ranks_disturbed(run: &RankRun) -> Option<String> {
     let of = |rank: &RankResult| rank.disturbed.iter().map(BTreeMap::len).sum::<usize>();
     let disturbed: usize = run.ranks.iter().map(of).sum();
     let windows: usize = run.ranks.iter().flat_map(|rank| &rank.windows).map(Vec::len).sum();

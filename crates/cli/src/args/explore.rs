@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::value;
+use super::{Format, value};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -31,9 +31,9 @@ pub(crate) struct ExploreArgs {
     /// Read this directory (with sys/ and proc/) instead of this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,
-    /// Output format
-    #[arg(long, value_enum, default_value_t = ExploreFormat::Text)]
-    pub format: ExploreFormat,
+    /// Output format; with --watch text, or json: a line each time
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 /// What to look at.
@@ -52,13 +52,4 @@ pub(crate) struct Subject {
     /// A heap dump
     #[arg(long, value_name = "FILE")]
     pub heap: Option<PathBuf>,
-}
-
-/// How a view is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExploreFormat {
-    /// At a glance
-    Text,
-    /// For machines; with --watch a line each time
-    Json,
 }

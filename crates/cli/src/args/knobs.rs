@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use numalab_host::Root;
+
+use super::Format;
 
 #[derive(Debug, Args)]
 pub(crate) struct KnobsArgs {
@@ -32,8 +34,8 @@ pub(crate) struct KnobListArgs {
     #[arg(value_name = "KNOB")]
     pub knobs: Vec<String>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = KnobFormat::Text)]
-    pub format: KnobFormat,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
     #[command(flatten)]
     pub root: RootArgs,
 }
@@ -91,15 +93,6 @@ impl RootArgs {
     pub fn root(&self) -> Root {
         self.root.as_ref().map_or_else(Root::live, Root::at)
     }
-}
-
-/// How knobs are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KnobFormat {
-    /// Text for a terminal
-    Text,
-    /// Everything
-    Json,
 }
 
 /// `numa_balancing=0`; a value may have an equals sign of its own.

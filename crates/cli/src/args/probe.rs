@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::value;
+use super::{Format, value};
 
 #[derive(Debug, Args)]
 pub(crate) struct ProbeArgs {
@@ -38,18 +38,9 @@ pub(crate) struct BalancingArgs {
     #[arg(long, value_name = "CPU")]
     pub to: Option<u32>,
     /// Output format
-    #[arg(long, value_enum, default_value_t = ProbeFormat::Text)]
-    pub format: ProbeFormat,
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
     /// Show which cpus and nodes it would use; measure nothing
     #[arg(long)]
     pub dry_run: bool,
-}
-
-/// How a probe's answer is printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ProbeFormat {
-    /// A few lines
-    Text,
-    /// With every window
-    Json,
 }

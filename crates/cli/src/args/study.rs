@@ -17,7 +17,11 @@ pub(crate) struct StudyArgs {
 pub(crate) enum StudyCommand {
     /// List the studies that come with numalab
     #[command(after_help = "Example:\n  numalab study list")]
-    List,
+    List {
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
+    },
     /// Write a commented study file that runs as it is
     New(NewArgs),
     /// Print a study with all defaults filled in
@@ -25,6 +29,9 @@ pub(crate) enum StudyCommand {
     Show {
         /// A study that comes with numalab, or a file
         study: String,
+        /// Output format: text is the study's TOML
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
     },
     /// List every setting of the backends: what [backend.NAME] and --set may say
     #[command(after_help = "Examples:\n  numalab study settings\n  numalab study settings guests")]
@@ -109,6 +116,9 @@ pub(crate) struct PlanArgs {
     /// Run every workload once under the baseline to estimate the time
     #[arg(long)]
     pub pilot: bool,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use super::value;
+use super::{Format, value};
 
 /// Which machine: the live one, one described by a file, or an emulated one.
 #[derive(Clone, Debug, Args)]
@@ -56,6 +56,12 @@ pub(crate) enum TopologyFormat {
     Text,
     /// For machines
     Json,
+    /// A row per node
+    Csv,
+    /// Markdown
+    Md,
+    /// One self-contained page
+    Html,
     /// numalab's own TOML, to edit and pass to --topology
     Toml,
     /// QEMU arguments
@@ -100,8 +106,8 @@ Examples:
         #[command(flatten)]
         tables: TableArgs,
         /// Output format
-        #[arg(long, value_enum, default_value_t = AcpiFormat::Text)]
-        format: AcpiFormat,
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
     },
     /// Check tables, each by itself and against each other; exit 5 on an error
     #[command(after_help = "\
@@ -111,6 +117,9 @@ Examples:
     Check {
         #[command(flatten)]
         tables: TableArgs,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
     },
     /// Write the tables of a machine, for QEMU's -acpitable or an override initrd
     #[command(after_help = "\
@@ -142,13 +151,4 @@ pub(crate) struct TableArgs {
     /// Stop at the first violation of the specification
     #[arg(long)]
     pub strict: bool,
-}
-
-/// How tables are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AcpiFormat {
-    /// A line for each entry
-    Text,
-    /// For machines
-    Json,
 }

@@ -6,8 +6,9 @@ mod show;
 use std::path::Path;
 
 use numalab_acpi::Severity;
+use numalab_report::from::system::AcpiChecked;
 
-use crate::args::{AcpiCommand, TableArgs};
+use crate::args::{AcpiCommand, Format, TableArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::tables::{self, Loaded};
@@ -16,7 +17,7 @@ use crate::tables::{self, Loaded};
 pub(crate) fn run(command: &AcpiCommand) -> Result<(), Failure> {
     match command {
         AcpiCommand::Show { tables, format } => show::run(tables, *format),
-        AcpiCommand::Check { tables } => run_check(&load(tables)?, tables.strict),
+        AcpiCommand::Check { tables, format } => run_check(tables, *format),
         AcpiCommand::Build { machine, output, dry_run } => build::run(machine, output, *dry_run),
     }
 }
@@ -29,21 +30,14 @@ fn load(args: &TableArgs) -> Result<Vec<Loaded>, Failure> {
     tables::of_files(&args.files)
 }
 
-/// Prints every finding; fails if one is an error, or a warning under `strict`.
-fn run_check(loaded: &[Loaded], strict: bool) -> Result<(), Failure> {
-    let (read, refused) = tables::read_all(loaded);
-    let mut text = String::new();
-    for refusal in &refused {
-        text.push_str(&format!("error: {refusal}\n"));
+/// Shows every finding; fails if one is an error, or a warning under `strict`.
+fn run_check(args: &TableArgs, format: Format) -> Result<(), Failure> {
+    let (shown, worst) = show::document(&load(args)?);
+    let limit = if args.strict { Severity::Warning } else { Severity::Error };
+    let failed = !shown.refused.is_empty() || worst.is_some_and(|worst| worst >= limit);
+    output::show(&AcpiChecked(shown), format)?;
+    match failed {
+        true => Err(Failure::new(Code::CheckFailed, "the tables have errors")),
+        false => Ok(()),
     }
-    let (found, worst) = tables::findings(&read);
-    for finding in found {
-        text.push_str(&format!("{finding}\n"));
-    }
-    output::print(&text)?;
-    let limit = if strict { Severity::Warning } else { Severity::Error };
-    if !refused.is_empty() || worst.is_some_and(|worst| worst >= limit) {
-        return Err(Failure::new(Code::CheckFailed, "the tables have errors"));
-    }
-    Ok(())
 }

@@ -5,50 +5,50 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_explore::show::{self, ProcessRows};
-use numalab_explore::{ExploreError, NodesView};
+use numalab_explore::{ExploreError, NodesView, View};
 use numalab_host::{Interrupt, Root, note};
-use numalab_report::Style;
+use numalab_report::{Page, Report};
+use serde_json::Value;
 
-use crate::args::{ExploreArgs, ExploreFormat};
+use crate::args::{ExploreArgs, Format};
 use crate::failure::{Code, Failure};
 use crate::output;
 
 /// Counters are told over so long when looking once.
 const ONCE: Duration = Duration::from_secs(1);
 const WATCHED: Duration = Duration::from_secs(2);
-/// On a watched terminal one can scroll.
-const WATCHED_ROWS: ProcessRows = ProcessRows { threads: 64, mappings: 200 };
 /// How long a signal may wait to be heeded.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Looks once, or until the user has seen enough.
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let root = args.root.as_ref().map_or_else(Root::live, Root::at);
+    let looking = Looking { args, root, before: RefCell::new(None) };
     if !args.watch {
-        let looking = Looking::new(args, root, output::style());
-        return output::print(&looking.once(args.interval.unwrap_or(ONCE))?);
+        return output::show(&looking.once(args.interval.unwrap_or(ONCE))?, args.format);
     }
     let interval = args.interval.unwrap_or(WATCHED);
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let looking = match args.format {
-        ExploreFormat::Json => Looking::new(args, root, Style::Plain),
-        ExploreFormat::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => {
-            Looking::new(args, root, output::style())
-        }
-        ExploreFormat::Text => {
+    let on_terminal = match args.format {
+        Format::Json => false,
+        Format::Text if io::stdout().is_terminal() && io::stdin().is_terminal() => true,
+        Format::Text => {
             let message = "--watch needs a terminal; for a pipe: --watch --format json";
             return Err(Failure::bad_input(message));
         }
+        _ => return Err(Failure::bad_input("--watch: expected --format text or json")),
     };
     // What is not there at all is an error; what ends while it is watched is an end.
     looking.again()?;
-    let watched = match args.format {
-        ExploreFormat::Json => lines(&looking, interval, &interrupt),
-        ExploreFormat::Text => {
-            let look = || looking.again();
-            numalab_explore::watch(interval, || interrupt.requested(), look).map_err(Watch::Look)
-        }
+    let watched = if on_terminal {
+        let style = output::style();
+        let text = || {
+            let page = Page { whole: true, ..looking.again()?.page() };
+            Ok(page.terminal(style))
+        };
+        numalab_explore::watch(interval, || interrupt.requested(), text).map_err(Watch::Look)
+    } else {
+        lines(&looking, interval, &interrupt)
     };
     match watched {
         Err(Watch::Look(ExploreError::NoProcess { process })) => {
@@ -73,78 +73,54 @@ enum Watch {
 struct Looking<'a> {
     args: &'a ExploreArgs,
     root: Root,
-    style: Style,
     before: RefCell<Option<(NodesView, Instant)>>,
 }
 
-impl<'a> Looking<'a> {
-    fn new(args: &'a ExploreArgs, root: Root, style: Style) -> Self {
-        Self { args, root, style, before: RefCell::new(None) }
-    }
-
-    fn once(&self, interval: Duration) -> Result<String, ExploreError> {
-        let subject = &self.args.subject;
-        let is_nodes = subject.pid.is_none() && !subject.guests && subject.heap.is_none();
-        match is_nodes {
-            true => Ok(self.nodes(&numalab_explore::read_nodes(&self.root, interval)?)),
-            false => self.other(ProcessRows::default()),
+impl Looking<'_> {
+    fn once(&self, interval: Duration) -> Result<View, ExploreError> {
+        match self.other()? {
+            Some(view) => Ok(view),
+            None => Ok(View::Nodes(numalab_explore::read_nodes(&self.root, interval)?)),
         }
     }
 
     /// As `once`, with rates since the last look in place of a wait.
-    fn again(&self) -> Result<String, ExploreError> {
-        let subject = &self.args.subject;
-        if subject.pid.is_some() || subject.guests || subject.heap.is_some() {
-            return self.other(WATCHED_ROWS);
+    fn again(&self) -> Result<View, ExploreError> {
+        if let Some(view) = self.other()? {
+            return Ok(view);
         }
         let now = Instant::now();
         let view = match self.before.take() {
             None => numalab_explore::read_nodes(&self.root, Duration::ZERO)?,
             Some((before, at)) => numalab_explore::read_nodes_since(&self.root, &before, now - at)?,
         };
-        let text = self.nodes(&view);
-        self.before.replace(Some((view, now)));
-        Ok(text)
+        self.before.replace(Some((view.clone(), now)));
+        Ok(View::Nodes(view))
     }
 
-    fn nodes(&self, view: &NodesView) -> String {
-        self.shown("nodes", view, |style| show::nodes(view, style))
-    }
-
-    fn other(&self, rows: ProcessRows) -> Result<String, ExploreError> {
+    /// What is looked at, unless it is the nodes.
+    fn other(&self) -> Result<Option<View>, ExploreError> {
         let subject = &self.args.subject;
-        if let Some(pid) = subject.pid {
-            let view = numalab_explore::read_process(&self.root, pid)?;
-            return Ok(self.shown("process", &view, |style| show::process(&view, rows, style)));
-        }
-        if let Some(file) = &subject.heap {
-            let view = numalab_explore::read_heap(file)?;
-            return Ok(self.shown("heap", &view, |style| show::heap(&view, style)));
-        }
-        let view = numalab_explore::read_guests(&self.root)?;
-        Ok(self.shown("guests", &view, |style| show::guests(&view, style)))
-    }
-
-    fn shown<T: serde::Serialize>(
-        &self,
-        kind: &str,
-        view: &T,
-        text: impl Fn(Style) -> String,
-    ) -> String {
-        match self.args.format {
-            ExploreFormat::Text => text(self.style),
-            // Views hold numbers, texts and maps with such keys: all of it is JSON.
-            ExploreFormat::Json => show::json(kind, view).unwrap_or_default() + "\n",
-        }
+        Ok(match (subject.pid, &subject.heap) {
+            (Some(pid), _) => Some(View::Process(numalab_explore::read_process(&self.root, pid)?)),
+            (None, Some(file)) => Some(View::Heap(numalab_explore::read_heap(file)?)),
+            (None, None) if subject.guests => {
+                Some(View::Guests(numalab_explore::read_guests(&self.root)?))
+            }
+            (None, None) => None,
+        })
     }
 }
 
 /// A line each time, until a signal or until nobody reads any more.
 fn lines(looking: &Looking<'_>, interval: Duration, interrupt: &Interrupt) -> Result<(), Watch> {
     while !interrupt.requested() {
-        let line = looking.again().map_err(Watch::Look)?;
+        let json = looking.again().map_err(Watch::Look)?.json();
+        let value: Value = json
+            .and_then(|json| serde_json::from_str(&json))
+            .map_err(|error| Watch::Print(Failure::new(Code::Failed, error)))?;
         let mut out = io::stdout().lock();
-        match out.write_all(line.as_bytes()).and_then(|()| out.flush()) {
+        match writeln!(out, "{value}").and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => {
                 let failure = Failure::new(Code::Failed, format!("standard output: {error}"));

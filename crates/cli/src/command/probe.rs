@@ -3,12 +3,11 @@
 use numalab_formats::size::format_bytes;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
-use numalab_record::Kind;
-use numalab_record::study::{Quantity, Reading};
+use numalab_record::study::Quantity;
+use numalab_record::system::{BalancingProbed, ProbedPlace};
 use numalab_topology::CpuId;
-use serde_json::json;
 
-use crate::args::{BalancingArgs, ProbeCommand, ProbeFormat};
+use crate::args::{BalancingArgs, ProbeCommand};
 use crate::failure::Failure;
 use crate::output;
 
@@ -39,37 +38,20 @@ fn balancing(args: &BalancingArgs) -> Result<(), Failure> {
         ));
     }
     let found = probe.run(&context)?;
-    match args.format {
-        ProbeFormat::Text => output::print(&text(&probe, &found)),
-        ProbeFormat::Json => output::print(&output::json_line(serde_json::to_string(&json!({
-            "schema": Kind::Probe,
-            "from": { "cpu": probe.from.0, "node": found.from.0 },
-            "to": { "cpu": probe.to.0, "node": found.to.0 },
-            "size_bytes": probe.size_bytes,
-            "readings": readings(&found),
-            "windows_ns": found.windows,
-        })))?),
+    output::show(&probed(&probe, &found), args.format)
+}
+
+/// As studies have it.
+fn probed(probe: &BalancingProbe, found: &BalancingFound) -> BalancingProbed {
+    BalancingProbed {
+        from: ProbedPlace { cpu: probe.from, node: found.from },
+        to: ProbedPlace { cpu: probe.to, node: found.to },
+        size_bytes: probe.size_bytes,
+        readings: vec![
+            Quantity::lower("latency-end", "ns").at(found.end_ns),
+            Quantity::lower("latency-begin", "ns").at(found.begin_ns),
+            Quantity::higher("local", "%").at(found.local_percent),
+        ],
+        windows_ns: found.windows.clone(),
     }
-}
-
-fn text(probe: &BalancingProbe, found: &BalancingFound) -> String {
-    let moved = if found.from == found.to {
-        "both cpus are of one node: nothing can move\n".to_owned()
-    } else {
-        format!("at the end {:.1} % of its pages are on node {}\n", found.local_percent, found.to)
-    };
-    format!(
-        "memory on node {} (cpu {}), its thread moved to node {} (cpu {})\n\
-         {:8.1} ns a load right after the move\n{:8.1} ns at the end\n{moved}",
-        found.from, probe.from, found.to, probe.to, found.begin_ns, found.end_ns
-    )
-}
-
-/// As studies have them.
-fn readings(found: &BalancingFound) -> [Reading; 3] {
-    [
-        Quantity::lower("latency-end", "ns").at(found.end_ns),
-        Quantity::lower("latency-begin", "ns").at(found.begin_ns),
-        Quantity::higher("local", "%").at(found.local_percent),
-    ]
 }

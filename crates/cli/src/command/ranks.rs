@@ -10,6 +10,7 @@ use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as 
 use numalab_launch::suite;
 use numalab_launch::team::Team;
 use numalab_record::{Pages, Run};
+use numalab_report::{RanksReport, Report};
 use numalab_topology::Machine;
 
 use super::bind::own_program;
@@ -197,18 +198,12 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     if let Some(directory) = recorder.directory() {
         write_reports(&document, directory)?;
     }
-    match output.format {
-        Format::Json => output::print(&output::json_line(serde_json::to_string(run))?),
-        Format::Csv => output::print(&suite::csv(run)),
-        Format::Md | Format::Html => output::show(&Summary::of(&document), output.format),
-        Format::Text if output.quiet => Ok(()),
-        Format::Text => output::print(&format!(
-            "\n{}{}\n{}",
-            numalab_report::ranks_table(run),
-            numalab_report::ranks_disturbed(run).unwrap_or_default(),
-            findings.memory
-        )),
+    if output.quiet && output.format == Format::Text {
+        return Ok(());
     }
+    let page = Summary::of(&document).page();
+    let (csv, memory) = (suite::csv(run), findings.memory.as_str());
+    output::show(&RanksReport { run, memory, csv, page }, output.format)
 }
 
 /// The pages behind the buffers.

@@ -16,9 +16,9 @@ use crate::failure::{Code, Failure};
 /// Runs the subcommand.
 pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
     match command {
-        StudyCommand::List => source::list(),
+        StudyCommand::List { format } => source::list(*format),
         StudyCommand::New(args) => source::begin(args),
-        StudyCommand::Show { study } => source::show(study),
+        StudyCommand::Show { study, format } => source::show(study, *format),
         StudyCommand::Settings { backend } => settings::list(backend.as_deref()),
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),

@@ -8,9 +8,10 @@ use numalab_formats::{
     slurm, svg, xen,
 };
 use numalab_host::note;
+use numalab_record::system;
 use numalab_topology::{EmulationSpec, Machine};
 
-use crate::args::{TopologyArgs, TopologyFormat};
+use crate::args::{Format, TopologyArgs, TopologyFormat};
 use crate::failure::Failure;
 use crate::output;
 use crate::source::{Described, describe};
@@ -18,7 +19,7 @@ use crate::source::{Described, describe};
 /// Reads the machine and prints it.
 pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     let described = describe(&args.machine)?;
-    if !matches!(args.format, TopologyFormat::Text | TopologyFormat::Json) {
+    if !is_of_results(args.format) {
         described.findings.iter().for_each(note);
     }
     let text = render(&described, args.format)?;
@@ -28,16 +29,25 @@ pub(crate) fn run(args: &TopologyArgs) -> Result<(), Failure> {
     output::print(&text)
 }
 
+/// Whether every result has this format; the others describe a machine to other tools.
+fn is_of_results(format: TopologyFormat) -> bool {
+    use TopologyFormat::{Csv, Html, Json, Md, Text};
+    matches!(format, Text | Json | Csv | Md | Html)
+}
+
 fn render(described: &Described, format: TopologyFormat) -> Result<String, Failure> {
     let Described { machine, findings, emulated } = described;
+    let result = |format| {
+        let (machine, findings) = (machine.clone(), findings.clone());
+        output::render(&system::Described { machine, findings }, format)
+    };
     let nothing_bound = HostPlacement::default();
     match format {
-        TopologyFormat::Text => {
-            Ok(numalab_report::topology::text(machine, findings, output::style()))
-        }
-        TopologyFormat::Json => {
-            output::json_line(numalab_report::topology::json(machine, findings))
-        }
+        TopologyFormat::Text => result(Format::Text),
+        TopologyFormat::Json => result(Format::Json),
+        TopologyFormat::Csv => result(Format::Csv),
+        TopologyFormat::Md => result(Format::Md),
+        TopologyFormat::Html => result(Format::Html),
         TopologyFormat::Toml => said(machine_toml::write(machine)),
         TopologyFormat::Qemu => {
             let arguments = with_losses(said(qemu::write(machine, &nothing_bound))?);
@@ -66,7 +76,12 @@ fn render(described: &Described, format: TopologyFormat) -> Result<String, Failu
 /// What a format carries; `None` for those that carry everything.
 fn carried(format: TopologyFormat) -> Option<Carried> {
     Some(match format {
-        TopologyFormat::Text | TopologyFormat::Json | TopologyFormat::Toml => return None,
+        TopologyFormat::Text
+        | TopologyFormat::Json
+        | TopologyFormat::Csv
+        | TopologyFormat::Md
+        | TopologyFormat::Html
+        | TopologyFormat::Toml => return None,
         TopologyFormat::Numactl => numactl::CARRIED,
         TopologyFormat::HwlocXml => hwloc::CARRIED,
         TopologyFormat::HwlocSynthetic => hwloc::SYNTHETIC_CARRIED,

@@ -1,51 +1,67 @@
-//! Guests as text.
+//! Guests as a page.
 
 use numalab_formats::size::format_rounded;
-use numalab_report::Style;
-use numalab_report::text::{Table, count, cut, table};
+use numalab_report::Page;
+use numalab_report::page::{Panel, Part};
+use numalab_report::rows::Rows;
+use numalab_report::text::{Table, count, cut};
 use numalab_topology::NodeSet;
 
-use super::closing;
 use crate::guests::{GuestView, GuestsView, Hypervisor};
 use crate::spread::{self, BytesByNode, percent};
 
-/// The guests: virtual cpus beside memory, and what is wrong.
-#[must_use]
-pub fn guests(view: &GuestsView, style: Style) -> String {
+/// The guests: virtual cpus compared with memory.
+pub(super) fn page(view: &GuestsView) -> Page {
     let title = match view.guests.len() {
         0 => "no guest is seen on this host".to_owned(),
         guests => count(guests, "guest"),
     };
-    let mut out = format!("{}\n", style.heading(&title));
-    if !view.guests.is_empty() {
-        let shown = Table::new("")
-            .words("guest")
-            .words("by")
-            .figures("number")
-            .figures("vcpus")
-            .words("on nodes")
-            .figures("memory")
-            .words("on nodes")
-            .figures("remote")
-            .rows(view.guests.iter().map(row));
-        out.push_str(&table(&shown, style));
-        out.push('\n');
+    let shown = Table::new("where each guest's vcpus run and its memory lies")
+        .words("guest")
+        .words("by")
+        .figures("number")
+        .figures("vcpus")
+        .words("on nodes")
+        .figures("memory")
+        .words("on nodes")
+        .figures("remote")
+        .rows(view.guests.iter().map(row));
+    let part = Part::of("Guests", vec![Panel::table(shown)]);
+    Page { title, parts: part.into_iter().collect(), ..Page::default() }
+}
+
+pub(super) fn rows(view: &GuestsView) -> Rows {
+    let of_guest = |guest: &GuestView| -> Vec<Vec<String>> {
+        let mut nodes: NodeSet = guest.vcpus.iter().filter_map(|vcpu| vcpu.node).collect();
+        nodes.extend(guest.bytes_by_node.keys().copied());
+        let row = |node| {
+            let vcpus = guest.vcpus.iter().filter(|vcpu| vcpu.node == Some(node)).count();
+            let bytes = guest.bytes_by_node.get(&node).copied().unwrap_or(0);
+            let name = guest.name.clone();
+            let (by, number) = (by(guest).to_owned(), guest.number.to_string());
+            vec![name, by, number, node.to_string(), vcpus.to_string(), bytes.to_string()]
+        };
+        nodes.iter().map(row).collect()
+    };
+    Rows::new("guest")
+        .labels(["guest", "hypervisor", "number", "node"])
+        .values("vcpus", ["vcpus"])
+        .values("bytes", ["memory_bytes"])
+        .rows(view.guests.iter().flat_map(of_guest))
+}
+
+fn by(guest: &GuestView) -> &'static str {
+    match guest.hypervisor {
+        Hypervisor::Qemu => "QEMU",
+        Hypervisor::Xen => "Xen",
     }
-    if !view.guests.is_empty() || !view.unseen.is_empty() {
-        out.push_str(&closing(&view.findings, &view.unseen, style));
-    }
-    out
 }
 
 fn row(guest: &GuestView) -> Vec<String> {
     let nodes: NodeSet = guest.vcpus.iter().filter_map(|vcpu| vcpu.node).collect();
-    let by = match guest.hypervisor {
-        Hypervisor::Qemu => "QEMU",
-        Hypervisor::Xen => "Xen",
-    };
     vec![
         cut(&guest.name, 20),
-        by.to_owned(),
+        by(guest).to_owned(),
         guest.number.to_string(),
         guest.vcpus.len().to_string(),
         if nodes.is_empty() { "-".to_owned() } else { nodes.to_string() },

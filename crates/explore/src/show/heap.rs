@@ -1,74 +1,91 @@
-//! A heap as text.
+//! A heap as a page.
 
 use numalab_formats::size::format_rounded;
-use numalab_report::Style;
-use numalab_report::text::{Table, table};
+use numalab_report::Page;
+use numalab_report::page::{Panel, Part};
+use numalab_report::rows::{Rows, optional};
+use numalab_report::text::Table;
 use numalab_xen::text::{PAGE_BYTES, XenDump};
 
 use super::bar::bar;
-use super::closing;
 use crate::heap::{HeapNode, HeapSource, HeapView};
 use crate::spread;
 
-const BAR_WIDTH: usize = 30;
+const BAR_WIDTH: usize = 20;
 
-/// The heap: how full each node is, its zones, whose memory is where, a picture if there is
-/// one, and what is wrong.
-#[must_use]
-pub fn heap(view: &HeapView, style: Style) -> String {
+/// The heap: how full each node is, its zones, whose memory is where, and a picture if there
+/// is one.
+pub(super) fn page(view: &HeapView) -> Page {
     let title = match view.source {
         HeapSource::Frames => "heap of numalab-frames",
         HeapSource::Xen => "heap of Xen",
     };
-    let mut out = format!("{}\n", style.heading(title));
-    out.extend(view.nodes.iter().map(|node| node_line(node, style)));
-    out.push('\n');
-    out.push_str(&closing(&view.findings, &[], style));
-    if view.nodes.iter().any(|node| !node.zones.is_empty()) {
-        out.push_str(&format!("\n{}\n{}", style.heading("Free by zone"), zones(view, style)));
+    let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+    let domains = view.xen.as_ref().and_then(|xen| part("Domains", domains(xen)));
+    let picture = view.picture.clone().map(|picture| Part {
+        title: "Picture".to_owned(),
+        listing: Some(picture),
+        ..Part::default()
+    });
+    let parts = [part("By node", nodes(view)), part("Free by zone", zones(view)), domains, picture];
+    Page {
+        title: title.to_owned(),
+        parts: parts.into_iter().flatten().collect(),
+        ..Page::default()
     }
-    if let Some(xen) = view.xen.as_ref().filter(|xen| !xen.domains.is_empty()) {
-        out.push_str(&format!("\n{}\n{}", style.heading("Domains"), domains(xen, style)));
-    }
-    if let Some(picture) = &view.picture {
-        out.push_str(&format!("\n{}\n{picture}", style.heading("Picture")));
-    }
-    out
 }
 
-fn node_line(node: &HeapNode, style: Style) -> String {
-    let used = node.managed_bytes.saturating_sub(node.free_bytes + node.offline_bytes);
-    let share = spread::ratio(used, node.managed_bytes).unwrap_or(0.0);
-    let name = format!("node {}", node.node);
-    let mut line = format!(
-        "{name:<9} {} {:>9} free of {}",
-        style.mark(&bar(share, BAR_WIDTH)),
-        format_rounded(node.free_bytes),
-        format_rounded(node.managed_bytes)
-    );
-    if let Some(huge) = node.free_huge_bytes {
-        line.push_str(&format!(", {} in 2 MiB", format_rounded(huge)));
-    }
-    for (bytes, what) in [(node.cached_bytes, "cached"), (node.offline_bytes, "offline")] {
-        if bytes > 0 {
-            line.push_str(&format!(", {} {what}", format_rounded(bytes)));
-        }
-    }
-    line + "\n"
+pub(super) fn rows(view: &HeapView) -> Rows {
+    let row = |node: &HeapNode| {
+        vec![
+            node.node.to_string(),
+            node.managed_bytes.to_string(),
+            node.free_bytes.to_string(),
+            optional(node.free_huge_bytes),
+            node.cached_bytes.to_string(),
+            node.offline_bytes.to_string(),
+        ]
+    };
+    Rows::new("heap")
+        .labels(["node"])
+        .values("bytes", ["managed_bytes", "free_bytes", "free_huge_bytes", "cached_bytes"])
+        .values("bytes", ["offline_bytes"])
+        .rows(view.nodes.iter().map(row))
 }
 
-fn zones(view: &HeapView, style: Style) -> String {
+fn nodes(view: &HeapView) -> Table {
+    let row = |node: &HeapNode| {
+        let used = node.managed_bytes.saturating_sub(node.free_bytes + node.offline_bytes);
+        let share = spread::ratio(used, node.managed_bytes).unwrap_or(0.0);
+        let mut row = vec![format!("node {}", node.node), bar(share, BAR_WIDTH)];
+        row.extend([node.free_bytes, node.managed_bytes].map(format_rounded));
+        row.push(node.free_huge_bytes.map_or_else(|| "-".to_owned(), format_rounded));
+        row.extend([node.cached_bytes, node.offline_bytes].map(format_rounded));
+        row
+    };
+    Table::new("how much of each node is used, and what is free")
+        .words("node")
+        .words("used")
+        .figures("free")
+        .figures("of")
+        .figures("in 2 MiB")
+        .figures("cached")
+        .figures("offline")
+        .rows(view.nodes.iter().map(row))
+}
+
+fn zones(view: &HeapView) -> Table {
     let rows = view.nodes.iter().flat_map(|node| {
         node.zones.iter().map(|zone| {
             vec![node.node.to_string(), zone.name.clone(), format_rounded(zone.free_bytes)]
         })
     });
-    table(&Table::new("").figures("node").words("zone").figures("free").rows(rows), style)
+    Table::new("free memory of each zone").figures("node").words("zone").figures("free").rows(rows)
 }
 
-fn domains(xen: &XenDump, style: Style) -> String {
+fn domains(xen: &XenDump) -> Table {
     let nodes: Vec<_> = xen.nodes.iter().map(|node| node.node).collect();
-    let heading = Table::new("").figures("domain").figures("memory");
+    let heading = Table::new("where each domain's memory lies").figures("domain").figures("memory");
     let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
     let rows = xen.domains.iter().map(|domain| {
         let pages = |pages: u64| format_rounded(pages.saturating_mul(PAGE_BYTES));
@@ -79,5 +96,5 @@ fn domains(xen: &XenDump, style: Style) -> String {
         }));
         row
     });
-    table(&heading.rows(rows), style)
+    heading.rows(rows)
 }

@@ -1,4 +1,4 @@
-//! Views as text within 80 columns, and as JSON.
+//! Views as pages, as rows, and as documents.
 
 mod bar;
 mod guests;
@@ -6,51 +6,78 @@ mod heap;
 mod nodes;
 mod process;
 
-use numalab_report::Style;
-use numalab_report::text::{hanging, wrap};
+use numalab_record::Kind;
+use numalab_report::page::{Lead, Mood};
+use numalab_report::rows::Rows;
+use numalab_report::{Page, Report, document};
 use serde::Serialize;
 
-pub use guests::guests;
-pub use heap::heap;
-pub use nodes::nodes;
-pub use process::{ProcessRows, process};
-
 use crate::finding::{Finding, Weight};
+use crate::{GuestsView, HeapView, NodesView, ProcessView};
 
-/// A view as JSON of [`Kind::Explore`](numalab_record::Kind::Explore): `{"schema": …, "explore": KIND, …}`.
-///
-/// # Errors
-/// Whatever `serde_json` cannot write; no view is known to be such.
-pub fn json<T: Serialize>(kind: &str, view: &T) -> Result<String, serde_json::Error> {
-    #[derive(Serialize)]
-    struct Shown<'a, T> {
-        schema: numalab_record::Kind,
-        explore: &'a str,
-        #[serde(flatten)]
-        view: &'a T,
-    }
-    serde_json::to_string(&Shown { schema: numalab_record::Kind::Explore, explore: kind, view })
+/// Where memory lies now: `{"explore": "nodes", ...}` in JSON.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "explore", rename_all = "kebab-case")]
+pub enum View {
+    /// By node.
+    Nodes(NodesView),
+    /// Of a process.
+    Process(ProcessView),
+    /// Of guests.
+    Guests(GuestsView),
+    /// In a heap.
+    Heap(HeapView),
 }
 
-/// What is wrong with its commands, and what could not be seen.
-fn closing(findings: &[Finding], unseen: &[String], style: Style) -> String {
-    let mut out = String::new();
-    for finding in findings {
-        let (sign, shown) = match finding.weight {
-            Weight::Wrong => ("!", style.bad("!")),
-            Weight::Note => ("·", style.warning("·")),
+impl Report for View {
+    fn page(&self) -> Page {
+        let page = match self {
+            Self::Nodes(view) => nodes::page(view),
+            Self::Process(view) => process::page(view),
+            Self::Guests(view) => guests::page(view),
+            Self::Heap(view) => heap::page(view),
         };
-        out.push_str(&format!("{}\n", hanging(sign, &finding.what, 2).replacen(sign, &shown, 1)));
-        if let Some(mend) = &finding.mend {
-            // A command must be copied as it is: never broken.
-            out.push_str(&format!("  {}\n", style.mark(mend)));
+        Page { brand: "numalab explore".to_owned(), lead: self.lead(), ..page }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Explore, self)
+    }
+
+    /// A row for each node, of each process or guest.
+    fn rows(&self) -> Option<Rows> {
+        Some(match self {
+            Self::Nodes(view) => nodes::rows(view),
+            Self::Process(view) => process::rows(view),
+            Self::Guests(view) => guests::rows(view),
+            Self::Heap(view) => heap::rows(view),
+        })
+    }
+}
+
+impl View {
+    /// What is wrong with its commands, and what could not be seen.
+    fn lead(&self) -> Vec<Lead> {
+        let (findings, unseen): (&[Finding], &[String]) = match self {
+            Self::Nodes(view) => (&view.findings, &view.unseen),
+            Self::Process(view) => (&view.findings, &view.unseen),
+            Self::Guests(view) => (&view.findings, &view.unseen),
+            Self::Heap(view) => (&view.findings, &[]),
+        };
+        let mut lead: Vec<Lead> = findings.iter().map(found).collect();
+        if lead.is_empty() {
+            lead.push(Lead::new("Problems", "Nothing wrong is seen.", Mood::Fine));
         }
+        let missing = |missing: &String| Lead::new("Not seen", missing.as_str(), Mood::Plain);
+        lead.extend(unseen.iter().map(missing));
+        lead
     }
-    if findings.is_empty() {
-        out.push_str(&format!("{}\n", style.good("Nothing wrong is seen.")));
-    }
-    for missing in unseen {
-        out.push_str(&format!("{}\n", style.faint(&wrap(&format!("not seen: {missing}"), 2))));
-    }
-    out
+}
+
+fn found(finding: &Finding) -> Lead {
+    let (name, mood) = match finding.weight {
+        Weight::Wrong => ("Wrong", Mood::Bad),
+        Weight::Note => ("Note", Mood::Odd),
+    };
+    Lead { command: finding.mend.clone(), ..Lead::new(name, finding.what.as_str(), mood) }
 }

@@ -1,50 +1,80 @@
-//! The nodes as text.
+//! The nodes as a page.
 
 use numalab_formats::size::format_rounded;
-use numalab_report::Style;
-use numalab_report::text::{Table, count, figure, table};
+use numalab_report::Page;
+use numalab_report::page::{Panel, Part};
+use numalab_report::rows::{Rows, optional};
+use numalab_report::text::{Table, count, figure};
 
 use super::bar::bar;
-use super::closing;
 use crate::nodes::{NodeView, NodesView};
 use crate::spread::{self, percent};
 
 const BAR_WIDTH: usize = 30;
 
 /// The nodes: how full, what with, how free memory hangs together, and the counters.
-#[must_use]
-pub fn nodes(view: &NodesView, style: Style) -> String {
-    let title = format!("memory of {}", count(view.nodes.len(), "node"));
-    let mut out = format!("{}\n", style.heading(&title));
-    for node in &view.nodes {
-        let used = node.total_bytes.saturating_sub(node.free_bytes);
-        let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
-        let name = format!("node {}", node.node);
-        out.push_str(&format!(
-            "{name:<9} {} {:>9} of {:<9} used, cpus {}\n",
-            style.mark(&bar(share, BAR_WIDTH)),
-            format_rounded(used),
-            format_rounded(node.total_bytes),
-            if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() }
-        ));
+pub(super) fn page(view: &NodesView) -> Page {
+    let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+    let parts = [
+        part("By node", usage(view)),
+        part("Used for", uses(view)),
+        part("Free, in blocks of 2^n pages", orders(view)),
+        part("Allocations, in pages", counters(view)),
+    ];
+    Page {
+        title: format!("memory of {}", count(view.nodes.len(), "node")),
+        parts: parts.into_iter().flatten().collect(),
+        ..Page::default()
     }
-    out.push('\n');
-    out.push_str(&closing(&view.findings, &view.unseen, style));
-    out.push_str(&format!("\n{}\n{}", style.heading("Used for"), uses(view, style)));
-    out.push_str(&format!(
-        "\n{}\n{}",
-        style.heading("Free, in blocks of 2^n pages"),
-        orders(view, style)
-    ));
-    out.push_str(&format!(
-        "\n{}\n{}",
-        style.heading("Allocations, in pages"),
-        counters(view, style)
-    ));
-    out
 }
 
-fn uses(view: &NodesView, style: Style) -> String {
+pub(super) fn rows(view: &NodesView) -> Rows {
+    let row = |node: &NodeView| {
+        let bytes = [
+            node.total_bytes,
+            node.free_bytes,
+            node.anonymous_bytes,
+            node.transparent_huge_bytes,
+            node.page_cache_bytes,
+            node.slab_bytes,
+        ];
+        let mut row = vec![node.node.to_string()];
+        row.extend(bytes.map(|bytes| bytes.to_string()));
+        row.push(optional(node.fragmentation));
+        row.push(optional(node.rates.map(|rates| rates.foreign)));
+        row
+    };
+    Rows::new("node")
+        .labels(["node"])
+        .values("bytes", ["total_bytes", "free_bytes", "anonymous_bytes", "transparent_huge_bytes"])
+        .values("bytes", ["page_cache_bytes", "slab_bytes"])
+        .values("x", ["fragmentation"])
+        .values("pages/s", ["foreign_pages"])
+        .rows(view.nodes.iter().map(row))
+}
+
+fn usage(view: &NodesView) -> Table {
+    let row = |node: &NodeView| {
+        let used = node.total_bytes.saturating_sub(node.free_bytes);
+        let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
+        vec![
+            format!("node {}", node.node),
+            bar(share, BAR_WIDTH),
+            format_rounded(used),
+            format_rounded(node.total_bytes),
+            if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() },
+        ]
+    };
+    Table::new("how much of each node's memory is used")
+        .words("node")
+        .words("used")
+        .figures("")
+        .figures("of")
+        .words("cpus")
+        .rows(view.nodes.iter().map(row))
+}
+
+fn uses(view: &NodesView) -> Table {
     let rows = view.nodes.iter().map(|node| {
         vec![
             node.node.to_string(),
@@ -56,7 +86,7 @@ fn uses(view: &NodesView, style: Style) -> String {
             pools(node),
         ]
     });
-    let shown = Table::new("")
+    Table::new("what each node's memory holds")
         .figures("node")
         .figures("free")
         .figures("anonymous")
@@ -64,8 +94,7 @@ fn uses(view: &NodesView, style: Style) -> String {
         .figures("page cache")
         .figures("slab")
         .words("reserved huge pages")
-        .rows(rows);
-    table(&shown, style)
+        .rows(rows)
 }
 
 /// `4 of 8 x 2 MiB free`
@@ -78,12 +107,17 @@ fn pools(node: &NodeView) -> String {
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
 }
 
-fn orders(view: &NodesView, style: Style) -> String {
+fn orders(view: &NodesView) -> Table {
     let zones =
         || view.nodes.iter().flat_map(|node| node.zones.iter().map(move |zone| (node, zone)));
     let most = zones().map(|(_, zone)| zone.free_blocks.len()).max().unwrap_or(0);
+    let caption = format!(
+        "free blocks by n; lost: the share of free memory in pieces too small for a huge page \
+         (order {})",
+        view.huge_order
+    );
     let heading = (0..most)
-        .fold(Table::new("").words("zone"), |table, order| table.figures(order.to_string()))
+        .fold(Table::new(caption).words("zone"), |table, order| table.figures(order.to_string()))
         .figures("lost");
     let rows = zones().map(|(node, zone)| {
         let unusable = crate::nodes::fragmentation(std::slice::from_ref(zone), view.huge_order);
@@ -93,11 +127,7 @@ fn orders(view: &NodesView, style: Style) -> String {
         row.push(unusable.map_or_else(|| "-".to_owned(), percent));
         row
     });
-    let note = format!(
-        "lost: the share of free memory in pieces too small for a huge page (order {})\n",
-        view.huge_order
-    );
-    table(&heading.rows(rows), style) + &style.faint(&note)
+    heading.rows(rows)
 }
 
 /// A count in at most four characters: `9999`, `38k`, `12M`.
@@ -109,7 +139,7 @@ fn rounded(count: u64) -> String {
     }
 }
 
-fn counters(view: &NodesView, style: Style) -> String {
+fn counters(view: &NodesView) -> Table {
     let with_rates = view.nodes.iter().any(|node| node.rates.is_some());
     let rows = view.nodes.iter().filter_map(|node| {
         let counters = node.rates.or(node.since_boot)?;
@@ -127,7 +157,7 @@ fn counters(view: &NodesView, style: Style) -> String {
         row.push(share);
         Some(row)
     });
-    let shown = Table::new("")
+    Table::new(if with_rates { "in a second, now" } else { "since boot" })
         .figures("node")
         .figures("hit")
         .figures("miss")
@@ -136,7 +166,5 @@ fn counters(view: &NodesView, style: Style) -> String {
         .figures("local")
         .figures("other")
         .figures("went elsewhere")
-        .rows(rows);
-    let per = if with_rates { "in a second, now\n" } else { "since boot\n" };
-    table(&shown, style) + &style.faint(per)
+        .rows(rows)
 }

@@ -1,41 +1,60 @@
-//! A process as text.
+//! A process as a page.
 
 use numalab_formats::size::format_rounded;
-use numalab_report::Style;
-use numalab_report::text::{Table, count, cut, table, wrap};
+use numalab_report::Page;
+use numalab_report::page::{Panel, Part};
+use numalab_report::rows::Rows;
+use numalab_report::text::{Table, count, cut};
+use numalab_topology::NodeId;
 
 use super::bar::bar;
-use super::closing;
 use crate::process::{MappingView, ProcessView, largest};
 use crate::spread::{self, percent};
 
 const BAR_WIDTH: usize = 30;
 
-/// How many threads and mappings are shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProcessRows {
-    /// Threads, the most remote and busiest first.
-    pub threads: usize,
-    /// Mappings, the largest first.
-    pub mappings: usize,
-}
-
-impl Default for ProcessRows {
-    fn default() -> Self {
-        Self { threads: 16, mappings: 12 }
+/// The process: by node, by thread, and by mapping.
+pub(super) fn page(view: &ProcessView) -> Page {
+    let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
+    let by_node = part("By node", by_node(view));
+    let parts = [
+        by_node.map(|part| part.noted(sampled(view).into_iter().collect())),
+        part("Threads", threads(view)),
+        part("Mappings", mappings(view)),
+    ];
+    Page {
+        title: format!("process {}: {}", view.process, cut(&view.command, 60)),
+        meta: headline(view),
+        parts: parts.into_iter().flatten().collect(),
+        ..Page::default()
     }
 }
 
-/// The process: by node, by thread, by mapping, and what is wrong.
-#[must_use]
-pub fn process(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
-    let title = format!("process {}: {}", view.process, cut(&view.command, 60));
-    let mut out = format!("{}\n{}\n\n", style.heading(&wrap(&title, 0)), wrap(&headline(view), 0));
-    out.push_str(&closing(&view.findings, &view.unseen, style));
-    out.push_str(&format!("\n{}\n{}", style.heading("By node"), by_node(view, style)));
-    out.push_str(&format!("\n{}\n{}", style.heading("Threads"), threads(view, rows, style)));
-    out.push_str(&format!("\n{}\n{}", style.heading("Mappings"), mappings(view, rows, style)));
-    out
+pub(super) fn rows(view: &ProcessView) -> Rows {
+    let row = |node: NodeId| {
+        let bytes = |of: &spread::BytesByNode| of.get(&node).copied().unwrap_or(0).to_string();
+        let (all, own) = (bytes(&view.bytes_by_node), bytes(&view.own_bytes_by_node));
+        let threads = threads_on(view, node).to_string();
+        vec![view.process.to_string(), node.to_string(), all, own, threads]
+    };
+    Rows::new("process")
+        .labels(["process", "node"])
+        .values("bytes", ["memory_bytes", "own_bytes"])
+        .values("threads", ["threads"])
+        .rows(nodes(view).into_iter().map(row))
+}
+
+/// The nodes with memory or threads of the process.
+fn nodes(view: &ProcessView) -> Vec<NodeId> {
+    let mut nodes: Vec<_> = view.bytes_by_node.keys().copied().collect();
+    nodes.extend(view.threads.iter().filter_map(|thread| thread.node));
+    nodes.sort_unstable();
+    nodes.dedup();
+    nodes
+}
+
+fn threads_on(view: &ProcessView, node: NodeId) -> usize {
+    view.threads.iter().filter(|thread| thread.node == Some(node)).count()
 }
 
 fn headline(view: &ProcessView) -> String {
@@ -57,44 +76,42 @@ fn headline(view: &ProcessView) -> String {
     parts.join(", ")
 }
 
-/// A bar for each node, with its threads and what a sample of pages showed.
-fn by_node(view: &ProcessView, style: Style) -> String {
+fn by_node(view: &ProcessView) -> Table {
     let all = spread::total(&view.bytes_by_node);
-    let mut nodes: Vec<_> = view.bytes_by_node.keys().copied().collect();
-    nodes.extend(view.threads.iter().filter_map(|thread| thread.node));
-    nodes.sort_unstable();
-    nodes.dedup();
-    let mut out = String::new();
-    for node in nodes {
+    let row = |node: NodeId| {
         let bytes = view.bytes_by_node.get(&node).copied().unwrap_or(0);
         let share = spread::ratio(bytes, all).unwrap_or(0.0);
-        let here = view.threads.iter().filter(|thread| thread.node == Some(node)).count();
-        let name = format!("node {node}");
-        out.push_str(&format!(
-            "{name:<9} {} {:>9}  {:>11}  {}\n",
-            style.mark(&bar(share, BAR_WIDTH)),
+        vec![
+            format!("node {node}"),
+            bar(share, BAR_WIDTH),
             format_rounded(bytes),
             percent(share),
-            count(here, "thread")
-        ));
-    }
-    if let Some(sampled) = &view.sampled {
-        let found = spread::total(&sampled.pages_by_node);
-        let shares = sampled.pages_by_node.iter().map(|(node, pages)| {
-            format!("{} on node {node}", percent(spread::ratio(*pages, found).unwrap_or(0.0)))
-        });
-        let shares: Vec<String> = shares.collect();
-        let text = format!(
-            "{} sampled by move_pages: {}",
-            count(usize::try_from(found).unwrap_or(0), "page"),
-            shares.join(", ")
-        );
-        out.push_str(&format!("{}\n", style.faint(&wrap(&text, 0))));
-    }
-    out
+            threads_on(view, node).to_string(),
+        ]
+    };
+    Table::new("where its memory lies and its threads run")
+        .words("node")
+        .words("memory")
+        .figures("")
+        .figures("share")
+        .figures("threads")
+        .rows(nodes(view).into_iter().map(row))
 }
 
-fn threads(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
+/// What a sample of pages showed.
+fn sampled(view: &ProcessView) -> Option<String> {
+    let sampled = view.sampled.as_ref()?;
+    let found = spread::total(&sampled.pages_by_node);
+    let shares = sampled.pages_by_node.iter().map(|(node, pages)| {
+        format!("{} on node {node}", percent(spread::ratio(*pages, found).unwrap_or(0.0)))
+    });
+    let shares: Vec<String> = shares.collect();
+    let pages = count(usize::try_from(found).unwrap_or(0), "page");
+    Some(format!("{pages} sampled by move_pages: {}", shares.join(", ")))
+}
+
+/// The most remote and busiest first.
+fn threads(view: &ProcessView) -> Table {
     let mut order: Vec<_> = view.threads.iter().collect();
     order.sort_by(|a, b| {
         let remote = |share: Option<f64>| share.unwrap_or(0.0) >= 0.5;
@@ -104,8 +121,7 @@ fn threads(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
             b.thread,
         ))
     });
-    let hidden = order.len().saturating_sub(rows.threads);
-    let cells = order.iter().take(rows.threads).map(|thread| {
+    let cells = order.iter().map(|thread| {
         vec![
             thread.thread.to_string(),
             cut(&thread.name, 15),
@@ -118,7 +134,7 @@ fn threads(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
             if thread.touched_pages.is_empty() { "process" } else { "samples" }.to_owned(),
         ]
     });
-    let shown = Table::new("")
+    Table::new("where its threads run, and how much of what they touch is remote")
         .figures("thread")
         .words("name")
         .words("")
@@ -128,14 +144,12 @@ fn threads(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
         .figures("cpu time")
         .figures("remote")
         .words("by")
-        .rows(cells);
-    table(&shown, style) + &more(hidden, "thread")
+        .rows(cells)
 }
 
-fn mappings(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
+fn mappings(view: &ProcessView) -> Table {
     let order = largest(view);
-    let hidden = order.len().saturating_sub(rows.mappings);
-    let cells = order.iter().take(rows.mappings).map(|mapping| {
+    let cells = order.iter().map(|mapping| {
         vec![
             format!("{:x}", mapping.start),
             format_rounded(spread::total(&mapping.bytes_by_node)),
@@ -150,15 +164,14 @@ fn mappings(view: &ProcessView, rows: ProcessRows, style: Style) -> String {
                 .map_or_else(|| mapping.kind.name().to_owned(), |file| cut_left(file, 24)),
         ]
     });
-    let shown = Table::new("")
+    Table::new("the largest first")
         .words("address")
         .figures("in memory")
         .figures("huge")
         .words("policy")
         .words("nodes")
         .words("what")
-        .rows(cells);
-    table(&shown, style) + &more(hidden, "smaller mapping")
+        .rows(cells)
 }
 
 fn huge_text(mapping: &MappingView, transparent: u64) -> String {
@@ -188,12 +201,5 @@ fn cut_left(text: &str, width: usize) -> String {
     match length > width {
         true => format!("…{}", text.chars().skip(length - width + 1).collect::<String>()),
         false => text.to_owned(),
-    }
-}
-
-fn more(hidden: usize, what: &str) -> String {
-    match hidden {
-        0 => String::new(),
-        hidden => format!("… and {}\n", count(hidden, &format!("more {what}"))),
     }
 }

@@ -7,10 +7,14 @@ mod definition;
 mod document;
 mod journal;
 mod plan;
+mod planned;
 mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
 pub use journal::{Applied, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken};
 pub use plan::{Treatment, Visit};
+pub use planned::{
+    ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList,
+};
 pub use setting::Setting;

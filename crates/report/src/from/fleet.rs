@@ -92,11 +92,7 @@ fn lead(analysis: &Analysis) -> Vec<Lead> {
         ),
     };
     let mood = |odd: bool| if odd { Mood::Odd } else { Mood::Fine };
-    let item = |name: &str, sentence: String, odd: bool| Lead {
-        name: name.to_owned(),
-        sentence,
-        mood: mood(odd),
-    };
+    let item = |name: &str, sentence: String, odd: bool| Lead::new(name, sentence, mood(odd));
     let mut lead = vec![
         item("Outliers", outliers, !analysis.claims.is_empty()),
         item("Settings", setting, !analysis.effects.is_empty()),

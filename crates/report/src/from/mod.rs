@@ -3,11 +3,16 @@
 pub mod compare;
 pub mod fleet;
 pub mod memory;
+mod plan;
 pub mod published;
 pub mod run;
 pub mod samples;
 pub mod scaling;
 pub mod study;
+pub mod system;
+mod topology;
+
+pub use plan::too_few_blocks;
 
 use numalab_analysis::run::{Entry, Matrix};
 use numalab_record::Kind;
@@ -17,7 +22,10 @@ use crate::number::figure;
 use crate::table::Table;
 
 /// Indented JSON of a document: its kind, and what it holds.
-fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
+///
+/// # Errors
+/// Whatever `serde_json` cannot write.
+pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
     #[derive(Serialize)]
     struct Document<'a, T> {
         schema: Kind,

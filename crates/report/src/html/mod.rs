@@ -53,7 +53,10 @@ fn enclosed(tag: &str, content: &str) -> String {
 
 fn lead_item(lead: &Lead) -> String {
     let (name, sentence) = (escape(&lead.name), escape(&lead.sentence));
-    format!("<li class=\"{}\"><b>{name}</b>{sentence}</li>\n", lead.mood)
+    let command = lead.command.as_ref();
+    let command =
+        command.map_or_else(String::new, |command| format!("<pre>{}</pre>", escape(command)));
+    format!("<li class=\"{}\"><b>{name}</b>{sentence}{command}</li>\n", lead.mood)
 }
 
 fn tile(tile: &Tile) -> String {
@@ -71,9 +74,12 @@ fn part_html((at, part): (usize, &Part)) -> String {
         command.map_or_else(String::new, |command| format!("<pre>$ {}</pre>\n", escape(command)));
     let notes: String =
         part.notes.iter().map(|note| format!("<p>{}</p>\n", escape(note))).collect();
+    let listing = part.listing.as_ref();
+    let listing =
+        listing.map_or_else(String::new, |listing| format!("<pre>{}</pre>\n", escape(listing)));
     let panels: String = part.panels.iter().map(panel_html).collect();
     format!(
-        "<section id=\"part{at}\">\n<h2>{}</h2>\n{command}{notes}{}</section>\n",
+        "<section id=\"part{at}\">\n<h2>{}</h2>\n{command}{notes}{listing}{}</section>\n",
         escape(&part.title),
         enclosed("div class=\"panels\"", &panels)
     )

@@ -32,6 +32,8 @@ pub struct Page {
     pub note: Option<String>,
     /// The parts, in order.
     pub parts: Vec<Part>,
+    /// Whether a terminal shows every row of its tables: one that can be scrolled.
+    pub whole: bool,
 }
 
 impl Page {
@@ -64,13 +66,15 @@ pub struct Lead {
     pub sentence: String,
     /// How it is to be taken.
     pub mood: Mood,
+    /// A command that follows from it, to be copied as it is.
+    pub command: Option<String>,
 }
 
 impl Lead {
     /// A sentence under its name.
     #[must_use]
     pub fn new(name: impl Into<String>, sentence: impl Into<String>, mood: Mood) -> Self {
-        Self { name: name.into(), sentence: sentence.into(), mood }
+        Self { name: name.into(), sentence: sentence.into(), mood, command: None }
     }
 }
 
@@ -109,6 +113,8 @@ pub struct Part {
     pub command: Option<String>,
     /// What must be said about the figures.
     pub notes: Vec<String>,
+    /// Lines that are shown as they are: a listing, a picture drawn in characters.
+    pub listing: Option<String>,
     /// Its charts and tables.
     pub panels: Vec<Panel>,
     /// How much room it deserves.

@@ -5,8 +5,10 @@ use crate::table::{Align, Table, one_line};
 
 /// The width that every text keeps to.
 pub const WIDTH: usize = 80;
-/// A column of words is cut behind this many characters.
+/// A column of words is cut behind this many characters, except the last one, which is
+/// wrapped where it has this much room at least.
 const WIDEST_COLUMN: usize = 56;
+const LEAST_WRAPPED: usize = 24;
 const GAP: &str = "  ";
 
 /// `text` broken at spaces into lines of at most [`WIDTH`], each begun with
@@ -51,11 +53,15 @@ fn break_line(out: &mut String, indent: usize) -> usize {
     indent
 }
 
-/// The table within [`WIDTH`] columns: where its columns do not fit side by side,
-/// it is continued below with its first column again.
+/// The table within [`WIDTH`] columns: where its columns do not fit side by side, words in
+/// the last one are wrapped, or else it is continued below with its first column again.
 #[must_use]
 pub fn table(table: &Table, style: Style) -> String {
-    let widths = widths(table);
+    let mut widths = widths(table);
+    if let (Some(room), Some(last)) = (room_to_wrap(table, &widths), widths.last_mut()) {
+        *last = room;
+        return wrapped(table, &widths, style);
+    }
     let mut out = String::new();
     for band in bands(&widths) {
         if !out.is_empty() {
@@ -68,6 +74,33 @@ pub fn table(table: &Table, style: Style) -> String {
             out.push_str(&line(table, row, &band, &widths));
             out.push('\n');
         }
+    }
+    out
+}
+
+/// The room of a last column of words that is too long to stand beside the others.
+fn room_to_wrap(table: &Table, widths: &[usize]) -> Option<usize> {
+    let (_, others) = widths.split_last()?;
+    let last = table.columns.last().filter(|last| last.align == Align::Left && widths.len() > 1)?;
+    let before: usize = others.iter().map(|width| width + GAP.len()).sum();
+    let room = WIDTH.checked_sub(before).filter(|room| *room >= LEAST_WRAPPED)?;
+    let cells = table.rows.iter().filter_map(|row| row.get(others.len()));
+    let widest = cells.map(|cell| cell.chars().count()).chain([last.name.chars().count()]).max();
+    (widest? > room.min(WIDEST_COLUMN)).then_some(room)
+}
+
+fn wrapped(table: &Table, widths: &[usize], style: Style) -> String {
+    let all: Vec<usize> = (0..widths.len()).collect();
+    let heading: Vec<String> = table.columns.iter().map(|column| column.name.clone()).collect();
+    let mut out = style.faint(&line(table, &heading, &all, widths)) + "\n";
+    let others = all.len() - 1;
+    let indent = widths[..others].iter().map(|width| width + GAP.len()).sum();
+    for row in &table.rows {
+        let before = line(table, row, &all[..others], widths);
+        let text = row.get(others).map_or("", String::as_str);
+        // The name fills its room, so that no space is put behind it.
+        out.push_str(hanging(&before, text, indent).trim_end());
+        out.push('\n');
     }
     out
 }
@@ -162,6 +195,17 @@ mod tests {
     fn what_is_cut_in_its_middle_keeps_both_ends() {
         assert_eq!(cut_middle("loaded/read/cpu0/128M", 9), "load…128M");
         assert_eq!(cut_middle("latency", 9), "latency");
+    }
+
+    #[test]
+    fn a_last_column_of_words_is_wrapped_below_itself() {
+        let long = ["word"; 30].join(" ");
+        let shown = Table::new("").words("name").figures("ns").words("why");
+        let text = table(&shown.rows([vec!["a".to_owned(), "1".to_owned(), long]]), Style::Plain);
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[1].starts_with("a      1  word word"), "{text}");
+        assert!(lines[2].starts_with("          word") && lines.len() == 4, "{text}");
+        assert!(lines.iter().all(|line| line.chars().count() <= WIDTH), "{text}");
     }
 
     proptest! {

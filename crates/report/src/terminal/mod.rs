@@ -24,7 +24,8 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
     }
     out.extend(page.lead.iter().map(|lead| lead_text(lead, style)));
     let results = page.parts.iter().filter(|part| part.weight == Weight::Result);
-    out.extend(results.map(|part| part_text(part, style)));
+    let most_rows = if page.whole { usize::MAX } else { MOST_ROWS };
+    out.extend(results.map(|part| part_text(part, style, most_rows)));
     out
 }
 
@@ -35,17 +36,26 @@ fn lead_text(lead: &Lead, style: Style) -> String {
         Mood::Odd => style.warning(text),
         Mood::Plain | Mood::Fine => style.heading(text),
     };
+    // A command must be copied as it is: it is never broken.
+    let command = lead.command.as_ref();
+    let command = command
+        .map_or_else(String::new, |command| format!("  {}\n", style.mark(&one_line(command))));
     let line = one_line(&format!("{}: {}", lead.name, lead.sentence));
     if line.chars().count() <= WIDTH {
-        return format!("\n{}\n", paint(&line));
+        return format!("\n{}\n{command}", paint(&line));
     }
     let name = paint(&wrap(&lead.name, 0));
-    format!("\n{name}\n{}\n", hanging("", &lead.sentence, 2))
+    format!("\n{name}\n{}\n{command}", hanging("", &lead.sentence, 2))
 }
 
-fn part_text(part: &Part, style: Style) -> String {
+fn part_text(part: &Part, style: Style, most_rows: usize) -> String {
     let mut parts: Vec<String> =
-        part.panels.iter().filter_map(|panel| panel_text(panel, style)).collect();
+        part.panels.iter().filter_map(|panel| panel_text(panel, style, most_rows)).collect();
+    parts.extend(
+        part.listing
+            .iter()
+            .map(|listing| listing.lines().map(|line| one_line(line) + "\n").collect::<String>()),
+    );
     let notes: String = part.notes.iter().map(|note| wrap(note, 0) + "\n").collect();
     if !notes.is_empty() {
         parts.push(notes);
@@ -56,7 +66,7 @@ fn part_text(part: &Part, style: Style) -> String {
     format!("\n{}\n{}", style.heading(&part.title), parts.join("\n"))
 }
 
-fn panel_text(panel: &Panel, style: Style) -> Option<String> {
+fn panel_text(panel: &Panel, style: Style, most_rows: usize) -> Option<String> {
     let drawn = panel.chart.as_ref().map_or_else(String::new, |of| chart::chart(of, style));
     let captioned = |shown: &Table, content: String| {
         format!("{}\n{content}", style.faint(&wrap(&shown.caption, 0)))
@@ -64,19 +74,23 @@ fn panel_text(panel: &Panel, style: Style) -> Option<String> {
     match &panel.terminal {
         Terminal::Nothing => None,
         Terminal::Chart => Some(captioned(&panel.table, drawn)),
-        Terminal::Both => Some(captioned(&panel.table, drawn + &shortened(&panel.table, style))),
+        Terminal::Both => {
+            let table = shortened(&panel.table, style, most_rows);
+            Some(captioned(&panel.table, drawn + &table))
+        }
         Terminal::Instead(tables) => {
-            let tables = tables.iter().map(|part| captioned(part, shortened(part, style)));
+            let tables =
+                tables.iter().map(|part| captioned(part, shortened(part, style, most_rows)));
             Some(tables.collect::<Vec<_>>().join("\n"))
         }
     }
 }
 
 /// The first rows of a table.
-fn shortened(whole: &Table, style: Style) -> String {
+fn shortened(whole: &Table, style: Style, most_rows: usize) -> String {
     let mut shown = whole.clone();
-    let hidden = shown.rows.len().saturating_sub(MOST_ROWS);
-    shown.rows.truncate(MOST_ROWS);
+    let hidden = shown.rows.len().saturating_sub(most_rows);
+    shown.rows.truncate(most_rows);
     let more = match hidden {
         0 => String::new(),
         hidden => format!("… and {}\n", count(hidden, "more row")),

@@ -1,12 +1,14 @@
 //! Machines as text and JSON.
 
-use numalab_report::{Style, topology};
+use numalab_record::system::Described;
+use numalab_report::{Report, Style};
 use numalab_topology::*;
 
 use crate::runs::machine;
 
 fn text(machine: &Machine, findings: &[Finding]) -> String {
-    let text = topology::text(machine, findings, Style::Plain);
+    let described = Described { machine: machine.clone(), findings: findings.to_vec() };
+    let text = described.page().terminal(Style::Plain);
     let widest = text.lines().map(|line| line.chars().count()).max();
     assert!(widest <= Some(80), "{widest:?}:\n{text}");
     text
@@ -112,7 +114,8 @@ fn a_finding_cannot_steer_the_terminal() {
 #[test]
 fn the_json_of_a_machine_reads_back_as_that_machine() {
     let machine = large();
-    let json = topology::json(&machine, &[odd()]).expect("it serialises");
+    let described = Described { machine: machine.clone(), findings: vec![odd()] };
+    let json = described.json().expect("it serialises");
     let mut value: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
     assert_eq!(value["schema"], "numalab/topology-2");
     assert_eq!(value["findings"][0]["code"], "distance-asymmetric");

@@ -1,35 +1,30 @@
 //! `numalab acpi show`.
 
-use numalab_acpi::{AnyTable, Slot, Tables};
-use numalab_record::Kind;
-use serde_json::{Value, json};
+use numalab_acpi::{AnyTable, Severity, Slot, Tables};
+use numalab_record::system::{AcpiShown, AcpiTable};
 
 use super::load;
-use crate::args::{AcpiFormat, TableArgs};
+use crate::args::{Format, TableArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::tables::{Loaded, findings, read_all};
 
-/// Entries of a table in JSON: more than the SRAT of any machine has.
+/// Entries of a table that are shown: more than the SRAT of any machine has.
 const MOST_ENTRIES: usize = 1 << 17;
 
 /// Prints the tables' entries, then what is odd about them.
-pub(super) fn run(args: &TableArgs, format: AcpiFormat) -> Result<(), Failure> {
+pub(super) fn run(args: &TableArgs, format: Format) -> Result<(), Failure> {
     let loaded = load(args)?;
     if args.strict {
         loaded.iter().try_for_each(refuse_oddities)?;
     }
-    let (tables, refused) = read_all(&loaded);
-    match format {
-        AcpiFormat::Text => print(&loaded, &tables)?,
-        AcpiFormat::Json => {
-            let json = serde_json::to_string_pretty(&document(&loaded, &tables));
-            output::print(&output::json_line(json)?)?;
-        }
+    let (shown, _) = document(&loaded);
+    if !shown.tables.is_empty() {
+        output::show(&shown, format)?;
     }
-    match refused.is_empty() {
+    match shown.refused.is_empty() {
         true => Ok(()),
-        false => Err(Failure::new(Code::CheckFailed, refused.join("\n"))),
+        false => Err(Failure::new(Code::CheckFailed, shown.refused.join("\n"))),
     }
 }
 
@@ -42,33 +37,23 @@ fn refuse_oddities(table: &Loaded) -> Result<(), Failure> {
     }
 }
 
-/// Prints table by table, since a file can hold many.
-fn print(loaded: &[Loaded], tables: &Tables<'_>) -> Result<(), Failure> {
-    for table in loaded {
-        if let Ok(read) = AnyTable::read(&table.bytes) {
-            output::print(&format!("{}\n{read}\n\n", table.place))?;
-        }
-    }
-    let (found, _) = findings(tables);
-    output::print(&found.iter().map(|finding| format!("{finding}\n")).collect::<String>())
-}
-
-/// Each table with its header and its entries, a line each, and the findings.
-fn document(loaded: &[Loaded], tables: &Tables<'_>) -> Value {
+/// Each table with its header and its entries, a line each; what is odd, and how bad that is.
+pub(super) fn document(loaded: &[Loaded]) -> (AcpiShown, Option<Severity>) {
+    let (tables, refused) = read_all(loaded);
     let shown = loaded.iter().filter_map(|table| {
         let read = AnyTable::read(&table.bytes).ok()?;
         let header = read.header();
         let text = read.to_string();
-        let lines: Vec<&str> = text.lines().skip(1).take(MOST_ENTRIES).collect();
-        Some(json!({
-            "place": table.place,
-            "signature": header.signature.to_string(),
-            "revision": header.revision,
-            "length_bytes": header.length,
-            "entries": lines,
-        }))
+        let mut lines = text.lines().map(str::to_owned);
+        Some(AcpiTable {
+            place: table.place.clone(),
+            signature: header.signature.to_string(),
+            revision: header.revision,
+            length_bytes: header.length,
+            header: lines.next().unwrap_or_default(),
+            entries: lines.take(MOST_ENTRIES).collect(),
+        })
     });
-    let (found, _) = findings(tables);
-    let found: Vec<String> = found.iter().map(ToString::to_string).collect();
-    json!({ "schema": Kind::Acpi, "tables": shown.collect::<Vec<_>>(), "findings": found })
+    let (findings, worst) = findings(&tables);
+    (AcpiShown { tables: shown.collect(), refused, findings }, worst)
 }

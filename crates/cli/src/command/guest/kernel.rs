@@ -19,6 +19,7 @@ use numalab_kernel::results::{Context, Results};
 use numalab_kernel::run::{self, RunError};
 use numalab_measure::RunRecorder;
 use numalab_record::Document;
+use numalab_record::system::Described;
 use numalab_report::Report;
 
 use super::{boot, memory_emulator};
@@ -184,7 +185,9 @@ fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Fai
 fn closing(command: &Command, results: &Results, document: &Document) -> Result<String, Failure> {
     let mut text = results.average();
     if command.show_topology {
-        text.push_str(&numalab_report::topology::text(&results.machine, &[], output::style()));
+        let machine = results.machine.clone();
+        let described = Described { machine, findings: Vec::new() };
+        text.push_str(&described.page().terminal(output::style()));
     }
     if command.dump_heap {
         let dump = Dump::parse(&results.heap)

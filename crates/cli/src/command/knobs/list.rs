@@ -1,10 +1,9 @@
 //! `numalab knobs list`.
 
 use numalab_host::knobs::{Acts, FileState, Knob, Listed, list};
-use numalab_record::Kind;
-use serde_json::{Value, json};
+use numalab_record::system::{KnobList, KnobNow, KnobState};
 
-use crate::args::{KnobFormat, KnobListArgs};
+use crate::args::KnobListArgs;
 use crate::failure::Failure;
 use crate::output;
 
@@ -25,70 +24,37 @@ pub(super) fn run(args: &KnobListArgs) -> Result<(), Failure> {
         });
     }
     let shown = if args.knobs.is_empty() { named } else { shown };
-    match args.format {
-        KnobFormat::Text => output::print(&text(&shown)),
-        KnobFormat::Json => output::print(&output::json_line(serde_json::to_string_pretty(
-            &json!({ "schema": Kind::Knobs, "knobs": shown.iter().map(object).collect::<Vec<_>>() }),
-        ))?),
-    }
+    output::show(&KnobList { knobs: shown.iter().map(now).collect() }, args.format)
 }
 
 /// What a knob holds, in words.
 pub(super) fn state_words(state: &FileState) -> &str {
+    let (state, value) = state_of(state);
+    numalab_report::from::system::knob_value(state, value)
+}
+
+fn state_of(state: &FileState) -> (KnobState, Option<&str>) {
     match state {
-        FileState::Value(value) if value.is_empty() => "(empty)",
-        FileState::Value(value) => value,
-        FileState::WriteOnly => "(write-only)",
-        FileState::Absent => "-",
-        FileState::Denied(_) => "(denied)",
+        FileState::Value(value) => (KnobState::Value, Some(value)),
+        FileState::WriteOnly => (KnobState::WriteOnly, None),
+        FileState::Absent => (KnobState::Absent, None),
+        FileState::Denied(_) => (KnobState::Denied, None),
     }
 }
 
-/// Those that can act, then the others with the reason.
-fn text(shown: &[Listed]) -> String {
-    let name_width = shown.iter().map(|listed| listed.knob.name().len()).max().unwrap_or(0);
-    let value = |listed: &Listed| state_words(&listed.state).to_owned();
-    let value_width = shown.iter().map(|listed| value(listed).len()).max().unwrap_or(0).min(24);
-    let line = |listed: &Listed, last: &str| {
-        let name = listed.knob.name();
-        format!("  {name:name_width$}  {:value_width$}  {last}", value(listed))
-            .trim_end()
-            .to_owned()
-            + "\n"
-    };
-    let mut can = String::new();
-    let mut cannot = String::new();
-    for listed in shown {
-        match &listed.acts {
-            Acts::Yes => can += &line(listed, &listed.summary),
-            Acts::No(reason) => cannot += &line(listed, reason),
-        }
-    }
-    let section = |title: &str, lines: String| {
-        if lines.is_empty() { lines } else { format!("{title}\n{lines}") }
-    };
-    section("can act here", can) + &section("cannot act here, because", cannot)
-}
-
-fn object(listed: &Listed) -> Value {
-    let (state, value) = match &listed.state {
-        FileState::Value(value) => ("value", Some(value)),
-        FileState::WriteOnly => ("write-only", None),
-        FileState::Absent => ("absent", None),
-        FileState::Denied(_) => ("denied", None),
-    };
-    let reason = match &listed.acts {
+fn now(listed: &Listed) -> KnobNow {
+    let (state, value) = state_of(&listed.state);
+    let why_not = match &listed.acts {
         Acts::Yes => None,
-        Acts::No(reason) => Some(reason),
+        Acts::No(reason) => Some(reason.clone()),
     };
-    let files: Vec<String> = listed.knob.files().iter().map(|file| format!("/{file}")).collect();
-    json!({
-        "name": listed.knob.name(),
-        "files": files,
-        "state": state,
-        "value": value,
-        "acts": reason.is_none(),
-        "why_not": reason,
-        "summary": listed.summary,
-    })
+    KnobNow {
+        name: listed.knob.name().to_owned(),
+        files: listed.knob.files().iter().map(|file| format!("/{file}")).collect(),
+        state,
+        value: value.map(str::to_owned),
+        acts: why_not.is_none(),
+        why_not,
+        summary: listed.summary.clone(),
+    }
 }

@@ -1,9 +1,7 @@
 //! What a study would do.
 
-use numalab_formats::size;
 use numalab_host::{Interrupt, UtcTime};
-use numalab_record::shell::command_line;
-use numalab_record::study::Arm;
+use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload};
 use numalab_study::{
     Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, open, parse, pilot,
 };
@@ -12,12 +10,9 @@ use numalab_workload::Workload;
 use super::settings;
 use super::source::{self, Source};
 use super::time;
-use crate::args::{StudyChange, StudyPlanArgs};
+use crate::args::{Format, StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
 use crate::output;
-
-/// Blocks whose order is printed.
-const SHOWN_BLOCKS: usize = 4;
 
 /// A study that can be run.
 pub(super) struct Ready {
@@ -93,116 +88,68 @@ fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
 pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     let ready = ready(&args.study, &args.change)?;
     if !args.pilot {
-        return print(&ready);
+        return print(&ready, args.format);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let backend = ready.backend(&interrupt)?;
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let time = pilot(&ready.plan, &ready.workloads, backend)?;
-    let time = format!("about {}", time::words(time));
-    output::print(&text(&ready, &time)?)
+    output::show(&described(&ready, format!("about {}", time::words(time)))?, args.format)
 }
 
 /// Prints what would be run; starts nothing and writes nothing.
-pub(super) fn print(ready: &Ready) -> Result<(), Failure> {
+pub(super) fn print(ready: &Ready, format: Format) -> Result<(), Failure> {
     let time = time::stated(&ready.plan, &ready.workloads);
-    output::print(&text(ready, &time)?)
-}
-
-fn text(ready: &Ready, time: &str) -> Result<String, Failure> {
-    let backend = ready.backend(&Interrupt::never())?;
-    let plan = &ready.plan;
-    let study = plan.study();
-    let mut text = format!("{}\n", study.question);
-    text.extend(study.note.iter().map(|note| format!("{}\n", note.trim_end())));
-    text.push_str(&format!("On: {}\n", backend.describe()));
-    match backend.inspect(&ready.scope()) {
-        Ok(inspection) => text.push_str(&inspected(&inspection)),
-        Err(error @ BackendError::BadInput { .. }) => return Err(ready.refused(error)),
-        Err(error) => text.push_str(&format!("It cannot be run now: {error}\n")),
-    }
-    text.push_str("\nTreatments, the baseline first\n");
-    for (index, treatment) in plan.treatments().iter().enumerate() {
-        text.push_str(&format!("  {}  {}\n", letter(index), treatment.name));
-    }
-    text.push_str(&sets(study));
-    text.push_str("\nWorkloads\n");
-    for workload in &ready.workloads {
-        let command = command_line(&workload.command);
-        text.push_str(&format!("  {}: {command}\n", workload.name));
-        if let Some(service) = &workload.service {
-            let command = command_line(&service.command);
-            text.push_str(&format!("    service: {command}\n"));
-        }
-    }
-    text.push_str(&format!("\nOrder, seed {}\n", plan.seed()));
-    for block in 0..plan.blocks().min(SHOWN_BLOCKS) {
-        text.push_str(&format!("  {}\n", order(plan, block)));
-    }
-    if plan.blocks() > SHOWN_BLOCKS {
-        text.push_str(&format!("  ... and {} more blocks\n", plan.blocks() - SHOWN_BLOCKS));
-    }
-    let samples = plan.blocks() * plan.visits(0).len() * ready.workloads.len();
-    text.push_str(&format!("\n{samples} samples in {} blocks, {time}\n", plan.blocks()));
-    if let Some(sentence) = time::too_few(plan, &ready.workloads, backend.own_metrics()) {
-        text.push_str(&format!("{sentence}\n"));
-    }
-    let decisions = time::decisions(plan, &ready.workloads, backend.own_metrics());
-    text.push_str(&format!("\n{decisions}"));
-    Ok(text)
+    output::show(&described(ready, time)?, format)
 }
 
 /// What was found without fetching or booting anything.
-fn inspected(inspection: &Inspection) -> String {
-    let mut text: String = inspection.notices.iter().map(|notice| format!("{notice}\n")).collect();
-    if inspection.memory_bytes > 0 {
-        text.push_str(&format!(
-            "Memory for guests: {}\n",
-            size::format_rounded(inspection.memory_bytes)
-        ));
-    }
-    if !inspection.downloads.is_empty() {
-        let downloads = inspection.downloads.join(", ");
-        text.push_str(&format!(
-            "To be downloaded first: {downloads}; versions and sizes are not known until fetched\n"
-        ));
-    }
-    text
-}
-
-/// What the levels set that have a name of their own.
-fn sets(study: &Study) -> String {
-    let mut text = String::new();
-    for factor in &study.factors {
-        for level in &factor.levels {
-            let Level::Named(named) = level else { continue };
-            let set: Vec<String> =
-                named.set.iter().map(|(name, value)| format!("{name} = {value}")).collect();
-            text.push_str(&format!("  {}={}: {}\n", factor.name, named.name, set.join(", ")));
-        }
-    }
-    if text.is_empty() { text } else { format!("\nLevels\n{text}") }
-}
-
-fn order(plan: &Plan, block: usize) -> String {
-    let warm_ups = plan.study().rules.warm_ups;
-    let name = match block.checked_sub(warm_ups) {
-        None => format!("warm-up {}", block + 1),
-        Some(block) => format!("block {}", block + 1),
+fn described(ready: &Ready, time: String) -> Result<PlannedStudy, Failure> {
+    let backend = ready.backend(&Interrupt::never())?;
+    let (inspection, cannot_run) = match backend.inspect(&ready.scope()) {
+        Ok(inspection) => (inspection, None),
+        Err(error @ BackendError::BadInput { .. }) => return Err(ready.refused(error)),
+        Err(error) => (Inspection::default(), Some(error.to_string())),
     };
-    let visits = plan.visits(block);
-    let visit = |visit: &numalab_record::study::Visit| match visit.arm {
-        Arm::Main => letter(visit.treatment),
-        Arm::Again => format!("{} again", letter(visit.treatment)),
+    let (plan, study) = (&ready.plan, ready.plan.study());
+    let workload = |workload: &Workload| PlannedWorkload {
+        name: workload.name.clone(),
+        command: workload.command.clone(),
+        service: workload.service.as_ref().map(|service| service.command.clone()),
     };
-    let visits: Vec<String> = visits.iter().map(visit).collect();
-    format!("{name}: {}", visits.join(", "))
+    Ok(PlannedStudy {
+        name: study.name.clone(),
+        question: study.question.clone(),
+        note: study.note.clone(),
+        backend: backend.describe(),
+        cannot_run,
+        notices: inspection.notices,
+        memory_bytes: inspection.memory_bytes,
+        downloads: inspection.downloads,
+        treatments: plan.treatments().iter().map(|treatment| treatment.name.clone()).collect(),
+        levels: named_levels(study),
+        workloads: ready.workloads.iter().map(workload).collect(),
+        seed: plan.seed(),
+        warm_ups: study.rules.warm_ups,
+        blocks: (0..plan.blocks()).map(|block| plan.visits(block)).collect(),
+        samples: plan.blocks() * plan.visits(0).len() * ready.workloads.len(),
+        time,
+        decisions: time::decisions(plan, &ready.workloads, backend.own_metrics()),
+        fewest_blocks: time::too_few(plan, &ready.workloads, backend.own_metrics()),
+    })
 }
 
-/// A, B, ..., Z, T27, T28.
-fn letter(index: usize) -> String {
-    match u8::try_from(index).ok().filter(|index| *index < 26) {
-        Some(index) => char::from(b'A' + index).to_string(),
-        None => format!("T{}", index + 1),
-    }
+/// Levels that have a name of their own.
+fn named_levels(study: &Study) -> Vec<PlannedLevel> {
+    let named = study.factors.iter().flat_map(|factor| {
+        factor.levels.iter().filter_map(|level| match level {
+            Level::Value(_) => None,
+            Level::Named(named) => Some(PlannedLevel {
+                factor: factor.name.clone(),
+                level: named.name.clone(),
+                set: named.set.clone(),
+            }),
+        })
+    });
+    named.collect()
 }

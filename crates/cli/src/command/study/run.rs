@@ -9,6 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, Entry, StudyDocument};
+use numalab_report::from::too_few_blocks;
 use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, open, parse, read};
 
 use super::plan::{Ready, given, print, ready};
@@ -51,7 +52,7 @@ fn go(
     lead: Lead,
 ) -> Result<(), Failure> {
     if dry_run {
-        return print(&ready);
+        return print(&ready, show.format);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let backend = ready.backend(&interrupt)?;
@@ -61,8 +62,8 @@ fn go(
     if !show.quiet {
         let time = time::stated(&plan, &workloads);
         print_error(format_args!("{} in {} blocks, {time}\n", plan.study().name, plan.blocks()));
-        if let Some(sentence) = time::too_few(&plan, &workloads, backend.own_metrics()) {
-            print_error(format_args!("{sentence}\n"));
+        if let Some(fewest) = time::too_few(&plan, &workloads, backend.own_metrics()) {
+            print_error(format_args!("{}\n", too_few_blocks(fewest)));
         }
     }
     let version = VERSION.to_owned();

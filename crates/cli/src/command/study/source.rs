@@ -5,11 +5,12 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use numalab_record::shell::command_line;
+use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
 use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start};
 use numalab_workload::Workload;
 
 use super::{settings, time};
-use crate::args::StudyNewArgs;
+use crate::args::{Format, StudyNewArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -34,15 +35,9 @@ pub(super) fn read(name: &str) -> Result<Source, Failure> {
 }
 
 /// Prints the studies that come with numalab.
-pub(super) fn list() -> Result<(), Failure> {
-    let widest = bundled().iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (name, _) in bundled() {
-        let study = read(name)?.study;
-        let question = study.question.clone();
-        text.push_str(&format!("{name:<widest$}  {question} ({})\n", total_time(study)?));
-    }
-    output::print(&text)
+pub(super) fn list(format: Format) -> Result<(), Failure> {
+    let studies = bundled().iter().map(|(name, _)| listed(read(name)?.study));
+    output::show(&StudyList { studies: studies.collect::<Result<_, Failure>>()? }, format)
 }
 
 /// Writes a commented start for a study; a file that exists is left alone.
@@ -81,12 +76,13 @@ fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 /// Prints a study with all defaults filled in, and how long it takes.
-pub(super) fn show(name: &str) -> Result<(), Failure> {
+pub(super) fn show(name: &str, format: Format) -> Result<(), Failure> {
     let study = read(name)?.study;
-    let toml = study.to_toml().map_err(|error| Failure::new(Code::Failed, error))?;
-    let commands = tool_commands(&study)?;
-    let time = total_time(study)?;
-    output::print(&format!("# {time}\n{commands}\n{toml}"))
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error);
+    let text = study.to_toml().map_err(|error| failed(&error))?;
+    let toml = format!("{}\n{text}", tool_commands(&study)?);
+    let value = serde_json::to_value(&study).map_err(|error| failed(&error))?;
+    output::show(&ShownStudy { line: listed(study)?, toml, study: value }, format)
 }
 
 /// The command lines of workloads that only name their tool, as comments.
@@ -101,10 +97,11 @@ fn tool_commands(study: &Study) -> Result<String, Failure> {
     Ok(of_tools.map(|(_, workload)| line(workload)).collect())
 }
 
-/// `21 blocks, about 32 s`.
-fn total_time(study: Study) -> Result<String, Failure> {
+/// A study in a line.
+fn listed(study: Study) -> Result<ListedStudy, Failure> {
     let workloads = study.resolved().map_err(Failure::bad_input)?;
+    let (name, question) = (study.name.clone(), study.question.clone());
     let plan = Plan::new(study, 0);
     let time = time::stated(&plan, &workloads);
-    Ok(format!("{} blocks, {time}", plan.blocks()))
+    Ok(ListedStudy { name, question, blocks: plan.blocks(), time })
 }

@@ -23,15 +23,10 @@ pub(super) fn stated(plan: &Plan, workloads: &[Workload]) -> String {
     }
 }
 
-/// That the blocks are too few to show any difference, if they are.
-pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<String> {
-    let (blocks, fewest) = (plan.study().rules.blocks, fewest_blocks(plan, workloads, own_metrics));
-    (blocks < fewest).then(|| {
-        format!(
-            "too few blocks to show a difference, unless values do not vary: {fewest} are the \
-             least for so many metrics and changes"
-        )
-    })
+/// The fewest blocks that can show a difference, where the plan has fewer.
+pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
+    let fewest = fewest_blocks(plan, workloads, own_metrics);
+    (plan.study().rules.blocks < fewest).then_some(fewest)
 }
 
 /// Numbers of blocks of which a plan says what they can decide.

@@ -24,8 +24,8 @@ impl Report for Summary<'_> {
             meta: meta(self),
             lead: lead(self),
             tiles: tiles::tiles(self),
-            note: None,
             parts: parts(self),
+            ..Page::default()
         }
     }
 

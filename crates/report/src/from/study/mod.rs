@@ -39,9 +39,9 @@ impl Report for StudySummary<'_> {
             title: run.question.clone(),
             meta: meta.join(" · "),
             lead: lead(self),
-            tiles: Vec::new(),
             note: run.note.clone(),
             parts: answers(self).into_iter().chain(workloads).chain(grounds(self)).collect(),
+            ..Page::default()
         }
     }
 

@@ -1,7 +1,7 @@
 //! A study's values, a row each.
 
 use numalab_analysis::study::StudySummary;
-use numalab_record::study::{Arm, Better};
+use numalab_record::study::Arm;
 
 use crate::rows::{Holds, Rows};
 
@@ -17,10 +17,7 @@ pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
         };
         sample.taken.readings.iter().map(move |reading| {
             let quantity = &reading.quantity;
-            let better = match quantity.better {
-                Better::Lower => "lower",
-                Better::Higher => "higher",
-            };
+            let better = quantity.better.name();
             vec![
                 sample.block.to_string(),
                 (sample.block >= run.rules.warm_ups).to_string(),

@@ -3,17 +3,11 @@
 use numalab_topology::{AccessAttributes, LOCAL_DISTANCE, Machine, Node};
 
 use super::cpus::list;
-use super::line;
 use crate::number::size;
 use crate::table::Table;
-use crate::terminal::Style;
-use crate::terminal::layout::{table, wrap};
-
-/// Firmware attributes shown; JSON has all.
-const MOST_ACCESSES: usize = 12;
 
 /// A line for each node; nodes side by side with neither cpus nor memory share one.
-pub(super) fn nodes(machine: &Machine, style: Style) -> String {
+pub(super) fn nodes(machine: &Machine) -> Table {
     let has_pools = machine.nodes.iter().any(|node| !pools(node).is_empty());
     let no_memory = if machine.memory_bytes() == 0 { "unknown" } else { "none" };
     let mut rows: Vec<Vec<String>> = Vec::new();
@@ -28,14 +22,19 @@ pub(super) fn nodes(machine: &Machine, style: Style) -> String {
         rows.push(row(node, no_memory, has_pools));
     }
     rows.extend(empty_row(&empty, no_memory, has_pools));
-    let heading = Table::new("").figures("node").words("cpus").figures("memory").figures("free");
+    let heading = Table::new("cpus and memory of each node")
+        .figures("node")
+        .words("cpus")
+        .figures("memory")
+        .figures("free");
     let heading = if has_pools { heading.words("huge pages free/all") } else { heading };
-    let shown = table(&heading.rows(rows), style);
-    if has_pools || machine.nodes.is_empty() {
-        shown
-    } else {
-        format!("{shown}No huge pages are reserved.\n")
-    }
+    heading.rows(rows)
+}
+
+/// That no node has huge pages of its own.
+pub(super) fn no_pools(machine: &Machine) -> Option<String> {
+    let none = machine.nodes.iter().all(|node| pools(node).is_empty());
+    (none && !machine.nodes.is_empty()).then(|| "No huge pages are reserved.".to_owned())
 }
 
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
@@ -76,25 +75,24 @@ fn pools(node: &Node) -> String {
     pools.join(", ")
 }
 
-/// The tiers in a line each, fastest first.
-pub(super) fn tiers(machine: &Machine) -> String {
+/// The tiers, fastest first.
+pub(super) fn tiers(machine: &Machine) -> Vec<(&'static str, String)> {
     let tier = |tier: &numalab_topology::MemoryTier| {
-        line("Tier", &format!("{}: nodes {}", tier.id, list(&tier.nodes)))
+        ("Tier", format!("{}: nodes {}", tier.id, list(&tier.nodes)))
     };
     machine.tiers.iter().map(tier).collect()
 }
 
-/// The matrix, or a sentence where every remote distance is the same.
-pub(super) fn distances(machine: &Machine, style: Style) -> String {
+/// A sentence where every remote distance is the same.
+pub(super) fn uniform_distance(machine: &Machine) -> Option<String> {
+    let remote = uniform(machine)?;
+    Some(format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other"))
+}
+
+/// The matrix.
+pub(super) fn distances(machine: &Machine) -> Table {
     let distances = &machine.distances;
-    if distances.len() < 2 {
-        return String::new();
-    }
-    if let Some(remote) = uniform(machine) {
-        let text = format!("{LOCAL_DISTANCE} from each node to itself, {remote} to any other");
-        return line("Distances", &text);
-    }
-    let heading = Table::new("").words("distance");
+    let heading = Table::new("distances from each node to each node").words("distance");
     let heading =
         machine.nodes.iter().fold(heading, |heading, node| heading.figures(node.id.to_string()));
     let rows = machine.nodes.iter().enumerate().map(|(from, node)| {
@@ -105,7 +103,7 @@ pub(super) fn distances(machine: &Machine, style: Style) -> String {
         let cells = (0..machine.nodes.len()).map(cell);
         core::iter::once(format!("node {}", node.id)).chain(cells).collect()
     });
-    format!("\n{}", table(&heading.rows(rows), style))
+    if distances.len() < 2 { heading } else { heading.rows(rows) }
 }
 
 /// The one distance between different nodes, if there is one and each node is
@@ -124,24 +122,15 @@ fn uniform(machine: &Machine) -> Option<u8> {
 }
 
 /// What HMAT says, pair by pair.
-pub(super) fn access(machine: &Machine, style: Style) -> String {
-    if machine.access.is_empty() {
-        return String::new();
-    }
-    let hidden = machine.access.len().saturating_sub(MOST_ACCESSES);
-    let heading = Table::new("")
-        .words("from → to (HMAT)")
+pub(super) fn access(machine: &Machine) -> Table {
+    Table::new("latency and bandwidth by initiator and target (HMAT)")
+        .words("from → to")
         .words("class")
         .figures("read ns")
         .figures("write ns")
         .figures("read GB/s")
-        .figures("write GB/s");
-    let shown = machine.access.iter().take(MOST_ACCESSES).map(access_row);
-    let more = match hidden {
-        0 => String::new(),
-        hidden => wrap(&format!("… and {hidden} more in JSON"), 0) + "\n",
-    };
-    format!("\n{}{more}", table(&heading.rows(shown), style))
+        .figures("write GB/s")
+        .rows(machine.access.iter().map(access_row))
 }
 
 fn access_row(access: &AccessAttributes) -> Vec<String> {

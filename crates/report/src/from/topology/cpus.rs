@@ -1,29 +1,27 @@
-//! Packages, cores, L3 groups and caches, each in a line.
+//! Packages, cores, L3 groups and caches, each in words.
 
 use std::collections::BTreeMap;
 
 use numalab_topology::{CacheKind, CpuGroup, Id, IdSet, Machine};
 
-use super::line;
 use crate::number::size;
 
 /// A list longer than this is cut.
 const LONGEST_LIST: usize = 40;
 
-/// The lines of what the cpus share.
-pub(super) fn lines(machine: &Machine) -> String {
-    let mut out = String::from("\n");
-    out.push_str(&line("Packages", &packages(machine)));
-    out.push_str(&line("Cores", &cores(machine)));
-    out.push_str(&line("L3 groups", &l3_groups(machine)));
-    out.push_str(&line("Caches", &caches(machine)));
+/// What the cpus share; empty where nothing is known.
+pub(super) fn rows(machine: &Machine) -> Vec<(&'static str, String)> {
     let online = machine.online_cpus();
     let offline: IdSet<_> = machine.cpus.iter().map(|cpu| cpu.id).collect();
     let offline = offline.difference(&online);
-    if !offline.is_empty() {
-        out.push_str(&line("Offline", &format!("cpus {}", list(&offline))));
-    }
-    out
+    let offline = if offline.is_empty() { None } else { Some(format!("cpus {}", list(&offline))) };
+    vec![
+        ("Packages", packages(machine)),
+        ("Cores", cores(machine)),
+        ("L3 groups", l3_groups(machine)),
+        ("Caches", caches(machine)),
+        ("Offline", offline.unwrap_or_default()),
+    ]
 }
 
 /// Ids in list format, with a stride where there is one (`0-382:2`), cut if long.
