@@ -40,6 +40,8 @@ pub struct PlannedStudy {
     pub blocks: Vec<Vec<Visit>>,
     /// Samples in all.
     pub samples: usize,
+    /// Samples that have been taken already, where the study was begun before.
+    pub taken: usize,
     /// How long it takes, in words.
     pub time: String,
     /// What each number of blocks can decide, as a table in text.

@@ -125,6 +125,10 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     let blocks = count(plan.blocks.len(), "block");
     let samples = format!("{} samples in {blocks}, {}", plan.samples, plan.time);
     let mut lead = vec![Lead::new("Plan", samples, Mood::Plain)];
+    if plan.taken > 0 {
+        let taken = format!("{} samples have been taken already", plan.taken);
+        lead.push(Lead::new("Begun", taken, Mood::Plain));
+    }
     let mut say = |name: &str, sentence: String| lead.push(Lead::new(name, sentence, Mood::Odd));
     if let Some(fewest) = plan.fewest_blocks {
         say("Blocks", too_few_blocks(fewest));

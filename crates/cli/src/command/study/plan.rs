@@ -88,7 +88,7 @@ fn apply(study: &mut Study, change: &StudyChange) -> Result<(), Failure> {
 pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     let ready = ready(&args.study, &args.change)?;
     if !args.pilot {
-        return print(&ready, args.format);
+        return print(&ready, 0, args.format);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let backend = ready.backend(&interrupt)?;
@@ -97,10 +97,10 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     output::show(&described(&ready, format!("about {}", time::words(time)))?, args.format)
 }
 
-/// Prints what would be run; starts nothing and writes nothing.
-pub(super) fn print(ready: &Ready, format: Format) -> Result<(), Failure> {
+/// Prints what would be run, with how many samples were taken before; starts nothing and writes nothing.
+pub(super) fn print(ready: &Ready, taken: usize, format: Format) -> Result<(), Failure> {
     let time = time::stated(&ready.plan, &ready.workloads);
-    output::show(&described(ready, time)?, format)
+    output::show(&PlannedStudy { taken, ..described(ready, time)? }, format)
 }
 
 /// What was found without fetching or booting anything.
@@ -132,6 +132,7 @@ fn described(ready: &Ready, time: String) -> Result<PlannedStudy, Failure> {
         seed: plan.seed(),
         warm_ups: study.rules.warm_ups,
         blocks: (0..plan.blocks()).map(|block| plan.visits(block)).collect(),
+        taken: 0,
         samples: plan.blocks() * plan.visits(0).len() * ready.workloads.len(),
         time,
         decisions: time::decisions(plan, &ready.workloads, backend.own_metrics()),

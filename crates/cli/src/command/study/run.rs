@@ -17,7 +17,6 @@ use super::show::deliver;
 use super::time;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::{Code, Failure};
-use crate::output;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
@@ -52,7 +51,7 @@ fn go(
     lead: Lead,
 ) -> Result<(), Failure> {
     if dry_run {
-        return print(&ready, show.format);
+        return print(&ready, 0, show.format);
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let backend = ready.backend(&interrupt)?;
@@ -80,7 +79,8 @@ fn go(
 pub(super) fn resume(args: &StudyResumeArgs) -> Result<(), Failure> {
     if args.dry_run {
         let document = read(&args.directory)?;
-        return print_resumed(&resumed(&document, args)?, &document);
+        let taken = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_)));
+        return print(&resumed(&document, args)?, taken.count(), args.show.format);
     }
     let mut journal = Journal::resume(&args.directory)?;
     let Ready { plan, workloads, .. } = resumed(journal.document(), args)?;
@@ -117,13 +117,6 @@ fn resumed(document: &StudyDocument, args: &StudyResumeArgs) -> Result<Ready, Fa
         )));
     }
     Ok(Ready { plan, workloads, text, origin })
-}
-
-/// What is still to be done of a study that was begun.
-fn print_resumed(ready: &Ready, document: &StudyDocument) -> Result<(), Failure> {
-    print(ready)?;
-    let done = document.journal.iter().filter(|entry| matches!(entry, Entry::Sample(_))).count();
-    output::print(&format!("{done} samples have been taken already\n"))
 }
 
 fn finish(
