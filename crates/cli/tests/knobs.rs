@@ -232,7 +232,7 @@ fn the_list_says_what_can_act_here_and_why_not() {
     let lab = Lab::new();
     lab.write("sys/devices/system/node/has_memory", "0\n");
     let listed = text(&lab.run(&["list"]).stdout);
-    let (can, cannot) = listed.split_once("cannot act here").expect("both sections");
+    let (can, cannot) = listed.split_once("Cannot act here").expect("both sections");
     assert!(can.contains("thp_enabled") && can.contains("madvise"), "{listed}");
     assert!(cannot.contains("memory is on one node"), "{listed}");
     let json =

@@ -359,7 +359,7 @@ fn a_start_is_written_once_and_runs_as_it_stands() {
     assert!(shown.contains("warm-ups = 1") && shown.contains("[backend.host]"), "{shown}");
     let (list, _) = place.ends(&["study", "list"], 0);
     let of_noise = list.lines().find(|line| line.starts_with("noise "));
-    assert!(of_noise.is_some_and(|line| line.contains("nothing to find")), "{list}");
+    assert!(of_noise.is_some_and(|line| line.contains("this machine find")), "{list}");
 }
 
 /// The calls of a command and all that it starts that could write a file or reach another

@@ -39,7 +39,7 @@ const NODES: Way = Needs("there are ");
 const CPUS: Way = Needs("online are ");
 /// The words of QEMU's command line.
 const QEMU: &[&str] = &["qemu-system-x86_64", "-m "];
-const STUDY: &[&str] = &["Treatments, the baseline first", "Order, seed", "samples in"];
+const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order, seed"];
 
 /// All of them. What no rule is for fails, and so does a rule that is for nothing.
 pub const RULES: &[Rule] = &[
@@ -107,7 +107,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab compare results/mine-1", Runs, &["Does a larger block", "Two runs of a study"]),
     rule("numalab compare --table", Runs, &["dbench 4", "+12"]),
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
-    rule("numalab explore", Runs, &["node 0", "used, cpus"]),
+    rule("numalab explore", Runs, &["node 0", "Used for"]),
     rule("numalab explore --pid 4242", Runs, &["sleep 600", "in memory, 1 thread"]),
     rule("numalab explore --pid 4242 --watch", May("needs a terminal"), &[]),
     rule("numalab explore --guests", Runs, &["guest", "QEMU"]),

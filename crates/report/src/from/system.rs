@@ -128,8 +128,7 @@ impl Report for AcpiShown {
     fn page(&self) -> Page {
         let table = |table: &AcpiTable| Part {
             title: format!("{} of {}", table.signature, table.place),
-            notes: vec![table.header.clone()],
-            listing: Some(table.entries.join("\n")),
+            listing: Some(format!("{}\n{}", table.header, table.entries.join("\n"))),
             ..Part::default()
         };
         let parts = self.tables.iter().map(table);
