@@ -7,6 +7,8 @@ use numalab_formats::{
     Carried, HostPlacement, command_line, dot, hwloc, libvirt, machine_toml, numactl, qemu,
     rankfile, slurm, svg, xen,
 };
+use numalab_record::system::Described;
+use numalab_report::Report;
 use numalab_topology::{CacheKind, Cpu, CpuSet, EmulatedNodes, EmulationSpec, Machine};
 use serde_json::Value;
 
@@ -132,7 +134,8 @@ fn every_machine_comes_back_from_toml_and_json_as_it_was() {
     for (name, machine) in all() {
         let text = machine_toml::write(machine).unwrap_or_else(|error| panic!("{name}: {error}"));
         assert_eq!(machine_toml::read(&text).expect("our own TOML"), *machine, "{name}\n{text}");
-        let json = numalab_report::topology::json(machine, &[]).expect("JSON");
+        let described = Described { machine: machine.clone(), findings: Vec::new() };
+        let json = described.json().expect("JSON");
         let json: Value = serde_json::from_str(&json).expect("JSON");
         let read: Machine = serde_json::from_value(json["machine"].clone()).expect("a machine");
         assert_eq!(read, *machine, "{name}");
