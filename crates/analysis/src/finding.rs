@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// Something found by a rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding<What, Evidence> {
     /// What was found, with its figures.
     #[serde(flatten)]

@@ -1,5 +1,7 @@
 //! The command from outside: what a stranger types and sees.
 
+mod schemas;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -76,15 +78,6 @@ fn refuses(arguments: &[&str], expected: i32, words: &[&str]) {
     for word in words {
         assert!(message.contains(word), "{arguments:?}: no `{word}` in: {message}");
     }
-}
-
-fn assert_fits_schema(document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/run-2.schema.json");
-    let schema = fs::read_to_string(path).expect("the schema is there");
-    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
-    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 fn result_directory(parent: &Path) -> PathBuf {
@@ -172,7 +165,7 @@ fn latency_in_json_fits_the_schema_and_carries_proof_and_raw_samples() {
     let _alone = alone();
     let text = prints(&["latency", "--size", "64K,4M", "--budget", "5s", "--format", "json"]);
     let document: Value = serde_json::from_str(&text).expect("JSON");
-    assert_fits_schema(&document);
+    schemas::assert_fits(&document);
     assert_eq!(document["schema"], "numalab/run-2");
     let cell = &document["cells"][0];
     assert!(cell["placements"][0]["pages_checked"].as_u64() > Some(0));
@@ -227,7 +220,7 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     prints(&["compare", results, results, "--fail-if", "worse"]);
     let json: Value =
         serde_json::from_str(&prints(&["report", results, "--format", "json"])).expect("JSON");
-    assert_fits_schema(&json);
+    schemas::assert_fits(&json);
     refuses(&["report", parent], 2, &["run.json"]);
 }
 

@@ -1,10 +1,21 @@
 //! Every kind of document is read by the commands that take it, and by no other.
 
+mod schemas;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use numalab_record::{Document, Kind, RankRun};
+use numalab_analysis::fleet::Analysis;
+use numalab_analysis::scaling::ScalingSummary;
+use numalab_explore::View;
+use numalab_launch::scale::Manifest;
+use numalab_record::study::{PlannedStudy, ShownStudy, StudyList};
+use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::{Kind, RankRun};
+use numalab_report::documents::{
+    ComparedSamples, PublishedGains, RunComparison, RunDocument, StudyComparison, StudyResults,
+};
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
@@ -105,11 +116,6 @@ fn a_study_among_the_runs_of_a_fleet_is_named_and_the_runs_are_collected() {
     assert!(text(&output.stdout).contains("1 run"), "{message}");
 }
 
-fn schema_file(kind: Kind) -> PathBuf {
-    let name = kind.schema().trim_start_matches("numalab/");
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.schema.json"))
-}
-
 fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
@@ -118,25 +124,43 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
     (kind, schema)
 }
 
+/// The schema of every kind of document, from the type that it is made of.
+fn all_schemas() -> [(Kind, Value); 18] {
+    [
+        schema_of::<RunDocument<'_>>(Kind::Run),
+        schema_of::<RankRun>(Kind::Ranks),
+        schema_of::<StudyResults<'_>>(Kind::Study),
+        schema_of::<PlannedStudy>(Kind::StudyPlan),
+        schema_of::<ShownStudy>(Kind::StudyDefinition),
+        schema_of::<StudyList>(Kind::StudyList),
+        schema_of::<RunComparison<'_>>(Kind::Comparison),
+        schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
+        schema_of::<ComparedSamples>(Kind::SampleComparison),
+        schema_of::<PublishedGains>(Kind::Published),
+        schema_of::<Manifest>(Kind::Scale),
+        schema_of::<ScalingSummary<'_>>(Kind::Scaling),
+        schema_of::<View>(Kind::Explore),
+        schema_of::<Analysis>(Kind::Fleet),
+        schema_of::<KnobList>(Kind::Knobs),
+        schema_of::<BalancingProbed>(Kind::Probe),
+        schema_of::<Described>(Kind::Topology),
+        schema_of::<AcpiShown>(Kind::Acpi),
+    ]
+}
+
 /// `NUMALAB_SCHEMAS=write cargo test -p numalab --test documents` writes them anew.
 #[test]
 fn schemas_are_those_of_the_types() {
-    for (kind, schema) in [schema_of::<Document>(Kind::Run), schema_of::<RankRun>(Kind::Ranks)] {
+    let all = all_schemas();
+    assert!(Kind::ALL.iter().all(|kind| all.iter().any(|(known, _)| known == kind)));
+    for (kind, schema) in all {
         let text = serde_json::to_string_pretty(&schema).expect("JSON") + "\n";
         if std::env::var_os("NUMALAB_SCHEMAS").is_some_and(|value| value == "write") {
-            fs::write(schema_file(kind), &text).expect("written");
+            fs::write(schemas::file(kind), &text).expect("written");
         }
-        let kept = fs::read_to_string(schema_file(kind)).expect("there");
+        let kept = fs::read_to_string(schemas::file(kind)).unwrap_or_default();
         assert!(kept == text, "{kind} is no longer as its schema says: NUMALAB_SCHEMAS=write");
     }
-}
-
-fn assert_fits(kind: Kind, document: &Value) {
-    let schema = fs::read_to_string(schema_file(kind)).expect("there");
-    let schema = serde_json::from_str(&schema).expect("JSON");
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
 }
 
 #[test]
@@ -156,13 +180,11 @@ fn what_ranks_print_and_keep_is_as_their_schemas_say() {
         path(place.path()),
     ]);
     let printed: Value = serde_json::from_str(&printed).expect("JSON");
-    assert_fits(Kind::Ranks, &printed);
+    schemas::assert_fits(&printed);
     let kept = fs::read_dir(place.path()).expect("results").next().expect("a run").expect("read");
     let report = prints(&["report", path(&kept.path()), "--format", "json"]);
-    assert_fits(Kind::Run, &serde_json::from_str(&report).expect("JSON"));
+    schemas::assert_fits(&serde_json::from_str(&report).expect("JSON"));
     let mut damaged = printed;
     damaged["ranks"][0]["cpu"] = json!("first");
-    let schema = serde_json::from_str(&fs::read_to_string(schema_file(Kind::Ranks)).unwrap());
-    let validator = jsonschema::validator_for(&schema.unwrap()).expect("a schema");
-    assert!(!validator.is_valid(&damaged), "a schema that refuses nothing");
+    assert!(!schemas::errors(Kind::Ranks, &damaged).is_empty(), "a schema that refuses nothing");
 }

@@ -1,5 +1,7 @@
 //! `numalab explore` from outside.
 
+mod schemas;
+
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::OwnedFd;
@@ -60,7 +62,7 @@ fn json_names_its_schema_and_what_was_explored() {
             (&json["schema"], &json["explore"]),
             (&"numalab/explore-2".into(), &kind.into())
         );
-        assert_fits_schema(&json);
+        schemas::assert_fits(&json);
     }
     let console = tempfile::NamedTempFile::new().expect("made");
     let keys = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
@@ -69,16 +71,7 @@ fn json_names_its_schema_and_what_was_explored() {
     let output = run(&["explore", "--format", "json", "--heap", file]);
     let json: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(json["xen"]["domains"][0]["pages_by_node"]["0"], 8);
-    assert_fits_schema(&json);
-}
-
-fn assert_fits_schema(document: &Value) {
-    let schema = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/schemas/explore-2.schema.json");
-    let schema = std::fs::read_to_string(schema).expect("the schema is there");
-    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
-    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
+    schemas::assert_fits(&json);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! They need `qemu-system-x86_64` and the Rust target `x86_64-unknown-none`. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
+mod schemas;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -201,11 +203,7 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     let again = text(&lab.numalab(&["report", &directory, "--format", "json"]), 0);
     let document: Value = serde_json::from_str(&again).expect("JSON");
     assert_eq!(values(&document, "test_numa", "local-share"), [1.0, 1.0]);
-    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/run-2.schema.json");
-    let schema = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
-    let validator = jsonschema::validator_for(&schema).expect("a schema");
-    let errors: Vec<String> = validator.iter_errors(&document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:?}");
+    schemas::assert_fits(&document);
 }
 
 /// The answer of a study in as few blocks as can give one: timers of this machine end turns

@@ -1,8 +1,10 @@
 //! Studies from outside: what is written when, what survives, and what the exit codes say.
 
+mod schemas;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -96,15 +98,6 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
     }
 }
 
-fn assert_fits_schema(document: &Value) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/schemas/study-2.schema.json");
-    let schema = fs::read_to_string(path).expect("the schema is there");
-    let schema: Value = serde_json::from_str(&schema).expect("the schema is JSON");
-    let validator = jsonschema::validator_for(&schema).expect("the schema is a schema");
-    let errors: Vec<String> = validator.iter_errors(document).map(|e| e.to_string()).collect();
-    assert!(errors.is_empty(), "{errors:#?}");
-}
-
 #[test]
 fn a_study_is_run_reported_and_given_more_blocks() {
     let place = Place::with("echo t = {v}", 4);
@@ -127,7 +120,7 @@ fn a_study_is_run_reported_and_given_more_blocks() {
     assert_every_cell_once(&place.journal().expect("a journal"), 7 * 3);
     let (json, _) = place.ends(&["study", "report", directory, "--format", "json"], 0);
     let json: Value = serde_json::from_str(&json).expect("JSON");
-    assert_fits_schema(&json);
+    schemas::assert_fits(&json);
     assert_eq!(json["effects"][0]["found"]["verdict"], "worse");
     assert_eq!(json["effects"][0]["blocks"], 6);
 }

@@ -5,6 +5,7 @@
 //! text.
 #![forbid(unsafe_code)]
 
+pub mod documents;
 pub mod from;
 mod html;
 mod label;
@@ -17,7 +18,7 @@ mod table;
 mod terminal;
 pub mod text;
 
-pub use from::document;
+pub use documents::document;
 pub use page::{Page, Report};
 pub use ranks::RanksReport;
 pub use terminal::{Style, latency_table};

@@ -6,6 +6,7 @@ mod tolerance;
 
 use numalab_record::{Cell, CellId, Document, Environment, Metric};
 use numalab_stats::{Interval, Verdict};
+use serde::Serialize;
 
 pub use tolerance::{Tolerance, beyond};
 
@@ -80,7 +81,8 @@ pub struct ComparedCell {
 }
 
 /// A fact about the system that is not the same in both runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FactDifference {
     /// Its name.
     pub name: String,

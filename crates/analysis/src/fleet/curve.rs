@@ -10,6 +10,7 @@ use super::score::{Selection, Unit, Units};
 
 /// The shares found of units that were moved by a shift.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DetectionPoint {
     /// The shift of each figure in robust standard deviations.
     pub shift: f64,

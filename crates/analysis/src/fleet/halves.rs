@@ -10,6 +10,7 @@ use super::{Family, FigureKey, HostRun, LEAST_PEERS};
 
 /// Peers that are of two kinds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Halves {
     /// By which figures they are told apart.
     pub family: Family,

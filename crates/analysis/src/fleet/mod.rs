@@ -32,6 +32,7 @@ const LEAST_PEERS: usize = 10;
 
 /// What a figure tells about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Family {
     /// The core: its clock and L1.
@@ -72,6 +73,7 @@ impl Family {
 
 /// Whose figures they are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
     /// The whole host.
@@ -134,6 +136,7 @@ pub struct HostRun {
 
 /// A unit whose figures leave its peers'.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Claim {
     /// The host.
     pub host: String,
@@ -160,6 +163,7 @@ pub struct Claim {
 
 /// What was found in a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Analysis {
     /// Hosts with results.
     pub hosts: usize,

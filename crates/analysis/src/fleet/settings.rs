@@ -20,6 +20,7 @@ const LEAST_PERCENT: f64 = 1.0;
 
 /// A claimed host's unusual value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Different {
     /// The host.
     pub host: String,
@@ -35,6 +36,7 @@ pub struct Different {
 
 /// Hosts with an unusual value whose figures differ together.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SettingEffect {
     /// The setting.
     pub name: String,

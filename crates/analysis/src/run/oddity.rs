@@ -30,6 +30,7 @@ const DISTURBED_SHARE: f64 = 0.05;
 
 /// Something odd about a machine or a run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum Oddity {
     /// Workers or their memory were not where they should be.
@@ -143,6 +144,7 @@ pub enum Oddity {
 
 /// A node's memory as seen from another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Target {
     /// The node.
     pub node: NodeId,

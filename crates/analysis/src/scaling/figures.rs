@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What the ranks of one step measured at one size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepFigures {
     /// The file.
     pub file: String,

@@ -12,6 +12,7 @@ pub type ScalingFinding = Finding<ScalingObservation, ScalingEvidence>;
 /// Something seen in a scaling run. Where the evidence cannot tell two causes apart, it
 /// says so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingObservation {
     /// Other work disturbed steps, and may be what other findings show.
@@ -117,6 +118,7 @@ pub enum ScalingObservation {
 
 /// The sizes that fit a cache, or only memory.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheFit {
     /// The cache's level; `None` for memory.
     pub level: Option<u8>,
@@ -134,6 +136,7 @@ pub struct CacheFit {
 
 /// A flat stretch of latency over size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plateau {
     /// Its latency.
     pub latency_ns: f64,
@@ -145,6 +148,7 @@ pub struct Plateau {
 
 /// Ranks of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Side {
     /// How many.
     pub ranks: usize,
@@ -154,6 +158,7 @@ pub struct Side {
 
 /// How ranks differ under two conditions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// What the figures are.
     pub metric: ScalingMetric,
@@ -165,6 +170,7 @@ pub struct Difference {
 
 /// What a slowdown with more ranks is laid to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// What the ranks of a CCD share: each node's memory carries the same.
@@ -179,6 +185,7 @@ pub enum Cause {
 
 /// A figure that a finding rests on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case")]
 pub enum ScalingEvidence {
     /// The ranks of a step at a size.

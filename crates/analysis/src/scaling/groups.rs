@@ -10,6 +10,7 @@ use super::figures::{mean, same_series, series, series_name};
 
 /// What makes a group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum GroupKind {
     /// One rank, on one core.
@@ -24,6 +25,7 @@ pub enum GroupKind {
 
 /// A group of ranks.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Group {
     /// The series.
     pub series: String,

@@ -16,6 +16,7 @@ pub use groups::{Group, GroupKind};
 
 /// A scaling run with what follows from it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingSummary<'a> {
     /// The run itself, every figure of every rank.
     pub scaling: &'a Scaling,

@@ -14,6 +14,7 @@ use crate::spread::{self, BytesByNode};
 
 /// The guests of a host.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestsView {
     /// The guests: those of Xen by domain, then those of QEMU by process.
     pub guests: Vec<GuestView>,
@@ -25,6 +26,7 @@ pub struct GuestsView {
 
 /// What runs a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Hypervisor {
     /// QEMU, with or without KVM.
@@ -35,6 +37,7 @@ pub enum Hypervisor {
 
 /// A guest.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestView {
     /// What runs it.
     pub hypervisor: Hypervisor,
@@ -56,6 +59,7 @@ pub struct GuestView {
 
 /// A virtual cpu.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct VcpuView {
     /// Its index in the guest.
     pub index: u32,
@@ -78,6 +82,7 @@ pub struct VcpuView {
 
 /// A piece of guest memory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GuestMemory {
     /// Its backend's name.
     pub name: String,

@@ -24,6 +24,7 @@ const ON_ONE: f64 = 0.95;
 
 /// A heap.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapView {
     /// Who wrote it.
     pub source: HeapSource,
@@ -39,6 +40,7 @@ pub struct HeapView {
 
 /// Who wrote a heap down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum HeapSource {
     /// `numalab-frames`.
@@ -49,6 +51,7 @@ pub enum HeapSource {
 
 /// A node of a heap, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapNode {
     /// The node.
     pub node: NodeId,
@@ -68,6 +71,7 @@ pub struct HeapNode {
 
 /// A zone of a node, in bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeapZone {
     /// Its name.
     pub name: String,

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// Pages since boot, or pages in a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counters {
     /// Meant for this node and got there.
     pub hit: f64,

@@ -21,6 +21,7 @@ use crate::finding::Finding;
 
 /// The nodes of a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodesView {
     /// The nodes by number.
     pub nodes: Vec<NodeView>,
@@ -34,6 +35,7 @@ pub struct NodesView {
 
 /// One node's memory, in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
     /// The node.
     pub node: NodeId,

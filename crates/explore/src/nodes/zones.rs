@@ -10,6 +10,7 @@ use crate::spread;
 
 /// A zone of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ZoneView {
     /// Its name: `DMA`, `DMA32`, `Normal`, `Movable`.
     pub name: String,

@@ -29,6 +29,7 @@ const MOST_SMAPS: usize = 20_000;
 
 /// A process: where its memory lies and where its threads run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessView {
     /// Its number.
     pub process: u32,

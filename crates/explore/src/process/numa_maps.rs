@@ -7,6 +7,7 @@ use crate::spread::BytesByNode;
 
 /// What a mapping is made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MappingKind {
     /// The heap (`brk`).
@@ -40,6 +41,7 @@ impl MappingKind {
 
 /// One mapping.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MappingView {
     /// Its first address.
     pub start: u64,

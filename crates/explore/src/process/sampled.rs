@@ -11,6 +11,7 @@ const PAGES: u64 = 4096;
 
 /// What a sample of single pages showed, beside the kernel's own sums.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sampled {
     /// Pages that were asked for.
     pub pages: u64,

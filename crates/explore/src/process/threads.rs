@@ -9,6 +9,7 @@ use crate::spread::BytesByNode;
 
 /// A thread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ThreadView {
     /// Its number.
     pub thread: u32,

@@ -17,6 +17,7 @@ use crate::{GuestsView, HeapView, NodesView, ProcessView};
 
 /// Where memory lies now: `{"explore": "nodes", ...}` in JSON.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "explore", rename_all = "kebab-case")]
 pub enum View {
     /// By node.

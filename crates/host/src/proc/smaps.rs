@@ -8,6 +8,7 @@ use super::address_range;
 
 /// What pages memory is made of, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PageSizes {
     /// In memory, reserved huge pages apart.
     pub resident: u64,

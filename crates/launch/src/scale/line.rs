@@ -8,6 +8,7 @@ use super::step::Step;
 
 /// Who starts the ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LauncherChoice {
     /// `srun` within a SLURM job or where there is one, else numalab.
@@ -33,6 +34,7 @@ impl fmt::Display for LauncherChoice {
 
 /// What each rank does.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Workload {
     /// `numalab latency`.

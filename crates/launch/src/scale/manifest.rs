@@ -10,6 +10,7 @@ use super::step::{Mode, Step};
 
 /// A scaling run, as `scale.json` keeps it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Manifest {
     /// That of [`Kind::Scale`](numalab_record::Kind::Scale).
     pub schema: String,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// In which order the cores of a domain are taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// By number: an L3 group is filled before the next one.
@@ -27,6 +28,7 @@ impl fmt::Display for Mode {
 
 /// One launch: so many ranks, each on its cpu with its node's memory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Step {
     /// All ranks.
     pub ranks: usize,

@@ -13,6 +13,7 @@ pub use read::{ScalingError, ScalingFile, read};
 
 /// Everything in a directory, or in several below one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Scaling {
     /// What it is called: the system and partition, else the directory.
     pub name: String,
@@ -26,6 +27,7 @@ pub struct Scaling {
 
 /// The order in which ranks are bound to cores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Mode {
     /// One core after the other.
@@ -50,6 +52,7 @@ impl Mode {
 
 /// What the figures are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ScalingMetric {
     /// ns per load; lower is better.
@@ -80,6 +83,7 @@ impl ScalingMetric {
 
 /// One number of ranks: a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ScalingStep {
     /// The file, with its directory where there are several.
     pub file: String,
@@ -108,6 +112,7 @@ pub struct ScalingStep {
 
 /// Where a rank was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RankPlace {
     /// Its cpu.
     pub cpu: CpuId,

@@ -3,8 +3,8 @@
 use numalab_analysis::compare::{Answer, Compared, ComparedCell, Comparison, FactDifference};
 use numalab_record::{Kind, Metric};
 use numalab_stats::{Interval, Verdict};
-use serde_json::{Value, json};
 
+use crate::documents::{RunComparison, document};
 use crate::from::run::rows::{FIELDS, fields};
 use crate::label;
 use crate::number::{count, figure, percent, size, trimmed};
@@ -44,21 +44,7 @@ impl Report for Comparison {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        let rows = |rows: &[ComparedCell]| rows.iter().map(row_json).collect::<Vec<Value>>();
-        super::json(&json!({
-            "schema": Kind::Comparison,
-            "baseline": self.baseline,
-            "candidate": self.candidate,
-            "tolerance_percent": self.tolerance.as_percent(),
-            "judged": self.is_judged(),
-            "any_worse": self.any_worse(),
-            "kinds": rows(&self.kinds),
-            "cells": rows(&self.rows),
-            "only_in_baseline": self.only_in_baseline,
-            "only_in_candidate": self.only_in_candidate,
-            "not_in_every_run": self.not_in_every_run,
-            "environment": facts_json(&self.environment),
-        }))
+        document(Kind::Comparison, &RunComparison::of(self))
     }
 
     fn rows(&self) -> Option<Rows> {
@@ -91,12 +77,6 @@ impl Report for Comparison {
             .texts(["verdict"]);
         Some(rows.rows(self.figures().map(row)))
     }
-}
-
-/// Facts that differ, for programs.
-pub(super) fn facts_json(facts: &[FactDifference]) -> Vec<Value> {
-    let fact = |fact: &FactDifference| json!({ "name": fact.name, "baseline": fact.baseline, "candidate": fact.candidate });
-    facts.iter().map(fact).collect()
 }
 
 fn title(of: &Comparison) -> String {
@@ -275,7 +255,7 @@ fn interval(row: &ComparedCell) -> String {
 }
 
 /// The answer as a stable word.
-fn answer_word(answer: Answer) -> &'static str {
+pub(crate) fn answer_word(answer: Answer) -> &'static str {
     match answer {
         Answer::NotJudged => "not judged",
         Answer::SeenOnce => "seen once",
@@ -299,7 +279,7 @@ fn name(row: &ComparedCell) -> String {
     }
 }
 
-fn what(row: &ComparedCell) -> String {
+pub(crate) fn what(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => label::experiment(&cell.experiment),
         Compared::Kind { kind, cells } => {
@@ -314,20 +294,4 @@ fn what(row: &ComparedCell) -> String {
 fn note(row: &ComparedCell) -> Option<String> {
     let (old, new) = row.pages_differ?;
     Some(format!("pages of {} became {}", size(old), size(new)))
-}
-
-fn row_json(row: &ComparedCell) -> Value {
-    json!({
-        "cell": row.of.cell(),
-        "what": what(row),
-        "metric": row.metric,
-        "unit": row.metric.unit().to_string(),
-        "baseline": row.means.map(|[baseline, _]| baseline),
-        "candidate": row.means.map(|[_, candidate]| candidate),
-        "change_percent": row.change_percent,
-        "interval_percent": row.interval_percent.map(|interval| [interval.lo, interval.hi]),
-        "spread_percent": row.spread_percent,
-        "verdict": answer_word(row.answer),
-        "note": note(row),
-    })
 }

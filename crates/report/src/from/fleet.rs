@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_analysis::fleet::{Analysis, Claim, Halves};
 use numalab_record::Kind;
 
+use crate::documents::document;
 use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Report, Series};
 use crate::rows::{Rows, optional};
 use crate::text::{Table, count, figure};
@@ -45,7 +46,7 @@ impl Report for FleetReport {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        super::document(Kind::Fleet, &self.analysis)
+        document(Kind::Fleet, &self.analysis)
     }
 
     /// A row for each claim.

@@ -15,30 +15,9 @@ mod topology;
 pub use plan::too_few_blocks;
 
 use numalab_analysis::run::{Entry, Matrix};
-use numalab_record::Kind;
-use serde::Serialize;
 
 use crate::number::figure;
 use crate::table::Table;
-
-/// Indented JSON of a document: its kind, and what it holds.
-///
-/// # Errors
-/// Whatever `serde_json` cannot write.
-pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
-    #[derive(Serialize)]
-    struct Document<'a, T> {
-        schema: Kind,
-        #[serde(flatten)]
-        of: &'a T,
-    }
-    json(&Document { schema: kind, of })
-}
-
-/// Indented JSON of anything.
-fn json(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(value)
-}
 
 /// A matrix as a table.
 fn matrix_table(matrix: &Matrix, caption: String) -> Table {

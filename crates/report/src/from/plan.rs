@@ -6,7 +6,7 @@ use numalab_record::study::{
     Arm, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList, Visit,
 };
 
-use super::document;
+use crate::documents::document;
 use crate::number::{count, size};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report};
 use crate::rows::Rows;

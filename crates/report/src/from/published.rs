@@ -2,8 +2,8 @@
 
 use numalab_analysis::samples::{Published, PublishedRow};
 use numalab_record::Kind;
-use serde_json::json;
 
+use crate::documents::{PublishedGains, document};
 use crate::number::{figure, percent};
 use crate::page::{Page, Panel, Part, Report};
 use crate::rows::{Rows, optional};
@@ -21,19 +21,7 @@ impl Report for Published {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        let row = |row: &PublishedRow| {
-            json!({
-                "what": row.what,
-                "baseline": row.baseline,
-                "candidate": row.candidate,
-                "gain_percent": self.gain(row),
-                "gain_range_percent": [self.gain_range(row).lo, self.gain_range(row).hi],
-                "published_percent": row.gain.map(|(gain, _)| gain),
-                "follows": row.gain.map(|_| self.follows(row)),
-            })
-        };
-        let rows: Vec<_> = self.rows.iter().map(row).collect();
-        super::json(&json!({ "schema": Kind::Published, "published": rows }))
+        document(Kind::Published, &PublishedGains::of(self))
     }
 
     fn rows(&self) -> Option<Rows> {

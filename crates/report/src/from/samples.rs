@@ -2,9 +2,9 @@
 
 use numalab_analysis::samples::SampleComparison;
 use numalab_record::Kind;
-use numalab_stats::{Direction, Ground, Sample, Trend, Verdict};
-use serde_json::json;
+use numalab_stats::{Direction, Ground, Trend, Verdict};
 
+use crate::documents::{ComparedSamples, document};
 use crate::label;
 use crate::number::{figure, percent, trimmed};
 use crate::page::{Lead, Page, Panel, Part, Report};
@@ -27,34 +27,7 @@ impl Report for SampleComparison {
 
     /// The answer, with every value.
     fn json(&self) -> serde_json::Result<String> {
-        let side = |name: &String, sample: &Sample| {
-            json!({
-                "name": name,
-                "values": sample.values(),
-                "median": sample.median(),
-                "mean": sample.mean(),
-            })
-        };
-        let interval = self.found.percent_interval();
-        let gain = self.gain_of_means();
-        super::json(&json!({
-            "schema": Kind::SampleComparison,
-            "unit": self.unit,
-            "baseline": side(&self.names[0], &self.baseline),
-            "candidate": side(&self.names[1], &self.candidate),
-            "margin_percent": self.margin.as_percent(),
-            "verdict": label::verdict_word(self.found.verdict),
-            "change_percent": self.found.percent(),
-            "interval_percent": interval.map(|i| [i.lo, i.hi]),
-            "autocorrelation": self.order.autocorrelation,
-            "effective_values": self.order.effective_size,
-            "drifts": self.order.trends.map(|trend| trend.is_shown()),
-            "trend_p": self.order.trends.map(|trend| trend.p),
-            "rank_sum_p": self.found.difference.p,
-            "equivalence_p": self.found.equivalence.p(),
-            "gain_of_means_percent": gain.map(|gain| gain.value),
-            "gain_of_means_interval_percent": gain.map(|g| [g.interval.lo, g.interval.hi]),
-        }))
+        document(Kind::SampleComparison, &ComparedSamples::of(self))
     }
 
     /// The verdict with the figures it rests on, in one row.

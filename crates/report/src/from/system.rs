@@ -5,8 +5,8 @@ use numalab_record::system::{
     AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
 };
 
-use super::document;
 use super::topology::odd;
+use crate::documents::document;
 use crate::number::{count, figure, size};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report};
 use crate::rows::{Rows, optional};

@@ -11,6 +11,7 @@ pub const PAGE_BYTES: u64 = 4096;
 
 /// A node as Xen has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenNode {
     /// The node.
     pub node: NodeId,
@@ -24,6 +25,7 @@ pub struct XenNode {
 
 /// Where a domain's memory is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenDomain {
     /// Its number.
     pub domain: u32,
@@ -35,6 +37,7 @@ pub struct XenDomain {
 
 /// Free pages of a zone: zone z has the pages whose number takes z bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenZone {
     /// The node.
     pub node: NodeId,
@@ -46,6 +49,7 @@ pub struct XenZone {
 
 /// The last output of each key.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct XenDump {
     /// The nodes (`u`).
     pub nodes: Vec<XenNode>,

@@ -8,10 +8,9 @@ mod sentences;
 mod tiles;
 mod traffic;
 
-use numalab_analysis::run::{RunFinding, Summary};
-use numalab_record::Document;
-use serde::Serialize;
+use numalab_analysis::run::Summary;
 
+use crate::documents::RunDocument;
 use crate::number::{count, size, utc};
 use crate::page::{Lead, Mood, Page, Part, Report};
 use crate::rows::Rows;
@@ -31,13 +30,8 @@ impl Report for Summary<'_> {
 
     /// The document with every raw sample, its environment and placements, and what was found.
     fn json(&self) -> serde_json::Result<String> {
-        #[derive(Serialize)]
-        struct Shown<'a> {
-            #[serde(flatten)]
-            document: &'a Document,
-            findings: &'a [RunFinding],
-        }
-        super::json(&Shown { document: self.document, findings: &self.findings })
+        let (document, findings) = (self.document, self.findings.as_slice());
+        serde_json::to_string_pretty(&RunDocument { document, findings })
     }
 
     /// A row for each cell and metric.

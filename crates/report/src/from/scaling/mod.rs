@@ -7,6 +7,7 @@ mod words;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_record::Kind;
 
+use crate::documents::document;
 use crate::page::{Page, Report};
 use crate::rows::Rows;
 
@@ -23,6 +24,6 @@ impl Report for ScalingSummary<'_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        super::document(Kind::Scaling, self)
+        document(Kind::Scaling, self)
     }
 }

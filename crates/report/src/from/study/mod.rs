@@ -1,7 +1,6 @@
 //! A study as a page: the answer first, then what explains it, then the evidence.
 
 mod charts;
-mod json;
 mod method;
 mod pair;
 mod placeholder;
@@ -13,6 +12,7 @@ use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
 use numalab_record::shell::command_line;
 use numalab_record::study::Workload;
 
+use crate::documents::StudyResults;
 use crate::number::{count, utc};
 use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Report, Terminal};
 use crate::rows::Rows;
@@ -47,7 +47,7 @@ impl Report for StudySummary<'_> {
 
     /// What was known before, the whole journal with every raw sample, and every effect.
     fn json(&self) -> serde_json::Result<String> {
-        json::json(self)
+        serde_json::to_string_pretty(&StudyResults::of(self))
     }
 
     /// Every value as it was taken, warm-ups and disturbed ones included, a row a value.

@@ -3,10 +3,10 @@
 use numalab_analysis::study::{PairRow, StudyPair, Subject};
 use numalab_record::Kind;
 use numalab_stats::{Comparison, Verdict};
-use serde_json::json;
 
 use super::words;
-use crate::from::compare::{environment_table, facts_json};
+use crate::documents::{StudyComparison, document};
+use crate::from::compare::environment_table;
 use crate::label;
 use crate::number::{figure, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part, Report};
@@ -37,25 +37,7 @@ impl Report for StudyPair<'_> {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        let row = |row: &PairRow| {
-            json!({
-                "metric": row.metric,
-                "treatment": row.treatment,
-                "baseline_median": row.medians[0],
-                "candidate_median": row.medians[1],
-                "change_percent": row.found.percent(),
-                "interval_percent": row.found.percent_interval().map(|i| [i.lo, i.hi]),
-                "rank_sum_p": row.found.difference.p,
-                "verdict": label::verdict_word(row.verdict),
-            })
-        };
-        crate::from::json(&json!({
-            "schema": Kind::StudyComparison,
-            "margin_percent": self.tolerance.as_percent(),
-            "values": self.rows.iter().map(row).collect::<Vec<_>>(),
-            "environment": facts_json(&self.environment),
-            "any_worse": self.any_worse(),
-        }))
+        document(Kind::StudyComparison, &StudyComparison::of(self))
     }
 
     fn rows(&self) -> Option<Rows> {

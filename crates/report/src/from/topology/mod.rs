@@ -7,7 +7,7 @@ use numalab_record::Kind;
 use numalab_record::system::Described;
 use numalab_topology::{Finding, Machine, Node, Severity};
 
-use super::document;
+use crate::documents::document;
 use crate::number::{count, size};
 use crate::page::{Mood, Page, Panel, Part, Report};
 use crate::rows::{Rows, optional};

@@ -1,0 +1,486 @@
+//! Results in JSON: one type for each document, findings included.
+
+use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
+use numalab_analysis::run::RunFinding;
+use numalab_analysis::samples::{Published, PublishedRow, SampleComparison};
+use numalab_analysis::study::{Effect, PairRow, StudyPair, StudySummary, Subject};
+use numalab_record::study::StudyDocument;
+use numalab_record::{CellId, Document, Kind, Metric};
+use numalab_stats::{Interval, Sample, Verdict};
+use serde::Serialize;
+
+use crate::from::compare::{answer_word, what};
+
+/// Indented JSON of a document: its kind, and what it holds.
+///
+/// # Errors
+/// Whatever `serde_json` cannot write.
+pub fn document(kind: Kind, of: &impl Serialize) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct Document<'a, T> {
+        schema: Kind,
+        #[serde(flatten)]
+        of: &'a T,
+    }
+    serde_json::to_string_pretty(&Document { schema: kind, of })
+}
+
+/// A run with every raw sample, and what was found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunDocument<'a> {
+    /// The run.
+    #[serde(flatten)]
+    pub document: &'a Document,
+    /// All anomalies, what casts most doubt first.
+    pub findings: &'a [RunFinding],
+}
+
+/// A verdict in a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum VerdictWord {
+    /// A difference is shown, for the better.
+    Better,
+    /// A difference is shown, for the worse.
+    Worse,
+    /// The difference is shown to lie within the margin.
+    Equivalent,
+    /// Neither is shown.
+    Inconclusive,
+}
+
+impl From<Verdict> for VerdictWord {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Better => Self::Better,
+            Verdict::Worse => Self::Worse,
+            Verdict::Equivalent => Self::Equivalent,
+            Verdict::Inconclusive { .. } => Self::Inconclusive,
+        }
+    }
+}
+
+/// Lower and upper bound.
+type Bounds = [f64; 2];
+
+fn bounds(interval: Option<Interval>) -> Option<Bounds> {
+    interval.map(|interval| [interval.lo, interval.hi])
+}
+
+/// A study with every raw sample and every effect.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudyResults<'a> {
+    /// What was known before, and the whole journal.
+    #[serde(flatten)]
+    pub document: &'a StudyDocument,
+    /// Every effect of every metric.
+    pub effects: Vec<EffectFound>,
+    /// The baseline against itself, by metric.
+    pub aa: Vec<AaFound>,
+    /// Whether anything is worse by more than its margin.
+    pub any_worse: bool,
+}
+
+/// An effect on a metric.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EffectFound {
+    /// The workload.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// Its unit.
+    pub unit: String,
+    /// Whether the metric answers the study's question.
+    pub is_primary: bool,
+    /// What the effect is: `effect`, `within`, `together`, `interaction` or `trend`.
+    pub kind: &'static str,
+    /// What is changed: `pages 4k → 2m`.
+    pub change: String,
+    /// Blocks that are judged.
+    pub blocks: usize,
+    /// Changes up to this many percent count as none.
+    pub margin_percent: f64,
+    /// What was found.
+    pub found: Found,
+    /// What was found with the first sample of each cell, disturbed or not; `None` where
+    /// that is the same.
+    pub first_samples: Option<Found>,
+    /// The mean of the differences with its bootstrap interval.
+    pub bootstrap_log_mean: [f64; 3],
+    /// The permutation test of the mean.
+    pub permutation_p: f64,
+    /// The effect of each block: log ratios, or differences where there are none.
+    pub differences: Vec<f64>,
+}
+
+/// What a comparison found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Found {
+    /// The verdict, all metrics allowed for.
+    pub verdict: VerdictWord,
+    /// Blocks still needed for an answer, where that is known.
+    pub further_blocks: Option<usize>,
+    /// The change in percent.
+    pub change_percent: Option<f64>,
+    /// Its interval in percent.
+    pub interval_percent: Option<Bounds>,
+    /// The effect in its own scale.
+    pub effect: f64,
+    /// The signed-rank test of a difference.
+    pub signed_rank_p: f64,
+    /// The test of equivalence within the margin.
+    pub equivalence_p: f64,
+}
+
+/// The baseline against itself.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AaFound {
+    /// The workload.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// What was found where nothing was changed.
+    pub found: Found,
+    /// The least effect that would be seen with 80 % power, in percent.
+    pub least_detectable_percent: Option<f64>,
+}
+
+impl<'a> StudyResults<'a> {
+    pub(crate) fn of(summary: &StudySummary<'a>) -> Self {
+        let of_subject = |subject: &Subject| -> Vec<EffectFound> {
+            subject.effects.iter().map(|effect| EffectFound::of(subject, effect)).collect()
+        };
+        let aa = |subject: &Subject| {
+            let found = &subject.aa.as_ref()?.found;
+            Some(AaFound {
+                workload: subject.name.clone(),
+                metric: subject.quantity.metric.clone(),
+                found: Found::of(found),
+                least_detectable_percent: found.least_detectable_percent(),
+            })
+        };
+        Self {
+            document: summary.document,
+            effects: summary.subjects.iter().flat_map(of_subject).collect(),
+            aa: summary.subjects.iter().filter_map(aa).collect(),
+            any_worse: summary.any_worse(),
+        }
+    }
+}
+
+impl EffectFound {
+    fn of(subject: &Subject, effect: &Effect) -> Self {
+        let bootstrap = &effect.bootstrap;
+        Self {
+            workload: subject.name.clone(),
+            metric: subject.quantity.metric.clone(),
+            unit: subject.quantity.unit.clone(),
+            is_primary: subject.is_primary,
+            kind: effect.kind.name(),
+            change: effect.label.clone(),
+            blocks: subject.blocks(),
+            margin_percent: subject.margin_percent,
+            found: Found::of(&effect.found),
+            first_samples: effect.first.as_ref().map(Found::of),
+            bootstrap_log_mean: [bootstrap.value, bootstrap.interval.lo, bootstrap.interval.hi],
+            permutation_p: effect.permutation.p,
+            differences: effect.differences.clone(),
+        }
+    }
+}
+
+impl Found {
+    fn of(found: &numalab_stats::Comparison) -> Self {
+        Self {
+            verdict: found.verdict.into(),
+            further_blocks: match found.verdict {
+                Verdict::Inconclusive { further_blocks } => further_blocks,
+                _ => None,
+            },
+            change_percent: found.percent(),
+            interval_percent: bounds(found.percent_interval()),
+            effect: found.effect,
+            signed_rank_p: found.difference.p,
+            equivalence_p: found.equivalence.p(),
+        }
+    }
+}
+
+/// Runs compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RunComparison<'a> {
+    /// What the runs of the baseline are called.
+    pub baseline: &'a [String],
+    /// What the runs of the candidate are called.
+    pub candidate: &'a [String],
+    /// Changes up to this many percent count as none.
+    pub tolerance_percent: f64,
+    /// Whether there are verdicts: with one run a side there are none.
+    pub judged: bool,
+    /// Whether anything is worse beyond the tolerance.
+    pub any_worse: bool,
+    /// All cells of a kind taken together.
+    pub kinds: Vec<ComparedRow>,
+    /// Cell by cell.
+    pub cells: Vec<ComparedRow>,
+    /// Cells with figures in the baseline only.
+    pub only_in_baseline: &'a [CellId],
+    /// Cells with figures in the candidate only.
+    pub only_in_candidate: &'a [CellId],
+    /// Cells with figures on both sides, but not in every run.
+    pub not_in_every_run: &'a [CellId],
+    /// What differs between the systems.
+    pub environment: &'a [FactDifference],
+}
+
+/// A metric of a cell, or of all cells of a kind, on both sides.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedRow {
+    /// The cell; `None` for all cells of a kind.
+    pub cell: Option<CellId>,
+    /// What was measured, in words.
+    pub what: String,
+    /// The metric.
+    pub metric: Metric,
+    /// Its unit.
+    pub unit: String,
+    /// The baseline's mean; `None` for all cells of a kind.
+    pub baseline: Option<f64>,
+    /// The candidate's mean; `None` for all cells of a kind.
+    pub candidate: Option<f64>,
+    /// The change in percent.
+    pub change_percent: f64,
+    /// Its 95 % interval in percent; `None` with one run a side.
+    pub interval_percent: Option<Bounds>,
+    /// How runs of the machine differ, one standard deviation in percent; `None` with one run
+    /// a side.
+    pub spread_percent: Option<f64>,
+    /// The answer: a verdict, `not judged` or `seen once`.
+    pub verdict: &'static str,
+    /// The sizes of page in bytes that most of the memory had on each side, where they differ.
+    pub pages_differ: Option<(u64, u64)>,
+}
+
+impl<'a> RunComparison<'a> {
+    pub(crate) fn of(of: &'a Comparison) -> Self {
+        let rows = |rows: &[ComparedCell]| rows.iter().map(ComparedRow::of).collect();
+        Self {
+            baseline: &of.baseline,
+            candidate: &of.candidate,
+            tolerance_percent: of.tolerance.as_percent(),
+            judged: of.is_judged(),
+            any_worse: of.any_worse(),
+            kinds: rows(&of.kinds),
+            cells: rows(&of.rows),
+            only_in_baseline: &of.only_in_baseline,
+            only_in_candidate: &of.only_in_candidate,
+            not_in_every_run: &of.not_in_every_run,
+            environment: &of.environment,
+        }
+    }
+}
+
+impl ComparedRow {
+    fn of(row: &ComparedCell) -> Self {
+        Self {
+            cell: row.of.cell().cloned(),
+            what: what(row),
+            metric: row.metric,
+            unit: row.metric.unit().to_string(),
+            baseline: row.means.map(|[baseline, _]| baseline),
+            candidate: row.means.map(|[_, candidate]| candidate),
+            change_percent: row.change_percent,
+            interval_percent: bounds(row.interval_percent),
+            spread_percent: row.spread_percent,
+            verdict: answer_word(row.answer),
+            pages_differ: row.pages_differ,
+        }
+    }
+}
+
+/// Two runs of a study compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StudyComparison<'a> {
+    /// Changes up to this many percent count as none.
+    pub margin_percent: f64,
+    /// Every metric under every treatment that both runs have.
+    pub values: Vec<PairedValue>,
+    /// What differs between the systems.
+    pub environment: &'a [FactDifference],
+    /// Whether anything is worse beyond the margin.
+    pub any_worse: bool,
+}
+
+/// A metric under a treatment in both runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PairedValue {
+    /// Workload and metric.
+    pub metric: String,
+    /// The treatment.
+    pub treatment: String,
+    /// The first run's median.
+    pub baseline_median: f64,
+    /// The second run's.
+    pub candidate_median: f64,
+    /// The change in percent.
+    pub change_percent: Option<f64>,
+    /// Its interval in percent.
+    pub interval_percent: Option<Bounds>,
+    /// The rank-sum test of a difference.
+    pub rank_sum_p: f64,
+    /// The answer.
+    pub verdict: VerdictWord,
+}
+
+impl<'a> StudyComparison<'a> {
+    pub(crate) fn of(pair: &'a StudyPair<'_>) -> Self {
+        let value = |row: &PairRow| PairedValue {
+            metric: row.metric.clone(),
+            treatment: row.treatment.clone(),
+            baseline_median: row.medians[0],
+            candidate_median: row.medians[1],
+            change_percent: row.found.percent(),
+            interval_percent: bounds(row.found.percent_interval()),
+            rank_sum_p: row.found.difference.p,
+            verdict: row.verdict.into(),
+        };
+        Self {
+            margin_percent: pair.tolerance.as_percent(),
+            values: pair.rows.iter().map(value).collect(),
+            environment: &pair.environment,
+            any_worse: pair.any_worse(),
+        }
+    }
+}
+
+/// Two files of numbers compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedSamples {
+    /// The unit of the values; empty if it is not known.
+    pub unit: String,
+    /// The baseline.
+    pub baseline: ComparedSample,
+    /// The candidate.
+    pub candidate: ComparedSample,
+    /// Changes up to this many percent count as none.
+    pub margin_percent: f64,
+    /// The answer.
+    pub verdict: VerdictWord,
+    /// The change in percent.
+    pub change_percent: Option<f64>,
+    /// Its 95 % interval in percent.
+    pub interval_percent: Option<Bounds>,
+    /// How much each value resembles the one before it, 0 to 1.
+    pub autocorrelation: f64,
+    /// As many independent values as all of them are worth.
+    pub effective_values: f64,
+    /// Whether the baseline and the candidate drift.
+    pub drifts: [bool; 2],
+    /// The tests of a drift.
+    pub trend_p: [f64; 2],
+    /// The rank-sum test of a difference.
+    pub rank_sum_p: f64,
+    /// The test of equivalence within the margin.
+    pub equivalence_p: f64,
+    /// By how much better the candidate's mean is, in percent.
+    pub gain_of_means_percent: Option<f64>,
+    /// Its interval in percent.
+    pub gain_of_means_interval_percent: Option<Bounds>,
+}
+
+/// One side of two files compared.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ComparedSample {
+    /// What it is called.
+    pub name: String,
+    /// Its values in the order taken.
+    pub values: Vec<f64>,
+    /// Their median.
+    pub median: f64,
+    /// Their mean.
+    pub mean: f64,
+}
+
+impl ComparedSamples {
+    pub(crate) fn of(of: &SampleComparison) -> Self {
+        let side = |name: &String, sample: &Sample| ComparedSample {
+            name: name.clone(),
+            values: sample.values().to_vec(),
+            median: sample.median(),
+            mean: sample.mean(),
+        };
+        let gain = of.gain_of_means();
+        Self {
+            unit: of.unit.clone(),
+            baseline: side(&of.names[0], &of.baseline),
+            candidate: side(&of.names[1], &of.candidate),
+            margin_percent: of.margin.as_percent(),
+            verdict: of.found.verdict.into(),
+            change_percent: of.found.percent(),
+            interval_percent: bounds(of.found.percent_interval()),
+            autocorrelation: of.order.autocorrelation,
+            effective_values: of.order.effective_size,
+            drifts: of.order.trends.map(|trend| trend.is_shown()),
+            trend_p: of.order.trends.map(|trend| trend.p),
+            rank_sum_p: of.found.difference.p,
+            equivalence_p: of.found.equivalence.p(),
+            gain_of_means_percent: gain.map(|gain| gain.value),
+            gain_of_means_interval_percent: bounds(gain.map(|gain| gain.interval)),
+        }
+    }
+}
+
+/// Published figures with the gains that follow from them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PublishedGains {
+    /// The rows.
+    pub published: Vec<PublishedGain>,
+}
+
+/// A row of published figures.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PublishedGain {
+    /// What was measured.
+    pub what: String,
+    /// The baseline's figure.
+    pub baseline: f64,
+    /// The candidate's figure.
+    pub candidate: f64,
+    /// The gain of these figures in percent.
+    pub gain_percent: f64,
+    /// The gains of all figures that round to these.
+    pub gain_range_percent: Bounds,
+    /// The gain as it was published, in percent.
+    pub published_percent: Option<f64>,
+    /// Whether it follows; `None` where none was published.
+    pub follows: Option<bool>,
+}
+
+impl PublishedGains {
+    pub(crate) fn of(of: &Published) -> Self {
+        let row = |row: &PublishedRow| PublishedGain {
+            what: row.what.clone(),
+            baseline: row.baseline,
+            candidate: row.candidate,
+            gain_percent: of.gain(row),
+            gain_range_percent: [of.gain_range(row).lo, of.gain_range(row).hi],
+            published_percent: row.gain.map(|(gain, _)| gain),
+            follows: row.gain.map(|_| of.follows(row)),
+        };
+        Self { published: of.rows.iter().map(row).collect() }
+    }
+}
