@@ -20,7 +20,7 @@ pub(super) fn rows(summary: &Summary<'_>) -> Rows {
             false => cell.figures.iter().map(|figures| row(cell, Some(figures))).collect(),
         }
     };
-    Rows::new("measured")
+    Rows::new("cell")
         .labels(["cell"])
         .texts(["what"])
         .labels(FIELDS)
