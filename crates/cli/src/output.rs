@@ -54,12 +54,22 @@ pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Fai
         Format::Html => shared_page(report).html(),
         Format::Csv => report.csv().ok_or_else(no_table)?,
         Format::Json => json_line(report.json())?,
+        Format::OpenMetrics => {
+            report.rows().and_then(|rows| rows.openmetrics()).ok_or_else(no_gauges)?
+        }
     })
 }
 
 /// A result without figures has no CSV.
 fn no_table() -> Failure {
     Failure::bad_input("--format csv: this result is not a table: expected text, json, md or html")
+}
+
+/// A result without values has no gauges.
+fn no_gauges() -> Failure {
+    Failure::bad_input(
+        "--format openmetrics: this result has no figures: expected text, json, csv, md or html",
+    )
 }
 
 /// Prints a result in the wanted form.

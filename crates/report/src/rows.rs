@@ -1,5 +1,7 @@
 //! Figures as rows: what formats for other programs are made from.
 
+use std::collections::BTreeMap;
+
 /// What a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holds {
@@ -79,6 +81,131 @@ impl Rows {
         };
         header.join(",") + "\n" + &self.rows.iter().map(line).collect::<String>()
     }
+
+    /// As text in the OpenMetrics format, a gauge for each column of values and metric, in base
+    /// units and without times, so that Prometheus's textfile collector takes it; `None` without
+    /// values. <https://prometheus.io/docs/specs/om/open_metrics_spec/>
+    #[must_use]
+    pub fn openmetrics(&self) -> Option<String> {
+        let columns = self.columns.iter().enumerate();
+        let values: Vec<(usize, &str, &str)> = columns
+            .filter_map(|(at, (name, holds))| match holds {
+                Holds::Value(unit) => Some((at, *name, *unit)),
+                _ => None,
+            })
+            .collect();
+        let mut families: Vec<Family> = Vec::new();
+        for (at, column, unit) in &values {
+            for row in &self.rows {
+                let Some(value) = row[*at].parse().ok().filter(|value: &f64| value.is_finite())
+                else {
+                    continue;
+                };
+                let unit = if unit.is_empty() { self.of_row(row, Holds::Unit) } else { unit };
+                let base = BaseUnit::of(unit);
+                let family = self.family(column, self.of_row(row, Holds::Metric), &base);
+                let known = families.iter().position(|known| known.name == family.name);
+                let place = known.unwrap_or_else(|| {
+                    families.push(family);
+                    families.len() - 1
+                });
+                families[place].samples.insert(self.labels_of(row), base.convert(value));
+            }
+        }
+        let text: String = families.iter().map(Family::text).collect();
+        (!values.is_empty()).then(|| text + "# EOF\n")
+    }
+
+    /// What the row's column of this kind holds; nothing if there is none.
+    fn of_row<'a>(&self, row: &'a [String], wanted: Holds) -> &'a str {
+        let at = self.columns.iter().position(|(_, holds)| *holds == wanted);
+        at.and_then(|at| row.get(at)).map_or("", String::as_str)
+    }
+
+    fn family(&self, column: &str, metric: &str, base: &BaseUnit) -> Family {
+        let stem = ["bytes", "percent", "ns", "s", "pages"]
+            .iter()
+            .find_map(|unit| column.strip_suffix(unit).and_then(|stem| stem.strip_suffix('_')));
+        let stem = if base.name.is_empty() { column } else { stem.unwrap_or(column) };
+        let parts = ["numalab", self.of, metric, stem, base.name].into_iter();
+        let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+        let letter = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+        let what = [stem, metric].into_iter().filter(|part| !part.is_empty());
+        let what: Vec<String> = what.map(|part| part.replace(['_', '-'], " ")).collect();
+        Family {
+            name: parts.join("_").chars().map(letter).collect(),
+            unit: base.name,
+            help: format!("{} of each {}", what.join(", "), self.of),
+            samples: BTreeMap::new(),
+        }
+    }
+
+    /// `cell="a",node="0"`.
+    fn labels_of(&self, row: &[String]) -> String {
+        let labels = self
+            .columns
+            .iter()
+            .zip(row)
+            .filter(|((_, holds), field)| *holds == Holds::Label && !field.is_empty());
+        let labels = labels.map(|((name, _), field)| {
+            let field = field.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n");
+            format!("{name}=\"{field}\"")
+        });
+        labels.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// A unit without prefix, and how many of another make one of it.
+struct BaseUnit {
+    name: &'static str,
+    times: f64,
+    per: f64,
+}
+
+impl BaseUnit {
+    /// Counts have none.
+    fn of(unit: &str) -> Self {
+        let (name, times, per) = match unit {
+            "ns" => ("seconds", 1.0, 1e9),
+            "s" => ("seconds", 1.0, 1.0),
+            "GB/s" => ("bytes_per_second", 1e9, 1.0),
+            "GHz" => ("hertz", 1e9, 1.0),
+            "%" => ("ratio", 1.0, 100.0),
+            "x" => ("ratio", 1.0, 1.0),
+            "bytes" => ("bytes", 1.0, 1.0),
+            "pages/s" => ("pages_per_second", 1.0, 1.0),
+            _ => ("", 1.0, 1.0),
+        };
+        Self { name, times, per }
+    }
+
+    fn convert(&self, value: f64) -> f64 {
+        value * self.times / self.per
+    }
+}
+
+/// All samples of a name.
+struct Family {
+    name: String,
+    unit: &'static str,
+    help: String,
+    /// By labels, of which no two are the same.
+    samples: BTreeMap<String, f64>,
+}
+
+impl Family {
+    fn text(&self) -> String {
+        let Self { name, unit, help, .. } = self;
+        let mut text = format!("# TYPE {name} gauge\n");
+        if !unit.is_empty() {
+            text.push_str(&format!("# UNIT {name} {unit}\n"));
+        }
+        text.push_str(&format!("# HELP {name} {help}\n"));
+        for (labels, value) in &self.samples {
+            text.push_str(&format!("{name}{{{labels}}} {value}\n"));
+        }
+        text
+    }
 }
 
 /// A value, or nothing.
@@ -100,6 +227,37 @@ fn quote(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_gauge_is_in_base_units_with_its_labels_escaped_and_what_has_no_value_left_out() {
+        let rows = Rows::new("cell")
+            .labels(["cell"])
+            .with(Holds::Metric, ["metric"])
+            .with(Holds::Unit, ["unit"])
+            .values("", ["median"])
+            .values("%", ["change_percent"])
+            .texts(["state"]);
+        let row = |fields: [&str; 6]| fields.map(str::to_owned).to_vec();
+        let rows = rows.rows([
+            row(["a\\\"b\nc", "round-trip", "ns", "50", "-2", "precise"]),
+            row(["d", "round-trip", "ns", "", "NaN", "failed"]),
+        ]);
+        assert_eq!(
+            rows.openmetrics().as_deref(),
+            Some(
+                "# TYPE numalab_cell_round_trip_median_seconds gauge\n\
+                 # UNIT numalab_cell_round_trip_median_seconds seconds\n\
+                 # HELP numalab_cell_round_trip_median_seconds median, round trip of each cell\n\
+                 numalab_cell_round_trip_median_seconds{cell=\"a\\\\\\\"b\\nc\"} 0.00000005\n\
+                 # TYPE numalab_cell_round_trip_change_ratio gauge\n\
+                 # UNIT numalab_cell_round_trip_change_ratio ratio\n\
+                 # HELP numalab_cell_round_trip_change_ratio change, round trip of each cell\n\
+                 numalab_cell_round_trip_change_ratio{cell=\"a\\\\\\\"b\\nc\"} -0.02\n\
+                 # EOF\n"
+            )
+        );
+        assert_eq!(Rows::new("knob").labels(["knob"]).openmetrics(), None);
+    }
 
     #[test]
     fn values_stay_numbers_and_texts_are_quoted() {

@@ -86,4 +86,7 @@ pub(crate) enum Format {
     Md,
     /// One self-contained page
     Html,
+    /// Gauges for Prometheus, in the OpenMetrics text format
+    #[value(name = "openmetrics")]
+    OpenMetrics,
 }

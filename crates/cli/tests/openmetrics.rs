@@ -1,0 +1,135 @@
+//! `--format openmetrics`: what a monitoring system takes, checked line by line.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn numalab(place: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
+        .args(arguments)
+        .current_dir(place)
+        .stdin(Stdio::null())
+        .output()
+        .expect("numalab starts");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+fn is_name(text: &str) -> bool {
+    let mut letters = text.chars();
+    letters.next().is_some_and(|first| first.is_ascii_lowercase())
+        && letters.all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+}
+
+/// The labels and the rest behind them of `name="value",...} rest`.
+fn labels(mut text: &str) -> (BTreeMap<String, String>, &str) {
+    let mut found = BTreeMap::new();
+    loop {
+        if let Some(rest) = text.strip_prefix('}') {
+            return (found, rest);
+        }
+        let (name, rest) = text.split_once("=\"").expect("a label");
+        assert!(is_name(name), "{name}");
+        let (mut value, mut end, mut letters) = (String::new(), None, rest.char_indices());
+        while let Some((at, c)) = letters.next() {
+            match c {
+                '\\' => match letters.next() {
+                    Some((_, escaped @ ('\\' | '"'))) => value.push(escaped),
+                    Some((_, 'n')) => value.push('\n'),
+                    other => panic!("escape {other:?} in {rest}"),
+                },
+                '"' => {
+                    end = Some(at);
+                    break;
+                }
+                c => value.push(c),
+            }
+        }
+        assert!(found.insert(name.to_owned(), value).is_none(), "{name} twice");
+        let rest = &rest[end.expect("an end") + 1..];
+        text = rest.strip_prefix(',').unwrap_or(rest);
+    }
+}
+
+/// The labels and the value of each sample.
+type Samples = Vec<(BTreeMap<String, String>, f64)>;
+
+/// Reads an exposition as its specification says, and refuses what it does not allow; the
+/// samples of each gauge by name.
+fn read(text: &str) -> BTreeMap<String, Samples> {
+    let body = text.strip_suffix("# EOF\n").expect("an end, and nothing behind it");
+    let mut gauges: BTreeMap<String, Samples> = BTreeMap::new();
+    let (mut seen, mut name) = (BTreeSet::new(), String::new());
+    for line in body.lines() {
+        if let Some(of) = line.strip_prefix("# TYPE ") {
+            name = of.strip_suffix(" gauge").expect("a gauge").to_owned();
+            assert!(is_name(&name) && name.starts_with("numalab_"), "{name}");
+            assert!(gauges.insert(name.clone(), Vec::new()).is_none(), "{name} twice");
+        } else if let Some(of) = line.strip_prefix("# UNIT ") {
+            let unit = of.strip_prefix(&format!("{name} ")).expect("behind its type");
+            assert!(name.ends_with(&format!("_{unit}")) && gauges[&name].is_empty(), "{line}");
+        } else if let Some(of) = line.strip_prefix("# HELP ") {
+            assert!(of.starts_with(&format!("{name} ")) && gauges[&name].is_empty(), "{line}");
+        } else {
+            let rest = line.strip_prefix(&format!("{name}{{")).unwrap_or_else(|| panic!("{line}"));
+            let (labels, value) = labels(rest);
+            let value: f64 = value.trim_start().parse().expect("a number, and no time");
+            assert!(value.is_finite() && seen.insert((name.clone(), labels.clone())), "{line}");
+            gauges.get_mut(&name).expect("its type").push((labels, value));
+        }
+    }
+    assert!(gauges.values().all(|samples| !samples.is_empty()), "{text}");
+    gauges
+}
+
+#[test]
+fn a_measurement_has_a_gauge_for_each_figure_in_base_units() {
+    let place = tempfile::tempdir().expect("a directory");
+    let arguments = ["measure", "--quick", "--budget", "1s", "--quiet", "-o", "results"];
+    let text = numalab(place.path(), &[&arguments[..], &["--format", "openmetrics"]].concat());
+    let gauges = read(&text);
+    let latency = &gauges["numalab_cell_latency_median_seconds"];
+    assert!(latency.iter().all(|(_, seconds)| (1e-10..1e-4).contains(seconds)), "{text}");
+    let labels = &latency.last().expect("a cell").0;
+    assert!(labels.contains_key("size_bytes") && labels.contains_key("node"), "{labels:?}");
+}
+
+#[test]
+fn where_memory_is_has_a_gauge_for_each_use() {
+    let place = tempfile::tempdir().expect("a directory");
+    let own = std::process::id().to_string();
+    for arguments in [&["explore", "--interval", "1ms"][..], &["explore", "--pid", &own]] {
+        let gauges =
+            read(&numalab(place.path(), &[arguments, &["--format", "openmetrics"]].concat()));
+        assert!(gauges.keys().any(|name| name.ends_with("_bytes")), "{gauges:?}");
+    }
+    let text = numalab(place.path(), &["explore", "--interval", "1ms", "--format", "openmetrics"]);
+    let total = &read(&text)["numalab_node_total_bytes"];
+    assert!(total.iter().any(|(labels, bytes)| labels.contains_key("node") && *bytes > 1e6));
+}
+
+#[test]
+fn a_fleet_has_a_gauge_for_each_outlier_and_none_without() {
+    let place = tempfile::tempdir().expect("a directory");
+    let run = ["latency", "--size", "64K", "--budget", "1s", "--quiet", "-o", "new"];
+    numalab(place.path(), &run);
+    let made = std::fs::read_dir(place.path().join("new")).expect("there").next().expect("a run");
+    let host = place.path().join("fleet/hosts/one");
+    std::fs::create_dir_all(&host).expect("made");
+    std::fs::rename(made.expect("readable").path(), host.join("run")).expect("moved");
+    numalab(place.path(), &["fleet", "collect", "fleet", "--quiet"]);
+    let text = numalab(place.path(), &["fleet", "report", "fleet", "--format", "openmetrics"]);
+    assert_eq!(text, "# EOF\n", "one host has no outliers");
+}
+
+#[test]
+fn what_has_no_figures_is_refused() {
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab"))
+        .args(["knobs", "list", "--format", "openmetrics"])
+        .output()
+        .expect("numalab starts");
+    assert_eq!(output.status.code(), Some(2));
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(errors.contains("expected text, json, csv, md or html"), "{errors}");
+}
