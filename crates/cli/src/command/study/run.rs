@@ -17,6 +17,7 @@ use super::show::deliver;
 use super::time;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::{Code, Failure};
+use crate::output;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
