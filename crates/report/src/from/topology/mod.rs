@@ -91,8 +91,8 @@ fn shared(machine: &Machine) -> Table {
         cpus::rows(machine).into_iter().chain(memory::tiers(machine)).chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
     Table::new("what cpus share, and what this process may use")
-        .words("what")
-        .words("which")
+        .words("part")
+        .words("layout")
         .rows(rows.map(|(name, text)| vec![name.to_owned(), text]))
 }
 
