@@ -92,13 +92,6 @@ impl MeasureContext {
         self.settings.budget.saturating_sub(self.started.elapsed())
     }
 
-    /// Whether more than the budget is spent, and a tenth and a second beyond it: cells that
-    /// share their buffers are begun until then.
-    pub(crate) fn is_overdrawn(&self) -> bool {
-        let budget = self.settings.budget;
-        self.started.elapsed() > budget + budget / 10 + Duration::from_secs(1)
-    }
-
     /// Fails once the user asked to stop.
     pub(crate) fn check_interrupt(&self) -> Result<(), MeasureError> {
         if self.interrupt.requested() { Err(MeasureError::Interrupted) } else { Ok(()) }

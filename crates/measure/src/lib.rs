@@ -17,6 +17,7 @@ mod recorder;
 mod run;
 mod sampling;
 mod session;
+mod share;
 mod store;
 
 pub use buffer::{Buffer, MemoryClaim, MemorySource};

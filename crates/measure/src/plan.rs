@@ -11,7 +11,7 @@ use numalab_record::{Cell, CellId, Experiment, IsaName, Team, WorkerPlan};
 
 pub use bandwidth::{BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix};
 pub use c2c::{c2c_cells, c2c_pairs};
-pub(crate) use estimate::estimate_buffers;
+pub(crate) use estimate::estimate_unsampled;
 pub use estimate::{estimate_cell, estimate_plan};
 pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
 pub use loaded::{LoadedSpec, loaded_cells};

@@ -10,8 +10,6 @@ mod loaded;
 pub(crate) mod stream;
 mod team;
 
-use std::time::Duration;
-
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Experiment, Finished, Outcome, Placement, Sample, Team};
 
@@ -19,6 +17,7 @@ pub use feasible::check_plan;
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
+use crate::share::Share;
 
 /// What a cell gave.
 pub(crate) struct Measured {
@@ -78,15 +77,15 @@ fn share_buffers(first: &Experiment, other: &Experiment) -> bool {
     }
 }
 
-/// Runs cells that share their buffers (see [`shared_run`]), each at most `limit` long,
-/// and gives what each measured.
+/// Runs cells that share their buffers (see [`shared_run`]), within their `share` of the
+/// time, and gives what each measured.
 ///
 /// # Errors
 /// What concerns the buffers of all of them; a cell's own failure is its outcome.
 pub(crate) fn run_shared(
     context: &MeasureContext,
     cells: &[Cell],
-    limit: Duration,
+    share: &Share<'_>,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let Some(first) = cells.first() else {
@@ -94,13 +93,15 @@ pub(crate) fn run_shared(
     };
     match &first.experiment {
         Experiment::Latency(cell) if cell.team == Team::Serial => {
-            latency::run_serial(context, cells, limit, give)
+            latency::run_serial(context, cells, share, give)
         }
-        Experiment::Latency(_) => latency::run_concurrent(context, cells, limit, give),
-        Experiment::Bandwidth(_) => bandwidth::run(context, cells, limit, give),
-        Experiment::Loaded(_) => loaded::run(context, cells, limit, give),
-        Experiment::C2c(experiment) => give(first, c2c::run(context, first, experiment, limit)?),
-        Experiment::Core { cpu } => give(first, core::run(context, first, *cpu, limit)?),
+        Experiment::Latency(_) => latency::run_concurrent(context, cells, share, give),
+        Experiment::Bandwidth(_) => bandwidth::run(context, cells, share, give),
+        Experiment::Loaded(_) => loaded::run(context, cells, share, give),
+        Experiment::C2c(experiment) => {
+            give(first, c2c::run(context, first, experiment, share.limit(0))?)
+        }
+        Experiment::Core { cpu } => give(first, core::run(context, first, *cpu, share.limit(0))?),
         Experiment::Frames(cell) => Err(MeasureError::KernelOnly { work: cell.work.clone() }),
     }
 }

@@ -1,21 +1,15 @@
 //! Cells in order, within the budget, each recorded as soon as it ends.
 
 use std::cell;
-use std::time::Duration;
 
 use numalab_host::ErrorClass;
 use numalab_record::{Cell, Outcome};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::plan::estimate_buffers;
 use crate::recorder::RunRecorder;
 use crate::run::{Measured, run_shared, shared_run};
-
-/// A cell gets at least so much time: fewer windows have no interval.
-const LEAST_PER_CELL: Duration = Duration::from_millis(60);
-/// A cell that is not precise after this long is on a machine too restless for it.
-const MOST_PER_CELL: Duration = Duration::from_secs(3);
+use crate::share::Share;
 
 /// Who looks on while cells are measured, such as a progress bar.
 pub trait Observer {
@@ -83,12 +77,13 @@ impl<'a> Session<'a> {
             plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
         let mut rest = &left[..];
         while !rest.is_empty() {
-            if self.context.time_left().is_zero() {
+            let left = self.context.time_left();
+            if left.is_zero() {
                 self.tally.unmeasured += rest.len();
                 break;
             }
             let (together, later) = rest.split_at(shared_run(rest).max(1));
-            self.run_together(together, self.limit(rest))?;
+            self.run_together(together, &Share::of(left, together, [later, self.later]))?;
             rest = later;
         }
         Ok(())
@@ -100,17 +95,7 @@ impl<'a> Session<'a> {
         self.tally
     }
 
-    /// A fair share of the time that is left once the buffers are filled; cells that
-    /// are precise earlier leave the later ones more.
-    fn limit(&self, cells_left: &[Cell]) -> Duration {
-        let buffers = estimate_buffers(cells_left) + estimate_buffers(self.later);
-        let cells = (cells_left.len() + self.later.len()).max(1);
-        let cells = u32::try_from(cells).unwrap_or(u32::MAX);
-        let share = self.context.time_left().saturating_sub(buffers) / cells;
-        share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
-    }
-
-    fn run_together(&mut self, cells: &[Cell], limit: Duration) -> Result<(), MeasureError> {
+    fn run_together(&mut self, cells: &[Cell], share: &Share<'_>) -> Result<(), MeasureError> {
         self.observer.starting(cells);
         let (recorder, tally) = (&mut *self.recorder, &mut self.tally);
         let observer = &mut *self.observer;
@@ -122,7 +107,7 @@ impl<'a> Session<'a> {
             observer.finished(cell);
             Ok(())
         };
-        let ran = run_shared(self.context, cells, limit, &mut give);
+        let ran = run_shared(self.context, cells, share, &mut give);
         match ran {
             Ok(()) => {
                 // What the budget did not reach.

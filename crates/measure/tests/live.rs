@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, Root, read_machine};
 use numalab_measure::plan::{
@@ -280,4 +280,60 @@ fn a_spent_budget_leaves_cells_unmeasured_and_says_how_many() {
     let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
     let tally = measure(&context, &mut recorder, &plan).expect("no failure");
     assert_eq!(tally.unmeasured, 2);
+}
+
+/// The cells of a plan by subject, the first of which take far longer than its budget.
+fn plan_of_every_subject(machine: &Machine) -> Vec<Vec<Cell>> {
+    let scope = Scope::new(machine, None, None).expect("something is usable");
+    let workers = all_workers(machine, &scope);
+    let latency = |pattern, pages, sizes: &[u64]| {
+        latency_cells(&workers[..1], sizes, LatencySpec { pattern, pages, team: Team::Serial })
+    };
+    let sizes: Vec<u64> = (32..=72).map(|size| size << 20).collect();
+    let spec = BandwidthSpec {
+        pattern: AccessPattern::Sequential,
+        pages: Pages::Base,
+        isa: isa_name(numalab_membench::Isa::detect()),
+        size_bytes: SIZE,
+    };
+    let mut plan = vec![
+        latency(AccessPattern::Random, Pages::Transparent, &sizes),
+        latency(AccessPattern::PageLocal, Pages::Base, &[SIZE]),
+        bandwidth_cells(&workers, &[StreamKernel::Read, StreamKernel::Triad], &spec),
+    ];
+    if let [chaser, load @ ..] = &workers[..]
+        && !load.is_empty()
+    {
+        let (load, kernel, pages) = (load.to_vec(), StreamKernel::Read, Pages::Base);
+        let (chaser, size_bytes) = (*chaser, SIZE);
+        plan.push(loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages }));
+    }
+    plan.push(c2c_cells(machine, &scope, &c2c_pairs(machine, &scope, 2)));
+    plan.retain(|cells| !cells.is_empty());
+    plan
+}
+
+#[test]
+fn every_subject_of_a_plan_has_cells_though_the_first_takes_more_than_the_budget() {
+    let _alone = MACHINE.lock().unwrap_or_else(PoisonError::into_inner);
+    let subjects = plan_of_every_subject(&machine());
+    let settings = Settings { seed: 1, precision: 1e-6, budget: Duration::from_secs(6) };
+    let context = MeasureContext::new(machine(), settings, Interrupt::never()).expect("a clock");
+    let mut recorder = RunRecorder::in_memory(run_of(&context.machine));
+    let begun = Instant::now();
+    let mut nobody = ();
+    // As a measuring run does: the curve first, which knows of what comes later.
+    let later = subjects[1..].concat();
+    let mut session = Session::new(&context, &mut recorder, &mut nobody).before(&later);
+    session.run(&subjects[0]).expect("nothing interrupts");
+    measure(&context, &mut recorder, &later).expect("nothing interrupts");
+    let took = begun.elapsed();
+    let done = recorder.done();
+    for cells in &subjects {
+        let measured = cells.iter().filter(|cell| done.contains(&cell.id)).count();
+        eprintln!("{}: {measured} of {}", cells[0].id, cells.len());
+        assert!(measured > 0, "none of {} like {}", cells.len(), cells[0].id);
+    }
+    assert!(done.len() < subjects.concat().len(), "the budget is too small for all");
+    assert!(took < Duration::from_secs(20), "a budget of 6 s took {took:?}");
 }

@@ -27,7 +27,12 @@ pub fn estimate_plan(plan: &[Cell]) -> Duration {
 
 /// Time of a plan in which nothing is sampled: filling buffers, building cycles, warming up.
 #[must_use]
-pub(crate) fn estimate_buffers(plan: &[Cell]) -> Duration {
+pub(crate) fn estimate_unsampled(plan: &[Cell]) -> Duration {
+    estimate_buffers(plan) + plan.iter().map(warm_up).sum::<Duration>()
+}
+
+/// Time to fill buffers and to build cycles, shared ones once.
+fn estimate_buffers(plan: &[Cell]) -> Duration {
     let (mut rest, mut total) = (plan, Duration::ZERO);
     while !rest.is_empty() {
         let (together, later) = rest.split_at(shared_run(rest).max(1));
@@ -41,10 +46,17 @@ pub(crate) fn estimate_buffers(plan: &[Cell]) -> Duration {
 #[must_use]
 pub fn estimate_cell(cell: &Cell) -> Duration {
     match &cell.experiment {
-        Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => WARM_UP + WINDOWS,
+        Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => warm_up(cell) + WINDOWS,
         Experiment::Latency(_) => WINDOWS / 2,
         Experiment::Bandwidth(_) | Experiment::Loaded(_) => ROUNDS,
         Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => WINDOWS / 4,
+    }
+}
+
+fn warm_up(cell: &Cell) -> Duration {
+    match &cell.experiment {
+        Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => WARM_UP,
+        _ => Duration::ZERO,
     }
 }
 

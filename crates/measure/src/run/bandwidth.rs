@@ -4,7 +4,6 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use numalab_membench::{Barrier, virtual_time};
 use numalab_record::{BandwidthCell, Cell, Experiment, Metric, Outcome, Placement, WorkerPlan};
@@ -16,6 +15,7 @@ use crate::buffer::{Buffer, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Reading, Samples};
+use crate::share::Share;
 
 /// Length of a round in nanoseconds: long against the start of all workers.
 const ROUND_NS: f64 = 8_000_000.0;
@@ -24,18 +24,19 @@ const ROUND_NS: f64 = 8_000_000.0;
 struct TeamWork<'a> {
     context: &'a MeasureContext,
     cells: Vec<(&'a Cell, &'a BandwidthCell)>,
-    limit: Duration,
+    share: &'a Share<'a>,
     barrier: Barrier,
     logs: Vec<Mutex<RoundLog>>,
     placements: Vec<Mutex<Option<Placement>>>,
     cell_is_over: AtomicBool,
+    time_is_over: AtomicBool,
 }
 
 /// Runs cells of one team on buffers that each worker fills once.
 pub(super) fn run(
     context: &MeasureContext,
     cells: &[Cell],
-    limit: Duration,
+    share: &Share<'_>,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let bandwidth_of = |cell| match cell {
@@ -52,11 +53,12 @@ pub(super) fn run(
     let team = TeamWork {
         context,
         cells,
-        limit,
+        share,
         barrier: Barrier::new(u32::try_from(workers.len()).unwrap_or(u32::MAX)),
         logs: workers.iter().map(|_| Mutex::default()).collect(),
         placements: workers.iter().map(|_| Mutex::default()).collect(),
         cell_is_over: AtomicBool::new(false),
+        time_is_over: AtomicBool::new(false),
     };
     std::thread::scope(|scope| {
         let (sender, receiver) = channel();
@@ -96,8 +98,10 @@ impl<'a> TeamWork<'a> {
         let source = MemorySource::Node(worker.node);
         let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
         let claim = buffer.claim();
-        for &(cell, bandwidth) in &self.cells {
-            let ended = self.stream_one(index, cell, bandwidth, &mut buffer, sender.is_some())?;
+        for (number, &(cell, bandwidth)) in self.cells.iter().enumerate() {
+            let samples =
+                sender.map(|_| Samples::new(self.context, &cell.id, self.share.limit(number)));
+            let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
             let placement = claim.prove(self.context, &pinned)?;
             *lock(&self.placements[index]) = Some(placement);
             self.wait()?;
@@ -107,28 +111,30 @@ impl<'a> TeamWork<'a> {
                     Measured::new(cell, outcome, placements.collect(), samples.into_taken());
                 // The receiver is gone only if keeping failed, which ends the team anyway.
                 let _ = sender.send((cell, measured));
+                self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             }
             self.wait()?;
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
         }
         Ok(())
     }
 
-    /// Streams round by round until the leader ends the cell.
+    /// Streams round by round until the leader, who has the samples, ends the cell.
     fn stream_one(
         &self,
         index: usize,
-        cell: &'a Cell,
         bandwidth: &BandwidthCell,
         buffer: &mut Buffer,
-        leads: bool,
+        mut samples: Option<Samples<'a>>,
     ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
         let lines = buffer.lines(bandwidth.size_bytes)?;
         let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
-        let mut samples = leads.then(|| Samples::new(self.context, &cell.id, self.limit));
         stream.pass();
         loop {
             self.wait()?;
-            self.align(leads)?;
+            self.align(samples.is_some())?;
             lock(&self.logs[index]).round(&mut stream, &self.context.clock, ROUND_NS)?;
             self.wait()?;
             let mut outcome = None;

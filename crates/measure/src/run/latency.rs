@@ -13,6 +13,7 @@ use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Samples, sample_here};
+use crate::share::Share;
 
 fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
     match &cell.experiment {
@@ -30,7 +31,7 @@ pub(super) fn order_of(cell: &LatencyCell) -> ChaseOrder {
 pub(super) fn run_serial(
     context: &MeasureContext,
     cells: &[Cell],
-    limit: Duration,
+    share: &Share<'_>,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let cells: Vec<_> = cells.iter().filter_map(latency_of).collect();
@@ -44,21 +45,24 @@ pub(super) fn run_serial(
     let same_cycle = |a: &(&Cell, &LatencyCell), b: &(&Cell, &LatencyCell)| {
         a.1.size_bytes == b.1.size_bytes && a.1.pattern == b.1.pattern
     };
+    let mut given = 0;
     for group in cells.chunk_by(same_cycle) {
         let (_, latency) = group[0];
         let lines = buffer.lines(latency.size_bytes)?;
         let chase = BuiltChase::build(context, order_of(latency), lines, Some(latency.worker.cpu))?;
         for &(cell, latency) in group {
             context.check_interrupt()?;
-            if context.is_overdrawn() {
-                return Ok(());
-            }
+            let limit = share.limit(given);
             let measured = match walk_alone(context, cell, latency, &chase, &claim, limit) {
                 Err(MeasureError::Interrupted) => return Err(MeasureError::Interrupted),
                 Err(error) => Measured::failed(cell, &error),
                 Ok(measured) => measured,
             };
             give(cell, measured)?;
+            given += 1;
+            if share.is_spent() {
+                return Ok(());
+            }
         }
     }
     Ok(())
@@ -89,10 +93,11 @@ fn walk_alone(
 pub(super) fn run_concurrent(
     context: &MeasureContext,
     cells: &[Cell],
-    limit: Duration,
+    share: &Share<'_>,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let cells: Vec<_> = cells.iter().filter_map(latency_of).collect();
+    let limit = share.limit_together();
     let start = Barrier::new(u32::try_from(cells.len()).unwrap_or(u32::MAX));
     let still_sampling = AtomicUsize::new(cells.len());
     let all = std::thread::scope(|scope| {

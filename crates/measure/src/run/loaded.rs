@@ -16,6 +16,7 @@ use crate::buffer::{Buffer, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Samples, sample_here};
+use crate::share::Share;
 
 /// What a load worker streams between two pauses.
 const CHUNK_BYTES: usize = 16 << 10;
@@ -26,9 +27,10 @@ const WINDOWS_PER_SAMPLE: u64 = 4;
 struct LoadedTeam<'a> {
     context: &'a MeasureContext,
     cells: Vec<(&'a Cell, &'a LoadedCell)>,
-    limit: Duration,
+    share: &'a Share<'a>,
     barrier: Barrier,
     stop: AtomicBool,
+    time_is_over: AtomicBool,
     counted_bytes: Vec<AtomicU64>,
 }
 
@@ -36,7 +38,7 @@ struct LoadedTeam<'a> {
 pub(super) fn run(
     context: &MeasureContext,
     cells: &[Cell],
-    limit: Duration,
+    share: &Share<'_>,
     give: Give<'_>,
 ) -> Result<(), MeasureError> {
     let loaded_of = |cell| match cell {
@@ -51,9 +53,10 @@ pub(super) fn run(
     let team = LoadedTeam {
         context,
         cells,
-        limit,
+        share,
         barrier: Barrier::new(u32::try_from(load.len() + 1).unwrap_or(u32::MAX)),
         stop: AtomicBool::new(false),
+        time_is_over: AtomicBool::new(false),
         counted_bytes: load.iter().map(|_| AtomicU64::new(0)).collect(),
     };
     std::thread::scope(|scope| {
@@ -94,33 +97,39 @@ impl<'a> LoadedTeam<'a> {
         let claim = buffer.claim();
         let order = ChaseOrder { pattern: AccessPattern::Random, pages };
         let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
-        for &(cell, loaded) in &self.cells {
+        for (number, &(cell, loaded)) in self.cells.iter().enumerate() {
             let before: Vec<u64> = self.counts().collect();
             self.wait()?;
             if loaded.delay.is_some() {
                 self.wait_for_load(&before);
             }
-            let measured = self.sample(cell, &chase, |context| claim.prove(context, &pinned));
+            let limit = self.share.limit(number);
+            let measured =
+                self.sample((cell, limit), &chase, |context| claim.prove(context, &pinned));
             self.stop.store(true, Ordering::Relaxed);
             let measured = measured?;
+            self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             self.wait()?;
             self.stop.store(false, Ordering::Relaxed);
             // The receiver is gone only if keeping failed, which ends the team anyway.
             let _ = sender.send((cell, measured));
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
         }
         Ok(())
     }
 
     fn sample(
         &self,
-        cell: &Cell,
+        (cell, limit): (&Cell, Duration),
         chase: &BuiltChase<'_>,
         prove: impl FnOnce(&MeasureContext) -> Result<Placement, MeasureError>,
     ) -> Result<Measured, MeasureError> {
         let clock = &self.context.clock;
         let mut walk = chase.walk();
         let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
-        let mut samples = Samples::new(self.context, &cell.id, self.limit);
+        let mut samples = Samples::new(self.context, &cell.id, limit);
         let outcome = sample_here(&mut samples, || {
             let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
             let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
@@ -169,6 +178,9 @@ impl<'a> LoadedTeam<'a> {
                 generate(&mut stream, throttle, &self.stop, &self.counted_bytes[index]);
             }
             self.wait()?;
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
         }
         Ok(())
     }
