@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use numalab_host::ThreadSnapshot;
 use numalab_record::{CellId, Metric, Outcome, Sample};
-use numalab_stats::{Confidence, Precision, Progress, Sample as Values, median_interval_serial};
+use numalab_stats::{Confidence, Precision, Progress, Sample as Values, stopped_interval};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -140,13 +140,13 @@ impl<'a> Samples<'a> {
     }
 }
 
-/// Whether samples of a number of windows decided before are precise enough, seen once at
-/// their end.
+/// Whether samples of a number of windows decided before are precise enough, by the interval
+/// that reports show of them.
 #[must_use]
 pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
     let clean = samples.iter().filter(|sample| sample.disturbed.is_none());
     let interval = Values::new(clean.map(|sample| sample.value).collect::<Vec<f64>>())
-        .and_then(|values| median_interval_serial(&values, Confidence::P95))
+        .and_then(|values| stopped_interval(&values, Confidence::P95))
         .map(|serial| serial.estimate.relative_half_width());
     match interval {
         Ok(width) if width <= precision => Outcome::Precise,
@@ -170,5 +170,37 @@ pub fn sample_here(
         if let Some(outcome) = samples.ended()? {
             return Ok(outcome);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_stats::median_interval_serial;
+
+    use super::*;
+
+    #[test]
+    fn a_fixed_number_of_windows_is_precise_by_the_interval_that_reports_show() {
+        let values: Vec<f64> = (0..60).map(|i| 100.0 + f64::from(i * 7919 % 101) / 20.0).collect();
+        let sample = |value: &f64| Sample {
+            cell: CellId("one".to_owned()),
+            metric: Metric::Latency,
+            index: 0,
+            value: *value,
+            start_ns: 0,
+            duration_ns: 1,
+            work: 1,
+            disturbed: None,
+        };
+        let samples: Vec<Sample> = values.iter().map(sample).collect();
+        let windows = Values::new(values).unwrap();
+        let width = |found: Result<numalab_stats::SerialEstimate, _>| {
+            found.map(|serial| serial.estimate.relative_half_width()).unwrap()
+        };
+        let shown = width(stopped_interval(&windows, Confidence::P95));
+        let plain = width(median_interval_serial(&windows, Confidence::P95));
+        assert!(plain < shown, "{plain} {shown}");
+        assert_eq!(outcome_of(&samples, (plain + shown) / 2.0), Outcome::BudgetSpent);
+        assert_eq!(outcome_of(&samples, shown), Outcome::Precise);
     }
 }
