@@ -27,7 +27,7 @@ pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
 
 /// The fewest blocks with which a difference can be shown at the first look: in the primary
 /// metric where the study names one, else in any answer, all answers of the study allowed for:
-/// every metric of every workload, and as many of the backend's own beside them
+/// every metric of every workload that is no fact, and as many of the backend's own beside them
 /// ([`Backend::own_metrics`]), for every level but the first of each factor. Values that do not
 /// vary need fewer.
 #[must_use]
@@ -38,11 +38,14 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
 /// The confidence at which the first of all answers is judged at the first look.
 #[must_use]
 pub fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
+    let rules = &plan.study().rules;
     // A tool whose metrics depend on what it finds has one at least.
-    let metrics = workloads
-        .iter()
-        .map(|workload| own_metrics + workload.metrics().map_or(1, |m| m.len().max(1)));
-    let metrics = if plan.study().rules.primary.is_some() { 1 } else { metrics.sum::<usize>() };
+    let known = |workload: &Workload| workload.metrics().map_or(1, |m| m.len().max(1));
+    let metrics: usize = workloads.iter().map(|workload| own_metrics + known(workload)).sum();
+    let metrics = match rules.primary {
+        Some(_) => 1,
+        None => metrics.saturating_sub(rules.facts.len()).max(1),
+    };
     let choices = plan.study().factors.iter().filter(|factor| factor.kind == FactorKind::Choice);
     let changes: usize = choices.map(|factor| factor.levels.len() - 1).sum();
     let answers = metrics * changes.max(1);

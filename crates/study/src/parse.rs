@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::study::FactorKind;
+use numalab_record::study::{FactorKind, Rules};
 use numalab_workload::SpecError;
 
 use toml::de::DeTable;
@@ -212,14 +212,25 @@ fn check_workloads(study: &Study) -> Result<(), Fault> {
             require(known, &place, found, "a setting that every level of a factor has")?;
         }
     }
-    if let Some(primary) = &study.rules.primary {
-        let known = primary.split_once('.').is_some_and(|(workload, _)| names.contains(workload));
-        require(known, "rules.primary", primary, "workload.metric")?;
+    check_named_metrics(&study.rules, &names)
+}
+
+/// The metrics that rules name are of the study's workloads.
+fn check_named_metrics(rules: &Rules, names: &BTreeSet<&str>) -> Result<(), Fault> {
+    let is_known =
+        |name: &String| name.split_once('.').is_some_and(|(workload, _)| names.contains(workload));
+    if let Some(primary) = &rules.primary {
+        require(is_known(primary), "rules.primary", primary, "workload.metric")?;
     }
-    for (name, margin) in &study.rules.margins {
+    for fact in &rules.facts {
+        require(is_known(fact), "rules.facts", fact, "workload.metric")?;
+        let is_primary = rules.primary.as_ref() == Some(fact);
+        let found = format!("{fact}, the primary metric");
+        require(!is_primary, "rules.facts", found, "metrics that are not tested")?;
+    }
+    for (name, margin) in &rules.margins {
         let place = format!("rules.margins.\"{name}\"");
-        let known = name.split_once('.').is_some_and(|(workload, _)| names.contains(workload));
-        require(known, &place, name, "workload.metric")?;
+        require(is_known(name), &place, name, "workload.metric")?;
         require((0.0..=1000.0).contains(margin), &place, margin, "0 to 1000 percent")?;
     }
     Ok(())

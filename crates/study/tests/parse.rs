@@ -63,6 +63,11 @@ fn what_cannot_be_tried_is_refused_by_name() {
         (with("levels", "kind = \"scale\"\nlevels"), ["4k, 2m", "positive numbers"]),
         (format!("{GOOD}[rules]\nblocks = 0\n"), ["rules.blocks", "1 to 100000"]),
         (format!("{GOOD}[rules]\nmargins.\"x.t\" = 2\n"), ["x.t", "workload.metric"]),
+        (format!("{GOOD}[rules]\nfacts = [\"x.t\"]\n"), ["rules.facts", "workload.metric"]),
+        (
+            format!("{GOOD}[rules]\nprimary = \"w.t\"\nfacts = [\"w.t\"]\n"),
+            ["w.t, the primary metric", "not tested"],
+        ),
         (format!("{GOOD}[rules]\nbudget-s = -1\n"), ["rules.budget-s", "more than 0"]),
         (with("exit-time = true", "pattern = \"x\""), ["w", "x"]),
         (

@@ -49,6 +49,8 @@ pub struct Subject {
     pub quantity: Quantity,
     /// Whether it answers the question.
     pub is_primary: bool,
+    /// Whether it is shown and not tested: it has no effects, and no A/A arm.
+    pub is_fact: bool,
     /// Changes up to this many percent count as none.
     pub margin_percent: f64,
     /// The values that count, in blocks.
@@ -306,13 +308,15 @@ fn subject(
     let criteria = Criteria { confidence, ..criteria(quantity.better, margin_percent) };
     let cells = document.cells(workload, &quantity.metric, Counted::Undisturbed);
     let first = document.cells(workload, &quantity.metric, Counted::First);
-    let effects = asked
+    let is_fact = run.rules.is_fact(&name, &quantity.metric);
+    let tested = if is_fact { &[] } else { asked };
+    let effects = tested
         .iter()
         .filter_map(|asked| effect(asked, &cells, &first, &criteria, run.seed))
         .collect();
-    let aa = aa_arm(&cells, &criteria);
+    let aa = (!is_fact).then(|| aa_arm(&cells, &criteria)).flatten();
     let is_primary = run.rules.is_primary(&name, &quantity.metric);
-    Subject { workload, name, quantity, is_primary, margin_percent, cells, effects, aa }
+    Subject { workload, name, quantity, is_primary, is_fact, margin_percent, cells, effects, aa }
 }
 
 fn criteria(better: Direction, margin_percent: f64) -> Criteria {

@@ -67,7 +67,7 @@ fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
 
 fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Tolerance) -> Vec<PairRow> {
     let mut rows = Vec::new();
-    for old in &before.subjects {
+    for old in before.subjects.iter().filter(|subject| !subject.is_fact) {
         let same =
             |new: &&Subject| new.title() == old.title() && new.quantity.unit == old.quantity.unit;
         let Some(new) = after.subjects.iter().find(same) else { continue };

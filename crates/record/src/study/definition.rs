@@ -1,6 +1,6 @@
 //! What is varied and run, and by which rules.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -64,6 +64,10 @@ pub struct Rules {
     /// full level, and the others explain.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
+    /// Metrics that are facts, as `workload.metric`: places, counts and proofs that follow from
+    /// how a treatment is made. They are shown and not tested.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub facts: BTreeSet<String>,
     /// End when every interval is this many percent wide to either side; never on a
     /// verdict.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,7 @@ impl Default for Rules {
             margin_percent: 2.0,
             margins: BTreeMap::new(),
             primary: None,
+            facts: BTreeSet::new(),
             precision_percent: None,
             budget_s: None,
             about_block_s: None,
@@ -102,6 +107,12 @@ impl Rules {
     #[must_use]
     pub fn is_primary(&self, workload: &str, metric: &str) -> bool {
         self.primary.as_deref().is_some_and(|primary| primary == format!("{workload}.{metric}"))
+    }
+
+    /// Whether a metric is shown and not tested.
+    #[must_use]
+    pub fn is_fact(&self, workload: &str, metric: &str) -> bool {
+        self.facts.contains(&format!("{workload}.{metric}"))
     }
 
     /// The margin of a metric in percent.

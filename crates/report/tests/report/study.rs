@@ -1,7 +1,7 @@
 //! What is said of a study, and that it is what its samples show.
 
 use numalab_analysis::study::{Effect, EffectKind, StudySummary};
-use numalab_record::study::{Counted, EndReason, Entry, Setting, StudyDocument};
+use numalab_record::study::{Counted, EndReason, Entry, Quantity, Setting, StudyDocument};
 use numalab_report::{Report, Style};
 use numalab_stats::{Ground, Verdict};
 
@@ -164,6 +164,47 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     let text = summary.page().markdown();
     let answer = "- **guest off → on:** Better: chase latency";
     assert!(text.contains(answer) && text.contains("What explains it: Worse: copy rate"), "{text}");
+}
+
+#[test]
+fn facts_are_shown_and_not_tested() {
+    let tested = studies::two_by_two();
+    let mut document = studies::two_by_two();
+    document.run.rules.facts.insert("idle.time".to_owned());
+    let (with, without) = (StudySummary::of(&tested), StudySummary::of(&document));
+    let of_idle = |(subject, _): &(&_, &Effect)| {
+        let subject: &numalab_analysis::study::Subject = subject;
+        subject.title() == "idle time"
+    };
+    assert_eq!(with.effects(EffectKind::Main).count(), 6);
+    assert_eq!(without.effects(EffectKind::Main).count(), 4);
+    assert!(!EffectKind::ALL.iter().any(|kind| without.effects(*kind).any(|e| of_idle(&e))));
+    let page = without.page();
+    let facts = page.parts.iter().find(|part| part.title == "Facts").expect("a part of facts");
+    assert_eq!(facts.panels[0].table.rows.len(), 1);
+    assert_eq!(facts.panels[0].table.rows[0][0], "idle time");
+    assert!(with.page().parts.iter().all(|part| part.title != "Facts"));
+    for text in [page.markdown(), page.html(), page.terminal(Style::Plain)] {
+        assert!(text.contains("not tested") && !text.contains("idle time (within"), "{text}");
+    }
+}
+
+#[test]
+fn six_blocks_decide_a_metric_beside_which_there_are_only_facts() {
+    let metrics =
+        vec![("copy", Quantity::lower("time", "s")), ("copy", Quantity::higher("local", "%"))];
+    let factors = vec![studies::choice("alloc", &["blind", "numa"])];
+    let made = studies::Made::of(factors, metrics, 6);
+    let mut document = made.document(false, |metric, block, treatment, _| {
+        let changed = if treatment == 1 { [0.5, 2.0][metric] } else { 1.0 };
+        100.0 * changed * studies::noise(metric + 5 * block + 70 * treatment)
+    });
+    let verdict = |document: &StudyDocument| {
+        effect(&StudySummary::of(document), "copy time", "alloc blind → numa").found.verdict
+    };
+    assert!(matches!(verdict(&document), Verdict::Inconclusive { .. }));
+    document.run.rules.facts.insert("copy.local".to_owned());
+    assert_eq!(verdict(&document), Verdict::Better);
 }
 
 #[test]

@@ -27,6 +27,7 @@ impl Report for StudySummary<'_> {
         let workloads = run.workloads.iter().enumerate();
         let workloads =
             workloads.filter_map(|(index, workload)| of_workload(self, index, workload));
+        let facts = Part::of("Facts", vec![Panel::table(tables::facts(self))]);
         let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
         let meta = [
             run.world.clone(),
@@ -40,7 +41,12 @@ impl Report for StudySummary<'_> {
             meta: meta.join(" · "),
             lead: lead(self),
             note: run.note.clone(),
-            parts: answers(self).into_iter().chain(workloads).chain(grounds(self)).collect(),
+            parts: answers(self)
+                .into_iter()
+                .chain(facts)
+                .chain(workloads)
+                .chain(grounds(self))
+                .collect(),
             ..Page::default()
         }
     }
@@ -93,7 +99,8 @@ fn answers(summary: &StudySummary<'_>) -> Option<Part> {
 
 /// The metrics of a workload.
 fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) -> Option<Part> {
-    let subjects = summary.subjects.iter().filter(|subject| subject.workload == index);
+    let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
+    let subjects = tested.filter(|subject| subject.workload == index);
     let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
     panels.extend(tables::counters(summary, index).map(Panel::table));
     let part = Part::of(&workload.name, panels)?;

@@ -151,6 +151,19 @@ pub(super) fn treatments(summary: &StudySummary<'_>, subject: &Subject) -> Table
     .moods(moods)
 }
 
+/// The medians of what is shown and not tested, a column a treatment.
+pub(super) fn facts(summary: &StudySummary<'_>) -> Table {
+    let treatments = &summary.document.run.treatments;
+    let rows = summary.subjects.iter().filter(|subject| subject.is_fact).map(|subject| {
+        let medians = (0..treatments.len()).map(|treatment| median(subject, treatment));
+        [subject.title(), subject.quantity.unit.clone()].into_iter().chain(medians).collect()
+    });
+    let table = Table::new("Medians; they follow from how a treatment is made and are not tested");
+    let table = table.words("fact").words("unit");
+    let named = treatments.iter().fold(table, |table, treatment| table.figures(&*treatment.name));
+    named.rows(rows)
+}
+
 /// The effect of a treatment against the baseline, or else against the same treatment with
 /// one factor at its first level.
 fn against(subject: &Subject, treatment: usize) -> Option<&Effect> {
