@@ -195,7 +195,7 @@ fn two_commands_are_run_in_turns_and_judged() {
     assert!(text.contains("21 samples in 7 blocks"), "{text}");
     assert!(!place.path().join("results").exists());
     let (text, _) = numalab(place.path(), &arguments, 0);
-    assert!(text.contains("Better: shell value +"), "{text}");
+    assert!(text.contains("command A → B: better; shell value changes"), "{text}");
     let turned = [
         "compare",
         "--commands",

@@ -162,8 +162,23 @@ fn a_study_is_answered_on_its_primary_metric_first() {
     let summary = StudySummary::of(&document);
     assert!(summary.subjects[0].is_primary && summary.subjects[0].title() == "chase latency");
     let text = summary.page().markdown();
-    let answer = "- **guest off → on:** Better: chase latency";
-    assert!(text.contains(answer) && text.contains("What explains it: Worse: copy rate"), "{text}");
+    let answer = "- **Answer:** host off → on: better; chase latency changes by -9.96 %";
+    assert!(
+        text.contains(answer) && text.contains("- **guest off → on:** Worse: copy rate"),
+        "{text}"
+    );
+    for text in [text, summary.page().html(), summary.page().terminal(Style::Plain)] {
+        let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        let at = |wanted: &str| words.find(wanted).unwrap_or_else(|| panic!("{wanted}: {text}"));
+        let said = at("chase latency changes by -9.96 %");
+        assert!(at("96.8 % interval: -") > said && at("Worse: copy rate") > said, "{text}");
+    }
+}
+
+#[test]
+fn a_study_without_a_primary_metric_says_that_nothing_answers_it() {
+    let text = StudySummary::of(&studies::two_by_two()).page().markdown();
+    assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");
 }
 
 #[test]

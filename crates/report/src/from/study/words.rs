@@ -10,7 +10,7 @@ use crate::page::{Lead, Mood};
 /// Metrics that a sentence names at most.
 const LISTED: usize = 4;
 
-/// The answers, worst first within each change; then what stands in their way.
+/// The question's answer, then what explains it, worst first within each change.
 pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Lead> {
     let mut by_label: Vec<(&str, Vec<(&Subject, &Effect)>)> = Vec::new();
     for (subject, effect) in summary.answers() {
@@ -26,21 +26,64 @@ pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Lead> {
             Mood::Odd,
         )];
     }
-    by_label.iter().map(|(label, found)| conclusion(label, found)).collect()
+    let explained = by_label.iter().filter_map(|(label, found)| {
+        let rest: Vec<_> = found.iter().copied().filter(|(s, _)| !is_asked(summary, s)).collect();
+        let is_decided = |(_, effect): &(&Subject, &Effect)| {
+            !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
+        };
+        let is_primary_known = rest.len() < found.len();
+        let says = !is_primary_known || rest.iter().any(is_decided);
+        says.then(|| family(label, &rest))
+    });
+    std::iter::once(answer(summary)).chain(explained).collect()
 }
 
-/// What the primary metric says, and behind it what explains it.
-fn conclusion(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
-    let (primary, rest): (Vec<_>, Vec<_>) =
-        found.iter().partition(|(subject, _)| subject.is_primary);
-    let mut lead = family(label, if primary.is_empty() { &rest } else { &primary });
-    let is_decided = |(_, effect): &(&Subject, &Effect)| {
-        !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
-    };
-    if !primary.is_empty() && rest.iter().any(is_decided) {
-        lead.sentence.push_str(&format!(" What explains it: {}", family(label, &rest).sentence));
+/// Whether a metric answers the question: the primary one, or the only one that is tested.
+fn is_asked(summary: &StudySummary<'_>, subject: &Subject) -> bool {
+    let tested = || summary.subjects.iter().filter(|subject| !subject.is_fact);
+    subject.is_primary || (tested().count() == 1 && !subject.is_fact)
+}
+
+/// The question answered on the metric that it is about, a sentence a change.
+fn answer(summary: &StudySummary<'_>) -> Lead {
+    let asked: Vec<_> = summary.answers().filter(|(s, _)| is_asked(summary, s)).collect();
+    if asked.is_empty() {
+        let what = match &summary.document.run.rules.primary {
+            Some(primary) => format!("{primary}, which answers the question, has no values."),
+            None => "The study names no metric that answers its question (rules.primary); all \
+                     of them are tested together."
+                .to_owned(),
+        };
+        return Lead::new("Answer", what, Mood::Odd);
     }
-    lead
+    let sentences: Vec<String> =
+        asked.iter().map(|(subject, effect)| sentence(summary, subject, effect)).collect();
+    let has = |wanted| asked.iter().any(|(_, effect)| effect.found.verdict == wanted);
+    let is_settled = asked.iter().all(|(_, e)| e.found.verdict == Verdict::Equivalent);
+    let mood = match (has(Verdict::Worse), has(Verdict::Better)) {
+        (true, _) => Mood::Bad,
+        (false, true) => Mood::Good,
+        (false, false) if is_settled => Mood::Fine,
+        (false, false) => Mood::Odd,
+    };
+    Lead::new("Answer", sentences.join(" "), mood)
+}
+
+/// `alloc blind → numa: better; test_numa time changes by -46.7 % (96.8 % interval: -48 to -45 %).`
+fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
+    let word = match effect.found.verdict {
+        Verdict::Better => "better".to_owned(),
+        Verdict::Worse => "worse".to_owned(),
+        Verdict::Equivalent => {
+            format!("no change that matters (within {} %)", trimmed(subject.margin_percent))
+        }
+        Verdict::Inconclusive { .. } => format!("not decided ({})", needed(&effect.found)),
+    };
+    let interval = effect.found.percent_interval().map_or_else(String::new, |interval| {
+        format!(" ({} interval: {})", level(summary), range(&interval))
+    });
+    let change = change(&effect.found);
+    format!("{}: {word}; {} changes by {change}{interval}.", effect.label, subject.title())
 }
 
 fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
