@@ -44,11 +44,7 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
         taken: Taken {
             readings: vec![Reading { quantity, value }],
             counters: BTreeMap::from([("numa_hint_faults".to_owned(), 3.0)]),
-            evidence: vec![Evidence {
-                what: "v".to_owned(),
-                wanted: "1".to_owned(),
-                found: "1".to_owned(),
-            }],
+            evidence: vec![Evidence::of("v", "1", "1")],
             disturbances: disturbed.then(|| "foreign 1 of 2 ms".to_owned()).into_iter().collect(),
         },
     })

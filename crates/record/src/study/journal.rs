@@ -76,11 +76,29 @@ pub struct Applied {
 pub struct Evidence {
     /// The setting, or the fact: `numa_balancing`, `AnonHugePages`.
     pub what: String,
-    /// What was asked for; empty for a fact that goes with it.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub wanted: String,
+    /// What was asked for; nobody asks for a fact that goes with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wanted: Option<String>,
     /// What was found.
     pub found: String,
+}
+
+impl Evidence {
+    /// A fact that nobody asked for.
+    #[must_use]
+    pub fn fact(what: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { what: what.into(), wanted: None, found: found.into() }
+    }
+
+    /// What was found where something was asked for.
+    #[must_use]
+    pub fn of(
+        what: impl Into<String>,
+        wanted: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self { what: what.into(), wanted: Some(wanted.into()), found: found.into() }
+    }
 }
 
 /// A sample: one run of one workload under one treatment.

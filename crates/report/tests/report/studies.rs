@@ -143,8 +143,8 @@ fn treatments(factors: &[Factor]) -> Vec<Treatment> {
 }
 
 fn applied(block: usize, treatment: usize, arm: Arm, run: &StudyRun) -> Applied {
-    let wanted = run.treatments[treatment].name.clone();
-    let evidence = vec![Evidence { what: "levels".to_owned(), found: wanted.clone(), wanted }];
+    let wanted = &run.treatments[treatment].name;
+    let evidence = vec![Evidence::of("levels", wanted, wanted)];
     Applied { block, treatment, arm, took_s: 0.5, evidence }
 }
 

@@ -38,7 +38,7 @@ pub(super) fn huge_pages(when: &str) -> Evidence {
     let fields =
         MEMINFO.iter().filter_map(|name| Some(format!("{name}: {}", proc::field(&text, name)?)));
     let found = fields.collect::<Vec<_>>().join(", ");
-    Evidence { what: format!("meminfo {when}"), wanted: String::new(), found }
+    Evidence::fact(format!("meminfo {when}"), found)
 }
 
 /// What a file holds, as a fact by which a later build of it is told apart.

@@ -155,11 +155,7 @@ impl Prepared for PreparedHost {
 
 /// What was seen of a workload's pages.
 pub(super) fn page_evidence(seen: &PagesSeen) -> Vec<Evidence> {
-    let fact = |what: &str, found: String| Evidence {
-        what: what.to_owned(),
-        wanted: String::new(),
-        found,
-    };
+    let fact = |what: &str, found: String| Evidence::fact(what, found);
     let mib = |bytes: u64| format!("{} MiB", bytes >> 20);
     let mut evidence = vec![
         fact("smaps: resident at most", mib(seen.resident)),

@@ -98,12 +98,10 @@ impl KnobSettings {
         for (knob, value) in wanted {
             let applied = tuning.set(&knob, &value).map_err(|error| failed(&error))?;
             let what = format!("{prefix}{}", applied.name);
-            evidence.push(Evidence { what, wanted: applied.wanted, found: applied.found });
-            evidence.extend(applied.left_out.into_iter().map(|found| Evidence {
-                what: format!("{} left out", knob.name()),
-                wanted: String::new(),
-                found,
-            }));
+            evidence.push(Evidence::of(what, applied.wanted, applied.found));
+            let left_out = format!("{} left out", knob.name());
+            let found = applied.left_out.into_iter();
+            evidence.extend(found.map(|found| Evidence::fact(&left_out, found)));
         }
         Ok(evidence)
     }

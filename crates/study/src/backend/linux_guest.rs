@@ -232,11 +232,8 @@ impl PreparedLinuxGuest {
         let launch = self.launch(&outside)?;
         let (guest, inside) =
             LiveGuest::boot(launch, self.settings.inner(), &self.setup, &self.interrupt)?;
-        evidence.extend(inside.notices.into_iter().map(|found| Evidence {
-            what: "notice of the guest".to_owned(),
-            wanted: String::new(),
-            found,
-        }));
+        let notices = inside.notices.into_iter();
+        evidence.extend(notices.map(|found| Evidence::fact("notice of the guest", found)));
         evidence.extend(kernel_evidence(treatment, &inside.environment));
         evidence.push(facts::huge_pages("of the host after the boot"));
         self.boot_evidence = evidence;
@@ -270,7 +267,7 @@ impl PreparedLinuxGuest {
 fn kernel_evidence(treatment: &Treatment, environment: &Environment) -> Option<Evidence> {
     let wanted = treatment.settings.get(KERNEL)?.to_string();
     let found = environment.facts.get("kernel").cloned().unwrap_or_default();
-    Some(Evidence { what: KERNEL.to_owned(), wanted, found })
+    Some(Evidence::of(KERNEL, wanted, found))
 }
 
 impl Backend for LinuxGuest {

@@ -273,7 +273,7 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
     let mut found: BTreeMap<(usize, String, String, String), usize> = BTreeMap::new();
     let mut add = |treatment: usize, evidence: &Evidence| {
         let Evidence { what, wanted, found: read } = evidence.clone();
-        *found.entry((treatment, what, wanted, read)).or_default() += 1;
+        *found.entry((treatment, what, wanted.unwrap_or_default(), read)).or_default() += 1;
     };
     for entry in &summary.document.journal {
         match entry {

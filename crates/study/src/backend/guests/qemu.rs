@@ -80,16 +80,15 @@ impl BootContext<'_> {
             let disturbance = DisturbanceWatch::disturbance(before, watch.now());
             outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
         }
-        outcome.facts = vec![Evidence {
-            what: "hypervisor".to_owned(),
-            wanted: String::new(),
-            found: format!(
+        outcome.facts = vec![Evidence::fact(
+            "hypervisor",
+            format!(
                 "QEMU {}, {}: {}",
                 shared.qemu.version,
                 shared.accelerator.kind.name(),
                 shared.accelerator.reason
             ),
-        }];
+        )];
         Ok(outcome)
     }
 
@@ -225,11 +224,10 @@ fn pages_evidence(guest: &GuestOutcome, bytes_by_page: &BTreeMap<u64, u64>) -> E
     let found = bytes_by_page.iter().filter(|(_, bytes)| **bytes > 0);
     let found: Vec<String> =
         found.map(|(page, bytes)| format!("{} MiB of {} KiB", bytes >> 20, page >> 10)).collect();
-    Evidence {
-        what: format!("pages of {}", guest.name),
-        wanted: String::new(),
-        found: if found.is_empty() { "not known".to_owned() } else { found.join(", ") },
-    }
+    Evidence::fact(
+        format!("pages of {}", guest.name),
+        if found.is_empty() { "not known".to_owned() } else { found.join(", ") },
+    )
 }
 
 fn one_node(vcpus: u32, memory_mib: u64) -> Machine {

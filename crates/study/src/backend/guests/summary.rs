@@ -126,7 +126,7 @@ pub(super) fn memory_evidence(guest: &GuestOutcome, unit: &str) -> Evidence {
     }
     Evidence {
         what: format!("memory of {}", guest.name),
-        wanted: guest.home.map(|home| format!("node {home}")).unwrap_or_default(),
+        wanted: guest.home.map(|home| format!("node {home}")),
         found: found.join(", "),
     }
 }
@@ -202,7 +202,7 @@ mod tests {
         of.memory = BTreeMap::from([(0, 0), (1, 7), (2, 5)]);
         let evidence = memory_evidence(&of, "frames");
         assert_eq!(evidence.what, "memory of g01");
-        assert_eq!(evidence.wanted, "node 2");
+        assert_eq!(evidence.wanted.as_deref(), Some("node 2"));
         assert_eq!(evidence.found, "node 1: 7 frames, node 2: 5 frames");
     }
 }

@@ -196,7 +196,7 @@ impl BootContext<'_> {
         let file = self.build.as_ref().map(|build| format!(", file sha256 {}", build.sha256()));
         let (version, id) = (&report.info.version, &report.info.build_id);
         let found = format!("Xen {version}, build id {id}{}", file.unwrap_or_default());
-        Some(Evidence { what: XEN.to_owned(), wanted, found })
+        Some(Evidence::of(XEN, wanted, found))
     }
 
     /// Where a guest is, and why it is not where it should be.
@@ -207,23 +207,20 @@ impl BootContext<'_> {
             let on = vcpu.cpu.map_or_else(|| "none yet".to_owned(), |cpu| cpu.to_string());
             format!("{} on cpu {on}, may run on {}", vcpu.vcpu, vcpu.hard)
         });
-        evidence.push(Evidence {
-            what: format!("cpus of {}", guest.name),
-            wanted: String::new(),
-            found: vcpus.collect::<Vec<_>>().join("; "),
-        });
-        evidence.extend((!place.unknown.is_empty()).then(|| Evidence {
-            what: format!("not known of {}", guest.name),
-            wanted: String::new(),
-            found: place.unknown.join("; "),
+        evidence.push(Evidence::fact(
+            format!("cpus of {}", guest.name),
+            vcpus.collect::<Vec<_>>().join("; "),
+        ));
+        evidence.extend((!place.unknown.is_empty()).then(|| {
+            Evidence::fact(format!("not known of {}", guest.name), place.unknown.join("; "))
         }));
         let misplaced = guest.local_share().is_some_and(|share| share < 0.5);
         if misplaced && self.wanted.numa == "on" && self.wanted.pinning == Pinning::CpusAsString {
-            evidence.push(Evidence {
-                what: format!("placement of {}", guest.name),
-                wanted: "memory on the node of its cpus".to_owned(),
-                found: LIBXL_FAULT.to_owned(),
-            });
+            evidence.push(Evidence::of(
+                format!("placement of {}", guest.name),
+                "memory on the node of its cpus",
+                LIBXL_FAULT,
+            ));
         }
         evidence
     }
@@ -270,37 +267,34 @@ fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<
     let about = |line: &&String| line.contains("NUMA") || line.contains("Faking");
     let said = report.log.iter().filter(about).map(|line| line.trim_start_matches("(XEN) "));
     let mut facts = vec![
-        Evidence {
-            what: "hypervisor".to_owned(),
-            wanted: String::new(),
-            found: format!("Xen {}: {}", info.version, info.command_line),
-        },
-        Evidence {
-            what: "numa".to_owned(),
-            wanted: wanted.numa.clone(),
-            found: format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
-        },
+        Evidence::fact("hypervisor", format!("Xen {}: {}", info.version, info.command_line)),
+        Evidence::of(
+            "numa",
+            &wanted.numa,
+            format!("{} nodes; {}", info.nodes.len(), said.collect::<Vec<_>>().join("; ")),
+        ),
     ];
     let exported = machine.nodes.iter().map(|node| format!("node {} cpus {}", node.id, node.cpus));
-    facts.push(Evidence {
-        what: "topology exported (xl info -n)".to_owned(),
-        wanted: exported.collect::<Vec<_>>().join(", "),
-        found: xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
-    });
+    facts.push(Evidence::of(
+        "topology exported (xl info -n)",
+        exported.collect::<Vec<_>>().join(", "),
+        xen::difference(info, machine).unwrap_or_else(|| "the same".to_owned()),
+    ));
     let pools = report.pools.iter().map(|(name, cpus)| format!("{name} has cpus {cpus}"));
     let pools = pools.collect::<Vec<_>>().join(", ");
-    facts.extend(wanted.pools.then(|| Evidence {
-        what: "cpupools (xl cpupool-list)".to_owned(),
-        wanted: "one for each node".to_owned(),
-        found: if pools.is_empty() { "no node is known to be split".to_owned() } else { pools },
+    facts.extend(wanted.pools.then(|| {
+        Evidence::of(
+            "cpupools (xl cpupool-list)",
+            "one for each node",
+            if pools.is_empty() { "no node is known to be split".to_owned() } else { pools },
+        )
     }));
     let seconds: Vec<f64> = report.created_s.values().copied().collect();
     let mean = seconds.iter().sum::<f64>() / seconds.len().max(1) as f64;
-    facts.push(Evidence {
-        what: "creation of a domain".to_owned(),
-        wanted: String::new(),
-        found: format!("{mean:.1} s on average of {}", seconds.len()),
-    });
+    facts.push(Evidence::fact(
+        "creation of a domain",
+        format!("{mean:.1} s on average of {}", seconds.len()),
+    ));
     facts
 }
 

@@ -282,15 +282,13 @@ fn counters(results: &Results) -> BTreeMap<String, f64> {
 /// That the allocator did what the treatment asks, by its own count.
 fn evidence(treatment: &Treatment, results: &Results, boot: &Boot) -> Vec<Evidence> {
     let percent = local_percent(results).map(|percent| format!("{percent:.1} % of frames local"));
-    let mut evidence: Vec<Evidence> = percent
-        .into_iter()
-        .map(|found| Evidence { what: "placement".to_owned(), wanted: String::new(), found })
-        .collect();
+    let mut evidence: Vec<Evidence> =
+        percent.into_iter().map(|found| Evidence::fact("placement", found)).collect();
     for (name, value) in treatment.settings.iter().filter(|(name, _)| name.as_str() != BACKENDS) {
         let word = format!("{name}={value}");
         let heard = boot.command.split(' ').any(|heard| heard == word);
         let found = if heard { value.to_string() } else { "not heard".to_owned() };
-        evidence.push(Evidence { what: name.clone(), wanted: value.to_string(), found });
+        evidence.push(Evidence::of(name, value.to_string(), found));
     }
     evidence
 }
