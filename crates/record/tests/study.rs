@@ -16,7 +16,7 @@ fn run() -> StudyRun {
         name: "s".to_owned(),
         question: "q?".to_owned(),
         note: None,
-        world: "this machine".to_owned(),
+        backend: "this machine".to_owned(),
         factors: Vec::new(),
         workloads: Vec::new(),
         rules: Rules { warm_ups: 1, ..Rules::default() },
@@ -41,7 +41,7 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
         attempt,
         unix_ms: 5,
         took_s: 0.25,
-        taken: Taken {
+        observation: Observation {
             readings: vec![Reading { quantity, value }],
             counters: BTreeMap::from([("numa_hint_faults".to_owned(), 3.0)]),
             evidence: vec![Evidence::of("v", "1", "1")],

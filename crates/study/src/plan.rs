@@ -108,7 +108,7 @@ impl Plan {
             name: study.name.clone(),
             question: study.question.clone(),
             note: study.note.clone(),
-            world: backend,
+            backend,
             factors: study.factors.iter().map(factor).collect(),
             workloads: workloads.iter().map(shown).collect(),
             rules: study.rules.clone(),

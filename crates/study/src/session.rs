@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use numalab_host::{ErrorClass, Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Taken, Treatment, Visit,
+    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Treatment, Visit,
 };
 use numalab_workload::Workload;
 
@@ -286,11 +286,11 @@ impl Running<'_> {
             seed: self.plan.sample_seed(block, workload),
         };
         let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
-        let taken: Taken = self.backend.sample(&order)?;
+        let observation = self.backend.sample(&order)?;
         let took_s = begun.elapsed().as_secs_f64();
-        let disturbed = !taken.disturbances.is_empty();
+        let disturbed = !observation.disturbances.is_empty();
         let entry =
-            SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, taken };
+            SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, observation };
         self.journal.append(Entry::Sample(entry))?;
         Ok(disturbed)
     }
@@ -307,7 +307,7 @@ impl Running<'_> {
         let mut attempts: BTreeMap<Cell, Vec<bool>> = BTreeMap::new();
         for sample in self.journal.document().samples() {
             let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
-            attempts.entry(cell).or_default().push(!sample.taken.disturbances.is_empty());
+            attempts.entry(cell).or_default().push(!sample.observation.disturbances.is_empty());
         }
         attempts
     }

@@ -7,7 +7,9 @@ use std::rc::Rc;
 
 use numalab_host::Interrupt;
 use numalab_record::Environment;
-use numalab_record::study::{EndReason, Entry, Evidence, Quantity, Reading, Taken, Treatment};
+use numalab_record::study::{
+    EndReason, Entry, Evidence, Observation, Quantity, Reading, Treatment,
+};
 use numalab_study::{
     Backend, BackendError, Inspection, Journal, Observer, Plan, Preparation, PrepareError,
     Prepared, SampleRequest, Scope, Session, SessionError, Started, parse,
@@ -87,10 +89,13 @@ impl Prepared for Scripted {
         self.call("apply").map(|()| Vec::new())
     }
 
-    fn sample(&mut self, _request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+    fn sample(&mut self, _request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         self.call("sample")?;
         let quantity = Quantity::lower("t", "s");
-        Ok(Taken { readings: vec![Reading { quantity, value: 1.0 }], ..Taken::default() })
+        Ok(Observation {
+            readings: vec![Reading { quantity, value: 1.0 }],
+            ..Observation::default()
+        })
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {

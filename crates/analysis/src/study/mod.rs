@@ -200,7 +200,7 @@ impl<'a> StudySummary<'a> {
         for sample in self.document.samples().filter(|sample| sample.block >= warm_ups) {
             if let Some((taken, disturbed)) = counts.get_mut(sample.treatment) {
                 *taken += 1;
-                *disturbed += usize::from(!sample.taken.disturbances.is_empty());
+                *disturbed += usize::from(!sample.observation.disturbances.is_empty());
             }
         }
         counts
@@ -218,7 +218,7 @@ impl<'a> StudySummary<'a> {
             .collect();
         let mut values: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
         for sample in samples {
-            for (name, value) in &sample.taken.counters {
+            for (name, value) in &sample.observation.counters {
                 let columns = values.entry(name.clone()).or_insert(vec![Vec::new(); treatments]);
                 if let Some(column) = columns.get_mut(sample.treatment) {
                     column.push(*value);
@@ -283,7 +283,7 @@ fn looks(journal: &[Entry]) -> usize {
 fn quantities(document: &StudyDocument) -> Vec<(usize, Quantity)> {
     let mut found: Vec<(usize, Quantity)> = Vec::new();
     for sample in document.samples() {
-        for reading in &sample.taken.readings {
+        for reading in &sample.observation.readings {
             let is_known = found.iter().any(|(workload, quantity)| {
                 *workload == sample.workload && quantity.metric == reading.quantity.metric
             });

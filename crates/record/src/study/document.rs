@@ -44,7 +44,8 @@ pub struct StudyRun {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
     /// What the place of the samples is, in words.
-    pub world: String,
+    #[serde(alias = "world")]
+    pub backend: String,
     /// What is varied.
     pub factors: Vec<Factor>,
     /// What is run.
@@ -143,7 +144,7 @@ impl StudyDocument {
         for sample in self.samples() {
             let key = (sample.block, sample.treatment, sample.arm, sample.workload);
             let wanted = cells.get(&key).is_none_or(|kept| match counted {
-                Counted::Undisturbed => !kept.taken.disturbances.is_empty(),
+                Counted::Undisturbed => !kept.observation.disturbances.is_empty(),
                 Counted::First => false,
             });
             if wanted {
@@ -161,7 +162,7 @@ impl StudyDocument {
         let (treatments, aa) = (self.run.treatments.len(), self.run.rules.aa);
         let value = |block, treatment, arm| {
             let sample = samples.get(&(block, treatment, arm, workload))?;
-            let mut readings = sample.taken.readings.iter();
+            let mut readings = sample.observation.readings.iter();
             readings.find(|reading| reading.quantity.metric == metric).map(|reading| reading.value)
         };
         let mut cells = Cells { treatments: vec![Vec::new(); treatments], ..Cells::default() };

@@ -121,13 +121,13 @@ pub struct SampleEntry {
     pub took_s: f64,
     /// What was found.
     #[serde(flatten)]
-    pub taken: Taken,
+    pub observation: Observation,
 }
 
 /// What a sample gave.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Taken {
+pub struct Observation {
     /// What was measured.
     pub readings: Vec<Reading>,
     /// What else was counted while it ran: `numa_pte_updates`.

@@ -12,7 +12,9 @@ mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
-pub use journal::{Applied, EndReason, Entry, Evidence, Quantity, Reading, SampleEntry, Taken};
+pub use journal::{
+    Applied, EndReason, Entry, Evidence, Observation, Quantity, Reading, SampleEntry,
+};
 pub use plan::{Treatment, Visit};
 pub use planned::{
     ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList,

@@ -78,7 +78,7 @@ impl Made {
                             attempt,
                             unix_ms: run.started_unix_ms + 1000 * taken,
                             took_s: 1.0,
-                            taken: Taken {
+                            observation: Observation {
                                 readings: vec![reading],
                                 counters,
                                 evidence: Vec::new(),
@@ -115,7 +115,7 @@ impl Made {
             name: "s".to_owned(),
             question: "Do larger pages help?".to_owned(),
             note: None,
-            world: "this machine".to_owned(),
+            backend: "this machine".to_owned(),
             factors: self.factors.clone(),
             workloads: self.metrics.iter().map(workload).collect(),
             rules: Rules { blocks: self.blocks, warm_ups: 0, aa: self.aa, ..Rules::default() },

@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use numalab_host::Interrupt;
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -38,7 +38,7 @@ pub(super) enum Answer {
     Ready,
     Prepared { environment: Environment, notices: Vec<String> },
     Evidence(Vec<Evidence>),
-    Taken(Taken),
+    Observation(Observation),
     Failed(BackendError),
 }
 
@@ -87,7 +87,8 @@ fn answer(backend: &mut dyn Prepared, request: &Request) -> Result<Answer, Backe
     Ok(match request {
         Request::Apply { treatment } => Answer::Evidence(backend.apply(treatment)?),
         Request::Sample { treatment, workload, seed } => {
-            Answer::Taken(backend.sample(&SampleRequest { treatment, workload, seed: *seed })?)
+            let request = SampleRequest { treatment, workload, seed: *seed };
+            Answer::Observation(backend.sample(&request)?)
         }
     })
 }

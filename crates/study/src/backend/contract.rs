@@ -2,7 +2,7 @@
 
 use numalab_host::ErrorClass;
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -107,7 +107,7 @@ pub trait Prepared {
     ///
     /// # Errors
     /// [`BackendError::Failed`] if the workload fails or a value cannot be read.
-    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError>;
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError>;
 
     /// Puts back what was there before: guests end first, then the settings under them.
     ///

@@ -2,7 +2,7 @@
 
 use numalab_host::{Interrupt, Root, SystemWatch, on_path, run_command};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Setting, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Setting, Treatment};
 use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
 
@@ -130,7 +130,7 @@ impl Prepared for PreparedHost {
         Ok(evidence)
     }
 
-    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let before = self.watch.snapshot();
         let counters_before = facts::vmstat();
         let pages = self.options.watch_pages.then(PagesWatch::start);
@@ -140,7 +140,7 @@ impl Prepared for PreparedHost {
         let mut counters = executed.counters;
         counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
         let disturbance = self.watch.snapshot().disturbance_since(&before);
-        Ok(Taken {
+        Ok(Observation {
             readings: executed.readings,
             counters,
             evidence: seen.iter().flat_map(page_evidence).collect(),

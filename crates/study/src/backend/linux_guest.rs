@@ -7,7 +7,7 @@ use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Limits, Q
 use numalab_host::{Interrupt, Root};
 use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Setting, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Setting, Treatment};
 use numalab_topology::Machine;
 
 use super::agent::{Answer, Request, Setup};
@@ -337,7 +337,7 @@ impl Prepared for PreparedLinuxGuest {
         }
     }
 
-    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let watch_pages = self.settings.watch_pages;
         let before = self.watch.now();
         let asked = Request::Sample {
@@ -346,7 +346,7 @@ impl Prepared for PreparedLinuxGuest {
             seed: request.seed,
         };
         let mut taken = match self.guest(request.treatment)?.ask(&asked)? {
-            Answer::Taken(taken) => taken,
+            Answer::Observation(taken) => taken,
             other => return Err(unexpected_answer(&other)),
         };
         taken.disturbances.extend(DisturbanceWatch::disturbance(before, self.watch.now()));

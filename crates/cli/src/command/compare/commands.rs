@@ -29,9 +29,9 @@ fn times(document: &StudyDocument) -> String {
         let warm_ups = document.run.rules.warm_ups;
         let of_it = samples.filter(|sample| sample.treatment == index && sample.block >= warm_ups);
         let clean: Vec<&SampleEntry> =
-            of_it.clone().filter(|sample| sample.taken.disturbances.is_empty()).collect();
+            of_it.clone().filter(|sample| sample.observation.disturbances.is_empty()).collect();
         let samples = if clean.is_empty() { of_it.collect() } else { clean };
-        let readings = samples.iter().filter_map(|sample| sample.taken.readings.first());
+        let readings = samples.iter().filter_map(|sample| sample.observation.readings.first());
         let unit = readings.clone().next().map_or("s", |reading| reading.quantity.unit.as_str());
         let values: Vec<f64> = readings.clone().map(|reading| reading.value).collect();
         let Ok(sample) = numalab_stats::Sample::new(&values[..]) else { continue };

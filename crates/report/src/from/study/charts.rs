@@ -61,7 +61,7 @@ pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
 /// Every sample of a metric, coloured by treatment.
 pub(super) fn order(summary: &StudySummary<'_>, subject: &Subject) -> RunOrder {
     let of = |sample: &SampleEntry| {
-        let mut readings = sample.taken.readings.iter();
+        let mut readings = sample.observation.readings.iter();
         let reading = readings.find(|r| r.quantity.metric == subject.quantity.metric)?;
         Some(dot(summary, subject, sample, reading.value))
     };
@@ -96,9 +96,9 @@ fn dot(summary: &StudySummary<'_>, subject: &Subject, sample: &SampleEntry, valu
         None => "warm-up".to_owned(),
     };
     let mut detail = format!("{name}{again}\n{} {}, {block}", figure(value), subject.quantity.unit);
-    for disturbance in &sample.taken.disturbances {
+    for disturbance in &sample.observation.disturbances {
         detail.push_str(&format!("\n{disturbance}"));
     }
-    let disturbed = !sample.taken.disturbances.is_empty();
+    let disturbed = !sample.observation.disturbances.is_empty();
     Dot { value, kind: sample.treatment, disturbed, detail }
 }

@@ -30,7 +30,7 @@ impl Report for StudySummary<'_> {
         let facts = Part::of("Facts", vec![Panel::table(tables::facts(self))]);
         let blocks = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
         let meta = [
-            run.world.clone(),
+            run.backend.clone(),
             count(run.treatments.len(), "treatment"),
             count(blocks, "block"),
             utc(run.started_unix_ms),

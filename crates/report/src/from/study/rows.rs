@@ -15,7 +15,7 @@ pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
             Arm::Main => "main",
             Arm::Again => "again",
         };
-        sample.taken.readings.iter().map(move |reading| {
+        sample.observation.readings.iter().map(move |reading| {
             let quantity = &reading.quantity;
             let better = quantity.better.name();
             vec![
@@ -31,7 +31,7 @@ pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
                 reading.value.to_string(),
                 quantity.unit.clone(),
                 better.to_owned(),
-                sample.taken.disturbances.join("; "),
+                sample.observation.disturbances.join("; "),
             ]
         })
     });

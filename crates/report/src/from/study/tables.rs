@@ -281,7 +281,11 @@ pub(super) fn evidence(summary: &StudySummary<'_>) -> Table {
                 applied.evidence.iter().for_each(|evidence| add(applied.treatment, evidence));
             }
             Entry::Sample(sample) if sample.arm == Arm::Main => {
-                sample.taken.evidence.iter().for_each(|evidence| add(sample.treatment, evidence));
+                sample
+                    .observation
+                    .evidence
+                    .iter()
+                    .for_each(|evidence| add(sample.treatment, evidence));
             }
             _ => {}
         }
@@ -316,7 +320,7 @@ pub(super) fn platform(summary: &StudySummary<'_>) -> Table {
     let facts = summary.first_facts();
     let known = ROWS.iter().filter_map(|(name, fact)| Some((*name, facts.get(*fact)?)));
     let rows = known.map(|(name, value)| vec![name.to_owned(), value.clone()]);
-    let place = ["Where".to_owned(), summary.document.run.world.clone()].to_vec();
+    let place = ["Where".to_owned(), summary.document.run.backend.clone()].to_vec();
     Table::new("Where it ran").words("system").words("information").rows([place]).rows(rows)
 }
 

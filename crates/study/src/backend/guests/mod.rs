@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 use numalab_guest::HostPages;
 use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Treatment};
 
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings};
@@ -192,7 +192,7 @@ impl Prepared for PreparedGuests {
         Ok(evidence)
     }
 
-    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         // A sample that is asked for again was disturbed: only another boot gives another.
         let mut boot_evidence = Vec::new();
         if self.taken.contains(&request.workload.name) {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Evidence, Quantity, Reading, Taken};
+use numalab_record::study::{Evidence, Observation, Quantity, Reading};
 use numalab_stats::Direction;
 use numalab_workload::{Ending, Finished, Workload};
 
@@ -15,10 +15,10 @@ use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
 pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
 
 /// The sample of a workload, which was the job with this number from 0.
-pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Taken {
-    let mut taken = Taken {
+pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Observation {
+    let mut taken = Observation {
         disturbances: outcome.disturbances.get(&job).cloned().into_iter().collect(),
-        ..Taken::default()
+        ..Observation::default()
     };
     let mut values: BTreeMap<Quantity, Vec<(String, f64)>> = BTreeMap::new();
     for guest in &outcome.guests {
@@ -66,7 +66,7 @@ fn readings(guest: &GuestOutcome, workload: &Workload, job: usize) -> Result<Vec
 }
 
 /// Throughputs add up; of times and latencies the mean tells how the guests fare.
-fn add(taken: &mut Taken, quantity: Quantity, of_guests: &[(String, f64)]) {
+fn add(taken: &mut Observation, quantity: Quantity, of_guests: &[(String, f64)]) {
     let values: Vec<f64> = of_guests.iter().map(|(_, value)| *value).collect();
     let sum: f64 = values.iter().sum();
     let value = match quantity.better {
@@ -82,7 +82,7 @@ fn add(taken: &mut Taken, quantity: Quantity, of_guests: &[(String, f64)]) {
     taken.readings.push(Reading { quantity, value });
 }
 
-fn add_memory(taken: &mut Taken, memory: &JobMemory) {
+fn add_memory(taken: &mut Observation, memory: &JobMemory) {
     taken.readings.extend(
         memory.remote_share().map(|share| percent("local-accesses", 100.0 * (1.0 - share))),
     );
@@ -153,7 +153,7 @@ mod tests {
         }
     }
 
-    fn value(taken: &Taken, metric: &str) -> Option<f64> {
+    fn value(taken: &Observation, metric: &str) -> Option<f64> {
         let found = taken.readings.iter().find(|reading| reading.quantity.metric == metric);
         found.map(|reading| reading.value)
     }

@@ -16,7 +16,7 @@ use numalab_kernel::event::Boot;
 use numalab_kernel::results::Results;
 use numalab_kernel::run::{RunError, run};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Taken, Treatment};
+use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_topology::Machine;
 use numalab_workload::{Ending, Finished, Workload};
 
@@ -178,7 +178,7 @@ impl Prepared for PreparedKernel {
         Ok(Vec::new())
     }
 
-    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Taken, BackendError> {
+    fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
         let before = self.watch.now();
         let place = &self.place;
         let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
@@ -196,7 +196,7 @@ impl Prepared for PreparedKernel {
         }
         let disturbance = DisturbanceWatch::disturbance(before, self.watch.now());
         let taken = self.taken(request, &results)?;
-        Ok(Taken { disturbances: disturbance.into_iter().collect(), ..taken })
+        Ok(Observation { disturbances: disturbance.into_iter().collect(), ..taken })
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
@@ -208,7 +208,11 @@ impl Prepared for PreparedKernel {
 impl PreparedKernel {
     /// What the workload's metrics find in the kernel's results; no times where they mean
     /// nothing.
-    fn taken(&self, request: &SampleRequest<'_>, results: &Results) -> Result<Taken, BackendError> {
+    fn taken(
+        &self,
+        request: &SampleRequest<'_>,
+        results: &Results,
+    ) -> Result<Observation, BackendError> {
         let boot = results.boot.clone().unwrap_or_default();
         let text = metric_lines(results, &boot);
         let finished =
@@ -222,7 +226,12 @@ impl PreparedKernel {
             readings.into_iter().filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
         let evidence = evidence(request.treatment, results, &boot);
         let readings = readings.collect();
-        Ok(Taken { readings, counters: counters(results), evidence, disturbances: Vec::new() })
+        Ok(Observation {
+            readings,
+            counters: counters(results),
+            evidence,
+            disturbances: Vec::new(),
+        })
     }
 }
 
