@@ -220,7 +220,7 @@ fn what_was_measured_is_an_attribute_for_hwloc_and_a_latency_in_the_hmat() {
     let lab = Lab::new();
     let results = lab.path("results").display().to_string();
     let measure =
-        ["latency", "--size", "2M,64M", "--pages", "4k", "--budget", "1s", "-q", "-o", &results];
+        ["latency", "--size", "2M,64M", "--pages", "4k", "--budget", "20s", "-q", "-o", &results];
     let (code, _, said) = run(&measure);
     assert_eq!(code, 0, "{said}");
     let run_directory = fs::read_dir(&results).expect("results").next().expect("one").expect("one");

@@ -1,7 +1,7 @@
 //! Runs compared.
 
 use numalab_analysis::compare::{Answer, Compared, ComparedCell, Comparison, FactDifference};
-use numalab_record::{Kind, Metric};
+use numalab_record::{Experiment, Kind, Metric};
 use numalab_stats::{Interval, Verdict};
 
 use crate::documents::{RunComparison, document};
@@ -271,10 +271,15 @@ fn mood(answer: Answer) -> Mood {
     }
 }
 
-/// The cell's name, or the kind's, with the metric where a kind has several.
+/// The cell's name, or the kind's, with the metric where cells have several.
 fn name(row: &ComparedCell) -> String {
     match &row.of {
-        Compared::Cell(cell) => cell.id.0.clone(),
+        Compared::Cell(cell) => match cell.experiment {
+            Experiment::Core { .. } | Experiment::Loaded(_) => {
+                format!("{} {}", cell.id.0, row.metric.name())
+            }
+            _ => cell.id.0.clone(),
+        },
         Compared::Kind { .. } => what(row),
     }
 }
