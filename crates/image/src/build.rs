@@ -21,7 +21,7 @@ use numalab_guest_agent::sha256;
 /// What the result channel needs of the kernel.
 pub const CHANNEL_MODULES: [&str; 2] = ["virtio_pci", "virtio_console"];
 /// A shell and the usual small tools in one static program.
-const SHELL_PACKAGE: &str = "busybox-static";
+pub(crate) const SHELL_PACKAGE: &str = "busybox-static";
 /// Images beyond this many bytes make room for newer ones; those of a Xen machine hold an
 /// uncompressed kernel and the image of its domains.
 const IMAGES_BYTES: u64 = 640 << 20;

@@ -15,6 +15,13 @@ const VIRTUAL: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 /// Those for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
 
+/// How the names of kernels in the cache begin: this distribution's for virtual machines.
+pub(crate) const DISTRIBUTION: &str = "distribution-";
+/// Debian's backports' for virtual machines.
+pub(crate) const BACKPORTS: &str = "backports-";
+/// This distribution's for any machine.
+pub(crate) const GENERAL_MACHINE: &str = "general-";
+
 /// Which kernel a guest boots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum KernelChoice {
@@ -82,8 +89,8 @@ impl Kernel {
                 return Self::of_package(cache, file, note);
             }
             KernelChoice::File(file) => return Self::of_file(file),
-            KernelChoice::Distribution => "distribution-",
-            KernelChoice::Backports => "backports-",
+            KernelChoice::Distribution => DISTRIBUTION,
+            KernelChoice::Backports => BACKPORTS,
         };
         let backported = *choice == KernelChoice::Backports;
         Self::ensure_packaged(cache, prefix, &VIRTUAL, backported, note)
@@ -94,7 +101,7 @@ impl Kernel {
     /// # Errors
     /// [`KernelError`].
     pub fn ensure_general(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, KernelError> {
-        Self::ensure_packaged(cache, "general-", &GENERAL, false, note)
+        Self::ensure_packaged(cache, GENERAL_MACHINE, &GENERAL, false, note)
     }
 
     fn ensure_packaged(

@@ -11,6 +11,7 @@ pub mod libraries;
 pub mod modules;
 pub mod own_kernel;
 pub mod package;
+mod supplies;
 mod tree;
 pub mod vmlinux;
 
@@ -20,3 +21,4 @@ pub use companion::{Companion, CompanionError};
 pub use contents::{Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};
 pub use modules::ModuleError;
+pub use supplies::Supplies;

@@ -16,7 +16,7 @@ use super::common_settings::{
     EMULATE_LATENCY, EMULATE_STAGES, MEMORY, WATCH_PAGES,
 };
 use super::disturbance_watch::DisturbanceWatch;
-use super::downloads::{Supplies, known_accelerator};
+use super::downloads::{known_accelerator, supplies};
 use super::exec::PagesSeen;
 use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
 use super::guest_machine::GuestSettings;
@@ -304,7 +304,7 @@ impl Backend for LinuxGuest {
             None => notices.push(TRIES_KVM.to_owned()),
         }
         notices.extend(self.one_node_notice(treatments));
-        let mut supplies = Supplies::read(&cache)?;
+        let mut supplies = supplies(&cache)?;
         kernels(treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
         supplies.need_packages(&contents(&self.settings, workloads)?.packages);
         let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();

@@ -17,7 +17,7 @@ use super::outcome::Outcome;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind, bad};
 use super::{builds, contents, errors, qemu, xen};
 use crate::backend::disturbance_watch::DisturbanceWatch;
-use crate::backend::downloads::Supplies;
+use crate::backend::downloads::supplies;
 use crate::backend::{BackendError, exec};
 
 /// What QEMU takes beside the memory of its guest.
@@ -85,7 +85,7 @@ impl Inputs {
     /// What is not in the cache yet.
     pub(super) fn downloads(&self) -> Result<Vec<String>, BackendError> {
         let cache = Cache::open().map_err(|error| errors::failed("cache", &error))?;
-        let mut supplies = Supplies::read(&cache)?;
+        let mut supplies = supplies(&cache)?;
         match self.settings.hypervisor {
             HypervisorKind::Xen => supplies.need_xen(),
             HypervisorKind::Qemu => supplies.need_kernel(&KernelChoice::Distribution),

@@ -14,7 +14,7 @@ use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
 use crate::backend::BackendError;
-use crate::backend::downloads::Supplies;
+use crate::backend::downloads::supplies;
 
 /// A place in which the kernel can boot.
 pub(super) struct Place {
@@ -101,7 +101,7 @@ pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, Backend
 /// What must be downloaded before KVM can be tried.
 pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
-    let mut supplies = Supplies::read(&cache)?;
+    let mut supplies = supplies(&cache)?;
     supplies.need_kernel(&KernelChoice::Distribution);
     Ok(supplies.missing())
 }

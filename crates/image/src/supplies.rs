@@ -1,0 +1,90 @@
+//! What is not in the cache yet and must be downloaded before guests can boot.
+
+use crate::build::SHELL_PACKAGE;
+use crate::cache::{Cache, CacheError, EntryKind};
+use crate::kernel::{BACKPORTS, DISTRIBUTION, GENERAL_MACHINE, KernelChoice};
+
+/// What guests take out of the cache, and what of it must be downloaded first.
+#[derive(Debug)]
+pub struct Supplies {
+    held: Vec<(EntryKind, String)>,
+    missing: Vec<String>,
+}
+
+impl Supplies {
+    /// Reads what the cache has.
+    ///
+    /// # Errors
+    /// [`CacheError`].
+    pub fn read(cache: &Cache) -> Result<Self, CacheError> {
+        let held = cache.entries()?.into_iter().map(|entry| (entry.kind, entry.name)).collect();
+        Ok(Self { held, missing: Vec::new() })
+    }
+
+    /// A guest's kernel is needed; one that is a file is there.
+    pub fn need_kernel(&mut self, kernel: &KernelChoice) {
+        let (prefix, whose) = match kernel {
+            KernelChoice::Distribution => (DISTRIBUTION, "this distribution"),
+            KernelChoice::Backports => (BACKPORTS, "Debian's backports"),
+            KernelChoice::File(_) => return,
+        };
+        let what = format!("the kernel of {whose} for virtual machines");
+        self.need(EntryKind::Kernel, prefix, &what);
+    }
+
+    /// What Xen boots is needed: hypervisor, tools, a kernel that can be its first domain.
+    pub fn need_xen(&mut self) {
+        let kernel = "the kernel of this distribution for any machine";
+        self.need(EntryKind::Kernel, GENERAL_MACHINE, kernel);
+        self.need(EntryKind::Package, "xen-hypervisor-", "package xen-hypervisor");
+        self.need(EntryKind::Package, "xen-utils-", "package xen-utils");
+    }
+
+    /// The packages of an image are needed.
+    pub fn need_packages(&mut self, packages: &[String]) {
+        for package in packages.iter().map(String::as_str).chain([SHELL_PACKAGE]) {
+            self.need(EntryKind::Package, &format!("{package}_"), &format!("package {package}"));
+        }
+    }
+
+    fn need(&mut self, kind: EntryKind, prefix: &str, what: &str) {
+        let holds = |(held, name): &(EntryKind, String)| *held == kind && name.starts_with(prefix);
+        if !self.held.iter().any(holds) && !self.missing.iter().any(|missing| missing == what) {
+            self.missing.push(what.to_owned());
+        }
+    }
+
+    /// What must be downloaded, in words.
+    #[must_use]
+    pub fn missing(self) -> Vec<String> {
+        self.missing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_in_the_cache_is_not_downloaded_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        let needed = |cache: &Cache| {
+            let mut supplies = Supplies::read(cache).unwrap();
+            supplies.need_kernel(&KernelChoice::Distribution);
+            supplies.need_kernel(&KernelChoice::File("bzImage".into()));
+            supplies.need_packages(&["sysbench".to_owned(), "sysbench".to_owned()]);
+            supplies.missing()
+        };
+        let kernel = "the kernel of this distribution for virtual machines";
+        assert_eq!(needed(&cache), [kernel, "package sysbench", "package busybox-static"]);
+        let held =
+            [(EntryKind::Kernel, "distribution-linux_6"), (EntryKind::Package, "sysbench_1")];
+        for (kind, name) in held {
+            fs::create_dir_all(cache.path(kind, name)).unwrap();
+        }
+        assert_eq!(needed(&cache), ["package busybox-static"]);
+    }
+}
