@@ -1,11 +1,13 @@
-//! A progress line on standard error while cells are measured.
+//! A progress line on standard error while cells are measured, with the last figure found.
 
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_measure::Observer;
 use numalab_measure::plan::estimate_plan;
-use numalab_record::Cell;
+use numalab_record::{Cell, Sample};
+use numalab_report::text::figure;
+use numalab_stats::Sample as Values;
 
 /// Shows how far the run is, by estimated time.
 pub(crate) struct Progress {
@@ -40,13 +42,14 @@ impl Progress {
 
 impl Observer for Progress {
     fn starting(&mut self, cells: &[Cell]) {
-        if let Some(first) = cells.first() {
+        // Later, the last figure stays until the next one is there.
+        if let (true, Some(first)) = (self.bar.message().is_empty(), cells.first()) {
             self.bar.set_message(first.id.0.clone());
         }
     }
 
-    fn finished(&mut self, cell: &Cell) {
-        self.bar.set_message(cell.id.0.clone());
+    fn finished(&mut self, cell: &Cell, samples: &[Sample]) {
+        self.bar.set_message(found(cell, samples));
         self.estimated.1 += estimate_plan(std::slice::from_ref(cell));
         let (whole, done) = self.learned();
         self.bar.set_length(milliseconds(whole.max(done)));
@@ -60,6 +63,58 @@ impl Drop for Progress {
     }
 }
 
+/// What a cell found, short: `latency ... 64M  101 ns`; the name alone if that is nothing.
+fn found(cell: &Cell, samples: &[Sample]) -> String {
+    let parts: Vec<&str> = cell.id.0.split('/').collect();
+    let name = match parts[..] {
+        [kind, .., last] if parts.len() > 2 => format!("{kind} ... {last}"),
+        _ => parts.join(" "),
+    };
+    let Some(metric) = samples.first().map(|sample| sample.metric) else { return name };
+    let values = |disturbed_too: bool| {
+        let taken = samples.iter().filter(|sample| sample.metric == metric);
+        let taken = taken.filter(|sample| disturbed_too || sample.disturbed.is_none());
+        Values::new(taken.map(|sample| sample.value).collect::<Vec<f64>>())
+    };
+    match values(false).or_else(|_| values(true)) {
+        Ok(values) => {
+            let figure = format!("{} {}", figure(values.median()), metric.unit());
+            format!("{name}  {}", figure.trim_end())
+        }
+        Err(_) => name,
+    }
+}
+
 fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_record::{CellId, Experiment, Metric};
+    use numalab_topology::CpuId;
+
+    #[test]
+    fn a_finished_cell_is_shown_with_its_figure_of_undisturbed_windows() {
+        let named = |name: &str| Cell {
+            id: CellId(name.to_owned()),
+            experiment: Experiment::Core { cpu: CpuId(0) },
+        };
+        let cell = named("latency/page-local/thp/cpu0/node0/64M");
+        let sample = |value, disturbed: bool| Sample {
+            cell: cell.id.clone(),
+            metric: Metric::Latency,
+            index: 0,
+            value,
+            start_ns: 0,
+            duration_ns: 1,
+            work: 1,
+            disturbed: disturbed.then(|| "preempted".to_owned()),
+        };
+        let samples = [sample(300.0, true), sample(101.2, false), sample(400.0, true)];
+        assert_eq!(found(&cell, &samples), "latency ... 64M  101 ns");
+        assert_eq!(found(&cell, &samples[..1]), "latency ... 64M  300 ns");
+        assert_eq!(found(&named("core/cpu0"), &[]), "core cpu0");
+    }
 }

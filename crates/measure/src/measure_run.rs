@@ -62,12 +62,16 @@ impl<'a> MeasurePlan<'a> {
         Self { beyond_bytes, ..self }
     }
 
-    /// The core, and the latency curve over sizes on the first cpu.
+    /// The core, and the latency curve over sizes on the first cpu: memory first, so that its
+    /// figure is seen at once and is there whatever the budget reaches.
     #[must_use]
     pub fn first_phase(&self) -> Vec<Cell> {
         let worker = self.first_worker();
         let mut cells = vec![cell(Experiment::Core { cpu: worker.cpu })];
-        let sizes = self.curve_sizes();
+        let mut sizes = self.curve_sizes();
+        let memory = sizes.iter().position(|&size| size >= BEYOND_CACHES_BYTES);
+        let memory = memory.unwrap_or(sizes.len().saturating_sub(1));
+        sizes[..=memory].rotate_right(1);
         cells.extend(latency_cells(&[worker], &sizes, self.plain_latency()));
         cells
     }
@@ -250,4 +254,25 @@ pub fn beyond_caches(document: &Document) -> u64 {
     last_capacity.map_or(BEYOND_CACHES_BYTES, |bytes| {
         (bytes.saturating_mul(4)).next_power_of_two().max(BEYOND_CACHES_BYTES / 4)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_measuring_run_begins_with_memory_and_leaves_out_no_size() {
+        let root = numalab_host::Root::live();
+        let machine = numalab_host::read_machine(&root).expect("a machine").machine;
+        let scope = Scope::new(&machine, None, None).expect("something is usable");
+        let plan = MeasurePlan::new(&machine, scope, Effort::Quick, Pages::Base);
+        let size = |cell: &Cell| match &cell.experiment {
+            Experiment::Latency(latency) => Some(latency.size_bytes),
+            _ => None,
+        };
+        let mut sizes: Vec<u64> = plan.first_phase().iter().filter_map(size).collect();
+        assert_eq!(Some(&sizes[0]), plan.curve_sizes().last(), "no larger one is quick");
+        sizes.sort_unstable();
+        assert_eq!(sizes, plan.curve_sizes());
+    }
 }

@@ -3,7 +3,7 @@
 use std::cell;
 
 use numalab_host::ErrorClass;
-use numalab_record::{Cell, Outcome};
+use numalab_record::{Cell, Outcome, Sample};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
@@ -15,14 +15,14 @@ use crate::share::Share;
 pub trait Observer {
     /// Cells that share their buffers are about to be measured.
     fn starting(&mut self, cells: &[Cell]);
-    /// A cell ended and was recorded.
-    fn finished(&mut self, cell: &Cell);
+    /// A cell ended with these samples and was recorded.
+    fn finished(&mut self, cell: &Cell, samples: &[Sample]);
 }
 
 /// Nobody looks on.
 impl Observer for () {
     fn starting(&mut self, _: &[Cell]) {}
-    fn finished(&mut self, _: &Cell) {}
+    fn finished(&mut self, _: &Cell, _: &[Sample]) {}
 }
 
 /// How the cells of a session ended.
@@ -104,7 +104,7 @@ impl<'a> Session<'a> {
             given.set(given.get() + 1);
             tally.count(&measured);
             recorder.record(&measured.finished, &measured.samples)?;
-            observer.finished(cell);
+            observer.finished(cell, &measured.samples);
             Ok(())
         };
         let ran = run_shared(self.context, cells, share, &mut give);
