@@ -125,31 +125,41 @@ impl Answer {
         part
     }
 
+    /// The rows of a part in numalab's CSV, each by the names of its columns.
+    fn rows(&self, name: &str) -> Vec<BTreeMap<&str, &str>> {
+        let part = self.part(name);
+        let mut lines = part.iter().skip_while(|line| !line.starts_with("cell,"));
+        let header = fields(lines.next().expect("a header"));
+        let whole = lines.map(|line| fields(line)).filter(|row| row.len() == header.len());
+        whole.map(|row| header.iter().copied().zip(row).collect()).collect()
+    }
+
     /// The medians of a part in numalab's CSV, by cpu and node.
     pub fn medians(&self, name: &str) -> BTreeMap<(u32, u32), f64> {
-        let part = self.part(name);
-        let rows = part.iter().skip_while(|line| !line.starts_with("cell,")).skip(1);
-        let median = |row: &&str| {
-            // The one quoted field has commas.
-            let (cell, rest) = row.split_once(",\"")?;
-            let rest = rest.split_once("\",")?.1;
-            let mut fields = rest.split(',');
-            let (cpu, node) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
-            let median = fields.nth(3)?.parse().ok()?;
-            let proven = rest.ends_with(",true");
-            assert!(proven, "{cell} is not where it should be");
-            Some(((cpu, node), median))
+        let median = |row: &BTreeMap<&str, &str>| {
+            let place = (row["cpu"].parse().ok()?, row["node"].parse().ok()?);
+            assert_eq!(row["proven_on_node"], "true", "{row:?} is not where it should be");
+            Some((place, row["median"].parse().ok()?))
         };
-        rows.filter_map(median).collect()
+        self.rows(name).iter().filter_map(median).collect()
     }
 
     /// The median of the last cell of a part in numalab's CSV.
     pub fn last_median(&self, name: &str) -> f64 {
-        let last = self.part(name).pop().expect("a row");
-        let fields = last.rsplit_once("\",").expect("a quoted name").1;
-        let median = fields.split(',').nth(5).and_then(|field| field.parse().ok());
-        median.unwrap_or_else(|| panic!("no median: {last}"))
+        let rows = self.rows(name);
+        let last = rows.last().expect("a row");
+        last["median"].parse().unwrap_or_else(|_| panic!("no median: {last:?}"))
     }
+}
+
+/// The fields of a line of CSV, of which none has a quote in it.
+fn fields(line: &str) -> Vec<&str> {
+    let mut is_quoted = false;
+    let comma = move |c: char| {
+        is_quoted ^= c == '"';
+        c == ',' && !is_quoted
+    };
+    line.split(comma).map(|field| field.trim_matches('"')).collect()
 }
 
 /// The rounds of `placed_chase`: pages by node, and nanoseconds of a load.
