@@ -47,8 +47,8 @@ pub(super) fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize)
         None => "in any metric".to_owned(),
     };
     let mut text = format!(
-        "The least change {what} that blocks find in four of five studies, if the changes of \
-         single blocks spread by\n"
+        "The least change {what} that is found in four of five studies,\n\
+         where the changes of single blocks have a standard deviation of\n"
     );
     let spreads: String =
         SPREADS.iter().map(|spread| format!("{:>10}", format!("{spread} %"))).collect();
