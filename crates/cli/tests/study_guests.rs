@@ -296,7 +296,7 @@ fn a_plan_tells_each_build_by_what_is_in_its_file() {
         assert!(said.contains("  B  xen=./xen\n"), "{said}");
         let sum = Command::new("sha256sum").arg(lab.path("xen")).output().expect("coreutils");
         let sum = text(&sum.stdout).split(' ').next().expect("a digest").to_owned();
-        (said, format!("xen ./xen: sha256 {sum}\n"))
+        (said, format!("xen ./xen: sha256\n  {sum}\n"))
     };
     let (plan, build) = said(b"1");
     if plan.contains("It cannot be run now") && std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_none()
@@ -306,6 +306,7 @@ fn a_plan_tells_each_build_by_what_is_in_its_file() {
     }
     assert!(plan.contains(&build), "no {build:?} in: {plan}");
     assert!(plan.contains("the tools in dom0 are Debian's"), "{plan}");
+    assert_eq!(plan.matches("Before it starts").count(), 1, "{plan}");
     let (anew, other_build) = said(b"2");
     assert!(anew.contains(&other_build) && other_build != build, "{anew}");
     assert!(!lab.path("results").exists());

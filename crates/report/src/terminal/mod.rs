@@ -22,14 +22,19 @@ pub(crate) fn render(page: &Page, style: Style) -> String {
     if !page.meta.is_empty() {
         out.push_str(&format!("{}\n", style.faint(&wrap(&page.meta, 0))));
     }
-    out.extend(page.lead.iter().map(|lead| lead_text(lead, style)));
+    let mut above = "";
+    for lead in &page.lead {
+        out.push_str(&lead_text(lead, above, style));
+        above = &lead.name;
+    }
     let results = page.parts.iter().filter(|part| part.weight == Weight::Result);
     let most_rows = if page.whole { usize::MAX } else { MOST_ROWS };
     out.extend(results.map(|part| part_text(part, style, most_rows)));
     out
 }
 
-fn lead_text(lead: &Lead, style: Style) -> String {
+/// A paragraph; its name is left out below one of the same name.
+fn lead_text(lead: &Lead, above: &str, style: Style) -> String {
     let paint = |text: &str| match lead.mood {
         Mood::Good => style.good(text),
         Mood::Bad => style.bad(text),
@@ -40,6 +45,9 @@ fn lead_text(lead: &Lead, style: Style) -> String {
     let command = lead.command.as_ref();
     let command = command
         .map_or_else(String::new, |command| format!("  {}\n", style.mark(&one_line(command))));
+    if lead.name == above {
+        return format!("{}\n{command}", hanging("", &lead.sentence, 2));
+    }
     let line = one_line(&format!("{}: {}", lead.name, lead.sentence));
     if line.chars().count() <= WIDTH {
         return format!("\n{}\n{command}", paint(&line));
