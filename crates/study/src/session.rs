@@ -1,62 +1,23 @@
 //! Going through a plan, from its beginning or from where it was interrupted.
 
+mod error;
+
+pub use error::SessionError;
+
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use numalab_host::{ErrorClass, Interrupt, UtcTime};
+use numalab_host::{Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
     Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Treatment, Visit,
 };
 use numalab_workload::Workload;
 
-use crate::backend::{
-    Backend, BackendError, Preparation, PrepareError, Prepared, SampleRequest, Scope,
-};
+use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::estimate::remaining_time;
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
-
-/// Why a session ended without doing what it should.
-#[derive(Debug, thiserror::Error)]
-pub enum SessionError {
-    /// The backend cannot do it.
-    #[error(transparent)]
-    Backend(#[from] BackendError),
-    /// It cannot be kept.
-    #[error(transparent)]
-    Journal(#[from] JournalError),
-    /// The study goes on in another environment than it began in.
-    #[error("the environment is not that in which the study began: {differences}; run it anew")]
-    OtherEnvironment {
-        /// What differs.
-        differences: String,
-    },
-    /// What was there before could not be put back, whatever else happened.
-    #[error("could not be put back: {restore}{}", after(.cause.as_deref()))]
-    NotRestored {
-        /// What could not be put back.
-        restore: BackendError,
-        /// Why the session ended before.
-        cause: Option<Box<SessionError>>,
-    },
-}
-
-fn after(cause: Option<&SessionError>) -> String {
-    cause.map_or_else(String::new, |cause| format!(" (after: {cause})"))
-}
-
-impl SessionError {
-    /// The class of the error.
-    #[must_use]
-    pub fn class(&self) -> ErrorClass {
-        match self {
-            Self::Backend(error) => error.class(),
-            Self::Journal(error) => error.class(),
-            Self::OtherEnvironment { .. } | Self::NotRestored { .. } => ErrorClass::Failed,
-        }
-    }
-}
 
 /// Watches a session, and says when its intervals are narrow enough.
 pub trait Observer {
@@ -73,18 +34,6 @@ pub trait Observer {
     /// a precision.
     fn is_precise(&mut self, _document: &StudyDocument) -> bool {
         false
-    }
-}
-
-impl From<PrepareError> for SessionError {
-    fn from(error: PrepareError) -> Self {
-        match error.restore {
-            None => Self::Backend(error.cause),
-            Some(restore) => Self::NotRestored {
-                restore: *restore,
-                cause: Some(Box::new(Self::Backend(error.cause))),
-            },
-        }
     }
 }
 
