@@ -121,7 +121,7 @@ impl Image {
                 let path = directory.join(FILE);
                 fs::write(&path, archive).map_err(|source| ImageError::Io { path, source })
             })?;
-            make_room(cache, &hash)?;
+            cache.make_room(EntryKind::Image, IMAGES_BYTES, &hash)?;
         }
         let files = BootFiles { kernel: kernel.to_path_buf(), initramfs: Some(entry.join(FILE)) };
         Ok(Self { hash, cached, files })
@@ -359,45 +359,4 @@ fn is_program(file: &Path) -> bool {
     let read =
         fs::File::open(file).and_then(|mut file| io::Read::read_exact(&mut file, &mut start));
     read.is_ok() && elf::is_readable(&start)
-}
-
-/// Removes the images used longest ago until the rest is small enough; never `keep`.
-fn make_room(cache: &Cache, keep: &str) -> Result<(), CacheError> {
-    let entries = cache.entries()?;
-    let mut images: Vec<_> = entries.into_iter().filter(|e| e.kind == EntryKind::Image).collect();
-    images.sort_by_key(|image| image.used);
-    let mut total: u64 = images.iter().map(|image| image.size_bytes).sum();
-    for image in images.iter().filter(|image| image.name != keep) {
-        if total <= IMAGES_BYTES {
-            break;
-        }
-        cache.remove(EntryKind::Image, &image.name)?;
-        total -= image.size_bytes;
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_images_used_longest_ago_make_room() {
-        let directory = tempfile::tempdir().unwrap();
-        let cache = Cache::at(directory.path()).unwrap();
-        for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {
-            let fill = |work: &Path| {
-                let file = fs::File::create(work.join(FILE)).unwrap();
-                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 260 << 20)
-                    .unwrap();
-                Ok::<_, CacheError>(())
-            };
-            let path = cache.make(EntryKind::Image, name, fill).unwrap();
-            let time = std::time::SystemTime::now() - Duration::from_secs(age);
-            fs::File::open(path).unwrap().set_modified(time).unwrap();
-        }
-        make_room(&cache, "newest").unwrap();
-        let left: Vec<_> = cache.entries().unwrap().into_iter().map(|e| e.name).collect();
-        assert_eq!(left, ["middle", "newest"]);
-    }
 }

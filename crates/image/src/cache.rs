@@ -215,6 +215,31 @@ impl Cache {
         fs::remove_dir_all(&path).map_err(|source| io_at(&path, source))
     }
 
+    /// Removes the entries of a kind that were used longest ago until the rest is no larger than
+    /// `most_bytes`; never `keep`.
+    ///
+    /// # Errors
+    /// [`CacheError`] where the cache cannot be read or changed.
+    pub fn make_room(
+        &self,
+        kind: EntryKind,
+        most_bytes: u64,
+        keep: &str,
+    ) -> Result<(), CacheError> {
+        let mut entries = self.entries()?;
+        entries.retain(|entry| entry.kind == kind);
+        entries.sort_by_key(|entry| entry.used);
+        let mut total: u64 = entries.iter().map(|entry| entry.size_bytes).sum();
+        for entry in entries.iter().filter(|entry| entry.name != keep) {
+            if total <= most_bytes {
+                break;
+            }
+            self.remove(kind, &entry.name)?;
+            total -= entry.size_bytes;
+        }
+        Ok(())
+    }
+
     /// Removes every entry; the empty cache stays.
     ///
     /// # Errors
@@ -258,6 +283,8 @@ fn disk_bytes(path: &Path) -> Result<u64, CacheError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
@@ -310,5 +337,25 @@ mod tests {
         }
         let file = cache.path(EntryKind::Package, "p_1").join("file");
         assert_eq!(fs::read_to_string(file).unwrap(), "new");
+    }
+
+    #[test]
+    fn the_images_used_longest_ago_make_room() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path()).unwrap();
+        for (age, name) in [(30, "oldest"), (20, "middle"), (10, "newest")] {
+            let fill = |work: &Path| {
+                let file = File::create(work.join("initramfs.cpio")).unwrap();
+                rustix::fs::fallocate(&file, rustix::fs::FallocateFlags::empty(), 0, 260 << 20)
+                    .unwrap();
+                Ok::<_, CacheError>(())
+            };
+            let path = cache.make(EntryKind::Image, name, fill).unwrap();
+            let time = SystemTime::now() - Duration::from_secs(age);
+            File::open(path).unwrap().set_modified(time).unwrap();
+        }
+        cache.make_room(EntryKind::Image, 640 << 20, "newest").unwrap();
+        let left: Vec<_> = cache.entries().unwrap().into_iter().map(|e| e.name).collect();
+        assert_eq!(left, ["middle", "newest"]);
     }
 }
