@@ -189,12 +189,9 @@ impl Store {
 pub fn read(directory: &Path) -> Result<Document, StoreError> {
     let unreadable = |source| StoreError::Unreadable { path: directory.to_owned(), source };
     // The kind first: another one has other files.
-    if let Some(found) = Kind::of_directory(|name| directory.join(name).is_file())
-        && found != Kind::Run
-    {
-        let other = KindError::Other { found, expected: Kind::Run };
-        return Err(StoreError::OtherKind { path: directory.to_owned(), source: other });
-    }
+    Kind::Run
+        .check_directory(|name| directory.join(name).is_file())
+        .map_err(|source| StoreError::OtherKind { path: directory.to_owned(), source })?;
     let text = |name: &str| {
         let path = directory.join(name);
         fs::read_to_string(&path).map_err(io_error(&path, READ))

@@ -195,6 +195,17 @@ impl Kind {
             () => None,
         }
     }
+
+    /// Refuses a directory with files of these names if its results are of another kind.
+    ///
+    /// # Errors
+    /// [`KindError::Other`].
+    pub fn check_directory(self, has: impl Fn(&str) -> bool) -> Result<(), KindError> {
+        match Self::of_directory(has) {
+            Some(found) if found != self => Err(KindError::Other { found, expected: self }),
+            _ => Ok(()),
+        }
+    }
 }
 
 /// With its article: `a run`.

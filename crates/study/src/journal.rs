@@ -146,12 +146,9 @@ impl Journal {
 /// # Errors
 /// [`JournalError`] with the file that is missing or damaged.
 pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
-    if let Some(found) = Kind::of_directory(|name| directory.join(name).is_file())
-        && found != Kind::Study
-    {
-        let source = KindError::Other { found, expected: Kind::Study };
-        return Err(JournalError::OtherKind { path: directory.to_owned(), source });
-    }
+    Kind::Study
+        .check_directory(|name| directory.join(name).is_file())
+        .map_err(|source| JournalError::OtherKind { path: directory.to_owned(), source })?;
     let text = |name: &str| {
         let path = directory.join(name);
         fs::read_to_string(&path).map_err(io_error(&path, READ))
