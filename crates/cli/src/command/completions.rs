@@ -20,23 +20,26 @@ const GUEST_KERNELS: [&str; 3] = ["linux", "backports", "numalab"];
 /// Prints the completion script of a shell.
 pub(crate) fn run(shell: Shell) -> Result<(), Failure> {
     let mut script = Vec::new();
-    let mut command = with_values(Cli::command(), "");
+    let command = Cli::command();
+    let groups = names_below(&command);
+    let mut command = groups.iter().fold(command, |command, group| {
+        command.mut_subcommand(group, |command| with_values(command, group))
+    });
     clap_complete::generate(shell, &mut command, "numalab", &mut script);
     output::print(&String::from_utf8_lossy(&script))
 }
 
-/// The command with the values that its arguments are often given: what they take is more, so
-/// that only completions know of them.
-fn with_values(command: Command, above: &str) -> Command {
-    let group = if above.is_empty() { command.get_name().to_owned() } else { above.to_owned() };
-    let name = if group == "numalab" { String::new() } else { group };
-    let command = command.mut_args(|argument| completed(argument, &name));
-    let subcommands: Vec<String> =
-        command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
-    subcommands.iter().fold(command, |command, below| {
-        let group = if name.is_empty() { below.clone() } else { name.clone() };
-        command.mut_subcommand(below, |command| with_values(command, &group))
+/// A command of a group with the values that its arguments are often given: what they take is
+/// more, so that only completions know of them.
+fn with_values(command: Command, group: &str) -> Command {
+    let command = command.mut_args(|argument| completed(argument, group));
+    names_below(&command).iter().fold(command, |command, below| {
+        command.mut_subcommand(below, |command| with_values(command, group))
     })
+}
+
+fn names_below(command: &Command) -> Vec<String> {
+    command.get_subcommands().map(|below| below.get_name().to_owned()).collect()
 }
 
 /// An argument of a command of this group with its values.
