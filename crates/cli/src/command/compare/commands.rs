@@ -1,6 +1,6 @@
 //! Two commands in turns: a study of its own.
 
-use numalab_record::study::{Entry, FactorKind, Rules, SampleEntry, Setting, StudyDocument};
+use numalab_record::study::{FactorKind, Rules, SampleEntry, Setting, StudyDocument};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
@@ -22,15 +22,13 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
 fn times(document: &StudyDocument) -> String {
     let mut text = String::new();
     for (index, treatment) in document.run.treatments.iter().enumerate() {
-        let samples = document.journal.iter().filter_map(|entry| match entry {
-            Entry::Sample(sample) => Some(sample),
-            _ => None,
-        });
         let warm_ups = document.run.rules.warm_ups;
-        let of_it = samples.filter(|sample| sample.treatment == index && sample.block >= warm_ups);
-        let clean: Vec<&SampleEntry> =
-            of_it.clone().filter(|sample| sample.observation.disturbances.is_empty()).collect();
-        let samples = if clean.is_empty() { of_it.collect() } else { clean };
+        let is_counted =
+            |sample: &&SampleEntry| sample.treatment == index && sample.block >= warm_ups;
+        let all: Vec<&SampleEntry> = document.samples().filter(is_counted).collect();
+        let is_clean = |sample: &&SampleEntry| sample.observation.disturbances.is_empty();
+        let clean: Vec<&SampleEntry> = all.iter().copied().filter(is_clean).collect();
+        let samples = if clean.is_empty() { all } else { clean };
         let readings = samples.iter().filter_map(|sample| sample.observation.readings.first());
         let unit = readings.clone().next().map_or("s", |reading| reading.quantity.unit.as_str());
         let values: Vec<f64> = readings.clone().map(|reading| reading.value).collect();
