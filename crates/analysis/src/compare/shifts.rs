@@ -84,12 +84,13 @@ impl<'a> Group<'a> {
             [0, 1].iter().all(|&side| runs[side].iter().any(|&run| cell.logs[side][run].is_some()))
         };
         let cells: Vec<&MatchedCell<'_>> = cells.iter().filter(is_on_both).copied().collect();
+        let baselines: Vec<f64> = cells.iter().map(|cell| mean(&logs(cell, &runs, 0))).collect();
         let together = [0, 1].map(|side| {
             let of_run = |&run: &usize| {
-                let change = |cell: &&MatchedCell<'_>| {
-                    Some(cell.logs[side][run]? - mean(&logs(cell, &runs, 0)))
+                let change = |(cell, baseline): (&&MatchedCell<'_>, &f64)| {
+                    Some(cell.logs[side][run]? - baseline)
                 };
-                let changes: Vec<f64> = cells.iter().filter_map(change).collect();
+                let changes: Vec<f64> = cells.iter().zip(&baselines).filter_map(change).collect();
                 Sample::new(changes).map_or(f64::NAN, |changes| changes.median())
             };
             runs[side].iter().map(of_run).collect::<Vec<f64>>()
