@@ -1,10 +1,12 @@
 //! What a run measured between nodes, as firmware would say it.
 
+mod measured;
+
+use measured::{finished, run_of};
 use numalab_analysis::run::NodeAccess;
 use numalab_record::{
-    AccessPattern, BandwidthCell, Cell, CellId, CellResult, Document, Environment, Experiment,
-    IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Run, Sample, StreamKernel, Team,
-    WorkerPlan,
+    AccessPattern, BandwidthCell, Cell, CellId, CellResult, Document, Experiment, IsaName,
+    LatencyCell, Metric, Pages, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::{
     AccessAttributes, AccessClass, CpuId, EmulatedNodes, EmulationSpec, Machine, NodeId,
@@ -51,18 +53,7 @@ fn result((number, (experiment, value)): (usize, (Experiment, f64))) -> CellResu
         _ => Metric::Bandwidth,
     };
     let cell = Cell { id: CellId(format!("cell{number}")), experiment };
-    let sample = |index| Sample {
-        cell: cell.id.clone(),
-        metric,
-        index,
-        value,
-        start_ns: 0,
-        duration_ns: 1,
-        work: 1,
-        disturbed: None,
-    };
-    let samples = (0..3).map(sample).collect();
-    CellResult { cell, ended: Some(Outcome::Precise), placements: Vec::new(), samples }
+    finished(cell, metric, |_| value)
 }
 
 /// What a run of these cells says of accesses: initiator, target, read latency in ps, read and
@@ -70,22 +61,8 @@ fn result((number, (experiment, value)): (usize, (Experiment, f64))) -> CellResu
 type Figures = (u32, u32, Option<u64>, Option<u64>, Option<u64>);
 
 fn found(cells: Vec<(Experiment, f64)>) -> (Vec<Figures>, NodeAccess) {
-    let run = Run {
-        schema: Kind::Run.into(),
-        name: "measure".into(),
-        label: None,
-        version: String::new(),
-        command: Vec::new(),
-        started_unix_ms: 0,
-        seed: 0,
-        precision: 0.01,
-        budget_ns: 0,
-        environment: Environment::default(),
-        machine: machine(),
-        plan: Vec::new(),
-    };
     let cells = cells.into_iter().enumerate().map(result).collect();
-    let found = NodeAccess::of(&Document { run, cells });
+    let found = NodeAccess::of(&Document { run: run_of(machine()), cells });
     let figures = |access: &AccessAttributes| {
         assert_eq!((access.class, access.write_latency_ps), (AccessClass::Cpu, None));
         let (read, write) = (access.read_bandwidth_mb_per_s, access.write_bandwidth_mb_per_s);

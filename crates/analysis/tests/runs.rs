@@ -1,10 +1,12 @@
 //! Rates of error of comparing runs, by simulation of machines that differ from run to run.
 
+mod measured;
+
+use measured::{finished, run_of};
 use numalab_analysis::compare::{Answer, Compared, Comparison, NamedRun, Tolerance, compare};
 use numalab_record::{
-    AccessPattern, BandwidthCell, Cell, CellId, CellResult, Document, Environment, Experiment,
-    IsaName, Kind, LatencyCell, Metric, Outcome, Pages, Run, Sample, StreamKernel, Team,
-    WorkerPlan,
+    AccessPattern, BandwidthCell, Cell, CellId, Document, Experiment, IsaName, LatencyCell, Metric,
+    Pages, StreamKernel, Team, WorkerPlan,
 };
 use numalab_stats::{Rng, Verdict};
 use numalab_topology::{CpuId, Machine, NodeId};
@@ -86,35 +88,10 @@ fn run(noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
             log += 1.5_f64.ln();
         }
         let cell = Cell { id: CellId(format!("cell{at}")), experiment };
-        let sample = |index| Sample {
-            cell: cell.id.clone(),
-            metric,
-            index,
-            value: 100.0 * log.exp() * (1.0 + 0.001 * f64::from(index)),
-            start_ns: 0,
-            duration_ns: 1,
-            work: 1,
-            disturbed: None,
-        };
-        let samples = (0..3).map(sample).collect();
-        CellResult { cell, ended: Some(Outcome::Precise), placements: Vec::new(), samples }
+        finished(cell, metric, |index| 100.0 * log.exp() * (1.0 + 0.001 * f64::from(index)))
     };
     let cells = experiments().into_iter().enumerate().map(result).collect();
-    let run = Run {
-        schema: Kind::Run.into(),
-        name: "measure".into(),
-        label: None,
-        version: String::new(),
-        command: Vec::new(),
-        started_unix_ms: 0,
-        seed: 0,
-        precision: 0.01,
-        budget_ns: 0,
-        environment: Environment::default(),
-        machine: Machine::default(),
-        plan: Vec::new(),
-    };
-    NamedRun { name: String::new(), document: Document { run, cells } }
+    NamedRun { name: String::new(), document: Document { run: run_of(Machine::default()), cells } }
 }
 
 /// So many runs of the machine as it is, against so many with its bandwidth times `factor`.
