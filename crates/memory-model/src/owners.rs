@@ -53,10 +53,7 @@ impl Owners {
     pub fn load(&self, line: u64, vcpu: usize) -> Found {
         let (place, known) = self.place(line);
         let tag = (line + 1) << LINE_SHIFT;
-        let (state, who) = match known {
-            Some(known) => known,
-            None => (0, vcpu),
-        };
+        let (state, who) = known.unwrap_or((0, vcpu));
         let next = match state {
             0 => READ << STATE_SHIFT | vcpu as u64,
             _ if who == vcpu && state != SHARED => return Found::Free,
