@@ -100,6 +100,15 @@ fn no_file_is_longer_than_its_limit() {
 }
 
 #[test]
+fn a_module_with_files_of_its_own_is_named_by_its_file() {
+    for name in crates() {
+        for path in sources(&root().join("crates").join(name).join("src")) {
+            assert!(!path.ends_with("mod.rs"), "{}: call it by its module's name", path.display());
+        }
+    }
+}
+
+#[test]
 fn functions_longer_than_sixty_lines_are_refused_by_the_lints() {
     assert!(read(&root().join("clippy.toml")).contains("too-many-lines-threshold = 60"));
     assert!(read(&root().join("Cargo.toml")).contains("too_many_lines = \"warn\""));

@@ -4,8 +4,8 @@ mod access;
 mod kernel;
 #[macro_use]
 mod loops;
-#[cfg_attr(target_arch = "x86_64", path = "x86_64.rs")]
-#[cfg_attr(target_arch = "aarch64", path = "aarch64.rs")]
+#[cfg_attr(target_arch = "x86_64", path = "stream/x86_64.rs")]
+#[cfg_attr(target_arch = "aarch64", path = "stream/aarch64.rs")]
 mod arch;
 
 pub use access::Access;
