@@ -7,6 +7,7 @@ mod fleet;
 mod guest;
 mod guest_value;
 mod knobs;
+mod machine;
 mod mark;
 mod measuring;
 mod memory_emulator;
@@ -33,6 +34,7 @@ pub(crate) use guest::{
 };
 pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
+pub(crate) use machine::{MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
@@ -122,6 +124,8 @@ pub(crate) enum Command {
     Guest(Box<GuestArgs>),
     /// Run a command between markers that the memory emulator recognizes
     Mark(MarkArgs),
+    /// Machine files: what a machine is and what its memory costs
+    Machine(MachineFileArgs),
     /// Show, set and restore kernel settings that affect memory
     Knobs(KnobsArgs),
     /// Test one kernel behavior, such as whether memory follows its thread

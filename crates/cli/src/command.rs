@@ -12,6 +12,7 @@ pub(crate) mod guest;
 pub(crate) mod knobs;
 pub(crate) mod latency;
 pub(crate) mod loaded;
+pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod mark;
 pub(crate) mod measure;

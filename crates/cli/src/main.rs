@@ -48,6 +48,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Guest(args) => return command::guest::run(&args.command),
         Command::Probe(args) => command::probe::run(&args.command),
         Command::Knobs(args) => return command::knobs::run(&args.command),
+        Command::Machine(args) => command::machine::run(&args.command),
         Command::Mark(args) => return command::mark::run(&args).map_err(Failure::of_wrapper),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),

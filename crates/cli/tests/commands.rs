@@ -26,6 +26,7 @@ const COMMANDS: &[&str] = &[
     "fleet",
     "guest",
     "knobs",
+    "machine",
     "mark",
     "probe",
     "report",
@@ -92,7 +93,7 @@ fn every_command_has_help_with_an_example() {
         assert!(help.contains(command), "--help does not name {command}");
         let help = prints(&[command, "--help"]);
         let teaches = help.contains("Example")
-            || ["acpi", "guest", "knobs", "probe", "study"].contains(command);
+            || ["acpi", "guest", "knobs", "machine", "probe", "study"].contains(command);
         assert!(teaches, "{command} --help has no example");
     }
     for command in ["run", "shell", "list", "image", "pin"] {
@@ -104,6 +105,10 @@ fn every_command_has_help_with_an_example() {
     {
         let help = prints(&[group, command, "--help"]);
         assert!(help.contains("Example"), "{group} {command} --help has no example");
+    }
+    for command in ["list", "show"] {
+        let help = prints(&["machine", command, "--help"]);
+        assert!(help.contains("Example"), "machine {command} --help has no example");
     }
     for command in ["list", "new", "show", "plan", "run", "resume", "report"] {
         let help = prints(&["study", command, "--help"]);

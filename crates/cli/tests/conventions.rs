@@ -94,9 +94,32 @@ fn a_comparison_of_commands_begins_with_their_times_and_names_the_one_that_fails
 #[test]
 fn completions_know_studies_knobs_patterns_pages_and_kernels() {
     let script = prints(&["completions", "bash"]);
-    for value in ["guest-scaling", "numa_balancing", "page-local", "thp", "write-nt", "backports"] {
+    for value in [
+        "guest-scaling",
+        "numa_balancing",
+        "page-local",
+        "thp",
+        "write-nt",
+        "backports",
+        "epyc-7763-nps4",
+    ] {
         assert!(script.contains(value), "{value}");
     }
+}
+
+#[test]
+fn every_machine_that_is_listed_is_shown_and_can_be_read_again() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for line in prints(&["machine", "list"]).lines() {
+        let (name, title) = line.split_once(' ').expect("a name and a title");
+        let text = prints(&["machine", "show", name]);
+        assert_eq!(text.lines().next(), Some(&*format!("# {}", title.trim())));
+        let file = directory.path().join(name);
+        std::fs::write(&file, text).expect("the file is written");
+        let shown = prints(&["topology", "--topology", file.to_str().expect("UTF-8")]);
+        assert!(shown.contains("node 1"), "{shown}");
+    }
+    refuses(&["machine", "show", "cray-1"], 2, "cray-1: expected one of epyc-7763-nps4");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub mod dot;
 pub mod emulation;
 mod error;
 pub mod feature;
+pub mod gallery;
 mod guest;
 pub mod hwloc;
 pub mod libvirt;

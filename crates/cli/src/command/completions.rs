@@ -3,6 +3,7 @@
 use clap::builder::PossibleValuesParser;
 use clap::{Arg, Command, CommandFactory};
 use clap_complete::Shell;
+use numalab_formats::gallery;
 use numalab_host::Root;
 use numalab_record::{Pages, StreamKernel};
 
@@ -61,6 +62,7 @@ fn values(argument: &str, group: &str) -> Vec<&'static str> {
         ("guest", "kernel") => GUEST_KERNELS.to_vec(),
         (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),
         ("study", "study") => numalab_study::bundled().iter().map(|(name, _)| *name).collect(),
+        ("machine", "machine") => gallery::MACHINES.iter().map(|(name, _)| *name).collect(),
         ("knobs", "knobs") => knobs().map(|knob| &*knob.name().to_owned().leak()).collect(),
         ("knobs", "settings") => knobs().map(|knob| &*format!("{}=", knob.name()).leak()).collect(),
         _ => Vec::new(),

@@ -1,0 +1,29 @@
+//! `numalab machine`: files that say what a machine is and what its memory costs.
+
+use numalab_formats::gallery;
+
+use crate::args::MachineCommand;
+use crate::failure::Failure;
+use crate::output;
+
+/// Runs the subcommand.
+pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
+    match command {
+        MachineCommand::List => list(),
+        MachineCommand::Show { machine } => output::print(known(machine)?),
+    }
+}
+
+fn list() -> Result<(), Failure> {
+    let width = gallery::MACHINES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let line = |(name, text): &(&str, &str)| format!("{name:width$}  {}\n", gallery::title(text));
+    output::print(&gallery::MACHINES.iter().map(line).collect::<String>())
+}
+
+/// The text of a machine that comes with numalab.
+fn known(name: &str) -> Result<&'static str, Failure> {
+    gallery::machine(name).ok_or_else(|| {
+        let names: Vec<&str> = gallery::MACHINES.iter().map(|(name, _)| *name).collect();
+        Failure::bad_input(format!("{name}: expected one of {}", names.join(", ")))
+    })
+}

@@ -1,0 +1,44 @@
+//! Machines that come with numalab, as [`crate::machine_toml`] files: each figure has its public
+//! source in a comment, and what nobody has published is left out.
+
+/// Name and text of every machine.
+pub const MACHINES: [(&str, &str); 1] =
+    [("epyc-7763-nps4", include_str!("../machines/epyc-7763-nps4.toml"))];
+
+/// The text of the machine of this name.
+#[must_use]
+pub fn machine(name: &str) -> Option<&'static str> {
+    MACHINES.iter().find(|(known, _)| *known == name).map(|&(_, text)| text)
+}
+
+/// What a machine file says of itself: its first line, a comment.
+#[must_use]
+pub fn title(text: &str) -> &str {
+    text.lines().next().and_then(|line| line.strip_prefix("# ")).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine_toml;
+
+    #[test]
+    fn every_machine_can_be_read_has_a_title_and_latencies_between_all_its_nodes() {
+        for (name, text) in MACHINES {
+            assert_eq!(machine(name), Some(text));
+            assert!(title(text).len() > 20 && title(text).len() <= 75, "{name}: {}", title(text));
+            let machine =
+                machine_toml::read(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            let initiators = machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count();
+            assert_eq!(machine.access.len(), initiators * machine.nodes.len(), "{name}");
+            assert!(machine.access.iter().all(|pair| pair.read_latency_ps.is_some()), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_figure_of_a_machine_has_a_source() {
+        for (name, text) in MACHINES {
+            assert!(text.lines().filter(|line| line.contains("Source: ")).count() >= 3, "{name}");
+        }
+    }
+}
