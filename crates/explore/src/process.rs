@@ -186,10 +186,9 @@ fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> Bytes
 
 /// The command line, else the name; `None` for no process.
 pub(crate) fn command(root: &Root, process: u32) -> Option<String> {
-    let line = root.document(&format!("proc/{process}/cmdline")).unwrap_or_default();
-    let line = line.trim_matches('\0').replace('\0', " ");
-    match line.is_empty() {
-        false => Some(line),
+    let arguments = root.arguments(process).unwrap_or_default();
+    match arguments.is_empty() {
+        false => Some(arguments.join(" ")),
         true => Some(format!("[{}]", root.value(&format!("proc/{process}/comm")).ok()?)),
     }
 }

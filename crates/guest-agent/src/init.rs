@@ -16,6 +16,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use numalab_host::Root;
+
 use crate::protocol::{
     FrameReader, FrameWriter, Hello, Job, Message, TransferError, VERSION, receive_file,
     safe_relative,
@@ -118,12 +120,12 @@ fn serve_in_domain() -> Result<(), InitError> {
 }
 
 fn hello() -> Hello {
-    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
-    let uptime = read("/proc/uptime");
+    let read = |path| Root::live().value(path).unwrap_or_default();
+    let uptime = read("proc/uptime");
     let seconds = uptime.split(' ').next().unwrap_or_default();
     Hello {
         version: VERSION,
-        kernel: read("/proc/sys/kernel/osrelease").trim().to_owned(),
+        kernel: read("proc/sys/kernel/osrelease"),
         uptime_s: seconds.parse().unwrap_or_default(),
     }
 }

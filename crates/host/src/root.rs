@@ -72,6 +72,25 @@ impl Root {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
+    /// The arguments of a process as it was started with them, its program's name first; none of
+    /// a thread of the kernel.
+    ///
+    /// # Errors
+    /// As [`Root::value`].
+    pub fn arguments(&self, process: u32) -> io::Result<Vec<String>> {
+        let line = self.document(&format!("proc/{process}/cmdline"))?;
+        let line = line.trim_end_matches('\0');
+        let arguments = line.split('\0').map(str::to_owned);
+        Ok(if line.is_empty() { Vec::new() } else { arguments.collect() })
+    }
+
+    /// The id of the present boot, by which what the last one left is told apart; empty if the
+    /// kernel does not tell.
+    #[must_use]
+    pub fn boot_id(&self) -> String {
+        self.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
+    }
+
     /// The numbers N of the entries of `relative` named `<prefix>N`, ascending.
     /// A directory that cannot be read has none.
     #[must_use]
@@ -108,4 +127,30 @@ fn read_bounded(path: &Path, limit_bytes: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(limit_bytes).read_to_end(&mut bytes)?;
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_of_a_process_are_told_apart_as_it_was_given_them() {
+        let tree = tempfile::tempdir().unwrap();
+        let process = tree.path().join("proc/7");
+        fs::create_dir_all(&process).unwrap();
+        let given = |line: &str| {
+            fs::write(process.join("cmdline"), line).unwrap();
+            Root::at(tree.path()).arguments(7).unwrap()
+        };
+        assert_eq!(given("echo\0two words\0\0x\0"), ["echo", "two words", "", "x"]);
+        assert!(given("").is_empty());
+        assert!(Root::at(tree.path()).arguments(8).is_err());
+    }
+
+    #[test]
+    fn a_tree_without_a_boot_id_has_an_empty_one() {
+        let tree = tempfile::tempdir().unwrap();
+        assert_eq!(Root::at(tree.path()).boot_id(), "");
+        assert_eq!(Root::live().boot_id().len(), 36);
+    }
 }

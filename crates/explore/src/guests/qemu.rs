@@ -38,9 +38,7 @@ pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
 
 /// The arguments of a process that is a QEMU.
 fn qemu_arguments(root: &Root, process: u32) -> Option<Vec<String>> {
-    let line = root.document(&format!("proc/{process}/cmdline")).ok()?;
-    let arguments: Vec<String> =
-        line.trim_end_matches('\0').split('\0').map(str::to_owned).collect();
+    let arguments = root.arguments(process).ok()?;
     let program = Path::new(arguments.first()?).file_name()?.to_str()?;
     let is_qemu = program.starts_with("qemu-system-") || ["qemu-kvm", "kvm"].contains(&program);
     is_qemu.then_some(arguments)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use numalab_host::{CommandError, output_of, tool};
+use numalab_host::{CommandError, Root, output_of, tool};
 use numalab_xen::text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus};
 use numalab_xen::tool_path;
 
@@ -22,7 +22,7 @@ const SETTLE: Duration = Duration::from_millis(300);
 /// Whether this is Xen's first domain, by the file that its drivers make.
 #[must_use]
 pub fn is_dom0() -> bool {
-    let capabilities = std::fs::read_to_string("/proc/xen/capabilities").unwrap_or_default();
+    let capabilities = Root::live().value("proc/xen/capabilities").unwrap_or_default();
     capabilities.contains("control_d") || Path::new("/dev/xen/privcmd").exists()
 }
 

@@ -11,6 +11,8 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use numalab_host::Root;
+use numalab_host::proc::processes;
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
@@ -249,14 +251,12 @@ fn is_held(directory: &Path) -> bool {
 /// The processes that were started for this directory.
 fn processes_of(directory: &Path) -> Vec<u32> {
     let mark = mark_of(directory);
-    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.filter(|process| was_started_with(*process, &mark)).collect()
+    processes().filter(|process| was_started_with(*process, &mark)).collect()
 }
 
 fn was_started_with(process: u32, mark: &str) -> bool {
-    let arguments = fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
-    arguments.split(|byte| *byte == 0).any(|argument| argument == mark.as_bytes())
+    let arguments = Root::live().arguments(process).unwrap_or_default();
+    arguments.iter().any(|argument| argument == mark)
 }
 
 /// Ends the process, if it still is the one that was found.

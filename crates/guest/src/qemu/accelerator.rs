@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::choose::Qemu;
-use numalab_host::{CommandError, Interrupt, Ran, run_command};
+use numalab_host::{CommandError, Interrupt, Ran, Root, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
 /// Under KVM a kernel without a root file system gives up within a second or two.
@@ -130,8 +130,7 @@ fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, Accelerat
         let reason = format!("{DEVICE}: {error}");
         return Ok(Answer { works: false, reason });
     }
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let name = format!("kvm-{}-qemu-{}", boot.trim(), qemu.version);
+    let name = format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version);
     let kept = fs::read(cache.path(EntryKind::Probe, &name).join(ANSWER)).unwrap_or_default();
     if let Ok(answer) = serde_json::from_slice(&kept) {
         return Ok(answer);

@@ -2,12 +2,10 @@
 //! the kernel's account of the pages behind it.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
 
-use numalab_host::base_page_bytes;
 use numalab_host::proc::{NumaMapping, address_range, numa_maps};
+use numalab_host::{Root, base_page_bytes};
 use numalab_topology::NodeId;
 
 use super::client::{QmpClient, QmpError};
@@ -32,8 +30,7 @@ pub struct MemoryProof {
 /// # Errors
 /// [`QmpError`], and its `Io` if the kernel's account cannot be read.
 pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProof>, QmpError> {
-    let directory = PathBuf::from(format!("/proc/{process}"));
-    let read = |name: &str| read_account(&directory.join(name));
+    let read = |name: &str| read_account(&format!("proc/{process}/{name}"));
     let (maps, numa_maps) = (read("maps")?, read("numa_maps")?);
     let before = mappings(&maps, &numa_maps);
     let is_start = |address| before.iter().any(|mapping| mapping.line.start == address);
@@ -41,9 +38,9 @@ pub fn prove_memory(qemu: &mut QmpClient, process: u32) -> Result<Vec<MemoryProo
     Ok(blocks.into_iter().map(|block| proof(block, &before)).collect())
 }
 
-fn read_account(path: &Path) -> Result<String, QmpError> {
-    fs::read_to_string(path).map_err(|source| QmpError::Io {
-        command: path.display().to_string(),
+fn read_account(path: &str) -> Result<String, QmpError> {
+    Root::live().document(path).map_err(|source| QmpError::Io {
+        command: format!("/{path}"),
         source: io::Error::new(source.kind(), format!("{source}; run as root or as QEMU's user")),
     })
 }

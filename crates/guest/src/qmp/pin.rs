@@ -1,9 +1,7 @@
 //! Keeps a QEMU's threads on host cpus, and reads back what came of it.
 
-use std::fs;
-
 use numalab_host::proc::{Stat, field, threads};
-use numalab_host::{set_thread_affinity, thread_affinity};
+use numalab_host::{Root, set_thread_affinity, thread_affinity};
 use numalab_topology::{CpuId, CpuSet, Machine};
 
 use super::client::{QmpClient, QmpError};
@@ -129,7 +127,8 @@ fn process_of(vcpus: &[Vcpu]) -> Result<u32, PinError> {
     let Some(first) = vcpus.first() else {
         return Err(PlanError::NoVcpu { vcpu: 0, count: 0 }.into());
     };
-    let status = fs::read_to_string(format!("/proc/{}/status", first.thread)).unwrap_or_default();
+    let status =
+        Root::live().document(&format!("proc/{}/status", first.thread)).unwrap_or_default();
     field(&status, "Tgid")
         .and_then(|process| process.parse().ok())
         .ok_or(PinError::NotHere { vcpu: first.index, thread: first.thread })

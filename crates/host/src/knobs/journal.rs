@@ -112,7 +112,7 @@ impl Journal {
         let file = File::create(&self.path).map_err(|error| no_journal(&self.path, &error))?;
         self.file = Some(file);
         let pid = std::process::id();
-        self.append(&Line::Begin { boot: boot(root), pid })?;
+        self.append(&Line::Begin { boot: root.boot_id(), pid })?;
         self.sync_directory()
     }
 
@@ -134,11 +134,6 @@ impl Journal {
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
         synced.map_err(|error| no_journal(&self.path, &error))
     }
-}
-
-/// The present boot's id: after a restart of the machine its settings are its own again.
-pub(super) fn boot(root: &Root) -> String {
-    root.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 fn no_journal(path: &Path, error: &io::Error) -> KnobError {

@@ -2,7 +2,7 @@
 
 use super::error::KnobError;
 use super::file::{self, FileState};
-use super::journal::{Content, JOURNAL, Journal, boot};
+use super::journal::{Content, JOURNAL, Journal};
 use super::value;
 use crate::root::Root;
 
@@ -70,7 +70,7 @@ pub fn stale(root: &Root) -> Result<Vec<(String, String)>, KnobError> {
 
 /// Whether the settings of a journal went with a restart of the machine.
 pub(super) fn is_of_another_boot(root: &Root, content: &Content) -> bool {
-    let now = boot(root);
+    let now = root.boot_id();
     !now.is_empty() && !content.boot.is_empty() && content.boot != now
 }
 
