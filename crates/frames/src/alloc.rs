@@ -42,7 +42,7 @@ impl<'m, F: Fences> Frames<'m, F> {
             self.tag(frame, &Request::FRAME);
             return Ok(Frame::new(frame));
         }
-        self.alloc(cpu, &Request::FRAME)
+        self.alloc_uncached(cpu, slot, &Request::FRAME)
     }
 
     /// The first frame of a run as requested. It succeeds when an eligible run is free during the
@@ -55,16 +55,26 @@ impl<'m, F: Fences> Frames<'m, F> {
     #[inline(never)]
     pub fn alloc(&self, cpu: CpuIndex, request: &Request<'_>) -> Result<Frame, AllocError> {
         let slot = self.slot(cpu).ok_or_else(|| self.unknown_cpu(cpu))?;
-        request.check(&self.machine)?;
-        if let Some(block) = self.alloc_cached_block(slot, request) {
-            return Ok(block);
+        match self.alloc_cached(slot, request) {
+            Some(frame) => Ok(frame),
+            None => self.alloc_uncached(cpu, slot, request),
         }
+    }
+
+    #[inline(never)]
+    fn alloc_uncached(
+        &self,
+        cpu: CpuIndex,
+        slot: Slot<'m>,
+        request: &Request<'_>,
+    ) -> Result<Frame, AllocError> {
+        request.check(&self.machine)?;
         let home = self.machine.cpus[cpu.at()];
         let walk = request.walk(&self.machine, home, || slot.next_turn())?;
         let attempt = Attempt {
             cpu,
             slot,
-            wanted: Wanted { frames: request.frames, align: request.align.frames() },
+            wanted: request.wanted(),
             below: request.below / crate::FRAME_BYTES,
             refills: request.refills(),
             walk: &walk,
@@ -113,7 +123,7 @@ impl<'m, F: Fences> Frames<'m, F> {
 
     /// Frames from the cpu's magazine at one visit, for a request for its nearest memory.
     fn take_magazine(&self, slot: Slot<'m>, request: &Request<'_>, out: &mut [Frame]) -> usize {
-        if !request.is_nearest() {
+        if request.nearest().is_none() {
             return 0;
         }
         let Some(_busy) = self.enter(slot) else {
@@ -127,14 +137,22 @@ impl<'m, F: Fences> Frames<'m, F> {
         taken.count()
     }
 
-    /// The short way for the cpu's cached block of 2 MiB, which is always of its home pool.
-    fn alloc_cached_block(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
-        if !request.is_plain_block() {
-            return None;
-        }
-        let _busy = self.enter(slot)?;
-        let frame = self.take_cached_whole(slot, slot.home())?;
-        slot.note_hits(BLOCK_FRAMES);
+    /// The short way for what the cpu has of its home pool: a frame of its magazine, or its block
+    /// of 2 MiB.
+    fn alloc_cached(&self, slot: Slot<'m>, request: &Request<'_>) -> Option<Frame> {
+        let frame = match request.nearest()? {
+            Wanted { frames: 1, align: 1 } => {
+                let _busy = self.enter(slot)?;
+                slot.pop_home(self.shared.rows)?
+            }
+            Wanted { frames: BLOCK_FRAMES, align: ..=BLOCK_FRAMES } => {
+                let _busy = self.enter(slot)?;
+                let block = self.take_cached_whole(slot, slot.home())?;
+                slot.note_hits(BLOCK_FRAMES);
+                block
+            }
+            _ => return None,
+        };
         self.tag(frame, request);
         Some(Frame::new(frame))
     }

@@ -3,6 +3,7 @@
 use crate::error::AllocError;
 use crate::ids::{MAX_RUN_FRAMES, NodeIndex, NodeMask, Order, ZoneIndex};
 use crate::machine::Machine;
+use crate::runs::Wanted;
 
 /// From which nodes frames may come, and in which order.
 #[derive(Clone, Copy, Debug)]
@@ -116,16 +117,14 @@ impl<'p> Request<'p> {
         matches!(self.policy, Policy::Local | Policy::Blind)
     }
 
-    /// Whether any free block of 2 MiB of the cpu's nearest memory serves it.
-    pub(crate) const fn is_plain_block(&self) -> bool {
-        self.frames == crate::BLOCK_FRAMES
-            && self.align.exponent() <= Order::BLOCK.exponent()
-            && self.is_nearest()
+    pub(crate) const fn wanted(&self) -> Wanted {
+        Wanted { frames: self.frames, align: self.align.frames() }
     }
 
-    /// Whether it goes to the cpu's nearest memory, and takes whatever is free there.
-    pub(crate) const fn is_nearest(&self) -> bool {
-        matches!(self.policy, Policy::Local) && self.zone.is_none() && self.below == u64::MAX
+    /// What is wanted, if it goes to the cpu's nearest memory and whatever is free there serves.
+    pub(crate) const fn nearest(&self) -> Option<Wanted> {
+        let anywhere = self.zone.is_none() && self.below == u64::MAX;
+        if matches!(self.policy, Policy::Local) && anywhere { Some(self.wanted()) } else { None }
     }
 
     pub(crate) fn check(&self, machine: &Machine<'_>) -> Result<(), AllocError> {

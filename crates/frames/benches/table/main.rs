@@ -11,7 +11,7 @@ use std::time::Instant;
 use harness::{Samples, print_table};
 use numalab_frames::{CpuFences, Frames, RemoteFences};
 use rustix::thread::{MembarrierCommand, membarrier};
-use subjects::{ArrayStack, Bitmap, Buddy, Depot, FRAMES, ours};
+use subjects::{ArrayStack, Bitmap, Buddy, ByRequest, Depot, FRAMES, ours};
 use workloads::{Packing, ROWS, repeat};
 
 type Figures = [Samples; ROWS.len()];
@@ -38,8 +38,8 @@ fn main() {
     );
     println!(
         "- two threads: with NUMA on each has a node of its own, with NUMA off both are on one node\n\
-         - a frame's number goes from `alloc` to `free` in a register, as a caller passes it; the last \
-         row has it written to memory and read back between, as `black_box` does"
+         - a frame's number goes from `alloc` to `free` in a register, as a caller passes it\n\
+         - by request: as the adapters for OSTD and the x86_64 crate call it, NUMA on"
     );
     if cfg!(feature = "checked") {
         println!("- numalab-frames in its checked build");
@@ -65,24 +65,27 @@ fn machine_line() -> String {
 fn side_by_side(repetitions: usize) {
     let floor = ArrayStack::new();
     let on = ours(2, FRAMES, remote());
+    let by_request = ByRequest(ours(2, FRAMES, remote()));
     let off = ours(1, FRAMES, remote());
     let full = ours(2, FRAMES, CpuFences);
     let (depot, bitmap, buddy) = (Depot::new(), Bitmap::new(), Buddy::new());
-    let mut figures: [Figures; 7] = Default::default();
+    let mut figures: [Figures; 8] = Default::default();
     for _ in 0..repetitions {
         figures[0][0].add(floor.pair_ns(2_000_000));
-        let [_, a, b, c, d, e, f] = &mut figures;
+        let [_, a, b, c, d, e, f, g] = &mut figures;
         repeat(&on, 1, a);
-        repeat(&off, 1, b);
-        repeat(&full, 1, c);
-        repeat(&depot, 4, d);
-        repeat(&bitmap, 4, e);
-        repeat(&buddy, 40, f);
+        repeat(&by_request, 1, b);
+        repeat(&off, 1, c);
+        repeat(&full, 1, d);
+        repeat(&depot, 4, e);
+        repeat(&bitmap, 4, f);
+        repeat(&buddy, 40, g);
     }
     let head = [
         "",
         "array stack",
         "ours, NUMA on",
+        "ours, by request",
         "ours, NUMA off",
         "ours, full fences",
         "frame-alloc 0.1 (depot)",

@@ -11,8 +11,8 @@ use frame_alloc::{
     SummaryBuddyAllocator,
 };
 use numalab_frames::{
-    CpuIndex, Fences, Frame, Frames, Machine, MemoryRange, NodeIndex, Order, RangeState, Request,
-    Word,
+    CpuIndex, Fences, Frame, Frames, Machine, MemoryRange, NodeIndex, Order, RangeState,
+    RemoteFences, Request, Word,
 };
 
 /// Frames that every allocator here manages: 2 GiB.
@@ -74,6 +74,22 @@ impl<F: Fences + Sync> Subject for Frames<'static, F> {
             _ => self.free_frame(cpu, frame),
         };
         freed.expect("the frame was handed out");
+    }
+}
+
+/// Ours by the calls that serve every order, as kernels' own interfaces use them.
+pub struct ByRequest(pub Frames<'static, RemoteFences>);
+
+impl Subject for ByRequest {
+    #[inline(always)]
+    fn alloc(&self, cpu: u16, order: u8) -> Option<u64> {
+        let request = Request::order(Order::new(order)?);
+        self.0.alloc(CpuIndex(cpu), &request).ok().map(Frame::number)
+    }
+
+    #[inline(always)]
+    fn free(&self, cpu: u16, frame: u64, order: u8) {
+        self.0.free_run(CpuIndex(cpu), Frame::new(frame), 1 << order).expect("it was handed out");
     }
 }
 

@@ -11,7 +11,7 @@ use numalab_frames::{CpuIndex, Fences, Frame, Frames, NodeIndex, Order, Request}
 const BULK: usize = 1 << 18;
 
 /// Rows of the table, in order.
-pub const ROWS: [&str; 10] = [
+pub const ROWS: [&str; 9] = [
     "pair of order 0, ns",
     "pair of order 9, ns",
     "1 GiB of order 0: allocate, ns/frame",
@@ -21,7 +21,6 @@ pub const ROWS: [&str; 10] = [
     "two threads: pair of order 9, ns",
     "two threads, 512 MiB each: allocate, ns/frame",
     "two threads: free in random order, ns/frame",
-    "pair of order 0 through memory (`black_box`), ns",
 ];
 
 /// The number of a frame, of which the compiler knows nothing. As a caller would, it passes it in a
@@ -35,28 +34,10 @@ fn opaque(mut frame: u64) -> u64 {
 /// A function of its own for every subject, so that all have the registers to themselves.
 #[inline(never)]
 fn pairs(subject: &impl Subject, cpu: u16, order: u8, operations: u64) {
-    pairs_by(subject, cpu, order, operations, opaque);
-}
-
-/// Pairs whose frame's number `pass` takes from `alloc` to `free`.
-#[inline(always)]
-fn pairs_by(
-    subject: &impl Subject,
-    cpu: u16,
-    order: u8,
-    operations: u64,
-    pass: impl Fn(u64) -> u64,
-) {
     for _ in 0..operations {
         let frame = subject.alloc(cpu, order).expect("memory is free");
-        subject.free(cpu, pass(frame), order);
+        subject.free(cpu, opaque(frame), order);
     }
-}
-
-/// [`pairs`] of order 0 whose frame's number goes through memory.
-#[inline(never)]
-fn pairs_through_memory(subject: &impl Subject, operations: u64) {
-    pairs_by(subject, 0, 0, operations, std::hint::black_box);
 }
 
 /// One repetition of every workload; `scale` shortens it for slow subjects.
@@ -101,7 +82,6 @@ pub fn repeat(subject: &impl Subject, scale: u64, figures: &mut [Samples; ROWS.l
     let [alloc_ns, free_ns] = together(|cpu, ready| half_in_bulk(subject, cpu, ready));
     figures[7].add(alloc_ns);
     figures[8].add(free_ns);
-    figures[9].add(per_op_ns(operations, || pairs_through_memory(subject, operations)));
 }
 
 /// Half of the bulk by one of two threads: what allocating a frame takes, and freeing it.
