@@ -10,12 +10,14 @@ use numalab_stats::{
     Verdict, adjust_verdicts_in_order, bootstrap_bca, compare_paired, paired_permutation,
 };
 
+mod best;
 mod contrasts;
 mod pair;
 mod worse;
 
 use contrasts::{Asked, asked};
 
+pub use best::Best;
 pub use contrasts::EffectKind;
 pub use pair::{PairRow, StudyPair};
 

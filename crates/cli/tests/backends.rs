@@ -130,7 +130,7 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
                  counters = [\"numa_pte_updates\", \"pgfault\"]\nwatch-pages = true\naccel = \"tcg\"";
     let factors = "[[factor]]\nname = \"numa_balancing\"\nlevels = [0, 1]\n[[factor]]\n\
                    name = \"pool\"\nlevels = [{ name = \"none\", set = { huge_2m_pages = 0 } }, \
-                   { name = \"some\", set = { huge_2m_pages = 8 } }]\n";
+                   { name = \"some\", set = { huge_2m_pages = 8, nodes = 1, policy = \"bind:0\" } }]\n";
     let probe = "[[workload]]\nname = \"probe\"\ntool = \"balancing-probe\"\n\
                  arguments = [\"--size\", \"2M\", \"--time\", \"200ms\"]\n\
                  metrics = [\"latency-end\", \"local\"]\n";
@@ -153,6 +153,11 @@ fn a_study_in_a_guest_sets_its_knobs_and_brings_back_readings_counters_and_evide
         let evidence = entry["evidence"].to_string();
         for what in ["\"numa_balancing\"", "\"huge_2m_pages\"", "meminfo before"] {
             assert!(evidence.contains(what), "{evidence}");
+        }
+        // The guest's second node has its second CPU.
+        let is_placed = entry["treatment"].as_u64().expect("an index") % 2 == 1;
+        for placed in [r#""wanted":"1","what":"cpus"}"#, r#""wanted":"bind:0","what":"policy"}"#] {
+            assert_eq!(evidence.contains(placed), is_placed, "{evidence}");
         }
     }
     let samples = of_kind(&journal, "sample");
@@ -301,6 +306,61 @@ fn in_a_guest_every_knob_is_back_after_a_kill_at_any_step() {
     assert!(killed >= wanted, "{said}");
     assert_eq!(back, killed, "{said}");
     assert!(refused > 0, "no kill came while knobs were set: {said}");
+}
+
+#[test]
+fn placements_are_applied_to_all_that_a_workload_starts_and_read_back() {
+    let rest = "[[factor]]\nname = \"place\"\nlevels = [{ name = \"free\" }, { name = \"one\", \
+                set = { cpus = 0, policy = \"bind:0\", ranks = 1, threads = 1 } }]\n[[workload]]\n\
+                name = \"show\"\ncommand = [\"sh\", \"-c\", \"sh -c 'echo cpus = $(nproc) \
+                ${OMP_NUM_THREADS:-none}'; grep -c bind:0 /proc/self/numa_maps | sed 's/^/bound = /'\"]\n\
+                [[workload.metric]]\nname = \"cpus\"\nbetter = \"lower\"\npattern = \"cpus = {n}\"\n\
+                [[workload.metric]]\nname = \"bound\"\nbetter = \"lower\"\npattern = \"bound = {n}\"\n";
+    let place = Place::with(&study("host]", rest));
+    if !ran(&place.run(&["study", "run", "s.toml"])) {
+        return;
+    }
+    let journal = place.journal();
+    for applied in of_kind(&journal, "applied") {
+        let found: Vec<String> = applied["evidence"]
+            .as_array()
+            .expect("evidence")
+            .iter()
+            .map(|one| format!("{}: {} {}", one["what"], one["wanted"], one["found"]))
+            .collect();
+        let placed = [
+            "\"cpus\": \"0\" \"0\"",
+            "\"policy\": \"bind:0\" \"bind:0\"",
+            "\"rank 0 cpus\": \"0\" \"0\"",
+        ];
+        assert_eq!(found, if applied["treatment"] == 1 { &placed[..] } else { &[] });
+    }
+    for sample in of_kind(&journal, "sample") {
+        let value = |at: usize| sample["readings"][at]["value"].as_f64().expect("a number");
+        if sample["treatment"] == 1 {
+            assert!(value(0) == 1.0 && value(1) > 0.0, "{sample}");
+        } else {
+            assert_eq!(value(1), 0.0, "{sample}");
+        }
+    }
+}
+
+#[test]
+fn placements_that_this_machine_does_not_have_are_refused_where_they_are_written() {
+    for (set, words) in [
+        ("cpus = 4095", "s.toml, line 12, column"),
+        ("cpus = 4095", "setting cpus: 4095: expected some of "),
+        ("polcy = \"local\"", "did you mean `policy`?"),
+        ("policy = \"near\"", "expected one of local, bind, preferred, interleave, weighted"),
+        ("ranks = 4096, threads = 4096", "setting ranks: 4096 with 4096 each: expected at most"),
+    ] {
+        let factor = format!(
+            "[[factor]]\nname = \"place\"\nlevels = [{{ name = \"free\" }}, {{ name = \"one\", set = {{ {set} }} }}]\n"
+        );
+        let place =
+            Place::with(&study("host]", &format!("{factor}[[workload]]\ntool = \"latency\"\n")));
+        place.refused(2, &[words]);
+    }
 }
 
 #[test]

@@ -102,7 +102,10 @@ fn assert_every_cell_once(journal: &str, cells: usize) {
 fn a_study_is_run_reported_and_given_more_blocks() {
     let place = Place::with("echo t = {v}", 4);
     let (out, _) = place.ends(&["study", "run", "s.toml"], 0);
-    assert!(out.contains("Answer: v 10 → 12: worse; w t changes by +20.0 %."), "{out}");
+    assert!(
+        out.contains("Answer: v 10 → 12: worse; w t changes by +20.0 % (medians 10.0 → 12.0 s)."),
+        "{out}"
+    );
     assert!(out.contains("worse (no variance)") && out.contains("report.html"), "{out}");
     let results = place.results();
     for file in ["study.toml", "run.json", "journal.jsonl", "report.md", "samples.csv"] {

@@ -31,6 +31,34 @@ pub enum MemoryPolicy {
 }
 
 impl MemoryPolicy {
+    /// The names of all policies, as they are written.
+    pub const NAMES: [&str; 5] = ["local", "bind", "preferred", "interleave", "weighted"];
+
+    /// The policy of this name with these nodes; `None` for another name, or for nodes that it
+    /// cannot have: `preferred` has one, `local` none, the others at least one.
+    #[must_use]
+    pub fn named(name: &str, nodes: NodeSet) -> Option<Self> {
+        match (name, nodes.first()) {
+            ("local", None) => Some(Self::Local),
+            ("bind", Some(_)) => Some(Self::Bind(nodes)),
+            ("preferred", Some(node)) if nodes.len() == 1 => Some(Self::Preferred(node)),
+            ("interleave", Some(_)) => Some(Self::Interleave(nodes)),
+            ("weighted", Some(_)) => Some(Self::WeightedInterleave(nodes)),
+            _ => None,
+        }
+    }
+
+    fn name(&self) -> &'static str {
+        let at = match self {
+            Self::Local => 0,
+            Self::Bind(_) => 1,
+            Self::Preferred(_) => 2,
+            Self::Interleave(_) => 3,
+            Self::WeightedInterleave(_) => 4,
+        };
+        Self::NAMES[at]
+    }
+
     /// The kernel's mode and nodes.
     fn parts(&self) -> (i32, NodeSet) {
         match self {
@@ -63,14 +91,10 @@ impl MemoryPolicy {
 /// `bind:0`, `interleave:0,1`, `local`.
 impl fmt::Display for MemoryPolicy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            Self::Local => return f.write_str("local"),
-            Self::Bind(_) => "bind",
-            Self::Preferred(_) => "preferred",
-            Self::Interleave(_) => "interleave",
-            Self::WeightedInterleave(_) => "weighted",
-        };
-        write!(f, "{name}:{}", self.nodes())
+        match self {
+            Self::Local => f.write_str(self.name()),
+            _ => write!(f, "{}:{}", self.name(), self.nodes()),
+        }
     }
 }
 
@@ -216,6 +240,20 @@ mod tests {
             })
             .join()
             .unwrap();
+        }
+    }
+
+    #[test]
+    fn a_policy_is_named_as_it_is_shown() {
+        let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
+        for (name, list) in
+            [("local", ""), ("bind", "0-1"), ("preferred", "1"), ("weighted", "0,2")]
+        {
+            let policy = MemoryPolicy::named(name, nodes(list)).unwrap();
+            assert_eq!(policy.to_string(), [name, list].join(":").trim_end_matches(':'));
+        }
+        for (name, list) in [("local", "0"), ("bind", ""), ("preferred", "0-1"), ("near", "0")] {
+            assert_eq!(MemoryPolicy::named(name, nodes(list)), None, "{name}:{list}");
         }
     }
 

@@ -11,6 +11,7 @@ const STUDIES: &[(&str, &str)] = &[
     ("guest-scaling", include_str!("../studies/guest-scaling.toml")),
     ("hugepages", include_str!("../studies/hugepages.toml")),
     ("hugepages-host", include_str!("../studies/hugepages-host.toml")),
+    ("memory-policy", include_str!("../studies/memory-policy.toml")),
     ("noise", include_str!("../studies/noise.toml")),
     ("numa-balancing", include_str!("../studies/numa-balancing.toml")),
     ("numa-balancing-emulated", include_str!("../studies/numa-balancing-emulated.toml")),

@@ -6,6 +6,7 @@ extern crate alloc;
 
 mod access;
 mod cache;
+mod chosen;
 mod cpu;
 mod distance;
 mod emulate;
@@ -24,6 +25,7 @@ mod validate;
 
 pub use access::{AccessAttributes, AccessClass};
 pub use cache::{Cache, CacheKind};
+pub use chosen::Chosen;
 pub use cpu::Cpu;
 pub use distance::{DistanceError, Distances, LOCAL_DISTANCE};
 pub use emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec};

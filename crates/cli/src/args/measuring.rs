@@ -5,18 +5,18 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use numalab_record::Pages;
-use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
+use numalab_topology::{Chosen, CpuId, CpuSet, Machine, NodeId, NodeSet};
 
-use super::value::{self, Chosen};
+use super::value;
 
 /// Which part of the machine.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {
     /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 (default: all that this process may use)
-    #[arg(long, value_name = "LIST", value_parser = value::chosen::<CpuId>)]
+    #[arg(long, value_name = "LIST")]
     pub cpus: Option<Chosen<CpuId>>,
     /// Nodes whose memory to measure, such as 0,1 or all; !0 are all but node 0 (default: all)
-    #[arg(long, value_name = "LIST", value_parser = value::chosen::<NodeId>)]
+    #[arg(long, value_name = "LIST")]
     pub nodes: Option<Chosen<NodeId>>,
     /// Pages behind the buffers: 4k, thp, 2m, 1g (default: thp where it is on, else 4k)
     #[arg(long, value_name = "PAGES", value_parser = value::pages)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use numalab_formats::size;
 use numalab_record::{Pages, StreamKernel};
-use numalab_topology::{CpuId, CpuSet, Id, IdSet};
+use numalab_topology::{CpuId, CpuSet};
 
 /// A smaller buffer has no order to visit it in.
 const LEAST_BYTES: u64 = 1 << 10;
@@ -28,38 +28,6 @@ impl FromStr for SizeList {
             )),
             None => Ok(Self(sizes)),
         }
-    }
-}
-
-/// Cpus or nodes as numactl(8) takes them.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen<I: Id> {
-    /// All that this process may use.
-    All,
-    /// These.
-    These(IdSet<I>),
-    /// All but these.
-    Except(IdSet<I>),
-}
-
-impl<I: Id> Chosen<I> {
-    /// The chosen ones where there are `all`; none if there is no choice.
-    pub fn among(&self, all: &IdSet<I>) -> Option<IdSet<I>> {
-        match self {
-            Self::All => None,
-            Self::These(set) => Some(set.clone()),
-            Self::Except(set) => Some(all.difference(set)),
-        }
-    }
-}
-
-/// `all`, `0-3,8`, or `!0` for all but these.
-pub(crate) fn chosen<I: Id>(text: &str) -> Result<Chosen<I>, String> {
-    let set = |list: &str| list.parse::<IdSet<I>>().map_err(|error| error.to_string());
-    match text.strip_prefix('!') {
-        _ if text == "all" => Ok(Chosen::All),
-        Some(list) => set(list).map(Chosen::Except),
-        None => set(text).map(Chosen::These),
     }
 }
 

@@ -176,6 +176,35 @@ fn a_study_is_answered_on_its_primary_metric_first() {
 }
 
 #[test]
+fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
+    let mut document = studies::two_by_two();
+    document.run.rules.primary = Some("chase.latency".to_owned());
+    let said = |document: &StudyDocument| {
+        let text = StudySummary::of(document).page().markdown();
+        let line = text.lines().find(|line| line.starts_with("- **Best treatment:** "));
+        line.unwrap_or_else(|| panic!("no best treatment in {text}")).to_owned()
+    };
+    let best = said(&document);
+    let begin = "- **Best treatment:** host=on guest=on, with a median chase latency of 79.6 ns: ";
+    assert!(best.starts_with(begin), "{best}");
+    assert!(
+        best.contains(
+            "better than the baseline, host=off guest=off, which has 110 ns: -27.8 % (-28.5"
+        ),
+        "{best}"
+    );
+    // Where larger is better nothing beats the baseline, which a control's noise may seem to do.
+    document.run.rules.primary = Some("copy.rate".to_owned());
+    assert!(said(&document).contains("the baseline; no other treatment"), "{}", said(&document));
+    document.run.rules.primary = Some("idle.time".to_owned());
+    let best = said(&document);
+    assert!(best.contains("no other treatment") || best.contains("not shown to be"), "{best}");
+    // A trend has no best level: more is more.
+    let scaling = studies::scaling();
+    assert!(!StudySummary::of(&scaling).page().markdown().contains("Best treatment"));
+}
+
+#[test]
 fn a_study_without_a_primary_metric_says_that_nothing_answers_it() {
     let text = StudySummary::of(&studies::two_by_two()).page().markdown();
     assert!(text.contains("- **Answer:** The study names no metric that answers"), "{text}");

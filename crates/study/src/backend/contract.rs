@@ -163,6 +163,15 @@ pub enum BackendError {
 }
 
 impl BackendError {
+    /// That a workload's program is not there, with what mends it.
+    pub(super) fn missing(workload: &Workload, program: &str) -> Self {
+        let tool = workload.tools.iter().find(|tool| tool.program == program);
+        Self::Lacking {
+            what: format!("workload {}: `{program}` is not there", workload.name),
+            remedy: tool.map_or_else(|| "expected a program".to_owned(), |tool| tool.remedy()),
+        }
+    }
+
     /// The class of the error.
     #[must_use]
     pub fn class(&self) -> ErrorClass {

@@ -8,11 +8,12 @@ use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 use std::time::Duration;
 
-use numalab_host::{CommandError, Interrupt, Ran, run_command};
+use numalab_host::{CommandError, Interrupt, Ran};
 use numalab_record::study::{Reading, Setting};
 use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
 
 use super::contract::{BackendError, SampleRequest};
+use super::placement::Placement;
 pub(crate) use pages::{PagesSeen, PagesWatch};
 use service::{Running, Scratch};
 
@@ -37,19 +38,22 @@ pub(crate) enum Counting {
     Off,
 }
 
-/// Runs a workload once, with its service if it has one, and reads what it printed.
+/// Runs a workload once where it is placed, with its service if it has one, and reads what it
+/// printed.
 pub(crate) fn run(
     request: &SampleRequest<'_>,
+    placement: &Placement,
     counting: Counting,
     interrupt: &Interrupt,
 ) -> Result<Executed, BackendError> {
     let workload = request.workload;
-    let scratch = Scratch::make(workload, counting)?;
-    let service = Running::start(workload, &scratch, interrupt)?;
+    let scratch = Scratch::make(workload, counting == Counting::Scheduler)?;
     let limit = Duration::from_secs(workload.timeout_s);
-    let ran = run_command(command(request, &scratch, counting), limit, interrupt);
-    drop(service);
-    let ran = ran.map_err(|error| failed(workload, &error))?;
+    let ran = placement.within(|| {
+        let _service = Running::start(workload, &scratch, interrupt)?;
+        let command = || command(request, &scratch, counting);
+        placement.run(command, limit, interrupt, |error| failed(workload, error))
+    })?;
     // What failed is named as it ran, not as the study has it.
     let settings = &request.treatment.settings;
     let command = workload.command.iter().map(|word| filled(word, settings)).collect();
@@ -128,19 +132,10 @@ fn ending(status: ExitStatus) -> Ending {
 fn failed(workload: &Workload, error: &CommandError) -> BackendError {
     match error {
         CommandError::Interrupted { .. } => BackendError::Interrupted,
-        CommandError::NotFound { program } => missing(workload, program),
+        CommandError::NotFound { program } => BackendError::missing(workload, program),
         error => BackendError::Failed {
             doing: format!("workload {}", workload.name),
             reason: error.to_string(),
         },
-    }
-}
-
-/// That a program is not there, with what mends it.
-pub(crate) fn missing(workload: &Workload, program: &str) -> BackendError {
-    let tool = workload.tools.iter().find(|tool| tool.program == program);
-    BackendError::Lacking {
-        what: format!("workload {}: `{program}` is not there", workload.name),
-        remedy: tool.map_or_else(|| "expected a program".to_owned(), |tool| tool.remedy()),
     }
 }

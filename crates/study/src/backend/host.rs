@@ -3,6 +3,7 @@
 use numalab_host::{Interrupt, Root, SystemWatch, on_path, run_command};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Setting, Treatment};
+use numalab_topology::Machine;
 use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
 
@@ -10,6 +11,7 @@ use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_PAGES};
 use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
+use super::placement::{self, Placement};
 use super::setting_spec::BackendKind;
 use super::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
@@ -36,6 +38,8 @@ struct PreparedHost {
     watch: SystemWatch,
     options: Options,
     knobs: KnobSettings,
+    machine: Machine,
+    workloads: Vec<Workload>,
 }
 
 /// What else is looked at: settings of `[backend.host]`.
@@ -49,9 +53,9 @@ struct Options {
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
-    about: "this machine: a factor is a knob of it, or a part of the commands",
+    about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES],
-    levels: &[],
+    levels: &placement::LEVELS,
     open: |spec, interrupt| Ok(Box::new(Host::open(spec, interrupt)?)),
 };
 
@@ -89,7 +93,7 @@ impl Backend for Host {
         for workload in scope.workloads {
             let missing = |tool: &&Tool| on_path(&tool.program).is_none();
             if let Some(tool) = workload.tools.iter().find(missing) {
-                return Err(exec::missing(workload, &tool.program));
+                return Err(BackendError::missing(workload, &tool.program));
             }
         }
         if self.options.count_migrations && on_path("perf").is_none() {
@@ -98,8 +102,9 @@ impl Backend for Host {
                 remedy: "install it: apt-get install linux-perf".to_owned(),
             });
         }
-        check_names(scope, |name| knob_settings::find("", name).is_some())?;
-        let notices = knob_settings::inspect("", scope.treatments)?;
+        check_names(scope, &KIND, |name| knob_settings::find("", name).is_some())?;
+        let mut notices = knob_settings::inspect("", scope.treatments)?;
+        notices.extend(placement::inspect(scope, &machine()?)?);
         for treatment in scope.treatments {
             for workload in scope.workloads {
                 check_needs(treatment, workload)?;
@@ -116,6 +121,8 @@ impl Backend for Host {
             knobs: KnobSettings::prepare("", scope.treatments)?,
             interrupt: self.interrupt,
             options: self.options,
+            machine: machine()?,
+            workloads: scope.workloads.to_vec(),
         };
         Ok(Preparation { environment, notices, backend: Box::new(backend) })
     }
@@ -124,6 +131,14 @@ impl Backend for Host {
 impl Prepared for PreparedHost {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
         let mut evidence = self.knobs.apply(&treatment.settings)?;
+        let mut placements: Vec<Placement> = Vec::new();
+        for workload in &self.workloads {
+            let placement = Placement::of(&treatment.settings, workload, &self.machine)?;
+            if !placements.contains(&placement) {
+                evidence.extend(placement.proof()?);
+                placements.push(placement);
+            }
+        }
         if self.options.watch_pages {
             evidence.push(facts::huge_pages("before"));
         }
@@ -131,10 +146,12 @@ impl Prepared for PreparedHost {
     }
 
     fn sample(&mut self, request: &SampleRequest<'_>) -> Result<Observation, BackendError> {
+        let settings = &request.treatment.settings;
+        let placement = Placement::of(settings, request.workload, &self.machine)?;
         let before = self.watch.snapshot();
         let counters_before = facts::vmstat();
         let pages = self.options.watch_pages.then(PagesWatch::start);
-        let executed = exec::run(request, self.counting(), &self.interrupt);
+        let executed = exec::run(request, &placement, self.counting(), &self.interrupt);
         let seen = pages.map(PagesWatch::end);
         let executed = executed?;
         let mut counters = executed.counters;
@@ -151,6 +168,15 @@ impl Prepared for PreparedHost {
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
         self.knobs.restore()
     }
+}
+
+fn machine() -> Result<Machine, BackendError> {
+    let reading = numalab_host::read_machine(&Root::live());
+    let machine = reading.map(|reading| reading.machine);
+    machine.map_err(|error| BackendError::Failed {
+        doing: "reading this machine".to_owned(),
+        reason: error.to_string(),
+    })
 }
 
 /// What was seen of a workload's pages.
@@ -178,8 +204,7 @@ fn check_needs(treatment: &Treatment, workload: &Workload) -> Result<(), Backend
                 (free >= *pages, remedy)
             }
             KernelNeed::Nodes(count) => {
-                let nodes = numalab_host::read_machine(&Root::live());
-                let nodes = nodes.map_or(0, |reading| reading.machine.nodes.len());
+                let nodes = machine().map_or(0, |machine| machine.nodes.len());
                 (nodes >= *count as usize, "run it in a guest with more nodes".to_owned())
             }
         };

@@ -7,6 +7,7 @@ use numalab_host::{ErrorClass, Root};
 use numalab_record::study::{Evidence, Setting, Treatment};
 use numalab_workload::Workload;
 
+use super::setting_spec::BackendKind;
 use super::{BackendError, Scope};
 
 /// The knobs that a study sets, and what was there before.
@@ -115,10 +116,11 @@ impl KnobSettings {
     }
 }
 
-/// Every setting must be known to the backend or be used by a command.
+/// Every setting of a level must be one of the backend's, a knob, or be used by a command.
 pub(super) fn check_names(
     scope: &Scope<'_>,
-    is_known: impl Fn(&str) -> bool,
+    kind: &BackendKind,
+    is_knob: impl Fn(&str) -> bool,
 ) -> Result<(), BackendError> {
     // A user's own program may look at its environment.
     let Scope { treatments, workloads } = scope;
@@ -131,13 +133,9 @@ pub(super) fn check_names(
         workloads.iter().any(|workload| workload.command.iter().any(|word| word.contains(&place)))
     };
     let mut names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
-    match names.find(|name| !is_known(name) && !is_used(name)) {
+    match names.find(|name| !kind.has_level(name) && !is_knob(name) && !is_used(name)) {
         None => Ok(()),
-        Some(name) => Err(BackendError::BadInput {
-            place: format!("setting {name}"),
-            found: "no such knob".to_owned(),
-            expected: format!("one of `numalab knobs list`, or {{{name}}} in a workload"),
-        }),
+        Some(name) => Err(kind.no_such_level(name)),
     }
 }
 

@@ -24,6 +24,7 @@ use super::host::page_evidence;
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
+use super::placement;
 use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use super::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
@@ -38,8 +39,8 @@ const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
 
 pub(super) const KIND: BackendKind = BackendKind {
     name: "linux-guest",
-    about: "a Linux guest in QEMU: a factor is a knob of its kernel, or one of the host's named \
-            host:KNOB",
+    about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
+            host:KNOB, or a placement in it",
     settings: &[
         EMULATE,
         CPUS,
@@ -66,6 +67,11 @@ pub(super) const KIND: BackendKind = BackendKind {
         WATCH_PAGES,
     ],
     levels: &[
+        placement::CPUS,
+        placement::NODES,
+        placement::POLICY,
+        placement::RANKS,
+        placement::THREADS,
         host_side::GUEST_MEMORY,
         SettingSpec {
             name: KERNEL,
@@ -292,10 +298,9 @@ impl Backend for LinuxGuest {
         }
         // The guest has another kernel, but knobs have the same names in every one.
         let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
-        check_names(scope, |name| {
-            [BACKING, KERNEL].contains(&name) || knob(HOST, name) || knob("", name)
-        })?;
+        check_names(scope, &KIND, |name| knob(HOST, name) || knob("", name))?;
         let mut notices = knob_settings::inspect(HOST, treatments)?;
+        notices.extend(placement::inspect(scope, &self.machine)?);
         let cache = Cache::open().map_err(|error| failed(&error.into()))?;
         let qemu =
             Qemu::find(&cache, &self.qemu_needs()?).map_err(|error| failed(&error.into()))?;

@@ -54,7 +54,7 @@ impl BackendKind {
             settings.dedup();
         }
         for setting in &settings {
-            if self.levels.iter().any(|spec| spec.name == key) {
+            if self.has_level(key) {
                 self.check_level(key, setting)?;
             }
         }

@@ -148,6 +148,24 @@ impl BackendKind {
         Ok(())
     }
 
+    /// Whether levels may set this, besides knobs and what commands use.
+    pub(super) fn has_level(&self, name: &str) -> bool {
+        self.levels.iter().any(|spec| spec.name == name)
+    }
+
+    /// That a level sets what is neither of the backend, nor a knob, nor used by a command.
+    pub(super) fn no_such_level(&self, name: &str) -> BackendError {
+        let names = names(self.levels);
+        let meant = meant(name, &names).map(|meant| format!("; did you mean `{meant}`?"));
+        let expected = format!(
+            "one of {}, a knob of `numalab knobs list`, or {{{name}}} in a workload{}",
+            names.join(", "),
+            meant.unwrap_or_default()
+        );
+        let place = format!("setting {name}");
+        BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
+    }
+
     /// Refuses a setting of a level that there is not, or that cannot be.
     pub(super) fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
         let place = format!("setting {name}");

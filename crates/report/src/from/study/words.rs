@@ -4,7 +4,7 @@ use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
 use numalab_record::study::{EndReason, Entry};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
-use crate::number::{count, percent, trimmed};
+use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
 
 /// Metrics that a sentence names at most.
@@ -35,13 +35,41 @@ pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Lead> {
         let says = !is_primary_known || rest.iter().any(is_decided);
         says.then(|| family(label, &rest))
     });
-    std::iter::once(answer(summary)).chain(explained).collect()
+    std::iter::once(answer(summary)).chain(best(summary)).chain(explained).collect()
 }
 
-/// Whether a metric answers the question: the primary one, or the only one that is tested.
+/// Whether a metric answers the question.
 fn is_asked(summary: &StudySummary<'_>, subject: &Subject) -> bool {
-    let tested = || summary.subjects.iter().filter(|subject| !subject.is_fact);
-    subject.is_primary || (tested().count() == 1 && !subject.is_fact)
+    summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject))
+}
+
+/// The best of several treatments, with its value and the baseline's.
+fn best(summary: &StudySummary<'_>) -> Option<Lead> {
+    let treatments = &summary.document.run.treatments;
+    let best = summary.best().filter(|_| treatments.len() > 2)?;
+    let unit = &best.subject.quantity.unit;
+    let name = |treatment: usize| treatments.get(treatment).map_or("", |t| t.name.as_str());
+    let title = best.subject.title();
+    let value = format!(
+        "{}, with a median {title} of {} {unit}",
+        name(best.treatment),
+        figure(best.median)
+    );
+    let Some(effect) = best.effect.filter(|_| best.treatment > 0) else {
+        let sentence = format!("{value}: the baseline; no other treatment has a better median.");
+        return Some(Lead::new("Best treatment", sentence, Mood::Plain));
+    };
+    let (shown, mood) = match best.is_shown() {
+        true => ("better than the baseline", Mood::Good),
+        false => ("not shown to be better than the baseline", Mood::Odd),
+    };
+    let sentence = format!(
+        "{value}: {shown}, {}, which has {} {unit}: {}.",
+        name(0),
+        figure(best.baseline),
+        change_with_interval(&effect.found)
+    );
+    Some(Lead::new("Best treatment", sentence, mood))
 }
 
 /// The question answered on the metric that it is about, a sentence a change.
@@ -69,7 +97,8 @@ fn answer(summary: &StudySummary<'_>) -> Lead {
     Lead::new("Answer", sentences.join(" "), mood)
 }
 
-/// `alloc blind → numa: better; test_numa time changes by -46.7 % (96.8 % interval: -48 to -45 %).`
+/// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
+/// interval: -48 to -45 %).`
 fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> String {
     let word = match effect.found.verdict {
         Verdict::Better => "better".to_owned(),
@@ -79,11 +108,18 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
         }
         Verdict::Inconclusive { .. } => format!("not decided ({})", needed(&effect.found)),
     };
-    let interval = effect.found.percent_interval().map_or_else(String::new, |interval| {
-        format!(" ({} interval: {})", level(summary), range(&interval))
+    let medians = effect.sides.and_then(|(baseline, candidate)| {
+        let [before, after] = [subject.median(baseline)?, subject.median(candidate)?];
+        let unit = &subject.quantity.unit;
+        Some(format!("medians {} → {} {unit}", figure(before), figure(after)))
     });
+    let interval = effect.found.percent_interval();
+    let interval =
+        interval.map(|interval| format!("{} interval: {}", level(summary), range(&interval)));
+    let known: Vec<String> = medians.into_iter().chain(interval).collect();
+    let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
     let change = change(&effect.found);
-    format!("{}: {word}; {} changes by {change}{interval}.", effect.label, subject.title())
+    format!("{}: {word}; {} changes by {change}{known}.", effect.label, subject.title())
 }
 
 fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {

@@ -9,7 +9,6 @@ use numalab_host::{CommandError, Interrupt, Ran, run_command};
 use numalab_workload::Workload;
 use tempfile::TempDir;
 
-use super::Counting;
 use crate::backend::contract::BackendError;
 
 /// A service has no end of its own.
@@ -26,9 +25,10 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    pub(super) fn make(workload: &Workload, counting: Counting) -> Result<Self, BackendError> {
+    /// One that is there if the workload needs it, or something else does.
+    pub(super) fn make(workload: &Workload, is_needed: bool) -> Result<Self, BackendError> {
         let numalab = env::current_exe().unwrap_or_default().to_string_lossy().into_owned();
-        if !workload.needs_scratch() && counting == Counting::Off {
+        if !workload.needs_scratch() && !is_needed {
             return Ok(Self { directory: None, numalab });
         }
         // A socket's path has at most 107 bytes, so that the directory's is short.
@@ -102,7 +102,7 @@ impl Running {
         let reason = match self.thread.take().and_then(|thread| thread.join().ok()) {
             Some(Ok(ran)) => format!("{}: {}", ran.status, (ran.stderr + &ran.stdout).trim()),
             Some(Err(CommandError::NotFound { program })) => {
-                return super::missing(workload, &program);
+                return BackendError::missing(workload, &program);
             }
             Some(Err(error)) => error.to_string(),
             None => "it ended".to_owned(),
