@@ -1,7 +1,12 @@
 //! What the design promises of every crate, checked on the sources themselves.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+
+#[path = "tidy/circles.rs"]
+mod circles;
 
 /// Production lines of a file at most; the aim is 150.
 const MOST_LINES: usize = 400;
@@ -24,29 +29,6 @@ const PURE: [&str; 9] = [
 /// What a pure crate never names.
 const IMPURE: [&str; 6] =
     ["std::fs", "std::net", "std::process", "std::env", "Instant::now", "SystemTime::now"];
-/// A crate, and those of ours that it never depends on.
-const NEVER: &[(&str, &[&str])] = &[
-    ("acpi", &["topology", "formats", "host"]),
-    ("topology", &["formats", "host", "record"]),
-    ("frames", &["topology", "acpi", "host"]),
-    ("membench", &["topology", "host", "record", "measure"]),
-    ("record", &["analysis", "report", "measure", "host"]),
-    ("stats", &["record", "analysis", "report", "measure", "host"]),
-    ("analysis", &["report", "measure", "host", "membench", "formats"]),
-    ("measure", &["analysis", "report", "formats"]),
-    ("study", &["analysis", "report", "measure"]),
-    ("launch", &["analysis", "report", "guest", "frames", "acpi"]),
-    ("report", &["measure", "host", "membench", "formats"]),
-    ("memory-model", &["host", "guest", "formats", "topology", "measure"]),
-    ("emulator", &["host", "guest", "formats", "topology", "measure"]),
-    ("guest-agent", &["image", "guest", "xen", "formats", "study"]),
-    ("image", &["guest", "xen", "formats"]),
-    ("guest", &["xen", "measure", "stats", "study"]),
-    ("xen", &["measure", "stats", "study"]),
-    ("explore", &["measure", "membench", "stats"]),
-    ("fleet", &["report", "measure", "membench"]),
-];
-
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
@@ -157,18 +139,89 @@ fn records_take_nothing_of_statistics_but_which_way_is_better() {
     }
 }
 
+/// The rows of the table of ARCHITECTURE.md below a heading, a cell each.
+fn documented(heading: &str) -> Vec<Vec<String>> {
+    let text = read(&root().join("ARCHITECTURE.md"));
+    let below = text.split_once(&format!("\n## {heading}\n")).expect("the heading is there").1;
+    let lines = below.lines().take_while(|line| !line.starts_with("## "));
+    let rows = lines.filter(|line| line.starts_with('|')).skip(2);
+    let cells = |row: &str| row.trim_matches('|').split('|').map(|c| c.trim().to_owned()).collect();
+    rows.map(cells).collect()
+}
+
+/// The names in a cell of such a table: those in backquotes.
+fn names(cell: &str) -> BTreeSet<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+/// The crates of ours that each needs, tests apart.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
+    let output = Command::new("cargo").args(arguments).current_dir(root()).output();
+    let output = output.expect("cargo can be run");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("it is JSON");
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let ours = |name: &str| name.strip_prefix("numalab-").unwrap_or("cli").to_owned();
+    let list = |value: &serde_json::Value| value.as_array().cloned().expect("a list");
+    let crates = list(&metadata["packages"]).into_iter().map(|package| {
+        let needed = list(&package["dependencies"]).into_iter();
+        let needed = needed.filter(|needed| needed["kind"] != "dev");
+        let needed = needed.map(|needed| text(&needed["name"]));
+        let needed = needed.filter(|name| name.starts_with("numalab")).map(|name| ours(&name));
+        (ours(&text(&package["name"])), needed.collect())
+    });
+    crates.collect()
+}
+
 #[test]
-fn crates_depend_on_none_of_those_that_they_must_not() {
-    for (name, never) in NEVER {
-        let manifest = read(&root().join("crates").join(name).join("Cargo.toml"));
-        let end = manifest.find("[dev-dependencies]").unwrap_or(manifest.len());
-        let dependencies = &manifest[..end];
-        for other in *never {
-            let lines = ['.', ' '].map(|end| format!("\nnumalab-{other}{end}"));
-            let depends = lines.iter().any(|line| dependencies.contains(line));
-            assert!(!depends, "{name} depends on {other}");
-        }
+fn crates_use_what_architecture_says_and_nothing_else() {
+    let dependencies = dependencies();
+    let all: BTreeSet<String> = dependencies.keys().cloned().collect();
+    let said: BTreeMap<String, BTreeSet<String>> = documented("Crates")
+        .into_iter()
+        .map(|row| {
+            let (name, uses) = (names(&row[0]).pop_first().expect("a name"), names(&row[2]));
+            let but = |uses: &BTreeSet<String>| {
+                all.iter()
+                    .filter(|other| **other != name && !uses.contains(*other))
+                    .cloned()
+                    .collect()
+            };
+            let uses = if row[2].starts_with("all but") { but(&uses) } else { uses };
+            (name, uses)
+        })
+        .collect();
+    assert_eq!(said.keys().collect::<Vec<_>>(), dependencies.keys().collect::<Vec<_>>());
+    for (name, uses) in dependencies {
+        assert_eq!(said[&name], uses, "{name}: left ARCHITECTURE.md, right its Cargo.toml");
     }
+}
+
+#[test]
+fn circles_between_files_are_those_that_architecture_explains() {
+    let explained: BTreeSet<(String, BTreeSet<String>)> = documented("Circles between files")
+        .iter()
+        .map(|row| (names(&row[0]).pop_first().expect("a crate"), names(&row[1])))
+        .collect();
+    let mut found = BTreeSet::new();
+    for name in crates() {
+        let source = root().join("crates").join(&name).join("src");
+        let mut sources: BTreeMap<circles::Module, String> = BTreeMap::new();
+        for (path, text) in production(&name) {
+            let path = path.strip_prefix(&source).expect("below src").with_extension("");
+            let module = path.iter().map(|part| part.to_string_lossy().into_owned());
+            let mut module: circles::Module = module.collect();
+            match module[0].as_str() {
+                "bin" => continue,
+                "lib" | "main" => module.clear(),
+                _ => {}
+            }
+            sources.entry(module).or_default().push_str(&text);
+        }
+        let circles = circles::circles(&sources).into_iter();
+        found.extend(circles.map(|circle| (name.clone(), circle.into_iter().collect())));
+    }
+    assert_eq!(explained, found, "left: ARCHITECTURE.md, right: the sources");
 }
 
 #[test]

@@ -13,9 +13,10 @@ use std::time::UNIX_EPOCH;
 
 use numalab_record::{Document, Kind, KindError, file};
 
-pub use digest::{Digest, DigestFigure, digest};
+pub use digest::digest;
 
 use crate::error::FleetError;
+use crate::model::Digest;
 use crate::store::Store;
 
 /// Digests that wait for the store.

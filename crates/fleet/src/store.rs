@@ -7,8 +7,8 @@ use numalab_analysis::fleet::{Family, FigureKey, HostRun};
 use numalab_record::Metric;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::collect::{Digest, DigestFigure};
 use crate::error::FleetError;
+use crate::model::{Digest, DigestFigure};
 
 /// `PRAGMA user_version` of a store.
 const VERSION: i64 = 1;

@@ -8,6 +8,7 @@
 
 mod bitmap;
 mod distances;
+mod element;
 mod memory_attributes;
 mod read;
 mod synthetic;

@@ -4,8 +4,9 @@
 use crate::error::{AllocError, FreeError};
 use crate::fences::Fences;
 use crate::frames::Frames;
+use crate::ids::Owner;
 use crate::ids::{CpuIndex, Frame, NodeIndex, Order};
-use crate::policy::{Owner, Policy, Request};
+use crate::policy::{Policy, Request};
 use crate::sync::{Ordering, Word};
 
 /// On which node a domain's memory shall lie.

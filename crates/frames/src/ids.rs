@@ -135,3 +135,7 @@ impl FromIterator<NodeIndex> for NodeMask {
         nodes.into_iter().fold(Self::EMPTY, Self::with)
     }
 }
+
+/// Whom frames are handed out to: verified on free in `checked` builds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Owner(pub u32);

@@ -51,11 +51,11 @@ pub use fences::{CpuFences, Fences, RemoteFences};
 pub use frames::Frames;
 pub use ids::{
     BLOCK_FRAMES, CpuIndex, FRAME_BYTES, Frame, MAX_CPUS, MAX_NODES, MAX_RUN_FRAMES, NodeIndex,
-    NodeMask, Order, ZoneIndex,
+    NodeMask, Order, Owner, ZoneIndex,
 };
 pub use info::{Counters, MemoryInfo};
 pub use machine::{Machine, MemoryRange, PC_ZONE_LIMITS, RangeState};
 pub use physinfo::{NodeInfo, PhysInfo};
-pub use policy::{Owner, Policy, Request, Yields};
+pub use policy::{Policy, Request, Yields};
 pub use sync::Word;
 pub use walk::BlockView;

@@ -1,7 +1,7 @@
 //! What is asked for, and in which order the pools are asked.
 
 use crate::error::AllocError;
-use crate::ids::{MAX_RUN_FRAMES, NodeIndex, NodeMask, Order, ZoneIndex};
+use crate::ids::{MAX_RUN_FRAMES, NodeIndex, NodeMask, Order, Owner, ZoneIndex};
 use crate::machine::Machine;
 use crate::runs::Wanted;
 
@@ -36,10 +36,6 @@ pub enum Yields {
     /// The node: the zone on other nodes comes before lower zones.
     Node,
 }
-
-/// Whom frames are handed out to: verified on free in `checked` builds.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub struct Owner(pub u32);
 
 /// A request for one run of frames.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! `checked` builds: every frame knows how far its run goes on, and whose it is.
 
 use crate::error::FreeError;
-use crate::policy::Owner;
+use crate::ids::Owner;
 use crate::shared::Shared;
 use crate::sync::Word;
 

@@ -6,6 +6,7 @@ mod estimate;
 mod latency;
 mod loaded;
 mod scope;
+mod shared;
 
 use numalab_record::{Cell, CellId, Experiment, IsaName, Team, WorkerPlan};
 
@@ -16,6 +17,7 @@ pub use estimate::{estimate_cell, estimate_plan};
 pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
 pub use loaded::{LoadedSpec, loaded_cells};
 pub use scope::{MatrixShape, Scope, ScopeError};
+pub(crate) use shared::shared_run;
 
 /// A cell named after what is done in it: the same experiment always has the
 /// same name, different ones never do.

@@ -7,8 +7,9 @@ use numalab_record::{Cell, Outcome, Sample};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
+use crate::plan::shared_run;
 use crate::recorder::RunRecorder;
-use crate::run::{Measured, run_shared, shared_run};
+use crate::run::{Measured, run_shared};
 use crate::share::Share;
 
 /// Who looks on while cells are measured, such as a progress bar.

@@ -2,6 +2,7 @@
 //! figure of each rank changes with the number of ranks and where they are bound.
 
 mod csv;
+mod error;
 mod name;
 mod placement;
 mod read;
@@ -9,7 +10,8 @@ mod read;
 use numalab_topology::{CpuId, Machine, NodeId};
 use serde::{Deserialize, Serialize};
 
-pub use read::{ScalingError, ScalingFile, read};
+pub use error::ScalingError;
+pub use read::{ScalingFile, read};
 
 /// Everything in a directory, or in several below one.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

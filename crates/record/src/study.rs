@@ -11,11 +11,11 @@ mod planned;
 mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
-pub use document::{Arm, Cells, Counted, StudyDocument, StudyError, StudyRun};
+pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
 pub use journal::{
     Applied, EndReason, Entry, Evidence, Observation, Quantity, Reading, SampleEntry,
 };
-pub use plan::{Treatment, Visit};
+pub use plan::{Arm, Treatment, Visit};
 pub use planned::{
     ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList,
 };

@@ -10,7 +10,7 @@ use numalab_record::{CellId, Document, Kind, Metric};
 use numalab_stats::{Interval, Sample, Verdict};
 use serde::Serialize;
 
-use crate::from::compare::{answer_word, what};
+use crate::label::{answer_word, compared};
 
 pub use study::{AaFound, EffectFound, Found, StudyResults};
 
@@ -152,7 +152,7 @@ impl ComparedRow {
     fn of(row: &ComparedCell) -> Self {
         Self {
             cell: row.of.cell().cloned(),
-            what: what(row),
+            what: compared(row),
             metric: row.metric,
             unit: row.metric.unit().to_string(),
             baseline: row.means.map(|[baseline, _]| baseline),

@@ -1,6 +1,7 @@
 //! The words by which cells, their parts and verdicts are called in every format.
 
-use numalab_record::{Experiment, LatencyCell, Team, WorkerPlan};
+use numalab_analysis::compare::{Answer, Compared, ComparedCell};
+use numalab_record::{Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::number::{count, size};
@@ -101,5 +102,27 @@ pub(crate) fn verdict_word(verdict: Verdict) -> &'static str {
         Verdict::Worse => "worse",
         Verdict::Equivalent => "equivalent",
         Verdict::Inconclusive { .. } => "inconclusive",
+    }
+}
+
+/// The answer as a stable word.
+pub(crate) fn answer_word(answer: Answer) -> &'static str {
+    match answer {
+        Answer::NotJudged => "not judged",
+        Answer::SeenOnce => "seen once",
+        Answer::Judged(verdict) => verdict_word(verdict),
+    }
+}
+
+/// What a compared row is of.
+pub(crate) fn compared(row: &ComparedCell) -> String {
+    match &row.of {
+        Compared::Cell(cell) => experiment(&cell.experiment),
+        Compared::Kind { kind, cells } => {
+            let metric = row.metric.name();
+            let has_one = *kind == metric || row.metric == Metric::RoundTrip;
+            let metric = if has_one { String::new() } else { format!(" {metric}") };
+            format!("{kind}{metric}, {}", count(*cells, "cell"))
+        }
     }
 }

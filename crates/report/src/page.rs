@@ -3,13 +3,10 @@
 mod chart;
 mod redact;
 
-use std::fmt;
-
+pub use crate::mood::Mood;
 pub use chart::{Bar, BarGroup, BlockChanges, Chart, Curves, Dot, IntervalRow, RunOrder, Series};
 
-use crate::rows::Rows;
 use crate::table::Table;
-use crate::terminal::Style;
 
 /// What stands at the foot of every page.
 pub(crate) const FOOT: &str =
@@ -36,27 +33,6 @@ pub struct Page {
     pub whole: bool,
 }
 
-impl Page {
-    /// As text within 80 columns.
-    #[must_use]
-    pub fn terminal(&self, style: Style) -> String {
-        crate::terminal::render(self, style)
-    }
-
-    /// As Markdown with GitHub's tables.
-    #[must_use]
-    pub fn markdown(&self) -> String {
-        crate::markdown::render(self)
-    }
-
-    /// As one self-contained HTML file that opens offline, follows the reader's light or
-    /// dark, and fits a phone and paper.
-    #[must_use]
-    pub fn html(&self) -> String {
-        crate::html::render(self)
-    }
-}
-
 /// One of the sentences that come first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lead {
@@ -76,21 +52,6 @@ impl Lead {
     pub fn new(name: impl Into<String>, sentence: impl Into<String>, mood: Mood) -> Self {
         Self { name: name.into(), sentence: sentence.into(), mood, command: None }
     }
-}
-
-/// How a sentence or a row is to be taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mood {
-    /// A fact.
-    Plain,
-    /// A change for the better.
-    Good,
-    /// A change for the worse.
-    Bad,
-    /// Settled: nothing changes, nothing is odd.
-    Fine,
-    /// Open, or something to look at.
-    Odd,
 }
 
 /// One figure: what it is, its value, and of what.
@@ -203,44 +164,6 @@ impl Panel {
     #[must_use]
     pub fn folded(self) -> Self {
         Self { folded: true, ..self }
-    }
-}
-
-/// A result that can be shown in every format.
-pub trait Report {
-    /// The result in words, tables and charts.
-    fn page(&self) -> Page;
-
-    /// Everything, for programs, findings included.
-    ///
-    /// # Errors
-    /// Whatever `serde_json` cannot write.
-    fn json(&self) -> serde_json::Result<String>;
-
-    /// The figures, a row each; `None` where it has none that would make a table.
-    fn rows(&self) -> Option<Rows>;
-
-    /// As text for a terminal: the page, where the result has no text of its own.
-    fn terminal(&self, style: Style) -> String {
-        self.page().terminal(style)
-    }
-
-    /// As CSV: the rows, where the result has no CSV of its own; `None` without either.
-    fn csv(&self) -> Option<String> {
-        self.rows().map(|rows| rows.csv())
-    }
-}
-
-impl fmt::Display for Mood {
-    /// A stable word for it.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Plain => "plain",
-            Self::Good => "good",
-            Self::Bad => "bad",
-            Self::Fine => "fine",
-            Self::Odd => "odd",
-        })
     }
 }
 

@@ -5,7 +5,8 @@ use std::fmt::Write as _;
 
 use numalab_record::{Metric, RankResult, RankRun};
 
-use crate::page::{Page, Report};
+use crate::page::Page;
+use crate::report::Report;
 use crate::rows::Rows;
 use crate::terminal::Style;
 

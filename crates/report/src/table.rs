@@ -1,6 +1,6 @@
 //! A table before it has a format.
 
-use crate::page::Mood;
+use crate::mood::Mood;
 
 /// On which side a column's text stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

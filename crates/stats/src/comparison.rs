@@ -1,7 +1,8 @@
 //! What there is to say about two samples, and the verdict it leads to.
 
+use crate::evidence::Evidence;
 use crate::multiplicity::holm_steps;
-use crate::verdict::{Evidence, judge};
+use crate::verdict::judge;
 use crate::{
     Confidence, Direction, Equivalence, Estimate, Ground, Interval, Margin, Test, Verdict,
     attainable, holm, percent_change, planning,

@@ -10,6 +10,7 @@ mod contrast;
 mod distribution;
 mod equivalence;
 mod error;
+mod evidence;
 mod hodges_lehmann;
 mod hypothesis;
 mod interval;
@@ -48,6 +49,7 @@ pub use confidence::Confidence;
 pub use contrast::{Contrast, Layout};
 pub use equivalence::{Equivalence, Margin, equivalence_paired, equivalence_unpaired};
 pub use error::Error;
+pub use evidence::Ground;
 pub use hodges_lehmann::{
     hodges_lehmann, hodges_lehmann_interval, paired_differences, percent_change, shift,
     shift_interval,
@@ -71,4 +73,4 @@ pub use runs::{RunShift, moderate};
 pub use sample::Sample;
 pub use serial::{SerialEstimate, median_interval_serial};
 pub use signed_rank::signed_rank;
-pub use verdict::{Direction, Ground, Verdict};
+pub use verdict::{Direction, Verdict};

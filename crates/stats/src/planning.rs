@@ -5,7 +5,7 @@
 //! Calculations in Clinical Research*, 2nd ed., 2008, chapter 3).
 
 use crate::distribution::{normal_quantile, student_quantile};
-use crate::verdict::{Evidence, Ground};
+use crate::evidence::{Evidence, Ground};
 use crate::{Confidence, Interval, least_p_paired, whole};
 
 /// The chance of seeing an effect for which studies are planned.

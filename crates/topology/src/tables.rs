@@ -1,5 +1,6 @@
 //! Machines from ACPI tables, and tables of machines.
 
+mod bytes;
 mod domains;
 mod hmat;
 mod layout;
@@ -7,4 +8,4 @@ mod read;
 mod verify;
 mod write;
 
-pub use write::{TableBytes, TableError};
+pub use bytes::{TableBytes, TableError};

@@ -12,11 +12,10 @@ use numalab_record::study::{Quantity, Reading};
 
 use serde::{Deserialize, Serialize};
 
+use crate::command::Service;
 use crate::error::OutputError;
 use crate::finished::Finished;
-use crate::need::{KernelNeed, Tool};
-use crate::reader::Reader;
-use crate::workload::{Service, Workload};
+use crate::need::KernelNeed;
 
 /// All tools by program, in the order in which they are listed.
 const PROGRAMS: [&[Entry]; 6] = [
@@ -46,13 +45,13 @@ pub struct Entry {
     pub metrics: &'static [&'static str],
     /// After how many seconds it has failed.
     pub timeout_s: u64,
-    programs: &'static [Program],
-    service: Option<fn() -> Service>,
+    pub(crate) programs: &'static [Program],
+    pub(crate) service: Option<fn() -> Service>,
     parser: Parser,
 }
 
 /// A program, the package that has it, and the argument that makes it tell its version.
-type Program = (&'static str, &'static str, &'static str);
+pub(crate) type Program = (&'static str, &'static str, &'static str);
 
 /// How an output is read.
 #[derive(Clone, Copy, Debug)]
@@ -86,7 +85,7 @@ pub fn kernel_needs(command: &[String]) -> Vec<KernelNeed> {
     sysbench::kernel_needs(command)
 }
 
-fn strings(words: &[&str]) -> Vec<String> {
+pub(crate) fn strings(words: &[&str]) -> Vec<String> {
     words.iter().map(|word| (*word).to_owned()).collect()
 }
 
@@ -95,23 +94,6 @@ impl Entry {
     #[must_use]
     pub fn packages(&self) -> Vec<&'static str> {
         self.programs.iter().map(|(_, package, _)| *package).collect()
-    }
-
-    /// The workload with these arguments, or the usual ones.
-    pub(crate) fn workload(&self, name: String, arguments: Option<&[String]>) -> Workload {
-        let arguments = arguments.map_or_else(|| strings(self.arguments), <[String]>::to_vec);
-        let command = [strings(self.command), arguments.clone(), strings(self.end)].concat();
-        let tool = |&(program, package, version): &_| Tool::packaged(program, package, version);
-        Workload {
-            name,
-            service: self.service.map(|service| service()),
-            timeout_s: self.timeout_s,
-            tools: self.programs.iter().map(tool).collect(),
-            kernel_needs: kernel_needs(&command),
-            wanted: strings(self.metrics),
-            reader: Reader::Tool(ToolReader { tool: self.name.to_owned(), arguments }),
-            command,
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod catalogue;
+mod command;
 mod error;
 mod finished;
 mod json;
@@ -16,6 +17,7 @@ mod spec;
 mod workload;
 
 pub use catalogue::kernel_needs;
+pub use command::{NUMALAB, SCRATCH, Service};
 pub use error::{OutputError, PatternError, SpecError};
 pub use finished::{Ending, Finished};
 pub use need::{KernelNeed, Tool};
@@ -26,4 +28,4 @@ pub use pattern::Pattern;
 pub use perf_stat::counters as perf_stat_counters;
 pub use reader::Reader;
 pub use spec::WorkloadSpec;
-pub use workload::{NUMALAB, SCRATCH, Service, Workload};
+pub use workload::Workload;

@@ -104,7 +104,7 @@ impl WorkloadSpec {
             tool: tool.to_owned(),
             known: catalogue::names().collect::<Vec<_>>().join(", "),
         })?;
-        let mut workload = entry.workload(name, self.arguments.as_deref());
+        let mut workload = Workload::of_tool(entry, name, self.arguments.as_deref());
         if !self.metrics.is_empty() {
             workload.wanted.clone_from(&self.metrics);
         }

@@ -4,26 +4,12 @@ use numalab_record::study::{Quantity, Reading};
 
 use serde::{Deserialize, Serialize};
 
+use crate::catalogue::{self, ToolReader, kernel_needs, strings};
+use crate::command::{NUMALAB, SCRATCH, Service};
 use crate::error::{OutputError, SpecError};
 use crate::finished::{Ending, Finished};
 use crate::need::{KernelNeed, Tool};
 use crate::reader::Reader;
-
-/// In a command line: an empty directory of the run's own.
-pub const SCRATCH: &str = "{scratch}";
-/// As a program: this very numalab, wherever it lies.
-pub const NUMALAB: &str = "numalab";
-
-/// A program that must be up while the workload runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Service {
-    /// Starts it; it stays in the foreground.
-    pub command: Vec<String>,
-    /// Ends with 0 once the service is up: tried until then.
-    pub ready: Vec<String>,
-    /// How long it may take to be up, in seconds.
-    pub ready_within_s: u64,
-}
 
 /// Something to run that prints how well it went.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -47,6 +33,27 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// What a tool of the catalogue does with these arguments, or the usual ones.
+    pub(crate) fn of_tool(
+        tool: &catalogue::Entry,
+        name: String,
+        arguments: Option<&[String]>,
+    ) -> Self {
+        let arguments = arguments.map_or_else(|| strings(tool.arguments), <[String]>::to_vec);
+        let command = [strings(tool.command), arguments.clone(), strings(tool.end)].concat();
+        let packaged = |&(program, package, version): &_| Tool::packaged(program, package, version);
+        Self {
+            name,
+            service: tool.service.map(|service| service()),
+            timeout_s: tool.timeout_s,
+            tools: tool.programs.iter().map(packaged).collect(),
+            kernel_needs: kernel_needs(&command),
+            wanted: strings(tool.metrics),
+            reader: Reader::Tool(ToolReader { tool: tool.name.to_owned(), arguments }),
+            command,
+        }
+    }
+
     /// The readings of a run: the wanted ones in their order.
     ///
     /// # Errors

@@ -3,7 +3,7 @@
 use numalab_topology::{Distances, Findings, Machine, NodeId};
 use roxmltree::Node as Element;
 
-use super::read::{malformed, os_index};
+use super::element::{malformed, os_index};
 use crate::error::ReadError;
 
 /// The bit of `kind` that says the values are latencies (`HWLOC_DISTANCES_KIND_MEANS_LATENCY`).

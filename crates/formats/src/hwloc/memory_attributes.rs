@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{AccessAttributes, CpuId, CpuSet, Findings, Machine, NodeId};
 use roxmltree::Node as Element;
 
-use super::read::{malformed, set};
+use super::element::{malformed, set};
 use super::{FORMAT, bitmap};
 use crate::error::ReadError;
 use crate::xml_text::XmlText;

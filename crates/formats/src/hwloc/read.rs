@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_topology::{
-    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Id, IdSet, MAX_ID, Machine,
-    MemorySideCache, NodeId, NodeSet,
+    Allowed, Cache, CacheKind, CpuId, CpuSet, Findings, HugePagePool, Machine, MemorySideCache,
+    NodeId, NodeSet,
 };
 use roxmltree::{Document, Node as Element, ParsingOptions};
 
-use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, bitmap, distances, memory_attributes};
+use super::element::{number, os_index, place, positive, set, set_or_empty};
+use super::{CPU_LESS, FORMAT, LARGEST_BASE_PAGE, distances, memory_attributes};
 use crate::assembly::Assembly;
 use crate::error::ReadError;
 use crate::reading::Reading;
@@ -336,64 +337,4 @@ fn memory_side_caches(node: Element<'_, '_>) -> Result<Vec<MemorySideCache>, Rea
     }
     caches.reverse();
     Ok(caches)
-}
-
-/// The line of an element, for messages.
-fn line(element: Element<'_, '_>) -> usize {
-    let position = element.document().text_pos_at(element.range().start);
-    usize::try_from(position.row).unwrap_or(usize::MAX)
-}
-
-fn place(element: Element<'_, '_>) -> String {
-    format!("line {}", line(element))
-}
-
-pub(super) fn malformed(element: Element<'_, '_>, found: &str, expected: &str) -> ReadError {
-    ReadError::Syntax {
-        format: FORMAT,
-        line: line(element),
-        found: found.to_owned(),
-        expected: expected.to_owned(),
-    }
-}
-
-pub(super) fn os_index(element: Element<'_, '_>) -> Result<u32, ReadError> {
-    let text = element.attribute("os_index").unwrap_or_default();
-    let index = text.parse().ok().filter(|&index| index <= MAX_ID);
-    index.ok_or_else(|| malformed(element, text, "an os_index"))
-}
-
-fn number(element: Element<'_, '_>, name: &str, text: &str) -> Result<u64, ReadError> {
-    text.trim().parse().map_err(|_| malformed(element, text, &format!("a number for {name}")))
-}
-
-/// A number that hwloc gives as 0 or -1 where it has none.
-fn positive<T: TryFrom<i64>>(element: Element<'_, '_>, name: &str) -> Result<Option<T>, ReadError> {
-    let Some(text) = element.attribute(name) else {
-        return Ok(None);
-    };
-    let value: i64 = text
-        .trim()
-        .parse()
-        .map_err(|_| malformed(element, text, &format!("a number for {name}")))?;
-    if value <= 0 {
-        return Ok(None);
-    }
-    let value = T::try_from(value);
-    value.map(Some).map_err(|_| malformed(element, text, &format!("a smaller {name}")))
-}
-
-pub(super) fn set<I: Id>(
-    element: Element<'_, '_>,
-    name: &str,
-) -> Result<Option<IdSet<I>>, ReadError> {
-    let Some(text) = element.attribute(name) else {
-        return Ok(None);
-    };
-    let set = bitmap::read(text);
-    set.map(Some).ok_or_else(|| malformed(element, text, &format!("a finite set for {name}")))
-}
-
-fn set_or_empty<I: Id>(element: Element<'_, '_>, name: &str) -> Result<IdSet<I>, ReadError> {
-    Ok(set(element, name)?.unwrap_or_default())
 }

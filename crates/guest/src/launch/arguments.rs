@@ -1,13 +1,10 @@
 //! QEMU's command line, in one place and one order.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::failure::GuestError;
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
 use numalab_guest_agent::protocol::PORT_NAME;
-use numalab_image::BootFiles;
 
 /// The port that a kernel without drivers ends QEMU with.
 pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
@@ -55,8 +52,34 @@ impl Wiring {
     }
 }
 
+impl Launch {
+    /// The command line, for people; sockets are in a directory `GUEST`.
+    #[must_use]
+    pub fn command_line(&self) -> Vec<String> {
+        self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
+    }
+
+    /// As [`Launch::command_line`], of [`Launch::run_bare`].
+    #[must_use]
+    pub fn bare_command_line(&self) -> Vec<String> {
+        self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
+    }
+
+    fn words(&self, wiring: &Wiring) -> Vec<String> {
+        let program = self.qemu.program.to_string_lossy().into_owned();
+        let mut words = vec![program];
+        words.extend(self.arguments(wiring));
+        words
+    }
+
+    /// QEMU's arguments with these connections.
+    pub(super) fn arguments(&self, wiring: &Wiring) -> Vec<String> {
+        arguments(self, wiring)
+    }
+}
+
 /// All of QEMU's arguments.
-pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<String> {
+fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
     let accelerator = launch.accelerator.kind;
@@ -68,7 +91,7 @@ pub fn arguments(launch: &Launch, machine: &[String], wiring: &Wiring) -> Vec<St
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
     add(&["-cpu", hypervisor.map_or(accelerator.cpu_model(), |own| own.cpu_model.as_str())]);
-    add(&machine.iter().map(String::as_str).collect::<Vec<_>>());
+    add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);
     let socket = |id: &str, path: &Path| {
@@ -149,22 +172,6 @@ fn boot_under(
     words.map(ToOwned::to_owned).to_vec()
 }
 
-/// QEMU ends a module's file name at the first space (`hw/i386/multiboot.c`).
-pub fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
-    let paths = std::iter::once(&files.kernel).chain(&files.initramfs);
-    for path in paths {
-        if path.to_string_lossy().contains(' ') {
-            let text = format!(
-                "{}: a space in the path of what a hypervisor boots; set NUMALAB_CACHE to a \
-                 directory without one",
-                path.display()
-            );
-            return Err(GuestError::Start(io::Error::new(io::ErrorKind::InvalidInput, text)));
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -187,12 +194,5 @@ mod tests {
             "/cache/vm,,linux quiet console=hvc0,/cache/dom0.cpio",
         ];
         assert_eq!(words, expected);
-    }
-
-    #[test]
-    fn a_path_that_qemu_would_cut_is_refused() {
-        let files = BootFiles { kernel: "/my cache/vmlinux".into(), initramfs: None };
-        let error = check_module_paths(&files).unwrap_err().to_string();
-        assert!(error.contains("/my cache/vmlinux"), "{error}");
     }
 }

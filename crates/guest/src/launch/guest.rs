@@ -1,12 +1,12 @@
 //! What a guest is, and the plan of starting it.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::Root;
 use numalab_topology::{CpuSet, Finding, Machine};
 
-use super::arguments::{self, System, Wiring};
 use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
@@ -75,7 +75,7 @@ pub struct Launch {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
     pub(super) files: BootFiles,
-    machine_words: Vec<String>,
+    pub(super) machine_words: Vec<String>,
     losses: Vec<Finding>,
 }
 
@@ -99,7 +99,7 @@ impl Launch {
         files: &BootFiles,
     ) -> Result<Self, GuestError> {
         if guest.hypervisor.is_some() {
-            arguments::check_module_paths(files)?;
+            check_module_paths(files)?;
         }
         if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
@@ -131,7 +131,7 @@ impl Launch {
     /// What its user should know before it starts; for guests that run Linux.
     #[must_use]
     pub fn hazard(&self) -> Option<String> {
-        self.qemu.hazard(self.accelerator.kind, self.guest.machine.online_cpus().len())
+        self.accelerator.kind.hazard(&self.qemu, self.guest.machine.online_cpus().len())
     }
 
     /// Which accelerator is used, and why.
@@ -140,33 +140,37 @@ impl Launch {
         &self.accelerator
     }
 
-    /// The command line, for people; sockets are in a directory `GUEST`.
-    #[must_use]
-    pub fn command_line(&self) -> Vec<String> {
-        self.words(&Wiring::linux(PathBuf::from("GUEST"), false))
-    }
-
-    /// As [`Launch::command_line`], of [`Launch::run_bare`].
-    #[must_use]
-    pub fn bare_command_line(&self) -> Vec<String> {
-        self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
-    }
-
-    fn words(&self, wiring: &Wiring) -> Vec<String> {
-        let program = self.qemu.program.to_string_lossy().into_owned();
-        let mut words = vec![program];
-        words.extend(self.arguments(wiring));
-        words
-    }
-
     /// Whether process 1 has its command's accesses charged; under a hypervisor its domains
     /// have theirs charged.
     pub(super) fn charges_commands(&self) -> bool {
         self.guest.memory_emulator.is_some() && self.guest.hypervisor.is_none()
     }
+}
 
-    /// QEMU's arguments with these connections.
-    pub(super) fn arguments(&self, wiring: &Wiring) -> Vec<String> {
-        arguments::arguments(self, &self.machine_words, wiring)
+/// QEMU ends a module's file name at the first space (`hw/i386/multiboot.c`).
+fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
+    let paths = std::iter::once(&files.kernel).chain(&files.initramfs);
+    for path in paths {
+        if path.to_string_lossy().contains(' ') {
+            let text = format!(
+                "{}: a space in the path of what a hypervisor boots; set NUMALAB_CACHE to a \
+                 directory without one",
+                path.display()
+            );
+            return Err(GuestError::Start(io::Error::new(io::ErrorKind::InvalidInput, text)));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_qemu_would_cut_is_refused() {
+        let files = BootFiles { kernel: "/my cache/vmlinux".into(), initramfs: None };
+        let error = check_module_paths(&files).unwrap_err().to_string();
+        assert!(error.contains("/my cache/vmlinux"), "{error}");
     }
 }

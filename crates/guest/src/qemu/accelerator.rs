@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::choose::Qemu;
+use super::choose::{LOCKS_CODE, Qemu};
 use numalab_host::{CommandError, Interrupt, Ran, Root, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
@@ -91,6 +91,19 @@ impl AcceleratorKind {
             Self::Kvm => "host",
             Self::Tcg => "max",
         }
+    }
+
+    /// What its user should know before this QEMU is a Linux machine with so many cpus.
+    #[must_use]
+    pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<String> {
+        let translated = self == Self::Tcg && cpus > 1;
+        (translated && !qemu.locks_code()).then(|| {
+            format!(
+                "QEMU {} can hang Linux on several cpus, if seldom; mended in \
+                 {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
+                qemu.version
+            )
+        })
     }
 }
 
@@ -178,6 +191,7 @@ fn judged(finished: &Ran) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::qemu::Version;
     use std::os::unix::process::ExitStatusExt;
     use std::process::ExitStatus;
 
@@ -200,5 +214,16 @@ mod tests {
         assert!(!aborted.works);
         assert!(aborted.reason.ends_with("failed to set MSR 0x10a to 0x69"), "{}", aborted.reason);
         assert!(!finished("Linux version 6.1", "").works, "a start is not enough");
+    }
+
+    #[test]
+    fn a_translator_that_can_hang_linux_is_said_with_what_mends_it() {
+        let old = Qemu::of(Version::new(7, 2, 22), true);
+        let hazard = AcceleratorKind::Tcg.hazard(&old, 8).unwrap();
+        assert!(hazard.contains("7.2.22") && hazard.contains("--fetch-qemu"), "{hazard}");
+        assert_eq!(AcceleratorKind::Tcg.hazard(&old, 1), None);
+        assert_eq!(AcceleratorKind::Kvm.hazard(&old, 8), None);
+        let new = Qemu::of(Version::new(10, 0, 2), true);
+        assert_eq!(AcceleratorKind::Tcg.hazard(&new, 8), None);
     }
 }

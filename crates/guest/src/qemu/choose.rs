@@ -8,7 +8,6 @@ use std::time::Duration;
 use numalab_host::{CommandError, on_path, output_of};
 
 use super::abilities::Abilities;
-use super::accelerator::AcceleratorKind;
 use super::version::Version;
 use numalab_image::package::PackageError;
 use numalab_image::{Cache, CacheError, EntryKind};
@@ -19,7 +18,7 @@ const OLDEST: Version = Version::new(7, 2, 0);
 /// The first whose translator locks guest code before it reads it (QEMU's commit
 /// `deba78709ae8`). Before, a vcpu could keep running code that another had just changed:
 /// Linux changes its own, and then hung in an `int3` that was no longer in memory.
-const LOCKS_CODE: Version = Version::new(8, 1, 0);
+pub(super) const LOCKS_CODE: Version = Version::new(8, 1, 0);
 
 /// What a guest needs of QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,7 +111,7 @@ impl QemuNeeds {
 
 impl Qemu {
     /// The first that will do: `$NUMALAB_QEMU`, the one on the `PATH`, those in
-    /// the cache; one without [`Self::hazard`] before one with it.
+    /// the cache; one with a sound translator before one without.
     ///
     /// # Errors
     /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
@@ -143,21 +142,9 @@ impl Qemu {
         Self::at(on_path(PROGRAM).ok_or(QemuError::Absent)?, Vec::new())
     }
 
-    fn locks_code(&self) -> bool {
+    /// Whether its translator is sound with several cpus.
+    pub(super) fn locks_code(&self) -> bool {
         self.version >= LOCKS_CODE
-    }
-
-    /// What its user should know before it is a Linux machine of so many cpus.
-    #[must_use]
-    pub fn hazard(&self, accelerator: AcceleratorKind, cpus: usize) -> Option<String> {
-        let translated = accelerator == AcceleratorKind::Tcg && cpus > 1;
-        (translated && !self.locks_code()).then(|| {
-            format!(
-                "QEMU {} can hang Linux on several cpus, if seldom; mended in \
-                 {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
-                self.version
-            )
-        })
     }
 
     /// A command that starts it, with what an unpacked one needs to find its files.
@@ -237,16 +224,20 @@ fn joined(paths: &[PathBuf]) -> OsString {
 }
 
 #[cfg(test)]
+impl Qemu {
+    /// One that is not there.
+    pub(super) fn of(version: Version, plugins: bool) -> Self {
+        let abilities = Abilities { plugins, ..Abilities::default() };
+        Self { program: "/usr/bin/qemu".into(), version, abilities, trees: Vec::new() }
+    }
+}
+
+#[cfg(test)]
 mod tests {
     use super::*;
 
     fn qemu(version: Version, plugins: bool) -> Qemu {
-        Qemu {
-            program: PathBuf::from("/usr/bin/qemu"),
-            version,
-            abilities: Abilities { plugins, ..Abilities::default() },
-            trees: Vec::new(),
-        }
+        Qemu::of(version, plugins)
     }
 
     #[test]
@@ -268,11 +259,6 @@ mod tests {
         assert_eq!(preferred([&old].into_iter(), &plain), Some(&old));
         let ancient = qemu(Version::new(6, 2, 0), true);
         assert_eq!(preferred([&ancient].into_iter(), &plain), None);
-        let hazard = old.hazard(AcceleratorKind::Tcg, 8).unwrap();
-        assert!(hazard.contains("7.2.22") && hazard.contains("--fetch-qemu"), "{hazard}");
-        assert_eq!(old.hazard(AcceleratorKind::Tcg, 1), None);
-        assert_eq!(old.hazard(AcceleratorKind::Kvm, 8), None);
-        assert_eq!(new.hazard(AcceleratorKind::Tcg, 8), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use numalab_record::{Cell, Experiment, LatencyCell};
 
-use crate::run::shared_run;
+use super::shared_run;
 
 /// Touching and zeroing memory, per GiB.
 const TOUCH_PER_GIB: Duration = Duration::from_millis(250);

@@ -4,10 +4,10 @@ use numalab_host::{MemoryLimit, Root};
 use numalab_record::{BandwidthCell, Cell, Experiment, LoadedCell, Team};
 
 use super::latency::order_of;
-use super::shared_run;
 use super::stream::StreamRules;
 use crate::buffer::{Buffer, MemorySource};
 use crate::error::MeasureError;
+use crate::plan::shared_run;
 
 /// Fails as a run of `plan` would in which no cell can be measured: for too much memory, pages
 /// that are not reserved, an instruction set or an order that there is not. Memory is asked

@@ -1,19 +1,16 @@
 //! Whether a machine's description fits together.
 
+use super::error::{LEAST_MB_S, MOST_LINES};
 use super::{CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
 use crate::curve::Curve;
 use alloc::vec::Vec;
 
 /// No processor has addresses of more bits (Intel SDM 3A, 4.1.4).
 const ADDRESS_END: u64 = 1 << 52;
-/// Lines of all caches at most: their model takes 8 bytes of the host's memory for each.
-pub(super) const MOST_LINES: u64 = 1 << 27;
 /// A second, more than any access takes.
 const MOST_NS: f64 = 1e9;
 /// An exabyte a second.
 const MOST_MB_S: f64 = 1e12;
-/// A kilobyte a second.
-pub(super) const LEAST_MB_S: f64 = 1e-3;
 
 impl Machine {
     /// Checks that everything fits together.

@@ -1,9 +1,13 @@
 //! What can be wrong with a machine's description.
 
 use super::SCHEMA;
-use super::check::{LEAST_MB_S, MOST_LINES};
 use crate::curve::CurveError;
 use alloc::string::String;
+
+/// Lines of all caches at most: their model takes 8 bytes of the host's memory for each.
+pub(super) const MOST_LINES: u64 = 1 << 27;
+/// A kilobyte a second.
+pub(super) const LEAST_MB_S: f64 = 1e-3;
 
 /// What is wrong with a machine's description.
 #[derive(Debug, thiserror::Error)]

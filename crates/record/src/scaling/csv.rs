@@ -1,6 +1,6 @@
 //! The suite's CSV: `size (MB),0,1,…`, then a row for each size.
 
-use super::read::ScalingError;
+use super::error::ScalingError;
 
 /// Sizes in bytes, and the figures by size and rank.
 #[derive(Debug, PartialEq)]

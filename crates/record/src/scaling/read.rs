@@ -1,5 +1,6 @@
 //! Files to steps.
 
+use super::error::ScalingError;
 use super::placement::{ScaleJson, StepJson, in_log, in_mapping_check};
 use super::{RankPlace, Scaling, ScalingMetric, ScalingStep, csv, name};
 use crate::kind::file;
@@ -11,31 +12,6 @@ pub struct ScalingFile {
     pub path: String,
     /// Its text.
     pub text: String,
-}
-
-/// Why files are no results of a scaling run.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ScalingError {
-    /// A line of a CSV.
-    #[error("{file}:{line}: `{found}`, expected {expected}")]
-    Line {
-        /// The file.
-        file: String,
-        /// The line, from 1.
-        line: usize,
-        /// What is there.
-        found: String,
-        /// What should be there.
-        expected: &'static str,
-    },
-    /// No file has results.
-    #[error(
-        "{directory}: no results of numalab scale in it: expected files such as sequential_domain0_8ranks_16MB.csv"
-    )]
-    Empty {
-        /// The directory.
-        directory: String,
-    },
 }
 
 /// Joins the files of a directory: `*.csv` and `*.csv.part` of `numalab scale` or of the

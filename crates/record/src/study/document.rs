@@ -6,19 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::definition::{Factor, Rules, Workload};
 use super::journal::{Entry, SampleEntry};
-use super::plan::Treatment;
+use super::plan::{Arm, Treatment};
 use crate::kind::{Kind, KindError, file};
-
-/// Which of a block's visits a sample belongs to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Arm {
-    /// A treatment that is judged.
-    Main,
-    /// The baseline once more (the A/A arm).
-    Again,
-}
 
 /// What is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

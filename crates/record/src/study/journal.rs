@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_stats::Direction;
 use serde::{Deserialize, Serialize};
 
-use super::document::Arm;
+use super::plan::Arm;
 use crate::Environment;
 
 /// A line of `journal.jsonl`.

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::document::Arm;
 use super::setting::Setting;
 
 /// One level of each factor.
@@ -17,6 +16,17 @@ pub struct Treatment {
     pub levels: Vec<usize>,
     /// What is set, of all its levels together.
     pub settings: BTreeMap<String, Setting>,
+}
+
+/// Which of a block's visits a sample belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Arm {
+    /// A treatment that is judged.
+    Main,
+    /// The baseline once more (the A/A arm).
+    Again,
 }
 
 /// A treatment's turn in a block.

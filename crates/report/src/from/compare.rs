@@ -1,14 +1,15 @@
 //! Runs compared.
 
 use numalab_analysis::compare::{Answer, Compared, ComparedCell, Comparison, FactDifference};
-use numalab_record::{Experiment, Kind, Metric};
+use numalab_record::{Experiment, Kind};
 use numalab_stats::{Interval, Verdict};
 
 use crate::documents::{RunComparison, document};
 use crate::from::run::rows::{FIELDS, fields};
 use crate::label;
 use crate::number::{count, figure, percent, size, trimmed};
-use crate::page::{Lead, Mood, Page, Panel, Part, Report, Terminal};
+use crate::page::{Lead, Mood, Page, Panel, Part, Terminal};
+use crate::report::Report;
 use crate::rows::{Holds, Rows, optional};
 use crate::table::Table;
 use crate::terminal::layout::cut_middle;
@@ -53,7 +54,8 @@ impl Report for Comparison {
                 Compared::Cell(cell) => (cell.id.0.clone(), fields(&cell.experiment)),
                 Compared::Kind { .. } => (String::new(), FIELDS.map(|_| String::new())),
             };
-            let mut fields: Vec<String> = [id, what(row)].into_iter().chain(fields).collect();
+            let mut fields: Vec<String> =
+                [id, label::compared(row)].into_iter().chain(fields).collect();
             fields.extend([
                 row.metric.name().to_owned(),
                 row.metric.unit().to_string(),
@@ -63,7 +65,7 @@ impl Report for Comparison {
                 optional(row.interval_percent.map(|interval| interval.lo)),
                 optional(row.interval_percent.map(|interval| interval.hi)),
                 optional(row.spread_percent),
-                answer_word(row.answer).to_owned(),
+                label::answer_word(row.answer).to_owned(),
             ]);
             fields
         };
@@ -139,7 +141,7 @@ fn changed_cells(of: &Comparison) -> Table {
     let which = if of.is_judged() { "Cells that changed" } else { "Cells" };
     let line = |row: &ComparedCell| {
         let name = cut_middle(&name(row), NAME_WIDTH);
-        vec![name, percent(row.change_percent), answer_word(row.answer).to_owned()]
+        vec![name, percent(row.change_percent), label::answer_word(row.answer).to_owned()]
     };
     Table::new(format!("{which}, largest change first{hidden}"))
         .words("what")
@@ -194,7 +196,7 @@ fn kind_table(kinds: &[ComparedCell]) -> Table {
             percent(row.change_percent),
             interval(row),
             row.spread_percent.map_or_else(dash, spread),
-            answer_word(row.answer).to_owned(),
+            label::answer_word(row.answer).to_owned(),
         ]
     };
     Table::new(KINDS)
@@ -209,7 +211,7 @@ fn kind_table(kinds: &[ComparedCell]) -> Table {
 
 fn cell_table(rows: &[ComparedCell]) -> Table {
     let line = |row: &ComparedCell| {
-        let mut answer = answer_word(row.answer).to_owned();
+        let mut answer = label::answer_word(row.answer).to_owned();
         if let Some(note) = note(row) {
             answer.push_str(&format!(" ({note})"));
         }
@@ -254,15 +256,6 @@ fn interval(row: &ComparedCell) -> String {
     row.interval_percent.map_or_else(dash, words)
 }
 
-/// The answer as a stable word.
-pub(crate) fn answer_word(answer: Answer) -> &'static str {
-    match answer {
-        Answer::NotJudged => "not judged",
-        Answer::SeenOnce => "seen once",
-        Answer::Judged(verdict) => label::verdict_word(verdict),
-    }
-}
-
 fn mood(answer: Answer) -> Mood {
     match answer {
         Answer::NotJudged => Mood::Plain,
@@ -280,19 +273,7 @@ fn name(row: &ComparedCell) -> String {
             }
             _ => cell.id.0.clone(),
         },
-        Compared::Kind { .. } => what(row),
-    }
-}
-
-pub(crate) fn what(row: &ComparedCell) -> String {
-    match &row.of {
-        Compared::Cell(cell) => label::experiment(&cell.experiment),
-        Compared::Kind { kind, cells } => {
-            let metric = row.metric.name();
-            let has_one = *kind == metric || row.metric == Metric::RoundTrip;
-            let metric = if has_one { String::new() } else { format!(" {metric}") };
-            format!("{kind}{metric}, {}", count(*cells, "cell"))
-        }
+        Compared::Kind { .. } => label::compared(row),
     }
 }
 

@@ -6,7 +6,8 @@ use numalab_analysis::fleet::{Analysis, Claim, Halves};
 use numalab_record::Kind;
 
 use crate::documents::document;
-use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Report, Series};
+use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series};
+use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::text::{Table, count, figure};
 

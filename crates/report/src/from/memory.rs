@@ -7,7 +7,8 @@ mod read;
 pub use read::{MemoryReport, MemoryReportError};
 
 use crate::number::count;
-use crate::page::{Page, Report};
+use crate::page::Page;
+use crate::report::Report;
 use crate::rows::Rows;
 
 impl Report for MemoryReport {

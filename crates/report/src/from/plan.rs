@@ -8,7 +8,8 @@ use numalab_record::study::{
 
 use crate::documents::document;
 use crate::number::{count, size};
-use crate::page::{Lead, Mood, Page, Panel, Part, Report};
+use crate::page::{Lead, Mood, Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
 use crate::terminal::Style;

@@ -5,7 +5,8 @@ use numalab_record::Kind;
 
 use crate::documents::{PublishedGains, document};
 use crate::number::{figure, percent};
-use crate::page::{Page, Panel, Part, Report};
+use crate::page::{Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::table::Table;
 

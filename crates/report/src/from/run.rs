@@ -12,7 +12,8 @@ use numalab_analysis::run::Summary;
 
 use crate::documents::RunDocument;
 use crate::number::{count, size, utc};
-use crate::page::{Lead, Mood, Page, Part, Report};
+use crate::page::{Lead, Mood, Page, Part};
+use crate::report::Report;
 use crate::rows::Rows;
 
 impl Report for Summary<'_> {

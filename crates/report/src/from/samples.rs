@@ -7,7 +7,8 @@ use numalab_stats::{Direction, Ground, Trend, Verdict};
 use crate::documents::{ComparedSamples, document};
 use crate::label;
 use crate::number::{figure, percent, trimmed};
-use crate::page::{Lead, Page, Panel, Part, Report};
+use crate::page::{Lead, Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::{Holds, Rows, optional};
 use crate::table::Table;
 

@@ -8,7 +8,8 @@ use numalab_analysis::scaling::ScalingSummary;
 use numalab_record::Kind;
 
 use crate::documents::document;
-use crate::page::{Page, Report};
+use crate::page::Page;
+use crate::report::Report;
 use crate::rows::Rows;
 
 pub use words::{name, sentence};

@@ -14,7 +14,8 @@ use numalab_record::study::Workload;
 
 use crate::documents::StudyResults;
 use crate::number::{count, utc};
-use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Report, Terminal};
+use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Terminal};
+use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
 

@@ -8,7 +8,8 @@ use numalab_record::system::{
 use super::topology::odd;
 use crate::documents::document;
 use crate::number::{count, figure, size};
-use crate::page::{Lead, Mood, Page, Panel, Part, Report};
+use crate::page::{Lead, Mood, Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::table::Table;
 

@@ -9,7 +9,8 @@ use numalab_topology::{Finding, Machine, Node, Severity};
 
 use crate::documents::document;
 use crate::number::{count, size};
-use crate::page::{Mood, Page, Panel, Part, Report};
+use crate::page::{Mood, Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::table::Table;
 

@@ -1,4 +1,5 @@
 use super::*;
+use crate::terminal::Style;
 
 fn page() -> Page {
     let table = Table::new("latency & <ranks>")

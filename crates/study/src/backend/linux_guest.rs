@@ -178,7 +178,7 @@ impl LinuxGuest {
         let kind = accelerator.kind.name();
         let mut notices = vec![format!("the guest runs under {kind}: {}", accelerator.reason)];
         let cpus = self.machine.online_cpus().len();
-        notices.extend(qemu.hazard(accelerator.kind, cpus));
+        notices.extend(accelerator.kind.hazard(qemu, cpus));
         if self.settings.costs.are_emulated() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \

@@ -6,6 +6,7 @@ use numalab_acpi::srat::Entry;
 use numalab_acpi::{Located, MAX_DOMAINS, Srat};
 
 use crate::id::{Id, NodeId, ProximityDomain};
+use crate::node::Node;
 
 /// Nodes numbered from 0 in the order in which Linux meets their domains
 /// (`acpi_numa_init` in `drivers/acpi/numa/srat.c`).
@@ -63,4 +64,9 @@ impl Domains {
     pub(super) fn iter(&self) -> impl Iterator<Item = (ProximityDomain, NodeId)> + '_ {
         self.nodes.iter().map(|&(domain, node)| (ProximityDomain(domain), node))
     }
+}
+
+/// The domain of a node: its own, or its id.
+pub(super) fn domain_of(node: &Node) -> u32 {
+    node.proximity_domain.map_or(node.id.0, |domain| domain.0)
 }

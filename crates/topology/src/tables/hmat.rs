@@ -13,8 +13,7 @@ use numalab_acpi::hmat::{
 };
 use numalab_acpi::{Hmat, List, Located};
 
-use super::domains::Domains;
-use super::write::domain_of;
+use super::domains::{Domains, domain_of};
 use crate::access::AccessAttributes;
 use crate::finding::{Finding, Severity};
 use crate::id::NodeId;

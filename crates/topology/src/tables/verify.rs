@@ -7,7 +7,8 @@ use alloc::vec::Vec;
 
 use numalab_acpi::{AnyTable, Problem, Slot, Tables, check};
 
-use super::write::{TableBytes, domain_of};
+use super::bytes::TableBytes;
+use super::domains::domain_of;
 use crate::finding::{Finding, Severity};
 use crate::id::ProximityDomain;
 use crate::machine::Machine;

@@ -10,65 +10,22 @@ use numalab_acpi::srat::{
 };
 use numalab_acpi::{BuildError, Builder, Header, Signature, hmat, madt, slit, srat};
 
+use super::bytes::{MOST_DOMAINS, TableBytes, TableError};
+use super::domains::domain_of;
 use super::hmat::Parts;
 use super::layout;
 use super::verify::verify;
 use crate::cpu::Cpu;
 use crate::distance::LOCAL_DISTANCE;
 use crate::fallback::REMOTE_DISTANCE;
-use crate::finding::{Finding, Severity};
+use crate::finding::Severity;
 use crate::machine::Machine;
 use crate::memory::{MemoryKind, MemoryRange};
-use crate::node::Node;
 
 /// Where a PC has its local APICs.
 const LOCAL_APIC_ADDRESS: u32 = 0xfee0_0000;
 /// The largest APIC id of the 8-bit entries; above it is the broadcast id.
 const LARGEST_APIC_ID: u32 = 254;
-/// More domains than this would make a SLIT larger than firmware is.
-const MOST_DOMAINS: u32 = 4096;
-
-/// The tables of one machine, complete with header and checksum.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TableBytes {
-    /// Affinities.
-    pub srat: Vec<u8>,
-    /// Distances.
-    pub slit: Vec<u8>,
-    /// Latencies, bandwidths and memory-side caches, if the machine has any.
-    pub hmat: Option<Vec<u8>>,
-    /// Processors.
-    pub madt: Vec<u8>,
-    /// What was made up, what tables do not carry, and what is odd about them.
-    pub findings: Vec<Finding>,
-}
-
-/// Why a machine has no tables.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TableError {
-    /// A proximity domain is too large for a distance table.
-    #[error("proximity domain {domain}: a SLIT of more than {MOST_DOMAINS} rows is not written")]
-    DomainTooLarge {
-        /// The domain.
-        domain: u32,
-    },
-    /// No node has memory, without which a SRAT is not used.
-    #[error("no memory is known of any node, and an SRAT without memory is not used")]
-    NoMemory,
-    /// The memory does not fit into 64 bits of addresses.
-    #[error("{bytes} bytes of memory: expected a sum with addresses below 2^64")]
-    MemoryTooLarge {
-        /// Memory of all nodes.
-        bytes: u64,
-    },
-    /// The tables were read back, and are not of this machine.
-    #[error("the tables would not describe the machine: {0}")]
-    Refused(Finding),
-    /// A table could not be put together.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-}
-
 impl Machine {
     /// The tables that describe the machine to an x86 system: SRAT (revision 3), SLIT,
     /// MADT and, if it has access attributes or memory-side caches, HMAT (revision 2).
@@ -155,11 +112,6 @@ impl Machine {
         buffer.truncate(length);
         Ok(buffer)
     }
-}
-
-/// The domain of a node: its own, or its id.
-pub(super) fn domain_of(node: &Node) -> u32 {
-    node.proximity_domain.map_or(node.id.0, |domain| domain.0)
 }
 
 fn apic_id(cpu: &Cpu) -> u32 {

@@ -6,9 +6,9 @@ use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
 
 use super::{Entry, Parser};
+use crate::command::NUMALAB;
 use crate::error::OutputError;
 use crate::json;
-use crate::workload::NUMALAB;
 
 pub(super) const ENTRIES: &[Entry] = &[
     Entry {

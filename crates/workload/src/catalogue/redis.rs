@@ -3,9 +3,9 @@
 use numalab_record::study::{Quantity, Reading};
 
 use super::{Entry, Parser, strings};
+use crate::command::Service;
 use crate::error::OutputError;
 use crate::number;
-use crate::workload::Service;
 
 pub(super) const ENTRIES: &[Entry] = &[Entry {
     name: "redis",

@@ -16,7 +16,7 @@ use super::plan::{Ready, given, print, ready};
 use super::show::deliver;
 use super::time;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
-use crate::failure::{Code, Failure};
+use crate::failure::Failure;
 use crate::output;
 
 /// `numalab study run`.
@@ -178,13 +178,4 @@ impl Observer for Watcher {
         let precise = |percent| StudySummary::of(document).is_precise(percent);
         self.precision_percent.is_some_and(precise)
     }
-}
-
-/// What the user should do about a study that did not come to its end.
-pub(super) fn interrupted(journal: &Journal) -> Failure {
-    let directory = journal.directory().display();
-    Failure::new(
-        Code::Failed,
-        format!("interrupted; go on with:\n  numalab study resume {directory}"),
-    )
 }

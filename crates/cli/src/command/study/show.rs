@@ -9,7 +9,6 @@ use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::Report;
 use numalab_study::{Journal, read};
 
-use super::run::interrupted;
 use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -51,6 +50,15 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
         return Err(interrupted(journal));
     }
     fail_if(show.fail_if, &summary)
+}
+
+/// What the user should do about a study that did not come to its end.
+fn interrupted(journal: &Journal) -> Failure {
+    let directory = journal.directory().display();
+    Failure::new(
+        Code::Failed,
+        format!("interrupted; go on with:\n  numalab study resume {directory}"),
+    )
 }
 
 fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<PathBuf>, Failure> {

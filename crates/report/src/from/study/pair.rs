@@ -9,7 +9,8 @@ use crate::documents::{StudyComparison, document};
 use crate::from::compare::environment_table;
 use crate::label;
 use crate::number::{figure, trimmed};
-use crate::page::{Lead, Mood, Page, Panel, Part, Report};
+use crate::page::{Lead, Mood, Page, Panel, Part};
+use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::table::Table;
 

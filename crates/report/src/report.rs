@@ -1,0 +1,52 @@
+//! What every result gives, and every format that its page can have.
+
+use crate::page::Page;
+use crate::rows::Rows;
+use crate::terminal::Style;
+use crate::{html, markdown, terminal};
+
+/// A result that can be shown in every format.
+pub trait Report {
+    /// The result in words, tables and charts.
+    fn page(&self) -> Page;
+
+    /// Everything, for programs, findings included.
+    ///
+    /// # Errors
+    /// Whatever `serde_json` cannot write.
+    fn json(&self) -> serde_json::Result<String>;
+
+    /// The figures, a row each; `None` where it has none that would make a table.
+    fn rows(&self) -> Option<Rows>;
+
+    /// As text for a terminal: the page, where the result has no text of its own.
+    fn terminal(&self, style: Style) -> String {
+        self.page().terminal(style)
+    }
+
+    /// As CSV: the rows, where the result has no CSV of its own; `None` without either.
+    fn csv(&self) -> Option<String> {
+        self.rows().map(|rows| rows.csv())
+    }
+}
+
+impl Page {
+    /// As text within 80 columns.
+    #[must_use]
+    pub fn terminal(&self, style: Style) -> String {
+        terminal::render(self, style)
+    }
+
+    /// As Markdown with GitHub's tables.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        markdown::render(self)
+    }
+
+    /// As one self-contained HTML file that opens offline, follows the reader's light or
+    /// dark, and fits a phone and paper.
+    #[must_use]
+    pub fn html(&self) -> String {
+        html::render(self)
+    }
+}
