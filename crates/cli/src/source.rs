@@ -4,11 +4,11 @@ use std::path::Path;
 
 use numalab_analysis::run::NodeAccess;
 use numalab_formats::size::{format_bytes, format_rounded};
-use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
+use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_host::{Root, read_machine};
 use numalab_record::{Document, Kind};
 use numalab_topology::{
-    Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, UniformMachine,
+    Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
 };
 
 use crate::args::MachineArgs;
@@ -26,20 +26,37 @@ pub(crate) struct Described {
     pub findings: Vec<Finding>,
     /// What was emulated, if anything was.
     pub emulated: Option<EmulationSpec>,
+    /// The tiers that were emulated, if they were.
+    pub tiers: Option<TierSpec>,
 }
 
 /// The machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
+    if let Some(text) = &args.emulate_tiers {
+        return tiered(text, args.cpus.unwrap_or(GUEST_CPUS));
+    }
     build(args, emulated(args)?, args.cpus)
 }
 
 /// The machine of a guest: as [`describe`], but where nothing says what it is made of,
 /// it is uniform.
 pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
+    if args.emulate_tiers.is_some() {
+        return describe(args);
+    }
     let spec = emulated(args)?;
     let free = args.source.is_none() && args.topology.is_none();
     let usual = free.then(|| guest_cpus(spec.as_ref()));
     build(args, spec, args.cpus.or(usual))
+}
+
+/// A machine with these tiers of memory.
+fn tiered(text: &str, cpus: u32) -> Result<Described, Failure> {
+    let bad =
+        |error: &dyn std::fmt::Display| Failure::bad_input(format!("--emulate-tiers: {error}"));
+    let spec = tiers::parse(text).map_err(|error| bad(&error))?;
+    let machine = spec.machine(cpus).map_err(|error| bad(&error))?;
+    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec) })
 }
 
 /// A cpu for each node that says nothing of its cpus, and no fewer than [`GUEST_CPUS`].
@@ -76,7 +93,7 @@ fn build(
             .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
         None => base,
     };
-    Ok(Described { machine, findings, emulated: spec })
+    Ok(Described { machine, findings, emulated: spec, tiers: None })
 }
 
 /// A machine of one node with enough memory for what is to be emulated on it.

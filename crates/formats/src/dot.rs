@@ -16,6 +16,7 @@ pub const CARRIED: Carried = Carried {
         Feature::Memory,
         Feature::Packages,
         Feature::Distances,
+        Feature::Tiers,
         Feature::OfflineCpus,
         Feature::OfflineNodes,
     ],
@@ -52,7 +53,7 @@ pub fn write(machine: &Machine) -> String {
             }
         };
         for node in nodes {
-            let _ = writeln!(text, "{indent}node{} [label=\"{}\"];", node.id, label(node));
+            let _ = writeln!(text, "{indent}node{} [label=\"{}\"];", node.id, label(machine, node));
         }
         if package.is_some() {
             text.push_str("  }\n");
@@ -70,13 +71,16 @@ fn package_of(machine: &Machine, node: &Node) -> Option<u32> {
     packages.all(|package| package == Some(first)).then_some(first)
 }
 
-fn label(node: &Node) -> String {
+fn label(machine: &Machine, node: &Node) -> String {
     let mut label = format!("node {}", node.id);
     if !node.cpus.is_empty() {
         let _ = write!(label, "\\ncpus {}", node.cpus);
     }
     if node.memory_bytes > 0 {
         let _ = write!(label, "\\n{}", format_rounded(node.memory_bytes));
+    }
+    if let Some(tier) = machine.tier_of(node.id) {
+        let _ = write!(label, "\\ntier {tier}");
     }
     label
 }

@@ -28,6 +28,7 @@ mod regular;
 pub mod size;
 pub mod slurm;
 pub mod svg;
+pub mod tiers;
 pub mod xen;
 mod xml_text;
 

@@ -32,6 +32,7 @@ pub const CARRIED: Carried = Carried {
         Feature::L3Groups,
         Feature::Caches,
         Feature::Distances,
+        Feature::Tiers,
         Feature::OfflineCpus,
         Feature::OfflineNodes,
     ],

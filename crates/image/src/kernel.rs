@@ -1,5 +1,7 @@
 //! The guest's kernel: the distribution's, taken out of its package, or a file.
 
+mod tiering;
+
 use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -71,6 +73,12 @@ pub enum KernelError {
     NoImage {
         /// The package.
         package: String,
+    },
+    /// It is too old for memory tiers.
+    #[error("Linux {release} makes no memory tiers of HMAT's latencies: 6.10 and later do")]
+    NoTiers {
+        /// Its release.
+        release: String,
     },
 }
 

@@ -20,6 +20,7 @@ mod node;
 pub mod order;
 #[cfg(feature = "acpi")]
 mod tables;
+mod tiers;
 mod uniform;
 mod validate;
 
@@ -38,4 +39,5 @@ pub use memory::{MemoryKind, MemoryRange};
 pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
 #[cfg(feature = "acpi")]
 pub use tables::{TableBytes, TableError};
+pub use tiers::{EmulatedTier, TierError, TierSpec};
 pub use uniform::{UniformError, UniformMachine};

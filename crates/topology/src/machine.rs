@@ -78,6 +78,24 @@ impl Machine {
         self.cpus.get(index)
     }
 
+    /// The tier of a node's memory, where the system has tiers.
+    #[must_use]
+    pub fn tier_of(&self, id: NodeId) -> Option<u32> {
+        let tier = self.tiers.iter().find(|tier| tier.nodes.contains(id));
+        tier.map(|tier| tier.id)
+    }
+
+    /// The best latency and bandwidth of reading a node's memory that any node's cpus are told:
+    /// picoseconds, and 10^6 bytes a second.
+    #[must_use]
+    pub fn best_read(&self, target: NodeId) -> (Option<u64>, Option<u64>) {
+        let of_node = || self.access.iter().filter(|access| access.target == target);
+        (
+            of_node().filter_map(|access| access.read_latency_ps).min(),
+            of_node().filter_map(|access| access.read_bandwidth_mb_per_s).max(),
+        )
+    }
+
     /// The distance from one node to another, if known.
     #[must_use]
     pub fn distance(&self, from: NodeId, to: NodeId) -> Option<u8> {

@@ -43,6 +43,7 @@ Examples:
   numalab guest run --topology machine.toml --tables built -- numalab topology
   numalab guest run --emulate 2 --cpus 8 --distances '10,21;21,10' --emulate-latency 100 \\
     -- numalab latency --size 16M --per node
+  numalab guest run --kernel backports --emulate-tiers 512M@100ns,1G@300ns -- numalab topology
   numalab guest run --kernel numalab --emulate 4 --cpus 8 -- work=chase
   numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
   numalab guest run --kernel numalab --emulate 2 --cpus 4 -o results -- work=exhaust dump=heap

@@ -22,6 +22,11 @@ pub(crate) struct MachineArgs {
     /// With --emulate: rows of distances, such as 10,20;20,10
     #[arg(long, value_name = "ROWS", requires = "emulate")]
     pub distances: Option<String>,
+    /// Emulate tiers of memory, fastest first: SIZE@NS each, with its limit of bandwidth and a
+    /// memory-side cache where wanted (2G@100ns,8G@300ns,10G/s,cache=64M); all CPUs are on the
+    /// first, the others are nodes without CPUs
+    #[arg(long, value_name = "TIERS", conflicts_with_all = ["source", "topology", "emulate", "memory"])]
+    pub emulate_tiers: Option<String>,
     /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
     #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
     pub cpus: Option<u32>,
@@ -39,6 +44,7 @@ Examples:
   numalab topology --emulate 4 --cpus 8 --format qemu
   numalab topology --emulate 1G,1G,2G,0 --cpus 8 --distances \\
     '10,20,20,40;20,10,20,40;20,20,10,40;40,40,40,10'
+  numalab topology --emulate-tiers 2G@100ns,8G@300ns,10G/s --cpus 4 --format toml
   numalab topology --source arch:lumi_partc --format slurm
   numalab topology --source results:results/measure-20261121-024500 --format hwloc-xml   measured")]
 pub(crate) struct TopologyArgs {

@@ -36,7 +36,7 @@ fn is_of_results(format: TopologyFormat) -> bool {
 }
 
 fn render(described: &Described, format: TopologyFormat) -> Result<String, Failure> {
-    let Described { machine, findings, emulated } = described;
+    let Described { machine, findings, emulated, .. } = described;
     let result = |format| {
         let (machine, findings) = (machine.clone(), findings.clone());
         output::render(&system::Described { machine, findings }, format)

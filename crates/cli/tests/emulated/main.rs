@@ -12,3 +12,4 @@ mod lab;
 mod machines;
 mod placement;
 mod reports;
+mod tiers;

@@ -1,5 +1,7 @@
 //! What accesses cost: models, and the matrices they give for a guest.
 
+use numalab_topology::TierSpec;
+
 use super::{CacheLevel, FORMAT, Stage};
 use crate::error::WriteError;
 use crate::guest::Guest;
@@ -16,6 +18,17 @@ pub struct MemoryCosts {
     pub caches: Vec<CacheLevel>,
     /// What else is modelled, with typical figures.
     pub stages: Vec<Stage>,
+}
+
+impl MemoryCosts {
+    /// What emulated tiers cost: the latencies that the guest is told, and the limits of
+    /// bandwidth of those that have one.
+    #[must_use]
+    pub fn of_tiers(tiers: &TierSpec) -> Self {
+        let limits = tiers.limits_mb_per_s();
+        let bandwidth = limits.map_or(BandwidthModel::Unlimited, BandwidthModel::Nodes);
+        Self { latency: LatencyModel::Firmware, bandwidth, ..Self::default() }
+    }
 }
 
 /// Where latencies come from.

@@ -96,7 +96,10 @@ impl NodeBox {
             body: Body::of(&cpus, detail),
         });
         Self {
-            name: format!("node {}", node.id),
+            name: match machine.tier_of(node.id) {
+                Some(tier) => format!("node {} · tier {tier}", node.id),
+                None => format!("node {}", node.id),
+            },
             class: if node.cpus.is_empty() { "memory-only" } else { "node" },
             online: node.online,
             memory_bytes: node.memory_bytes,

@@ -173,6 +173,7 @@ impl GuestError {
             Self::Kernel(KernelError::Package(error))
             | Self::Image(ImageError::Package(error))
             | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),
+            Self::Kernel(KernelError::NoTiers { .. }) => Some("--kernel backports".to_owned()),
             _ => None,
         }
     }

@@ -26,6 +26,7 @@ impl Report for Described {
         });
         let parts = [
             nodes.map(|part| part.noted(memory::no_pools(machine).into_iter().collect())),
+            part("Memory tiers", memory::tiers(machine)),
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
             part("Access, as the firmware says", memory::access(machine)),
@@ -88,8 +89,7 @@ fn headline(machine: &Machine) -> String {
 
 /// What cpus and nodes share, a row each.
 fn shared(machine: &Machine) -> Table {
-    let rows =
-        cpus::rows(machine).into_iter().chain(memory::tiers(machine)).chain(allowed(machine));
+    let rows = cpus::rows(machine).into_iter().chain(allowed(machine));
     let rows = rows.filter(|(_, text)| !text.is_empty());
     Table::new("what cpus share, and what this process may use")
         .words("part")

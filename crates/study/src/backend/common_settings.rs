@@ -3,6 +3,8 @@
 use numalab_formats::memory_emulator::{
     MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
 };
+use numalab_formats::tiers;
+use numalab_topology::TierSpec;
 use serde::Deserialize;
 
 use super::contract::BackendError;
@@ -31,6 +33,13 @@ pub(super) const DISTANCES: SettingSpec = SettingSpec {
     kind: SettingKind::Text("rows such as 10,20;20,10"),
     default: "",
     about: "distances between nodes, as --distances takes them",
+};
+pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
+    name: "emulate-tiers",
+    kind: SettingKind::Text("tiers such as 512M@100ns,1G@300ns,10G/s"),
+    default: "",
+    about: "tiers of memory and what they cost, as --emulate-tiers takes them, instead of emulate, \
+            memory and distances",
 };
 pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
@@ -79,6 +88,7 @@ pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MemoryCostSettings {
+    emulate_tiers: Option<String>,
     emulate_latency: Option<String>,
     emulate_bandwidth: Option<String>,
     emulate_cache: Option<String>,
@@ -88,12 +98,26 @@ pub(super) struct MemoryCostSettings {
 impl MemoryCostSettings {
     /// Whether memory has costs: caches alone do not ask for it.
     pub(super) fn are_emulated(&self) -> bool {
-        self.emulate_latency.is_some() || self.emulate_bandwidth.is_some()
+        self.emulate_latency.is_some()
+            || self.emulate_bandwidth.is_some()
+            || self.emulate_tiers.is_some()
     }
 
-    /// What local memory costs, as it was written.
-    pub(super) fn latency(&self) -> Option<&str> {
-        self.emulate_latency.as_deref()
+    /// The tiers that the machine is made of, if it is made of any.
+    pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
+        let Some(text) = &self.emulate_tiers else { return Ok(None) };
+        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
+            place: format!("backend.{kind}.emulate-tiers"),
+            found: format!("{text:?}"),
+            expected: error.to_string(),
+        };
+        tiers::parse(text).map(Some).map_err(|error| bad(&error))
+    }
+
+    /// What memory costs, as it was written: of local memory, or of each tier.
+    pub(super) fn latency(&self) -> Option<String> {
+        let tiers = self.emulate_tiers.as_ref().map(|tiers| format!("tiers {tiers}"));
+        self.emulate_latency.as_ref().map(|latency| format!("{latency} ns")).or(tiers)
     }
 
     /// The costs, for a backend of this kind.
@@ -104,7 +128,8 @@ impl MemoryCostSettings {
                 found: format!("{found:?}"),
                 expected: expected.to_string(),
             };
-        let mut costs = MemoryCosts::default();
+        let tiers = self.tiers(kind)?;
+        let mut costs = tiers.as_ref().map(MemoryCosts::of_tiers).unwrap_or_default();
         if let Some(text) = &self.emulate_latency {
             let parsed = parse_latency(text);
             costs.latency = parsed.map_err(|error| bad("emulate-latency", text, &error))?;

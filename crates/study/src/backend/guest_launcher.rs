@@ -20,6 +20,8 @@ pub(super) const KERNEL: &str = "kernel";
 pub(super) struct Launcher {
     pub(super) qemu: Qemu,
     pub(super) accelerator: Accelerator,
+    /// Whether a kernel without memory tiers is refused.
+    pub(super) expect_tiers: bool,
     cache: Cache,
     contents: Contents,
     /// One for each kernel that was booted or prepared.
@@ -39,7 +41,8 @@ impl Launcher {
             let qemu = Qemu::find(&cache, needs)?;
             let kernel = Kernel::ensure(&cache, kernel, &mut |text| note(text))?;
             let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
-            Ok(Self { qemu, accelerator, cache, contents, images: Vec::new() })
+            let (images, expect_tiers) = (Vec::new(), false);
+            Ok(Self { qemu, accelerator, expect_tiers, cache, contents, images })
         };
         prepare().map_err(|error| failed(&error))
     }
@@ -51,6 +54,9 @@ impl Launcher {
         }
         let make = || -> Result<Image, GuestError> {
             let kernel = Kernel::ensure(&self.cache, choice, &mut |text| note(text))?;
+            if self.expect_tiers {
+                kernel.expect_tiers()?;
+            }
             Ok(Image::ensure(&self.cache, &kernel, &self.contents, &mut |text| note(text))?)
         };
         let image = make().map_err(|error| failed(&error))?;

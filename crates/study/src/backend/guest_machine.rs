@@ -1,7 +1,7 @@
 //! What a study's guest is: settings of `[backend.linux-guest]`.
 
 use numalab_formats::memory_emulator::describe;
-use numalab_formats::{emulation, size};
+use numalab_formats::{emulation, size, tiers};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
@@ -39,6 +39,10 @@ pub(super) struct GuestSettings {
 impl GuestSettings {
     /// The machine that the guest sees.
     pub(super) fn machine(&self) -> Result<Machine, BackendError> {
+        if let Some(spec) = self.costs.tiers("linux-guest")? {
+            let machine = spec.machine(self.cpus);
+            return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
+        }
         let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
         let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
         let count = match &spec.nodes {

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use numalab_formats::size::format_rounded;
 use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Limits, Qemu, QemuNeeds};
 use numalab_host::{Interrupt, Root};
 use numalab_image::{Cache, KernelChoice};
@@ -13,7 +14,7 @@ use numalab_topology::Machine;
 use super::agent::{Answer, Request, Setup};
 use super::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, EMULATE_STAGES, MEMORY, WATCH_PAGES,
+    EMULATE_LATENCY, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_PAGES,
 };
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::{known_accelerator, supplies};
@@ -58,6 +59,7 @@ pub(super) const KIND: BackendKind = BackendKind {
             default: "",
             about: "words for its kernel's command line",
         },
+        EMULATE_TIERS,
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
@@ -144,6 +146,7 @@ impl LinuxGuest {
         let kernels = kernels(scope.treatments)?;
         let first = kernels.first().cloned().unwrap_or_default();
         let mut launcher = Launcher::prepare(&self.qemu_needs()?, accelerator, &first, contents)?;
+        launcher.expect_tiers = self.machine.tiers.len() > 1;
         for kernel in &kernels {
             launcher.image(kernel)?;
         }
@@ -182,7 +185,7 @@ impl LinuxGuest {
         if self.settings.costs.are_emulated() {
             notices.push(
                 "the guest's time is virtual: an instruction takes a nanosecond, and memory \
-                 what its distance says"
+                 what its node or tier says"
                     .to_owned(),
             );
         } else if kind == "tcg" {
@@ -280,9 +283,9 @@ impl Backend for LinuxGuest {
     fn describe(&self) -> String {
         let nodes = self.machine.nodes.len();
         let cpus = self.machine.online_cpus().len();
-        let memory = &self.settings.memory;
+        let memory = format_rounded(self.machine.memory_bytes());
         let emulated = match self.settings.costs.latency() {
-            Some(latency) => format!(", memory emulated ({latency} ns)"),
+            Some(latency) => format!(", memory emulated ({latency})"),
             None => String::new(),
         };
         let some =

@@ -30,7 +30,7 @@ pub(super) fn prepare(
     let cache = Cache::open().map_err(GuestError::from)?;
     let qemu = find_qemu(&guest, &cache)?;
     let program = command.first().map(String::as_str);
-    let (kernel, image) = files(&cache, &args.contents, program, args.quiet)?;
+    let (kernel, image) = files(&cache, &args.contents, program, &guest.machine, args.quiet)?;
     let accelerator = match (&guest.memory_emulator, args.accel) {
         (Some(_), Accel::Auto) => emulating(),
         _ => Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache)
@@ -79,11 +79,12 @@ pub(super) fn show(
     output::print(&output::shell_lines(&launch.command_line()))
 }
 
-/// The kernel and the image out of the cache, or made now.
+/// The kernel and the image for this machine, out of the cache or made now.
 pub(super) fn files(
     cache: &Cache,
     args: &ContentArgs,
     program: Option<&str>,
+    machine: &Machine,
     quiet: bool,
 ) -> Result<(Kernel, Image), Failure> {
     let mut note = |text: &str| {
@@ -95,6 +96,9 @@ pub(super) fn files(
         .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
     let contents = contents(args, init, program)?;
     let kernel = Kernel::ensure(cache, linux(args)?, &mut note).map_err(GuestError::from)?;
+    if machine.tiers.len() > 1 {
+        kernel.expect_tiers().map_err(GuestError::from)?;
+    }
     let image = Image::ensure(cache, &kernel, &contents, &mut note).map_err(GuestError::from)?;
     Ok((kernel, image))
 }
@@ -132,7 +136,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
         prealloc: args.prealloc,
         unreserved: exceeds_host(args, &described.machine)?,
     };
-    let emulator = memory_emulator::wanted(&args.memory_emulator, &described.machine)?;
+    let emulator = memory_emulator::wanted(&args.memory_emulator, &described)?;
     let boot = emulator.as_ref().map_or(Limits::default().boot, |_| memory_emulator::BOOT_LIMIT);
     let limits = Limits { boot, run: timeout };
     let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();

@@ -6,6 +6,7 @@ use numalab_formats::size::format_rounded;
 use numalab_guest::{GuestError, Qemu};
 use numalab_host::note;
 use numalab_image::{Cache, CacheEntry, EntryKind};
+use numalab_topology::Machine;
 
 use super::{boot, kernel};
 use crate::args::ImageArgs;
@@ -30,7 +31,8 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {
-        let (kernel, image) = boot::files(&cache, &args.contents, None, false)?;
+        let (kernel, image) =
+            boot::files(&cache, &args.contents, None, &Machine::default(), false)?;
         let made = if image.cached { "was there" } else { "made" };
         let release = kernel.release;
         return output::print(&format!("image {}: {made}, for Linux {release}\n", image.hash));

@@ -10,26 +10,30 @@ use numalab_topology::Machine;
 
 use crate::args::MemoryEmulatorArgs;
 use crate::failure::{Code, Failure};
+use crate::source::Described;
 
 /// Counting instructions and accesses, a loaded host takes so long to boot a guest.
 pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);
 
-/// The memory system that the arguments ask for, if they do.
+/// The memory system that the arguments ask for, if they do; emulated tiers cost what they
+/// were said to.
 pub(super) fn wanted(
     args: &MemoryEmulatorArgs,
-    machine: &Machine,
+    described: &Described,
 ) -> Result<Option<MemoryEmulator>, Failure> {
-    if !args.wanted() {
+    let tiers = described.tiers.as_ref();
+    if !args.wanted() && tiers.is_none() {
         return Ok(None);
     }
+    let usual = tiers.map(MemoryCosts::of_tiers).unwrap_or_default();
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
     let costs = MemoryCosts {
-        latency: args.emulate_latency.unwrap_or_default(),
-        bandwidth: args.emulate_bandwidth.clone().unwrap_or_default(),
+        latency: args.emulate_latency.unwrap_or(usual.latency),
+        bandwidth: args.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
         caches: args.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
         stages: args.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
     };
-    let machine = describe(machine, &costs).map_err(GuestError::from)?;
+    let machine = describe(&described.machine, &costs).map_err(GuestError::from)?;
     let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
     Ok(Some(MemoryEmulator { plugin, mode, machine }))

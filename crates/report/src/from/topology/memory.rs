@@ -1,6 +1,6 @@
 //! Nodes, distances, tiers and what the firmware says of accesses.
 
-use numalab_topology::{AccessAttributes, LOCAL_DISTANCE, Machine, Node};
+use numalab_topology::{AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node};
 
 use super::cpus::list;
 use crate::number::size;
@@ -75,12 +75,28 @@ fn pools(node: &Node) -> String {
     pools.join(", ")
 }
 
-/// The tiers, fastest first.
-pub(super) fn tiers(machine: &Machine) -> Vec<(&'static str, String)> {
-    let tier = |tier: &numalab_topology::MemoryTier| {
-        ("Tier", format!("{}: nodes {}", tier.id, list(&tier.nodes)))
+/// The tiers, fastest first, with what the firmware says of reading their memory.
+pub(super) fn tiers(machine: &Machine) -> Table {
+    let row = |tier: &MemoryTier| {
+        let memory =
+            tier.nodes.iter().filter_map(|id| machine.node(id)).map(|node| node.memory_bytes);
+        let reads = tier.nodes.iter().map(|id| machine.best_read(id));
+        let (latency, bandwidth): (Vec<_>, Vec<_>) = reads.unzip();
+        vec![
+            tier.id.to_string(),
+            list(&tier.nodes),
+            size(memory.sum()),
+            tenths(latency.into_iter().flatten().min()),
+            tenths(bandwidth.into_iter().flatten().max()),
+        ]
     };
-    machine.tiers.iter().map(tier).collect()
+    Table::new("tiers as Linux numbers them, fastest first")
+        .figures("tier")
+        .words("nodes")
+        .figures("memory")
+        .figures("read ns")
+        .figures("read GB/s")
+        .rows(machine.tiers.iter().map(row))
 }
 
 /// A sentence where every remote distance is the same.
@@ -134,11 +150,6 @@ pub(super) fn access(machine: &Machine) -> Table {
 }
 
 fn access_row(access: &AccessAttributes) -> Vec<String> {
-    // Tenths are enough to tell nodes apart; the table has whole picoseconds.
-    let tenths = |thousandths: Option<u64>| {
-        let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
-        tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))
-    };
     vec![
         format!("node {} → node {}", access.initiator, access.target),
         format!("{:?}", access.class).to_lowercase(),
@@ -147,4 +158,10 @@ fn access_row(access: &AccessAttributes) -> Vec<String> {
         tenths(access.read_bandwidth_mb_per_s),
         tenths(access.write_bandwidth_mb_per_s),
     ]
+}
+
+/// Tenths are enough to tell nodes apart; the table has whole picoseconds.
+fn tenths(thousandths: Option<u64>) -> String {
+    let tenths = thousandths.map(|value| value.saturating_add(50) / 100);
+    tenths.map_or_else(|| "–".to_owned(), |tenths| format!("{}.{}", tenths / 10, tenths % 10))
 }

@@ -1,0 +1,98 @@
+//! Whether a kernel makes memory tiers of nodes by what HMAT says of them.
+
+use std::fs;
+use std::io::Read as _;
+use std::path::Path;
+
+use super::{Kernel, KernelError};
+
+/// The first Linux that looks at HMAT for the tier of a node without cpus
+/// (`mm/memory-tiers.c`).
+const FIRST: (u32, u32) = (6, 10);
+/// Where a Linux image for PCs says where its release stands, less 0x200
+/// (Linux `Documentation/arch/x86/boot.rst`).
+const MAGIC: std::ops::Range<usize> = 0x202..0x206;
+const RELEASE_OFFSET: std::ops::Range<usize> = 0x20e..0x210;
+const SETUP_BASE: usize = 0x200;
+/// The offset is of 16 bits, and a release has at most 64 letters.
+const HEAD_BYTES: u64 = 0x1_0400;
+
+impl Kernel {
+    /// Refuses a kernel that is known to be too old for memory tiers.
+    ///
+    /// # Errors
+    /// [`KernelError::NoTiers`], [`KernelError::Io`] if the image cannot be read.
+    pub fn expect_tiers(&self) -> Result<(), KernelError> {
+        let release = match &self.package {
+            Some(_) => Some(self.release.clone()),
+            None => image_release(&self.file)?,
+        };
+        match release {
+            Some(release) if version(&release).is_some_and(|version| version < FIRST) => {
+                Err(KernelError::NoTiers { release })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The release that an image's header names; none of an image of another form.
+fn image_release(file: &Path) -> Result<Option<String>, KernelError> {
+    let io = |source| KernelError::Io { path: file.to_path_buf(), source };
+    let mut head = Vec::new();
+    fs::File::open(file).map_err(io)?.take(HEAD_BYTES).read_to_end(&mut head).map_err(io)?;
+    Ok(release_in(&head))
+}
+
+fn release_in(head: &[u8]) -> Option<String> {
+    if head.get(MAGIC)? != b"HdrS" {
+        return None;
+    }
+    let offset = u16::from_le_bytes(head.get(RELEASE_OFFSET)?.try_into().ok()?);
+    let text = head.get(SETUP_BASE + usize::from(offset)..)?;
+    let text = text.split(|&byte| byte == 0 || byte == b' ').next()?;
+    String::from_utf8(text.to_vec()).ok()
+}
+
+/// `6.12` of `6.12.95+deb12-cloud-amd64`.
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn image(release: &str) -> Vec<u8> {
+        let mut head = vec![0; 0x400];
+        head[MAGIC].copy_from_slice(b"HdrS");
+        head[RELEASE_OFFSET].copy_from_slice(&0x100_u16.to_le_bytes());
+        head[0x300..0x300 + release.len()].copy_from_slice(release.as_bytes());
+        head
+    }
+
+    fn checked(content: &[u8]) -> Result<(), KernelError> {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        fs::write(file.path(), content).unwrap();
+        Kernel::of_file(file.path()).unwrap().expect_tiers()
+    }
+
+    #[test]
+    fn a_kernel_before_6_10_is_refused_with_the_command_that_gets_another() {
+        let error = checked(&image("6.9.12-amd64 (builder) #1")).unwrap_err().to_string();
+        let expected = "Linux 6.9.12-amd64 makes no memory tiers of HMAT's latencies: \
+                        6.10 and later do";
+        assert_eq!(error, expected);
+        for later in ["6.10.0", "6.12.95+deb12-cloud-amd64", "7.0-rc1"] {
+            assert!(checked(&image(later)).is_ok(), "{later}");
+        }
+    }
+
+    #[test]
+    fn an_image_that_does_not_name_its_release_is_taken() {
+        assert!(checked(b"\x7fELF").is_ok());
+        assert_eq!(release_in(&image("")), Some(String::new()));
+        assert!(checked(&image("")).is_ok());
+    }
+}
