@@ -10,6 +10,7 @@ mod matrix;
 mod oddity;
 mod proof;
 mod remote;
+mod tlb;
 mod walk;
 
 use numalab_record::{Document, Experiment, Metric, Run};
@@ -25,6 +26,7 @@ pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
 pub use oddity::{Oddity, RunFinding, Target};
 pub use proof::{Proof, is_on_node};
 pub use remote::{Remote, RemoteCost, RemotePair};
+pub use tlb::{Tlb, TlbLevel, TlbPoint};
 pub use walk::PageWalk;
 
 /// Clocks of a core that differ by less than this share are the same.
@@ -103,6 +105,8 @@ pub struct Summary<'a> {
     pub cores: Vec<Core>,
     /// Latency over size, the curve with most points first.
     pub curves: Vec<Curve>,
+    /// What the TLB holds.
+    pub tlbs: Vec<Tlb>,
     /// What page walks cost.
     pub walks: Vec<PageWalk>,
     /// Latency from cpus to nodes, serial before concurrent.
@@ -127,14 +131,18 @@ impl<'a> Summary<'a> {
         let run = &document.run;
         let cells: Vec<CellSummary<'a>> = document.cells.iter().map(CellSummary::of).collect();
         let matrices = matrix::latency_matrices(&cells, &run.machine);
+        let (tlbs, walks) = (tlb::tlbs(&cells), walk::page_walks(&cells));
+        let reaches = |pattern, pages| tlb::reaches(&tlbs, pattern, pages);
+        let curves = curve::curves(&cells, &run.machine, reaches);
         let mut summary = Self {
             document,
             run,
             findings: Vec::new(),
             progress: Progress::of(&cells),
             cores: cores(&cells),
-            curves: curve::curves(&cells, &run.machine),
-            walks: walk::page_walks(&cells),
+            curves,
+            tlbs,
+            walks,
             remote: remote::remote(&matrices, &run.machine),
             matrices,
             bandwidth: Bandwidths::of(&cells, &run.machine),
@@ -176,7 +184,9 @@ impl<'a> Summary<'a> {
     #[must_use]
     pub fn cached_bytes(&self) -> Option<f64> {
         let ends = self.curves.first().and_then(|curve| {
-            let last = curve.levels.iter().rev().find_map(|level| level.capacity_bytes)?;
+            let caches = curve.levels.iter().rev();
+            let mut caches = caches.filter(|level| !matches!(level.name, LevelName::Tlb(_)));
+            let last = caches.find_map(|level| level.capacity_bytes)?;
             curve.levels.last().filter(|level| level.name == LevelName::Memory).map(|_| last)
         });
         let reported = || {

@@ -214,8 +214,8 @@ pub(crate) struct LatencyArgs {
     #[arg(long, value_name = "SIZES")]
     pub size: Option<SizeList>,
     /// Access order: page-local (random within each large page or 64 small ones, so that loads
-    /// hit the TLB), random, stride:N, sequential, fisher-yates (words) [default: page-local on
-    /// large pages, random on 4k]
+    /// hit the TLB), random, stride:N, sequential, one-line-per:N (what the TLB holds),
+    /// fisher-yates (words) [default: page-local on large pages, random on 4k]
     #[arg(long, value_name = "PATTERN")]
     pub pattern: Option<AccessPattern>,
     /// Which CPUs represent a node: every CPU, or only the first

@@ -259,7 +259,7 @@ fn an_interrupted_run_keeps_its_samples_and_goes_on() {
     let _alone = alone();
     let directory = tempfile::tempdir().expect("a directory");
     let parent = directory.path().to_str().expect("UTF-8");
-    let mut running = numalab(&["measure", "--budget", "20s", "-o", parent])
+    let mut running = numalab(&["measure", "--quick", "--budget", "20s", "-o", parent])
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()

@@ -8,6 +8,7 @@ use numalab_record::{
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
 
+use crate::context::host_pages;
 use crate::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, MatrixShape, Scope, all_workers, bandwidth_cells,
     bandwidth_matrix, c2c_cells, c2c_pairs, cell, curve_sizes, isa_name, latency_cells,
@@ -28,6 +29,10 @@ pub enum Effort {
 
 /// Where DRAM is surely reached if nothing better is known.
 const BEYOND_CACHES_BYTES: u64 = 256 << 20;
+/// The TLB is probed from so many pages on: fewer than any first level holds.
+const FEWEST_TLB_PAGES: u64 = 16;
+/// More small pages than the last level of a TLB holds, for most processors.
+const MOST_TLB_PAGES: u64 = 8192;
 /// More matrix cells than this, and one cpu speaks for its node.
 const MOST_MATRIX_CELLS: usize = 256;
 
@@ -94,7 +99,7 @@ impl<'a> MeasurePlan<'a> {
 
     fn phase_beyond(&self, beyond_bytes: u64) -> Vec<Cell> {
         let mut cells = self.matrix(beyond_bytes);
-        cells.extend(self.page_walks(beyond_bytes));
+        cells.extend(self.translation(beyond_bytes));
         cells.extend(self.interference(beyond_bytes));
         cells.extend(self.bandwidths(beyond_bytes));
         cells.extend(self.loaded(beyond_bytes));
@@ -152,21 +157,52 @@ impl<'a> MeasurePlan<'a> {
         latency_cells(&workers, &[size_bytes], self.plain_latency())
     }
 
-    /// Random and page-local chases on base pages and on the large ones.
-    fn page_walks(&self, size_bytes: u64) -> Vec<Cell> {
-        let mut choices = vec![Pages::Base];
-        if self.pages != Pages::Base {
-            choices.insert(0, self.pages);
-        }
-        let patterns = [AccessPattern::PageLocal, AccessPattern::Random];
-        let kinds = choices.into_iter().flat_map(|pages| patterns.map(|pattern| (pages, pattern)));
+    /// Random and page-local chases on the large pages and on base pages, and one line of each
+    /// page: what a page walk costs, and what the TLB holds.
+    fn translation(&self, size_bytes: u64) -> Vec<Cell> {
         let worker = self.first_worker();
-        kinds
-            .flat_map(|(pages, pattern)| {
-                latency_cells(&[worker], &[size_bytes], self.latency(pattern, pages))
-            })
-            .filter(|cell| !self.is_in_matrix(cell))
-            .collect()
+        let mut cells = Vec::new();
+        for pages in [self.pages, Pages::Base] {
+            let mut chase = |pattern, sizes: &[u64]| {
+                cells.extend(latency_cells(&[worker], sizes, self.latency(pattern, pages)));
+            };
+            chase(AccessPattern::PageLocal, &[size_bytes]);
+            chase(AccessPattern::Random, &[size_bytes]);
+            for (apart_bytes, counts) in self.tlb_probes(pages, size_bytes) {
+                let sizes: Vec<u64> = counts.iter().map(|count| count * apart_bytes).collect();
+                chase(AccessPattern::OneLinePer(apart_bytes), &sizes);
+            }
+            if pages == self.pages && pages == Pages::Base {
+                break;
+            }
+        }
+        cells.retain(|cell| !self.is_in_matrix(cell));
+        cells
+    }
+
+    /// How far apart lines lie, and how many there are: one in each page, large ones as far as the
+    /// memory of other cells goes. One in each base page's size of a large one shows whether the
+    /// TLB takes the large one for one page.
+    fn tlb_probes(&self, pages: Pages, size_bytes: u64) -> Vec<(u64, Vec<u64>)> {
+        let base_bytes = host_pages(Pages::Base).page_bytes();
+        if pages == Pages::Base {
+            return vec![(base_bytes, self.tlb_counts(MOST_TLB_PAGES))];
+        }
+        let page_bytes = host_pages(pages).page_bytes();
+        let curve = self.curve_sizes().last().copied().unwrap_or(0);
+        let quick = self.effort == Effort::Quick;
+        let most_bytes = if quick { size_bytes } else { curve.max(size_bytes) };
+        let most = (most_bytes / page_bytes).min(MOST_TLB_PAGES);
+        let within = if quick { vec![] } else { vec![MOST_TLB_PAGES / 16, MOST_TLB_PAGES / 4] };
+        let within = [within, vec![MOST_TLB_PAGES]].concat();
+        vec![(page_bytes, self.tlb_counts(most)), (base_bytes, within)]
+    }
+
+    fn tlb_counts(&self, most: u64) -> Vec<u64> {
+        let powers = (FEWEST_TLB_PAGES.ilog2()..=most.max(1).ilog2()).map(|bit| 1_u64 << bit);
+        let counts = powers.flat_map(|power| [power, power + power / 2]);
+        let step = if self.effort == Effort::Quick { 2 } else { 1 };
+        counts.step_by(step).filter(|count| *count <= most).collect()
     }
 
     fn is_in_matrix(&self, cell: &Cell) -> bool {

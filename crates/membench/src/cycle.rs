@@ -17,6 +17,9 @@ pub(crate) use round::mix;
 use core::fmt;
 use order::{Blocks, Order};
 
+/// Neighbouring pages after which lines would come upon the sets of a cache that the first had.
+const PAGES_PER_TURN: usize = 32;
+
 /// The distance between the nodes of a cycle: the machine's cache line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum LineSize {
@@ -53,7 +56,8 @@ pub enum Pattern {
     },
     /// One line of each page, pages in random order: every load walks the page table once
     /// there are more pages than TLB entries. Neighbouring pages have theirs one line
-    /// further on, so that the lines do not fight over the same cache sets.
+    /// further on, and one more after each 32 of them, so that the lines do not fight over the
+    /// same cache sets, where pages lie side by side either.
     OneLinePerPage {
         /// The size of a page, a power of two.
         page_bytes: usize,
@@ -168,7 +172,8 @@ impl Cycle {
             Pattern::OneLinePerPage { page_bytes } => {
                 // Both are powers of two.
                 let lines_per_page = page_bytes / self.line_size.bytes();
-                node * page_bytes + (node & (lines_per_page - 1)) * self.line_size.bytes()
+                let line = (node + node / PAGES_PER_TURN) & (lines_per_page - 1);
+                node * page_bytes + line * self.line_size.bytes()
             }
             _ => node * self.line_size.bytes(),
         }

@@ -154,7 +154,7 @@ fn page_local_finishes_a_block_before_the_next_one_and_the_rest_last() {
 
 #[test]
 fn one_line_per_page_visits_each_page_once_on_lines_that_spread_over_the_sets() {
-    let (page, pages) = (4096, 256);
+    let (page, pages) = (4096, 2048);
     let mut memory = memory(page / 64 * pages);
     let pattern = Pattern::OneLinePerPage { page_bytes: page };
     let cycle = plan(pattern, page * pages, LineSize::Bytes64, 5).unwrap();
@@ -164,9 +164,12 @@ fn one_line_per_page_visits_each_page_once_on_lines_that_spread_over_the_sets() 
     assert!(!visited.is_sorted());
     visited.sort_unstable();
     assert!(visited.into_iter().eq(0..pages));
-    let mut uses = [0; 64];
-    order.iter().for_each(|line| uses[line % 64] += 1);
-    assert_eq!(uses, [pages / 64; 64]);
+    // Of a first and a second level.
+    for sets in [64, 1024, 2048] {
+        let mut uses = vec![0; sets];
+        order.iter().for_each(|line| uses[line % sets] += 1);
+        assert_eq!(uses, vec![pages / sets; sets]);
+    }
 }
 
 #[test]

@@ -282,10 +282,10 @@ mod tests {
 
     #[test]
     fn a_pattern_is_read_by_the_name_it_is_written_with() {
-        for name in ["random", "page-local", "sequential", "stride:256"] {
+        for name in ["random", "page-local", "sequential", "one-line-per:4096", "stride:256"] {
             assert_eq!(name.parse::<AccessPattern>().unwrap().to_string(), name);
         }
-        for other in ["stride:0", "stride:65", "stride256", "Random"] {
+        for other in ["stride:0", "stride:65", "one-line-per:192", "stride256", "Random"] {
             let error = other.parse::<AccessPattern>().unwrap_err().to_string();
             assert!(error.contains(other) && error.contains("expected random"), "{error}");
         }

@@ -18,6 +18,8 @@ pub enum AccessPattern {
     Stride(u64),
     /// Ascending addresses.
     Sequential,
+    /// One line in so many bytes, in random order: with those of a page, what the TLB holds.
+    OneLinePer(u64),
     /// Words, eight in each line, in random order: the chain of the benchmark suite
     /// `numa-mem-bench`.
     FisherYates,
@@ -31,6 +33,7 @@ impl fmt::Display for AccessPattern {
             Self::PageLocal => f.pad("page-local"),
             Self::Stride(bytes) => f.pad(&format!("stride:{bytes}")),
             Self::Sequential => f.pad("sequential"),
+            Self::OneLinePer(bytes) => f.pad(&format!("one-line-per:{bytes}")),
             Self::FisherYates => f.pad("fisher-yates"),
         }
     }
@@ -39,8 +42,8 @@ impl fmt::Display for AccessPattern {
 /// Why a text is not a pattern.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a pattern: expected random, page-local, sequential, fisher-yates or stride:N \
-     with N a multiple of 64 bytes"
+    "`{0}` is not a pattern: expected random, page-local, sequential, fisher-yates, stride:N \
+     with N a multiple of 64 bytes or one-line-per:N with N a power of two from 64 on"
 )]
 pub struct PatternError(String);
 
@@ -52,10 +55,11 @@ impl FromStr for AccessPattern {
         if let Some(pattern) = plain.into_iter().find(|pattern| pattern.to_string() == text) {
             return Ok(pattern);
         }
-        let bytes = text.strip_prefix("stride:").and_then(|bytes| bytes.parse().ok());
-        bytes
-            .filter(|bytes: &u64| *bytes > 0 && bytes.is_multiple_of(64))
-            .map(Self::Stride)
+        let bytes = |name| text.strip_prefix(name)?.parse().ok().filter(|bytes: &u64| *bytes >= 64);
+        let stride = bytes("stride:").filter(|bytes| bytes.is_multiple_of(64)).map(Self::Stride);
+        let one_line = bytes("one-line-per:").filter(|bytes| bytes.is_power_of_two());
+        stride
+            .or_else(|| one_line.map(Self::OneLinePer))
             .ok_or_else(|| PatternError(text.to_owned()))
     }
 }

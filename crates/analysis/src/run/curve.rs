@@ -7,9 +7,12 @@ use numalab_stats::{SizePoint, plateaus};
 use numalab_topology::Machine;
 
 use super::cell::{CellSummary, Figure};
+use super::tlb::Reach;
 
 /// Sizes that make a curve rather than single figures.
 const LEAST_POINTS: usize = 3;
+/// A plateau ends with the TLB if it does so within this factor of where the TLB is passed.
+const SAME_REACH_RATIO: f64 = 1.25;
 /// A found and a reported capacity further apart than this name different things.
 const SAME_CACHE_RATIO: f64 = 4.0;
 
@@ -29,6 +32,9 @@ pub struct CurvePoint {
 pub enum LevelName {
     /// The data cache of this level.
     Cache(u8),
+    /// What this level of the TLB reaches: the next plateau is the same memory with a dearer
+    /// translation.
+    Tlb(u8),
     /// A plateau that no reported cache explains.
     Unexplained,
     /// Main memory.
@@ -39,6 +45,7 @@ impl core::fmt::Display for LevelName {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         match self {
             Self::Cache(level) => f.pad(&format!("L{level}")),
+            Self::Tlb(level) => f.pad(&format!("L{level} TLB")),
             Self::Unexplained => f.pad("unexplained"),
             Self::Memory => f.pad("memory"),
         }
@@ -83,14 +90,21 @@ pub struct Curve {
     pub not_found: Vec<(u8, u64)>,
 }
 
-/// Every curve of a run, the one with most points first.
-#[must_use]
-pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
+/// Every curve of a run, the one with most points first. `reaches` tells where a walk in an order
+/// on pages outgrows the TLB.
+pub(super) fn curves(
+    cells: &[CellSummary<'_>],
+    machine: &Machine,
+    reaches: impl Fn(AccessPattern, Pages) -> Vec<Reach>,
+) -> Vec<Curve> {
     let mut groups: BTreeMap<_, BTreeMap<u64, CurvePoint>> = BTreeMap::new();
     for cell in cells {
         let (Some(latency), Some(figure)) = (cell.latency(), cell.figure(Metric::Latency)) else {
             continue;
         };
+        if matches!(latency.pattern, AccessPattern::OneLinePer(_)) {
+            continue;
+        }
         let key = (latency.worker, latency.pattern, latency.pages, latency.team);
         let point = CurvePoint {
             size_bytes: latency.size_bytes,
@@ -106,7 +120,7 @@ pub fn curves(cells: &[CellSummary<'_>], machine: &Machine) -> Vec<Curve> {
         .map(|((worker, pattern, pages, team), points)| {
             let points: Vec<CurvePoint> = points.into_values().collect();
             let reported = reported(worker, machine);
-            let levels = levels(&points, reported.clone());
+            let levels = levels(&points, reported.clone(), &reaches(pattern, pages));
             let is_lost = |(level, _): &(u8, u64)| {
                 levels.iter().all(|found| found.name != LevelName::Cache(*level))
             };
@@ -124,7 +138,7 @@ fn reported(worker: WorkerPlan, machine: &Machine) -> Vec<(u8, u64)> {
     caches.filter_map(|cache| Some((cache.level, cache.size_bytes?))).collect()
 }
 
-fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>) -> Vec<Level> {
+fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>, reaches: &[Reach]) -> Vec<Level> {
     let size_points: Vec<SizePoint> = points
         .iter()
         .map(|point| SizePoint { size_bytes: point.size_bytes, latency_ns: point.figure.median })
@@ -134,7 +148,8 @@ fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>) -> Vec<Level> {
     let mut levels = Vec::new();
     for (index, level) in found.iter().enumerate() {
         let (name, reported_bytes) = match level.capacity_bytes {
-            Some(capacity) => name_cache(capacity, &mut reported),
+            Some(capacity) => name_reach(capacity, &reported, reaches)
+                .unwrap_or_else(|| name_cache(capacity, &mut reported)),
             None => name_last(index, level.to_bytes, largest),
         };
         levels.push(Level {
@@ -148,6 +163,25 @@ fn levels(points: &[CurvePoint], mut reported: Vec<(u8, u64)>) -> Vec<Level> {
         });
     }
     levels
+}
+
+/// Names a plateau after the level of the TLB that is passed where it ends, unless a reported
+/// cache is as near.
+fn name_reach(
+    capacity: f64,
+    reported: &[(u8, u64)],
+    reaches: &[Reach],
+) -> Option<(LevelName, Option<u64>)> {
+    let is_cache = |&(_, bytes): &(u8, u64)| {
+        let ratio = capacity / (bytes as f64).max(1.0);
+        ratio.max(ratio.recip()) <= SAME_REACH_RATIO
+    };
+    let is_passed = |reach: &&Reach| {
+        capacity >= reach.from_bytes as f64 / SAME_REACH_RATIO
+            && capacity <= reach.to_bytes as f64 * SAME_REACH_RATIO
+    };
+    let reach = reaches.iter().find(is_passed).filter(|_| !reported.iter().any(is_cache))?;
+    Some((LevelName::Tlb(reach.level), None))
 }
 
 /// Names a plateau after the reported cache nearest in size, and strikes that

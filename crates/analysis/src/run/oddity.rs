@@ -8,8 +8,8 @@ use serde::Serialize;
 use super::cell::State;
 use super::curve::LevelName;
 use super::matrix::{Entry, Matrix};
-use super::proof::huge_bytes;
 use super::remote::{Remote, RemotePair};
+use super::tlb::{SPLIT_SHARE, Split, split};
 use super::{CellSummary, Summary};
 use crate::Finding;
 
@@ -21,10 +21,6 @@ const DIFFERENT_LATENCY: f64 = 1.05;
 const DISTANCE_OFF_BY: f64 = 1.25;
 /// A cache is reported if it is this many times larger or smaller than the system says.
 const CACHE_OFF_BY: f64 = 2.0;
-/// So many huge pages are held by the second TLB level of any server processor since 2015.
-const PAGES_HELD: u64 = 1024;
-/// A hit in that level costs less than half of this, in nanoseconds.
-const LEAST_WALK_NS: f64 = 10.0;
 /// Up to this share, disturbed windows are ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
@@ -101,14 +97,17 @@ pub enum Oddity {
         /// Cells that got smaller pages.
         missing: usize,
     },
-    /// A guest's huge pages are small ones on its host: loads walk where the TLB holds all.
+    /// A guest's huge pages are small ones on its host: their translations cost what those of
+    /// small pages do.
     HugePagesSplit {
-        /// The size of a page in bytes.
-        page_bytes: u64,
-        /// How many pages the buffer has.
-        pages: u64,
-        /// What a random access costs beyond one that stays within a page, in nanoseconds.
-        walk_ns: f64,
+        /// Lines loaded, one in each 4 KiB.
+        lines: u64,
+        /// What the translation of each costs in huge pages, in nanoseconds.
+        huge_ns: f64,
+        /// The same in small pages.
+        small_ns: f64,
+        /// What random access costs beyond one that stays within a huge page, in nanoseconds.
+        walk_ns: Option<f64>,
     },
     /// A cache ends elsewhere than reported.
     CacheSize {
@@ -307,20 +306,21 @@ fn huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
     (missing > 0).then(|| Finding::new(Oddity::HugePagesMissing { asked, missing }))
 }
 
-/// Where a guest walks over pages that are proven huge and that the TLB would hold.
+/// Where a guest's pages are proven huge, and the TLB takes them for small ones.
 fn split_huge_pages(summary: &Summary<'_>) -> Option<RunFinding> {
-    if !summary.run.environment.facts.contains_key("hypervisor") || summary.proof.not_huge_cells > 0
-    {
+    let is_guest = summary.run.environment.facts.contains_key("hypervisor");
+    if !is_guest || summary.proof.not_huge_cells > 0 {
         return None;
     }
-    summary.walks.iter().find_map(|walk| {
-        let page_bytes = huge_bytes(walk.pages)?;
-        let pages = walk.size_bytes / page_bytes;
-        let is_held = (1..=PAGES_HELD).contains(&pages);
-        let walks = walk.interval.is_some_and(|interval| interval.lo > LEAST_WALK_NS);
-        let split = Oddity::HugePagesSplit { page_bytes, pages, walk_ns: walk.cost_ns };
-        (is_held && walks).then(|| Finding::new(split).over(LEAST_WALK_NS))
-    })
+    let Split { huge, small, pages } = split(&summary.tlbs)?;
+    let walk = summary.walks.iter().find(|walk| walk.pages == pages);
+    let what = Oddity::HugePagesSplit {
+        lines: huge.pages,
+        huge_ns: huge.cost_ns(),
+        small_ns: small.cost_ns(),
+        walk_ns: walk.map(|walk| walk.cost_ns),
+    };
+    Some(Finding::new(what).over(SPLIT_SHARE).shown_by(vec![huge.cell.clone(), small.cell.clone()]))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "compared by factors")]

@@ -7,6 +7,8 @@ use numalab_topology::CpuSet;
 
 use super::cell::CellSummary;
 
+/// Bytes in a base page.
+pub(super) const BASE_BYTES: u64 = 4096;
 /// Bytes in a 2 MiB page.
 const HUGE_2M_BYTES: u64 = 2 << 20;
 /// Bytes in a 1 GiB page.
@@ -91,6 +93,11 @@ fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
         Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => return None,
     };
     huge_bytes(pages)
+}
+
+/// The size of these pages in bytes.
+pub(super) fn page_bytes(pages: Pages) -> u64 {
+    huge_bytes(pages).unwrap_or(BASE_BYTES)
 }
 
 /// The size of these pages in bytes, if they are huge.

@@ -12,7 +12,8 @@ use crate::failure::Failure;
 use crate::output;
 
 /// The orders of visits that are completed; any `stride:N` can be typed.
-const PATTERNS: [&str; 4] = ["page-local", "random", "sequential", "stride:256"];
+const PATTERNS: [&str; 5] =
+    ["page-local", "random", "sequential", "stride:256", "one-line-per:4096"];
 /// The host's pages behind a guest's memory.
 const HOST_PAGES: [&str; 4] = ["normal", "2m", "1g", "memfd"];
 /// What a guest boots, beside files.

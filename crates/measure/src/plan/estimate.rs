@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use numalab_record::{Cell, Experiment, LatencyCell};
+use numalab_record::{AccessPattern, Cell, Experiment, LatencyCell};
 
 use super::shared_run;
 
@@ -46,7 +46,7 @@ fn estimate_buffers(plan: &[Cell]) -> Duration {
 #[must_use]
 pub fn estimate_cell(cell: &Cell) -> Duration {
     match &cell.experiment {
-        Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => warm_up(cell) + WINDOWS,
+        Experiment::Latency(latency) if is_beyond_caches(latency) => warm_up(cell) + WINDOWS,
         Experiment::Latency(_) => WINDOWS / 2,
         Experiment::Bandwidth(_) | Experiment::Loaded(_) => ROUNDS,
         Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => WINDOWS / 4,
@@ -55,9 +55,18 @@ pub fn estimate_cell(cell: &Cell) -> Duration {
 
 fn warm_up(cell: &Cell) -> Duration {
     match &cell.experiment {
-        Experiment::Latency(latency) if latency.size_bytes > CACHE_BYTES => WARM_UP,
+        Experiment::Latency(latency) if is_beyond_caches(latency) => WARM_UP,
         _ => Duration::ZERO,
     }
+}
+
+fn is_beyond_caches(latency: &LatencyCell) -> bool {
+    latency.size_bytes > CACHE_BYTES && !has_few_lines(latency.pattern)
+}
+
+/// Whether so few lines are visited that they are built at once and lie in caches.
+fn has_few_lines(pattern: AccessPattern) -> bool {
+    matches!(pattern, AccessPattern::OneLinePer(_))
 }
 
 /// Time to fill the buffers that the cells share and to build their cycles.
@@ -71,7 +80,8 @@ fn buffers(cells: &[Cell]) -> Duration {
     let largest = latencies().map(|latency| latency.size_bytes).max().unwrap_or(0);
     let mut cycles: Vec<_> = latencies().map(cycle).collect();
     cycles.dedup();
-    let built: u64 = cycles.iter().map(|&(size, _)| size).sum();
+    let is_built = |&&(_, pattern): &&(u64, _)| !has_few_lines(pattern);
+    let built: u64 = cycles.iter().filter(is_built).map(|&(size, _)| size).sum();
     let streamed = match cells.first().map(|cell| &cell.experiment) {
         Some(Experiment::Bandwidth(cell)) => cell.size_bytes,
         Some(Experiment::Loaded(cell)) => cell.size_bytes,
@@ -80,7 +90,7 @@ fn buffers(cells: &[Cell]) -> Duration {
     per_gib(TOUCH_PER_GIB, largest + streamed) + per_gib(CYCLE_PER_GIB, built)
 }
 
-fn cycle(latency: &LatencyCell) -> (u64, numalab_record::AccessPattern) {
+fn cycle(latency: &LatencyCell) -> (u64, AccessPattern) {
     (latency.size_bytes, latency.pattern)
 }
 

@@ -51,6 +51,9 @@ impl ChaseOrder {
                 let page_bytes = host_pages(self.pages).page_bytes();
                 Pattern::PageLocal { block_bytes: bytes(page_bytes.max(LEAST_BLOCK_BYTES)) }
             }
+            AccessPattern::OneLinePer(apart) => {
+                Pattern::OneLinePerPage { page_bytes: bytes(apart) }
+            }
             AccessPattern::Stride(stride) => Pattern::Stride { stride_bytes: bytes(stride) },
             AccessPattern::Sequential => Pattern::Sequential,
         };

@@ -35,7 +35,9 @@ impl StreamRules {
             AccessPattern::Stride(bytes) => {
                 Access::Strided { stride_bytes: usize::try_from(bytes).unwrap_or(usize::MAX) }
             }
-            pattern @ (AccessPattern::PageLocal | AccessPattern::FisherYates) => {
+            pattern @ (AccessPattern::PageLocal
+            | AccessPattern::OneLinePer(_)
+            | AccessPattern::FisherYates) => {
                 return Err(MeasureError::NotAStream { pattern });
             }
         };

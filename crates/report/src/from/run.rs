@@ -6,11 +6,12 @@ mod provenance;
 pub(in crate::from) mod rows;
 mod sentences;
 mod tiles;
+mod tlb;
 mod traffic;
 
 use numalab_analysis::run::Summary;
 
-use crate::documents::RunDocument;
+use crate::documents::{RunDocument, TlbFound};
 use crate::number::{count, size, utc};
 use crate::page::{Lead, Mood, Page, Part};
 use crate::report::Report;
@@ -32,7 +33,8 @@ impl Report for Summary<'_> {
     /// The document with every raw sample, its environment and placements, and what was found.
     fn json(&self) -> serde_json::Result<String> {
         let (document, findings) = (self.document, self.findings.as_slice());
-        serde_json::to_string_pretty(&RunDocument { document, findings })
+        let tlbs = self.tlbs.iter().map(TlbFound::of).collect();
+        serde_json::to_string_pretty(&RunDocument { document, findings, tlbs })
     }
 
     /// A row for each cell and metric.
@@ -75,6 +77,7 @@ fn parts(summary: &Summary<'_>) -> Vec<Part> {
         latency::matrix(summary),
         latency::curve(summary),
         latency::walk(summary),
+        tlb::tlb(summary),
         traffic::bandwidth(summary),
         traffic::loaded(summary),
         traffic::c2c(summary),

@@ -185,8 +185,9 @@ impl Builder {
         ns: f64,
     ) {
         let order = match pattern {
-            AccessPattern::PageLocal => "page-local",
-            _ => "random",
+            AccessPattern::PageLocal => "page-local".to_owned(),
+            AccessPattern::OneLinePer(_) => pattern.to_string(),
+            _ => "random".to_owned(),
         };
         let crowd = if team == Team::Concurrent { "/all" } else { "" };
         let id =
@@ -214,6 +215,27 @@ impl Builder {
         self.latency((0, 0), GIB, AccessPattern::PageLocal, huge, memory_ns * 0.93);
         self.latency((0, 0), GIB, AccessPattern::Random, Pages::Base, memory_ns * 1.31);
         self.latency((0, 0), GIB, AccessPattern::PageLocal, Pages::Base, memory_ns * 0.95);
+    }
+
+    /// One line of each page: 64 and 1,536 entries for small pages, 32 and more than 512 for
+    /// huge ones, each of which is one to the TLB.
+    pub fn tlb(&mut self, memory_ns: f64) {
+        for pages in [16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192] {
+            let line_ns = curve_ns(64 * pages, memory_ns);
+            let small = [(64, 0.0), (1536, 2.2), (u64::MAX, 11.0)];
+            let cost = |(_, ns): &(u64, f64)| *ns;
+            let small_ns = small.iter().find(|(held, _)| pages <= *held).map_or(0.0, cost);
+            let apart = AccessPattern::OneLinePer(4 * KIB);
+            let bytes = 4 * KIB * pages;
+            self.latency((0, 0), bytes, apart, Pages::Base, line_ns + small_ns);
+            self.latency((0, 0), bytes, apart, Pages::Transparent, line_ns);
+            if pages <= 512 {
+                let huge_ns = if pages <= 32 { 0.0 } else { 2.2 };
+                let apart = AccessPattern::OneLinePer(2 * MIB);
+                let bytes = 2 * MIB * pages;
+                self.latency((0, 0), bytes, apart, Pages::Transparent, line_ns + huge_ns);
+            }
+        }
     }
 
     /// Every cpu to every node at 512M; `ns(node of the cpu, node of the memory)`.
@@ -352,6 +374,7 @@ fn curve_ns(size: u64, memory_ns: f64) -> f64 {
 pub fn one_node() -> Document {
     let mut run = Builder::new(machine(1, 2, |_, _| 10));
     run.sweep(98.0);
+    run.tlb(98.0);
     run.matrix(Team::Serial, |_, _| 97.2);
     run.matrix(Team::Concurrent, |_, _| 103.9);
     run.bandwidths(1.0);

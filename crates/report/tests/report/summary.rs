@@ -156,25 +156,38 @@ fn latency_under_load_has_its_knee_at_twice_idle() {
 
 #[test]
 fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
-    // A random access over 512 pages of 2 MiB walks for 7 ns: a TLB holds them.
     let mut document = runs::one_node();
     let fact = ("hypervisor".to_owned(), "KVM".to_owned());
     document.run.environment.facts.extend([fact]);
     assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
     for cell in &mut document.cells {
-        if cell.cell.id.0.contains("/1073741824/random/thp") {
-            cell.samples.iter_mut().for_each(|sample| sample.value += 60.0);
-        }
-        if cell.cell.id.0.contains("/1073741824/page-local/thp") {
-            for (at, sample) in cell.samples.iter_mut().enumerate() {
-                sample.value = 91.0 + ((at * 37 + at * at * 11) % 23) as f64 / 50.0;
-            }
+        if cell.cell.id.0.contains("/33554432/one-line-per:4096/thp") {
+            cell.samples.iter_mut().for_each(|sample| sample.value += 10.5);
         }
     }
-    let walks = Summary::of(&document).walks;
-    assert!(kinds(&document).contains(&"huge-pages-split".to_owned()), "{walks:?}");
+    let summary = Summary::of(&document);
+    assert!(kinds(&document).contains(&"huge-pages-split".to_owned()), "{:?}", summary.tlbs);
+    let page = summary.page().terminal(numalab_report::Style::Plain);
+    assert!(page.contains("huge pages are small ones on its host"), "{page}");
     document.run.environment.facts.remove("hypervisor");
     assert!(!kinds(&document).contains(&"huge-pages-split".to_owned()));
+}
+
+#[test]
+fn what_the_tlb_holds_is_on_the_page_and_in_json() {
+    let document = runs::one_node();
+    let summary = Summary::of(&document);
+    let page = summary.page().terminal(numalab_report::Style::Plain);
+    assert!(page.contains("TLB reach"), "{page}");
+    let json: serde_json::Value = serde_json::from_str(&summary.json().unwrap()).unwrap();
+    let small = json["tlbs"].as_array().unwrap().iter().find(|tlb| tlb["pages"] == "4k").unwrap();
+    assert_eq!(
+        (&small["levels"][0]["holds_pages"], &small["apart_bytes"]),
+        (&64.into(), &4096.into())
+    );
+    assert_eq!(small["levels"][1]["passed_pages"], 2048, "{small}");
+    let cost = small["beyond_ns"].as_f64().unwrap();
+    assert!((cost - 11.0).abs() < 0.2, "{cost}");
 }
 
 /// The run with only those of its cells whose id contains `part`.
@@ -213,7 +226,7 @@ fn a_reported_cache_that_no_plateau_ends_at_is_said_to_be_missing() {
     document.run.machine.caches.push(cache);
     let page = Summary::of(&document).page();
     let sentence = &page.lead[1].sentence;
-    assert!(sentence.contains("L4, reported at 480M, was not found"), "{sentence}");
+    assert!(sentence.contains("L4 (reported at 480M) was not found"), "{sentence}");
 }
 
 #[test]

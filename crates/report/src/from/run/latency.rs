@@ -209,7 +209,8 @@ fn shown_cells<'a>(summary: &'a Summary<'_>) -> BTreeSet<&'a CellId> {
         cell.latency().is_some_and(walks)
     };
     let walks = summary.cells.iter().filter(is_walk).map(|cell| &cell.cell.id);
-    entries.chain(points).chain(walks).collect()
+    let tlbs = summary.tlbs.iter().flat_map(|tlb| &tlb.points).map(|point| &point.cell);
+    entries.chain(points).chain(walks).chain(tlbs).collect()
 }
 
 pub(super) fn walk(summary: &Summary<'_>) -> Option<Part> {

@@ -29,12 +29,16 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             "huge pages are missing: {missing} of {} that asked for them got smaller ones",
             count(*asked, "cell")
         ),
-        Oddity::HugePagesSplit { page_bytes, pages, walk_ns } => format!(
-            "this guest's huge pages are small ones on its host: over {pages} pages of {}, which a \
-             TLB holds, a random access takes {} ns longer than one within a page",
-            size(*page_bytes),
-            figure(*walk_ns)
-        ),
+        Oddity::HugePagesSplit { lines, huge_ns, small_ns, walk_ns } => {
+            let walk = walk_ns.map(|ns| format!("; random access costs {} ns more", figure(ns)));
+            format!(
+                "this guest's huge pages are small ones on its host: over {lines} lines 4K apart \
+                 an address costs {} ns to translate, {} ns on 4k pages{}",
+                figure(*huge_ns),
+                figure(*small_ns),
+                walk.unwrap_or_default()
+            )
+        }
         Oddity::EmulatedTime { time } => {
             format!("time is {time}: this machine's memory is emulated")
         }

@@ -124,13 +124,16 @@ fn lost_text(curve: &Curve) -> String {
     let lost: Vec<String> = curve
         .not_found
         .iter()
-        .map(|(level, bytes)| format!("L{level}, reported at {},", size(*bytes)))
+        .map(|(level, bytes)| format!("L{level} (reported at {})", size(*bytes)))
         .collect();
     let verb = if lost.len() == 1 { "was" } else { "were" };
     if lost.is_empty() { String::new() } else { format!(" {} {verb} not found.", listed(&lost)) }
 }
 
 fn end_text(level: &Level) -> Option<String> {
+    if matches!(level.name, LevelName::Tlb(_)) {
+        return None;
+    }
     let capacity = approximate_size(level.capacity_bytes?);
     let latency = figure(level.latency_ns);
     Some(format!("{capacity} ({}, {latency} ns)", level.name))

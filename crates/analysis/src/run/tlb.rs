@@ -1,0 +1,250 @@
+//! What the TLB holds: loads of one line of each page, over pages.
+//!
+//! As many lines lie in the caches as there are pages, so that what such a load takes longer than
+//! one of as many lines side by side is what the address's translation costs.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{AccessPattern, CellId, LatencyCell, Metric, Pages, Team, WorkerPlan};
+use numalab_stats::{SizePoint, plateaus};
+use serde::Serialize;
+
+use super::cell::{CellSummary, Figure};
+use super::proof::{huge_bytes, page_bytes};
+
+/// Bytes of a line.
+const LINE_BYTES: u64 = 64;
+/// A level is passed where the cost has risen by this share of the step to the next, as for
+/// caches.
+const END: f64 = 0.4;
+/// Translations over as many small pages cost so much at least, as a share of the hit in a cache.
+const LEAST_COST: f64 = 0.3;
+/// Huge pages are small ones to the TLB where their translations cost more than this share of
+/// what those of small ones do.
+pub(super) const SPLIT_SHARE: f64 = 0.5;
+
+/// Loads of one line of each of so many pages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TlbPoint {
+    /// How many pages.
+    pub pages: u64,
+    /// Latency in nanoseconds.
+    pub figure: Figure,
+    /// Latency of as many lines side by side, in nanoseconds.
+    pub cached_ns: f64,
+    /// The cell it comes from.
+    pub cell: CellId,
+}
+
+impl TlbPoint {
+    /// What translating the address costs, in nanoseconds.
+    #[must_use]
+    pub fn cost_ns(&self) -> f64 {
+        (self.figure.median - self.cached_ns).max(0.0)
+    }
+}
+
+/// A level of the TLB.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TlbLevel {
+    /// 1 for the first.
+    pub level: u8,
+    /// Pages measured that it holds, at the most.
+    pub holds_pages: u64,
+    /// The next number of pages measured, which it does not hold any more; `None` where none
+    /// was.
+    pub passed_pages: Option<u64>,
+    /// What a hit in it costs beyond one in the first, in nanoseconds.
+    pub cost_ns: f64,
+}
+
+/// The TLB as one worker sees it, for pages of one size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tlb {
+    /// The worker.
+    pub worker: WorkerPlan,
+    /// The pages.
+    pub pages: Pages,
+    /// How far apart the lines lie, in bytes: those of a page, or less where it is asked whether
+    /// the TLB takes a page for one.
+    pub apart_bytes: u64,
+    /// The points, fewest pages first.
+    pub points: Vec<TlbPoint>,
+    /// The levels found, the first one first; one that no number of pages passed is the last.
+    pub levels: Vec<TlbLevel>,
+    /// What a load costs beyond the last level, in nanoseconds; `None` where none was passed.
+    pub beyond_ns: Option<f64>,
+}
+
+impl Tlb {
+    /// Whether there is one line for each page.
+    #[must_use]
+    pub fn is_of_pages(&self) -> bool {
+        self.apart_bytes == page_bytes(self.pages)
+    }
+
+    /// The point of most pages.
+    #[must_use]
+    pub fn last(&self) -> Option<&TlbPoint> {
+        self.points.last()
+    }
+}
+
+/// Huge pages that the TLB takes for small ones.
+#[derive(Clone, Debug)]
+pub(super) struct Split<'a> {
+    /// One line of each small page's size of huge pages.
+    pub huge: &'a TlbPoint,
+    /// As many of small pages.
+    pub small: &'a TlbPoint,
+    pub pages: Pages,
+}
+
+/// Huge pages over which translations cost about what they do over small ones, though the TLB
+/// would hold all that there are.
+pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
+    tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
+        let huge = tlb.last()?;
+        let of_base = |base: &&Tlb| base.worker == tlb.worker && base.pages == Pages::Base;
+        let base = tlbs.iter().find(of_base)?;
+        let small = base.points.iter().find(|small| small.pages == huge.pages)?;
+        let is_dear = small.cost_ns() > LEAST_COST * small.cached_ns;
+        let split = Split { huge, small, pages: tlb.pages };
+        (is_dear && huge.cost_ns() > SPLIT_SHARE * small.cost_ns()).then_some(split)
+    })
+}
+
+/// Where memory outgrows a level of the TLB, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Reach {
+    pub level: u8,
+    /// Held still.
+    pub from_bytes: u64,
+    /// Held no more.
+    pub to_bytes: u64,
+}
+
+/// Where walks in an order on pages outgrow the TLB. Those that stay within a huge page at a time
+/// do not, unless it is small ones to the TLB.
+pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
+    let is_split = split(tlbs).is_some_and(|split| split.pages == pages);
+    let pages = match pattern {
+        _ if is_split => Pages::Base,
+        AccessPattern::PageLocal if huge_bytes(pages).is_some() => return Vec::new(),
+        _ => pages,
+    };
+    let probed = tlbs.iter().find(|tlb| tlb.pages == pages && tlb.is_of_pages());
+    let Some(tlb) = probed else { return Vec::new() };
+    let reach = |level: &TlbLevel| {
+        Some(Reach {
+            level: level.level,
+            from_bytes: level.holds_pages * tlb.apart_bytes,
+            to_bytes: level.passed_pages? * tlb.apart_bytes,
+        })
+    };
+    tlb.levels.iter().filter_map(reach).collect()
+}
+
+/// The TLB by every worker and size of page that has cells of one line per page.
+pub(super) fn tlbs(cells: &[CellSummary<'_>]) -> Vec<Tlb> {
+    let mut groups: BTreeMap<_, BTreeMap<u64, TlbPoint>> = BTreeMap::new();
+    let mut references: BTreeMap<WorkerPlan, Dense> = BTreeMap::new();
+    for (cell, latency, figure) in serial(cells) {
+        let AccessPattern::OneLinePer(apart_bytes) = latency.pattern else { continue };
+        let worker = latency.worker;
+        let dense = references.entry(worker).or_insert_with(|| Dense::of(cells, worker));
+        let pages = latency.size_bytes / apart_bytes;
+        let Some(cached_ns) = dense.latency_ns(pages * LINE_BYTES) else { continue };
+        let cell = cell.cell.id.clone();
+        let points = groups.entry((worker, latency.pages, apart_bytes)).or_default();
+        points.insert(pages, TlbPoint { pages, figure: figure.clone(), cached_ns, cell });
+    }
+    let tlb = |((worker, pages, apart_bytes), points): (_, BTreeMap<_, TlbPoint>)| {
+        let points: Vec<TlbPoint> = points.into_values().collect();
+        let (levels, beyond_ns) = levels(&points)?;
+        Some(Tlb { worker, pages, apart_bytes, points, levels, beyond_ns })
+    };
+    groups.into_iter().filter_map(tlb).collect()
+}
+
+/// Cells of one worker at a time with figures.
+fn serial<'a>(
+    cells: &'a [CellSummary<'a>],
+) -> impl Iterator<Item = (&'a CellSummary<'a>, &'a LatencyCell, &'a Figure)> {
+    cells.iter().filter_map(move |cell| {
+        let latency = cell.latency()?;
+        let figure = cell.figure(Metric::Latency)?;
+        (latency.team == Team::Serial).then_some((cell, latency, figure))
+    })
+}
+
+/// Latency over size of lines side by side: the sweep of most sizes.
+struct Dense(Vec<(u64, f64)>);
+
+impl Dense {
+    fn of(cells: &[CellSummary<'_>], worker: WorkerPlan) -> Self {
+        let mut sweeps: BTreeMap<_, BTreeMap<u64, f64>> = BTreeMap::new();
+        for (_, latency, figure) in serial(cells) {
+            let is_dense =
+                matches!(latency.pattern, AccessPattern::PageLocal | AccessPattern::Random);
+            if is_dense && latency.worker == worker {
+                let sweep = sweeps.entry((latency.pattern, latency.pages)).or_default();
+                sweep.insert(latency.size_bytes, figure.median);
+            }
+        }
+        let most = sweeps.into_values().max_by_key(BTreeMap::len).unwrap_or_default();
+        Self(most.into_iter().collect())
+    }
+
+    /// The latency at a size, interpolated by logarithms; that of the smallest below it.
+    #[expect(clippy::cast_precision_loss, reason = "sizes of memory")]
+    fn latency_ns(&self, bytes: u64) -> Option<f64> {
+        let above = self.0.iter().position(|(size, _)| *size >= bytes)?;
+        let (high, high_ns) = self.0[above];
+        let Some(&(low, low_ns)) = above.checked_sub(1).and_then(|at| self.0.get(at)) else {
+            return Some(high_ns);
+        };
+        let share = (bytes as f64 / low as f64).ln() / (high as f64 / low as f64).ln();
+        Some((low_ns.ln() + share * (high_ns / low_ns).ln()).exp())
+    }
+}
+
+/// The levels, and what a load costs beyond them; `None` where the curve has none.
+fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
+    let hit_ns = points.first()?.cached_ns;
+    let of_pages = |point: &TlbPoint| SizePoint {
+        size_bytes: point.pages,
+        latency_ns: hit_ns + point.cost_ns(),
+    };
+    let curve: Vec<SizePoint> = points.iter().map(of_pages).collect();
+    let found = plateaus(&curve).ok()?;
+    if found.first()?.latency_ns > (1.0 + LEAST_COST) * hit_ns {
+        // Fewer pages than any measured are held.
+        return Some((Vec::new(), Some(found.last()?.latency_ns - hit_ns)));
+    }
+    let last_ns = curve.last()?.latency_ns;
+    let mut levels = Vec::new();
+    for (at, plateau) in found.iter().enumerate() {
+        let is_last = at + 1 == found.len();
+        if is_last && plateau.capacity_bytes.is_none() && at > 0 {
+            return Some((levels, Some(plateau.latency_ns - hit_ns)));
+        }
+        let next_ns = found.get(at + 1).map_or(last_ns, |next| next.latency_ns);
+        let limit_ns = plateau.latency_ns + END * (next_ns - plateau.latency_ns);
+        let on_it = |point: &SizePoint| {
+            point.size_bytes <= plateau.to_bytes || point.latency_ns <= limit_ns
+        };
+        let passed = curve.iter().position(|point| !on_it(point));
+        let passed = passed.filter(|_| plateau.capacity_bytes.is_some());
+        let held = passed.map_or(curve.len(), |passed| passed).checked_sub(1)?;
+        levels.push(TlbLevel {
+            level: u8::try_from(at + 1).unwrap_or(u8::MAX),
+            holds_pages: curve[held].size_bytes,
+            passed_pages: passed.map(|passed| curve[passed].size_bytes),
+            cost_ns: plateau.latency_ns - hit_ns,
+        });
+    }
+    let is_passed = levels.last().is_some_and(|level| level.passed_pages.is_some());
+    Some((levels, is_passed.then_some(last_ns - hit_ns)))
+}
