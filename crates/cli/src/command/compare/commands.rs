@@ -1,6 +1,6 @@
 //! Two commands in turns: a study of its own.
 
-use numalab_record::study::{FactorKind, Rules, SampleEntry, Setting, StudyDocument};
+use numalab_record::study::{Counted, FactorKind, Rules, Setting, StudyDocument};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
 use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
@@ -17,19 +17,17 @@ pub(super) fn run(args: &CompareArgs, words: &[String]) -> Result<(), Failure> {
     run_given(&text, &args.output, args.dry_run, &show, times)
 }
 
-/// A line for each command: its median, and how far its runs spread; disturbed runs count only
-/// where all are.
+/// A line for each command: its median, and how far its runs spread, by those that the verdict
+/// counts.
 fn times(document: &StudyDocument) -> String {
     let mut text = String::new();
+    let counted = document.counted(Counted::Undisturbed);
     for (index, treatment) in document.run.treatments.iter().enumerate() {
         let warm_ups = document.run.rules.warm_ups;
-        let is_counted =
-            |sample: &&SampleEntry| sample.treatment == index && sample.block >= warm_ups;
-        let all: Vec<&SampleEntry> = document.samples().filter(is_counted).collect();
-        let is_clean = |sample: &&SampleEntry| sample.observation.disturbances.is_empty();
-        let clean: Vec<&SampleEntry> = all.iter().copied().filter(is_clean).collect();
-        let samples = if clean.is_empty() { all } else { clean };
-        let readings = samples.iter().filter_map(|sample| sample.observation.readings.first());
+        let of_treatment = counted
+            .iter()
+            .filter(|((block, treatment, ..), _)| *treatment == index && *block >= warm_ups);
+        let readings = of_treatment.filter_map(|(_, sample)| sample.observation.readings.first());
         let unit = readings.clone().next().map_or("s", |reading| reading.quantity.unit.as_str());
         let values: Vec<f64> = readings.clone().map(|reading| reading.value).collect();
         let Ok(sample) = numalab_stats::Sample::new(&values[..]) else { continue };
