@@ -5,7 +5,8 @@ use std::io::{ErrorKind, Read as _};
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
-use numalab_formats::architecture;
+use numalab_formats::machine_toml::{self, MachineFile};
+use numalab_formats::{architecture, gallery};
 
 use crate::failure::{Code, Failure};
 
@@ -55,6 +56,21 @@ pub(crate) fn architecture(place: &Path) -> Result<String, Failure> {
         let names = names.join(", ");
         unreadable(place, &format!("no such file; known by name are {names}"))
     })
+}
+
+/// A machine file: a file if there is one, else the machine of that name that comes with numalab.
+pub(crate) fn machine_file(place: &str) -> Result<MachineFile, Failure> {
+    let text = match gallery::machine(place).filter(|_| !Path::new(place).exists()) {
+        Some(text) => text.to_owned(),
+        None if Path::new(place).exists() => text(Path::new(place))?,
+        None => {
+            let names: Vec<&str> = gallery::MACHINES.iter().map(|(name, _)| *name).collect();
+            let expected = format!("expected a file, or one of {}", names.join(", "));
+            return Err(Failure::bad_input(format!("{place}: no such file: {expected}")));
+        }
+    };
+    let read = machine_toml::read_file(&text);
+    read.map_err(|error| Failure::bad_input(format!("{place}: {error}")))
 }
 
 fn unreadable(file: &Path, reason: &str) -> Failure {

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use numalab_analysis::run::NodeAccess;
+use numalab_formats::machine_toml::MachineFile;
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_host::{Root, read_machine};
@@ -17,6 +18,10 @@ use crate::input::{self, MOST_TABLE_BYTES, text};
 
 /// Memory of each emulated node where nothing says how much.
 const BYTES_PER_NODE: u64 = 1 << 30;
+/// Memory of each node of a guest that is like a known machine, where nothing says how much.
+const LIKE_BYTES_PER_NODE: u64 = 512 << 20;
+/// Its cpus on each node.
+const LIKE_CPUS_PER_NODE: usize = 2;
 /// The fewest cpus of a guest where nothing says how many.
 const GUEST_CPUS: u32 = 2;
 
@@ -28,12 +33,17 @@ pub(crate) struct Described {
     pub emulated: Option<EmulationSpec>,
     /// The tiers that were emulated, if they were.
     pub tiers: Option<TierSpec>,
+    /// The file of a machine whose memory is known.
+    pub file: Option<MachineFile>,
 }
 
 /// The machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     if let Some(text) = &args.emulate_tiers {
         return tiered(text, args.cpus.unwrap_or(GUEST_CPUS));
+    }
+    if let Some(name) = &args.emulate_like {
+        return like(name, args, LikeSize { cpus_per_node: usize::MAX, node_bytes: u64::MAX });
     }
     build(args, emulated(args)?, args.cpus)
 }
@@ -43,6 +53,10 @@ pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
 pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
     if args.emulate_tiers.is_some() {
         return describe(args);
+    }
+    if let Some(name) = &args.emulate_like {
+        let node_bytes = LIKE_BYTES_PER_NODE;
+        return like(name, args, LikeSize { cpus_per_node: LIKE_CPUS_PER_NODE, node_bytes });
     }
     let spec = emulated(args)?;
     let free = args.source.is_none() && args.topology.is_none();
@@ -56,7 +70,43 @@ fn tiered(text: &str, cpus: u32) -> Result<Described, Failure> {
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("--emulate-tiers: {error}"));
     let spec = tiers::parse(text).map_err(|error| bad(&error))?;
     let machine = spec.machine(cpus).map_err(|error| bad(&error))?;
-    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec) })
+    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec), file: None })
+}
+
+/// How much is taken of a machine whose memory is known, where nothing says it.
+struct LikeSize {
+    cpus_per_node: usize,
+    node_bytes: u64,
+}
+
+/// A machine whose memory is known, or as much of it as is asked for.
+fn like(name: &str, args: &MachineArgs, usual: LikeSize) -> Result<Described, Failure> {
+    let file = input::machine_file(name)?;
+    let nodes = file.machine.nodes.iter().filter(|node| node.online).count().max(1);
+    let with_cpus = file.machine.cpu_nodes().len().max(1);
+    let cpus_per_node = match args.cpus.map(|cpus| cpus as usize) {
+        Some(cpus) if cpus > 0 && cpus.is_multiple_of(with_cpus) => cpus / with_cpus,
+        Some(cpus) => {
+            return Err(Failure::bad_input(format!(
+                "--cpus {cpus}: expected a multiple of {with_cpus}, the nodes of {name} with cpus"
+            )));
+        }
+        None => usual.cpus_per_node,
+    };
+    if cpus_per_node == usize::MAX && args.memory.is_none() {
+        let machine = file.machine.clone();
+        return Ok(Described {
+            machine,
+            findings: Vec::new(),
+            emulated: None,
+            tiers: None,
+            file: Some(file),
+        });
+    }
+    let most_bytes = usual.node_bytes.saturating_mul(nodes as u64);
+    let memory_bytes = args.memory.unwrap_or(most_bytes);
+    let machine = machine_toml::scaled(&file.machine, cpus_per_node, memory_bytes);
+    Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: None, file: Some(file) })
 }
 
 /// A cpu for each node that says nothing of its cpus, and no fewer than [`GUEST_CPUS`].
@@ -93,7 +143,7 @@ fn build(
             .map_err(|error| Failure::bad_input(format!("--emulate: {error}")))?,
         None => base,
     };
-    Ok(Described { machine, findings, emulated: spec, tiers: None })
+    Ok(Described { machine, findings, emulated: spec, tiers: None, file: None })
 }
 
 /// A machine of one node with enough memory for what is to be emulated on it.

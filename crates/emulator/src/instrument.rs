@@ -95,7 +95,7 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
     }
 }
 
-extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mut c_void) {
+extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, position: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if !plugin.engine.gate.is_open() {
         return;
@@ -107,7 +107,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mu
     let api = &plugin.api;
     // SAFETY: the access is being made by this thread, as these functions ask.
     let (io, address, store) = unsafe {
-        let hardware = (api.hwaddr)(info, address);
+        let hardware = (api.hwaddr)(info, virtual_address);
         if hardware.is_null() {
             return;
         }
@@ -122,7 +122,7 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, address: u64, position: *mu
     plugin.watch_ranges(address);
     let kind = if store { Kind::Store } else { Kind::Load };
     let position = u32::try_from(position as usize).unwrap_or(0);
-    let effect = plugin.engine.access(Access { vcpu, address, kind, position });
+    let effect = plugin.engine.access(Access { vcpu, address, virtual_address, kind, position });
     plugin.apply(vcpu, effect);
 }
 

@@ -64,9 +64,18 @@ struct Vcpu {
     cost_ns: u64,
     io: u64,
     other: u64,
+    /// Where addresses are translated.
+    #[serde(flatten)]
+    translation: Option<Translation>,
     /// Of the accesses to nodes' memory; none if there were none.
     local_share: Option<f64>,
     nodes: Vec<Node>,
+}
+
+#[derive(Debug, Serialize)]
+struct Translation {
+    walks: u64,
+    translation_ns: u64,
 }
 
 #[derive(Debug, Serialize)]
@@ -148,6 +157,10 @@ fn vcpu_of(machine: &Machine, vcpu: usize, figures: &VcpuFigures) -> Vcpu {
         cost_ns: figures.cost_ps.get() / 1000,
         io: figures.io.get(),
         other: figures.other.get(),
+        translation: machine.tlb.as_ref().map(|_| Translation {
+            walks: figures.walks.get(),
+            translation_ns: figures.translation_ps.get() / 1000,
+        }),
         local_share: share(figures.nodes[home].all(), all),
         nodes: nodes.map(|(figures, node)| node_of(node.id, figures)).collect(),
     }
@@ -191,7 +204,7 @@ mod tests {
         engine.mark(0, Marker::Phase(2));
         engine.block(1, 5);
         for (address, kind) in [(0, Kind::Load), (1 << 20, Kind::Store), (1 << 30, Kind::Load)] {
-            engine.access(Access { vcpu: 1, address, kind, position: 0 });
+            engine.access(Access { vcpu: 1, address, virtual_address: address, kind, position: 0 });
         }
         engine.io(1);
         b"walk".iter().for_each(|letter| assert_eq!(engine.mark(1, Marker::Letter(*letter)).1, 0));

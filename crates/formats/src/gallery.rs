@@ -2,8 +2,13 @@
 //! source in a comment, and what nobody has published is left out.
 
 /// Name and text of every machine.
-pub const MACHINES: [(&str, &str); 1] =
-    [("epyc-7763-nps4", include_str!("../machines/epyc-7763-nps4.toml"))];
+pub const MACHINES: [(&str, &str); 5] = [
+    ("epyc-7452-cxl", include_str!("../machines/epyc-7452-cxl.toml")),
+    ("epyc-7763-nps4", include_str!("../machines/epyc-7763-nps4.toml")),
+    ("graviton3", include_str!("../machines/graviton3.toml")),
+    ("x460", include_str!("../machines/x460.toml")),
+    ("xeon-8360y-2s", include_str!("../machines/xeon-8360y-2s.toml")),
+];
 
 /// The text of the machine of this name.
 #[must_use]
@@ -32,6 +37,17 @@ mod tests {
             let initiators = machine.nodes.iter().filter(|node| !node.cpus.is_empty()).count();
             assert_eq!(machine.access.len(), initiators * machine.nodes.len(), "{name}");
             assert!(machine.access.iter().all(|pair| pair.read_latency_ps.is_some()), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_guest_of_every_machine_can_be_described() {
+        for (name, text) in MACHINES {
+            let file = machine_toml::read_file(text).unwrap();
+            let guest = machine_toml::scaled(&file.machine, 2, 2 << 30);
+            let described = file.emulated(&guest).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!described.caches.is_empty(), "{name}");
+            assert!(guest.memory_bytes() <= 5 << 29, "{name}: {}", guest.memory_bytes());
         }
     }
 

@@ -4,6 +4,8 @@
 //! same machine; unknown keys are refused. [`EXAMPLE`] shows every key.
 
 mod document;
+mod memory;
+mod scale;
 mod write;
 
 use std::collections::BTreeMap;
@@ -12,7 +14,9 @@ use numalab_topology::{Cache, Cpu, CpuId, CpuSet, Distances, MAX_NODES, Machine,
 
 use crate::error::ReadError;
 use document::{ByNumber, CpuTable, Document, NodeTable};
-pub use write::write;
+pub use memory::{LoadFigures, MemoryFigures};
+pub use scale::scaled;
+pub use write::{write, write_file};
 
 /// A commented file that uses every key.
 pub const EXAMPLE: &str = include_str!("../examples/machine.toml");
@@ -21,12 +25,29 @@ const FORMAT: &str = "machine TOML";
 /// Cpus that all caches together may name: 65,536 cpus with 64 caches each.
 const MOST_CACHE_CPUS: usize = 1 << 22;
 
-/// Reads a machine.
+/// A machine, and what its memory takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MachineFile {
+    /// Its topology.
+    pub machine: Machine,
+    /// What its memory takes; empty where nobody said it.
+    pub memory: MemoryFigures,
+}
+
+/// Reads a machine, and leaves out what its memory takes.
+///
+/// # Errors
+/// As [`read_file`].
+pub fn read(text: &str) -> Result<Machine, ReadError> {
+    read_file(text).map(|file| file.machine)
+}
+
+/// Reads a machine, and what its memory takes.
 ///
 /// # Errors
 /// [`ReadError::Markup`] with line and column for text that is no TOML, an unknown key or
 /// a value of another form, and with the ids for numbers that contradict each other.
-pub fn read(text: &str) -> Result<Machine, ReadError> {
+pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
     let document: Document = toml::from_str(text).map_err(|error| refuse(error.to_string()))?;
     check_counts(&document)?;
     let mut cpus = cpus(&document)?;
@@ -45,7 +66,8 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
     if let Some(pair) = nodes.windows(2).find(|pair| pair[0].id == pair[1].id) {
         return Err(refuse(format!("node {} is there twice", pair[0].id)));
     }
-    Ok(Machine {
+    let memory = document.memory;
+    let machine = Machine {
         nodes,
         cpus: cpus.into_values().collect(),
         distances: distances(&document.distances)?,
@@ -58,7 +80,8 @@ pub fn read(text: &str) -> Result<Machine, ReadError> {
         access: document.access.into_iter().map(document::AccessTable::into_access).collect(),
         tiers: document.tier.into_iter().map(document::TierTable::into_tier).collect(),
         allowed: document.allowed.map(document::AllowedTable::into_allowed),
-    })
+    };
+    Ok(MachineFile { machine, memory })
 }
 
 /// Refuses what would take time and memory out of proportion to the text.

@@ -4,6 +4,7 @@
 //! costs. It fits the guest that [`crate::qemu::write`] makes of the same machine.
 
 mod costs;
+mod file;
 mod text;
 
 use numalab_memory_model::address::q35_ranges;
@@ -54,10 +55,16 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
         node_load: None,
         link_load: None,
         core: None,
+        tlb: None,
         transfers: None,
         caches: costs.caches.clone(),
     };
     let described = costs.stages.iter().fold(described, |machine, &stage| machine.with(stage));
+    checked(described)
+}
+
+/// The description, if it fits together.
+fn checked(described: EmulatedMachine) -> Result<EmulatedMachine, WriteError> {
     let refused =
         |error: MachineError| WriteError::Inexpressible { format: FORMAT, what: error.to_string() };
     described.check().map_err(refused).map(|()| described)

@@ -71,6 +71,14 @@ fn the_toml_example_survives_toml() {
 }
 
 #[test]
+fn what_memory_takes_survives_toml() {
+    let file = machine_toml::read_file(machine_toml::EXAMPLE).unwrap();
+    assert_eq!(file.memory.load.len(), 2);
+    let text = machine_toml::write_file(&file).unwrap();
+    assert_eq!(machine_toml::read_file(&text).unwrap(), file, "{text}");
+}
+
+#[test]
 fn own_machines_survive_numactl() {
     for (name, machine) in own_machines::all() {
         let text = numactl::write(&machine);

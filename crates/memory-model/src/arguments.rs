@@ -194,7 +194,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
     let row = "a figure per node, such as 10000.0";
     let matrix = "a row per node, such as 0.5000/5000.0";
     let stages = given
-        .choice("stages", "load, core or owners, joined by +", short::stages)?
+        .choice("stages", "load, core, owners or tlb, joined by +", short::stages)?
         .unwrap_or_default();
     let machine = Machine {
         schema: SCHEMA.to_owned(),
@@ -212,6 +212,7 @@ fn short_machine(given: &mut Given) -> Result<Machine, ArgumentError> {
         node_load: None,
         link_load: None,
         core: None,
+        tlb: None,
         transfers: None,
         caches: given
             .choice("caches", "level:size:ways:line:cpu|group, joined by +", short::caches)?
@@ -372,8 +373,8 @@ mod tests {
             ("cpus=0,memory=1G,distances=-1", "`distances=-1`: expected a row per node, such as"),
             ("cpus=0,memory=1G,distances=10,sample=2,mode=sleep", "`sample` and `mode` exclude"),
             (
-                "cpus=0,memory=1G,distances=10,caches=1:48K:8:64:cpu",
-                "machine: cache level 1: size_bytes / (ways x line_bytes) must be a power of two",
+                "cpus=0,memory=1G,distances=10,caches=1:48K:7:64:cpu",
+                "machine: cache level 1: size_bytes must be a whole number of sets",
             ),
         ];
         for (arguments, message) in cases {

@@ -13,22 +13,30 @@ pub struct Cache {
     /// Ways of each set, most recently used first; a line's number plus one, 0 for none.
     lines: Vec<Figure>,
     ways: usize,
-    set_mask: u64,
+    sets: u64,
+    /// Of a number of sets that is a power of two.
+    set_mask: Option<u64>,
     line_shift: u32,
 }
 
 impl Cache {
     /// An empty cache with the shape of a checked level.
     pub fn new(level: &CacheLevel) -> Self {
-        let line_bytes = u64::from(level.line_bytes.max(1));
-        let ways = u64::from(level.ways.max(1));
-        let sets = (level.size_bytes / (line_bytes * ways)).max(1);
+        let shift = level.line_bytes.max(1).trailing_zeros();
+        Self::of_lines(level.size_bytes >> shift, level.ways, shift)
+    }
+
+    /// An empty cache of so many lines, each of 2 to the power of `line_shift` addresses.
+    pub fn of_lines(lines: u64, ways: u32, line_shift: u32) -> Self {
+        let ways = u64::from(ways.max(1));
+        let sets = (lines / ways).max(1);
         let lines = usize::try_from(sets * ways).unwrap_or(usize::MAX);
         Self {
             lines: (0..lines).map(|_| Figure::default()).collect(),
             ways: usize::try_from(ways).unwrap_or(usize::MAX),
-            set_mask: sets - 1,
-            line_shift: line_bytes.trailing_zeros(),
+            sets,
+            set_mask: sets.is_power_of_two().then(|| sets - 1),
+            line_shift,
         }
     }
 
@@ -73,7 +81,8 @@ impl Cache {
 
     fn set_of(&self, address: u64) -> &[Figure] {
         let line = address >> self.line_shift;
-        let set = usize::try_from(line & self.set_mask).unwrap_or(0) * self.ways;
+        let set = self.set_mask.map_or_else(|| line % self.sets, |mask| line & mask);
+        let set = usize::try_from(set).unwrap_or(0) * self.ways;
         &self.lines[set..set + self.ways]
     }
 
@@ -92,8 +101,8 @@ mod tests {
     use super::*;
     use crate::machine::Scope;
 
-    fn level(sets_log: u32, ways: u32) -> CacheLevel {
-        let size_bytes = (64 << sets_log) * u64::from(ways);
+    fn level(sets: u64, ways: u32) -> CacheLevel {
+        let size_bytes = 64 * sets * u64::from(ways);
         CacheLevel {
             level: 1,
             size_bytes,
@@ -126,12 +135,12 @@ mod tests {
     proptest! {
         #[test]
         fn hits_are_those_of_a_naive_cache(
-            sets_log in 0_u32..5,
+            sets in 1_u64..20,
             ways in 1_u32..9,
             addresses in prop::collection::vec(0_u64..16_384, 1..600),
         ) {
-            let cache = Cache::new(&level(sets_log, ways));
-            let mut oracle = Oracle { sets: HashMap::new(), count: 1 << sets_log, ways: ways as usize };
+            let cache = Cache::new(&level(sets, ways));
+            let mut oracle = Oracle { sets: HashMap::new(), count: sets, ways: ways as usize };
             for address in addresses {
                 prop_assert_eq!(cache.access(address), oracle.access(address));
             }
@@ -140,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_lost_leaves_the_others_in_their_order() {
-        let cache = Cache::new(&level(0, 3));
+        let cache = Cache::new(&level(1, 3));
         assert!([0, 64, 128].iter().all(|&address| !cache.access(address)));
         cache.lose(64);
         cache.lose(4096);
@@ -152,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_working_set_of_the_caches_size_stays_and_a_line_more_in_order_never_does() {
-        let cache = Cache::new(&level(0, 8));
+        let cache = Cache::new(&level(1, 8));
         for round in 0..3 {
             let hits = (0..8).filter(|line| cache.access(line * 64)).count();
             assert_eq!(hits, if round == 0 { 0 } else { 8 });

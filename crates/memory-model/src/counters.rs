@@ -73,7 +73,11 @@ pub struct VcpuFigures {
     pub io: Figure,
     /// Accesses to memory of no node.
     pub other: Figure,
-    /// What memory and caches took, the instructions that ran beside included.
+    /// Walks of page tables.
+    pub walks: Figure,
+    /// What translations took: walks, and hits in farther TLBs.
+    pub translation_ps: Figure,
+    /// What memory, caches and translations took, the instructions that ran beside included.
     pub cost_ps: Figure,
     /// Its own time: its instructions, and the cost that they did not hide.
     pub time_ps: Figure,
@@ -86,6 +90,8 @@ impl VcpuFigures {
             instructions: Figure::default(),
             io: Figure::default(),
             other: Figure::default(),
+            walks: Figure::default(),
+            translation_ps: Figure::default(),
             cost_ps: Figure::default(),
             time_ps: Figure::default(),
         }

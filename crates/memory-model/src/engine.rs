@@ -22,6 +22,7 @@ use crate::owners::Owners;
 use crate::phase_names::PhaseNames;
 use crate::pipeline::flow::Flow;
 use crate::sample::Sampler;
+use crate::tlb::Tlbs;
 use crate::turn::{Front, Turns};
 use crate::vcpu::Vcpu;
 
@@ -35,6 +36,8 @@ pub struct Access {
     pub vcpu: usize,
     /// Where, as QEMU says it.
     pub address: u64,
+    /// The address that the guest's program used.
+    pub virtual_address: u64,
     /// Load or store.
     pub kind: Kind,
     /// Place of its instruction in the block, from 0.
@@ -70,6 +73,8 @@ pub struct Engine {
     shared: Vec<Mutex<Vec<Cache>>>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
+    /// A hit in each level of the TLBs.
+    tlb_hit_ps: Vec<u64>,
     bandwidth: Option<Mutex<Bandwidth>>,
     load: Option<Mutex<Load>>,
     owners: Option<Owners>,
@@ -103,7 +108,7 @@ impl Engine {
         let own_lines = of_own.sum::<u64>() * machine.cpus.len() as u64;
         let groups = machine.groups();
         let group_count = groups.iter().max().map_or(0, |most| most + 1);
-        let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.core);
+        let vcpu = |_: &usize| Vcpu::new(caches(Scope::Cpu), machine.tlb.as_ref(), machine.core);
         let line = levels.first().map_or(LINE_BYTES, |level| level.line_bytes);
         Self {
             counters: Counters::new(machine.cpus.len(), machine.nodes.len()),
@@ -116,6 +121,7 @@ impl Engine {
             shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
+            tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
             bandwidth: Bandwidth::new(machine).map(Mutex::new),
             load: Load::new(machine).map(Mutex::new),
             owners: machine.transfers.as_ref().map(|_| Owners::new(own_lines)),
@@ -287,6 +293,7 @@ impl Engine {
             && self.bandwidth.is_none()
             && self.load.is_none()
             && self.arguments.machine.core.is_none()
+            && self.arguments.machine.tlb.is_none()
     }
 
     fn figures(&self, vcpu: usize) -> &VcpuFigures {
@@ -297,6 +304,7 @@ impl Engine {
     fn forget(&self) {
         for vcpu in &self.vcpus {
             vcpu.caches.iter().for_each(Cache::clear);
+            vcpu.tlbs.iter().for_each(Tlbs::clear);
         }
         for group in &self.shared {
             group.lock().iter().for_each(Cache::clear);
@@ -342,6 +350,7 @@ const LINE_BYTES: u32 = 64;
 
 mod charge;
 mod coherence;
+mod translation;
 
 #[cfg(test)]
 mod tests;

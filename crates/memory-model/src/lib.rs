@@ -22,5 +22,6 @@ pub mod pipeline;
 mod sample;
 mod short;
 mod sleep;
+mod tlb;
 mod turn;
 mod vcpu;

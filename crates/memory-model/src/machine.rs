@@ -1,6 +1,7 @@
 //! The memory system to emulate: nodes, vCPUs, latencies, bandwidths, caches.
 
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
@@ -47,7 +48,7 @@ pub enum Scope {
 pub struct CacheLevel {
     /// 1 is the nearest.
     pub level: u8,
-    /// All its bytes: lines × ways × sets, sets a power of two.
+    /// All its bytes: lines × ways × sets.
     pub size_bytes: u64,
     /// Lines of a set.
     pub ways: u32,
@@ -78,6 +79,61 @@ impl Core {
     /// Optimization Reference Manual, 2.3), and four instructions a nanosecond, which is one a
     /// cycle at 4 GHz: an assumption.
     pub const TYPICAL: Self = Self { misses: 16, instructions: 512, ns_per_instruction: 0.25 };
+}
+
+/// Bits of an address within a page: 4 KiB, 2 MiB, 1 GiB.
+pub(crate) const PAGE_BITS: [u32; 3] = [12, 21, 30];
+
+/// One array of translations.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TlbPart {
+    /// 1 is the nearest; a level has a part for each of its arrays.
+    pub level: u8,
+    /// Sizes of the pages that it holds: 4096, 2097152, 1073741824. A level that holds no pages of
+    /// a size holds pieces of them as large as it can.
+    pub page_bytes: Vec<u64>,
+    /// Translations in all, a whole number of sets.
+    pub entries: u32,
+    /// Entries of a set.
+    pub ways: u32,
+    /// What a hit costs beyond the access.
+    #[serde(default)]
+    pub latency_ns: f64,
+}
+
+/// How a core translates addresses of data.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tlb {
+    /// Its arrays.
+    pub parts: Vec<TlbPart>,
+    /// Entries of the upper levels of page tables that it keeps, from which a walk goes on.
+    #[serde(default)]
+    pub upper_entries: u32,
+    /// Walks at a time, where misses overlap.
+    pub walkers: u32,
+    /// Position in `nodes` of the node that page tables lie on; without it, that of who walks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tables_node: Option<usize>,
+}
+
+impl Tlb {
+    /// Sizes and walkers of AMD's Zen 3 (Software Optimization Guide for AMD Family 19h
+    /// Processors, publication 56665); 64 upper entries and 2 ns for a hit in the second level
+    /// are assumptions.
+    fn typical() -> Self {
+        let part = |level, entries, ways, latency_ns, page_bytes: &[u64]| TlbPart {
+            level,
+            page_bytes: page_bytes.to_vec(),
+            entries,
+            ways,
+            latency_ns,
+        };
+        let first = part(1, 64, 64, 0.0, &[1 << 12, 1 << 21, 1 << 30]);
+        let parts = vec![first, part(2, 2048, 8, 2.0, &[1 << 12, 1 << 21])];
+        Self { parts, upper_entries: 64, walkers: 6, tables_node: None }
+    }
 }
 
 /// What a line takes that comes from another vCPU's caches, in ns: half a round trip.
@@ -136,6 +192,9 @@ pub struct Machine {
     /// What overlaps; without it a miss hides some instructions and no other miss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub core: Option<Core>,
+    /// How addresses are translated; without it, at no cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tlb: Option<Tlb>,
     /// What lines take from cache to cache; without it, caches know nothing of each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfers: Option<Transfers>,
@@ -153,12 +212,14 @@ pub enum Stage {
     Core,
     /// Lines have owners.
     Owners,
+    /// Addresses are translated.
+    Tlb,
 }
 
 impl Stage {
     /// All stages by name.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("load", Self::Load), ("core", Self::Core), ("owners", Self::Owners)];
+    pub const ALL: [(&'static str, Self); 4] =
+        [("load", Self::Load), ("core", Self::Core), ("owners", Self::Owners), ("tlb", Self::Tlb)];
 
     /// The stage of this name.
     pub fn named(name: &str) -> Option<Self> {
@@ -183,6 +244,7 @@ impl Machine {
         match stage {
             Stage::Load => self.with_load(),
             Stage::Owners => Self { transfers: Some(Transfers::typical(self.nodes.len())), ..self },
+            Stage::Tlb => Self { tlb: Some(Tlb::typical()), ..self },
             Stage::Core => Self { core: Some(Core::TYPICAL), ..self },
         }
     }
@@ -241,6 +303,12 @@ mod tests {
         )
     }
 
+    fn tlb_of(machine: &Machine, change: impl Fn(&mut Tlb)) -> Machine {
+        let mut tlb = Tlb::typical();
+        change(&mut tlb);
+        Machine { tlb: Some(tlb), ..machine.clone() }
+    }
+
     #[test]
     fn json_is_read_as_it_is_written_and_no_piece_of_it_is_accepted() {
         let text = serde_json::to_string(&example()).unwrap();
@@ -253,10 +321,18 @@ mod tests {
         assert!(error.contains("unknown field `colour`"), "{error}");
     }
 
+    type Change = fn(&mut Machine);
+
+    fn is_named((change, message): (Change, &str)) {
+        let mut machine = example();
+        change(&mut machine);
+        let said = machine.check().map_or_else(|error| error.to_string(), |()| String::new());
+        assert!(said.starts_with(message) && said.is_empty() == message.is_empty(), "{said}");
+    }
+
     #[test]
     fn what_does_not_fit_together_is_named() {
-        type Change = fn(&mut Machine);
-        let cases: [(Change, &str); 17] = [
+        let cases: [(Change, &str); 18] = [
             (|m| m.schema = "other/2".into(), "schema is `other/2`, expected"),
             (|m| m.nodes.clear(), "0 nodes, expected 1 to 16"),
             (|m| m.cpus = vec![0; 256], "256 vCPUs, expected 1 to 255"),
@@ -299,12 +375,24 @@ mod tests {
                 "`link_load` has 0 points, expected 2 to 1000",
             ),
             (|m| m.caches[1].line_bytes = 128, "cache level 1: line_bytes must be the same"),
+            (|m| m.caches[0].ways = 7, "cache level 1: size_bytes must be a whole number of sets"),
         ];
-        for (change, message) in cases {
-            let mut machine = example();
-            change(&mut machine);
-            let said = machine.check().map_or_else(|error| error.to_string(), |()| String::new());
-            assert!(said.starts_with(message) && said.is_empty() == message.is_empty(), "{said}");
-        }
+        cases.into_iter().for_each(is_named);
+    }
+
+    #[test]
+    fn a_tlb_that_cannot_be_built_is_named() {
+        let cases: [(Change, &str); 3] = [
+            (|m| *m = tlb_of(m, |tlb| tlb.parts[1].ways = 7), "TLB level 2: entries must be"),
+            (
+                |m| *m = tlb_of(m, |tlb| tlb.parts[0].page_bytes = vec![1 << 21, 8192]),
+                "TLB level 1: a page of 8192 bytes, expected 4096, 2097152 or 1073741824",
+            ),
+            (
+                |m| *m = tlb_of(m, |tlb| tlb.tables_node = Some(2)),
+                "`tlb` puts page tables on node position 2, expected 0 to 1",
+            ),
+        ];
+        cases.into_iter().for_each(is_named);
     }
 }

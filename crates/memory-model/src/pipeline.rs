@@ -14,6 +14,7 @@
 pub mod flow;
 pub mod x86;
 
+use alloc::vec;
 use alloc::vec::Vec;
 use flow::{Accessor, Flow, LOADS, REGISTERS};
 
@@ -41,11 +42,13 @@ pub struct Pipeline {
     /// When all that is under way ends.
     latest_ps: u64,
     fills: Vec<Fill>,
+    /// When each walker of page tables is free.
+    walkers: Vec<u64>,
 }
 
 impl Pipeline {
     /// Nothing under way.
-    pub fn new(core: Core) -> Self {
+    pub fn new(core: Core, walkers: u32) -> Self {
         Self {
             core,
             flow: None,
@@ -53,6 +56,7 @@ impl Pipeline {
             loads: [0; LOADS],
             latest_ps: 0,
             fills: Vec::new(),
+            walkers: vec![0; walkers as usize],
         }
     }
 
@@ -104,6 +108,13 @@ impl Pipeline {
         let first = self.fills.iter().enumerate().min_by_key(|(_, fill)| fill.done_ps);
         let first = first.map_or(0, |(at, _)| at);
         self.fills.swap_remove(first).done_ps
+    }
+
+    /// When a walk of page tables ends that could begin at `now_ps` and takes this long.
+    pub fn walked_ps(&mut self, now_ps: u64, takes_ps: u64) -> u64 {
+        let Some(first) = self.walkers.iter_mut().min() else { return now_ps + takes_ps };
+        *first = now_ps.max(*first) + takes_ps;
+        *first
     }
 
     /// A line is on its way.
@@ -166,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_dependent_load_waits_and_an_independent_one_does_not() {
-        let mut pipeline = Pipeline::new(CORE);
+        let mut pipeline = Pipeline::new(CORE, 2);
         // mov (%rax),%rcx; mov (%rcx),%rdx; mov (%rbx),%rsi
         let block = flow(&[&[0x48, 0x8b, 0x08], &[0x48, 0x8b, 0x11], &[0x48, 0x8b, 0x33]]);
         assert_eq!(pipeline.begin(block, 0, 0), 0);
@@ -182,7 +193,7 @@ mod tests {
 
     #[test]
     fn fill_buffers_and_the_reorder_buffer_bound_what_is_under_way() {
-        let mut pipeline = Pipeline::new(CORE);
+        let mut pipeline = Pipeline::new(CORE, 2);
         for line in 0..4 {
             assert_eq!(pipeline.room_ps(line, line), line);
             pipeline.fill(line, 1000 + line, line);
@@ -196,13 +207,20 @@ mod tests {
     }
 
     #[test]
+    fn walks_wait_for_a_walker() {
+        let mut pipeline = Pipeline::new(CORE, 2);
+        let ends = [0, 1, 2, 300].map(|now_ps| pipeline.walked_ps(now_ps, 100));
+        assert_eq!(ends, [100, 101, 200, 400]);
+    }
+
+    #[test]
     fn fences_and_blocks_of_which_nothing_is_known_wait_for_all() {
         for block in [flow(&[&[0x0f, 0xae, 0xe8]]), None] {
-            let mut pipeline = Pipeline::new(CORE);
+            let mut pipeline = Pipeline::new(CORE, 2);
             pipeline.fill(7, 500, 1);
             assert_eq!(pipeline.begin(block, 10, 2), 500);
         }
-        let mut pipeline = Pipeline::new(CORE);
+        let mut pipeline = Pipeline::new(CORE, 2);
         // lock incl (%rax)
         pipeline.begin(flow(&[&[0xf0, 0xff, 0x00]]), 0, 0);
         assert!(pipeline.waits(0));

@@ -3,9 +3,10 @@
 use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
-use crate::machine::Core;
+use crate::machine::{Core, Tlb};
 use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
+use crate::tlb::Tlbs;
 use alloc::vec::Vec;
 use spin::Mutex;
 
@@ -19,6 +20,8 @@ const LOOKS: u64 = 16;
 pub struct Vcpu {
     /// Its own caches, nearest first.
     pub caches: Vec<Cache>,
+    /// Its TLBs, where addresses are translated.
+    pub tlbs: Option<Tlbs>,
     /// Its own time, by which it queues for bandwidth.
     pub time_ps: Figure,
     /// Instructions in the blocks that it began.
@@ -41,10 +44,14 @@ pub struct Vcpu {
 
 impl Vcpu {
     /// A vCPU with empty caches.
-    pub fn new(caches: Vec<Cache>, core: Option<Core>) -> Self {
+    pub fn new(caches: Vec<Cache>, tlb: Option<&Tlb>, core: Option<Core>) -> Self {
         Self {
             caches,
-            pipeline: core.map(|core| Mutex::new(Pipeline::new(core))),
+            tlbs: tlb.map(Tlbs::new),
+            pipeline: core.map(|core| {
+                let walkers = tlb.map_or(0, |tlb| tlb.walkers);
+                Mutex::new(Pipeline::new(core, walkers))
+            }),
             time_ps: Figure::default(),
             instructions: Figure::default(),
             block: Figure::default(),

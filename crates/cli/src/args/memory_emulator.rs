@@ -15,22 +15,23 @@ pub(crate) struct MemoryEmulatorArgs {
     /// Memory latency: nanoseconds to local memory, scaled by the distances for remote nodes
     /// (100); hmat, the latencies of the machine's HMAT; or flat:NS, the same for every node (a
     /// control experiment)
-    #[arg(long, value_name = "NS|hmat|flat:NS", value_parser = parse_latency)]
+    #[arg(long, value_name = "NS|hmat|flat:NS", value_parser = parse_latency, conflicts_with = "emulate_like")]
     pub emulate_latency: Option<LatencyModel>,
     /// Bandwidth in bytes per second of each node's memory (10G or 10G,5G), of each link
     /// ('0,5G;5G,0', rows by the CPU's node, 0 for no limit), or hmat
-    #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth)]
+    #[arg(long, value_name = "LIMITS", value_parser = parse_bandwidth, conflicts_with = "emulate_like")]
     pub emulate_bandwidth: Option<BandwidthModel>,
     /// Caches in front of memory, such as 32K,1M@4,16M/16@12.5 (/ways; @nanoseconds that a hit
     /// costs, else none): nearest first, the third shared by an L3 group [default: none, every
     /// access reaches memory]
-    #[arg(long, value_name = "SIZES", value_parser = caches)]
+    #[arg(long, value_name = "SIZES", value_parser = caches, conflicts_with = "emulate_like")]
     pub emulate_cache: Option<Caches>,
     /// Stages of the memory model beyond these, with typical figures: load (latency rises with
     /// bandwidth, to three times at the limit of --emulate-bandwidth), core (misses overlap, 16
     /// at a time, unless one's address depends on another), owners (a store takes the line from
-    /// the caches of who has it) [default: none]
-    #[arg(long, value_name = "STAGES", value_parser = stages)]
+    /// the caches of who has it), tlb (a page that the TLBs do not have costs a walk of page
+    /// tables) [default: none]
+    #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
     /// How accesses are charged [default: virtual]
     #[arg(long, value_enum)]

@@ -16,6 +16,11 @@ pub(crate) struct MachineArgs {
     /// A machine described in numalab's own TOML
     #[arg(long, value_name = "FILE", conflicts_with = "source")]
     pub topology: Option<PathBuf>,
+    /// A machine whose memory is known: a machine file, or a name of `numalab machine list`.
+    /// Guests get its topology and memory system (latencies, curves of load, caches, TLBs) with
+    /// --cpus and --memory of it [default for guests: two cpus and at most 512M for each node]
+    #[arg(long, value_name = "FILE|NAME", conflicts_with_all = ["source", "topology", "emulate", "emulate_tiers"])]
+    pub emulate_like: Option<String>,
     /// Emulate nodes: 4, 2U (every node in two), 1G,1G,2G,0 (memory), 1G:4,2G:0 (with cpus)
     #[arg(long, value_name = "NODES")]
     pub emulate: Option<String>,

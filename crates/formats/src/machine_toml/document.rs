@@ -10,6 +10,7 @@ use numalab_topology::{
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use super::memory::MemoryFigures;
 use crate::size::parse_with_unit;
 
 /// A whole file.
@@ -40,6 +41,8 @@ pub(super) struct Document {
     #[serde(default)]
     pub(super) tier: Vec<TierTable>,
     pub(super) allowed: Option<AllowedTable>,
+    #[serde(default)]
+    pub(super) memory: MemoryFigures,
 }
 
 /// A table whose keys are numbers.

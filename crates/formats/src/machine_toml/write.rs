@@ -7,10 +7,30 @@ use numalab_topology::{
     AccessAttributes, AccessClass, Cache, CacheKind, Cpu, CpuSet, Machine, MemoryKind, MemoryRange,
     Node,
 };
+use serde::Serialize;
 
-use super::FORMAT;
+use super::{FORMAT, MachineFile, MemoryFigures};
 use crate::error::WriteError;
 use crate::size::format_bytes;
+
+/// Writes a machine, and what its memory takes.
+///
+/// # Errors
+/// As [`write()`].
+pub fn write_file(file: &MachineFile) -> Result<String, WriteError> {
+    #[derive(Serialize)]
+    struct Memory<'a> {
+        memory: &'a MemoryFigures,
+    }
+    let machine = write(&file.machine)?;
+    let memory = &file.memory;
+    if *memory == MemoryFigures::default() {
+        return Ok(machine);
+    }
+    let memory = toml::to_string(&Memory { memory });
+    let memory = memory.map_err(|error| inexpressible(error.to_string()))?;
+    Ok(format!("{machine}\n{memory}"))
+}
 
 /// Writes a machine.
 ///

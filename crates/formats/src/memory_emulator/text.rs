@@ -90,7 +90,7 @@ pub fn parse_caches(text: &str) -> Result<Vec<CacheLevel>, CostTextError> {
 }
 
 fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
-    let expected = "sizes of caches that hold 2^n sets of 64-byte lines, with /WAYS and @NS of a \
+    let expected = "sizes of caches that hold whole sets of 64-byte lines, with /WAYS and @NS of a \
                     hit where wanted, such as 32K,1M@4,16M/16@12.5";
     let wrong = || CostTextError { text: item.to_owned(), expected };
     let (place, latency_ns) = match item.split_once('@') {
@@ -103,22 +103,21 @@ fn cache(level: u8, item: &str) -> Result<CacheLevel, CostTextError> {
     };
     let size_bytes = parse_bytes(size).map_err(|_| wrong())?;
     let set_bytes = u64::from(ways) * u64::from(LINE_BYTES);
-    let whole = set_bytes > 0 && size_bytes.is_multiple_of(set_bytes);
-    if !whole || !(size_bytes / set_bytes).is_power_of_two() {
+    if set_bytes == 0 || size_bytes == 0 || !size_bytes.is_multiple_of(set_bytes) {
         return Err(wrong());
     }
     let scope = if level < 3 { CacheScope::Cpu } else { CacheScope::Group };
     Ok(CacheLevel { level, size_bytes, ways, line_bytes: LINE_BYTES, scope, latency_ns })
 }
 
-/// Reads names of stages: `load,core,owners`.
+/// Reads names of stages: `load,core,owners,tlb`.
 ///
 /// # Errors
 /// [`CostTextError`], quoting the name.
 pub fn parse_stages(text: &str) -> Result<Vec<Stage>, CostTextError> {
     let wrong = |name: &str| CostTextError {
         text: name.to_owned(),
-        expected: "stages: load, core, owners",
+        expected: "stages: load, core, owners, tlb",
     };
     let stage = |name: &str| Stage::named(name.trim()).ok_or_else(|| wrong(name));
     text.split(',').map(stage).collect()
@@ -159,7 +158,7 @@ mod tests {
         assert_eq!(shapes, [(1, 32 << 10, 8), (2, 1 << 20, 8), (3, 12 << 20, 12)]);
         assert_eq!(caches[2].scope, CacheScope::Group);
         assert_eq!(parse_caches("none"), Ok(Vec::new()));
-        for text in ["", "33K", "32K/0", "32K,", "0", "48K", "4K,4K,4K,4K,4K"] {
+        for text in ["", "32K/7", "32K/0", "32K,", "0", "4K,4K,4K,4K,4K"] {
             assert!(parse_caches(text).is_err(), "{text}");
         }
     }

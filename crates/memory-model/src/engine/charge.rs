@@ -17,18 +17,20 @@ impl Engine {
     ) -> Effect {
         let node = &figures.nodes[target];
         let state = &self.vcpus[access.vcpu];
+        let translation_ps = self.translation_ps(access, state.time_ps.get());
+        let time_ps = state.time_ps.get() + translation_ps;
         let found = self.hit(state, access);
-        let time_ps = state.time_ps.get();
         let own = found.is_some_and(|level| level < state.caches.len());
         let (cost_ps, queue_ps) = match self.transfer(access, time_ps, own) {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
             None => self.past_nearest(access, time_ps, target, found, latency_ps),
         };
+        node.cost_ps.add(cost_ps);
+        node.queue_ps.add(queue_ps);
+        let cost_ps = translation_ps + cost_ps;
         if cost_ps == 0 {
             return Effect::None;
         }
-        node.cost_ps.add(cost_ps);
-        node.queue_ps.add(queue_ps);
         figures.cost_ps.add(cost_ps);
         let instruction = state.instruction(access.position);
         let (most, ps_each) = (self.arguments.overlap, self.ps_each);
@@ -60,7 +62,12 @@ impl Engine {
         let node = &figures.nodes[target];
         let (line, instruction) = (access.address >> self.line_shift, state.instruction(position));
         let reached_ps = state.reached_ps(position, self.ps_own);
-        let mut begin_ps = pipeline.issue_ps(position, reached_ps);
+        let mut issue_ps = pipeline.issue_ps(position, reached_ps);
+        let mut begin_ps = match self.translation_ps(access, issue_ps) {
+            0 => issue_ps,
+            takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
+        };
+        let translation_ps = begin_ps - issue_ps;
         let found = self.hit(state, access);
         let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
         let own = found.is_some_and(|level| level < state.caches.len());
@@ -73,7 +80,8 @@ impl Engine {
             (None, Some(done_ps), _) => ((done_ps - begin_ps).max(nearest_ps), 0),
             (None, None, Some(0)) => (nearest_ps, 0),
             (None, None, found) => {
-                begin_ps = pipeline.room_ps(begin_ps, instruction);
+                issue_ps = pipeline.room_ps(issue_ps, instruction);
+                begin_ps = begin_ps.max(issue_ps);
                 let (cost_ps, queue_ps) =
                     self.past_nearest(access, begin_ps, target, found, latency_ps);
                 pipeline.fill(line, begin_ps + cost_ps, instruction);
@@ -82,14 +90,14 @@ impl Engine {
         };
         node.cost_ps.add(cost_ps);
         node.queue_ps.add(queue_ps);
-        figures.cost_ps.add(cost_ps);
+        figures.cost_ps.add(translation_ps + cost_ps);
         let done_ps = begin_ps + cost_ps;
         if access.kind == Kind::Load {
             pipeline.loaded(position, done_ps);
         }
         // What another vCPU wrote usually decides what comes next.
         let waits = transfer.is_some() || pipeline.waits(position);
-        let goes_on_ps = if waits { done_ps } else { begin_ps };
+        let goes_on_ps = if waits { done_ps } else { issue_ps };
         let waited_ps = goes_on_ps - reached_ps;
         figures.time_ps.add(waited_ps);
         state.time_ps.add(waited_ps);
@@ -118,7 +126,7 @@ impl Engine {
     }
 
     /// The level of the caches that has the line; all those before it have it now.
-    fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
+    pub(super) fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
         let own = state.caches.len();
         let found = state.caches.iter().position(|cache| cache.access(access.address));
         if found.is_some() || own == self.hit_ps.len() {
@@ -130,7 +138,7 @@ impl Engine {
 
     /// How much longer a line takes because of the others: it waits for bandwidth, or the way
     /// is loaded.
-    fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
+    pub(super) fn queued(&self, access: Access, own_ps: u64, target: usize) -> u64 {
         if self.bandwidth.is_none() && self.load.is_none() {
             return 0;
         }

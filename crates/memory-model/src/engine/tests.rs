@@ -14,7 +14,11 @@ fn engine_of(arguments: &str) -> Engine {
 }
 
 fn load(vcpu: usize, address: u64, position: u32) -> Access {
-    Access { vcpu, address, kind: Kind::Load, position }
+    Access { vcpu, address, virtual_address: address, kind: Kind::Load, position }
+}
+
+fn store(vcpu: usize, address: u64) -> Access {
+    Access { kind: Kind::Store, ..load(vcpu, address, 0) }
 }
 
 #[test]
@@ -250,7 +254,7 @@ fn a_machine_without_stages_takes_the_time_it_always_took() {
         engine.block(vcpu, 1 + (random >> 40) % 20);
         let kind = if random >> 62 & 1 == 1 { Kind::Store } else { Kind::Load };
         let address = (random >> 20) % (128 * MIB) / if random & 7 == 0 { 1 } else { 4096 };
-        engine.access(Access { vcpu, address, kind, position: 0 });
+        engine.access(Access { vcpu, address, virtual_address: address, kind, position: 0 });
     }
     // Recorded before there were stages.
     assert_eq!([engine.time_ps(0), engine.time_ps(1)], [2_224_833_474, 2_234_988_474]);
@@ -270,10 +274,10 @@ fn a_hand_over_takes_what_lies_between_the_two() {
         [("", 1, 23), ("", 2, 107), ("", 3, 197), ("+core", 1, 23), ("+core", 3, 197)]
     {
         let engine = owners(more);
-        let store = block_of(&[&[0x48, 0x89, 0x08]]); // mov %rcx,(%rax)
+        let writes = block_of(&[&[0x48, 0x89, 0x08]]); // mov %rcx,(%rax)
         let hand_over = |vcpu| {
-            engine.block_of(vcpu, store);
-            engine.access(Access { vcpu, address: MIB, kind: Kind::Store, position: 0 });
+            engine.block_of(vcpu, writes);
+            engine.access(store(vcpu, MIB));
         };
         (0..10).for_each(|_| [0, other].into_iter().for_each(&hand_over));
         let begin_ps = engine.time_ps(0);
@@ -291,7 +295,7 @@ fn a_line_that_is_read_by_many_or_was_evicted_is_nobodys() {
         engine.mark(vcpu, Marker::Phase(1));
         engine.block(vcpu, 1);
         let begin_ps = engine.time_ps(vcpu);
-        engine.access(Access { vcpu, address, kind, position: 0 });
+        engine.access(Access { vcpu, address, virtual_address: address, kind, position: 0 });
         (engine.time_ps(vcpu) - begin_ps) / 1000
     };
     touch(0, 0, Kind::Store);
@@ -315,11 +319,11 @@ fn who_waits_for_a_line_ends_its_turn_and_goes_on_when_the_line_was_written() {
         over
     };
     engine.block(0, 1);
-    engine.access(Access { vcpu: 0, address: 0, kind: Kind::Store, position: 0 });
+    engine.access(store(0, 0));
     assert!((0..40).any(|_| look()), "it waits");
     // The other one writes 4 µs later by its own clock.
     engine.block(0, 4000);
-    engine.access(Access { vcpu: 0, address: 0, kind: Kind::Store, position: 0 });
+    engine.access(store(0, 0));
     let written_ps = engine.time_ps(0);
     look();
     let late_ps = engine.time_ps(1) - written_ps;

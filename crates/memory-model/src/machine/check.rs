@@ -1,7 +1,10 @@
 //! Whether a machine's description fits together.
 
 use super::error::{LEAST_MB_S, MOST_LINES};
-use super::{CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, SCHEMA, Scope};
+use super::{
+    CacheLevel, Core, MOST_NODES, MOST_VCPUS, Machine, MachineError, PAGE_BITS, SCHEMA, Scope,
+    TlbPart,
+};
 use crate::curve::Curve;
 use alloc::vec::Vec;
 
@@ -45,6 +48,7 @@ impl Machine {
         }
         self.check_load()?;
         self.core.as_ref().map_or(Ok(()), check_core)?;
+        self.check_tlb()?;
         self.caches.iter().try_for_each(|cache| self.check_cache(cache))?;
         self.check_lines()?;
         self.check_transfers()
@@ -56,6 +60,22 @@ impl Machine {
         self.check_matrix("transfers node_ns", &transfers.node_ns, latency)?;
         let own = self.caches.iter().any(|cache| cache.scope == Scope::Cpu);
         if own { Ok(()) } else { Err(MachineError::NoOwnCaches) }
+    }
+
+    fn check_tlb(&self) -> Result<(), MachineError> {
+        let Some(tlb) = &self.tlb else { return Ok(()) };
+        count("arrays of the TLB", tlb.parts.len(), 16)?;
+        count("walkers", tlb.walkers as usize, 64)?;
+        tlb.parts.iter().try_for_each(check_tlb_part)?;
+        if tlb.upper_entries > 1024 {
+            let (what, most) = ("upper entries of page tables", 1024);
+            return Err(MachineError::Count { what, found: tlb.upper_entries as usize, most });
+        }
+        let last = self.nodes.len() - 1;
+        match tlb.tables_node.filter(|&node| node > last) {
+            Some(node) => Err(MachineError::NoNodeForTables { node, last }),
+            None => Ok(()),
+        }
     }
 
     fn check_load(&self) -> Result<(), MachineError> {
@@ -146,10 +166,8 @@ impl Machine {
         if set_bytes == 0 || cache.ways > 1024 || cache.size_bytes > 1 << 32 {
             return fault("expected 1 to 1024 ways and at most 4 GiB");
         }
-        if !cache.size_bytes.is_multiple_of(set_bytes)
-            || !(cache.size_bytes / set_bytes).is_power_of_two()
-        {
-            return fault("size_bytes / (ways x line_bytes) must be a power of two");
+        if cache.size_bytes == 0 || !cache.size_bytes.is_multiple_of(set_bytes) {
+            return fault("size_bytes must be a whole number of sets: ways x line_bytes");
         }
         let nearer = self.caches.iter().filter(|other| other.level < cache.level);
         if cache.scope == Scope::Cpu && nearer.clone().any(|other| other.scope == Scope::Group) {
@@ -160,6 +178,20 @@ impl Machine {
         }
         Ok(())
     }
+}
+
+fn check_tlb_part(part: &TlbPart) -> Result<(), MachineError> {
+    let level = part.level;
+    latency("tlb latency_ns", part.latency_ns)?;
+    count("sizes of pages of the TLB", part.page_bytes.len(), PAGE_BITS.len())?;
+    let is_none = |bytes: &&u64| !PAGE_BITS.iter().any(|bits| **bytes == 1 << bits);
+    if let Some(&bytes) = part.page_bytes.iter().find(is_none) {
+        return Err(MachineError::Page { level, bytes });
+    }
+    count("entries of the TLB", part.entries as usize, 1 << 16)?;
+    count("ways of the TLB", part.ways as usize, 1 << 16)?;
+    let whole = part.entries.is_multiple_of(part.ways);
+    if whole { Ok(()) } else { Err(MachineError::TlbSets { level }) }
 }
 
 fn check_core(core: &Core) -> Result<(), MachineError> {

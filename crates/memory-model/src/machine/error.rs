@@ -122,4 +122,26 @@ pub enum MachineError {
         /// What is wrong.
         problem: &'static str,
     },
+    /// A TLB that cannot be built.
+    #[error("TLB level {level}: entries must be a whole number of sets of its ways")]
+    TlbSets {
+        /// Which level.
+        level: u8,
+    },
+    /// A size that no page has.
+    #[error("TLB level {level}: a page of {bytes} bytes, expected 4096, 2097152 or 1073741824")]
+    Page {
+        /// Which level.
+        level: u8,
+        /// The size.
+        bytes: u64,
+    },
+    /// Page tables on a node that is not there.
+    #[error("`tlb` puts page tables on node position {node}, expected 0 to {last}")]
+    NoNodeForTables {
+        /// The node's position.
+        node: usize,
+        /// The last node's.
+        last: usize,
+    },
 }

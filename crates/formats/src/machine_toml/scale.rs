@@ -1,0 +1,101 @@
+//! A machine with fewer cpus and less memory, its nodes as they are.
+
+use std::collections::BTreeMap;
+
+use numalab_topology::{Cpu, CpuId, CpuSet, Machine, Node};
+
+const MIB: u64 = 1 << 20;
+/// The least memory of a node that has any.
+const LEAST_BYTES: u64 = 128 * MIB;
+
+/// The machine with at most so many cpus on each node, spread over its L3 groups and cores, and
+/// with the nodes' memory in proportion, `memory_bytes` in all. Cpus are numbered by node anew;
+/// ranges, free memory and huge pages are left out.
+#[must_use]
+pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
+    let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
+    let kept = nodes.iter().flat_map(|node| spread(machine, node, cpus_per_node));
+    let renumbered: BTreeMap<CpuId, CpuId> = kept.zip((0..).map(CpuId)).collect();
+    let moved = |set: &CpuSet| -> CpuSet {
+        set.iter().filter_map(|id| renumbered.get(&id).copied()).collect()
+    };
+    let mut cpus: Vec<Cpu> = machine
+        .cpus
+        .iter()
+        .filter_map(|cpu| {
+            let id = *renumbered.get(&cpu.id)?;
+            Some(Cpu { id, apic_id: None, ..cpu.clone() })
+        })
+        .collect();
+    cpus.sort_by_key(|cpu| cpu.id);
+    let all_bytes: u64 = nodes.iter().map(|node| node.memory_bytes).sum();
+    let share = |bytes: u64| {
+        let share = u128::from(bytes) * u128::from(memory_bytes) / u128::from(all_bytes.max(1));
+        let share = u64::try_from(share).unwrap_or(u64::MAX) / MIB * MIB;
+        if bytes == 0 { 0 } else { share.clamp(LEAST_BYTES.min(bytes), bytes) }
+    };
+    let node = |node: &&Node| Node {
+        cpus: moved(&node.cpus),
+        memory_bytes: share(node.memory_bytes),
+        free_bytes: None,
+        huge_pages: Vec::new(),
+        ..(*node).clone()
+    };
+    let mut caches = machine.caches.clone();
+    caches.iter_mut().for_each(|cache| cache.cpus = moved(&cache.cpus));
+    caches.retain(|cache| !cache.cpus.is_empty());
+    Machine {
+        nodes: nodes.iter().map(node).collect(),
+        cpus,
+        caches,
+        ranges: Vec::new(),
+        allowed: None,
+        ..machine.clone()
+    }
+}
+
+/// The cpus to keep of a node, in the order of their numbers: of each L3 group in turn, first
+/// threads before their siblings.
+fn spread(machine: &Machine, node: &Node, most: usize) -> Vec<CpuId> {
+    let online = node.cpus.iter().filter_map(|id| machine.cpu(id)).filter(|cpu| cpu.online);
+    let mut seen = BTreeMap::new();
+    let mut ranked: Vec<(u32, usize, CpuId)> = online
+        .map(|cpu| {
+            let rank: &mut usize = seen.entry((cpu.thread, cpu.l3_group)).or_default();
+            *rank += 1;
+            (cpu.thread, *rank, cpu.id)
+        })
+        .collect();
+    ranked.sort_unstable();
+    let mut kept: Vec<CpuId> = ranked.into_iter().take(most).map(|(_, _, id)| id).collect();
+    kept.sort_unstable();
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gallery;
+    use crate::machine_toml::read;
+
+    #[test]
+    fn a_smaller_machine_keeps_its_nodes_and_spreads_cpus_over_their_l3_groups() {
+        let machine = read(gallery::machine("epyc-7763-nps4").unwrap()).unwrap();
+        let small = scaled(&machine, 2, 2 << 30);
+        assert_eq!(small.nodes.len(), 8);
+        assert_eq!(small.nodes[7].cpus.to_string(), "14,15");
+        assert_eq!(small.nodes[0].memory_bytes, 256 << 20);
+        let groups: Vec<_> = small.cpus.iter().map(|cpu| cpu.l3_group).collect();
+        assert_eq!(groups, (0..16).map(Some).collect::<Vec<_>>(), "each has a cpu");
+        assert_eq!(small.validate(), []);
+        assert_eq!(small.access, machine.access);
+    }
+
+    #[test]
+    fn no_more_is_taken_than_there_is() {
+        let machine = read(gallery::machine("epyc-7763-nps4").unwrap()).unwrap();
+        let all = scaled(&machine, usize::MAX, u64::MAX);
+        assert_eq!(all.nodes, machine.nodes);
+        assert_eq!(all.cpus.len(), 128);
+    }
+}

@@ -1,0 +1,204 @@
+//! Translations of addresses: hits in TLBs, and walks whose steps are accesses to page tables.
+
+use alloc::vec::Vec;
+
+use super::{Access, Engine};
+use crate::cost::ps;
+use crate::counters::Kind;
+use crate::machine::Tlb;
+use crate::tlb::{Translation, entry};
+
+impl Engine {
+    /// What the translation of an access takes that begins at `time_ps`.
+    pub(super) fn translation_ps(&self, access: Access, time_ps: u64) -> u64 {
+        let Some(tlbs) = &self.vcpus[access.vcpu].tlbs else { return 0 };
+        let figures = self.figures(access.vcpu);
+        let taken_ps = match tlbs.translate(access.virtual_address, access.address) {
+            Translation::Hit(level) => self.tlb_hit_ps[level],
+            Translation::Walk { first, end } => {
+                figures.walks.add(1);
+                // The farthest TLB had to be asked before.
+                let asked_ps = self.tlb_hit_ps.last().copied().unwrap_or(0);
+                (first..end).fold(asked_ps, |walked_ps, level| {
+                    walked_ps + self.entry_ps(access, level, time_ps + walked_ps)
+                })
+            }
+        };
+        if taken_ps > 0 {
+            figures.translation_ps.add(taken_ps);
+        }
+        taken_ps
+    }
+
+    /// What it takes to read a level's entry for an access.
+    fn entry_ps(&self, access: Access, level: usize, time_ps: u64) -> u64 {
+        let address = entry(access.virtual_address, level);
+        let entry = Access { address, kind: Kind::Load, ..access };
+        if let Some(found) = self.hit(&self.vcpus[access.vcpu], entry) {
+            return self.hit_ps[found];
+        }
+        let machine = &self.arguments.machine;
+        let initiator = machine.cpus[access.vcpu];
+        let target = machine.tlb.as_ref().and_then(|tlb| tlb.tables_node).unwrap_or(initiator);
+        let queue_ps = self.queued(entry, time_ps, target);
+        self.costs.memory_ps(initiator, target, Kind::Load).saturating_add(queue_ps)
+    }
+}
+
+/// What a hit costs in each level, nearest first.
+pub(super) fn hits_ps(tlb: &Tlb) -> Vec<u64> {
+    let mut levels: Vec<(u8, u64)> =
+        tlb.parts.iter().map(|part| (part.level, ps(part.latency_ns))).collect();
+    // Of a level's arrays the slowest.
+    levels.sort_unstable_by(|a, b| a.0.cmp(&b.0).then(b.1.cmp(&a.1)));
+    levels.dedup_by_key(|(level, _)| *level);
+    levels.into_iter().map(|(_, hit_ps)| hit_ps).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use core::time::Duration;
+
+    use super::*;
+    use crate::address::Addressing;
+    use crate::arguments::Arguments;
+    use crate::engine::PS_PER_INSTRUCTION;
+    use crate::machine::TlbPart;
+    use crate::pipeline::flow::Flow;
+    use crate::pipeline::x86::decode;
+
+    const PAGE: u64 = 4096;
+    const MIB: u64 = 1 << 20;
+
+    /// TLBs of 16 and 64 pages of 4 KiB; a hit in the second takes 3 ns.
+    fn small_tlb() -> Tlb {
+        let part = |level, entries, latency_ns| TlbPart {
+            level,
+            page_bytes: alloc::vec![PAGE],
+            entries,
+            ways: 4,
+            latency_ns,
+        };
+        let parts = alloc::vec![part(1, 16, 0.0), part(2, 64, 3.0)];
+        Tlb { parts, upper_entries: 16, walkers: 2, tables_node: None }
+    }
+
+    fn engine(more: &str, tlb: Tlb) -> Engine {
+        let text = format!("cpus=0.1,memory=64M.64M,latency=100.250/250.100,mode=virtual{more}");
+        let mut arguments = Arguments::parse(text.split(','), |_| unreachable!()).unwrap();
+        arguments.machine.tlb = Some(tlb);
+        Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, || Duration::ZERO)
+    }
+
+    /// What a load takes in ns that is the first one in each of so many pages, again and again,
+    /// by this block; frames lie where no page can be a large one.
+    fn load_ns(engine: &Engine, pages: u64, block: &'static Flow) -> f64 {
+        let mut begin_ps = 0;
+        for round in 0..4 {
+            if round == 3 {
+                begin_ps = engine.time_ps(0);
+            }
+            for page in 0..pages {
+                // A line of its own in each page, so that they are not in one set of a cache.
+                let address = MIB + page * PAGE + page % 64 * 64;
+                let virtual_address = (address + PAGE) | 1 << 40;
+                engine.block_of(0, block);
+                let place =
+                    Access { vcpu: 0, address, virtual_address, kind: Kind::Load, position: 0 };
+                engine.access(place);
+            }
+        }
+        (engine.time_ps(0) - begin_ps) as f64 / 1000.0 / pages as f64
+    }
+
+    /// mov (%rax),%rax
+    fn chase() -> &'static Flow {
+        Box::leak(Box::new(Flow::new([decode(&[0x48, 0x8b, 0x00])])))
+    }
+
+    /// add (%rax),%rdx; add $64,%rax
+    fn stream() -> &'static Flow {
+        let code: [&[u8]; 2] = [&[0x48, 0x03, 0x10], &[0x48, 0x83, 0xc0, 0x40]];
+        Box::leak(Box::new(Flow::new(code.into_iter().map(decode))))
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 0.5, "{found} ns, expected {expected}");
+    }
+
+    #[test]
+    fn a_chase_costs_what_its_translations_do_by_how_many_pages_it_has() {
+        for stages in ["", ",stages=core"] {
+            let load_ns = |pages| load_ns(&engine(stages, small_tlb()), pages, chase());
+            near(load_ns(16), 100.0);
+            near(load_ns(64), 103.0);
+            // Past both levels the entry of the page itself is read from memory.
+            near(load_ns(256), 203.0);
+        }
+    }
+
+    #[test]
+    fn a_walk_reads_page_tables_through_the_caches_from_their_node() {
+        let away = Tlb { tables_node: Some(1), ..small_tlb() };
+        near(load_ns(&engine("", away.clone()), 256, chase()), 353.0);
+        // 64 lines of tables stay in a cache of 1 MiB; 512 pages do too.
+        let caches = ",caches=1:4K:4:64:cpu:1+2:1M:16:64:cpu:5";
+        let without = Engine::new(
+            Arguments::parse(
+                format!("cpus=0.1,memory=64M.64M,latency=100.250/250.100,mode=virtual{caches}")
+                    .split(','),
+                |_| unreachable!(),
+            )
+            .unwrap(),
+            Addressing::Physical,
+            PS_PER_INSTRUCTION,
+            || Duration::ZERO,
+        );
+        near(load_ns(&without, 512, chase()), 5.0);
+        let walked = load_ns(&engine(caches, away), 512, chase());
+        // Eight entries share a line: one of eight comes from the second cache.
+        near(walked, 5.0 + 3.0 + (5.0 + 7.0 * 1.0) / 8.0);
+    }
+
+    #[test]
+    fn walks_of_independent_loads_overlap_as_far_as_there_are_walkers() {
+        let with = |walkers| {
+            let engine = engine(",stages=core", Tlb { walkers, ..small_tlb() });
+            load_ns(&engine, 256, stream())
+        };
+        near(with(1), 103.0);
+        near(with(2), 51.5);
+        near(with(4), 25.75);
+    }
+
+    #[test]
+    fn walks_are_counted_and_their_cost_is_the_translations() {
+        let engine = engine("", small_tlb());
+        load_ns(&engine, 256, chase());
+        let figures = engine.counters.of(0, 0);
+        assert_eq!(figures.walks.get(), 4 * 256);
+        let memory_ps = figures.nodes[0].cost_ps.get();
+        assert_eq!(memory_ps, 4 * 256 * 100_000);
+        assert_eq!(figures.cost_ps.get(), memory_ps + figures.translation_ps.get());
+    }
+
+    #[test]
+    fn large_pages_need_no_walks_where_small_ones_do() {
+        let mut tlb = small_tlb();
+        tlb.parts[0].page_bytes.push(2 << 20);
+        let engine = engine("", tlb);
+        for turn in 0..512 {
+            let address = turn * PAGE % (32 * MIB);
+            engine.block(0, 1);
+            let virtual_address = address | 1 << 40;
+            engine.access(Access {
+                vcpu: 0,
+                address,
+                virtual_address,
+                kind: Kind::Load,
+                position: 0,
+            });
+        }
+        assert_eq!(engine.counters.of(0, 0).walks.get(), 1);
+    }
+}
