@@ -12,13 +12,15 @@ use numalab_stats::{
 
 mod best;
 mod contrasts;
+mod finding;
 mod pair;
 mod worse;
 
 use contrasts::{Asked, asked};
 
-pub use best::Best;
-pub use contrasts::EffectKind;
+pub use best::BestTreatment;
+pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
+pub use finding::{EffectOf, StudyFinding, StudyObservation};
 pub use pair::{PairRow, StudyPair};
 
 /// Random patterns of a permutation test that is too large to be exact, and resamples of a
@@ -68,8 +70,8 @@ pub struct Subject {
 pub struct Effect {
     /// What it is.
     pub kind: EffectKind,
-    /// In words: `pages 4k → 2m`.
-    pub label: String,
+    /// What is changed.
+    pub change: Change,
     /// The treatments of the two sides, where there are only two.
     pub sides: Option<(usize, usize)>,
     /// What was found. Its verdict allows for all metrics of the study, by Holm's method
@@ -90,14 +92,6 @@ pub struct Effect {
 pub struct AaArm {
     /// What was found; nothing was changed.
     pub found: Comparison,
-}
-
-impl AaArm {
-    /// Whether it found a difference where there is none.
-    #[must_use]
-    pub fn is_false_positive(&self) -> bool {
-        self.found.difference.p <= 0.05
-    }
 }
 
 impl<'a> StudySummary<'a> {
@@ -340,7 +334,7 @@ fn effect(
     let both = first != cells;
     Some(Effect {
         kind: asked.kind,
-        label: asked.label.clone(),
+        change: asked.change.clone(),
         sides: asked.sides,
         found,
         first: both.then(|| asked.contrast.compare(&first.treatments, criteria).ok()).flatten(),

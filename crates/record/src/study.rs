@@ -17,6 +17,7 @@ pub use journal::{
 };
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{
-    ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList,
+    Decision, Decisions, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy,
+    StudyList, StudyTime,
 };
 pub use setting::Setting;

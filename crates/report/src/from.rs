@@ -12,11 +12,12 @@ pub mod study;
 pub mod system;
 mod topology;
 
-pub use plan::too_few_blocks;
+pub use plan::{time_words, too_few_blocks};
 
 use numalab_analysis::run::{Entry, Matrix};
 
 use crate::number::figure;
+pub use crate::number::seconds_words;
 use crate::table::Table;
 
 /// A matrix as a table.

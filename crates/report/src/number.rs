@@ -132,6 +132,18 @@ pub(crate) fn duration(nanoseconds: u64) -> String {
     }
 }
 
+/// `40 s`, `12 min`, `3.5 h`.
+#[must_use]
+pub fn seconds_words(seconds: f64) -> String {
+    if seconds < 120.0 {
+        format!("{seconds:.0} s")
+    } else if seconds < 7_200.0 {
+        format!("{:.0} min", seconds / 60.0)
+    } else {
+        format!("{:.1} h", seconds / 3_600.0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,28 +1,60 @@
-//! How long a study takes.
+//! How long a study takes, and what it can decide.
 
 use std::time::{Duration, Instant};
 
-use numalab_record::study::{FactorKind, StudyDocument};
-use numalab_stats::Confidence;
+use numalab_record::study::{Decision, Decisions, FactorKind, StudyDocument, StudyTime};
+use numalab_stats::{Confidence, least_effect, percent_change};
 use numalab_workload::Workload;
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::plan::Plan;
 use crate::session::{SessionError, restored, time_spent};
 
-/// The time for all blocks, as far as the author said how long one takes.
+/// Numbers of blocks of which a plan says what they can decide.
+const BLOCKS: [usize; 6] = [6, 8, 12, 20, 40, 80];
+/// By how much a block's change may spread, in percent.
+const SPREADS_PERCENT: [f64; 3] = [1.0, 3.0, 10.0];
+
+/// The time for all blocks, by what its author said; or else the longest that they can take if
+/// nothing is disturbed: every workload may use up the time that it is allowed.
 #[must_use]
-pub fn stated_time(plan: &Plan) -> Option<Duration> {
-    seconds(plan.study().rules.about_block_s? * plan.blocks() as f64)
+pub fn stated_time(plan: &Plan, workloads: &[Workload]) -> StudyTime {
+    let rules = &plan.study().rules;
+    let about = rules.about_block_s.map(|block_s| block_s * plan.blocks() as f64);
+    match (rules.budget_s, about) {
+        (Some(seconds), about) if about.is_none_or(|about| seconds < about) => {
+            StudyTime::Budget { seconds }
+        }
+        (_, Some(seconds)) => StudyTime::About { seconds },
+        (_, None) => {
+            let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
+            let visits = plan.visits(0).len() * plan.blocks();
+            StudyTime::AtMost { seconds: allowed_s as f64 * visits as f64 }
+        }
+    }
 }
 
-/// The longest that all blocks can take if nothing is disturbed: every workload may use up
-/// the time that it is allowed.
+/// What each number of blocks can decide, by how far the changes of blocks lie apart.
 #[must_use]
-pub fn longest_time(plan: &Plan, workloads: &[Workload]) -> Duration {
-    let allowed_s: u64 = workloads.iter().map(|workload| workload.timeout_s).sum();
-    let visits = plan.visits(0).len() * plan.blocks();
-    seconds(allowed_s as f64 * visits as f64).unwrap_or(Duration::MAX)
+pub fn decisions(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Decisions {
+    let level = first_level(plan, workloads, own_metrics);
+    let planned = plan.study().rules.blocks;
+    let mut numbers = BLOCKS.to_vec();
+    numbers.push(planned);
+    numbers.sort_unstable();
+    numbers.dedup();
+    let row = |blocks| Decision {
+        blocks,
+        is_planned: blocks == planned,
+        least_percent: SPREADS_PERCENT
+            .map(|spread| least_effect(blocks, level, spread / 100.0).map(percent_change))
+            .to_vec(),
+    };
+    Decisions {
+        primary: plan.study().rules.primary.clone(),
+        spreads_percent: SPREADS_PERCENT.to_vec(),
+        rows: numbers.into_iter().map(row).collect(),
+    }
 }
 
 /// The fewest blocks with which a difference can be shown at the first look: in the primary
@@ -36,8 +68,7 @@ pub fn fewest_blocks(plan: &Plan, workloads: &[Workload], own_metrics: usize) ->
 }
 
 /// The confidence at which the first of all answers is judged at the first look.
-#[must_use]
-pub fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
+fn first_level(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Confidence {
     let rules = &plan.study().rules;
     // A tool whose metrics depend on what it finds has one at least.
     let known = |workload: &Workload| workload.metrics().map_or(1, |m| m.len().max(1));
@@ -98,4 +129,52 @@ pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> O
 
 fn seconds(seconds: f64) -> Option<Duration> {
     Duration::try_from_secs_f64(seconds).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    fn with_rules(rules: &str) -> (Plan, Vec<Workload>) {
+        let study = format!(
+            "name = \"s\"\nquestion = \"q?\"\n[rules]\n{rules}\n[[factor]]\nname = \"v\"\n\
+             levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\ntimeout-s = 10\n\
+             metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
+        );
+        let study = parse(&study, "s.toml").unwrap();
+        let workloads = study.resolved().unwrap();
+        (Plan::new(study, 1), workloads)
+    }
+
+    fn stated(rules: &str) -> StudyTime {
+        let (plan, workloads) = with_rules(&format!("blocks = 11\n{rules}"));
+        stated_time(&plan, &workloads)
+    }
+
+    #[test]
+    fn what_the_author_said_is_scaled_to_all_blocks_and_cut_by_the_budget() {
+        assert_eq!(stated("about-block-s = 15.0"), StudyTime::About { seconds: 180.0 });
+        let cut = StudyTime::Budget { seconds: 60.0 };
+        assert_eq!(stated("about-block-s = 15.0\nbudget-s = 60.0"), cut);
+        let within = StudyTime::About { seconds: 60.0 };
+        assert_eq!(stated("about-block-s = 5.0\nbudget-s = 600.0"), within);
+    }
+
+    #[test]
+    fn without_a_word_of_the_author_the_time_limits_are_the_most() {
+        // 12 blocks of the baseline twice and the other level, 10 s each.
+        assert_eq!(stated(""), StudyTime::AtMost { seconds: 360.0 });
+        assert_eq!(stated("budget-s = 60.0"), StudyTime::Budget { seconds: 60.0 });
+    }
+
+    #[test]
+    fn more_blocks_decide_smaller_changes_and_too_few_decide_none() {
+        let (plan, workloads) = with_rules("blocks = 5");
+        let rows = decisions(&plan, &workloads, 0).rows;
+        assert_eq!((rows[0].blocks, rows[0].is_planned), (5, true));
+        assert_eq!(rows[0].least_percent, [None; 3]);
+        let least: Vec<f64> = rows[1..].iter().map(|row| row.least_percent[1].unwrap()).collect();
+        assert!(least.windows(2).all(|pair| pair[1] < pair[0]), "{least:?}");
+    }
 }

@@ -23,7 +23,7 @@ pub use backend::{
 };
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
-pub use estimate::{fewest_blocks, first_level, longest_time, pilot, remaining_time, stated_time};
+pub use estimate::{decisions, fewest_blocks, pilot, remaining_time, stated_time};
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};

@@ -2,31 +2,35 @@
 
 use numalab_record::study::FactorKind;
 use numalab_stats::{Direction, Verdict};
+use serde::Serialize;
 
-use super::{Effect, StudySummary, Subject};
+use super::{StudySummary, Subject};
 
 /// The treatment with the best median of the metric that a study asks about.
-#[derive(Clone, Copy, Debug)]
-pub struct Best<'a> {
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BestTreatment {
+    /// The workload.
+    pub workload: String,
     /// The metric.
-    pub subject: &'a Subject,
+    pub metric: String,
+    /// The unit of both medians.
+    pub unit: String,
     /// The treatment.
-    pub treatment: usize,
+    pub treatment: String,
     /// Its median.
     pub median: f64,
-    /// The median of the baseline.
-    pub baseline: f64,
-    /// What was found of it against the baseline; `None` if it is the baseline.
-    pub effect: Option<&'a Effect>,
-}
-
-impl Best<'_> {
+    /// The baseline; the treatment itself where no other is better.
+    pub baseline: String,
+    /// The baseline's median.
+    pub baseline_median: f64,
     /// Whether it is shown to be better than the baseline: the best of several medians always
     /// looks better than it is.
-    #[must_use]
-    pub fn is_shown(&self) -> bool {
-        self.effect.is_some_and(|effect| effect.found.verdict == Verdict::Better)
-    }
+    pub is_shown: bool,
+    /// Its change against the baseline, in percent.
+    pub change_percent: Option<f64>,
+    /// The interval of that, in percent.
+    pub interval_percent: Option<[f64; 2]>,
 }
 
 impl StudySummary<'_> {
@@ -40,12 +44,12 @@ impl StudySummary<'_> {
         }
     }
 
-    /// The best treatment, where treatments are choices and some block is finished. Of equal
-    /// ones it is the first.
+    /// The best of several treatments, where they are choices and some block is finished. Of
+    /// equal ones it is the first.
     #[must_use]
-    pub fn best(&self) -> Option<Best<'_>> {
+    pub fn best(&self) -> Option<BestTreatment> {
         let run = &self.document.run;
-        let subject = self.asked()?;
+        let subject = self.asked().filter(|_| run.treatments.len() > 2)?;
         if run.factors.iter().any(|factor| factor.kind == FactorKind::Scale) {
             return None;
         }
@@ -56,14 +60,26 @@ impl StudySummary<'_> {
             Direction::LowerIsBetter => one < other,
             Direction::HigherIsBetter => one > other,
         };
-        let (mut treatment, baseline) = (0, *medians.first()?);
+        let mut best = 0;
         for (at, median) in medians.iter().enumerate() {
-            if is_better(*median, medians[treatment]) {
-                treatment = at;
+            if is_better(*median, medians[best]) {
+                best = at;
             }
         }
-        let against = |effect: &&Effect| effect.sides == Some((0, treatment));
-        let effect = subject.effects.iter().find(against);
-        Some(Best { subject, treatment, median: medians[treatment], baseline, effect })
+        let effect = subject.effects.iter().find(|effect| effect.sides == Some((0, best)));
+        let found = effect.map(|effect| &effect.found);
+        let interval = found.and_then(|found| found.percent_interval());
+        Some(BestTreatment {
+            workload: subject.name.clone(),
+            metric: subject.quantity.metric.clone(),
+            unit: subject.quantity.unit.clone(),
+            treatment: run.treatments[best].name.clone(),
+            median: medians[best],
+            baseline: run.treatments[0].name.clone(),
+            baseline_median: medians[0],
+            is_shown: found.is_some_and(|found| found.verdict == Verdict::Better),
+            change_percent: found.and_then(|found| found.percent()),
+            interval_percent: interval.map(|interval| [interval.lo, interval.hi]),
+        })
     }
 }

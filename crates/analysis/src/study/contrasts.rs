@@ -2,6 +2,7 @@
 
 use numalab_record::study::{Factor, FactorKind, StudyRun};
 use numalab_stats::{Contrast, Layout};
+use serde::Serialize;
 
 /// What an effect is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +38,47 @@ impl EffectKind {
     }
 }
 
+/// What is changed, and what stands still.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Change {
+    /// Factors that go from one level to another: two for an interaction; none for the plain
+    /// trend over a scale.
+    pub changed: Vec<LevelChange>,
+    /// The levels of the other factors, where the effect is at certain ones.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<HeldLevel>,
+    /// The factor with each doubling of which a trend is taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<String>,
+}
+
+/// A factor that goes from its first level to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LevelChange {
+    /// The factor.
+    pub factor: String,
+    /// Its first level.
+    pub from: String,
+    /// The other level.
+    pub to: String,
+}
+
+/// A factor that stands still.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldLevel {
+    /// The factor.
+    pub factor: String,
+    /// Its level.
+    pub level: String,
+}
+
 /// One comparison that a study makes for every metric.
 pub(super) struct Asked {
     pub kind: EffectKind,
-    /// In words: `pages 4k → 2m`.
-    pub label: String,
+    pub change: Change,
     /// The treatments of the two sides, where there are only two.
     pub sides: Option<(usize, usize)>,
     pub contrast: Contrast,
@@ -81,7 +118,7 @@ impl Asking<'_> {
         let single = self.run.factors.len() == 1;
         let main = |(factor, level): (usize, usize)| Asked {
             kind: EffectKind::Main,
-            label: change(&self.run.factors[factor], level),
+            change: Change { changed: vec![self.change(factor, level)], ..Change::default() },
             sides: single.then_some((0, level)),
             contrast: self.layout.main_effect(factor, level),
         };
@@ -101,10 +138,13 @@ impl Asking<'_> {
                 }
                 levels[factor] = level;
                 let Some(candidate) = self.treatment(&levels) else { continue };
-                let change = change(&self.run.factors[factor], level);
                 asked.push(Asked {
                     kind: EffectKind::Within,
-                    label: format!("{change} where {}", self.others(&levels, factor)),
+                    change: Change {
+                        changed: vec![self.change(factor, level)],
+                        held: self.others(&levels, factor),
+                        scale: None,
+                    },
                     sides: Some((baseline, candidate)),
                     contrast: self.layout.pair(baseline, candidate),
                 });
@@ -120,11 +160,11 @@ impl Asking<'_> {
             .filter_map(|candidate| {
                 let levels = self.layout.levels_of(candidate);
                 let changed = levels.iter().enumerate().filter(|(_, level)| **level > 0);
-                let changes: Vec<String> =
-                    changed.map(|(at, level)| change(&self.run.factors[at], *level)).collect();
-                (changes.len() > 1).then(|| Asked {
+                let changed: Vec<LevelChange> =
+                    changed.map(|(at, level)| self.change(at, *level)).collect();
+                (changed.len() > 1).then(|| Asked {
                     kind: EffectKind::Together,
-                    label: changes.join(", "),
+                    change: Change { changed, ..Change::default() },
                     sides: Some((0, candidate)),
                     contrast: self.layout.pair(0, candidate),
                 })
@@ -136,11 +176,10 @@ impl Asking<'_> {
         let mut asked = Vec::new();
         for one in self.changes() {
             for other in self.changes().filter(|other| other.0 > one.0) {
-                let [first, second] =
-                    [one, other].map(|(at, level)| change(&self.run.factors[at], level));
+                let changed = [one, other].map(|(at, level)| self.change(at, level)).to_vec();
                 asked.push(Asked {
                     kind: EffectKind::Interaction,
-                    label: format!("{first} with {second}"),
+                    change: Change { changed, ..Change::default() },
                     sides: None,
                     contrast: self.layout.interaction(one, other),
                 });
@@ -154,20 +193,17 @@ impl Asking<'_> {
         let scales = factors.filter(|(_, factor)| factor.kind == FactorKind::Scale);
         let mut asked = Vec::new();
         for (at, scale) in scales {
-            let mut add = |label: String, contrast: Result<Contrast, numalab_stats::Error>| {
+            let mut add = |changed, contrast: Result<Contrast, numalab_stats::Error>| {
                 // The numbers of a scale that was parsed are positive, one for each level.
                 let Ok(contrast) = contrast else { return };
-                asked.push(Asked { kind: EffectKind::Trend, label, sides: None, contrast });
+                let change =
+                    Change { changed, scale: Some(scale.name.clone()), ..Change::default() };
+                asked.push(Asked { kind: EffectKind::Trend, change, sides: None, contrast });
             };
-            add(
-                format!("with each doubling of {}", scale.name),
-                self.layout.trend(at, &scale.numbers),
-            );
+            add(Vec::new(), self.layout.trend(at, &scale.numbers));
             for (factor, level) in self.changes() {
-                let change = change(&self.run.factors[factor], level);
-                let label = format!("effect of {change} with each doubling of {}", scale.name);
                 let trend = self.layout.trend_of_effect((factor, level), at, &scale.numbers);
-                add(label, trend);
+                add(vec![self.change(factor, level)], trend);
             }
         }
         asked
@@ -177,18 +213,20 @@ impl Asking<'_> {
         self.run.treatments.iter().position(|treatment| treatment.levels == levels)
     }
 
-    /// The levels of all factors but one: `host=off, guests=8`.
-    fn others(&self, levels: &[usize], but: usize) -> String {
+    /// The levels of all factors but one.
+    fn others(&self, levels: &[usize], but: usize) -> Vec<HeldLevel> {
         let factors = self.run.factors.iter().zip(levels).enumerate();
         let others = factors.filter(|(at, _)| *at != but);
-        let names: Vec<String> = others
-            .map(|(_, (factor, level))| format!("{}={}", factor.name, factor.levels[*level]))
-            .collect();
-        names.join(", ")
+        others
+            .map(|(_, (factor, level))| HeldLevel {
+                factor: factor.name.clone(),
+                level: factor.levels[*level].clone(),
+            })
+            .collect()
     }
-}
 
-/// `pages 4k → 2m`.
-fn change(factor: &Factor, level: usize) -> String {
-    format!("{} {} → {}", factor.name, factor.levels[0], factor.levels[level])
+    fn change(&self, factor: usize, level: usize) -> LevelChange {
+        let Factor { name, levels, .. } = &self.run.factors[factor];
+        LevelChange { factor: name.clone(), from: levels[0].clone(), to: levels[level].clone() }
+    }
 }

@@ -5,7 +5,6 @@ mod run;
 mod settings;
 mod show;
 mod source;
-mod time;
 
 pub(crate) use run::run_given;
 pub(crate) use show::report;

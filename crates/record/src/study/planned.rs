@@ -42,12 +42,59 @@ pub struct PlannedStudy {
     pub samples: usize,
     /// Samples that have been taken already, where the study was begun before.
     pub taken: usize,
-    /// How long it takes, in words.
-    pub time: String,
-    /// What each number of blocks can decide, as a table in text.
-    pub decisions: String,
+    /// How long it takes.
+    pub time: StudyTime,
+    /// What each number of blocks can decide.
+    pub decisions: Decisions,
     /// The fewest blocks that can show a difference, where it has fewer.
     pub fewest_blocks: Option<usize>,
+}
+
+/// How long a study takes, as far as is known before it starts.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum StudyTime {
+    /// As long as a block takes by its author, or by trying it out.
+    About {
+        /// For all blocks.
+        seconds: f64,
+    },
+    /// It ends when its budget is spent.
+    Budget {
+        /// The budget.
+        seconds: f64,
+    },
+    /// Nobody said how long a block takes: the limits of its workloads are known.
+    AtMost {
+        /// For all blocks.
+        seconds: f64,
+    },
+}
+
+/// What each number of blocks can decide.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Decisions {
+    /// The metric that answers the question; any metric where none is named.
+    pub primary: Option<String>,
+    /// How far the changes of single blocks lie apart: standard deviations in percent.
+    pub spreads_percent: Vec<f64>,
+    /// Numbers of blocks, the planned one among them.
+    pub rows: Vec<Decision>,
+}
+
+/// What a number of blocks can decide.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Decision {
+    /// The number of blocks.
+    pub blocks: usize,
+    /// Whether it is the planned one.
+    pub is_planned: bool,
+    /// For each spread the least change in percent that is found in four of five studies;
+    /// `None` where nothing can be.
+    pub least_percent: Vec<Option<f64>>,
 }
 
 /// A level with a name of its own.
@@ -75,7 +122,7 @@ pub struct PlannedWorkload {
 }
 
 /// The studies that come with numalab.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyList {
     /// The studies, by name.
@@ -83,7 +130,7 @@ pub struct StudyList {
 }
 
 /// A study in a line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ListedStudy {
     /// Its name.
@@ -92,8 +139,8 @@ pub struct ListedStudy {
     pub question: String,
     /// Its blocks, warm-ups included.
     pub blocks: usize,
-    /// How long it takes, in words.
-    pub time: String,
+    /// How long it takes.
+    pub time: StudyTime,
 }
 
 /// A study as its author wrote it, with defaults filled in.

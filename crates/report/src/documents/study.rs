@@ -1,11 +1,12 @@
 //! A study with its effects, in JSON.
 
-use numalab_analysis::study::{Effect, StudySummary, Subject};
+use numalab_analysis::study::{Change, Effect, StudyFinding, StudySummary, Subject};
 use numalab_record::study::StudyDocument;
 use numalab_stats::Verdict;
 use serde::Serialize;
 
 use super::{Bounds, VerdictWord, bounds};
+use crate::from::study::change_words;
 
 /// A study with every raw sample and every effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -18,6 +19,8 @@ pub struct StudyResults<'a> {
     pub effects: Vec<EffectFound>,
     /// The baseline against itself, by metric.
     pub aa: Vec<AaFound>,
+    /// What was found about the study as a whole.
+    pub findings: Vec<StudyFinding>,
     /// Whether anything is worse by more than its margin.
     pub any_worse: bool,
 }
@@ -38,6 +41,9 @@ pub struct EffectFound {
     pub kind: &'static str,
     /// What is changed: `pages 4k → 2m`.
     pub change: String,
+    /// The same as values: factors and their levels.
+    #[serde(flatten)]
+    pub of: Change,
     /// Blocks that are judged.
     pub blocks: usize,
     /// Changes up to this many percent count as none.
@@ -107,6 +113,7 @@ impl<'a> StudyResults<'a> {
             document: summary.document,
             effects: summary.subjects.iter().flat_map(of_subject).collect(),
             aa: summary.subjects.iter().filter_map(aa).collect(),
+            findings: summary.findings(),
             any_worse: summary.any_worse(),
         }
     }
@@ -121,7 +128,8 @@ impl EffectFound {
             unit: subject.quantity.unit.clone(),
             is_primary: subject.is_primary,
             kind: effect.kind.name(),
-            change: effect.label.clone(),
+            change: change_words(effect.kind, &effect.change),
+            of: effect.change.clone(),
             blocks: subject.blocks(),
             margin_percent: subject.margin_percent,
             found: Found::of(&effect.found),

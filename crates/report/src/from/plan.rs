@@ -3,11 +3,12 @@
 use numalab_record::Kind;
 use numalab_record::shell::command_line;
 use numalab_record::study::{
-    Arm, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy, StudyList, Visit,
+    Arm, Decision, Decisions, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy,
+    StudyList, StudyTime, Visit,
 };
 
 use crate::documents::document;
-use crate::number::{count, size};
+use crate::number::{count, seconds_words, size, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part};
 use crate::report::Report;
 use crate::rows::Rows;
@@ -36,7 +37,7 @@ impl Report for PlannedStudy {
             listed("Levels", self.levels.iter().map(level).collect()),
             listed("Workloads", self.workloads.iter().flat_map(workload).collect()),
             listed(&format!("Order, seed {}", self.seed), order(self)),
-            listed("What it can decide", vec![self.decisions.trim_end().to_owned()]),
+            listed("What it can decide", decided(&self.decisions)),
         ]
         .into_iter()
         .filter(|part| part.listing.as_ref().is_some_and(|lines| !lines.is_empty()));
@@ -82,7 +83,7 @@ impl Report for StudyList {
     fn rows(&self) -> Option<Rows> {
         let row = |study: &ListedStudy| {
             let ListedStudy { name, question, blocks, time } = study.clone();
-            vec![name, question, blocks.to_string(), time]
+            vec![name, question, blocks.to_string(), time_words(&time)]
         };
         let rows = Rows::new("study").labels(["study"]).texts(["question", "blocks", "time"]);
         Some(rows.rows(self.studies.iter().map(row)))
@@ -91,7 +92,7 @@ impl Report for StudyList {
 
 /// `21 blocks, about 32 s`.
 fn of_time(study: &ListedStudy) -> String {
-    format!("{}, {}", count(study.blocks, "block"), study.time)
+    format!("{}, {}", count(study.blocks, "block"), time_words(&study.time))
 }
 
 impl Report for ShownStudy {
@@ -124,7 +125,7 @@ impl Report for ShownStudy {
 /// How much it is, and what stands in its way.
 fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     let blocks = count(plan.blocks.len(), "block");
-    let samples = format!("{} samples in {blocks}, {}", plan.samples, plan.time);
+    let samples = format!("{} samples in {blocks}, {}", plan.samples, time_words(&plan.time));
     let mut lead = vec![Lead::new("Plan", samples, Mood::Plain)];
     if plan.taken > 0 {
         let taken = format!("{} samples have been taken already", plan.taken);
@@ -148,6 +149,43 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
         lead.push(Lead::new("Memory for guests", memory, Mood::Plain));
     }
     lead
+}
+
+/// How long a study takes: `about 12 min`.
+#[must_use]
+pub fn time_words(time: &StudyTime) -> String {
+    match time {
+        StudyTime::About { seconds } => format!("about {}", seconds_words(*seconds)),
+        StudyTime::Budget { seconds } => format!("{}, its budget", seconds_words(*seconds)),
+        StudyTime::AtMost { seconds } => format!(
+            "at most {} by the time limits of its workloads; the first block tells more, and so \
+             does `numalab study plan --pilot`",
+            seconds_words(*seconds)
+        ),
+    }
+}
+
+/// The least change that each number of blocks finds, as a table in text.
+fn decided(of: &Decisions) -> Vec<String> {
+    let what = of.primary.as_ref().map_or("any metric", String::as_str);
+    let cells = |texts: Vec<String>| -> String {
+        texts.into_iter().map(|text| format!("{text:>10}")).collect()
+    };
+    let spreads = of.spreads_percent.iter().map(|spread| format!("{} %", trimmed(*spread)));
+    let row = |row: &Decision| {
+        let least = row.least_percent.iter().map(|least| match least {
+            Some(percent) => format!("{percent:.1} %"),
+            None => "nothing".to_owned(),
+        });
+        let mark = if row.is_planned { "  as planned" } else { "" };
+        format!("{:>8}{}{mark}", row.blocks, cells(least.collect()))
+    };
+    let head = [
+        format!("The least change in {what} that is found in four of five studies,"),
+        "where the changes of single blocks have a standard deviation of".to_owned(),
+        format!("{:>8}{}", "blocks", cells(spreads.collect())),
+    ];
+    head.into_iter().chain(of.rows.iter().map(row)).collect()
 }
 
 /// That blocks are too few to show any difference.

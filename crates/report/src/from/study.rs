@@ -1,6 +1,7 @@
 //! A study as a page: the answer first, then what explains it, then the evidence.
 
 mod charts;
+mod findings;
 mod method;
 mod pair;
 mod placeholder;
@@ -8,7 +9,11 @@ mod rows;
 mod tables;
 mod words;
 
-use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
+pub use words::change_words;
+
+use numalab_analysis::study::{
+    Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject,
+};
 use numalab_record::shell::command_line;
 use numalab_record::study::Workload;
 
@@ -65,26 +70,41 @@ impl Report for StudySummary<'_> {
 
 /// The first screen: answers, then what the reader must know to believe them.
 fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
-    let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
-    let mut lead = words::conclusions(summary);
+    let found = summary.findings();
+    let said = |wanted: fn(&StudyFinding) -> bool| -> Vec<Lead> {
+        let found = found.iter().filter(|finding| wanted(finding));
+        found.map(findings::said).collect()
+    };
+    let unanswered = said(|finding| {
+        matches!(
+            finding.what,
+            StudyObservation::Unfinished
+                | StudyObservation::NoPrimary
+                | StudyObservation::PrimaryWithoutValues { .. }
+        )
+    });
+    let best = said(|finding| matches!(finding.what, StudyObservation::Best(_)));
     let notices = summary.notices().into_iter();
-    lead.extend(notices.map(|notice| odd("Before it started", notice.to_owned())));
-    if let Some(progress) = words::progress_sentence(summary) {
-        lead.push(odd("Not complete", progress));
-    }
-    if depends_on_samples(summary) {
-        let sentence = words::disturbance_sentence(summary);
-        lead.push(odd("Depends on which samples count", sentence));
-    }
-    if let Some(aa) = words::aa_sentence(summary) {
-        lead.push(Lead::new("What this machine finds where nothing differs", aa, Mood::Plain));
-    }
-    lead
+    let notices = notices.map(|notice| Lead::new("Before it started", notice, Mood::Odd));
+    let incomplete = said(|finding| matches!(finding.what, StudyObservation::Incomplete { .. }));
+    let depends = said(is_in_doubt);
+    let against_itself =
+        said(|finding| matches!(finding.what, StudyObservation::BaselineAgainstItself { .. }));
+    unanswered
+        .into_iter()
+        .chain(words::answer(summary))
+        .chain(best)
+        .chain(words::explained(summary))
+        .chain(notices)
+        .chain(incomplete)
+        .chain(depends)
+        .chain(against_itself)
+        .collect()
 }
 
 /// Whether samples as they first came lead to another answer.
-fn depends_on_samples(summary: &StudySummary<'_>) -> bool {
-    summary.answers().any(|(_, effect)| effect.verdicts_differ())
+fn is_in_doubt(finding: &StudyFinding) -> bool {
+    matches!(finding.what, StudyObservation::Disturbed { .. }) && !finding.evidence.is_empty()
 }
 
 fn answers(summary: &StudySummary<'_>) -> Option<Part> {
@@ -118,8 +138,11 @@ fn of_metric(summary: &StudySummary<'_>, subject: &Subject) -> Vec<Panel> {
     let is_answer =
         |effect: &&Effect| summary.answers().any(|(_, answer)| std::ptr::eq(answer, *effect));
     for effect in subject.effects.iter().filter(is_answer) {
-        let caption =
-            format!("{}: the change in each block, {}", subject.quantity.metric, effect.label);
+        let caption = format!(
+            "{}: the change in each block, {}",
+            subject.quantity.metric,
+            words::label(effect)
+        );
         let chart = Chart::Blocks(charts::blocks(subject, effect));
         panels.push(Panel::drawn(chart, tables::blocks(subject, effect, caption)).folded());
     }
@@ -144,7 +167,11 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
         run.version
     );
     // Where it matters it comes first.
-    let disturbed = (!depends_on_samples(summary)).then(|| words::disturbance_sentence(summary));
+    let found = summary.findings();
+    let disturbed = found.iter().find(|finding| {
+        matches!(finding.what, StudyObservation::Disturbed { .. }) && !is_in_doubt(finding)
+    });
+    let disturbed = disturbed.map(|finding| findings::said(finding).sentence);
     let notes = disturbed.into_iter().chain([began]).collect();
     let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
     let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));

@@ -1,15 +1,15 @@
 //! What a study would do.
 
 use numalab_host::{Interrupt, UtcTime};
-use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload};
+use numalab_record::study::{PlannedLevel, PlannedStudy, PlannedWorkload, StudyTime};
 use numalab_study::{
-    Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, open, parse, pilot,
+    Backend, BackendError, Inspection, Level, Plan, Position, Scope, Study, decisions,
+    fewest_blocks, open, parse, pilot, stated_time,
 };
 use numalab_workload::Workload;
 
 use super::settings;
 use super::source::{self, Source};
-use super::time;
 use crate::args::{Format, StudyChange, StudyPlanArgs};
 use crate::failure::Failure;
 use crate::output;
@@ -94,17 +94,18 @@ pub(super) fn run(args: &StudyPlanArgs) -> Result<(), Failure> {
     let backend = ready.backend(&interrupt)?;
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let time = pilot(&ready.plan, &ready.workloads, backend)?;
-    output::show(&described(&ready, format!("about {}", time::words(time)))?, args.format)
+    let about = StudyTime::About { seconds: time.as_secs_f64() };
+    output::show(&described(&ready, about)?, args.format)
 }
 
 /// Prints what would be run, with how many samples were taken before; starts nothing and writes nothing.
 pub(super) fn print(ready: &Ready, taken: usize, format: Format) -> Result<(), Failure> {
-    let time = time::stated(&ready.plan, &ready.workloads);
+    let time = stated_time(&ready.plan, &ready.workloads);
     output::show(&PlannedStudy { taken, ..described(ready, time)? }, format)
 }
 
 /// What was found without fetching or booting anything.
-fn described(ready: &Ready, time: String) -> Result<PlannedStudy, Failure> {
+fn described(ready: &Ready, time: StudyTime) -> Result<PlannedStudy, Failure> {
     let backend = ready.backend(&Interrupt::never())?;
     let (inspection, cannot_run) = match backend.inspect(&ready.scope()) {
         Ok(inspection) => (inspection, None),
@@ -135,9 +136,15 @@ fn described(ready: &Ready, time: String) -> Result<PlannedStudy, Failure> {
         taken: 0,
         samples: plan.blocks() * plan.visits(0).len() * ready.workloads.len(),
         time,
-        decisions: time::decisions(plan, &ready.workloads, backend.own_metrics()),
-        fewest_blocks: time::too_few(plan, &ready.workloads, backend.own_metrics()),
+        decisions: decisions(plan, &ready.workloads, backend.own_metrics()),
+        fewest_blocks: too_few(plan, &ready.workloads, backend.own_metrics()),
     })
+}
+
+/// The fewest blocks that can show a difference, where the plan has fewer.
+pub(super) fn too_few(plan: &Plan, workloads: &[Workload], own_metrics: usize) -> Option<usize> {
+    let fewest = fewest_blocks(plan, workloads, own_metrics);
+    (plan.study().rules.blocks < fewest).then_some(fewest)
 }
 
 /// Levels that have a name of their own.

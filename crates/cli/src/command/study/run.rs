@@ -9,12 +9,13 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
 use numalab_record::study::{EndReason, Entry, StudyDocument};
-use numalab_report::from::too_few_blocks;
-use numalab_study::{Journal, Observer, Plan, Session, SessionError, Started, open, parse, read};
+use numalab_report::from::{seconds_words, time_words, too_few_blocks};
+use numalab_study::{
+    Journal, Observer, Plan, Session, SessionError, Started, open, parse, read, stated_time,
+};
 
-use super::plan::{Ready, given, print, ready};
+use super::plan::{Ready, given, print, ready, too_few};
 use super::show::deliver;
-use super::time;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
 use crate::output;
@@ -60,9 +61,9 @@ fn go(
     backend.inspect(&ready.scope()).map_err(|error| ready.refused(error))?;
     let Ready { plan, workloads, text, .. } = ready;
     if !show.quiet {
-        let time = time::stated(&plan, &workloads);
+        let time = time_words(&stated_time(&plan, &workloads));
         print_error(format_args!("{} in {} blocks, {time}\n", plan.study().name, plan.blocks()));
-        if let Some(fewest) = time::too_few(&plan, &workloads, backend.own_metrics()) {
+        if let Some(fewest) = too_few(&plan, &workloads, backend.own_metrics()) {
             print_error(format_args!("{}\n", too_few_blocks(fewest)));
         }
     }
@@ -168,7 +169,7 @@ impl Observer for Watcher {
 
     fn first_block(&mut self, rest: Duration) {
         if !self.quiet {
-            let rest = time::words(rest);
+            let rest = seconds_words(rest.as_secs_f64());
             self.bar
                 .suspend(|| print_error(format_args!("by the first block, about {rest} more\n")));
         }

@@ -7,6 +7,7 @@ use numalab_host::files::write_atomically;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::Report;
+use numalab_report::from::study::change_words;
 use numalab_study::{Journal, read};
 
 use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};
@@ -82,9 +83,10 @@ fn write_reports(summary: &StudySummary<'_>, directory: &Path) -> Result<Vec<Pat
 fn fail_if(condition: Option<FailIf>, summary: &StudySummary<'_>) -> Result<(), Failure> {
     match condition {
         Some(FailIf::Worse) if summary.any_worse() => {
-            let worse = summary
-                .worse()
-                .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label));
+            let worse = summary.worse().map(|(subject, effect)| {
+                let change = change_words(effect.kind, &effect.change);
+                format!("{} ({change})", subject.title())
+            });
             let worse: Vec<String> = worse.collect();
             let margin = summary.document.run.rules.margin_percent;
             let message = format!("worse by more than {margin} %: {}", worse.join(", "));

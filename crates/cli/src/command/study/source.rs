@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use numalab_record::shell::command_line;
 use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
-use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start};
+use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start, stated_time};
 use numalab_workload::Workload;
 
-use super::{settings, time};
+use super::settings;
 use crate::args::{Format, StudyNewArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -102,6 +102,6 @@ fn listed(study: Study) -> Result<ListedStudy, Failure> {
     let workloads = study.resolved().map_err(Failure::bad_input)?;
     let (name, question) = (study.name.clone(), study.question.clone());
     let plan = Plan::new(study, 0);
-    let time = time::stated(&plan, &workloads);
+    let time = stated_time(&plan, &workloads);
     Ok(ListedStudy { name, question, blocks: plan.blocks(), time })
 }

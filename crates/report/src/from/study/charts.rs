@@ -11,13 +11,13 @@ use crate::page::{BlockChanges, Dot, IntervalRow, RunOrder};
 
 /// A row for each answer.
 pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
-    let several = answers.iter().any(|(_, effect)| effect.label != answers[0].1.label);
+    let several = answers.iter().any(|(_, effect)| effect.change != answers[0].1.change);
     let row = |(subject, effect): &(&Subject, &Effect)| {
         let verdict = words::verdict(&effect.found, subject.margin_percent);
         let short = verdict.split(':').next().unwrap_or(&verdict);
         IntervalRow {
             name: match several {
-                true => format!("{}: {}", subject.title(), effect.label),
+                true => format!("{}: {}", subject.title(), words::label(effect)),
                 false => subject.title(),
             },
             percent: effect.found.percent(),
@@ -28,7 +28,7 @@ pub(super) fn intervals(answers: &[(&Subject, &Effect)]) -> Vec<IntervalRow> {
             detail: format!(
                 "{}: {}\n{}\n{verdict}",
                 subject.title(),
-                effect.label,
+                words::label(effect),
                 words::change_with_interval(&effect.found)
             ),
         }
@@ -51,7 +51,7 @@ pub(super) fn blocks(subject: &Subject, effect: &Effect) -> BlockChanges {
         described: format!(
             "{} {}: {} over {} blocks",
             subject.title(),
-            effect.label,
+            words::label(effect),
             words::change_with_interval(&effect.found),
             effect.differences.len()
         ),

@@ -117,14 +117,14 @@ fn answers(of: &StudyPair<'_>) -> Table {
     let rows = of.before.answers().filter_map(|(subject, effect)| {
         let title = subject.title();
         let mut others = of.after.answers();
-        let (other_subject, other) =
-            others.find(|(other, found)| other.title() == title && found.label == effect.label)?;
+        let (other_subject, other) = others
+            .find(|(other, found)| other.title() == title && found.change == effect.change)?;
         let said = |subject: &Subject, found: &Comparison| {
             let verdict = words::verdict(found, subject.margin_percent);
             format!("{}, {verdict}", words::change(found))
         };
         let (first, second) = (said(subject, &effect.found), said(other_subject, &other.found));
-        Some(vec![title, effect.label.clone(), first, second])
+        Some(vec![title, words::label(effect), first, second])
     });
     Table::new("What each run found")
         .words("metric")

@@ -18,7 +18,7 @@ use numalab_analysis::study::{Effect, StudySummary, Subject};
 pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
     let paired = summary.answers().all(|(_, effect)| effect.sides.is_some());
     let rows = summary.answers().map(|(subject, effect)| {
-        let mut row = vec![subject.title(), effect.label.clone()];
+        let mut row = vec![subject.title(), words::label(effect)];
         if let Some((baseline, candidate)) = effect.sides.filter(|_| paired) {
             row.extend([baseline, candidate].map(|at| median(subject, at)));
             row.push(subject.quantity.unit.clone());
@@ -44,16 +44,17 @@ pub(super) fn answers(summary: &StudySummary<'_>) -> Table {
 pub(super) fn short<'a>(effects: impl Iterator<Item = (&'a Subject, &'a Effect)>) -> Vec<Table> {
     let mut tables: Vec<Table> = Vec::new();
     for (subject, effect) in effects {
+        let change = words::label(effect);
         let row = vec![
             subject.title(),
             words::change(&effect.found),
             interval(effect),
             words::short_verdict(&effect.found),
         ];
-        match tables.iter_mut().find(|table| table.caption == effect.label) {
+        match tables.iter_mut().find(|table| table.caption == change) {
             Some(table) => table.rows.push(row),
             None => tables.push(
-                Table::new(&effect.label)
+                Table::new(change)
                     .words("metric")
                     .figures("change")
                     .figures("interval")
@@ -87,7 +88,7 @@ pub(super) fn effects(summary: &StudySummary<'_>, kind: EffectKind) -> Table {
         };
         vec![
             subject.title(),
-            effect.label.clone(),
+            words::label(effect),
             subject.blocks().to_string(),
             words::change(&effect.found),
             interval(effect),

@@ -1,41 +1,51 @@
 //! Answers in words.
 
-use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
-use numalab_record::study::{EndReason, Entry};
+use numalab_analysis::study::{Change, Effect, EffectKind, StudySummary, Subject};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
 
-/// Metrics that a sentence names at most.
-const LISTED: usize = 4;
-
-/// The question's answer, then what explains it, worst first within each change.
-pub(super) fn conclusions(summary: &StudySummary<'_>) -> Vec<Lead> {
-    let mut by_label: Vec<(&str, Vec<(&Subject, &Effect)>)> = Vec::new();
+/// What explains the answer, worst first within each change.
+pub(super) fn explained(summary: &StudySummary<'_>) -> Vec<Lead> {
+    let mut by_change: Vec<Vec<(&Subject, &Effect)>> = Vec::new();
     for (subject, effect) in summary.answers() {
-        match by_label.iter_mut().find(|(label, _)| *label == effect.label) {
-            Some((_, found)) => found.push((subject, effect)),
-            None => by_label.push((&effect.label, vec![(subject, effect)])),
+        match by_change.iter_mut().find(|found| found[0].1.change == effect.change) {
+            Some(found) => found.push((subject, effect)),
+            None => by_change.push(vec![(subject, effect)]),
         }
     }
-    if by_label.is_empty() {
-        return vec![Lead::new(
-            "Answer",
-            "No block is finished: nothing can be said yet.",
-            Mood::Odd,
-        )];
-    }
-    let explained = by_label.iter().filter_map(|(label, found)| {
+    let explained = by_change.iter().filter_map(|found| {
         let rest: Vec<_> = found.iter().copied().filter(|(s, _)| !is_asked(summary, s)).collect();
         let is_decided = |(_, effect): &(&Subject, &Effect)| {
             !matches!(effect.found.verdict, Verdict::Inconclusive { .. })
         };
         let is_primary_known = rest.len() < found.len();
         let says = !is_primary_known || rest.iter().any(is_decided);
-        says.then(|| family(label, &rest))
+        says.then(|| family(&label(found[0].1), &rest))
     });
-    std::iter::once(answer(summary)).chain(best(summary)).chain(explained).collect()
+    explained.collect()
+}
+
+/// An effect's change: `pages 4k → 2m`.
+pub(super) fn label(effect: &Effect) -> String {
+    change_words(effect.kind, &effect.change)
+}
+
+/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
+#[must_use]
+pub fn change_words(kind: EffectKind, change: &Change) -> String {
+    let changed =
+        change.changed.iter().map(|one| format!("{} {} → {}", one.factor, one.from, one.to));
+    let joint = if kind == EffectKind::Interaction { " with " } else { ", " };
+    let changed = changed.collect::<Vec<_>>().join(joint);
+    if let Some(scale) = &change.scale {
+        let of = if changed.is_empty() { String::new() } else { format!("effect of {changed} ") };
+        return format!("{of}with each doubling of {scale}");
+    }
+    let held = change.held.iter().map(|one| format!("{}={}", one.factor, one.level));
+    let held = held.collect::<Vec<_>>().join(", ");
+    if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
 /// Whether a metric answers the question.
@@ -43,46 +53,11 @@ fn is_asked(summary: &StudySummary<'_>, subject: &Subject) -> bool {
     summary.asked().is_some_and(|asked| std::ptr::eq(asked, subject))
 }
 
-/// The best of several treatments, with its value and the baseline's.
-fn best(summary: &StudySummary<'_>) -> Option<Lead> {
-    let treatments = &summary.document.run.treatments;
-    let best = summary.best().filter(|_| treatments.len() > 2)?;
-    let unit = &best.subject.quantity.unit;
-    let name = |treatment: usize| treatments.get(treatment).map_or("", |t| t.name.as_str());
-    let title = best.subject.title();
-    let value = format!(
-        "{}, with a median {title} of {} {unit}",
-        name(best.treatment),
-        figure(best.median)
-    );
-    let Some(effect) = best.effect.filter(|_| best.treatment > 0) else {
-        let sentence = format!("{value}: the baseline; no other treatment has a better median.");
-        return Some(Lead::new("Best treatment", sentence, Mood::Plain));
-    };
-    let (shown, mood) = match best.is_shown() {
-        true => ("better than the baseline", Mood::Good),
-        false => ("not shown to be better than the baseline", Mood::Odd),
-    };
-    let sentence = format!(
-        "{value}: {shown}, {}, which has {} {unit}: {}.",
-        name(0),
-        figure(best.baseline),
-        change_with_interval(&effect.found)
-    );
-    Some(Lead::new("Best treatment", sentence, mood))
-}
-
 /// The question answered on the metric that it is about, a sentence a change.
-fn answer(summary: &StudySummary<'_>) -> Lead {
+pub(super) fn answer(summary: &StudySummary<'_>) -> Option<Lead> {
     let asked: Vec<_> = summary.answers().filter(|(s, _)| is_asked(summary, s)).collect();
     if asked.is_empty() {
-        let what = match &summary.document.run.rules.primary {
-            Some(primary) => format!("{primary}, which answers the question, has no values."),
-            None => "The study names no metric that answers its question (rules.primary); all \
-                     of them are tested together."
-                .to_owned(),
-        };
-        return Lead::new("Answer", what, Mood::Odd);
+        return None;
     }
     let sentences: Vec<String> =
         asked.iter().map(|(subject, effect)| sentence(summary, subject, effect)).collect();
@@ -94,7 +69,7 @@ fn answer(summary: &StudySummary<'_>) -> Lead {
         (false, false) if is_settled => Mood::Fine,
         (false, false) => Mood::Odd,
     };
-    Lead::new("Answer", sentences.join(" "), mood)
+    Some(Lead::new("Answer", sentences.join(" "), mood))
 }
 
 /// `alloc blind → numa: better; test_numa time changes by -46.7 % (medians 9.1 → 4.9 s; 96.8 %
@@ -119,7 +94,7 @@ fn sentence(summary: &StudySummary<'_>, subject: &Subject, effect: &Effect) -> S
     let known: Vec<String> = medians.into_iter().chain(interval).collect();
     let known = if known.is_empty() { String::new() } else { format!(" ({})", known.join("; ")) };
     let change = change(&effect.found);
-    format!("{}: {word}; {} changes by {change}{known}.", effect.label, subject.title())
+    format!("{}: {word}; {} changes by {change}{known}.", label(effect), subject.title())
 }
 
 fn family(label: &str, found: &[(&Subject, &Effect)]) -> Lead {
@@ -249,90 +224,6 @@ pub(super) fn short_verdict(found: &Comparison) -> String {
     match found.ground {
         Ground::NoVariance => format!("{word} (no variance)"),
         _ => word.to_owned(),
-    }
-}
-
-/// What the A/A arm says, in a sentence.
-pub(super) fn aa_sentence(summary: &StudySummary<'_>) -> Option<String> {
-    let arms: Vec<_> = summary.subjects.iter().filter_map(|s| s.aa.as_ref()).collect();
-    if arms.is_empty() {
-        return None;
-    }
-    let wrong = arms.iter().filter(|arm| arm.is_false_positive()).count();
-    let least: Vec<f64> =
-        arms.iter().filter_map(|arm| arm.found.least_detectable_percent()).collect();
-    let expected = 0.05 * arms.len() as f64;
-    let mut text = format!(
-        "The baseline against itself differs in {wrong} of {} at the 5 % level ({} expected by \
-         chance).",
-        count(arms.len(), "metric"),
-        trimmed(expected)
-    );
-    let (low, high) = least
-        .iter()
-        .fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
-    let shown = |least: f64| percent(least).trim_start_matches('+').to_owned();
-    let [low, high] = [shown(low), shown(high)];
-    if low == high {
-        text.push_str(&format!(" An effect smaller than {low} could not be seen."));
-    } else if !least.is_empty() {
-        text.push_str(&format!(
-            " Effects smaller than {low} to {high} could not be seen, depending on the metric."
-        ));
-    }
-    Some(text)
-}
-
-/// How many samples were disturbed, and whether it matters.
-pub(super) fn disturbance_sentence(summary: &StudySummary<'_>) -> String {
-    let (taken, disturbed) = summary
-        .disturbed()
-        .into_iter()
-        .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
-    if disturbed == 0 {
-        return format!("None of {} was disturbed.", count(taken, "sample"));
-    }
-    let samples = count(taken, "sample");
-    if summary.document.run.rules.repeats == 0 {
-        return format!("{disturbed} of {samples} were disturbed, and none was to be taken again.");
-    }
-    let mut differ: Vec<String> = summary
-        .answers()
-        .filter(|(_, effect)| effect.verdicts_differ())
-        .map(|(subject, effect)| format!("{} ({})", subject.title(), effect.label))
-        .collect();
-    let more = differ.len().saturating_sub(LISTED);
-    differ.truncate(LISTED);
-    if more > 0 {
-        differ.push(format!("and {more} more"));
-    }
-    let consequence = if differ.is_empty() {
-        "with the samples as they first came, every verdict is the same.".to_owned()
-    } else {
-        format!("with the samples as they first came, other verdicts: {}.", differ.join(", "))
-    };
-    format!(
-        "{disturbed} of {samples} were disturbed, and taken again by a rule that does not look \
-         at the value; {consequence}"
-    )
-}
-
-/// How far the study is, where it is not at its end.
-pub(super) fn progress_sentence(summary: &StudySummary<'_>) -> Option<String> {
-    let rules = &summary.document.run.rules;
-    let judged = summary.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
-    let last = summary.document.journal.iter().rev().find_map(|entry| match entry {
-        Entry::Ended { reason, .. } => Some(reason),
-        _ => None,
-    });
-    let ended_last = matches!(summary.document.journal.last(), Some(Entry::Ended { .. }));
-    let done = format!("{judged} of {} blocks are finished", rules.blocks);
-    match last.filter(|_| ended_last) {
-        Some(EndReason::Done) => None,
-        Some(EndReason::Precise) => Some(format!("{done}: every interval was narrow enough.")),
-        Some(EndReason::BudgetSpent) => Some(format!("{done}: the time allowed was spent.")),
-        Some(EndReason::Failed(why)) => Some(format!("{done}; it failed: {why}")),
-        Some(EndReason::Interrupted) | None => Some(format!("{done}; it was interrupted.")),
     }
 }
 

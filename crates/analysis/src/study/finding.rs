@@ -1,0 +1,141 @@
+//! What a study's samples say beside its effects, as values.
+
+use numalab_record::study::{EndReason, Entry};
+use serde::Serialize;
+
+use super::best::BestTreatment;
+use super::{Change, Effect, StudySummary, Subject};
+use crate::Finding;
+
+/// Below this p the baseline differs from itself.
+const FALSE_POSITIVE_P: f64 = 0.05;
+
+/// Something found about a study as a whole; the evidence is the effects that show it.
+pub type StudyFinding = Finding<StudyObservation, EffectOf>;
+
+/// An effect by name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EffectOf {
+    /// The workload.
+    pub workload: String,
+    /// The metric.
+    pub metric: String,
+    /// What is changed.
+    #[serde(flatten)]
+    pub change: Change,
+}
+
+impl EffectOf {
+    fn new(subject: &Subject, effect: &Effect) -> Self {
+        let (workload, metric) = (subject.name.clone(), subject.quantity.metric.clone());
+        Self { workload, metric, change: effect.change.clone() }
+    }
+}
+
+/// What was found about a study as a whole.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum StudyObservation {
+    /// No block is finished.
+    Unfinished,
+    /// Several metrics are tested, and none is named that answers the question.
+    NoPrimary,
+    /// The metric that answers the question has no values.
+    PrimaryWithoutValues {
+        /// Its name.
+        primary: String,
+    },
+    /// The best of several treatments on the metric that answers the question.
+    Best(BestTreatment),
+    /// Not every planned block is finished.
+    Incomplete {
+        /// Blocks that are judged.
+        finished: usize,
+        /// Blocks that were planned.
+        planned: usize,
+        /// Why the last session ended; `None` if it was killed.
+        reason: Option<EndReason>,
+    },
+    /// How many samples were disturbed; the evidence is the effects which have another verdict
+    /// with the samples as they first came.
+    Disturbed {
+        /// Samples taken.
+        samples: usize,
+        /// Those of them that were disturbed.
+        disturbed: usize,
+        /// Whether disturbed samples are taken again.
+        is_repeated: bool,
+    },
+    /// The baseline against itself; the threshold is the p below which it differs.
+    BaselineAgainstItself {
+        /// Metrics compared.
+        metrics: usize,
+        /// Those in which it differs from itself.
+        differing: usize,
+        /// The least and the greatest of the effects that could just be seen, in percent.
+        least_percent: Option<[f64; 2]>,
+    },
+}
+
+impl StudySummary<'_> {
+    /// Everything found about the study as a whole, in the order of its report.
+    #[must_use]
+    pub fn findings(&self) -> Vec<StudyFinding> {
+        let best = self.best().map(|best| Finding::new(StudyObservation::Best(best)));
+        let first = [self.unanswered(), best, self.incomplete()];
+        let first = first.into_iter().flatten();
+        first.chain([self.disturbances()]).chain(self.against_itself()).collect()
+    }
+
+    fn unanswered(&self) -> Option<StudyFinding> {
+        let what = match (&self.document.run.rules.primary, self.asked()) {
+            _ if self.answers().next().is_none() => StudyObservation::Unfinished,
+            (Some(primary), asked) if !asked.is_some_and(|subject| subject.is_primary) => {
+                StudyObservation::PrimaryWithoutValues { primary: primary.clone() }
+            }
+            (None, None) => StudyObservation::NoPrimary,
+            _ => return None,
+        };
+        Some(Finding::new(what))
+    }
+
+    fn incomplete(&self) -> Option<StudyFinding> {
+        let reason = match self.document.journal.last() {
+            Some(Entry::Ended { reason: EndReason::Done, .. }) => return None,
+            Some(Entry::Ended { reason, .. }) => Some(reason.clone()),
+            _ => None,
+        };
+        let finished = self.subjects.iter().map(Subject::blocks).min().unwrap_or(0);
+        let planned = self.document.run.rules.blocks;
+        Some(Finding::new(StudyObservation::Incomplete { finished, planned, reason }))
+    }
+
+    fn disturbances(&self) -> StudyFinding {
+        let (samples, disturbed) = self
+            .disturbed()
+            .into_iter()
+            .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
+        let is_repeated = self.document.run.rules.repeats > 0;
+        let what = StudyObservation::Disturbed { samples, disturbed, is_repeated };
+        let differ = self.answers().filter(|(_, effect)| effect.verdicts_differ());
+        let differ = differ.map(|(subject, effect)| EffectOf::new(subject, effect));
+        Finding::new(what).shown_by(differ.collect())
+    }
+
+    fn against_itself(&self) -> Option<StudyFinding> {
+        let arms: Vec<_> = self.subjects.iter().filter_map(|s| s.aa.as_ref()).collect();
+        let least = arms.iter().filter_map(|arm| arm.found.least_detectable_percent());
+        let range = |range: Option<[f64; 2]>, least: f64| match range {
+            None => Some([least; 2]),
+            Some([low, high]) => Some([low.min(least), high.max(least)]),
+        };
+        let what = StudyObservation::BaselineAgainstItself {
+            metrics: arms.len(),
+            differing: arms.iter().filter(|arm| arm.found.difference.p <= FALSE_POSITIVE_P).count(),
+            least_percent: least.fold(None, range),
+        };
+        (!arms.is_empty()).then(|| Finding::new(what).over(FALSE_POSITIVE_P))
+    }
+}

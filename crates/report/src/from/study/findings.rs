@@ -1,0 +1,143 @@
+//! What was found about a study as a whole, in sentences.
+
+use numalab_analysis::study::{
+    BestTreatment, EffectKind, EffectOf, StudyFinding, StudyObservation,
+};
+use numalab_record::study::EndReason;
+use numalab_stats::Interval;
+
+use super::words::{self, change_words};
+use crate::number::{count, figure, percent, trimmed};
+use crate::page::{Lead, Mood};
+
+/// Metrics that a sentence names at most.
+const LISTED: usize = 4;
+
+/// A finding in a sentence with its heading.
+pub(super) fn said(finding: &StudyFinding) -> Lead {
+    let odd = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Odd);
+    let plain = |name: &str, sentence: String| Lead::new(name, sentence, Mood::Plain);
+    match &finding.what {
+        StudyObservation::Unfinished => {
+            odd("Answer", "No block is finished: nothing can be said yet.".to_owned())
+        }
+        StudyObservation::NoPrimary => odd(
+            "Answer",
+            "The study names no metric that answers its question (rules.primary); all of them \
+             are tested together."
+                .to_owned(),
+        ),
+        StudyObservation::PrimaryWithoutValues { primary } => {
+            odd("Answer", format!("{primary}, which answers the question, has no values."))
+        }
+        StudyObservation::Best(found) => best(found),
+        StudyObservation::Incomplete { finished, planned, reason } => {
+            odd("Not complete", incomplete(*finished, *planned, reason.as_ref()))
+        }
+        StudyObservation::Disturbed { samples, disturbed, is_repeated } => {
+            let sentence = match (*disturbed, *is_repeated) {
+                (0, _) => format!("None of {} was disturbed.", count(*samples, "sample")),
+                (disturbed, false) => format!(
+                    "{disturbed} of {} were disturbed, and none was to be taken again.",
+                    count(*samples, "sample")
+                ),
+                (disturbed, true) => repeated(disturbed, *samples, &finding.evidence),
+            };
+            match finding.evidence.is_empty() {
+                true => plain("Disturbed samples", sentence),
+                false => odd("Depends on which samples count", sentence),
+            }
+        }
+        StudyObservation::BaselineAgainstItself { metrics, differing, least_percent } => plain(
+            "What this machine finds where nothing differs",
+            against_itself(*metrics, *differing, *least_percent, finding.threshold),
+        ),
+    }
+}
+
+/// The best of several treatments, with its value and the baseline's.
+fn best(of: &BestTreatment) -> Lead {
+    let BestTreatment { workload, metric, unit, treatment, baseline, .. } = of;
+    let value =
+        format!("{treatment}, with a median {workload} {metric} of {} {unit}", figure(of.median));
+    let (sentence, mood) = if treatment == baseline {
+        (format!("{value}: the baseline; no other treatment has a better median."), Mood::Plain)
+    } else {
+        let (shown, mood) = match of.is_shown {
+            true => ("better than the baseline", Mood::Good),
+            false => ("not shown to be better than the baseline", Mood::Odd),
+        };
+        let interval = of.interval_percent.map(|[lo, hi]| words::range(&Interval { lo, hi }));
+        let interval = interval.map_or_else(String::new, |interval| format!(" ({interval})"));
+        let change = of
+            .change_percent
+            .map_or_else(String::new, |change| format!(": {}{interval}", percent(change)));
+        let has = format!("which has {} {unit}", figure(of.baseline_median));
+        (format!("{value}: {shown}, {baseline}, {has}{change}."), mood)
+    };
+    Lead::new("Best treatment", sentence, mood)
+}
+
+/// How far the study is, where it is not at its end.
+fn incomplete(finished: usize, planned: usize, reason: Option<&EndReason>) -> String {
+    let done = format!("{finished} of {planned} blocks are finished");
+    match reason {
+        Some(EndReason::Precise) => format!("{done}: every interval was narrow enough."),
+        Some(EndReason::BudgetSpent) => format!("{done}: the time allowed was spent."),
+        Some(EndReason::Failed(why)) => format!("{done}; it failed: {why}"),
+        Some(EndReason::Interrupted | EndReason::Done) | None => {
+            format!("{done}; it was interrupted.")
+        }
+    }
+}
+
+/// How many samples were taken again, and whether it matters.
+fn repeated(disturbed: usize, samples: usize, differ: &[EffectOf]) -> String {
+    let named = |of: &EffectOf| {
+        let change = change_words(EffectKind::Main, &of.change);
+        format!("{} {} ({change})", of.workload, of.metric)
+    };
+    let mut names: Vec<String> = differ.iter().take(LISTED).map(named).collect();
+    let more = differ.len().saturating_sub(LISTED);
+    if more > 0 {
+        names.push(format!("and {more} more"));
+    }
+    let consequence = if names.is_empty() {
+        "with the samples as they first came, every verdict is the same.".to_owned()
+    } else {
+        format!("with the samples as they first came, other verdicts: {}.", names.join(", "))
+    };
+    format!(
+        "{disturbed} of {} were disturbed, and taken again by a rule that does not look at the \
+         value; {consequence}",
+        count(samples, "sample")
+    )
+}
+
+/// What the baseline shows against itself.
+fn against_itself(
+    metrics: usize,
+    differing: usize,
+    least: Option<[f64; 2]>,
+    threshold: Option<f64>,
+) -> String {
+    let level = threshold.unwrap_or_default();
+    let differs = format!(
+        "The baseline against itself differs in {differing} of {} at the {} % level ({} expected \
+         by chance).",
+        count(metrics, "metric"),
+        trimmed(100.0 * level),
+        trimmed(level * metrics as f64)
+    );
+    let shown = |least: f64| percent(least).trim_start_matches('+').to_owned();
+    match least.map(|least| least.map(shown)) {
+        None => differs,
+        Some([low, high]) if low == high => {
+            format!("{differs} An effect smaller than {low} could not be seen.")
+        }
+        Some([low, high]) => format!(
+            "{differs} Effects smaller than {low} to {high} could not be seen, depending on the \
+             metric."
+        ),
+    }
+}
