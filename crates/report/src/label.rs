@@ -1,11 +1,28 @@
 //! The words by which cells, their parts and verdicts are called in every format.
 
 use numalab_analysis::compare::{Answer, Compared, ComparedCell};
+use numalab_analysis::study::{Change, EffectKind};
 use numalab_record::{Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::number::{count, size};
 use crate::page::Mood;
+
+/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
+#[must_use]
+pub fn change_words(kind: EffectKind, change: &Change) -> String {
+    let changed =
+        change.changed.iter().map(|one| format!("{} {} → {}", one.factor, one.from, one.to));
+    let joint = if kind == EffectKind::Interaction { " with " } else { ", " };
+    let changed = changed.collect::<Vec<_>>().join(joint);
+    if let Some(scale) = &change.scale {
+        let of = if changed.is_empty() { String::new() } else { format!("effect of {changed} ") };
+        return format!("{of}with each doubling of {scale}");
+    }
+    let held = change.held.iter().map(|one| format!("{}={}", one.factor, one.level));
+    let held = held.collect::<Vec<_>>().join(", ");
+    if held.is_empty() { changed } else { format!("{changed} where {held}") }
+}
 
 /// Who chases at the same time.
 pub(crate) fn team(team: Team) -> &'static str {

@@ -21,6 +21,7 @@ mod terminal;
 pub mod text;
 
 pub use documents::document;
+pub use label::change_words;
 pub use page::Page;
 pub use ranks::RanksReport;
 pub use report::Report;

@@ -20,10 +20,13 @@ mod placement;
 mod set;
 mod setting_spec;
 
-use numalab_host::{Interrupt, allowed_now};
-use numalab_topology::CpuSet;
+use numalab_host::Interrupt;
 
-use crate::definition::Study;
+use crate::definition::{BackendSpec, Study};
+use guests::Guests;
+use host::Host;
+use kernel::Kernel;
+use linux_guest::LinuxGuest;
 
 pub use agent::serve;
 pub use contract::{
@@ -31,22 +34,28 @@ pub use contract::{
 };
 pub use setting_spec::{BackendKind, SettingKind, SettingSpec};
 
-/// The cpus on which this process and what it starts may run.
-fn allowed_cpus() -> Result<CpuSet, BackendError> {
-    let allowed = allowed_now().map_err(|error| BackendError::Failed {
-        doing: "finding the cpus of this process".to_owned(),
-        reason: error.to_string(),
-    })?;
-    Ok(allowed.cpus)
+/// Opens a backend with a study's settings; what it runs is ended when it is interrupted.
+type Open = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
+
+/// Every backend, with its settings and how it is opened.
+const KINDS: [(&BackendKind, Open); 4] = [
+    (&host::KIND, |spec, interrupt| Ok(Box::new(Host::open(spec, interrupt)?))),
+    (&linux_guest::KIND, |spec, interrupt| Ok(Box::new(LinuxGuest::open(spec, interrupt)?))),
+    (&guests::KIND, |spec, interrupt| Ok(Box::new(Guests::open(spec, interrupt)?))),
+    (&kernel::KIND, |spec, interrupt| Ok(Box::new(Kernel::open(spec, interrupt)?))),
+];
+
+/// Every backend, with its settings.
+pub fn backend_kinds() -> impl Iterator<Item = &'static BackendKind> {
+    KINDS.into_iter().map(|(kind, _)| kind)
 }
 
-/// Every backend, with its settings.
-const KINDS: [&BackendKind; 4] = [&host::KIND, &linux_guest::KIND, &guests::KIND, &kernel::KIND];
-
-/// Every backend, with its settings.
-#[must_use]
-pub fn backend_kinds() -> &'static [&'static BackendKind] {
-    &KINDS
+fn entry(name: &str) -> Result<(&'static BackendKind, Open), BackendError> {
+    KINDS.into_iter().find(|(kind, _)| kind.name == name).ok_or_else(|| BackendError::BadInput {
+        place: "backend".to_owned(),
+        found: name.to_owned(),
+        expected: KINDS.map(|(kind, _)| kind.name).join(", "),
+    })
 }
 
 /// The backend of this name.
@@ -54,11 +63,7 @@ pub fn backend_kinds() -> &'static [&'static BackendKind] {
 /// # Errors
 /// [`BackendError::BadInput`] with those that there are.
 pub fn backend_kind(name: &str) -> Result<&'static BackendKind, BackendError> {
-    KINDS.into_iter().find(|kind| kind.name == name).ok_or_else(|| BackendError::BadInput {
-        place: "backend".to_owned(),
-        found: name.to_owned(),
-        expected: KINDS.map(|kind| kind.name).join(", "),
-    })
+    entry(name).map(|(kind, _)| kind)
 }
 
 /// The backend that a study names. What it runs is ended when `interrupt` is requested.
@@ -66,6 +71,6 @@ pub fn backend_kind(name: &str) -> Result<&'static BackendKind, BackendError> {
 /// # Errors
 /// [`BackendError::BadInput`] for a kind or a setting of it that there is not.
 pub fn open(study: &Study, interrupt: &Interrupt) -> Result<Box<dyn Backend>, BackendError> {
-    let kind = backend_kind(&study.backend.kind)?;
-    (kind.open)(&study.backend, interrupt)
+    let (_, open) = entry(&study.backend.kind)?;
+    open(&study.backend, interrupt)
 }

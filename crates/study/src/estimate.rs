@@ -2,13 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use numalab_record::study::{Decision, Decisions, FactorKind, StudyDocument, StudyTime};
+use numalab_record::study::{Decision, Decisions, FactorKind, StudyTime};
 use numalab_stats::{Confidence, least_effect, percent_change};
 use numalab_workload::Workload;
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::plan::Plan;
-use crate::session::{SessionError, restored, time_spent};
+use crate::session::{SessionError, restored};
 
 /// Numbers of blocks of which a plan says what they can decide.
 const BLOCKS: [usize; 6] = [6, 8, 12, 20, 40, 80];
@@ -115,16 +115,6 @@ fn try_out(
         backend.sample(&SampleRequest { treatment, workload, seed })?;
     }
     Ok(())
-}
-
-/// The time that the samples still to be taken need, by those taken so far.
-#[must_use]
-pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> Option<Duration> {
-    let left = in_all.checked_sub(done)?;
-    if done == 0 {
-        return None;
-    }
-    seconds(time_spent(document).as_secs_f64() / done as f64 * left as f64)
 }
 
 fn seconds(seconds: f64) -> Option<Duration> {

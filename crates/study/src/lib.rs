@@ -10,6 +10,7 @@
 mod backend;
 mod bundled;
 mod definition;
+mod elapsed;
 mod estimate;
 mod journal;
 mod parse;
@@ -23,9 +24,9 @@ pub use backend::{
 };
 pub use bundled::{bundled, bundled_text, start};
 pub use definition::{BackendSpec, Factor, Level, NamedLevel, Study};
-pub use estimate::{decisions, fewest_blocks, pilot, remaining_time, stated_time};
+pub use estimate::{decisions, fewest_blocks, pilot, stated_time};
 pub use journal::{Journal, JournalError, is_study, read};
 pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
 pub use position::Position;
-pub use session::{Observer, Session, SessionError, time_spent};
+pub use session::{Observer, Session, SessionError};

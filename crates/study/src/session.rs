@@ -15,7 +15,7 @@ use numalab_record::study::{
 use numalab_workload::Workload;
 
 use crate::backend::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
-use crate::estimate::remaining_time;
+use crate::elapsed::{remaining_time, time_spent};
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
 
@@ -297,21 +297,6 @@ fn upcoming(plan: &Plan, from: usize, is_done: impl Fn(Cell) -> bool) -> Vec<&Tr
         workloads.any(|workload| !is_done((*block, *treatment, *arm, workload)))
     });
     lacking.take(FORESEEN).map(|(_, visit)| &plan.treatments()[visit.treatment]).collect()
-}
-
-/// The time that all sessions of a study took for treatments and samples.
-#[must_use]
-pub fn time_spent(document: &StudyDocument) -> Duration {
-    let seconds: f64 = document
-        .journal
-        .iter()
-        .map(|entry| match entry {
-            Entry::Applied(applied) => applied.took_s,
-            Entry::Sample(sample) => sample.took_s,
-            _ => 0.0,
-        })
-        .sum();
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use numalab_stats::Verdict;
 use serde::Serialize;
 
 use super::{Bounds, VerdictWord, bounds};
-use crate::from::study::change_words;
+use crate::label::change_words;
 
 /// A study with every raw sample and every effect.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -9,8 +9,6 @@ mod rows;
 mod tables;
 mod words;
 
-pub use words::change_words;
-
 use numalab_analysis::study::{
     Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject,
 };

@@ -2,8 +2,7 @@
 
 use numalab_analysis::study::{Effect, EffectKind, StudySummary};
 use numalab_record::study::{Counted, EndReason, Entry, Quantity, Setting, StudyDocument};
-use numalab_report::from::study::change_words;
-use numalab_report::{Report, Style};
+use numalab_report::{Report, Style, change_words};
 use numalab_stats::{Ground, Verdict};
 
 use crate::studies;

@@ -9,8 +9,8 @@ use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
+use super::contract::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use super::host::Host;
-use super::{Backend, BackendError, Preparation, Prepared, SampleRequest, Scope};
 use crate::definition::BackendSpec;
 
 /// What the agent is told first.

@@ -1,8 +1,9 @@
 //! What else this machine did while guests took samples of its time.
 
-use numalab_host::{SystemSnapshot, SystemWatch};
+use numalab_host::{SystemSnapshot, SystemWatch, allowed_now};
+use numalab_topology::CpuSet;
 
-use super::{BackendError, allowed_cpus};
+use super::contract::BackendError;
 
 /// Watches what disturbs the samples of guests that are this process's own children, by a
 /// rule that does not look at their values.
@@ -35,6 +36,15 @@ impl DisturbanceWatch {
         let reason = after?.disturbance_since(&before?)?;
         Some(format!("host: {reason}"))
     }
+}
+
+/// The cpus on which this process and what it starts may run.
+pub(super) fn allowed_cpus() -> Result<CpuSet, BackendError> {
+    let allowed = allowed_now().map_err(|error| BackendError::Failed {
+        doing: "finding the cpus of this process".to_owned(),
+        reason: error.to_string(),
+    })?;
+    Ok(allowed.cpus)
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 use numalab_guest::{Accelerator, AcceleratorChoice};
 use numalab_image::{Cache, Supplies};
 
-use super::BackendError;
+use super::contract::BackendError;
 
 /// Reads what the cache has.
 pub(super) fn supplies(cache: &Cache) -> Result<Supplies, BackendError> {

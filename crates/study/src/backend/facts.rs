@@ -8,7 +8,7 @@ use numalab_host::proc;
 use numalab_record::study::Evidence;
 use sha2::{Digest, Sha256};
 
-use super::BackendError;
+use super::contract::BackendError;
 
 /// Fields of `/proc/meminfo` that show whether pages are as a treatment wants them.
 const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free", "HugePages_Rsvd"];

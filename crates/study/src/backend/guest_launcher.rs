@@ -9,7 +9,7 @@ use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
-use super::BackendError;
+use super::contract::BackendError;
 use super::guest_machine::GuestSettings;
 use super::live_guest::failed;
 

@@ -7,8 +7,8 @@ use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::BackendError;
 use super::common_settings::MemoryCostSettings;
+use super::contract::BackendError;
 
 /// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
 /// inside it.

@@ -4,6 +4,7 @@
 //! A treatment is a boot: the guests are made, all workloads run in them one after the
 //! other, in all guests at once, and the samples are handed out as they are asked for.
 
+mod boot_context;
 mod boot_pool;
 mod builds;
 mod contents;
@@ -12,6 +13,7 @@ mod errors;
 mod inputs;
 mod kind;
 mod layout;
+mod machine;
 mod notices;
 mod outcome;
 mod qemu;
@@ -27,17 +29,18 @@ use numalab_host::{Interrupt, Root};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Treatment};
 
-use super::host_side::{self, BACKING, HOST};
-use super::knob_settings::{self, KnobSettings};
-use super::{
+use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
+use super::host_side::{self, BACKING, HOST};
+use super::knob_settings::{self, KnobSettings};
 use crate::definition::BackendSpec;
 use boot_pool::BootPool;
+use errors::bad;
 use inputs::Inputs;
 pub(super) use kind::KIND;
 use outcome::Outcome;
-use settings::{GuestTreatment, GuestsSettings, HypervisorKind, bad};
+use settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 
 /// Many guests on one machine.
 pub(super) struct Guests {

@@ -8,15 +8,15 @@ use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
 
 use super::common_settings::{COUNT_MIGRATIONS, COUNTERS, WATCH_PAGES};
+use super::contract::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+};
+use super::disturbance_watch::allowed_cpus;
 use super::exec::{self, Counting, PagesSeen, PagesWatch};
 use super::facts;
 use super::knob_settings::{self, KnobSettings, check_names};
 use super::placement::{self, Placement};
 use super::setting_spec::BackendKind;
-use super::{
-    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
-    allowed_cpus,
-};
 use crate::definition::BackendSpec;
 
 /// How long a tool may take to tell its version.
@@ -56,7 +56,6 @@ pub(super) const KIND: BackendKind = BackendKind {
     about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES],
     levels: &placement::LEVELS,
-    open: |spec, interrupt| Ok(Box::new(Host::open(spec, interrupt)?)),
 };
 
 impl Host {

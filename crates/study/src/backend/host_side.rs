@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use numalab_guest::HostPages;
 use numalab_record::study::Setting;
 
-use super::BackendError;
+use super::contract::BackendError;
 use super::setting_spec::{SettingKind, SettingSpec};
 
 /// What stands before the name of a host's knob.

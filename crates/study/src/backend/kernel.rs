@@ -23,18 +23,16 @@ use numalab_workload::{Ending, Finished, Workload};
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 pub(super) use self::shape::KIND;
-use self::shape::Shape;
-use super::disturbance_watch::DisturbanceWatch;
-use super::{
+use self::shape::{BACKENDS, Shape};
+use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
+use super::disturbance_watch::DisturbanceWatch;
 use crate::backend::exec;
 use crate::definition::BackendSpec;
 
 /// The program that a workload of this backend names.
 const PROGRAM: &str = "numalab-kernel";
-/// The setting that is no word of the kernel: on which host nodes its memory lies.
-const BACKENDS: &str = "backends";
 /// Counting every access takes time; a loaded host takes more.
 const BOOT_LIMIT: Duration = Duration::from_secs(600);
 

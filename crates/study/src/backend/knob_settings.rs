@@ -7,8 +7,8 @@ use numalab_host::{ErrorClass, Root};
 use numalab_record::study::{Evidence, Setting, Treatment};
 use numalab_workload::Workload;
 
+use super::contract::{BackendError, Scope};
 use super::setting_spec::BackendKind;
-use super::{BackendError, Scope};
 
 /// The knobs that a study sets, and what was there before.
 #[derive(Debug)]

@@ -16,9 +16,13 @@ use super::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
     EMULATE_LATENCY, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_PAGES,
 };
+use super::contract::{
+    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
+};
 use super::disturbance_watch::DisturbanceWatch;
 use super::downloads::{known_accelerator, supplies};
 use super::exec::PagesSeen;
+use super::facts;
 use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
 use super::guest_machine::GuestSettings;
 use super::host::page_evidence;
@@ -27,10 +31,6 @@ use super::knob_settings::{self, KnobSettings, check_names};
 use super::live_guest::{LiveGuest, failed, unexpected_answer};
 use super::placement;
 use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
-use super::{
-    Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
-    facts,
-};
 use crate::definition::BackendSpec;
 
 const TRIES_KVM: &str = "the guest runs under KVM if a guest can here, else under TCG: not known \
@@ -82,7 +82,6 @@ pub(super) const KIND: BackendKind = BackendKind {
             about: "the kernel that it boots",
         },
     ],
-    open: |spec, interrupt| Ok(Box::new(LinuxGuest::open(spec, interrupt)?)),
 };
 
 /// A Linux guest.

@@ -10,8 +10,8 @@ use numalab_host::Interrupt;
 use numalab_record::Environment;
 use serde::Serialize;
 
-use super::BackendError;
 use super::agent::{Answer, Request, Setup};
+use super::contract::BackendError;
 
 /// How often a waiting backend looks whether it was interrupted.
 const LOOK: Duration = Duration::from_millis(100);

@@ -1,12 +1,11 @@
 //! The settings of a backend, said once: the parser, the messages, `study settings` and
 //! `study new` all read these lists.
 
-use numalab_host::Interrupt;
 use numalab_record::study::Setting;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::contract::{Backend, BackendError};
+use super::contract::BackendError;
 use crate::definition::BackendSpec;
 
 /// A setting of a backend.
@@ -48,12 +47,7 @@ pub struct BackendKind {
     pub settings: &'static [SettingSpec],
     /// What levels of factors may set, beside what the workloads' commands use.
     pub levels: &'static [SettingSpec],
-    /// Opens it.
-    pub(super) open: Open,
 }
-
-/// Opens a backend with a study's settings; what it runs is ended when it is interrupted.
-type Open = fn(&BackendSpec, &Interrupt) -> Result<Box<dyn Backend>, BackendError>;
 
 /// Settings that were called otherwise, and what they are now.
 const RENAMED: [(&str, &str); 4] = [
@@ -240,7 +234,6 @@ mod tests {
             },
         ],
         levels: &[],
-        open: |_, _| unreachable!(),
     };
 
     fn refused(name: &str, value: Value) -> String {

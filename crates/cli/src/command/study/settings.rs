@@ -10,7 +10,7 @@ use crate::output;
 pub(super) fn list(backend: Option<&str>) -> Result<(), Failure> {
     let kinds = match backend {
         Some(name) => vec![backend_kind(name)?],
-        None => backend_kinds().to_vec(),
+        None => backend_kinds().collect(),
     };
     let texts: Vec<String> = kinds.into_iter().map(described).collect();
     output::print(&texts.join("\n"))

@@ -7,7 +7,7 @@ use numalab_host::files::write_atomically;
 use numalab_record::file;
 use numalab_record::study::{EndReason, StudyDocument};
 use numalab_report::Report;
-use numalab_report::from::study::change_words;
+use numalab_report::change_words;
 use numalab_study::{Journal, read};
 
 use crate::args::{FailIf, Format, StudyReportArgs, StudyShow};

@@ -55,7 +55,7 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
 
 /// What every backend can be told, as the end of a start.
 fn settings_comment() -> String {
-    let kinds: Vec<String> = backend_kinds().iter().map(|kind| settings::described(kind)).collect();
+    let kinds: Vec<String> = backend_kinds().map(settings::described).collect();
     let lines = kinds.join("\n");
     let commented = lines.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
     format!(

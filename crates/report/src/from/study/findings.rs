@@ -6,7 +6,8 @@ use numalab_analysis::study::{
 use numalab_record::study::EndReason;
 use numalab_stats::Interval;
 
-use super::words::{self, change_words};
+use super::words;
+use crate::label::change_words;
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
 

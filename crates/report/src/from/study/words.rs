@@ -1,8 +1,9 @@
 //! Answers in words.
 
-use numalab_analysis::study::{Change, Effect, EffectKind, StudySummary, Subject};
+use numalab_analysis::study::{Effect, EffectKind, StudySummary, Subject};
 use numalab_stats::{Comparison, Ground, Interval, Scale, Verdict};
 
+use crate::label::change_words;
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood};
 
@@ -30,22 +31,6 @@ pub(super) fn explained(summary: &StudySummary<'_>) -> Vec<Lead> {
 /// An effect's change: `pages 4k → 2m`.
 pub(super) fn label(effect: &Effect) -> String {
     change_words(effect.kind, &effect.change)
-}
-
-/// What is changed: `pages 4k → 2m`, `guest off → on where host=on`.
-#[must_use]
-pub fn change_words(kind: EffectKind, change: &Change) -> String {
-    let changed =
-        change.changed.iter().map(|one| format!("{} {} → {}", one.factor, one.from, one.to));
-    let joint = if kind == EffectKind::Interaction { " with " } else { ", " };
-    let changed = changed.collect::<Vec<_>>().join(joint);
-    if let Some(scale) = &change.scale {
-        let of = if changed.is_empty() { String::new() } else { format!("effect of {changed} ") };
-        return format!("{of}with each doubling of {scale}");
-    }
-    let held = change.held.iter().map(|one| format!("{}={}", one.factor, one.level));
-    let held = held.collect::<Vec<_>>().join(", ");
-    if held.is_empty() { changed } else { format!("{changed} where {held}") }
 }
 
 /// Whether a metric answers the question.

@@ -13,7 +13,7 @@ use numalab_host::Interrupt;
 use numalab_record::study::Treatment;
 
 use super::outcome::Outcome;
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 
 /// So many boots for each worker may be done or under way before they are asked for: a
 /// worker that is done with a short one goes on while another has a long one, and no more

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use numalab_xen::{XenBuild, XenBuildError};
 
-use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind, XEN, bad};
-use crate::backend::BackendError;
+use super::errors::bad;
+use super::kind::XEN;
+use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
+use crate::backend::contract::BackendError;
 
 /// Those that the treatments name, by file.
 pub(super) fn of(
@@ -72,7 +74,7 @@ mod tests {
     use numalab_guest::HostPages;
     use numalab_xen::Pinning;
 
-    use super::super::settings::MachineShape;
+    use super::super::machine;
     use super::*;
 
     fn wanted(xen: &[&Path]) -> Vec<GuestTreatment> {
@@ -82,7 +84,7 @@ mod tests {
             pinning: Pinning::None,
             dom0_nodes: None,
             pools: false,
-            shape: MachineShape::X460,
+            machine: machine::read("x460").unwrap(),
             xen: Some(file.to_path_buf()),
             pages: HostPages::Normal,
         };

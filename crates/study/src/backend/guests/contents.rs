@@ -3,9 +3,8 @@
 use numalab_image::Contents;
 use numalab_workload::Workload;
 
-use super::errors::failed;
-use super::settings::bad;
-use crate::backend::BackendError;
+use super::errors::{bad, failed};
+use crate::backend::contract::BackendError;
 
 /// This very program as process 1, and every workload's package.
 pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {

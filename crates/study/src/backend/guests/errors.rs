@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 
 /// Something that failed, which this machine lacks if there is a remedy.
 pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendError {
@@ -15,4 +15,9 @@ pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendErr
 /// Something that failed.
 pub(super) fn failed(doing: &str, error: &dyn Display) -> BackendError {
     BackendError::Failed { doing: doing.to_owned(), reason: error.to_string() }
+}
+
+/// That a study says what cannot be.
+pub(super) fn bad(place: &str, found: String, expected: &str) -> BackendError {
+    BackendError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
 }

@@ -1,7 +1,5 @@
 //! The settings of `[backend.guests]`, and what levels of factors may set there.
 
-use super::Guests;
-use super::settings::XEN;
 use crate::backend::common_settings::{
     EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
 };
@@ -10,6 +8,9 @@ use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 
 /// The most guests of one boot.
 const MOST_GUESTS: u64 = 64;
+
+/// The setting that says which hypervisor is booted.
+pub(super) const XEN: &str = "xen";
 
 const GUESTS: SettingSpec = SettingSpec {
     name: "guests",
@@ -104,7 +105,9 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         },
         SettingSpec {
             name: "machine",
-            kind: SettingKind::OneOf(&["x460", "two-sockets", "four-sockets"]),
+            kind: SettingKind::Text(
+                "x460, two-sockets, four-sockets, one of `numalab machine list`, or its file",
+            ),
             default: "x460",
             about: "the machine that Xen in QEMU sees",
         },
@@ -116,5 +119,4 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         },
         GUEST_MEMORY,
     ],
-    open: |spec, interrupt| Ok(Box::new(Guests::open(spec, interrupt)?)),
 };

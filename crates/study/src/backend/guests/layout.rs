@@ -1,12 +1,10 @@
 //! What a treatment means: a machine, and guests that belong to its nodes.
 
-use numalab_topology::{Cpu, CpuId, CpuSet, Distances, Machine, Node, NodeId};
+use numalab_topology::{CpuSet, Distances, Machine, Node};
 use numalab_xen::{DomainPlan, Pinning};
 
-use super::settings::{GuestTreatment, GuestsSettings, MachineShape};
+use super::settings::{GuestTreatment, GuestsSettings};
 
-/// More nodes than this the seed's machine has not.
-const X460_NODES: u32 = 4;
 /// What tables and a margin take of a node, in MiB, and the hypervisor and what it was
 /// booted with of the first.
 const NODE_SPARE_MIB: u64 = 256;
@@ -31,7 +29,7 @@ impl GuestLayout {
     /// The guests belong to the nodes in turn, so that a hypervisor which does not know of
     /// nodes puts one on its own by chance as often as there are nodes.
     pub(super) fn of(wanted: &GuestTreatment, settings: &GuestsSettings) -> Self {
-        Self::on(machine(wanted, settings), wanted)
+        Self::on(fitted(wanted, settings), wanted)
     }
 
     /// The same on a machine that is there; only nodes with cpus and memory have guests.
@@ -75,57 +73,43 @@ impl GuestLayout {
     }
 }
 
-fn machine(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
-    let filled = wanted.guests.div_ceil(settings.guests_per_node);
-    let (nodes, cpus) = match wanted.shape {
-        MachineShape::X460 => (filled.min(X460_NODES), 4),
-        MachineShape::TwoSockets => (2, 8),
-        MachineShape::FourSockets => (4, 4),
-    };
-    let guests = u64::from(wanted.guests.div_ceil(nodes).max(settings.guests_per_node));
-    // The guests fill their node; the first one also has the first domain.
-    let memory_mib = |node: u32| {
-        let first = if node == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
+/// The machine with as much memory on its nodes as the guests need. Nodes for which the file
+/// names no memory are there only if guests fill the ones before them.
+fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
+    let mut machine = wanted.machine.clone();
+    let filled = wanted.guests.div_ceil(settings.guests_per_node) as usize;
+    let kept = machine.nodes.iter().enumerate();
+    let kept = kept.filter(|(at, node)| *at < filled || node.memory_bytes > 0);
+    let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
+    machine.distances = among(&machine.distances, &kept);
+    machine.nodes = kept.iter().map(|at| machine.nodes[*at].clone()).collect();
+    let nodes = &machine.nodes;
+    machine.cpus.retain(|cpu| nodes.iter().any(|node| cpu.node == Some(node.id)));
+    machine.access.retain(|pair| {
+        [pair.initiator, pair.target].iter().all(|id| nodes.iter().any(|node| node.id == *id))
+    });
+    let homes = u32::try_from(machine.cpu_nodes().len()).unwrap_or(u32::MAX).max(1);
+    let guests = u64::from(wanted.guests.div_ceil(homes).max(settings.guests_per_node));
+    for (at, node) in machine.nodes.iter_mut().enumerate() {
+        // The guests fill their node; the first one also has the first domain.
+        let first = if at == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
         let all = guests * settings.guest_memory_mib + first + NODE_SPARE_MIB;
-        all.next_multiple_of(128)
-    };
-    let node = |id: u32| Node {
-        id: NodeId(id),
-        online: true,
-        cpus: (id * cpus..(id + 1) * cpus).map(CpuId).collect(),
-        memory_bytes: memory_mib(id) << 20,
-        ..Node::default()
-    };
-    let cpu = |id: u32| Cpu {
-        id: CpuId(id),
-        online: true,
-        node: Some(NodeId(id / cpus)),
-        package: Some(id / cpus),
-        core: Some(id),
-        l3_group: Some(id / cpus),
-        ..Cpu::default()
-    };
-    Machine {
-        nodes: (0..nodes).map(node).collect(),
-        cpus: (0..nodes * cpus).map(cpu).collect(),
-        distances: distances(wanted.shape, nodes as usize),
-        ..Machine::default()
+        node.memory_bytes = all.next_multiple_of(128) << 20;
     }
+    machine
 }
 
-fn distances(shape: MachineShape, nodes: usize) -> Distances {
-    match shape {
-        MachineShape::X460 => Distances::uniform(nodes, 20),
-        MachineShape::TwoSockets => Distances::uniform(nodes, 21),
-        MachineShape::FourSockets => {
-            // One hop to the neighbours in the ring, two to the node across.
-            let mut distances = Distances::uniform(nodes, 21);
-            for from in 0..nodes {
-                distances.set(from, (from + nodes / 2) % nodes, 31);
+/// The distances between these nodes.
+fn among(distances: &Distances, nodes: &[usize]) -> Distances {
+    let mut kept = Distances::unknown(nodes.len());
+    for (row, from) in nodes.iter().enumerate() {
+        for (column, to) in nodes.iter().enumerate() {
+            if let Some(distance) = distances.get(*from, *to) {
+                kept.set(row, column, distance);
             }
-            distances
         }
     }
+    kept
 }
 
 #[cfg(test)]
@@ -133,25 +117,26 @@ mod tests {
     use numalab_guest::HostPages;
 
     use super::*;
+    use crate::backend::guests::machine;
 
-    fn wanted(guests: u32, shape: MachineShape) -> GuestTreatment {
+    fn wanted(guests: u32, machine: &str) -> GuestTreatment {
         GuestTreatment {
             numa: "on".to_owned(),
             guests,
             pinning: Pinning::CpusAndMemory,
             dom0_nodes: None,
             pools: false,
-            shape,
+            machine: machine::read(machine).unwrap(),
             xen: None,
             pages: HostPages::Normal,
         }
     }
 
     #[test]
-    fn four_guests_fill_a_node_of_the_seeds_machine() {
+    fn four_guests_fill_a_node_of_the_machine_of_2006() {
         let settings = GuestsSettings::default();
         for (guests, nodes) in [(4, 1), (8, 2), (12, 3), (16, 4), (5, 2), (40, 4)] {
-            let layout = GuestLayout::of(&wanted(guests, MachineShape::X460), &settings);
+            let layout = GuestLayout::of(&wanted(guests, "x460"), &settings);
             assert_eq!(layout.machine.nodes.len(), nodes, "{guests} guests");
             assert_eq!(layout.machine.cpus.len(), 4 * nodes);
             assert!(layout.machine.validate().is_empty(), "{:?}", layout.machine.validate());
@@ -161,7 +146,7 @@ mod tests {
     #[test]
     fn guests_belong_to_the_nodes_in_turn_and_fit_into_them() {
         let settings = GuestsSettings::default();
-        let layout = GuestLayout::of(&wanted(16, MachineShape::X460), &settings);
+        let layout = GuestLayout::of(&wanted(16, "x460"), &settings);
         let homes: Vec<u32> = layout.guests.iter().map(|guest| guest.home).collect();
         assert_eq!(homes[..5], [0, 1, 2, 3, 0]);
         assert_eq!(layout.guests[6].cpus.to_string(), "8-11");
@@ -172,18 +157,34 @@ mod tests {
     #[test]
     fn todays_machines_have_their_nodes_whatever_the_guests() {
         let settings = GuestsSettings::default();
-        let two = GuestLayout::of(&wanted(4, MachineShape::TwoSockets), &settings).machine;
+        let two = GuestLayout::of(&wanted(4, "two-sockets"), &settings).machine;
         assert_eq!((two.nodes.len(), two.cpus.len()), (2, 16));
-        let four = GuestLayout::of(&wanted(4, MachineShape::FourSockets), &settings).machine;
+        let four = GuestLayout::of(&wanted(4, "four-sockets"), &settings).machine;
         assert_eq!(four.distances.get(0, 2), Some(31));
         assert_eq!(four.distances.get(0, 1), Some(21));
         assert_eq!(four.distances.get(3, 3), Some(10));
     }
 
     #[test]
+    fn any_machine_file_can_be_the_machine_with_memory_for_its_guests() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let text = "distances = [[10, 30], [30, 10]]\n[[node]]\nid = 0\ncpus = \"0-1\"\n\
+                    memory = \"64G\"\n[[node]]\nid = 1\ncpus = \"2-5\"\nmemory = \"64G\"\n";
+        std::fs::write(file.path(), text).unwrap();
+        let settings = GuestsSettings::default();
+        let wanted = wanted(4, file.path().to_str().unwrap());
+        let machine = GuestLayout::of(&wanted, &settings).machine;
+        assert_eq!((machine.nodes.len(), machine.cpus.len()), (2, 6));
+        assert_eq!(machine.distances.get(0, 1), Some(30));
+        assert!(machine.nodes.iter().all(|node| node.memory_bytes < 4 << 30));
+        let error = machine::read("mainframe").unwrap_err().to_string();
+        assert!(error.contains("mainframe: No such file") && error.contains("x460, "), "{error}");
+    }
+
+    #[test]
     fn a_domain_in_pools_is_in_that_of_its_node_and_free_ones_have_no_home() {
         let settings = GuestsSettings::default();
-        let mut wanted = wanted(8, MachineShape::X460);
+        let mut wanted = wanted(8, "x460");
         wanted.pools = true;
         wanted.pinning = Pinning::None;
         let domains = GuestLayout::of(&wanted, &settings).domains(&wanted, &settings);

@@ -5,7 +5,7 @@ use numalab_xen::Pinning;
 use super::builds;
 use super::inputs::Inputs;
 use super::settings::{GuestTreatment, HypervisorKind};
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 
 const COSTS_NOTHING: &str = "memory costs the same everywhere in these guests: where it lies is \
     meaningful, throughput is not; --set emulate-latency=100 gives it costs, in virtual time";

@@ -17,12 +17,12 @@ use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
 use numalab_workload::Workload;
 use numalab_xen::Pinning;
 
+use super::boot_context::BootContext;
 use super::errors::{failed, lacking};
-use super::inputs::BootContext;
 use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::summary::memory_evidence;
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 use crate::backend::disturbance_watch::DisturbanceWatch;
 
 /// Guests boot at the same time; they begin together this long after the first was

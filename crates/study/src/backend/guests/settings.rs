@@ -5,11 +5,15 @@ use std::path::PathBuf;
 
 use numalab_guest::HostPages;
 use numalab_record::study::{Setting, Treatment};
+use numalab_topology::Machine;
 use numalab_xen::{DomainKind, Pinning};
 use serde::Deserialize;
 
-use crate::backend::BackendError;
+use super::errors::bad;
+use super::kind::{KIND, XEN};
+use super::machine;
 use crate::backend::common_settings::MemoryCostSettings;
+use crate::backend::contract::BackendError;
 use crate::backend::host_side::{self, HOST};
 
 /// Which hypervisor the guests run on.
@@ -73,7 +77,7 @@ impl GuestsSettings {
     /// As a study has them in JSON.
     pub(super) fn of(settings: serde_json::Value) -> Result<Self, BackendError> {
         let serde_json::Value::Object(settings) = settings else { unreachable!() };
-        super::KIND.read(&crate::definition::BackendSpec { kind: "guests".to_owned(), settings })
+        KIND.read(&crate::definition::BackendSpec { kind: "guests".to_owned(), settings })
     }
 }
 
@@ -82,17 +86,6 @@ impl Default for GuestsSettings {
     fn default() -> Self {
         Self::of(serde_json::json!({})).unwrap()
     }
-}
-
-/// The machine under the guests.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum MachineShape {
-    /// The seed's IBM x460: nodes of 4 cpus, as many as the guests fill, at most 4.
-    X460,
-    /// 2 packages, a node of 8 cpus each.
-    TwoSockets,
-    /// 4 packages in a ring, a node of 4 cpus each.
-    FourSockets,
 }
 
 /// What a treatment asks for.
@@ -106,7 +99,8 @@ pub(super) struct GuestTreatment {
     /// for all.
     pub dom0_nodes: Option<String>,
     pub pools: bool,
-    pub shape: MachineShape,
+    /// The machine under the guests, by its file; its memory is made to fit them.
+    pub machine: Machine,
     /// A hypervisor of the user's own; Debian's if absent.
     pub xen: Option<PathBuf>,
     /// The pages behind the memory of guests of QEMU.
@@ -121,7 +115,7 @@ impl GuestTreatment {
     ) -> Result<Self, BackendError> {
         let settings = &treatment.settings;
         for (name, value) in settings.iter().filter(|(name, _)| !name.starts_with(HOST)) {
-            super::KIND.check_level(name, value)?;
+            KIND.check_level(name, value)?;
         }
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
         let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
@@ -146,7 +140,7 @@ impl GuestTreatment {
             guests,
             pinning: pinning(settings)?,
             pools,
-            shape: shape(settings)?,
+            machine: machine::read(text(settings, "machine").as_deref().unwrap_or(MACHINE))?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
             pages: host_side::pages(settings)?,
         })
@@ -159,9 +153,10 @@ impl GuestTreatment {
     }
 }
 
-/// The setting that says which hypervisor is booted, and its value for Debian's.
-pub(super) const XEN: &str = "xen";
+/// The value of the setting `xen` for Debian's.
 const DEBIANS_XEN: &str = "debian";
+/// The machine that guests are on unless it is said.
+const MACHINE: &str = "x460";
 
 fn text(settings: &BTreeMap<String, Setting>, name: &str) -> Option<String> {
     settings.get(name).map(ToString::to_string)
@@ -175,25 +170,12 @@ fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError
         .ok_or_else(|| bad("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
 }
 
-fn shape(settings: &BTreeMap<String, Setting>) -> Result<MachineShape, BackendError> {
-    match text(settings, "machine").as_deref() {
-        None | Some("x460") => Ok(MachineShape::X460),
-        Some("two-sockets") => Ok(MachineShape::TwoSockets),
-        Some("four-sockets") => Ok(MachineShape::FourSockets),
-        Some(other) => Err(bad("machine", other.to_owned(), "x460, two-sockets or four-sockets")),
-    }
-}
-
 fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
     match settings.get(name) {
         None => Ok(false),
         Some(Setting::Bool(value)) => Ok(*value),
         Some(other) => Err(bad(name, other.to_string(), "true or false")),
     }
-}
-
-pub(super) fn bad(place: &str, found: String, expected: &str) -> BackendError {
-    BackendError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
 }
 
 #[cfg(test)]
@@ -215,7 +197,7 @@ mod tests {
             GuestTreatment::of(&treatment(&[("numa", "off")]), &GuestsSettings::default()).unwrap();
         assert_eq!((wanted.numa.as_str(), wanted.guests), ("off", 4));
         assert_eq!(wanted.pinning, Pinning::CpusAndMemory);
-        assert_eq!(wanted.shape, MachineShape::X460);
+        assert_eq!(wanted.machine.nodes.len(), 4);
         assert_eq!(wanted.xen, None);
         let dom0_nodes = |settings: &[(&str, &str)]| {
             GuestTreatment::of(&treatment(settings), &GuestsSettings::default()).unwrap().dom0_nodes

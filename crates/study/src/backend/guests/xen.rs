@@ -16,13 +16,14 @@ use numalab_xen::{
     XenReport,
 };
 
-use super::errors::{failed, lacking};
-use super::inputs::BootContext;
+use super::boot_context::BootContext;
+use super::errors::{bad, failed, lacking};
+use super::kind::XEN;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::settings::{GuestTreatment, GuestsSettings, XEN, bad};
+use super::settings::{GuestTreatment, GuestsSettings};
 use super::summary::memory_evidence;
 use super::windows::JobWindows;
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 use crate::backend::disturbance_watch::DisturbanceWatch;
 
 /// A command that says itself which part of it counts.

@@ -13,7 +13,7 @@ use numalab_image::{Cache, Kernel, KernelChoice};
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
-use crate::backend::BackendError;
+use crate::backend::contract::BackendError;
 use crate::backend::downloads::supplies;
 
 /// A place in which the kernel can boot.

@@ -5,14 +5,16 @@ use numalab_formats::{emulation, size};
 use numalab_topology::{Machine, UniformMachine};
 use serde::Deserialize;
 
-use super::{BACKENDS, Kernel};
-use crate::backend::BackendError;
 use crate::backend::common_settings::{
     CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
     MEMORY, MemoryCostSettings,
 };
+use crate::backend::contract::BackendError;
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
+
+/// The setting that is no word of the kernel: on which host nodes its memory lies.
+pub(super) const BACKENDS: &str = "backends";
 
 /// Settings of the backend `kernel`.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -74,7 +76,6 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         default: "own",
         about: "each node's memory on a host node of its own, or all on the first",
     }],
-    open: |spec, interrupt| Ok(Box::new(Kernel::open(spec, interrupt)?)),
 };
 
 impl Shape {

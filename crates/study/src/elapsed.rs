@@ -1,0 +1,31 @@
+//! How long a study took so far, and what that says of the rest.
+
+use std::time::Duration;
+
+use numalab_record::study::{Entry, StudyDocument};
+
+/// The time that all sessions of a study took for treatments and samples.
+#[must_use]
+pub fn time_spent(document: &StudyDocument) -> Duration {
+    let seconds: f64 = document
+        .journal
+        .iter()
+        .map(|entry| match entry {
+            Entry::Applied(applied) => applied.took_s,
+            Entry::Sample(sample) => sample.took_s,
+            _ => 0.0,
+        })
+        .sum();
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+/// The time that the samples still to be taken need, by those taken so far.
+#[must_use]
+pub fn remaining_time(document: &StudyDocument, done: usize, in_all: usize) -> Option<Duration> {
+    let left = in_all.checked_sub(done)?;
+    if done == 0 {
+        return None;
+    }
+    let seconds = time_spent(document).as_secs_f64() / done as f64 * left as f64;
+    Duration::try_from_secs_f64(seconds).ok()
+}
