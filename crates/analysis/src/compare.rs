@@ -4,11 +4,13 @@ mod cells;
 mod shifts;
 mod tolerance;
 
+pub(crate) use shifts::answers;
+
 use numalab_record::{Cell, CellId, Document, Environment, Metric};
 use numalab_stats::{Interval, Verdict};
 use serde::Serialize;
 
-pub use tolerance::{Tolerance, beyond};
+pub use tolerance::Tolerance;
 
 /// A run and what it is called.
 #[derive(Clone, Debug, PartialEq)]

@@ -141,13 +141,29 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     let (place, first) = run("echo t = {v}");
     let (_other_place, second) = run("echo t = $(({v} * 2))");
     let (out, _) = place.ends(&["compare", &first, &second], 0);
-    assert!(out.contains("Worse: w t under v=10 +100.0 %, w t under v=12 +100.0 %."), "{out}");
+    let flat = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let changed =
+        "w t under v=10 +100.0 %, w t under v=12 +100.0 %: not judged, since there is one";
+    assert!(flat(&out).contains(changed), "{out}");
     assert!(out.contains("+20.0 %, worse (no variance)"), "what each found: {out}");
     assert!(out.contains("taken apart"), "{out}");
+    place.ends(&["compare", &first, &second, "--fail-if", "worse"], 0);
+    let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
+    let json: Value = serde_json::from_str(&out).expect("JSON");
+    assert_eq!(
+        (&json["judged"], &json["values"][1]["verdict"]),
+        (&false.into(), &"not judged".into())
+    );
+    // A second session on each side shows how sessions differ: here not at all.
+    for directory in [&first, &second] {
+        place.ends(&["study", "resume", directory, "--blocks", "8", "--quiet"], 0);
+    }
+    let (out, _) = place.ends(&["compare", &first, &second], 0);
+    assert!(out.contains("Worse: w t under v=10 +100.0 %, w t under v=12 +100.0 %."), "{out}");
     let (_, err) = place.ends(&["compare", &first, &second, "--fail-if", "worse"], 4);
     assert!(err.contains("worse than"), "{err}");
     let (out, _) = place.ends(&["compare", &first, &first, "--fail-if", "worse"], 0);
-    assert!(out.contains("Nothing is shown to differ by more than 5 %."), "{out}");
+    assert!(out.contains("Nothing is shown to differ by more than 2 %."), "{out}");
     let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
     let json: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(json["values"][1]["verdict"], "worse");

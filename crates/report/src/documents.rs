@@ -204,6 +204,8 @@ impl ComparedRow {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyComparison<'a> {
+    /// Whether there are verdicts: with one session a side there are none.
+    pub judged: bool,
     /// Changes up to this many percent count as none.
     pub margin_percent: f64,
     /// Every metric under every treatment that both runs have.
@@ -226,14 +228,14 @@ pub struct PairedValue {
     pub baseline_median: f64,
     /// The second run's.
     pub candidate_median: f64,
-    /// The change in percent.
+    /// Sessions of the first and the second run.
+    pub sessions: [usize; 2],
+    /// The change in percent; `None` where a value is not positive.
     pub change_percent: Option<f64>,
-    /// Its interval in percent.
+    /// Its 95 % interval in percent, by how sessions differ; `None` with one session a side.
     pub interval_percent: Option<Bounds>,
-    /// The rank-sum test of a difference.
-    pub rank_sum_p: f64,
-    /// The answer.
-    pub verdict: VerdictWord,
+    /// The answer: a verdict, or `not judged`.
+    pub verdict: &'static str,
 }
 
 impl<'a> StudyComparison<'a> {
@@ -243,12 +245,13 @@ impl<'a> StudyComparison<'a> {
             treatment: row.treatment.clone(),
             baseline_median: row.medians[0],
             candidate_median: row.medians[1],
-            change_percent: row.found.percent(),
-            interval_percent: bounds(row.found.percent_interval()),
-            rank_sum_p: row.found.difference.p,
-            verdict: row.verdict.into(),
+            sessions: row.sessions,
+            change_percent: row.change_percent,
+            interval_percent: bounds(row.interval_percent),
+            verdict: answer_word(row.answer),
         };
         Self {
+            judged: pair.is_judged(),
             margin_percent: pair.tolerance.as_percent(),
             values: pair.rows.iter().map(value).collect(),
             environment: &pair.environment,

@@ -50,6 +50,8 @@ mod tests {
             assert_eq!(study.name, *name);
             assert!(study.question.ends_with('?'), "{name}: {}", study.question);
             assert!(study.rules.about_block_s.is_some(), "{name} does not say how long it takes");
+            // What `noise` asks about is every metric alike.
+            assert_eq!(study.rules.primary.is_none(), *name == "noise", "{name}");
         }
     }
 
@@ -64,6 +66,12 @@ mod tests {
             let fewest = crate::fewest_blocks(&crate::Plan::new(study, 1), &workloads, own);
             assert!(blocks >= fewest, "{name}: {blocks} blocks, {fewest} are the least");
         }
+        let begun = parse(&start("mine"), "mine").unwrap();
+        let workloads = begun.resolved().unwrap();
+        assert!(begun.rules.primary.is_some());
+        assert!(
+            begun.rules.blocks >= crate::fewest_blocks(&crate::Plan::new(begun, 1), &workloads, 0)
+        );
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod definition;
 mod elapsed;
 mod estimate;
 mod journal;
+mod nearest;
 mod parse;
 mod plan;
 mod position;

@@ -63,7 +63,14 @@ fn what_cannot_be_tried_is_refused_by_name() {
         (with("levels", "kind = \"scale\"\nlevels"), ["4k, 2m", "positive numbers"]),
         (format!("{GOOD}[rules]\nblocks = 0\n"), ["rules.blocks", "1 to 100000"]),
         (format!("{GOOD}[rules]\nmargins.\"x.t\" = 2\n"), ["x.t", "workload.metric"]),
-        (format!("{GOOD}[rules]\nfacts = [\"x.t\"]\n"), ["rules.facts", "workload.metric"]),
+        (format!("{GOOD}[rules]\nfacts = [\"x.t\"]\n"), ["rules.facts", "did you mean `w.t`?"]),
+        (format!("{GOOD}[rules]\nprimary = \"w.tt\"\n"), ["rules.primary: w.tt", "one of w.t;"]),
+        (
+            format!(
+                "{GOOD}[[workload]]\ntool = \"sysbench-memory\"\n[rules]\nprimary = \"sysbench-memory.speed\"\n"
+            ),
+            ["sysbench-memory.speed", "one of w.t, sysbench-memory.throughput"],
+        ),
         (
             format!("{GOOD}[rules]\nprimary = \"w.t\"\nfacts = [\"w.t\"]\n"),
             ["w.t, the primary metric", "not tested"],

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use numalab_record::Metric;
-use numalab_stats::{Confidence, RunShift, Sample, Verdict, holm, moderate, percent_change};
+use numalab_stats::{
+    Confidence, Direction, RunShift, Sample, Verdict, holm, moderate, percent_change,
+};
 
 use super::cells::{MatchedCell, kind};
 use super::{Answer, Compared, ComparedCell, Tolerance};
@@ -151,28 +153,38 @@ fn row(of: Compared, metric: Metric, shift: &RunShift) -> ComparedCell {
 /// The rows with verdicts that allow for their number, for the tolerance, and for so many
 /// families of rows.
 fn answered(found: Vec<Found>, tolerance: Tolerance, families: f64) -> Vec<ComparedCell> {
+    let shifts: Vec<(RunShift, Direction)> =
+        found.iter().map(|found| (found.shift, found.row.metric.better())).collect();
+    let answers = answers(&shifts, tolerance, families);
+    let rows = found.into_iter().zip(answers);
+    rows.map(|(found, answer)| ComparedCell { answer, ..found.row }).collect()
+}
+
+/// What is to be made of shifts that are judged together, as one of so many families.
+pub(crate) fn answers(
+    shifts: &[(RunShift, Direction)],
+    tolerance: Tolerance,
+    families: f64,
+) -> Vec<Answer> {
     let bound = tolerance.margin().as_log();
     let adjusted = |p: fn(&RunShift, f64) -> f64| {
-        holm(&found.iter().map(|found| families * p(&found.shift, bound)).collect::<Vec<_>>())
+        holm(&shifts.iter().map(|(shift, _)| families * p(shift, bound)).collect::<Vec<_>>())
     };
     let (beyond, within) = (adjusted(RunShift::p_beyond), adjusted(RunShift::p_within));
     let alpha = Confidence::P95.alpha();
-    let rows = found.into_iter().zip(beyond.into_iter().zip(within));
-    rows.map(|(found, (beyond, within))| {
-        let verdict = match () {
-            () if beyond <= alpha => side(found.shift.effect, found.row.metric),
-            () if within <= alpha => Verdict::Equivalent,
-            () => Verdict::Inconclusive { further_blocks: None },
-        };
-        let is_judged = found.shift.freedom > 0.0;
-        let answer = if is_judged { Answer::Judged(verdict) } else { Answer::NotJudged };
-        ComparedCell { answer, ..found.row }
-    })
-    .collect()
+    let judged = shifts.iter().zip(beyond.into_iter().zip(within));
+    judged
+        .map(|((shift, better), (beyond, within))| match () {
+            () if shift.freedom <= 0.0 => Answer::NotJudged,
+            () if beyond <= alpha => Answer::Judged(side(shift.effect, *better)),
+            () if within <= alpha => Answer::Judged(Verdict::Equivalent),
+            () => Answer::Judged(Verdict::Inconclusive { further_blocks: None }),
+        })
+        .collect()
 }
 
-fn side(effect: f64, metric: Metric) -> Verdict {
-    match (effect < 0.0) == metric.lower_is_better() {
+fn side(effect: f64, better: Direction) -> Verdict {
+    match (effect < 0.0) == (better == Direction::LowerIsBetter) {
         true => Verdict::Better,
         false => Verdict::Worse,
     }

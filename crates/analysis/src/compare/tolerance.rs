@@ -1,6 +1,6 @@
 //! How much change counts as none.
 
-use numalab_stats::{Error, Interval, Margin, Verdict};
+use numalab_stats::{Error, Margin};
 
 /// By how much a figure may differ without anything of importance having changed.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -31,22 +31,5 @@ impl Tolerance {
 impl Default for Tolerance {
     fn default() -> Self {
         Self(Margin::TWO_PERCENT)
-    }
-}
-
-/// The verdict, but better or worse only where the whole interval lies beyond the
-/// tolerance.
-#[must_use]
-pub fn beyond(verdict: Verdict, interval: Option<Interval>, tolerance: Tolerance) -> Verdict {
-    let least = tolerance.as_percent();
-    let is_beyond = interval.is_some_and(|interval| {
-        // Symmetric in ratio, as the margin is: +5 % is undone by -4.76 %.
-        interval.lo > least || interval.hi < -100.0 * least / (100.0 + least)
-    });
-    match verdict {
-        Verdict::Better | Verdict::Worse if !is_beyond => {
-            Verdict::Inconclusive { further_blocks: None }
-        }
-        verdict => verdict,
     }
 }

@@ -1,10 +1,15 @@
 //! Two runs of a study compared: another machine, another kernel, another day.
+//!
+//! The unit is the session: what one session's blocks show says little about how the next one
+//! does. A session's value is the median of its blocks, in logarithms.
 
-use numalab_record::study::StudyDocument;
-use numalab_stats::{Comparison, Criteria, Sample, Verdict, adjust_verdicts};
+use std::collections::BTreeMap;
+
+use numalab_record::study::{Entry, StudyDocument};
+use numalab_stats::{Confidence, Direction, Interval, RunShift, Sample, Verdict, percent_change};
 
 use super::{StudySummary, Subject};
-use crate::compare::{FactDifference, Tolerance, beyond, lasting_differences};
+use crate::compare::{Answer, FactDifference, Tolerance, answers, lasting_differences};
 
 /// Two runs of a study.
 #[derive(Clone, Debug)]
@@ -30,10 +35,14 @@ pub struct PairRow {
     pub treatment: String,
     /// The medians of the first and the second run.
     pub medians: [f64; 2],
-    /// What was found, after Holm's adjustment over all rows.
-    pub found: Comparison,
-    /// The answer: better or worse only beyond the tolerance.
-    pub verdict: Verdict,
+    /// Sessions with judged blocks of the first and the second run.
+    pub sessions: [usize; 2],
+    /// The change in percent; `None` where a value is not positive.
+    pub change_percent: Option<f64>,
+    /// Its 95 % interval in percent; `None` with one session a side.
+    pub interval_percent: Option<Interval>,
+    /// What is to be made of it, by how sessions differ; all rows are allowed for (Holm).
+    pub answer: Answer,
 }
 
 impl<'a> StudyPair<'a> {
@@ -52,10 +61,16 @@ impl<'a> StudyPair<'a> {
         (!pair.rows.is_empty()).then_some(pair)
     }
 
+    /// Whether any row is judged: with one session a side none is.
+    #[must_use]
+    pub fn is_judged(&self) -> bool {
+        self.rows.iter().any(|row| matches!(row.answer, Answer::Judged(_)))
+    }
+
     /// Whether any metric of any treatment is worse in the second run, beyond the tolerance.
     #[must_use]
     pub fn any_worse(&self) -> bool {
-        self.rows.iter().any(|row| row.verdict == Verdict::Worse)
+        self.rows.iter().any(|row| row.answer == Answer::Judged(Verdict::Worse))
     }
 }
 
@@ -66,7 +81,8 @@ fn first(summary: &StudySummary<'_>) -> numalab_record::Environment {
 }
 
 fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Tolerance) -> Vec<PairRow> {
-    let mut rows = Vec::new();
+    let sessions = [before, after].map(|summary| sessions(summary.document));
+    let mut rows: Vec<(PairRow, RunShift, Direction)> = Vec::new();
     for old in before.subjects.iter().filter(|subject| !subject.is_fact) {
         let same =
             |new: &&Subject| new.title() == old.title() && new.quantity.unit == old.quantity.unit;
@@ -75,34 +91,61 @@ fn rows(before: &StudySummary<'_>, after: &StudySummary<'_>, tolerance: Toleranc
             let treatments = &after.document.run.treatments;
             let other = treatments.iter().position(|other| other.name == treatment.name);
             let Some(other) = other else { continue };
-            rows.extend(row(old, new, [at, other], &treatment.name, tolerance));
+            let found = row([(old, at), (new, other)], &sessions, &treatment.name);
+            rows.extend(found.map(|(row, shift)| (row, shift, old.quantity.better)));
         }
     }
-    let mut found: Vec<Comparison> = rows.iter().map(|row: &PairRow| row.found.clone()).collect();
-    adjust_verdicts(&mut found);
-    for (row, found) in rows.iter_mut().zip(found) {
-        row.verdict = beyond(found.verdict, found.percent_interval(), tolerance);
-        row.found = found;
+    let shifts: Vec<_> = rows.iter().map(|(_, shift, better)| (*shift, *better)).collect();
+    let answers = answers(&shifts, tolerance, 1.0);
+    rows.into_iter().zip(answers).map(|((row, ..), answer)| PairRow { answer, ..row }).collect()
+}
+
+/// The session that ended each block.
+fn sessions(document: &StudyDocument) -> BTreeMap<usize, usize> {
+    let (mut session, mut of) = (0, BTreeMap::new());
+    for entry in &document.journal {
+        match entry {
+            Entry::Began { .. } => session += 1,
+            Entry::Sample(sample) => {
+                of.insert(sample.block, session);
+            }
+            Entry::Applied(_) | Entry::Ended { .. } => {}
+        }
     }
-    rows
+    of
 }
 
 fn row(
-    old: &Subject,
-    new: &Subject,
-    treatments: [usize; 2],
+    sides: [(&Subject, usize); 2],
+    sessions: &[BTreeMap<usize, usize>; 2],
     treatment: &str,
-    tolerance: Tolerance,
-) -> Option<PairRow> {
-    let before = Sample::new(old.cells.treatments.get(treatments[0])?.clone()).ok()?;
-    let after = Sample::new(new.cells.treatments.get(treatments[1])?.clone()).ok()?;
-    let criteria = Criteria { margin: tolerance.margin(), ..Criteria::new(old.quantity.better) };
-    let found = numalab_stats::compare(&before, &after, &criteria);
-    Some(PairRow {
-        metric: old.title(),
+) -> Option<(PairRow, RunShift)> {
+    let values = |side: usize| {
+        let (subject, treatment) = sides[side];
+        let values = subject.cells.treatments.get(treatment)?;
+        let mut by_session: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
+        for (block, value) in subject.cells.blocks.iter().zip(values) {
+            let session = sessions[side].get(block).copied().unwrap_or_default();
+            by_session.entry(session).or_default().push(value.ln());
+        }
+        let median = |logs: Vec<f64>| Sample::new(logs).map_or(f64::NAN, |logs| logs.median());
+        Some(by_session.into_values().map(median).collect::<Vec<f64>>())
+    };
+    let (before, after) = (values(0)?, values(1)?);
+    // No figure for what has no logarithm.
+    let shift = RunShift::of(&before, &after);
+    let interval = shift.and_then(|shift| shift.interval(Confidence::P95));
+    let row = PairRow {
+        metric: sides[0].0.title(),
         treatment: treatment.to_owned(),
-        medians: [before.median(), after.median()],
-        verdict: found.verdict,
-        found,
-    })
+        medians: [sides[0].0.median(sides[0].1)?, sides[1].0.median(sides[1].1)?],
+        sessions: [before.len(), after.len()],
+        change_percent: shift.map(|shift| percent_change(shift.effect)),
+        interval_percent: interval.map(|interval| Interval {
+            lo: percent_change(interval.lo),
+            hi: percent_change(interval.hi),
+        }),
+        answer: Answer::NotJudged,
+    };
+    Some((row, shift.or_else(|| RunShift::of(&[0.0], &[0.0]))?))
 }

@@ -58,8 +58,7 @@ pub(crate) struct CompareArgs {
     /// With --commands: show what would be run; start and write nothing
     #[arg(long, conflicts_with = "results")]
     pub dry_run: bool,
-    /// Changes up to this percentage count as no change [default: 5 for two runs of a study,
-    /// else 2]
+    /// Changes up to this percentage count as no change [default: 2]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<f64>,
     /// Exit 4 if anything is worse by more than the margin

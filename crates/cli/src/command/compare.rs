@@ -15,9 +15,7 @@ use crate::failure::{Code, Failure};
 
 pub(crate) use runs::{compare, named_runs};
 
-/// Changes that count as none, in percent; two runs of a study do not show how its sessions
-/// differ, so more is allowed there.
-const STUDY_MARGIN: f64 = 5.0;
+/// Changes that count as none, in percent.
 const MARGIN: f64 = 2.0;
 
 /// Compares what was given, and prints what changed.

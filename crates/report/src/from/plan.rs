@@ -192,8 +192,8 @@ fn decided(of: &Decisions) -> Vec<String> {
 #[must_use]
 pub fn too_few_blocks(fewest: usize) -> String {
     format!(
-        "too few blocks to show a difference, unless values do not vary: {fewest} are the least \
-         for so many metrics and changes"
+        "too few blocks to show a difference unless values do not vary: {fewest} are the least for \
+         the metrics and changes of this study"
     )
 }
 

@@ -141,7 +141,7 @@ impl Backend for Guests {
 
     fn own_metrics(&self) -> usize {
         match self.settings.emulates_memory() {
-            true => summary::OWN.len(),
+            true => kind::OWN_METRICS.len(),
             false => 1,
         }
     }
@@ -215,7 +215,7 @@ impl Prepared for PreparedGuests {
             && !taken
                 .readings
                 .iter()
-                .any(|reading| !summary::OWN.contains(&reading.quantity.metric.as_str()))
+                .any(|reading| !kind::OWN_METRICS.contains(&reading.quantity.metric.as_str()))
         {
             return Err(BackendError::Failed {
                 doing: format!("workload {} in the guests", request.workload.name),

@@ -55,6 +55,7 @@ pub(super) const KIND: BackendKind = BackendKind {
     name: "host",
     about: "this machine: a factor is a knob of it, a placement, or a part of the commands",
     settings: &[COUNTERS, COUNT_MIGRATIONS, WATCH_PAGES],
+    own_metrics: &[],
     levels: &placement::LEVELS,
 };
 

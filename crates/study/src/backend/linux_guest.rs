@@ -68,6 +68,7 @@ pub(super) const KIND: BackendKind = BackendKind {
         COUNT_MIGRATIONS,
         WATCH_PAGES,
     ],
+    own_metrics: &[],
     levels: &[
         placement::CPUS,
         placement::NODES,

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::contract::BackendError;
 use crate::definition::BackendSpec;
+use crate::nearest::nearest;
 
 /// A setting of a backend.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +46,8 @@ pub struct BackendKind {
     pub about: &'static str,
     /// What its table in a study may say.
     pub settings: &'static [SettingSpec],
+    /// Metrics that it can add to those of every workload.
+    pub own_metrics: &'static [&'static str],
     /// What levels of factors may set, beside what the workloads' commands use.
     pub levels: &'static [SettingSpec],
 }
@@ -192,23 +195,7 @@ fn meant<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let spelled = name.to_lowercase().replace('_', "-");
     let renamed = RENAMED.iter().find(|(old, _)| *old == spelled);
     let wanted = renamed.map_or(spelled.as_str(), |(_, new)| new);
-    let distances = names.iter().map(|known| (distance(wanted, known), *known));
-    let (distance, nearest) = distances.min()?;
-    (distance <= wanted.len() / 3).then_some(nearest)
-}
-
-/// How many letters must be inserted, removed or changed to make one word of the other.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (line, a) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, b) in other.chars().enumerate() {
-            let changed = diagonal + usize::from(a != b);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
-        }
-    }
-    row.last().copied().unwrap_or(0)
+    nearest(wanted, names)
 }
 
 #[cfg(test)]
@@ -233,6 +220,7 @@ mod tests {
                 about: "",
             },
         ],
+        own_metrics: &[],
         levels: &[],
     };
 
@@ -273,11 +261,5 @@ mod tests {
         assert_eq!(SettingKind::Count(8).value_of("9"), None);
         let list = SettingKind::List("names").value_of("a,b");
         assert_eq!(list, Some(Value::from(vec!["a", "b"])));
-    }
-
-    #[test]
-    fn the_distance_of_words_is_what_must_be_typed_to_mend_one() {
-        let distances = [("cpus", "cpus"), ("cpu", "cpus"), ("pcus", "cpus"), ("", "abc")];
-        assert_eq!(distances.map(|(one, other)| distance(one, other)), [0, 1, 2, 3]);
     }
 }

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use numalab_analysis::study::StudyPair;
 
-use super::{STUDY_MARGIN, fail_if, tolerance};
+use super::{MARGIN, fail_if, tolerance};
 use crate::args::CompareArgs;
 use crate::failure::Failure;
 use crate::output;
 
 /// Compares two runs of the same study, each metric under each treatment.
 pub(super) fn run(args: &CompareArgs, [first, second]: [&Path; 2]) -> Result<(), Failure> {
-    let margin = args.margin.unwrap_or(STUDY_MARGIN);
+    let margin = args.margin.unwrap_or(MARGIN);
     let tolerance = tolerance(margin)?;
     let (before, after) = (numalab_study::read(first)?, numalab_study::read(second)?);
     let pair = StudyPair::of(&before, &after, &tolerance).ok_or_else(|| {

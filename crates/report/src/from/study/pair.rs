@@ -1,5 +1,6 @@
 //! Two runs of a study compared: another machine, another kernel, another day.
 
+use numalab_analysis::compare::Answer;
 use numalab_analysis::study::{PairRow, StudyPair, Subject};
 use numalab_record::Kind;
 use numalab_stats::{Comparison, Verdict};
@@ -7,13 +8,15 @@ use numalab_stats::{Comparison, Verdict};
 use super::words;
 use crate::documents::{StudyComparison, document};
 use crate::from::compare::environment_table;
-use crate::label;
-use crate::number::{figure, trimmed};
+use crate::label::{self, answer_word};
+use crate::number::{figure, percent, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part};
 use crate::report::Report;
 use crate::rows::{Rows, optional};
 use crate::table::Table;
 
+/// Changes that a sentence names at most.
+const LISTED: usize = 6;
 /// What cannot be known of two runs that were not taken in turns.
 const APART: &str = "The two runs were taken apart, so that a drift of the machine between them looks \
      like a difference. What each of them found by itself was taken in turns.";
@@ -43,16 +46,16 @@ impl Report for StudyPair<'_> {
 
     fn rows(&self) -> Option<Rows> {
         let row = |row: &PairRow| {
-            let interval = row.found.percent_interval();
+            let interval = row.interval_percent;
             vec![
                 row.metric.clone(),
                 row.treatment.clone(),
                 row.medians[0].to_string(),
                 row.medians[1].to_string(),
-                optional(row.found.percent()),
+                optional(row.change_percent),
                 optional(interval.map(|interval| interval.lo)),
                 optional(interval.map(|interval| interval.hi)),
-                label::verdict_word(row.verdict).to_owned(),
+                answer_word(row.answer).to_owned(),
             ]
         };
         let rows = Rows::new("compared studies")
@@ -64,14 +67,24 @@ impl Report for StudyPair<'_> {
     }
 }
 
-/// What is worse, what is better, or that nothing is shown to differ.
+/// What is worse, what is better, or that nothing is shown to differ; with one session a side
+/// what changed, and why it is not judged.
 fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
+    if !of.is_judged() {
+        let changes: Vec<String> = of.rows.iter().map(change).take(LISTED).collect();
+        let more = of.rows.len().saturating_sub(LISTED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let sentence = format!(
+            "{}{more}: not judged, since there is one session a side, and how sessions of this \
+             machine differ is unknown. `numalab study resume DIR --blocks N` adds a session to \
+             a run.",
+            changes.join(", ")
+        );
+        return vec![Lead::new("Not judged", sentence, Mood::Odd)];
+    }
     let named = |(name, verdict, mood): (&str, Verdict, Mood)| {
-        let rows = of.rows.iter().filter(move |row| row.verdict == verdict);
-        let names = rows.map(|row| {
-            format!("{} under {} {}", row.metric, row.treatment, words::change(&row.found))
-        });
-        let names = names.collect::<Vec<_>>().join(", ");
+        let rows = of.rows.iter().filter(move |row| row.answer == Answer::Judged(verdict));
+        let names = rows.map(change).collect::<Vec<_>>().join(", ");
         (!names.is_empty()).then(|| Lead::new(name, format!("{names}."), mood))
     };
     let changed = [("Worse", Verdict::Worse, Mood::Bad), ("Better", Verdict::Better, Mood::Good)];
@@ -84,35 +97,43 @@ fn lead(of: &StudyPair<'_>) -> Vec<Lead> {
     vec![Lead::new("Change", nothing, Mood::Plain)]
 }
 
+/// `chase latency under pages=2m -3.1 %`.
+fn change(row: &PairRow) -> String {
+    let change = row.change_percent.map_or_else(|| "–".to_owned(), percent);
+    format!("{} under {} {change}", row.metric, row.treatment)
+}
+
 fn values(of: &StudyPair<'_>) -> Table {
-    let margin = of.tolerance.as_percent();
     let rows = of.rows.iter().map(|row| {
-        let mut judged = row.found.clone();
-        judged.verdict = row.verdict;
+        let interval = row.interval_percent.as_ref();
         vec![
             row.metric.clone(),
             row.treatment.clone(),
             figure(row.medians[0]),
             figure(row.medians[1]),
-            words::change_with_interval(&row.found),
-            match row.verdict {
-                Verdict::Inconclusive { .. } => "inconclusive".to_owned(),
-                _ => words::verdict(&judged, margin),
-            },
+            row.change_percent.map_or_else(|| "–".to_owned(), percent),
+            interval.map_or_else(|| "–".to_owned(), words::range),
+            row.sessions.map(|sessions| sessions.to_string()).join(", "),
+            answer_word(row.answer).to_owned(),
         ]
     });
-    Table::new("The second run compared with the first")
+    Table::new("The second run compared with the first; intervals are from how sessions differ")
         .words("metric")
         .words("treatment")
         .figures("first")
         .figures("second")
         .figures("change")
+        .figures("interval")
+        .figures("sessions")
         .words("verdict")
         .rows(rows)
-        .moods(of.rows.iter().map(|row| label::mood(row.verdict)))
+        .moods(of.rows.iter().map(|row| match row.answer {
+            Answer::Judged(verdict) => label::mood(verdict),
+            Answer::NotJudged | Answer::SeenOnce => Mood::Plain,
+        }))
 }
 
-/// What each run found by itof.
+/// What each run found by itself.
 fn answers(of: &StudyPair<'_>) -> Table {
     let rows = of.before.answers().filter_map(|(subject, effect)| {
         let title = subject.title();

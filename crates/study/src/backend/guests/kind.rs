@@ -9,6 +9,9 @@ use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 /// The most guests of one boot.
 const MOST_GUESTS: u64 = 64;
 
+/// What is told of every workload beside its own metrics: shares in percent and the speed that
+/// counted accesses predict, where memory is emulated; else only the first.
+pub(super) const OWN_METRICS: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
 /// The setting that says which hypervisor is booted.
 pub(super) const XEN: &str = "xen";
 
@@ -77,6 +80,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
             about: "$ROUNDS in commands; 2, or 1 where memory is emulated, if not set",
         },
     ],
+    own_metrics: &OWN_METRICS,
     levels: &[
         SettingSpec {
             name: "numa",

@@ -10,10 +10,6 @@ use numalab_workload::{Ending, Finished, Workload};
 use super::emulated::{JobMemory, job_memory};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome, fairness};
 
-/// Metrics that say where memory was, beside those of the workload; where memory has no
-/// costs only the first.
-pub(super) const OWN: [&str; 3] = ["local-memory", "local-accesses", "expected-speed"];
-
 /// The sample of a workload, which was the job with this number from 0.
 pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Observation {
     let mut taken = Observation {

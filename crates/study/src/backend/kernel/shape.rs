@@ -70,6 +70,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
             about: "real nodes under KVM, the memory emulator, plain TCG, or the best there is",
         },
     ],
+    own_metrics: &[],
     levels: &[SettingSpec {
         name: BACKENDS,
         kind: SettingKind::OneOf(&["own", "node-0"]),

@@ -1,0 +1,33 @@
+//! The name that was meant by one that there is not.
+
+/// The nearest of these names, unless it takes more than a third of the letters.
+pub(crate) fn nearest<'a>(wanted: &str, names: &[&'a str]) -> Option<&'a str> {
+    let distances = names.iter().map(|known| (distance(wanted, known), *known));
+    let (distance, nearest) = distances.min()?;
+    (distance <= wanted.len() / 3).then_some(nearest)
+}
+
+/// How many letters must be inserted, removed or changed to make one word of the other.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (line, a) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, b) in other.chars().enumerate() {
+            let changed = diagonal + usize::from(a != b);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(diagonal + 1).min(row[column] + 1);
+        }
+    }
+    row.last().copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_distance_of_words_is_what_must_be_typed_to_mend_one() {
+        let distances = [("cpus", "cpus"), ("cpu", "cpus"), ("pcus", "cpus"), ("", "abc")];
+        assert_eq!(distances.map(|(one, other)| distance(one, other)), [0, 1, 2, 3]);
+    }
+}

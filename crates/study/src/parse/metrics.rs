@@ -1,0 +1,78 @@
+//! Metrics that a study's rules name: its workloads, or its backend, must be able to give them.
+
+use numalab_workload::{Reader, Workload};
+
+use super::{Fault, require};
+use crate::backend::backend_kind;
+use crate::definition::Study;
+use crate::nearest::nearest;
+
+/// Refuses rules about metrics that there cannot be.
+pub(super) fn check(study: &Study, workloads: &[Workload]) -> Result<(), Fault> {
+    let rules = &study.rules;
+    let known = Known { study, workloads };
+    if let Some(primary) = &rules.primary {
+        known.check("rules.primary", primary)?;
+    }
+    for fact in &rules.facts {
+        known.check("rules.facts", fact)?;
+        let is_primary = rules.primary.as_ref() == Some(fact);
+        let found = format!("{fact}, the primary metric");
+        require(!is_primary, "rules.facts", found, "metrics that are not tested")?;
+    }
+    for (name, margin) in &rules.margins {
+        let place = format!("rules.margins.\"{name}\"");
+        known.check(&place, name)?;
+        require((0.0..=1000.0).contains(margin), &place, margin, "0 to 1000 percent")?;
+    }
+    Ok(())
+}
+
+struct Known<'a> {
+    study: &'a Study,
+    workloads: &'a [Workload],
+}
+
+impl Known<'_> {
+    fn check(&self, place: &str, name: &str) -> Result<(), Fault> {
+        let is_given = name.split_once('.').is_some_and(|(workload, metric)| {
+            let mut workloads = self.workloads.iter().filter(|own| own.name == workload);
+            workloads.any(|workload| self.gives(workload, metric))
+        });
+        let names = self.names();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let meant = nearest(name, &names).map(|name| format!("; did you mean `{name}`?"));
+        let expected =
+            format!("workload.metric, one of {}{}", names.join(", "), meant.unwrap_or_default());
+        require(is_given, place, name, &expected)
+    }
+
+    fn gives(&self, workload: &Workload, metric: &str) -> bool {
+        let is_wanted =
+            workload.wanted.is_empty() || workload.wanted.iter().any(|wanted| wanted == metric);
+        let of_workload = is_wanted && workload.reader.metric(metric).is_some();
+        of_workload || self.of_backend().contains(&metric)
+    }
+
+    fn of_backend(&self) -> &'static [&'static str] {
+        // A backend that there is not is refused where it is opened.
+        backend_kind(&self.study.backend.kind).map_or(&[], |kind| kind.own_metrics)
+    }
+
+    /// The names that are known before anything has run.
+    fn names(&self) -> Vec<String> {
+        let of = |workload: &Workload| -> Vec<String> {
+            let own: Vec<&str> = match &workload.reader {
+                Reader::Own(metrics) => {
+                    metrics.iter().map(|own| own.quantity.metric.as_str()).collect()
+                }
+                Reader::Tool(_) => workload.wanted.iter().map(String::as_str).collect(),
+            };
+            // What such a tool prints depends on what it finds; its name is the first of it.
+            let own = if own.is_empty() { vec![workload.name.as_str()] } else { own };
+            let all = own.into_iter().chain(self.of_backend().iter().copied());
+            all.map(|metric| format!("{}.{metric}", workload.name)).collect()
+        };
+        self.workloads.iter().flat_map(of).collect()
+    }
+}
