@@ -13,6 +13,7 @@ mod measuring;
 mod memory_emulator;
 mod probe;
 mod ranks;
+mod raw;
 mod scale;
 mod study;
 mod topology;
@@ -70,7 +71,7 @@ Start here:
 
 Exit codes:
   0  done                            3  this machine lacks what is needed
-  1  failed while running            4  --fail-if worse found worse
+  1  failed while running            4  --fail-if or --expect fails
   2  usage or bad input              5  a check found errors in its input
 bind, mark, knobs run and guest run end with the exit code of the command they run; they
 exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]

@@ -28,7 +28,7 @@ pub(crate) enum Code {
     BadInput = 2,
     /// This machine lacks what is needed.
     Lacking = 3,
-    /// A comparison asked to `--fail-if worse` found worse.
+    /// A check that was asked for fails: `--fail-if worse`, `--expect`.
     Worse = 4,
     /// A check found errors in its input.
     CheckFailed = 5,
@@ -46,7 +46,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 9] = [
     (Code::Failed as u8, "Failed while running; results so far are kept."),
     (Code::BadInput as u8, "Usage or bad input."),
     (Code::Lacking as u8, "This machine lacks what is needed; the message has the remedy."),
-    (Code::Worse as u8, "--fail-if worse found worse."),
+    (Code::Worse as u8, "A check that was asked for fails: --fail-if worse, --expect, --fail."),
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (
         Code::WrapperFailed as u8,

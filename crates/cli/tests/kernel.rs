@@ -3,103 +3,32 @@
 //! They need `qemu-system-x86_64` and the Rust target `x86_64-unknown-none`. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
+mod kernel_lab;
 mod schemas;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::process::{Command, Stdio};
 
 use numalab_frames::Dump;
 use serde_json::Value;
-use tempfile::TempDir;
 
-static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+use self::kernel_lab::{Lab, text};
+
 const TWO_NODES: [&str; 7] =
     ["--emulate", "2", "--cpus", "2", "--memory", "1G", "--distances=10,20;20,10"];
 /// Virtual time, in which every run is the same.
 const CHARGED: [&str; 2] = ["--emulate-latency", "100"];
 
-/// The program, the kernel and the emulator, and a directory of our own.
-struct Lab {
-    kernel: PathBuf,
-    emulator: PathBuf,
-    directory: TempDir,
-    _turn: MutexGuard<'static, ()>,
+/// What `guest run --kernel numalab` prints with these options and words.
+fn run(lab: &Lab, options: &[&str], words: &[&str]) -> String {
+    let start = ["guest", "run", "--kernel", "numalab", "--accel", "auto", "--quiet"];
+    let arguments = [&start[..], options, &["--"], words].concat();
+    text(&lab.numalab(&arguments), 0)
 }
 
-impl Lab {
-    /// `None`, and loud words, where no kernel can be built or booted.
-    fn open() -> Option<Self> {
-        static BUILT: OnceLock<Result<(PathBuf, PathBuf), String>> = OnceLock::new();
-        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-        let qemu = Command::new("qemu-system-x86_64").arg("--version").output();
-        let missing = match (qemu, BUILT.get_or_init(build)) {
-            (Ok(_), Ok((kernel, emulator))) => {
-                let (kernel, emulator) = (kernel.clone(), emulator.clone());
-                let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp");
-                let directory = directory.expect("made");
-                return Some(Self { kernel, emulator, directory, _turn: turn });
-            }
-            (Err(error), _) => format!("qemu-system-x86_64: {error}"),
-            (_, Err(error)) => error.clone(),
-        };
-        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
-        assert!(!required, "the kernel cannot be booted here: {missing}");
-        eprintln!("NOT RUN: the kernel cannot be booted here: {missing}");
-        None
-    }
-
-    fn numalab(&self, arguments: &[&str]) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-        command.args(arguments).stdin(Stdio::null());
-        command.env("NUMALAB_KERNEL", &self.kernel).env("NUMALAB_EMULATOR", &self.emulator);
-        command.env("XDG_RUNTIME_DIR", self.directory.path());
-        command.output().expect("numalab starts")
-    }
-
-    /// What `guest run --kernel numalab` prints with these options and words.
-    fn run(&self, options: &[&str], words: &[&str]) -> String {
-        let start = ["guest", "run", "--kernel", "numalab", "--accel", "auto", "--quiet"];
-        let arguments = [&start[..], options, &["--"], words].concat();
-        text(&self.numalab(&arguments), 0)
-    }
-
-    fn json(&self, options: &[&str], words: &[&str]) -> Value {
-        let options = [options, &["--format", "json"]].concat();
-        serde_json::from_str(&self.run(&options, words)).expect("JSON")
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).to_str().expect("UTF-8").to_owned()
-    }
-}
-
-/// Standard output of what ended with this code.
-fn text(output: &Output, code: i32) -> String {
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(code), "{errors}");
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn build() -> Result<(PathBuf, PathBuf), String> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let target = "x86_64-unknown-none";
-    let cargo = |arguments: &[&str]| {
-        let mut cargo = Command::new(env!("CARGO"));
-        let built = cargo.arg("build").arg("-q").args(arguments).current_dir(&root).output();
-        let built = built.map_err(|error| error.to_string())?;
-        let errors = String::from_utf8_lossy(&built.stderr);
-        if built.status.success() { Ok(()) } else { Err(format!("{arguments:?}: {errors}")) }
-    };
-    cargo(&["--profile", "kernel", "-p", "numalab-kernel", "--target", target])?;
-    cargo(&["--release", "-p", "numalab-emulator"])?;
-    let directory = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let directory = directory.unwrap_or_else(|| root.join("target"));
-    Ok((
-        directory.join(target).join("kernel/numalab-kernel"),
-        directory.join("release/libnumalab_emulator.so"),
-    ))
+fn json(lab: &Lab, options: &[&str], words: &[&str]) -> Value {
+    let options = [options, &["--format", "json"]].concat();
+    serde_json::from_str(&run(lab, &options, words)).expect("JSON")
 }
 
 /// The values of a metric in a cell whose name contains a word.
@@ -120,7 +49,7 @@ fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
     let shape = ["--emulate", "4", "--cpus", "4", "--memory", "1G", &distances_option];
     let options = [&shape[..], &CHARGED].concat();
     let words = ["work=chase,test_numa", "size=128K", "count=2000", "runs=2", "threads=4"];
-    let first = lab.json(&options, &words);
+    let first = json(&lab, &options, &words);
     for (cpu, row) in distances.iter().enumerate() {
         for (node, distance) in row.iter().enumerate() {
             let cell = format!("latency/cpu{cpu}/node{node}/");
@@ -134,7 +63,7 @@ fn a_chase_takes_what_the_emulator_charges_and_the_same_in_every_run() {
             }
         }
     }
-    let again = lab.json(&options, &words);
+    let again = json(&lab, &options, &words);
     assert_eq!(first["cells"], again["cells"]);
     assert_eq!(first["machine"], again["machine"]);
     let precise =
@@ -163,10 +92,10 @@ fn where_frames_lie_is_confirmed_by_the_emulators_own_counts() {
     let report = lab.path("report.json");
     let options = [&TWO_NODES[..], &CHARGED, &["--emulate-report", &report]].concat();
     let words = |alloc| [alloc, "work=test_numa", "size=2M", "count=20000", "runs=2"];
-    let numa = lab.json(&options, &words("alloc=numa"));
+    let numa = json(&lab, &options, &words("alloc=numa"));
     let (_, remote) = counted(&report);
     assert_eq!(values(&numa, "test_numa", "local-share"), [1.0, 1.0]);
-    let blind = lab.json(&options, &words("alloc=blind"));
+    let blind = json(&lab, &options, &words("alloc=blind"));
     let (_, blind_remote) = counted(&report);
     assert_eq!(values(&blind, "test_numa", "local-share"), [0.5, 0.5]);
     // One of two threads: 2 runs of 20,000 reads and 32,768 first touches.

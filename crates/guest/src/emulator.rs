@@ -41,6 +41,16 @@ pub enum EmulatorMode {
     Sleep,
 }
 
+/// When accesses begin to be counted and paid for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmulatorStart {
+    /// When a marker in the guest says so (`numalab_membench::mark`).
+    #[default]
+    Marker,
+    /// At power-on: for guests that know no markers.
+    PowerOn,
+}
+
 /// A memory system that a guest is given.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryEmulator {
@@ -81,22 +91,32 @@ impl EmulatorMode {
     }
 }
 
+impl EmulatorStart {
+    /// As in the plugin's `start=`.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Marker => "marker",
+            Self::PowerOn => "on",
+        }
+    }
+}
+
 impl MemoryEmulator {
     /// QEMU's arguments, to be put behind `-accel tcg`; the files that
-    /// [`MemoryEmulator::prepare`] makes are in `directory`. The guest charges nothing
-    /// until a marker in it begins (`numalab_membench::mark`).
+    /// [`MemoryEmulator::prepare`] makes are in `directory`.
     #[must_use]
-    pub fn arguments(&self, directory: &Path) -> Vec<String> {
+    pub fn arguments(&self, directory: &Path, start: EmulatorStart) -> Vec<String> {
         let in_directory = |name: &str| escaped(&directory.join(name));
         let mut words = Vec::new();
         if self.mode == EmulatorMode::Virtual {
             words.extend(["-icount".to_owned(), "shift=0,sleep=off".to_owned()]);
         }
         let plugin = format!(
-            "{},machine={},mode={},start=marker,report={},pmu={}@0",
+            "{},machine={},mode={},start={},report={},pmu={}@0",
             escaped(&self.plugin),
             in_directory(MACHINE),
             self.mode.name(),
+            start.name(),
             in_directory(REPORT),
             in_directory(COUNTERS),
         );
@@ -150,7 +170,8 @@ mod tests {
 
     #[test]
     fn virtual_time_counts_instructions_and_every_path_is_escaped() {
-        let words = emulator(EmulatorMode::Virtual).arguments(Path::new("/run/g"));
+        let words = emulator(EmulatorMode::Virtual);
+        let words = words.arguments(Path::new("/run/g"), EmulatorStart::Marker);
         let expected = [
             "-icount",
             "shift=0,sleep=off",
@@ -163,8 +184,10 @@ mod tests {
             "ivshmem-plain,memdev=counters",
         ];
         assert_eq!(words, expected);
-        let counting = emulator(EmulatorMode::Count).arguments(Path::new("/run/g"));
-        assert_eq!(counting[0], "-plugin");
+        let counting = emulator(EmulatorMode::Count);
+        let words = counting.arguments(Path::new("/run/g"), EmulatorStart::PowerOn);
+        assert_eq!(words[0], "-plugin");
+        assert!(words[1].contains(",mode=count,start=on,"), "{words:?}");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use numalab_guest::{AcceleratorChoice, HostPages, PinPlan, QmpAddress};
 use numalab_topology::{CpuSet, NodeSet};
 
 use super::guest_value::{BootKernel, NodeSets};
+use super::raw::RawArgs;
 use super::{Format, MachineArgs, MemoryEmulatorArgs, guest_value, value};
 
 #[derive(Debug, Args)]
@@ -19,9 +20,9 @@ pub(crate) struct GuestArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum GuestCommand {
     /// Boot a guest, run a command in it, and bring back its output and exit code
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     /// Boot a guest and open a shell in it; the guest ends with the shell
-    Shell(ShellArgs),
+    Shell(Box<ShellArgs>),
     /// Show the guests of this user that run now
     #[command(after_help = "Example:\n  numalab guest list")]
     List,
@@ -46,6 +47,8 @@ Examples:
   numalab guest run --kernel backports --emulate-tiers 512M@100ns,1G@300ns -- numalab topology
   numalab guest run --kernel numalab --emulate 4 --cpus 8 -- work=chase
   numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
+  numalab guest run --kernel my.elf --raw --emulate 2 --cpus 2 --expect 'tests passed' \\
+    --fail panic --timeout 60s -- loglevel=info
   numalab guest run --kernel numalab --emulate 2 --cpus 4 -o results -- work=exhaust dump=heap
 
 Parameters of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZE,...
@@ -53,7 +56,9 @@ Parameters of numalab's own kernel: alloc=numa|blind numa=on|off|fake=N|fake=SIZ
   guests,scaling,exhaust runs=N seed=N cpus=N|LIST size=SIZE count=N threads=N order=N
   rand=inline|seed dump=heap,topology
 
-The exit code is the command's. A guest contains what the package of a known command needs
+The exit code is the command's. With --raw it is 0 at a line of --expect, 4 at one of --fail or
+where --expect found none; else what the kernel wrote to port 0xf4 (isa-debug-exit), 0 if it
+powered off, and 125 if it did neither: a reset, a triple fault, its time was over. A guest contains what the package of a known command needs
 (sysbench, perf, dbench, numactl, redis, ...), a shell with the usual tools, and numalab.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -64,7 +69,9 @@ pub(crate) struct RunArgs {
     /// Directory for collected files, which keep their guest paths
     #[arg(short, long, value_name = "DIR")]
     pub output: Option<PathBuf>,
-    /// End the guest if the command takes longer, such as 30s or 5m
+    #[command(flatten)]
+    pub raw: RawArgs,
+    /// End the guest if the command, or with --raw all of it, takes longer, such as 30s or 5m
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub timeout: Option<Duration>,
     /// Output format of --kernel numalab
@@ -73,7 +80,7 @@ pub(crate) struct RunArgs {
     /// Label of the results of --kernel numalab
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
-    /// The command, with its arguments; or the parameters of --kernel numalab
+    /// The command, with its arguments; or the parameters of --kernel numalab or --raw
     #[arg(last = true, value_name = "COMMAND")]
     pub command: Vec<String>,
 }
@@ -134,8 +141,8 @@ pub(crate) struct BootArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
     /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (its
-    /// own bare-metal kernel, parameters after --), or a Linux image file with
-    /// virtio-console built in
+    /// own bare-metal kernel, parameters after --), or a file: a Linux image with virtio-console
+    /// built in, or with --raw anything that a PC boots
     #[arg(long, value_name = "KERNEL", default_value = "linux", value_parser = guest_value::kernel)]
     pub kernel: BootKernel,
     /// Add this program to the guest: a known name (sysbench, perf, ...) or a file (repeatable)

@@ -6,6 +6,7 @@ mod kernel;
 mod list;
 mod memory_emulator;
 mod pin;
+mod raw;
 mod report;
 mod run;
 mod shell;

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
+use crate::emulator::EmulatorStart;
 use numalab_guest_agent::protocol::PORT_NAME;
+use numalab_image::{DiskFormat, Medium};
 
 /// The port that a kernel without drivers ends QEMU with.
 pub const EXIT_PORT: &str = "isa-debug-exit,iobase=0xf4,iosize=4";
@@ -28,6 +30,8 @@ pub enum System {
     },
     /// A kernel that needs nothing but a serial port.
     Bare,
+    /// Somebody else's kernel or firmware, or a medium that boots.
+    Raw(Medium),
 }
 
 /// The socket of QEMU's monitor, which we hold.
@@ -43,6 +47,21 @@ pub fn console(directory: &Path) -> PathBuf {
 /// The socket of the result channel.
 pub fn result(directory: &Path) -> PathBuf {
     directory.join("result.sock")
+}
+
+/// What QEMU says of resets, a triple fault among them.
+pub fn resets(directory: &Path) -> PathBuf {
+    directory.join("resets.log")
+}
+
+impl System {
+    /// When its memory's costs begin: only kernels that know our markers have set-up to spare.
+    fn charged(self) -> EmulatorStart {
+        match self {
+            Self::Linux { .. } | Self::Bare => EmulatorStart::Marker,
+            Self::Raw(_) => EmulatorStart::PowerOn,
+        }
+    }
 }
 
 impl Wiring {
@@ -63,6 +82,12 @@ impl Launch {
     #[must_use]
     pub fn bare_command_line(&self) -> Vec<String> {
         self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Bare })
+    }
+
+    /// As [`Launch::command_line`], of [`Launch::run_raw`].
+    #[must_use]
+    pub fn raw_command_line(&self, medium: Medium) -> Vec<String> {
+        self.words(&Wiring { directory: PathBuf::from("GUEST"), system: System::Raw(medium) })
     }
 
     fn words(&self, wiring: &Wiring) -> Vec<String> {
@@ -87,7 +112,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-machine", "q35", "-accel", accelerator.name()]);
     let directory = &wiring.directory;
     let emulator = launch.guest.memory_emulator.as_ref();
-    let emulator = emulator.map(|emulator| emulator.arguments(directory)).unwrap_or_default();
+    let emulator = emulator.map(|emulator| emulator.arguments(directory, wiring.system.charged()));
+    let emulator = emulator.unwrap_or_default();
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
     add(&["-cpu", hypervisor.map_or(accelerator.cpu_model(), |own| own.cpu_model.as_str())]);
@@ -106,6 +132,12 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&["-serial", "chardev:console"]);
     match wiring.system {
         System::Bare => add(&["-device", EXIT_PORT]),
+        System::Raw(_) => {
+            add(&["-device", EXIT_PORT]);
+            // It stays as it is when it ends, so that its memory can still be looked at.
+            add(&["-action", "reboot=shutdown,shutdown=pause"]);
+            add(&["-d", "cpu_reset", "-D", &resets(directory).to_string_lossy()]);
+        }
         System::Linux { terminal } => {
             add(&["-device", "virtio-serial-pci"]);
             add(&["-chardev", &socket("result", &result(directory))]);
@@ -117,7 +149,10 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
             }
         }
     }
-    words.extend(boot(launch, wiring.system));
+    match wiring.system {
+        System::Raw(medium) => words.extend(boot_medium(launch, medium)),
+        system => words.extend(boot(launch, system)),
+    }
     words
 }
 
@@ -131,7 +166,7 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
     let kernel = launch.files.kernel.to_string_lossy().into_owned();
     let mut line = match system {
         System::Linux { .. } => LINUX_WORDS.to_vec(),
-        System::Bare => Vec::new(),
+        System::Bare | System::Raw(_) => Vec::new(),
     };
     if let (System::Linux { .. }, Some(emulator)) = (system, &launch.guest.memory_emulator) {
         line.extend(emulator.mode.kernel_arguments());
@@ -149,6 +184,32 @@ fn boot(launch: &Launch, system: System) -> Vec<String> {
         words.extend(["-append".to_owned(), line.join(" ")]);
     }
     words
+}
+
+/// The medium with the guest's words, and its disks, which QEMU does not write to.
+fn boot_medium(launch: &Launch, medium: Medium) -> Vec<String> {
+    let file = launch.files.kernel.to_string_lossy().into_owned();
+    let mut words = match medium {
+        Medium::Linux | Medium::Multiboot | Medium::Pvh => boot(launch, System::Raw(medium)),
+        Medium::Firmware => vec!["-bios".to_owned(), file],
+        Medium::Disk(format) => drive("boot", &launch.files.kernel, format, ",bootindex=0"),
+    };
+    for (index, disk) in launch.guest.disks.iter().enumerate() {
+        words.extend(drive(&format!("disk{index}"), &disk.file, disk.format, ""));
+    }
+    words
+}
+
+fn drive(id: &str, file: &Path, format: DiskFormat, more: &str) -> Vec<String> {
+    let file = file.to_string_lossy().replace(',', ",,");
+    let (format, device) = match format {
+        DiskFormat::Raw => ("raw,snapshot=on", "ide-hd"),
+        DiskFormat::Qcow2 => ("qcow2,snapshot=on", "ide-hd"),
+        DiskFormat::Iso => ("raw,readonly=on,media=cdrom", "ide-cd"),
+    };
+    let drive = format!("if=none,id={id},file={file},format={format}");
+    let device = format!("{device},drive={id}{more}");
+    ["-drive", &drive, "-device", &device].map(ToOwned::to_owned).to_vec()
 }
 
 /// The hypervisor is what QEMU boots; kernel and initramfs are its modules, each with its

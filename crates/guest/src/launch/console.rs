@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 
+use super::lines::Lines;
+
 /// Lines that are kept.
 const KEPT_LINES: usize = 40;
-/// A line longer than this is cut, in bytes.
-const LINE_BYTES: usize = 400;
 const PANIC: &str = "Kernel panic - not syncing";
 /// What the kernel says when its memory is too small for the image; it goes on without.
 const NO_ROOM: &str = "Initramfs unpacking failed: write error";
@@ -35,8 +35,8 @@ pub struct Console {
 /// What has come over the console.
 #[derive(Debug, Default)]
 struct Seen {
-    lines: VecDeque<String>,
-    partial: Vec<u8>,
+    kept: VecDeque<String>,
+    lines: Lines,
     panic: Option<String>,
     out_of_memory: Option<String>,
     no_room: bool,
@@ -71,11 +71,8 @@ impl Console {
     /// The last lines so far.
     pub fn tail(&self) -> ConsoleTail {
         let seen = self.lock();
-        let mut lines: Vec<String> = seen.lines.iter().cloned().collect();
-        if !seen.partial.is_empty() {
-            lines.push(readable(&seen.partial));
-        }
-        ConsoleTail(lines)
+        let partial = Some(seen.lines.partial()).filter(|line| !line.is_empty());
+        ConsoleTail(seen.kept.iter().cloned().chain(partial).collect())
     }
 
     /// Whether there is nothing more to wait for: the kernel has panicked, or has no image.
@@ -134,21 +131,12 @@ fn follow(mut stream: UnixStream, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u
 
 impl Seen {
     fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            if *byte == b'\n' {
-                self.end_line();
-            } else if self.partial.len() < LINE_BYTES {
-                self.partial.push(*byte);
-            }
+        for line in self.lines.add(bytes) {
+            self.keep(line);
         }
     }
 
-    fn end_line(&mut self) {
-        let line = readable(&self.partial);
-        self.partial.clear();
-        if line.is_empty() {
-            return;
-        }
+    fn keep(&mut self, line: String) {
         if line.contains(PANIC) {
             self.panic.get_or_insert_with(|| line.clone());
         }
@@ -156,27 +144,11 @@ impl Seen {
             self.out_of_memory.get_or_insert_with(|| line.clone());
         }
         self.no_room |= line.contains(NO_ROOM);
-        if self.lines.len() == KEPT_LINES {
-            self.lines.pop_front();
+        if self.kept.len() == KEPT_LINES {
+            self.kept.pop_front();
         }
-        self.lines.push_back(line);
+        self.kept.push_back(line);
     }
-}
-
-/// The line without what moves a terminal's cursor or colours it.
-fn readable(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let mut clean = String::new();
-    let mut characters = text.chars();
-    while let Some(character) = characters.next() {
-        if character == '\u{1b}' {
-            // An escape sequence ends with a letter.
-            characters.by_ref().find(char::is_ascii_alphabetic);
-        } else if !character.is_control() || character == '\t' {
-            clean.push(character);
-        }
-    }
-    clean.trim_end().to_owned()
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
 use crate::qemu::{Accelerator, AcceleratorKind, Qemu};
 use crate::qmp::PinPlan;
-use numalab_image::BootFiles;
+use numalab_image::{BootFiles, DiskFormat};
 
 /// What a guest is.
 #[derive(Clone, Debug, Default)]
@@ -31,10 +31,21 @@ pub struct Guest {
     pub kernel_arguments: Vec<String>,
     /// The hypervisor that boots first, with the kernel and the initramfs as its modules.
     pub hypervisor: Option<Hypervisor>,
+    /// Disks of a guest that is somebody else's ([`Launch::run_raw`]); writes to them are lost.
+    pub disks: Vec<Disk>,
     /// What its memory costs, where that is emulated.
     pub memory_emulator: Option<MemoryEmulator>,
     /// How long it may take.
     pub limits: Limits,
+}
+
+/// A disk of a guest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disk {
+    /// Its content.
+    pub file: PathBuf,
+    /// What the file is.
+    pub format: DiskFormat,
 }
 
 /// A hypervisor under the guest's kernel, which QEMU loads as multiboot has it.

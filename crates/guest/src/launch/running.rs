@@ -52,7 +52,7 @@ impl Running {
         let directory = runtime.begin(&record(launch, command))?;
         let path = directory.path().to_path_buf();
         let result = match system {
-            System::Bare => None,
+            System::Bare | System::Raw(_) => None,
             System::Linux { .. } => Some(arguments::result(&path)),
         };
         let listen = |path: PathBuf| UnixListener::bind(path).map_err(GuestError::Start);
@@ -139,6 +139,12 @@ impl Running {
     /// What the memory emulator reported; it does so when QEMU quits.
     pub fn memory_report(&self) -> Option<String> {
         MemoryEmulator::report(self.directory.path()).ok()
+    }
+
+    /// Whether QEMU's translator saw a triple fault.
+    pub fn has_triple_fault(&self) -> bool {
+        let text = fs::read_to_string(arguments::resets(self.directory.path()));
+        text.is_ok_and(|text| text.lines().any(|line| line == "Triple fault"))
     }
 
     /// What QEMU said on its standard error.

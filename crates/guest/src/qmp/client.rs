@@ -76,6 +76,7 @@ pub enum QmpError {
 pub struct QmpClient {
     input: BufReader<Box<dyn Read + Send>>,
     output: Box<dyn Write + Send>,
+    shutdown_reason: Option<String>,
 }
 
 impl fmt::Debug for QmpClient {
@@ -157,7 +158,8 @@ impl QmpClient {
         Self::greeted(Box::new(input), Box::new(stream))
     }
 
-    /// Gives a command and returns its answer; events that come between are passed over.
+    /// Gives a command and returns its answer; of events that come between only the guest's end
+    /// is kept.
     ///
     /// # Errors
     /// [`QmpError`].
@@ -183,17 +185,40 @@ impl QmpClient {
                     description: text("desc"),
                 });
             }
-            if answer.get("event").is_none() {
-                return Err(not_understood(command, &answer.to_string(), "return, error or event"));
+            match answer.get("event").and_then(Value::as_str) {
+                Some("SHUTDOWN") => {
+                    self.shutdown_reason = answer["data"]["reason"].as_str().map(str::to_owned);
+                }
+                Some(_) => {}
+                None => {
+                    let expected = "return, error or event";
+                    return Err(not_understood(command, &answer.to_string(), expected));
+                }
             }
         }
+    }
+
+    /// The guest's state in QEMU's words (`running`, `shutdown`, ...).
+    ///
+    /// # Errors
+    /// [`QmpError`].
+    pub fn state(&mut self) -> Result<String, QmpError> {
+        let answer = self.execute("query-status", &Value::Null)?;
+        let state = answer["status"].as_str().map(str::to_owned);
+        state.ok_or_else(|| not_understood("query-status", &answer.to_string(), "a status"))
+    }
+
+    /// Why the guest ended, in QEMU's words (`guest-reset`, ...), if the answers so far said so.
+    #[must_use]
+    pub fn shutdown_reason(&self) -> Option<&str> {
+        self.shutdown_reason.as_deref()
     }
 
     fn greeted(
         input: Box<dyn Read + Send>,
         output: Box<dyn Write + Send>,
     ) -> Result<Self, QmpError> {
-        let mut client = Self { input: BufReader::new(input), output };
+        let mut client = Self { input: BufReader::new(input), output, shutdown_reason: None };
         let greeting = client.line("greeting")?;
         if greeting.get("QMP").is_none() {
             return Err(not_understood("greeting", &greeting.to_string(), "{\"QMP\": ...}"));

@@ -152,8 +152,34 @@ fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
     Ok(Qemu::find(cache, &needs).map_err(GuestError::from)?)
 }
 
+/// The accelerator of a guest that is no Linux of ours: KVM only where one really runs under it.
+/// For a command line that is only shown nothing is tried.
+pub(super) fn bare_accelerator(
+    guest: &Guest,
+    args: &BootArgs,
+    qemu: &Qemu,
+    cache: &Cache,
+) -> Result<Accelerator, Failure> {
+    let has_kvm = || Path::new("/dev/kvm").exists();
+    match args.accel {
+        Accel::Auto if guest.memory_emulator.is_some() => Ok(emulating()),
+        Accel::Kvm if args.dry_run => {
+            Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: "shown only".to_owned() })
+        }
+        accel if args.dry_run || accel == Accel::Tcg => Ok(Accelerator::tcg()),
+        Accel::Auto if !has_kvm() => Ok(Accelerator::tcg()),
+        accel => {
+            let mut report = |text: &str| note(text);
+            let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
+            let probe = probe.map_err(GuestError::from)?;
+            let decided = Accelerator::decide(accel.into(), qemu, &probe.file, cache);
+            Ok(decided.map_err(GuestError::from)?)
+        }
+    }
+}
+
 /// The accelerator of a guest whose memory is emulated.
-pub(super) fn emulating() -> Accelerator {
+fn emulating() -> Accelerator {
     let reason = "the memory emulator is a plugin of it".to_owned();
     Accelerator { kind: AcceleratorKind::Tcg, reason }
 }

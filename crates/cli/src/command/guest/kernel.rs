@@ -7,12 +7,10 @@ use std::process::ExitCode;
 
 use numalab_analysis::run::Summary;
 use numalab_frames::Dump;
-use numalab_guest::{
-    Accelerator, AcceleratorChoice, BareOutcome, GuestError, Launch, Qemu, QemuNeeds, Runtime,
-};
+use numalab_guest::{BareOutcome, GuestError, Launch, Qemu, QemuNeeds, Runtime};
 use numalab_host::{Interrupt, UtcTime, note};
 use numalab_image::own_kernel::iso::{self, IsoError};
-use numalab_image::{BootFiles, Cache, Kernel, KernelChoice, own_kernel};
+use numalab_image::{BootFiles, Cache, own_kernel};
 use numalab_kernel::command::Command;
 use numalab_kernel::event::Event;
 use numalab_kernel::results::{Context, Results};
@@ -23,7 +21,7 @@ use numalab_record::system::Described;
 use numalab_report::Report;
 
 use super::{boot, memory_emulator};
-use crate::args::{Accel, Format, RunArgs};
+use crate::args::{Format, RunArgs};
 use crate::command::measuring::write_reports;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -100,11 +98,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     // Unlike Linux, it runs in virtual time with several cpus on every QEMU that has plugins.
     let needs = QemuNeeds { plugins: guest.memory_emulator.is_some(), ..QemuNeeds::default() };
     let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
-    let accelerator = match (&guest.memory_emulator, args.guest.accel) {
-        (Some(_), Accel::Auto) => boot::emulating(),
-        (_, accel) if args.guest.dry_run => shown(accel),
-        (_, accel) => accelerator(accel, &qemu, &cache)?,
-    };
+    let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !args.guest.quiet {
         note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
     }
@@ -136,29 +130,6 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
         _ => Failure::new(Code::Failed, error),
     })?;
     output::print(&format!("{shown}\n"))
-}
-
-/// For a command line that is only shown nothing is tried.
-fn shown(accel: Accel) -> Accelerator {
-    match accel {
-        Accel::Kvm => Accelerator {
-            kind: numalab_guest::AcceleratorKind::Kvm,
-            reason: "shown only".to_owned(),
-        },
-        Accel::Auto | Accel::Tcg => Accelerator::tcg(),
-    }
-}
-
-/// KVM only where a Linux guest really runs under it.
-fn accelerator(accel: Accel, qemu: &Qemu, cache: &Cache) -> Result<Accelerator, Failure> {
-    if accel == Accel::Tcg || (accel == Accel::Auto && !Path::new("/dev/kvm").exists()) {
-        return Ok(Accelerator::tcg());
-    }
-    let mut report = |text: &str| note(text);
-    let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
-    let probe = probe.map_err(GuestError::from)?;
-    let choice = AcceleratorChoice::from(accel);
-    Ok(Accelerator::decide(choice, qemu, &probe.file, cache).map_err(GuestError::from)?)
 }
 
 /// Runs the kernel; tells people what it says as it comes.

@@ -1,31 +1,50 @@
-//! What is said when a guest has ended, and of pinned threads.
+//! What is said while a guest runs and when it has ended, and of pinned threads.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use numalab_formats::size::format_rounded;
 use numalab_guest::qmp::MemoryProof;
 use numalab_guest::{Outcome, PinReport};
+use numalab_guest_agent::Stream;
 use numalab_host::{note, print_error};
 
 use super::memory_emulator;
 use crate::args::BootArgs;
 use crate::failure::Failure;
 
+/// Prints what came at once.
+pub(super) fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
+    match stream {
+        Stream::Out => {
+            let mut out = io::stdout().lock();
+            out.write_all(bytes)?;
+            out.flush()
+        }
+        Stream::Err => io::stderr().lock().write_all(bytes),
+    }
+}
+
 /// Says what the guest could not do and where it was, keeps what its memory emulator
 /// reported, and gives its command's exit code.
 pub(super) fn conclude(outcome: &Outcome, args: &BootArgs) -> Result<ExitCode, Failure> {
     outcome.complaints.iter().for_each(|complaint| note(format_args!("guest: {complaint}")));
     if !args.quiet {
-        if let Some(pins) = &outcome.pins {
-            print_error(pin_lines(pins));
-        }
-        for proof in outcome.memory.iter().flatten() {
-            print_error(format_args!("{}\n", memory_line(proof)));
-        }
+        say_placement(outcome.pins.as_ref(), outcome.memory.as_deref());
     }
     let wanted = args.memory_emulator.emulate_report.as_deref();
     memory_emulator::keep_report(wanted, outcome.memory_report.as_deref())?;
     Ok(ExitCode::from(outcome.exit.code()))
+}
+
+/// Where the guest's threads and memory were.
+pub(super) fn say_placement(pins: Option<&PinReport>, memory: Option<&[MemoryProof]>) {
+    if let Some(pins) = pins {
+        print_error(pin_lines(pins));
+    }
+    for proof in memory.into_iter().flatten() {
+        print_error(format_args!("{}\n", memory_line(proof)));
+    }
 }
 
 /// Each thread with its cpus, as read back.

@@ -1,19 +1,21 @@
 //! `numalab guest run`.
 
 use std::cell::Cell;
-use std::io::{self, Write};
 use std::process::ExitCode;
 
 use numalab_guest::{GuestError, Runtime, Task};
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
 
-use super::{boot, kernel, report};
+use super::{boot, kernel, raw, report};
 use crate::args::{BootKernel, RunArgs};
 use crate::failure::Failure;
 
 /// Boots the guest and runs the command in it.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    if args.raw.raw {
+        return raw::run_raw(args);
+    }
     if args.guest.contents.kernel == BootKernel::Numalab {
         return kernel::run_kernel(args);
     }
@@ -40,7 +42,7 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
     let task = Task { job, results: args.output.clone(), ..Task::default() };
     let unread = Cell::new(false);
     let mut sink = |stream: Stream, bytes: &[u8]| {
-        if pass_on(stream, bytes).is_err() {
+        if report::pass_on(stream, bytes).is_err() {
             unread.set(true);
         }
     };
@@ -49,16 +51,5 @@ fn run_command(args: &RunArgs) -> Result<ExitCode, Failure> {
         // Whoever read the output has what they wanted.
         Err(GuestError::Stopped) if unread.get() => Ok(ExitCode::SUCCESS),
         outcome => report::conclude(&outcome?, &args.guest),
-    }
-}
-
-fn pass_on(stream: Stream, bytes: &[u8]) -> io::Result<()> {
-    match stream {
-        Stream::Out => {
-            let mut out = io::stdout().lock();
-            out.write_all(bytes)?;
-            out.flush()
-        }
-        Stream::Err => io::stderr().lock().write_all(bytes),
     }
 }

@@ -1,0 +1,26 @@
+//! Arguments of guests that are somebody else's.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+/// A kernel, firmware or disk of which nothing is known but its console.
+#[derive(Debug, Args)]
+pub(crate) struct RawArgs {
+    /// Boot the file of --kernel as it is: bzImage, multiboot or PVH kernel, firmware, ISO or disk
+    /// image; its first serial port is the output
+    #[arg(long)]
+    pub raw: bool,
+    /// End with 0 at the first line of the console that matches, and with 4 without one
+    #[arg(long, value_name = "REGEX", requires = "raw")]
+    pub expect: Option<regex::Regex>,
+    /// End with 4 at the first line of the console that matches
+    #[arg(long, value_name = "REGEX", requires = "raw")]
+    pub fail: Option<regex::Regex>,
+    /// Initramfs of a Linux image, or modules of a multiboot kernel
+    #[arg(long, value_name = "FILE", requires = "raw")]
+    pub initrd: Option<PathBuf>,
+    /// Disk or ISO image in an AHCI drive; what the guest writes to it is lost (repeatable)
+    #[arg(long, value_name = "FILE", requires = "raw")]
+    pub disk: Vec<PathBuf>,
+}

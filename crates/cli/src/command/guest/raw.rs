@@ -1,0 +1,151 @@
+//! `numalab guest run --raw`: somebody else's kernel, firmware or disk.
+
+use std::cell::Cell;
+use std::process::ExitCode;
+
+use numalab_guest::{
+    Disk, GuestError, Launch, Patterns, Qemu, RawEnd, RawOutcome, RawTask, Runtime,
+};
+use numalab_guest_agent::Stream;
+use numalab_host::{Interrupt, note, print_error};
+use numalab_image::{BootFiles, Cache, DiskFormat, KernelChoice, Medium, MediumError};
+use numalab_report::Report as _;
+use numalab_report::from::memory::MemoryReport;
+
+use super::{boot, memory_emulator, report};
+use crate::args::{BootKernel, RunArgs};
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// Boots the file and passes its console on; the exit code says how it ended.
+pub(super) fn run_raw(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let (launch, medium) = plan(args).map_err(Failure::of_wrapper)?;
+    if args.guest.dry_run {
+        output::print(&output::shell_lines(&launch.raw_command_line(medium)))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let patterns = Patterns { expect: args.raw.expect.clone(), fail: args.raw.fail.clone() };
+    let task = RawTask { medium, patterns };
+    let heard = listen(&launch, &task).map_err(Failure::of_wrapper)?;
+    conclude(args, &heard.outcome).map_err(Failure::of_wrapper)?;
+    // Whoever read the output has what they wanted.
+    if heard.unread {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let code = exit_code(&heard, &task.patterns)?;
+    if !args.guest.quiet {
+        note(format_args!("{}, after {:.1?}", heard.outcome.end, heard.outcome.time));
+    }
+    Ok(code)
+}
+
+/// What a guest did, and what became of what it said.
+struct Heard {
+    outcome: RawOutcome,
+    is_silent: bool,
+    unread: bool,
+}
+
+fn listen(launch: &Launch, task: &RawTask) -> Result<Heard, Failure> {
+    let runtime = Runtime::open().map_err(GuestError::from)?;
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let (unread, is_silent) = (Cell::new(false), Cell::new(true));
+    let mut sink = |stream: Stream, bytes: &[u8]| {
+        is_silent.set(false);
+        if report::pass_on(stream, bytes).is_err() {
+            unread.set(true);
+        }
+    };
+    let asked = || interrupt.requested() || unread.get();
+    let outcome = launch.run_raw(&runtime, task, &mut sink, &asked)?;
+    Ok(Heard { outcome, is_silent: is_silent.get(), unread: unread.get() })
+}
+
+fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
+    let contents = &args.guest.contents;
+    let BootKernel::Linux(KernelChoice::File(file)) = &contents.kernel else {
+        return Err(Failure::bad_input("--raw: expected the file that boots as --kernel FILE"));
+    };
+    let no_image = contents.with.is_empty() && contents.module.is_empty();
+    if !no_image || !args.collect.is_empty() || args.format.is_some() || args.label.is_some() {
+        let message = "--with, --module, --collect, --format, --label: nothing of numalab is in \
+                       this guest, expected none of them";
+        return Err(Failure::bad_input(message));
+    }
+    let medium = Medium::of(file).map_err(medium_failure)?;
+    check_words(args, medium)?;
+    let mut guest = boot::guest(&args.guest, args.timeout)?;
+    guest.kernel_arguments.extend(args.command.iter().cloned());
+    for file in &args.raw.disk {
+        let format = DiskFormat::of(file).map_err(medium_failure)?;
+        guest.disks.push(Disk { file: file.clone(), format });
+    }
+    let cache = Cache::open().map_err(GuestError::from)?;
+    let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
+    let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
+    let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
+    if !args.guest.quiet {
+        note(format_args!("{} boots as {}", file.display(), medium.name()));
+        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
+    }
+    let files = BootFiles { kernel: file.clone(), initramfs: args.raw.initrd.clone() };
+    let launch = Launch::plan(guest, qemu, accelerator, &files)?;
+    boot::say_losses(&launch);
+    Ok((launch, medium))
+}
+
+/// Firmware and disks take no words.
+fn check_words(args: &RunArgs, medium: Medium) -> Result<(), Failure> {
+    let is_kernel = matches!(medium, Medium::Linux | Medium::Multiboot | Medium::Pvh);
+    if is_kernel || (args.command.is_empty() && args.raw.initrd.is_none()) {
+        return Ok(());
+    }
+    Err(Failure::bad_input(format!(
+        "words behind --, --initrd: {} takes none, expected a kernel",
+        medium.name()
+    )))
+}
+
+fn medium_failure(error: MediumError) -> Failure {
+    Failure::bad_input(format!("--kernel, --disk: {error}"))
+}
+
+/// Says how it ended, where it was, and what its memory emulator counted.
+fn conclude(args: &RunArgs, outcome: &RawOutcome) -> Result<(), Failure> {
+    if !args.guest.quiet {
+        let is_placed = args.guest.pin.is_some() || args.guest.host_nodes.is_some();
+        match &outcome.memory {
+            memory @ Some(_) if is_placed => {
+                report::say_placement(outcome.pins.as_ref(), memory.as_deref());
+            }
+            None if is_placed => note("where memory was is not known: QEMU ended with the guest"),
+            _ => {}
+        }
+        if let Some(text) = &outcome.memory_report {
+            let failed = |error| Failure::new(Code::Failed, error);
+            let report = MemoryReport::read(text).map_err(failed)?;
+            print_error(report.page().terminal(output::style()));
+        }
+    }
+    let file = args.guest.memory_emulator.emulate_report.as_deref();
+    memory_emulator::keep_report(file, outcome.memory_report.as_deref())
+}
+
+/// Patterns decide where there are any; else what the guest says by its exit port, or by
+/// powering off.
+fn exit_code(heard: &Heard, patterns: &Patterns) -> Result<ExitCode, Failure> {
+    let end = &heard.outcome.end;
+    let silence = if heard.is_silent { "; nothing came from its first serial port" } else { "" };
+    match end {
+        RawEnd::Expected { .. } => Ok(ExitCode::SUCCESS),
+        RawEnd::Failed { .. } => Err(Failure::new(Code::Worse, end)),
+        RawEnd::Stopped => Err(Failure::new(Code::WrapperFailed, end)),
+        _ if patterns.expect.is_some() => {
+            let message = format!("--expect matches no line of the console: {end}{silence}");
+            Err(Failure::new(Code::Worse, message))
+        }
+        RawEnd::Port { value } => Ok(ExitCode::from(*value)),
+        RawEnd::PoweredOff => Ok(ExitCode::SUCCESS),
+        _ => Err(Failure::new(Code::WrapperFailed, format!("{end}{silence}"))),
+    }
+}
