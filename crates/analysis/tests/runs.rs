@@ -18,6 +18,8 @@ struct Noise {
     of_run: f64,
     /// What the cells of a kind share.
     of_kind: f64,
+    /// How many times more that is for bandwidth.
+    uneven: f64,
     /// What each cell has to itself, with the tails of Student's t with 3 degrees of freedom.
     of_cell: f64,
     /// How often the cell at the end of the L2 is half as slow again.
@@ -25,11 +27,17 @@ struct Noise {
 }
 
 /// Six times what windows of 1 % imply, as was found on a virtual machine: 3 % a cell.
-const NOISY: Noise = Noise { of_run: 0.008, of_kind: 0.010, of_cell: 0.026, two_states: 0.3 };
+const NOISY: Noise =
+    Noise { of_run: 0.008, of_kind: 0.010, uneven: 1.0, of_cell: 0.026, two_states: 0.3 };
 /// All of a run moves together, by as much.
-const TOGETHER: Noise = Noise { of_run: 0.03, of_kind: 0.0, of_cell: 0.003, two_states: 0.0 };
+const TOGETHER: Noise =
+    Noise { of_run: 0.03, of_kind: 0.0, uneven: 1.0, of_cell: 0.003, two_states: 0.0 };
 /// Cells have nothing in common.
-const APART: Noise = Noise { of_run: 0.0, of_kind: 0.0, of_cell: 0.03, two_states: 0.3 };
+const APART: Noise =
+    Noise { of_run: 0.0, of_kind: 0.0, uneven: 1.0, of_cell: 0.03, two_states: 0.3 };
+/// Bandwidth differs six times as much from run to run as latency.
+const UNEVEN: Noise =
+    Noise { of_run: 0.0, of_kind: 0.005, uneven: 6.0, of_cell: 0.005, two_states: 0.0 };
 
 fn normal(rng: &mut Rng) -> f64 {
     let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
@@ -78,7 +86,7 @@ fn experiments() -> Vec<Experiment> {
 /// A run of the machine, its bandwidth multiplied by `factor`.
 fn run(noise: Noise, factor: f64, rng: &mut Rng) -> NamedRun {
     let of_run = noise.of_run * normal(rng);
-    let of_kinds = [noise.of_kind * normal(rng), noise.of_kind * normal(rng)];
+    let of_kinds = [noise.of_kind * normal(rng), noise.uneven * noise.of_kind * normal(rng)];
     let result = |(at, experiment): (usize, Experiment)| {
         let is_bandwidth = matches!(experiment, Experiment::Bandwidth(_));
         let metric = if is_bandwidth { Metric::Bandwidth } else { Metric::Latency };
@@ -118,7 +126,7 @@ fn share(pairs: u32, mut happens: impl FnMut(&mut Rng) -> bool) -> f64 {
 #[test]
 fn runs_of_one_machine_are_worse_than_its_others_in_5_percent_of_pairs() {
     let pairs = pairs();
-    for noise in [NOISY, TOGETHER, APART] {
+    for noise in [NOISY, TOGETHER, APART, UNEVEN] {
         for runs in [[2, 1], [3, 3], [5, 1], [5, 3]] {
             let wrong = share(pairs, |rng| compared(noise, runs, 1.0, rng).any_worse());
             println!("{runs:?} runs, {noise:?}: {:.1} % false exits", 100.0 * wrong);
@@ -138,7 +146,7 @@ fn a_tenth_of_bandwidth_lost_is_found_with_5_runs_of_the_baseline() {
             .figures()
             .any(|row| row.answer == Answer::Judged(Verdict::Worse) && of_bandwidth(&row.of))
     };
-    for (runs, least) in [([5, 1], 0.93), ([5, 2], 0.95), ([5, 3], 0.95)] {
+    for (runs, least) in [([5, 1], 0.95), ([5, 2], 0.95), ([5, 3], 0.95)] {
         let found = share(pairs(), |rng| is_found(&compared(NOISY, runs, 0.9, rng)));
         println!("{runs:?} runs: a loss of 10 % found in {:.1} %", 100.0 * found);
         assert!(found >= least, "{runs:?}: {found}");

@@ -196,6 +196,11 @@ fn two_commands_are_run_in_turns_and_judged() {
     assert!(!place.path().join("results").exists());
     let (text, _) = numalab(place.path(), &arguments, 0);
     assert!(text.contains("command A → B: better; shell value changes"), "{text}");
+    let kept = fs::read_dir(place.path().join("results")).expect("results").next();
+    let kept = kept.expect("a directory").expect("readable").path();
+    let more = ["study", "resume", kept.to_str().expect("UTF-8"), "--blocks", "7"];
+    let (page, _) = numalab(place.path(), &[&more[..], &["--format", "md"]].concat(), 0);
+    assert!(page.contains("This is look 2 at a study that may go on"), "{page}");
     let turned = [
         "compare",
         "--commands",

@@ -14,7 +14,7 @@ use crate::distribution::{student_quantile, student_tail};
 use crate::{Confidence, Interval};
 
 /// Fewer variances than this say nothing of how variances differ.
-const LEAST_VARIANCES: usize = 3;
+const LEAST_VARIANCES: usize = 2;
 /// A variance below this share of their median is taken for that much: a coarse clock.
 const LEAST_SHARE: f64 = 1e-5;
 

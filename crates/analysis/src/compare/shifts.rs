@@ -48,6 +48,7 @@ pub(super) fn rows(
             rows.push(Found { row, shift, position: cell.position });
         }
     }
+    moderate_all(&mut kinds);
     rows.sort_by_key(|found| found.position);
     let families = if is_repeated { 2.0 } else { 1.0 };
     let kinds = answered(kinds, tolerance, families);
@@ -59,6 +60,16 @@ pub(super) fn rows(
         };
     }
     (kinds, rows)
+}
+
+/// Draws the variances of kinds towards what those of this machine have in common.
+fn moderate_all(kinds: &mut [Found]) {
+    let mut shifts: Vec<RunShift> = kinds.iter().map(|found| found.shift).collect();
+    moderate(&mut shifts);
+    for (found, shift) in kinds.iter_mut().zip(shifts) {
+        found.row = row(found.row.of.clone(), found.row.metric, &shift);
+        found.shift = shift;
+    }
 }
 
 /// The cells of a kind, in the runs that have half of them or more.
