@@ -135,9 +135,14 @@ fn serial_intervals_cover_where_naive_ones_do_not() {
 
 /// Windows that are bursty: now and then ten in a row are higher.
 fn bursts(n: usize, rng: &mut Rng) -> Vec<f64> {
+    bursts_that(n, 0.02, 0.9, rng)
+}
+
+/// Windows in which bursts begin and stay with these chances.
+fn bursts_that(n: usize, begin: f64, stay: f64, rng: &mut Rng) -> Vec<f64> {
     let mut bursting = false;
     let window = |_| {
-        bursting = rng.uniform() < if bursting { 0.9 } else { 0.02 };
+        bursting = rng.uniform() < if bursting { stay } else { begin };
         normal(rng) + if bursting { 3.0 } else { 0.0 }
     };
     (0..n).map(window).collect()
@@ -211,5 +216,38 @@ fn stopping_when_narrow_enough_still_covers_what_it_says() {
         println!("{what}: {:.1} % in {mean:.0} windows", 100.0 * found);
         assert!(found > least - slack(repeats) && found < 0.99, "{what}: {found}");
         assert!(mean > 25.0, "the rule must have had something to do: {mean} windows");
+    }
+}
+
+/// Bursts of 20 to 33 windows are longer than an interval can allow for. Those that were seen are
+/// said; a cell that ends before it sees one cannot tell.
+#[test]
+fn bursts_that_an_interval_is_too_short_for_are_said_and_hardly_anything_else_is() {
+    let repeats = repeats(100);
+    for phi in [0.0, 0.5, 0.7, 0.9] {
+        let said = share(repeats, |rng| {
+            let sample = Sample::new(autoregressive(600, phi, rng)).unwrap();
+            median_interval_serial(&sample, Confidence::P95).is_ok_and(|x| x.bursts.is_some())
+        });
+        println!("dependence {phi}: bursts are said in {:.1} %", 100.0 * said);
+        assert!(said <= 0.03 + slack(repeats), "{phi}: {said}");
+    }
+    for (begin, stay, least) in [(0.01, 0.95, 0.5), (0.01, 0.97, 0.7), (0.02, 0.95, 0.5)] {
+        let truth = Sample::new(bursts_that(400_000, begin, stay, &mut Rng::new(99))).unwrap();
+        let (mut held, mut either) = (0_u32, 0_u32);
+        let said = share(repeats, |rng| {
+            let sample = Sample::new(bursts_that(600, begin, stay, rng)).unwrap();
+            let Ok(found) = median_interval_serial(&sample, Confidence::P95) else { return true };
+            let is_held = found.estimate.interval.contains(truth.median());
+            held += u32::from(is_held);
+            either += u32::from(is_held || found.bursts.is_some());
+            found.bursts.is_some()
+        });
+        println!(
+            "bursts of {:.0} windows: said in {:.1} %; held {held}, held or said {either} of {repeats}",
+            1.0 / (1.0 - stay),
+            100.0 * said
+        );
+        assert!(said >= least - slack(repeats), "{begin}, {stay}: {said}");
     }
 }

@@ -16,6 +16,8 @@ pub struct Figure {
     pub interval: Option<Interval>,
     /// How many independent windows would say as much; `None` without interval.
     pub effective_size: Option<f64>,
+    /// By how many times the interval may be too short, where windows come in bursts.
+    pub bursts: Option<f64>,
 }
 
 impl Figure {
@@ -27,7 +29,8 @@ impl Figure {
         Some(Self {
             median: found.as_ref().map_or_else(|| sample.median(), |serial| serial.estimate.value),
             interval: found.as_ref().map(|serial| serial.estimate.interval),
-            effective_size: found.map(|serial| serial.effective_size),
+            effective_size: found.as_ref().map(|serial| serial.effective_size),
+            bursts: found.and_then(|serial| serial.bursts),
         })
     }
 }

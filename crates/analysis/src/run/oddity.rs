@@ -5,7 +5,7 @@ use numalab_stats::Sample;
 use numalab_topology::{LOCAL_DISTANCE, Machine, NodeId};
 use serde::Serialize;
 
-use super::cell::State;
+use super::cell::{MetricFigures, State};
 use super::curve::LevelName;
 use super::matrix::{Entry, Matrix};
 use super::remote::{Remote, RemotePair};
@@ -21,6 +21,8 @@ const DIFFERENT_LATENCY: f64 = 1.05;
 const DISTANCE_OFF_BY: f64 = 1.25;
 /// A cache is reported if it is this many times larger or smaller than the system says.
 const CACHE_OFF_BY: f64 = 2.0;
+/// Up to this share, cells seem bursty by chance.
+const BURSTY_SHARE: f64 = 0.05;
 /// Up to this share, disturbed windows are ordinary.
 const DISTURBED_SHARE: f64 = 0.05;
 
@@ -132,6 +134,13 @@ pub enum Oddity {
         /// Disturbed ones.
         disturbed: usize,
     },
+    /// Windows come in bursts: intervals may be too short.
+    Bursty {
+        /// Cells with figures.
+        cells: usize,
+        /// By how many times they are too short, at the most.
+        too_short: f64,
+    },
     /// Intervals are wider than asked for.
     NotPrecise {
         /// Cells planned.
@@ -174,6 +183,7 @@ pub(super) fn findings(summary: &Summary<'_>) -> Vec<RunFinding> {
         emulated_time(summary),
         clock(summary),
         disturbed(summary),
+        bursty(summary),
         not_precise(summary),
     ];
     placed.into_iter().chain(remote).chain(rest).flatten().collect()
@@ -353,6 +363,23 @@ fn disturbed(summary: &Summary<'_>) -> Option<RunFinding> {
     let (windows, disturbed) = (progress.windows, progress.disturbed);
     (progress.disturbed_share() > DISTURBED_SHARE)
         .then(|| Finding::new(Oddity::Disturbed { windows, disturbed }).over(DISTURBED_SHARE))
+}
+
+/// Cells with windows in bursts that no rule of disturbance explains.
+fn bursty(summary: &Summary<'_>) -> Option<RunFinding> {
+    let with_figures = || summary.cells.iter().filter(|cell| cell.counts());
+    let bursts = |cell: &CellSummary<'_>| {
+        let best = cell.figures.iter().filter_map(MetricFigures::best);
+        best.filter_map(|figure| figure.bursts).reduce(f64::max)
+    };
+    let found: Vec<(CellId, f64)> =
+        with_figures().filter_map(|cell| Some((cell.cell.id.clone(), bursts(cell)?))).collect();
+    let too_short = found.iter().map(|(_, factor)| *factor).reduce(f64::max)?;
+    let cells = with_figures().count();
+    (found.len() as f64 > BURSTY_SHARE * cells as f64).then(|| {
+        let evidence = found.into_iter().map(|(cell, _)| cell).collect();
+        Finding::new(Oddity::Bursty { cells, too_short }).over(BURSTY_SHARE).shown_by(evidence)
+    })
 }
 
 fn not_precise(summary: &Summary<'_>) -> Option<RunFinding> {

@@ -190,6 +190,26 @@ fn what_the_tlb_holds_is_on_the_page_and_in_json() {
     assert!((cost - 11.0).abs() < 0.2, "{cost}");
 }
 
+#[test]
+fn windows_in_bursts_are_said_with_how_much_too_short_intervals_are() {
+    let mut document = runs::one_node();
+    assert!(!kinds(&document).contains(&"bursty".to_owned()));
+    let sizes = document.cells.iter_mut().filter(|cell| cell.cell.id.0.starts_with("latency"));
+    for cell in sizes {
+        let first = cell.samples[0].clone();
+        let window = |index: u32| {
+            // Three bursts of forty windows.
+            let slow = if index % 200 < 40 { 9.0 } else { 0.0 };
+            let value = 100.0 + slow + f64::from(index * 37 % 101) / 10.0;
+            numalab_record::Sample { index, value, ..first.clone() }
+        };
+        cell.samples = (0..600).map(window).collect();
+    }
+    let page = Summary::of(&document).page().markdown();
+    assert!(kinds(&document).contains(&"bursty".to_owned()), "{page}");
+    assert!(page.contains("bursty: in ") && page.contains("too short by"), "{page}");
+}
+
 /// The run with only those of its cells whose id contains `part`.
 fn only(mut document: Document, part: &str) -> Document {
     document.cells.retain(|cell| cell.cell.id.0.contains(part));

@@ -48,6 +48,12 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             share(*disturbed, *windows),
             count(*windows, "window")
         ),
+        Oddity::Bursty { cells: all, too_short } => format!(
+            "bursty: in {cells} of {} windows come in bursts, and intervals are too short by \
+             up to about {}",
+            count(*all, "cell"),
+            ratio(*too_short)
+        ),
         Oddity::NotPrecise { planned, precision } => format!(
             "{cells} of {} had not reached {} % when the budget ended",
             count(*planned, "cell"),
