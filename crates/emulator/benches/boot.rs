@@ -11,7 +11,7 @@ use numalab_image::{Cache, Kernel, KernelChoice};
 const MACHINE: &str = "cpus=0.1.2.3,memory=512M.512M.512M.512M,report=/dev/null,\
      distances=10.12.20.22/12.10.22.20/20.22.10.12/22.20.12.10";
 /// What the plugin is told, and the most that it may take.
-const KINDS: [(&str, Option<&str>, &str); 8] = [
+const KINDS: [(&str, Option<&str>, &str); 9] = [
     ("no plugin", None, ""),
     ("loaded, idle (start=marker)", Some("start=marker"), "1.1"),
     ("counting all accesses", Some("start=on"), "4"),
@@ -38,10 +38,18 @@ const KINDS: [(&str, Option<&str>, &str); 8] = [
         "",
     ),
     (
-        "all stages: lines with owners too",
+        "the same, and lines with owners",
         Some(
             "start=on,caches=1:32K:8:64:cpu+2:1M:16:64:cpu+3:16M:16:64:group,\
              stages=load+core+owners,node-bandwidth=10000.10000.10000.10000",
+        ),
+        "",
+    ),
+    (
+        "all stages: TLBs too",
+        Some(
+            "start=on,caches=1:32K:8:64:cpu+2:1M:16:64:cpu+3:16M:16:64:group,\
+             stages=load+core+owners+tlb,node-bandwidth=10000.10000.10000.10000",
         ),
         "1.5 times the caches' alone",
     ),

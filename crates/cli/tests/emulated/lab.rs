@@ -126,7 +126,7 @@ impl Answer {
     }
 
     /// The rows of a part in numalab's CSV, each by the names of its columns.
-    fn rows(&self, name: &str) -> Vec<BTreeMap<&str, &str>> {
+    pub fn rows(&self, name: &str) -> Vec<BTreeMap<&str, &str>> {
         let part = self.part(name);
         let mut lines = part.iter().skip_while(|line| !line.starts_with("cell,"));
         let header = fields(lines.next().expect("a header"));

@@ -9,6 +9,7 @@
 
 mod guest;
 mod lab;
+mod like;
 mod machines;
 mod placement;
 mod reports;

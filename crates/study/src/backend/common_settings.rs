@@ -1,9 +1,10 @@
 //! Settings that several backends have.
 
+use numalab_formats::machine_toml::{self, MachineFile};
 use numalab_formats::memory_emulator::{
     MemoryCosts, parse_bandwidth, parse_caches, parse_latency, parse_stages,
 };
-use numalab_formats::tiers;
+use numalab_formats::{gallery, tiers};
 use numalab_topology::TierSpec;
 use serde::Deserialize;
 
@@ -40,6 +41,13 @@ pub(super) const EMULATE_TIERS: SettingSpec = SettingSpec {
     default: "",
     about: "tiers of memory and what they cost, as --emulate-tiers takes them, instead of emulate, \
             memory and distances",
+};
+pub(super) const EMULATE_LIKE: SettingSpec = SettingSpec {
+    name: "emulate-like",
+    kind: SettingKind::Text("a machine file, or a name of `numalab machine list`"),
+    default: "",
+    about: "machine whose memory is known, as --emulate-like takes it, with `cpus` and `memory` of \
+            it, instead of emulate and distances",
 };
 pub(super) const EMULATE_LATENCY: SettingSpec = SettingSpec {
     name: "emulate-latency",
@@ -89,6 +97,7 @@ pub(super) const WATCH_PAGES: SettingSpec = SettingSpec {
 #[serde(rename_all = "kebab-case")]
 pub(super) struct MemoryCostSettings {
     emulate_tiers: Option<String>,
+    emulate_like: Option<String>,
     emulate_latency: Option<String>,
     emulate_bandwidth: Option<String>,
     emulate_cache: Option<String>,
@@ -101,6 +110,22 @@ impl MemoryCostSettings {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()
             || self.emulate_tiers.is_some()
+            || self.emulate_like.is_some()
+    }
+
+    /// The file of the machine that the guest is like, if it is like one.
+    pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
+        let Some(name) = &self.emulate_like else { return Ok(None) };
+        let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
+            place: format!("backend.{kind}.emulate-like"),
+            found: format!("{name:?}"),
+            expected: error.to_string(),
+        };
+        let text = match gallery::machine(name) {
+            Some(text) => text.to_owned(),
+            None => std::fs::read_to_string(name).map_err(|error| bad(&error))?,
+        };
+        machine_toml::read_file(&text).map(Some).map_err(|error| bad(&error))
     }
 
     /// The tiers that the machine is made of, if it is made of any.
@@ -117,7 +142,9 @@ impl MemoryCostSettings {
     /// What memory costs, as it was written: of local memory, or of each tier.
     pub(super) fn latency(&self) -> Option<String> {
         let tiers = self.emulate_tiers.as_ref().map(|tiers| format!("tiers {tiers}"));
-        self.emulate_latency.as_ref().map(|latency| format!("{latency} ns")).or(tiers)
+        let like = self.emulate_like.as_ref().map(|name| format!("like {name}"));
+        let latency = self.emulate_latency.as_ref().map(|latency| format!("{latency} ns"));
+        latency.or(tiers).or(like)
     }
 
     /// The costs, for a backend of this kind.

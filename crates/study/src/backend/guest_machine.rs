@@ -1,7 +1,7 @@
 //! What a study's guest is: settings of `[backend.linux-guest]`.
 
 use numalab_formats::memory_emulator::describe;
-use numalab_formats::{emulation, size, tiers};
+use numalab_formats::{emulation, machine_toml, size, tiers};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
@@ -43,14 +43,23 @@ impl GuestSettings {
             let machine = spec.machine(self.cpus);
             return machine.map_err(|error| bad("emulate-tiers", &tiers::format(&spec), &error));
         }
+        let memory = size::parse_bytes(&self.memory);
+        let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
+        if let Some(file) = self.costs.like("linux-guest")? {
+            let nodes = file.machine.cpu_nodes().len().max(1);
+            let cpus = usize::try_from(self.cpus).unwrap_or(usize::MAX);
+            if cpus == 0 || !cpus.is_multiple_of(nodes) {
+                let expected = format!("a multiple of {nodes}, the nodes with cpus");
+                return Err(bad("cpus", &self.cpus.to_string(), &expected));
+            }
+            return Ok(machine_toml::scaled(&file.machine, cpus / nodes, memory_bytes));
+        }
         let nodes = emulation::parse(&self.emulate, self.distances.as_deref());
         let spec = nodes.map_err(|error| bad("emulate", &self.emulate, &error))?;
         let count = match &spec.nodes {
             EmulatedNodes::Equal(nodes) | EmulatedNodes::Split(nodes) => *nodes,
             EmulatedNodes::Listed(nodes) => nodes.len(),
         };
-        let memory = size::parse_bytes(&self.memory);
-        let memory_bytes = memory.map_err(|error| bad("memory", &self.memory, &error))?;
         let nodes = u32::try_from(count).unwrap_or(u32::MAX).max(1);
         // An operating system doubts a package or a cache that spans nodes.
         let packages = if self.cpus.is_multiple_of(nodes) { nodes } else { 1 };
@@ -91,7 +100,10 @@ impl GuestSettings {
             what: error.to_string(),
             remedy: error.remedy(),
         })?;
-        let machine = describe(machine, &costs);
+        let machine = match self.costs.like("linux-guest")? {
+            Some(file) => file.emulated(machine),
+            None => describe(machine, &costs),
+        };
         let machine = machine.map_err(|error| {
             bad("emulate-latency", &error.to_string(), &"costs of this machine")
         })?;
@@ -114,5 +126,29 @@ fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError
         place: format!("backend.linux-guest.{key}"),
         found: format!("{found:?}"),
         expected: expected.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(cpus: u32, like: &str) -> GuestSettings {
+        let json = serde_json::json!({
+            "emulate": "1", "cpus": cpus, "memory": "1G", "accel": "auto",
+            "count-migrations": false, "watch-pages": false, "emulate-like": like,
+        });
+        serde_json::from_value(json).expect("settings")
+    }
+
+    #[test]
+    fn a_guest_is_like_a_machine_that_comes_with_numalab() {
+        let machine = settings(8, "x460").machine().expect("a machine");
+        assert_eq!((machine.nodes.len(), machine.cpus.len()), (4, 8));
+        assert_eq!(machine.memory_bytes(), 1 << 30);
+        let error = settings(6, "x460").machine().expect_err("six on four nodes").to_string();
+        assert!(error.contains("a multiple of 4"), "{error}");
+        let error = settings(8, "cray-1").machine().expect_err("no such machine").to_string();
+        assert!(error.contains("cray-1") && error.contains("No such file"), "{error}");
     }
 }

@@ -14,7 +14,7 @@ use numalab_topology::Machine;
 use super::agent::{Answer, Request, Setup};
 use super::common_settings::{
     COUNT_MIGRATIONS, COUNTERS, CPUS, DISTANCES, EMULATE, EMULATE_BANDWIDTH, EMULATE_CACHE,
-    EMULATE_LATENCY, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_PAGES,
+    EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES, EMULATE_TIERS, MEMORY, WATCH_PAGES,
 };
 use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
@@ -60,6 +60,7 @@ pub(super) const KIND: BackendKind = BackendKind {
             about: "words for its kernel's command line",
         },
         EMULATE_TIERS,
+        EMULATE_LIKE,
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,
         EMULATE_CACHE,
