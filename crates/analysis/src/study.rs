@@ -13,6 +13,7 @@ use numalab_stats::{
 mod best;
 mod contrasts;
 mod finding;
+mod guests;
 mod pair;
 mod worse;
 
@@ -21,6 +22,7 @@ use contrasts::{Asked, asked};
 pub use best::BestTreatment;
 pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
 pub use finding::{EffectOf, StudyFinding, StudyObservation};
+pub use guests::GuestMap;
 pub use pair::{PairRow, StudyPair};
 
 /// Random patterns of a permutation test that is too large to be exact, and resamples of a

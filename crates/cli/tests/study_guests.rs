@@ -179,8 +179,8 @@ fn guests_of_qemu_run_together_and_their_memory_is_found() {
     for sample in samples {
         // Both guests wrote 20 MB, and both have their memory on a node of this machine.
         assert!(sample.contains(r#""value":40000000.0"#), "{sample}");
-        assert!(sample.contains("memory of g01") && sample.contains("memory of g02"));
-        assert!(sample.contains("node 0: "), "{sample}");
+        assert!(sample.contains("\"guest\":\"g01\"") && sample.contains("\"guest\":\"g02\""));
+        assert!(sample.contains(r#""home":0,"memory":[[0,"#), "{sample}");
         assert!(!sample.contains("not known"), "{sample}");
         assert_disturbed(sample);
     }
@@ -355,7 +355,7 @@ fn hypervisors_of_ones_own_are_booted_and_a_study_goes_on_only_with_the_same() {
     assert_eq!(samples.len(), 2);
     for sample in samples {
         assert!(
-            sample.contains("\"value\":40000.0") && sample.contains("memory of g02"),
+            sample.contains("\"value\":40000.0") && sample.contains("\"guest\":\"g02\""),
             "{sample}"
         );
         assert_disturbed(sample);
@@ -411,7 +411,7 @@ fn a_whole_study_of_domains_ends_with_where_each_ones_memory_was() {
     assert_eq!(code(&output), 0, "{}", text(&output.stderr));
     let journal = lab.result("journal.jsonl");
     for sample in journal.lines().filter(|line| line.contains(r#""entry":"sample""#)) {
-        assert!(sample.contains("memory of g08"), "{sample}");
+        assert!(sample.contains("\"guest\":\"g08\""), "{sample}");
         assert!(sample.contains("local-memory"), "{sample}");
     }
     assert!(journal.contains("topology exported (xl info -n)"));
@@ -455,6 +455,15 @@ fn evidence(journal: &str, treatment: usize) -> BTreeMap<String, String> {
     all.map(|one| (text(&one["what"]), text(&one["found"]))).collect()
 }
 
+/// Where a guest lay under a treatment.
+fn place(journal: &str, treatment: usize, guest: &str) -> Value {
+    let entries = journal.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let of_it = entries.filter(|entry: &Value| entry["treatment"] == treatment);
+    let mut places =
+        of_it.flat_map(|entry| entry["guests"].as_array().cloned().unwrap_or_default());
+    places.find(|place| place["guest"] == guest).expect("a place")
+}
+
 #[test]
 fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen_through() {
     if !long() {
@@ -470,21 +479,22 @@ fn guests_lie_by_their_cpus_in_pools_and_on_two_sockets_and_faked_nodes_are_seen
     let split = &pools["cpupools (xl cpupool-list)"];
     assert_eq!(split, "Pool-node0 has cpus 0,1,2,3, Pool-node1 has cpus 4,5,6,7");
     let sockets = evidence(&journal, 1);
-    for (found, per_node) in [(&pools, 4), (&sockets, 8)] {
+    for treatment in [0, 1] {
         for (name, node) in [("g01", 0), ("g02", 1)] {
-            assert_eq!(found[&format!("memory of {name}")], format!("node {node}: 49152 frames"));
-            let cpus = &found[&format!("cpus of {name}")];
-            let on = cpus.strip_prefix("0 on cpu ").and_then(|rest| rest.split_once(','));
-            let cpu: u32 = on.expect("a cpu").0.parse().expect("a number");
-            assert_eq!(cpu / per_node, node, "{name}: {cpus}");
+            let place = place(&journal, treatment, name);
+            // In pools it is the node of the CPU that the guest ran on.
+            assert_eq!(place["home"], node, "{place}");
+            assert_eq!(place["memory"], serde_json::json!([[node, 49152]]), "{place}");
         }
     }
+    assert_eq!(place(&journal, 1, "g02")["cpus"], "8-15");
     assert!(sockets["topology exported (xl info -n)"] == "the same", "{sockets:?}");
     let fake = evidence(&journal, 2);
     assert!(fake["numa"].starts_with("3 nodes; Faking node 0"), "{fake:?}");
     for name in ["g01", "g02"] {
-        let memory = &fake[&format!("memory of {name}")];
+        let place = place(&journal, 2, name);
         // Of the machine's two nodes, not of the three that are made up.
-        assert!(memory.starts_with("node 0: ") || memory.starts_with("node 1: "), "{memory}");
+        let node = place["memory"][0][0].as_u64();
+        assert!(node.is_some_and(|node| node < 2), "{place}");
     }
 }

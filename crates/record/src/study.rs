@@ -13,7 +13,7 @@ mod setting;
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
 pub use journal::{
-    Applied, EndReason, Entry, Evidence, Observation, Quantity, Reading, SampleEntry,
+    Applied, EndReason, Entry, Evidence, GuestPlace, Observation, Quantity, Reading, SampleEntry,
 };
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{

@@ -46,6 +46,12 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
             counters: BTreeMap::from([("numa_hint_faults".to_owned(), 3.0)]),
             evidence: vec![Evidence::of("v", "1", "1")],
             disturbances: disturbed.then(|| "foreign 1 of 2 ms".to_owned()).into_iter().collect(),
+            guests: vec![GuestPlace {
+                guest: "g01".to_owned(),
+                home: Some(0),
+                memory: vec![(Some(0), 7), (None, 2)],
+                cpus: None,
+            }],
         },
     })
 }

@@ -136,9 +136,28 @@ pub struct Observation {
     /// Where it ran and where its memory lay, and that its settings acted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evidence: Vec<Evidence>,
+    /// Where guests lay that ran it together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub guests: Vec<GuestPlace>,
     /// What disturbed it, found without a look at its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<String>,
+}
+
+/// Where a guest ran and where its memory lay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct GuestPlace {
+    /// The guest.
+    pub guest: String,
+    /// The node that it belongs to, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub home: Option<u32>,
+    /// Nodes with the memory that it has there, in frames or bytes; `None` is no node's memory.
+    pub memory: Vec<(Option<u32>, u64)>,
+    /// The CPUs that it may run on, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpus: Option<String>,
 }
 
 /// A value that was measured; always finite.

@@ -5,6 +5,7 @@ mod findings;
 mod method;
 mod pair;
 mod placeholder;
+mod places;
 mod rows;
 mod tables;
 mod words;
@@ -173,7 +174,10 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     let notes = disturbed.into_iter().chain([began]).collect();
     let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };
     let effects = EffectKind::ALL.map(|kind| tables::effects(summary, kind));
+    let maps = summary.guest_maps();
     let rest = [
+        places::memory(summary, &maps),
+        places::cpus(summary, &maps),
         tables::aa(summary),
         tables::disturbed(summary),
         tables::evidence(summary),

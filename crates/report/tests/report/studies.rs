@@ -81,8 +81,8 @@ impl Made {
                             observation: Observation {
                                 readings: vec![reading],
                                 counters,
-                                evidence: Vec::new(),
                                 disturbances,
+                                ..Observation::default()
                             },
                         }));
                         attempt += 1;

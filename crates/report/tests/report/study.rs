@@ -1,7 +1,9 @@
 //! What is said of a study, and that it is what its samples show.
 
 use numalab_analysis::study::{Effect, EffectKind, StudySummary};
-use numalab_record::study::{Counted, EndReason, Entry, Quantity, Setting, StudyDocument};
+use numalab_record::study::{
+    Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
+};
 use numalab_report::{Report, Style, change_words};
 use numalab_stats::{Ground, Verdict};
 
@@ -201,6 +203,30 @@ fn the_best_of_several_treatments_is_named_with_its_value_and_how_sure_it_is() {
     // A trend has no best level: more is more.
     let scaling = studies::scaling();
     assert!(!StudySummary::of(&scaling).page().markdown().contains("Best treatment"));
+}
+
+#[test]
+fn guests_are_on_a_map_of_nodes_with_a_row_a_treatment() {
+    let mut document = studies::scaling();
+    for entry in &mut document.journal {
+        let Entry::Sample(sample) = entry else { continue };
+        let place = |guest: &str, memory| GuestPlace {
+            guest: guest.to_owned(),
+            home: Some(0),
+            memory,
+            cpus: Some("0-3".to_owned()),
+        };
+        let split = vec![(Some(0), 3), (Some(1), 1)];
+        sample.observation.guests = vec![
+            place("g01", vec![(Some(0), 4)]),
+            place("g02", split),
+            place("g03", vec![(None, 1)]),
+        ];
+    }
+    let text = StudySummary::of(&document).page().markdown();
+    let row = "| numa=off guests=4 | g01, g02 75 % | g02 25 % | g03 |";
+    assert!(text.contains("| node 0 | node 1 | no node |") && text.contains(row), "{text}");
+    assert!(text.contains("| numa=off guests=4 | 0-3 | g01, g02, g03 |"), "{text}");
 }
 
 #[test]

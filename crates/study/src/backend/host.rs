@@ -159,6 +159,7 @@ impl Prepared for PreparedHost {
         let disturbance = self.watch.snapshot().disturbance_since(&before);
         Ok(Observation {
             readings: executed.readings,
+            guests: Vec::new(),
             counters,
             evidence: seen.iter().flat_map(page_evidence).collect(),
             disturbances: disturbance.map(|reason| reason.to_string()).into_iter().collect(),

@@ -228,7 +228,7 @@ impl PreparedKernel {
             readings,
             counters: counters(results),
             evidence,
-            disturbances: Vec::new(),
+            ..Observation::default()
         })
     }
 }

@@ -26,7 +26,9 @@ pub(super) struct GuestOutcome {
     pub memory: BTreeMap<u32, u64>,
     /// What lies in no node's memory.
     pub elsewhere: u64,
-    /// What shows where it is.
+    /// The CPUs that it may run on, where that is known.
+    pub cpus: Option<String>,
+    /// What else shows where it is.
     pub evidence: Vec<Evidence>,
     /// What came of each job that it did.
     pub jobs: BTreeMap<usize, JobOutcome>,

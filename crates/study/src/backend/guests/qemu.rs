@@ -21,7 +21,6 @@ use super::boot_context::BootContext;
 use super::errors::{failed, lacking};
 use super::layout::PlacedGuest;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
-use super::summary::memory_evidence;
 use crate::backend::contract::BackendError;
 use crate::backend::disturbance_watch::DisturbanceWatch;
 
@@ -216,7 +215,7 @@ impl Ran {
 fn keep(guest: &mut GuestOutcome, job: usize, ran: Ran) {
     guest.memory = ran.memory;
     guest.jobs.insert(job, ran.job);
-    guest.evidence = vec![memory_evidence(guest, "bytes"), pages_evidence(guest, &ran.pages)];
+    guest.evidence = vec![pages_evidence(guest, &ran.pages)];
 }
 
 /// The pages that a guest's memory was found in.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{Evidence, Observation, Quantity, Reading};
+use numalab_record::study::{GuestPlace, Observation, Quantity, Reading};
 use numalab_stats::Direction;
 use numalab_workload::{Ending, Finished, Workload};
 
@@ -28,6 +28,7 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
             Err(reason) => taken.disturbances.push(format!("guest {}: {reason}", guest.name)),
         }
         taken.evidence.extend(guest.evidence.iter().cloned());
+        taken.guests.push(place(guest));
     }
     for (quantity, of_guests) in values {
         add(&mut taken, quantity, &of_guests);
@@ -109,21 +110,15 @@ fn seconds(done: &JobOutcome) -> f64 {
     done.end_ns.saturating_sub(done.begin_ns) as f64 / 1e9
 }
 
-/// Where a guest's memory is, in words.
-pub(super) fn memory_evidence(guest: &GuestOutcome, unit: &str) -> Evidence {
-    let by_node = guest.memory.iter().filter(|(_, amount)| **amount > 0);
-    let mut found: Vec<String> =
-        by_node.map(|(node, amount)| format!("node {node}: {amount} {unit}")).collect();
-    if guest.elsewhere > 0 {
-        found.push(format!("no node: {} {unit}", guest.elsewhere));
-    }
-    if found.is_empty() {
-        found.push("not known".to_owned());
-    }
-    Evidence {
-        what: format!("memory of {}", guest.name),
-        wanted: guest.home.map(|home| format!("node {home}")),
-        found: found.join(", "),
+/// Where a guest is.
+fn place(guest: &GuestOutcome) -> GuestPlace {
+    let of_nodes = guest.memory.iter().map(|(node, amount)| (Some(*node), *amount));
+    let memory = of_nodes.chain([(None, guest.elsewhere)]).filter(|(_, amount)| *amount > 0);
+    GuestPlace {
+        guest: guest.name.clone(),
+        home: guest.home,
+        memory: memory.collect(),
+        cpus: guest.cpus.clone(),
     }
 }
 
@@ -193,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_told_by_node_with_what_was_wanted() {
+    fn memory_is_told_by_node_with_the_node_that_a_guest_belongs_to() {
         let mut of = guest("g01", "1", 2, 0);
         of.memory = BTreeMap::from([(0, 0), (1, 7), (2, 5)]);
-        let evidence = memory_evidence(&of, "frames");
-        assert_eq!(evidence.what, "memory of g01");
-        assert_eq!(evidence.wanted.as_deref(), Some("node 2"));
-        assert_eq!(evidence.found, "node 1: 7 frames, node 2: 5 frames");
+        of.elsewhere = 3;
+        let place = place(&of);
+        assert_eq!((place.guest.as_str(), place.home), ("g01", Some(2)));
+        assert_eq!(place.memory, [(Some(1), 7), (Some(2), 5), (None, 3)]);
     }
 }

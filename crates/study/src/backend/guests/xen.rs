@@ -21,7 +21,6 @@ use super::errors::{bad, failed, lacking};
 use super::kind::XEN;
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestTreatment, GuestsSettings};
-use super::summary::memory_evidence;
 use super::windows::JobWindows;
 use crate::backend::contract::BackendError;
 use crate::backend::disturbance_watch::DisturbanceWatch;
@@ -176,6 +175,7 @@ impl BootContext<'_> {
                 elsewhere,
                 jobs: jobs_of(&guest.name, report),
                 lost: lost.map(|(_, reason)| reason.clone()),
+                cpus: place.map(allowed_cpus),
                 evidence: Vec::new(),
             };
             outcome.evidence = self.evidence(&outcome, place);
@@ -202,16 +202,8 @@ impl BootContext<'_> {
 
     /// Where a guest is, and why it is not where it should be.
     fn evidence(&self, guest: &GuestOutcome, place: Option<&Place>) -> Vec<Evidence> {
-        let mut evidence = vec![memory_evidence(guest, "frames")];
+        let mut evidence = Vec::new();
         let Some(place) = place else { return evidence };
-        let vcpus = place.vcpus.iter().map(|vcpu| {
-            let on = vcpu.cpu.map_or_else(|| "none yet".to_owned(), |cpu| cpu.to_string());
-            format!("{} on cpu {on}, may run on {}", vcpu.vcpu, vcpu.hard)
-        });
-        evidence.push(Evidence::fact(
-            format!("cpus of {}", guest.name),
-            vcpus.collect::<Vec<_>>().join("; "),
-        ));
         evidence.extend((!place.unknown.is_empty()).then(|| {
             Evidence::fact(format!("not known of {}", guest.name), place.unknown.join("; "))
         }));
@@ -225,6 +217,13 @@ impl BootContext<'_> {
         }
         evidence
     }
+}
+
+/// The CPUs that a domain's vcpus may run on: `4-7`, or each one's where they differ.
+fn allowed_cpus(place: &Place) -> String {
+    let mut cpus: Vec<String> = place.vcpus.iter().map(|vcpu| vcpu.hard.to_string()).collect();
+    cpus.dedup();
+    cpus.join("; ")
 }
 
 const LIBXL_FAULT: &str = "a fault of libxl since 2018 (numa_place_domain looks at the pool's \
