@@ -10,7 +10,7 @@ fn two_cpus_hand_a_line_over_in_what_lies_between_them() {
     const ROUNDS: u64 = 2000;
     let program = Program::assemble("handover.s", &[("CPUS", 2), ("ROUNDS", ROUNDS)]);
     for qemu in qemus() {
-        for stages in ["owners", "core+owners"] {
+        for stages in ["owners", "core+owners", "core+owners+tlb"] {
             let plugin = format!("cpus=0.1,{MACHINE},caches=1:32K:8:64:cpu:1,stages={stages}");
             let run = program.run(&qemu, 2, &plugin, &ICOUNT);
             let ns = run.said[0] / (2 * ROUNDS);
