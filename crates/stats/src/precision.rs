@@ -24,7 +24,6 @@ const STRICTNESS: f64 = 0.6;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
     half_width: f64,
-    confidence: Confidence,
 }
 
 /// What a look at the values so far decides.
@@ -50,7 +49,7 @@ impl Precision {
     /// [`Error::OutOfRange`] unless `0 < half_width < 1`.
     pub fn relative(half_width: f64) -> Result<Self, Error> {
         if half_width > 0.0 && half_width < 1.0 {
-            Ok(Self { half_width, confidence: Confidence::P95 })
+            Ok(Self { half_width })
         } else {
             Err(Error::OutOfRange {
                 what: "precision",
@@ -58,12 +57,6 @@ impl Precision {
                 expected: "a fraction between 0 and 1, both excluded (0.01 for 1 %)",
             })
         }
-    }
-
-    /// The same rule at another confidence.
-    #[must_use]
-    pub fn with_confidence(self, confidence: Confidence) -> Self {
-        Self { confidence, ..self }
     }
 
     /// The relative half width asked for.
@@ -86,7 +79,7 @@ impl Precision {
     #[must_use]
     pub fn look(&self, windows: &Sample) -> Progress {
         let n = windows.len();
-        let so_far = self.interval(windows);
+        let so_far = stopped_interval(windows, Confidence::P95).ok();
         if let Some(serial) = so_far
             && n >= self.first_look()
             && serial.effective_size >= FEWEST_EFFECTIVE.min(n as f64)
@@ -96,10 +89,6 @@ impl Precision {
         }
         let expected = so_far.map(|serial| self.projected(n, &serial));
         Progress::Continue { look_at: self.next_look(n), so_far, expected }
-    }
-
-    fn interval(&self, windows: &Sample) -> Option<SerialEstimate> {
-        stopped_interval(windows, self.confidence).ok()
     }
 
     /// Half as many again.
@@ -197,16 +186,6 @@ mod tests {
             matches!(progress, Progress::Continue { expected: Some(404 | 405), .. }),
             "{progress:?}"
         );
-    }
-
-    #[test]
-    fn higher_confidence_asks_for_more() {
-        let sample = windows(40, 4.0);
-        let serial = median_interval_serial(&sample, Confidence::P95).unwrap();
-        let reached = Precision::relative(1.2 * serial.estimate.relative_half_width()).unwrap();
-        assert!(matches!(reached.look(&sample), Progress::Reached(_)));
-        let stricter = reached.with_confidence(Confidence::P99);
-        assert!(matches!(stricter.look(&sample), Progress::Continue { .. }));
     }
 
     #[test]
