@@ -10,6 +10,8 @@ const PAGE: u32 = 0x1000;
 pub enum Then {
     /// Waits for ever.
     Halt,
+    /// Says its command line, and writes 0 to the exit port.
+    Echo,
     /// Writes this to the exit port.
     Exit(u8),
     /// Faults without a table of handlers.
@@ -21,6 +23,12 @@ pub fn elf(text: &str, then: Then) -> Vec<u8> {
     let mut code = says(text, &[0x66, 0xba, 0xf8, 0x03]); // mov dx, 0x3f8
     code.extend(match then {
         Then::Halt => vec![0xf4, 0xeb, 0xfd], // hlt; jmp to it
+        // mov esi, the start info's command line; cld; next: lodsb; test al, al; jz done;
+        // out dx, al; jmp next; done: mov al, '\n'; out dx, al; mov dx, 0xf4; mov al, 0; out
+        Then::Echo => vec![
+            0x8b, 0x73, 0x18, 0xfc, 0xac, 0x84, 0xc0, 0x74, 0x03, 0xee, 0xeb, 0xf8, 0xb0, b'\n',
+            0xee, 0x66, 0xba, 0xf4, 0x00, 0xb0, 0x00, 0xee, 0xf4,
+        ],
         Then::Exit(value) => vec![0x66, 0xba, 0xf4, 0x00, 0xb0, value, 0xee, 0xf4],
         // mov esp, 0x200000; push 0; push 0; lidt [esp]; int3
         Then::TripleFault => {

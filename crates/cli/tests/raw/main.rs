@@ -181,6 +181,61 @@ fn a_linux_of_the_users_own_has_its_nodes_and_its_places_on_the_host() {
     assert!(said.contains("the guest powered off, after "), "{said}");
 }
 
+/// A kernel that says its command line, in which the factor stands.
+const STUDY: &str = r#"
+name = "own-kernel"
+question = "Is the second level faster?"
+
+[backend.kernel]
+file = "FILE"
+expect = "^speed: "
+where = "plain"
+emulate = "1"
+cpus = 1
+memory = "128M"
+
+[rules]
+blocks = 6
+
+[[factor]]
+name = "speed"
+levels = ["100", "110"]
+
+[[workload]]
+name = "echo"
+command = ["kernel", "speed: {speed} of 1"]
+[[workload.metric]]
+name = "rate"
+better = "higher"
+pattern = "speed: {x/s} of"
+"#;
+
+#[test]
+fn a_study_boots_the_users_kernel_and_reads_its_console() {
+    let Some(lab) = Lab::open() else { return };
+    let kernel = kept(&lab, "echo.elf", &elf("", Then::Echo));
+    let study = kept(&lab, "study.toml", STUDY.replace("FILE", &kernel).as_bytes());
+    let results = lab.path("results");
+    let output = lab.numalab(&["study", "run", &study, "-q", "--format", "json", "-o", &results]);
+    let found: serde_json::Value = serde_json::from_str(&text(&output, 0)).expect("JSON");
+    let rate = &found["effects"][0]["found"];
+    assert_eq!(rate["verdict"], "better", "{found}");
+    let percent = rate["change_percent"].as_f64().expect("a number");
+    assert!((percent - 10.0).abs() < 1e-6, "{percent} %");
+    let facts = found["run"]["environment"]["facts"].to_string() + &found.to_string();
+    assert!(facts.contains("echo.elf sha256 "), "{found}");
+
+    let silent = kept(&lab, "silent.elf", &elf("", Then::Exit(3)));
+    let failing = kept(&lab, "failing.toml", STUDY.replace("FILE", &silent).as_bytes());
+    let failed = lab.numalab(&["study", "run", &failing, "-q", "--blocks", "1", "-o", &results]);
+    let said = errors(&failed) + &String::from_utf8_lossy(&failed.stdout);
+    assert!(said.contains("the guest wrote 3 to its exit port"), "{said}");
+    let absent = kept(&lab, "absent.toml", STUDY.replace("FILE", "/no/such").as_bytes());
+    let refused = lab.numalab(&["study", "plan", &absent]);
+    assert_eq!(refused.status.code(), Some(2), "{}", errors(&refused));
+    assert!(errors(&refused).contains("/no/such"), "{}", errors(&refused));
+}
+
 #[test]
 fn what_no_pc_boots_and_options_of_other_guests_are_refused() {
     let Some(lab) = Lab::open() else { return };

@@ -1,5 +1,6 @@
-//! numalab's own kernel: every sample is a boot, and treatments are its words.
+//! numalab's own kernel, or the user's: every sample is a boot, and treatments are its words.
 
+mod file;
 mod metrics;
 mod place;
 mod shape;
@@ -18,8 +19,9 @@ use numalab_kernel::run::{RunError, run};
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Treatment};
 use numalab_topology::Machine;
-use numalab_workload::{Ending, Finished, Workload};
+use numalab_workload::{Ending, Finished, Reading, Workload};
 
+use self::file::KernelFile;
 use self::metrics::{as_f64, is_of_time, local_percent, metric_lines};
 use self::place::{Kind, Place, lacking, real_placement};
 pub(super) use self::shape::KIND;
@@ -40,6 +42,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(600);
 pub(super) struct Kernel {
     interrupt: Interrupt,
     shape: Shape,
+    file: Option<KernelFile>,
     machine: Machine,
 }
 
@@ -49,6 +52,8 @@ struct PreparedKernel {
     machine: Machine,
     place: Place,
     runtime: Runtime,
+    /// The user's kernel, if it is theirs.
+    file: Option<KernelFile>,
     files: BootFiles,
     watch: DisturbanceWatch,
 }
@@ -57,11 +62,15 @@ impl Kernel {
     pub(super) fn open(spec: &BackendSpec, interrupt: &Interrupt) -> Result<Self, BackendError> {
         let shape = Shape::of(spec)?;
         let machine = shape.machine()?;
-        Ok(Self { interrupt: interrupt.clone(), shape, machine })
+        let file = KernelFile::of(&shape)?;
+        Ok(Self { interrupt: interrupt.clone(), shape, file, machine })
     }
 
     /// Refuses workloads and settings that the kernel does not know.
-    fn check(scope: &Scope<'_>) -> Result<(), BackendError> {
+    fn check(&self, scope: &Scope<'_>) -> Result<(), BackendError> {
+        if self.file.is_some() {
+            return scope.workloads.iter().try_for_each(KernelFile::check);
+        }
         for workload in scope.workloads {
             check_program(workload)?;
             for treatment in scope.treatments {
@@ -77,22 +86,29 @@ impl Kernel {
         Ok(())
     }
 
-    fn file() -> Result<PathBuf, BackendError> {
+    fn path(&self) -> Result<PathBuf, BackendError> {
+        if let Some(file) = &self.file {
+            return Ok(file.path.clone());
+        }
         own_kernel::OWN_KERNEL.find().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
             remedy: error.remedy(),
         })
     }
 
-    fn environment(&self, place: &Place) -> Environment {
+    fn environment(&self, place: &Place) -> Result<Environment, BackendError> {
         let mut facts = numalab_host::Environment::read(&Root::live()).facts();
-        facts.insert("kernel".to_owned(), format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")));
+        let kernel = match &self.file {
+            Some(file) => file.fact()?,
+            None => format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")),
+        };
+        facts.insert("kernel".to_owned(), kernel);
         facts.insert("cpus".to_owned(), self.machine.cpus.len().to_string());
         facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
         facts.insert("accelerator".to_owned(), place.accelerator.kind.name().to_owned());
         facts.insert("qemu".to_owned(), place.qemu.version.to_string());
         facts.insert("memory_system".to_owned(), place.kind.notice());
-        Environment { facts }
+        Ok(Environment { facts })
     }
 }
 
@@ -111,6 +127,10 @@ fn check_place(place: &Place, treatments: &[Treatment]) -> Result<(), BackendErr
 impl PreparedKernel {
     /// The guest that does one sample.
     fn guest(&self, request: &SampleRequest<'_>) -> Guest {
+        let kernel_arguments = match &self.file {
+            Some(_) => KernelFile::words(request.treatment, request.workload),
+            None => words(request.treatment, request.workload, request.seed),
+        };
         let on_first = request.treatment.settings.get(BACKENDS);
         let on_first = on_first.is_some_and(|value| value.to_string() == "node-0");
         let (memory, pins) = real_placement(&self.place.kind, on_first);
@@ -124,7 +144,7 @@ impl PreparedKernel {
             memory,
             pins,
             memory_emulator,
-            kernel_arguments: words(request.treatment, request.workload, request.seed),
+            kernel_arguments,
             limits: Limits { boot: BOOT_LIMIT, run },
             ..Guest::default()
         }
@@ -134,12 +154,16 @@ impl PreparedKernel {
 impl Backend for Kernel {
     fn describe(&self) -> String {
         let (nodes, cpus) = (self.machine.nodes.len(), self.machine.cpus.len());
-        format!("numalab's kernel, {nodes} nodes, {cpus} cpus")
+        let kernel = match &self.file {
+            Some(file) => file.path.display().to_string(),
+            None => "numalab's kernel".to_owned(),
+        };
+        format!("{kernel}, {nodes} nodes, {cpus} cpus")
     }
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
-        Self::check(scope)?;
-        Self::file()?;
+        self.check(scope)?;
+        self.path()?;
         let place = place::foresee(&self.shape, &self.machine)?;
         check_place(&place, scope.treatments)?;
         let mut notices = vec![place.kind.notice()];
@@ -153,11 +177,11 @@ impl Backend for Kernel {
     }
 
     fn prepare(self: Box<Self>, scope: &Scope<'_>) -> Result<Preparation, PrepareError> {
-        Self::check(scope)?;
-        let files = BootFiles { kernel: Self::file()?, initramfs: None };
+        self.check(scope)?;
+        let files = BootFiles { kernel: self.path()?, initramfs: None };
         let place = place::find(&self.shape, &self.machine)?;
         check_place(&place, scope.treatments)?;
-        let environment = self.environment(&place);
+        let environment = self.environment(&place)?;
         let notices = vec![place.kind.notice()];
         let backend = PreparedKernel {
             watch: DisturbanceWatch::new(place.kind.has_host_times())?,
@@ -165,6 +189,7 @@ impl Backend for Kernel {
             interrupt: self.interrupt,
             machine: self.machine,
             place,
+            file: self.file,
             files,
         };
         Ok(Preparation { environment, notices, backend: Box::new(backend) })
@@ -182,6 +207,16 @@ impl Prepared for PreparedKernel {
         let (qemu, accelerator) = (place.qemu.clone(), place.accelerator.clone());
         let launch = Launch::plan(self.guest(request), qemu, accelerator, &self.files)
             .map_err(|error| lacking(&error))?;
+        if let Some(file) = &self.file {
+            let heard = file.run(&launch, &self.runtime, &self.interrupt, request)?;
+            let disturbance = DisturbanceWatch::disturbance(before, self.watch.now());
+            return Ok(Observation {
+                readings: self.readings(request, &heard.text)?,
+                counters: heard.counters,
+                disturbances: disturbance.into_iter().collect(),
+                ..Observation::default()
+            });
+        }
         let asked = || self.interrupt.requested();
         let ran = run(&launch, &self.runtime, &mut |_, _| (), &asked);
         let (_, results) = ran.map_err(|error| match error {
@@ -212,24 +247,29 @@ impl PreparedKernel {
         results: &Results,
     ) -> Result<Observation, BackendError> {
         let boot = results.boot.clone().unwrap_or_default();
-        let text = metric_lines(results, &boot);
+        Ok(Observation {
+            readings: self.readings(request, &metric_lines(results, &boot))?,
+            counters: counters(results),
+            evidence: evidence(request.treatment, results, &boot),
+            ..Observation::default()
+        })
+    }
+
+    /// What the workload's patterns find, but for times that mean nothing here.
+    fn readings(
+        &self,
+        request: &SampleRequest<'_>,
+        text: &str,
+    ) -> Result<Vec<Reading>, BackendError> {
         let finished =
-            Finished { ending: Ending::Exited(0), stdout: &text, stderr: "", elapsed_s: 0.0 };
-        let readings = request
+            Finished { ending: Ending::Exited(0), stdout: text, stderr: "", elapsed_s: 0.0 };
+        let mut readings = request
             .workload
             .read(&finished)
             .map_err(|error| failed(request.workload, error.to_string()))?;
         let has_times = self.place.kind.has_times();
-        let readings =
-            readings.into_iter().filter(|reading| has_times || !is_of_time(&reading.quantity.unit));
-        let evidence = evidence(request.treatment, results, &boot);
-        let readings = readings.collect();
-        Ok(Observation {
-            readings,
-            counters: counters(results),
-            evidence,
-            ..Observation::default()
-        })
+        readings.retain(|reading| has_times || !is_of_time(&reading.quantity.unit));
+        Ok(readings)
     }
 }
 

@@ -156,8 +156,11 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
         expected: error.to_string(),
     })?;
     let mode = EmulatorMode::Virtual;
-    // Unlike Linux, the kernel runs in virtual time on every QEMU that has plugins.
-    let needs = QemuNeeds { plugins: true, ..QemuNeeds::default() };
+    // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
+    let needs = match shape.file {
+        Some(_) => mode.needs(machine.online_cpus().len()),
+        None => QemuNeeds { plugins: true, ..QemuNeeds::default() },
+    };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
     let emulator = Box::new(MemoryEmulator { plugin, mode, machine: described });
     let kind = Kind::Emulated { emulator, latency: costs.latency };
@@ -174,7 +177,7 @@ pub(super) fn lacking(error: &GuestError) -> BackendError {
     match error.remedy() {
         Some(remedy) => BackendError::Lacking { what: error.to_string(), remedy },
         None => BackendError::Failed {
-            doing: "booting numalab's kernel".to_owned(),
+            doing: "booting the kernel".to_owned(),
             reason: error.to_string(),
         },
     }

@@ -1,5 +1,7 @@
 //! The machine that the kernel boots on, as a study describes it.
 
+use std::path::PathBuf;
+
 use numalab_formats::memory_emulator::MemoryCosts;
 use numalab_formats::{emulation, size};
 use numalab_topology::{Machine, UniformMachine};
@@ -20,6 +22,12 @@ pub(super) const BACKENDS: &str = "backends";
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) struct Shape {
+    /// A kernel of the user's own instead of numalab's.
+    pub file: Option<PathBuf>,
+    /// The line of its console at which a sample ends well.
+    pub expect: Option<String>,
+    /// The line at which it fails.
+    pub fail: Option<String>,
     /// The nodes, as `--emulate` takes them.
     emulate: String,
     /// Cpus of all nodes.
@@ -53,8 +61,26 @@ pub(super) enum Wanted {
 
 pub(in crate::backend) const KIND: BackendKind = BackendKind {
     name: "kernel",
-    about: "numalab's own kernel, booted for each sample: a factor is a word of its command line",
+    about: "numalab's own kernel, or yours, booted for each sample: a factor is a word of its command line",
     settings: &[
+        SettingSpec {
+            name: "file",
+            kind: SettingKind::Text("a file that a PC boots"),
+            default: "",
+            about: "a kernel of your own, as `guest run --raw` takes it; its console is the output",
+        },
+        SettingSpec {
+            name: "expect",
+            kind: SettingKind::Text("a regular expression"),
+            default: "",
+            about: "the console's line at which a sample of file ends well, if it ends by none",
+        },
+        SettingSpec {
+            name: "fail",
+            kind: SettingKind::Text("a regular expression"),
+            default: "",
+            about: "the console's line at which a sample of file fails",
+        },
         SettingSpec { default: "2", ..EMULATE },
         CPUS,
         MEMORY,
