@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use numalab_record::SharedMachine;
 use numalab_record::study::{
     Cells, Counted, EndReason, Entry, Quantity, SampleEntry, StudyDocument,
 };
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test,
-    Verdict, adjust_verdicts_in_order, bootstrap_bca, compare_paired, paired_permutation,
+    Verdict, adjust_verdicts_in_order, bootstrap_bca, paired_permutation,
 };
 
+mod aa;
 mod best;
 mod contrasts;
 mod finding;
@@ -17,8 +19,10 @@ mod guests;
 mod pair;
 mod worse;
 
+use aa::aa_arm;
 use contrasts::{Asked, asked};
 
+pub use aa::AaArm;
 pub use best::BestTreatment;
 pub use contrasts::{Change, EffectKind, HeldLevel, LevelChange};
 pub use finding::{EffectOf, StudyFinding, StudyObservation};
@@ -42,6 +46,9 @@ pub struct StudySummary<'a> {
     pub looks: usize,
     /// The confidence of every interval and test.
     pub confidence: Confidence,
+    /// Whether other load disturbed most samples: intervals are then at least as wide as the
+    /// A/A arm shows.
+    pub is_shared: bool,
 }
 
 /// What was found for one metric of one workload.
@@ -89,13 +96,6 @@ pub struct Effect {
     pub permutation: Test,
 }
 
-/// The baseline against itself.
-#[derive(Clone, Debug)]
-pub struct AaArm {
-    /// What was found; nothing was changed.
-    pub found: Comparison,
-}
-
 impl<'a> StudySummary<'a> {
     /// Analyses all finished blocks of a study.
     #[must_use]
@@ -111,7 +111,11 @@ impl<'a> StudySummary<'a> {
         for kind in EffectKind::ALL {
             adjust(&mut subjects, kind);
         }
-        Self { document, subjects, looks, confidence }
+        let is_shared = SharedMachine::of(document.samples()).is_found();
+        if is_shared {
+            subjects.iter_mut().for_each(Subject::widen_to_aa);
+        }
+        Self { document, subjects, looks, confidence, is_shared }
     }
 
     /// Effects of one kind with their subjects, in order.
@@ -243,6 +247,15 @@ impl Subject {
         Sample::new(column.clone()).ok().map(|sample| sample.median())
     }
 
+    /// What a shared machine finds between equals, it may find between treatments too.
+    fn widen_to_aa(&mut self) {
+        let Some(aa) = &self.aa else { return };
+        let effects = self.effects.iter_mut();
+        let found =
+            effects.flat_map(|effect| std::iter::once(&mut effect.found).chain(&mut effect.first));
+        found.for_each(|found| found.widen_to(&aa.found));
+    }
+
     /// How many blocks are judged.
     #[must_use]
     pub fn blocks(&self) -> usize {
@@ -348,12 +361,6 @@ fn effect(
         ),
         differences: differences.values().to_vec(),
     })
-}
-
-fn aa_arm(cells: &Cells, criteria: &Criteria) -> Option<AaArm> {
-    let baseline = Sample::new(cells.treatments.first()?.clone()).ok()?;
-    let again = Sample::new(cells.again.clone()).ok()?;
-    compare_paired(&baseline, &again, criteria).ok().map(|found| AaArm { found })
 }
 
 /// Adjusts effects of one kind: the primary metric's first, at the full level, then the others

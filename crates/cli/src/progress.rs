@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use numalab_host::print_error;
 use numalab_measure::Observer;
 use numalab_measure::plan::estimate_plan;
-use numalab_record::{Cell, Sample};
+use numalab_record::{Cell, Sample, counted_values, is_shared};
 use numalab_report::text::figure;
 use numalab_stats::Sample as Values;
 
@@ -15,7 +16,13 @@ pub(crate) struct Progress {
     begun: Instant,
     /// What all cells were estimated to take, and those that are done.
     estimated: (Duration, Duration),
+    /// Windows of cells that ended and those of them that were disturbed, until it is said that
+    /// the machine is shared; `None` then, and where nothing is to be said.
+    windows: Option<(usize, usize)>,
 }
+
+/// After so many windows it is said that the machine is shared.
+const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
     /// A progress line for `plan`; nothing is drawn if `quiet` or not on a terminal.
@@ -28,7 +35,12 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar, begun: Instant::now(), estimated: (whole, Duration::ZERO) }
+        Self {
+            bar,
+            begun: Instant::now(),
+            estimated: (whole, Duration::ZERO),
+            windows: (!quiet).then_some((0, 0)),
+        }
     }
 
     /// The whole time and that of what is done, as this machine is found to be: cells take
@@ -37,6 +49,22 @@ impl Progress {
         let (whole, done) = self.estimated;
         let factor = self.begun.elapsed().as_secs_f64() / done.as_secs_f64().max(1e-3);
         (whole.mul_f64(factor), done.mul_f64(factor))
+    }
+
+    /// Says once that most windows are disturbed, if they are.
+    fn tell_if_shared(&mut self, samples: &[Sample]) {
+        let Some((taken, disturbed)) = &mut self.windows else { return };
+        *taken += samples.len();
+        *disturbed += samples.iter().filter(|sample| sample.disturbed.is_some()).count();
+        if *taken >= FEWEST_WINDOWS && is_shared(*taken, *disturbed) {
+            self.windows = None;
+            self.bar.suspend(|| {
+                print_error(format_args!(
+                    "this machine is shared: other load disturbs most windows; where few are clean \
+                     all count, and intervals are wider\n"
+                ));
+            });
+        }
     }
 }
 
@@ -49,6 +77,7 @@ impl Observer for Progress {
     }
 
     fn finished(&mut self, cell: &Cell, samples: &[Sample]) {
+        self.tell_if_shared(samples);
         self.bar.set_message(found(cell, samples));
         self.estimated.1 += estimate_plan(std::slice::from_ref(cell));
         let (whole, done) = self.learned();
@@ -71,12 +100,8 @@ fn found(cell: &Cell, samples: &[Sample]) -> String {
         _ => parts.join(" "),
     };
     let Some(metric) = samples.first().map(|sample| sample.metric) else { return name };
-    let values = |disturbed_too: bool| {
-        let taken = samples.iter().filter(|sample| sample.metric == metric);
-        let taken = taken.filter(|sample| disturbed_too || sample.disturbed.is_none());
-        Values::new(taken.map(|sample| sample.value).collect::<Vec<f64>>())
-    };
-    match values(false).or_else(|_| values(true)) {
+    let of_metric = samples.iter().filter(|sample| sample.metric == metric);
+    match Values::new(counted_values(of_metric)) {
         Ok(values) => {
             let figure = format!("{} {}", figure(values.median()), metric.unit());
             format!("{name}  {}", figure.trim_end())

@@ -29,6 +29,6 @@ pub use recorder::RunRecorder;
 pub use run::chase::{BuiltChase, ChaseOrder, Windows};
 pub use run::check_plan;
 pub use run::stream::{RoundLog, Span, StreamRules, stream_over};
-pub use sampling::{Reading, Samples, outcome_of, sample_here};
+pub use sampling::{Reading, Samples, WindowLength, outcome_of, sample_here};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read};

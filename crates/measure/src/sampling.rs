@@ -3,15 +3,16 @@
 use std::time::{Duration, Instant};
 
 use numalab_host::ThreadSnapshot;
-use numalab_record::{CellId, Metric, Outcome, Sample};
+use numalab_record::{
+    CellId, Metric, Outcome, Sample, all_windows_count, counted_values, is_shared,
+};
 use numalab_stats::{Confidence, Precision, Progress, Sample as Values, stopped_interval};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// Disturbed windows are taken again until they outnumber the clean ones so
-/// many times; then the machine is simply busy, and the cell says so.
-const MOST_DISTURBED_PER_CLEAN: usize = 3;
+/// A cell ends after so many windows without a value for each that has one.
+const MOST_MISSED_PER_VALUE: usize = 3;
 /// Even a cell out of time takes so many windows: fewer have no interval.
 const LEAST_WINDOWS: usize = 6;
 
@@ -24,6 +25,16 @@ pub struct Reading {
     pub duration_ns: u64,
     /// What was done in it.
     pub work: u64,
+}
+
+/// How long the next window should be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WindowLength {
+    /// As long as it is precise.
+    Usual,
+    /// As short as it may be: most windows were disturbed, and others leave the cpu to this
+    /// thread for a few milliseconds at a time.
+    Short,
 }
 
 /// When a cell ends.
@@ -44,9 +55,10 @@ pub struct Samples<'a> {
     end: End,
     begun: Instant,
     taken: Vec<Sample>,
+    values: Vec<f64>,
     clean: Vec<f64>,
     windows: u32,
-    disturbed: usize,
+    missed: usize,
     next_look: usize,
 }
 
@@ -72,18 +84,22 @@ impl<'a> Samples<'a> {
             end,
             begun: Instant::now(),
             taken: Vec::new(),
+            values: Vec::new(),
             clean: Vec::new(),
             windows: 0,
-            disturbed: 0,
+            missed: 0,
             next_look: precision.first_look(),
         }
     }
 
     /// Adds one window; `disturbed` was decided without looking at its values.
     pub fn push(&mut self, reading: &Reading, disturbed: Option<String>) {
-        match (&disturbed, reading.values.first()) {
-            (None, Some(&(_, value))) => self.clean.push(value),
-            _ => self.disturbed += 1,
+        match reading.values.first() {
+            Some(&(_, value)) => {
+                self.values.push(value);
+                self.clean.extend(disturbed.is_none().then_some(value));
+            }
+            None => self.missed += 1,
         }
         let start_ns = self.context.elapsed_ns().saturating_sub(reading.duration_ns);
         for &(metric, value) in &reading.values {
@@ -101,9 +117,25 @@ impl<'a> Samples<'a> {
         self.windows += 1;
     }
 
-    /// Counts a window that gave no value at all, so that a cell of nothing else ends.
+    /// How long the next window should be.
+    #[must_use]
+    pub fn window_length(&self) -> WindowLength {
+        let disturbed = self.values.len() - self.clean.len();
+        match self.values.len() >= LEAST_WINDOWS && is_shared(self.values.len(), disturbed) {
+            true => WindowLength::Short,
+            false => WindowLength::Usual,
+        }
+    }
+
+    /// Counts a window without a value, so that a cell of nothing else ends.
     pub fn miss(&mut self) {
-        self.disturbed += 1;
+        self.missed += 1;
+    }
+
+    /// The values that end the cell: those of the windows that its figure will rest on.
+    fn counted(&self) -> &[f64] {
+        let disturbed = self.values.len() - self.clean.len();
+        if all_windows_count(self.clean.len(), disturbed) { &self.values } else { &self.clean }
     }
 
     /// How the cell ends, if it ends now.
@@ -119,18 +151,18 @@ impl<'a> Samples<'a> {
                 return Ok(over.then(|| outcome_of(&self.taken, self.context.settings.precision)));
             }
         };
-        if self.clean.len() >= self.next_look {
-            let values = Values::new(self.clean.clone())?;
+        if self.counted().len() >= self.next_look {
+            let values = Values::new(self.counted().to_vec())?;
             match self.precision.look(&values) {
                 Progress::Reached(_) => return Ok(Some(Outcome::Precise)),
                 Progress::Continue { look_at, .. } => self.next_look = look_at,
             }
         }
-        let enough = self.clean.len() + self.disturbed >= LEAST_WINDOWS;
+        let enough = self.values.len() + self.missed >= LEAST_WINDOWS;
         let late = enough && self.begun.elapsed() >= limit;
-        let busy = self.disturbed
-            > MOST_DISTURBED_PER_CLEAN * self.clean.len().max(self.precision.first_look());
-        Ok((late || busy).then_some(Outcome::BudgetSpent))
+        let empty = self.missed
+            > MOST_MISSED_PER_VALUE * self.values.len().max(self.precision.first_look());
+        Ok((late || empty).then_some(Outcome::BudgetSpent))
     }
 
     /// The samples taken.
@@ -144,8 +176,7 @@ impl<'a> Samples<'a> {
 /// that reports show of them.
 #[must_use]
 pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
-    let clean = samples.iter().filter(|sample| sample.disturbed.is_none());
-    let interval = Values::new(clean.map(|sample| sample.value).collect::<Vec<f64>>())
+    let interval = Values::new(counted_values(samples.iter()))
         .and_then(|values| stopped_interval(&values, Confidence::P95))
         .map(|serial| serial.estimate.relative_half_width());
     match interval {
@@ -160,11 +191,11 @@ pub fn outcome_of(samples: &[Sample], precision: f64) -> Outcome {
 /// What a window failed with; [`MeasureError::Interrupted`] if the user asked to stop.
 pub fn sample_here(
     samples: &mut Samples<'_>,
-    mut window: impl FnMut() -> Result<Reading, MeasureError>,
+    mut window: impl FnMut(WindowLength) -> Result<Reading, MeasureError>,
 ) -> Result<Outcome, MeasureError> {
     loop {
         let before = ThreadSnapshot::take();
-        let reading = window()?;
+        let reading = window(samples.window_length())?;
         let disturbed = ThreadSnapshot::take().disturbance_since(&before);
         samples.push(&reading, disturbed.map(|reason| reason.to_string()));
         if let Some(outcome) = samples.ended()? {
@@ -178,6 +209,41 @@ mod tests {
     use numalab_stats::median_interval_serial;
 
     use super::*;
+
+    /// How a cell ends, and after how many windows, of which one in `clean_of` is clean; the
+    /// disturbed ones take ten times as long.
+    fn ended(clean_of: usize) -> (Outcome, usize) {
+        let context = MeasureContext::for_tests();
+        let cell = CellId("one".to_owned());
+        let mut samples = Samples::new(&context, &cell, Duration::from_secs(60));
+        for window in 0..10_000 {
+            let clean = clean_of > 0 && window % clean_of == 0;
+            let noise = f64::from(window as u32 * 7919 % 101) / 100.0;
+            let value = (100.0 + noise) * if clean { 1.0 } else { 10.0 };
+            let values = vec![(Metric::Latency, value)];
+            let reading = Reading { values, duration_ns: 1, work: 1 };
+            samples.push(&reading, (!clean).then(|| "off-cpu".to_owned()));
+            if let Some(outcome) = samples.ended().unwrap() {
+                return (outcome, window + 1);
+            }
+        }
+        panic!("no end after 10,000 windows");
+    }
+
+    #[test]
+    fn a_cell_without_clean_windows_takes_no_longer_than_one_of_nothing_else() {
+        let (quiet, windows) = ended(1);
+        assert_eq!(quiet, Outcome::Precise);
+        assert_eq!(ended(0), (Outcome::Precise, windows));
+    }
+
+    #[test]
+    fn disturbed_windows_do_not_count_where_one_in_two_is_clean() {
+        let (_, quiet) = ended(1);
+        let (outcome, windows) = ended(2);
+        assert_eq!(outcome, Outcome::Precise);
+        assert!(windows >= 2 * quiet - 1, "{windows} windows, {quiet} where all are clean");
+    }
 
     #[test]
     fn a_fixed_number_of_windows_is_precise_by_the_interval_that_reports_show() {

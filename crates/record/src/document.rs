@@ -11,6 +11,7 @@ use crate::metric::Metric;
 use crate::placement::Placement;
 use crate::run::Run;
 use crate::sample::Sample;
+use crate::shared::counted_values;
 
 /// One cell with all that was found.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -29,11 +30,11 @@ pub struct CellResult {
 }
 
 impl CellResult {
-    /// The undisturbed values of `metric` in time order.
+    /// The values of `metric` that count, in time order: the undisturbed ones, or all where
+    /// [`all_windows_count`](crate::all_windows_count).
     #[must_use]
     pub fn values(&self, metric: Metric) -> Vec<f64> {
-        let wanted = |sample: &&Sample| sample.metric == metric && sample.disturbed.is_none();
-        self.samples.iter().filter(wanted).map(|sample| sample.value).collect()
+        counted_values(self.samples.iter().filter(|sample| sample.metric == metric))
     }
 }
 

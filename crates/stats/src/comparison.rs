@@ -169,6 +169,28 @@ impl Comparison {
         self.in_percent(self.least_detectable?)
     }
 
+    /// Widens the interval to what a comparison of equals shows: its half width is at least the
+    /// farther end of that one's interval. A verdict that the wider interval does not bear
+    /// becomes inconclusive. Comparisons on different scales are left alone.
+    pub fn widen_to(&mut self, equals: &Self) {
+        let (Some(interval), Some(floor)) = (self.interval, equals.interval) else { return };
+        if self.scale != equals.scale {
+            return;
+        }
+        let reach = floor.lo.abs().max(floor.hi.abs());
+        let (lo, hi) = (interval.lo.min(self.effect - reach), interval.hi.max(self.effect + reach));
+        self.interval = Some(Interval { lo, hi });
+        let bound = bound(self.scale, self.baseline_median, self.criteria.margin);
+        let holds = match self.verdict {
+            Verdict::Better | Verdict::Worse => lo > 0.0 || hi < 0.0,
+            Verdict::Equivalent => lo > -bound && hi < bound,
+            Verdict::Inconclusive { .. } => true,
+        };
+        if !holds {
+            self.verdict = Verdict::Inconclusive { further_blocks: None };
+        }
+    }
+
     /// Whether the whole interval lies beyond the margin, to whichever side; where values do not
     /// vary, whether the effect does.
     #[must_use]

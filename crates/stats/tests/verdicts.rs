@@ -209,3 +209,28 @@ fn metrics_that_explain_are_not_decided_before_the_one_that_answers() {
     assert_eq!(rest[0].ground, Ground::Gated);
     assert!(matches!(rest[0].verdict, Verdict::Inconclusive { .. }));
 }
+
+#[test]
+fn an_interval_widened_to_that_of_equals_takes_back_what_it_no_longer_bears() {
+    let sample = |values: Vec<f64>| Sample::new(values).unwrap();
+    let base: Vec<f64> = (0..12).map(|i| 100.0 + f64::from(i) / 10.0).collect();
+    let times = |factor: f64| sample(base.iter().map(|value| value * factor).collect());
+    let criteria = Criteria::new(Direction::LowerIsBetter);
+    let noisy = base.iter().zip([1.0, 1.1].iter().cycle()).map(|(value, factor)| value * factor);
+    let noisy = sample(noisy.collect());
+    let equals = compare_paired(&times(1.0), &noisy, &criteria).unwrap();
+    let reach = equals.interval.unwrap().hi;
+    let jitter = base.iter().zip([0.9, 0.91].iter().cycle()).map(|(value, factor)| value * factor);
+    let mut found = compare_paired(&times(1.0), &sample(jitter.collect()), &criteria).unwrap();
+    assert_eq!(found.verdict, Verdict::Better);
+    found.widen_to(&equals);
+    let interval = found.interval.unwrap();
+    assert!(interval.hi >= found.effect + reach && interval.lo <= found.effect - reach);
+    let stands = interval.hi < 0.0;
+    assert_eq!(found.verdict == Verdict::Better, stands, "{interval:?}");
+    // A change that is larger than what equals show stands.
+    let jitter = base.iter().zip([0.5, 0.51].iter().cycle()).map(|(value, factor)| value * factor);
+    let mut large = compare_paired(&times(1.0), &sample(jitter.collect()), &criteria).unwrap();
+    large.widen_to(&equals);
+    assert_eq!(large.verdict, Verdict::Better);
+}

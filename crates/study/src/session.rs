@@ -1,16 +1,16 @@
 //! Going through a plan, from its beginning or from where it was interrupted.
 
+mod attempts;
 mod error;
 
 pub use error::SessionError;
 
-use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, Arm, EndReason, Entry, SampleEntry, StudyDocument, Treatment, Visit,
+    Applied, EndReason, Entry, SampleEntry, StudyDocument, Treatment, Visit,
 };
 use numalab_workload::Workload;
 
@@ -19,6 +19,8 @@ use crate::elapsed::{remaining_time, time_spent};
 use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
 
+use attempts::{Attempts, Cell};
+
 /// Watches a session, and says when its intervals are narrow enough.
 pub trait Observer {
     /// The backend is ready; these things should be known beforehand.
@@ -26,6 +28,9 @@ pub trait Observer {
 
     /// A sample was kept. Done and in all: the samples that will count.
     fn sampled(&mut self, _done: usize, _in_all: usize) {}
+
+    /// Other load disturbs most samples; none is taken again from here on.
+    fn machine_is_shared(&mut self) {}
 
     /// The first block of this session is done, and the rest will take about so long.
     fn first_block(&mut self, _rest: Duration) {}
@@ -69,9 +74,6 @@ struct Running<'a> {
 
 /// A backend hears of so many visits before they come.
 const FORESEEN: usize = 64;
-
-/// A cell of the plan: block, treatment, arm, workload.
-type Cell = (usize, usize, Arm, usize);
 
 impl<'a> Session<'a> {
     /// A session of a plan whose workloads were resolved.
@@ -155,13 +157,13 @@ fn refuse_other_environment(
 
 impl Running<'_> {
     fn blocks(mut self, observer: &mut dyn Observer) -> Result<EndReason, SessionError> {
-        let mut attempts = self.attempts();
         let mut is_first = true;
         let rules = self.plan.study().rules.clone();
+        let mut attempts = Attempts::of(self.journal.document(), &rules);
         for block in 0..self.plan.blocks() {
             let left = self.plan.visits(block).iter().any(|visit| {
                 self.plan.workloads(block).into_iter().any(|workload| {
-                    !self.is_done(&attempts, (block, visit.treatment, visit.arm, workload))
+                    !attempts.is_done((block, visit.treatment, visit.arm, workload))
                 })
             });
             if !left {
@@ -188,46 +190,48 @@ impl Running<'_> {
         &mut self,
         block: usize,
         visit: Visit,
-        attempts: &mut BTreeMap<Cell, Vec<bool>>,
+        attempts: &mut Attempts,
         observer: &mut dyn Observer,
     ) -> Result<(), SessionError> {
         let cell = |workload| (block, visit.treatment, visit.arm, workload);
         let mut todo = self.plan.workloads(block);
-        todo.retain(|workload| !self.is_done(attempts, cell(*workload)));
+        todo.retain(|workload| !attempts.is_done(cell(*workload)));
         if todo.is_empty() {
             return Ok(());
         }
         self.check_interrupt()?;
         let treatment = &self.plan.treatments()[visit.treatment];
         let begun = Instant::now();
-        self.backend.expect(&upcoming(self.plan, block, |cell| self.is_done(attempts, cell)));
+        self.backend.expect(&upcoming(self.plan, block, |cell| attempts.is_done(cell)));
         let evidence = self.backend.apply(treatment)?;
         let took_s = begun.elapsed().as_secs_f64();
         let Visit { treatment, arm } = visit;
         self.journal.append(Entry::Applied(Applied { block, treatment, arm, took_s, evidence }))?;
         for workload in todo {
-            while !self.is_done(attempts, cell(workload)) {
+            while !attempts.is_done(cell(workload)) {
                 self.check_interrupt()?;
-                let attempt = attempts.get(&cell(workload)).map_or(0, Vec::len);
-                let disturbed = self.sample(cell(workload), attempt)?;
-                attempts.entry(cell(workload)).or_default().push(disturbed);
+                let was_shared = attempts.machine_is_shared();
+                attempts.push(&self.sample(cell(workload), attempts.count(cell(workload)))?);
+                if attempts.machine_is_shared() && !was_shared {
+                    observer.machine_is_shared();
+                }
             }
-            observer.sampled(self.samples_done(attempts), self.samples_in_all());
+            observer.sampled(attempts.done(), self.samples_in_all());
         }
         Ok(())
     }
 
     /// How long the rest will take, by what was taken so far.
-    fn tell_the_rest(&self, attempts: &BTreeMap<Cell, Vec<bool>>, observer: &mut dyn Observer) {
-        let (done, in_all) = (self.samples_done(attempts), self.samples_in_all());
+    fn tell_the_rest(&self, attempts: &Attempts, observer: &mut dyn Observer) {
+        let (done, in_all) = (attempts.done(), self.samples_in_all());
         let rest = remaining_time(self.journal.document(), done, in_all);
         if let Some(rest) = rest.filter(|_| done < in_all) {
             observer.first_block(rest);
         }
     }
 
-    /// Takes one sample and keeps it; whether it was disturbed.
-    fn sample(&mut self, cell: Cell, attempt: usize) -> Result<bool, SessionError> {
+    /// Takes one sample and keeps it.
+    fn sample(&mut self, cell: Cell, attempt: usize) -> Result<SampleEntry, SessionError> {
         let (block, treatment, arm, workload) = cell;
         let order = SampleRequest {
             treatment: &self.plan.treatments()[treatment],
@@ -237,11 +241,10 @@ impl Running<'_> {
         let (unix_ms, begun) = (UtcTime::now().unix_ms, Instant::now());
         let observation = self.backend.sample(&order)?;
         let took_s = begun.elapsed().as_secs_f64();
-        let disturbed = !observation.disturbances.is_empty();
         let entry =
             SampleEntry { block, treatment, arm, workload, attempt, unix_ms, took_s, observation };
-        self.journal.append(Entry::Sample(entry))?;
-        Ok(disturbed)
+        self.journal.append(Entry::Sample(entry.clone()))?;
+        Ok(entry)
     }
 
     fn check_interrupt(&self) -> Result<(), SessionError> {
@@ -249,30 +252,6 @@ impl Running<'_> {
             true => Err(BackendError::Interrupted.into()),
             false => Ok(()),
         }
-    }
-
-    /// For each cell of the journal, whether each attempt was disturbed.
-    fn attempts(&self) -> BTreeMap<Cell, Vec<bool>> {
-        let mut attempts: BTreeMap<Cell, Vec<bool>> = BTreeMap::new();
-        for sample in self.journal.document().samples() {
-            let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
-            attempts.entry(cell).or_default().push(!sample.observation.disturbances.is_empty());
-        }
-        attempts
-    }
-
-    /// A cell is done with an undisturbed sample, or after as many attempts as the rules
-    /// allow. No value is looked at. Warm-ups are taken once.
-    fn is_done(&self, attempts: &BTreeMap<Cell, Vec<bool>>, cell: Cell) -> bool {
-        let rules = &self.plan.study().rules;
-        let most = if cell.0 < rules.warm_ups { 1 } else { 1 + rules.repeats };
-        attempts
-            .get(&cell)
-            .is_some_and(|disturbed| disturbed.len() >= most || disturbed.contains(&false))
-    }
-
-    fn samples_done(&self, attempts: &BTreeMap<Cell, Vec<bool>>) -> usize {
-        attempts.keys().filter(|cell| self.is_done(attempts, **cell)).count()
     }
 
     fn samples_in_all(&self) -> usize {

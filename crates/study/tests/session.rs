@@ -44,11 +44,12 @@ struct Scripted {
     calls: Calls,
     fails_at: Option<usize>,
     restores: bool,
+    disturbance: Option<&'static str>,
 }
 
 impl Scripted {
     fn new(fails_at: Option<usize>, restores: bool) -> Self {
-        Self { calls: Calls::default(), fails_at, restores }
+        Self { calls: Calls::default(), fails_at, restores, disturbance: None }
     }
 
     fn call(&self, name: &'static str) -> Result<(), BackendError> {
@@ -94,6 +95,7 @@ impl Prepared for Scripted {
         let quantity = Quantity::lower("t", "s");
         Ok(Observation {
             readings: vec![Reading { quantity, value: 1.0 }],
+            disturbances: self.disturbance.map(str::to_owned).into_iter().collect(),
             ..Observation::default()
         })
     }
@@ -117,7 +119,11 @@ struct Lab {
 
 impl Lab {
     fn open() -> Self {
-        let study = parse(STUDY, "s.toml").unwrap();
+        Self::of(STUDY)
+    }
+
+    fn of(study: &str) -> Self {
+        let study = parse(study, "s.toml").unwrap();
         let workloads = study.resolved().unwrap();
         Self { plan: Plan::new(study, 3), workloads, directory: tempfile::tempdir().unwrap() }
     }
@@ -154,6 +160,36 @@ impl Lab {
     fn samples(&self) -> usize {
         self.entries().iter().filter(|entry| matches!(entry, Entry::Sample(_))).count()
     }
+}
+
+#[test]
+fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one() {
+    let study = STUDY.replace("blocks = 2", "blocks = 6").replace("repeats = 0", "repeats = 2");
+    let taken = |disturbance| {
+        let lab = Lab::of(&study);
+        let backend = Scripted { disturbance, ..Scripted::new(None, true) };
+        assert!(matches!(lab.run(&backend), Ok(EndReason::Done)));
+        lab.samples()
+    };
+    assert_eq!(taken(None), 12);
+    // Five cells three times, and the sixth once: then it is known.
+    assert_eq!(taken(Some("foreign 120 of 2000 ms")), 5 * 3 + 7);
+    // A guest that fails is tried again to the end.
+    assert_eq!(taken(Some("guest g01: the domain crashed")), 12 * 3);
+}
+
+#[test]
+fn a_study_that_is_gone_on_with_stays_on_its_shared_machine() {
+    let study = STUDY.replace("blocks = 2", "blocks = 4").replace("repeats = 0", "repeats = 1");
+    let lab = Lab::of(&study);
+    let disturbance = Some("foreign 120 of 2000 ms");
+    // Prepared; then in each visit applied, and five cells sampled twice, the sixth once.
+    let killed = Scripted { disturbance, ..Scripted::new(Some(1 + 6 + 11), true) };
+    assert!(lab.run(&killed).is_err());
+    assert_eq!(lab.samples(), 11);
+    let backend = Scripted { disturbance, ..Scripted::new(None, true) };
+    assert!(matches!(lab.resume(&backend), Ok(EndReason::Done)));
+    assert_eq!(lab.samples(), 11 + 2, "nothing is taken again");
 }
 
 /// One preparation, then in each of four visits a treatment and a sample.

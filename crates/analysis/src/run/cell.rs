@@ -2,7 +2,7 @@
 
 use numalab_record::{
     BandwidthCell, C2cCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
-    Placement,
+    Placement, all_windows_count,
 };
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
 
@@ -51,11 +51,11 @@ pub struct MetricFigures {
 }
 
 impl MetricFigures {
-    /// The figure to report: without disturbed windows, or with them where
-    /// every window was disturbed.
+    /// The figure to report: without disturbed windows, or with them where few are left.
     #[must_use]
     pub fn best(&self) -> Option<&Figure> {
-        self.kept.as_ref().or(self.all.as_ref())
+        let all = all_windows_count(self.windows - self.disturbed, self.disturbed);
+        if all { self.all.as_ref() } else { self.kept.as_ref() }
     }
 }
 

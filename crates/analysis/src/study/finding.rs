@@ -68,6 +68,15 @@ pub enum StudyObservation {
         /// Whether disturbed samples are taken again.
         is_repeated: bool,
     },
+    /// Other load disturbed most samples, so that none was taken again once that was seen.
+    SharedMachine {
+        /// Samples taken.
+        samples: usize,
+        /// Those of them that were disturbed.
+        disturbed: usize,
+        /// Whether intervals are at least as wide as that of the baseline against itself.
+        is_allowed_for: bool,
+    },
     /// The baseline against itself; the threshold is the p below which it differs.
     BaselineAgainstItself {
         /// Metrics compared.
@@ -118,7 +127,11 @@ impl StudySummary<'_> {
             .into_iter()
             .fold((0, 0), |sum, counts| (sum.0 + counts.0, sum.1 + counts.1));
         let is_repeated = self.document.run.rules.repeats > 0;
-        let what = StudyObservation::Disturbed { samples, disturbed, is_repeated };
+        let is_allowed_for = self.subjects.iter().any(|subject| subject.aa.is_some());
+        let what = match self.is_shared {
+            true => StudyObservation::SharedMachine { samples, disturbed, is_allowed_for },
+            false => StudyObservation::Disturbed { samples, disturbed, is_repeated },
+        };
         let differ = self.answers().filter(|(_, effect)| effect.verdicts_differ());
         let differ = differ.map(|(subject, effect)| EffectOf::new(subject, effect));
         Finding::new(what).shown_by(differ.collect())

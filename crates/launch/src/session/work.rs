@@ -80,7 +80,9 @@ impl Worker<'_> {
         let count = u32::try_from(shares.len()).unwrap_or(u32::MAX);
         let mut samples = Samples::of_windows(self.context, cell, count);
         let mut shares = shares.into_iter();
-        sample_here(&mut samples, || windows.take_loads(self.context, shares.next().unwrap_or(1)))?;
+        sample_here(&mut samples, |_| {
+            windows.take_loads(self.context, shares.next().unwrap_or(1))
+        })?;
         Ok(samples.into_taken())
     }
 

@@ -101,7 +101,7 @@ fn send(
     let mut ping = Ping::new(line, &exchange.abort);
     exchange.wait()?;
     ping.rounds(WINDOW_ROUNDS)?;
-    let outcome = sample_here(&mut samples, || {
+    let outcome = sample_here(&mut samples, |_| {
         exchange.wait()?;
         let trips = ping.rounds(WINDOW_ROUNDS)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]

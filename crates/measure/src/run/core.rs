@@ -40,7 +40,7 @@ pub(super) fn run(
         let mut walk = chase.walk();
         walk.loads(LOADS);
         let mut samples = Samples::new(context, &cell.id, limit);
-        let outcome = sample_here(&mut samples, || {
+        let outcome = sample_here(&mut samples, |_| {
             let adds = Adds::window(ADDS)?;
             let loads = walk.window(LOADS)?;
             let cycles_per_ns = adds.core_cycles_per_ns(&context.clock);

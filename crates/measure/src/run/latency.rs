@@ -12,7 +12,7 @@ use super::{Give, Measured};
 use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::sampling::{Samples, sample_here};
+use crate::sampling::{Samples, WindowLength, sample_here};
 use crate::share::Share;
 
 fn latency_of(cell: &Cell) -> Option<(&Cell, &LatencyCell)> {
@@ -81,7 +81,7 @@ fn walk_alone(
         let mut walk = chase.walk();
         let mut windows = Windows::warmed_up(context, chase, &mut walk)?;
         let mut samples = Samples::new(context, &cell.id, limit);
-        let outcome = sample_here(&mut samples, || windows.take(context))?;
+        let outcome = sample_here(&mut samples, |length| windows.take(context, length))?;
         let placement = claim.prove(context, &pinned)?;
         Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
     };
@@ -133,11 +133,11 @@ fn walk_together(
     start.wait().map_err(|_| MeasureError::Abandoned)?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
     let mut samples = Samples::new(context, &cell.id, limit);
-    let outcome = sample_here(&mut samples, || windows.take(context));
+    let outcome = sample_here(&mut samples, |length| windows.take(context, length));
     still_sampling.fetch_sub(1, Ordering::Relaxed);
     let outcome = outcome?;
     while still_sampling.load(Ordering::Relaxed) > 0 && !start.is_aborted() {
-        windows.take(context)?;
+        windows.take(context, WindowLength::Usual)?;
     }
     let placement = claim.prove(context, &pinned)?;
     Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))

@@ -130,7 +130,7 @@ impl<'a> LoadedTeam<'a> {
         let mut walk = chase.walk();
         let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
         let mut samples = Samples::new(self.context, &cell.id, limit);
-        let outcome = sample_here(&mut samples, || {
+        let outcome = sample_here(&mut samples, |_| {
             let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
             let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
             let bytes = self.bytes_loaded() - bytes_before;

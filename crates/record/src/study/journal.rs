@@ -160,6 +160,16 @@ pub struct GuestPlace {
     pub cpus: Option<String>,
 }
 
+impl Observation {
+    /// Whether what disturbed it was other load, as against a guest that failed.
+    #[must_use]
+    pub fn is_disturbed_by_load(&self) -> bool {
+        let is_load =
+            |what: &String| !["guest ", "the emulator"].iter().any(|own| what.starts_with(own));
+        !self.disturbances.is_empty() && self.disturbances.iter().all(is_load)
+    }
+}
+
 /// A value that was measured; always finite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

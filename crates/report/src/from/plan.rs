@@ -151,17 +151,19 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     lead
 }
 
+/// Beyond this the most that a study may take says nothing about how long it will.
+const USEFUL_MOST_S: f64 = 900.0;
+
 /// How long a study takes: `about 12 min`.
 #[must_use]
 pub fn time_words(time: &StudyTime) -> String {
     match time {
         StudyTime::About { seconds } => format!("about {}", seconds_words(*seconds)),
         StudyTime::Budget { seconds } => format!("{}, its budget", seconds_words(*seconds)),
-        StudyTime::AtMost { seconds } => format!(
-            "at most {} by the time limits of its workloads; the first block tells more, and so \
-             does `numalab study plan --pilot`",
-            seconds_words(*seconds)
-        ),
+        StudyTime::AtMost { seconds } if *seconds <= USEFUL_MOST_S => {
+            format!("at most {} by the time limits of its workloads", seconds_words(*seconds))
+        }
+        StudyTime::AtMost { .. } => "the first block shows how long it takes".to_owned(),
     }
 }
 

@@ -103,7 +103,12 @@ fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
 
 /// Whether samples as they first came lead to another answer.
 fn is_in_doubt(finding: &StudyFinding) -> bool {
-    matches!(finding.what, StudyObservation::Disturbed { .. }) && !finding.evidence.is_empty()
+    is_of_disturbance(finding) && !finding.evidence.is_empty()
+}
+
+fn is_of_disturbance(finding: &StudyFinding) -> bool {
+    let StudyFinding { what, .. } = finding;
+    matches!(what, StudyObservation::Disturbed { .. } | StudyObservation::SharedMachine { .. })
 }
 
 fn answers(summary: &StudySummary<'_>) -> Option<Part> {
@@ -167,9 +172,8 @@ fn grounds(summary: &StudySummary<'_>) -> Vec<Part> {
     );
     // Where it matters it comes first.
     let found = summary.findings();
-    let disturbed = found.iter().find(|finding| {
-        matches!(finding.what, StudyObservation::Disturbed { .. }) && !is_in_doubt(finding)
-    });
+    let disturbed =
+        found.iter().find(|finding| is_of_disturbance(finding) && !is_in_doubt(finding));
     let disturbed = disturbed.map(|finding| findings::said(finding).sentence);
     let notes = disturbed.into_iter().chain([began]).collect();
     let rests = Part { title: "What the verdicts rest on".to_owned(), notes, ..Part::default() };

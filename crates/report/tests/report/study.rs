@@ -82,6 +82,56 @@ fn disturbed_samples_are_kept_counted_and_leave_the_verdict_alone() {
 }
 
 #[test]
+fn on_a_shared_machine_no_interval_is_narrower_than_what_the_baseline_shows_against_itself() {
+    let shared = |document: &mut StudyDocument| {
+        for entry in &mut document.journal {
+            let Entry::Sample(sample) = entry else { continue };
+            sample.observation.disturbances = vec!["foreign 900 of 2000 ms".to_owned()];
+        }
+    };
+    // A change of 1 % in every block, and equals that lie 8 % apart.
+    let metrics = vec![("w", Quantity::lower("t", "s"))];
+    let made = studies::Made {
+        aa: true,
+        ..studies::Made::of(vec![studies::choice("v", &["a", "b"])], metrics, 12)
+    };
+    let value = |block: usize, treatment: usize, again: bool| {
+        let drift = 1.0 + 1e-4 * block as f64;
+        drift
+            * if again {
+                1.08
+            } else if treatment == 1 {
+                1.05
+            } else {
+                1.0
+            }
+    };
+    let document =
+        made.document(false, |_, block, treatment, again| value(block, treatment, again));
+    let quiet = StudySummary::of(&document);
+    let found = |summary: &StudySummary<'_>| summary.subjects[0].effects[0].found.clone();
+    let narrow = found(&quiet);
+    let mut document = document.clone();
+    shared(&mut document);
+    let summary = StudySummary::of(&document);
+    let wide = found(&summary);
+    assert!(narrow.interval.unwrap().half_width() < 0.01);
+    let reach = 1.08_f64.ln();
+    let interval = wide.interval.unwrap();
+    assert!(
+        interval.lo <= wide.effect - reach && interval.hi >= wide.effect + reach,
+        "{interval:?}"
+    );
+    assert!(matches!(wide.verdict, Verdict::Inconclusive { .. }), "{:?}", wide.verdict);
+    let page = summary.page().markdown();
+    assert_eq!(
+        page.matches("This machine is shared: other load disturbed 36 of 36 samples").count(),
+        1
+    );
+    assert!(!quiet.page().markdown().contains("shared"));
+}
+
+#[test]
 fn a_gain_that_grows_with_the_number_of_guests_is_a_trend() {
     let document = studies::scaling();
     let summary = StudySummary::of(&document);

@@ -167,6 +167,17 @@ impl Observer for Watcher {
         self.bar.set_position(done as u64);
     }
 
+    fn machine_is_shared(&mut self) {
+        if !self.quiet {
+            self.bar.suspend(|| {
+                print_error(format_args!(
+                    "this machine is shared: other load disturbs most samples; none is taken \
+                     again, and intervals are as wide as the baseline against itself shows\n"
+                ));
+            });
+        }
+    }
+
     fn first_block(&mut self, rest: Duration) {
         if !self.quiet {
             let rest = seconds_words(rest.as_secs_f64());

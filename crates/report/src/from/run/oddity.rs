@@ -1,7 +1,7 @@
 //! Findings of a run in words.
 
 use numalab_analysis::run::{Oddity, Progress, RunFinding, Target};
-use numalab_record::Metric;
+use numalab_record::{Metric, is_shared};
 
 use crate::number::{approximate_size, count, figure, ratio, share, size, trimmed};
 
@@ -43,11 +43,17 @@ pub(super) fn sentence(finding: &RunFinding) -> String {
             format!("time is {time}: this machine's memory is emulated")
         }
         Oddity::ClockNotInvariant => "the clock is not invariant: times may be off".to_owned(),
-        Oddity::Disturbed { windows, disturbed } => format!(
-            "{} of {} were disturbed by other load",
-            share(*disturbed, *windows),
-            count(*windows, "window")
-        ),
+        Oddity::Disturbed { windows, disturbed } => {
+            let share = share(*disturbed, *windows);
+            let taken = count(*windows, "window");
+            match is_shared(*windows, *disturbed) {
+                true => format!(
+                    "this machine is shared: other load disturbed {share} of {taken}; cells with \
+                     few clean windows count all of theirs, and their intervals are wider"
+                ),
+                false => format!("{share} of {taken} were disturbed by other load"),
+            }
+        }
         Oddity::Bursty { cells: all, too_short } => format!(
             "bursty: in {cells} of {} windows come in bursts, and intervals are too short by \
              up to about {}",

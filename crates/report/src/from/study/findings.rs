@@ -49,6 +49,18 @@ pub(super) fn said(finding: &StudyFinding) -> Lead {
                 false => odd("Depends on which samples count", sentence),
             }
         }
+        StudyObservation::SharedMachine { samples, disturbed, is_allowed_for } => {
+            let how = match is_allowed_for {
+                true => "intervals are at least as wide as the baseline against itself shows",
+                false => "without an A/A arm (aa = true), intervals do not allow for that",
+            };
+            let samples = count(*samples, "sample");
+            let sentence = format!(
+                "This machine is shared: other load disturbed {disturbed} of {samples}. Once that \
+                 was seen none was taken again; {how}."
+            );
+            odd("Shared machine", sentence)
+        }
         StudyObservation::BaselineAgainstItself { metrics, differing, least_percent } => plain(
             "What this machine finds where nothing differs",
             against_itself(*metrics, *differing, *least_percent, finding.threshold),

@@ -1,0 +1,17 @@
+//! The baseline against itself: what a machine finds where there is nothing to find.
+
+use numalab_record::study::Cells;
+use numalab_stats::{Comparison, Criteria, Sample, compare_paired};
+
+/// The baseline against itself.
+#[derive(Clone, Debug)]
+pub struct AaArm {
+    /// What was found; nothing was changed.
+    pub found: Comparison,
+}
+
+pub(super) fn aa_arm(cells: &Cells, criteria: &Criteria) -> Option<AaArm> {
+    let baseline = Sample::new(cells.treatments.first()?.clone()).ok()?;
+    let again = Sample::new(cells.again.clone()).ok()?;
+    compare_paired(&baseline, &again, criteria).ok().map(|found| AaArm { found })
+}

@@ -1,0 +1,60 @@
+//! What was tried of each cell so far, and which of them are done.
+
+use std::collections::BTreeMap;
+
+use numalab_record::SharedMachine;
+use numalab_record::study::{Arm, Rules, SampleEntry, StudyDocument};
+
+/// A cell of the plan: block, treatment, arm, workload.
+pub(super) type Cell = (usize, usize, Arm, usize);
+
+/// The attempts of every cell that has any.
+pub(super) struct Attempts {
+    rules: Rules,
+    /// Whether each of them was disturbed.
+    disturbed: BTreeMap<Cell, Vec<bool>>,
+    machine: SharedMachine,
+}
+
+impl Attempts {
+    /// Those of a journal.
+    pub(super) fn of(document: &StudyDocument, rules: &Rules) -> Self {
+        let (disturbed, machine) = (BTreeMap::new(), SharedMachine::default());
+        let mut attempts = Self { rules: rules.clone(), disturbed, machine };
+        document.samples().for_each(|sample| attempts.push(sample));
+        attempts
+    }
+
+    /// One more.
+    pub(super) fn push(&mut self, sample: &SampleEntry) {
+        let cell = (sample.block, sample.treatment, sample.arm, sample.workload);
+        let disturbed = !sample.observation.disturbances.is_empty();
+        self.disturbed.entry(cell).or_default().push(disturbed);
+        self.machine.push(sample);
+    }
+
+    /// How many there were of a cell.
+    pub(super) fn count(&self, cell: Cell) -> usize {
+        self.disturbed.get(&cell).map_or(0, Vec::len)
+    }
+
+    /// Whether other load disturbs most samples: it would disturb those taken again too.
+    pub(super) fn machine_is_shared(&self) -> bool {
+        self.machine.is_found()
+    }
+
+    /// A cell is done with an undisturbed sample, or after as many attempts as the rules
+    /// allow. No value is looked at. Warm-ups are taken once, and so is every sample of a
+    /// shared machine.
+    pub(super) fn is_done(&self, cell: Cell) -> bool {
+        let once = cell.0 < self.rules.warm_ups || self.machine_is_shared();
+        let most = if once { 1 } else { 1 + self.rules.repeats };
+        let attempts = self.disturbed.get(&cell);
+        attempts.is_some_and(|disturbed| disturbed.len() >= most || disturbed.contains(&false))
+    }
+
+    /// How many cells are done.
+    pub(super) fn done(&self) -> usize {
+        self.disturbed.keys().filter(|cell| self.is_done(**cell)).count()
+    }
+}
