@@ -126,6 +126,7 @@ fn what_cannot_be_run_is_refused_with_its_reason() {
     refuses(&["scale", "--arch", "/no/such", "--sequential", "0"], 2, "/no/such");
     refuses(&["scale", "--arch", &arch], 2, "--sequential");
     refuses(&["scale", "--arch", &arch, "--sequential", "7"], 2, "domain 7");
+    refuses(&["scale", "--arch", &arch, "--sequential", "!"], 2, "--sequential");
     refuses(&["scale", "--arch", &arch, "--sequential", "0", "--memory-sizes", "8X"], 2, "8X");
     refuses(&["scale", "--arch", &arch, "--sequential", "0", "--label", "a/b"], 2, "a/b");
     refuses(&["scale", "--resume", parent], 2, "scale.json");
@@ -226,4 +227,19 @@ fn a_full_disk_ends_the_run_with_whole_rows_and_resume_finishes_it() {
     let rows: Vec<&str> = finished.lines().collect();
     assert_eq!(rows.len(), 6, "{text}{errors}");
     assert_eq!((rows[0], rows[3]), ("size (MB),0", "size (MB),0,1"));
+}
+
+#[test]
+fn domains_are_chosen_as_numactl_takes_them() {
+    let bindings = |choice: &str| {
+        let output =
+            numalab(&["scale", "--arch", "lumi_partc", "--sequential", choice, "--dry-run"])
+                .output()
+                .expect("numalab starts");
+        let out = String::from_utf8(output.stdout).expect("UTF-8");
+        let binding = out.lines().find(|line| line.contains("NUMA binding"));
+        binding.unwrap_or_else(|| panic!("{choice}: {out}")).to_owned()
+    };
+    assert!(bindings("all").ends_with(": 0,1,2,3,4,5,6,7"), "{}", bindings("all"));
+    assert_eq!(bindings("!0-5"), bindings("6,7"));
 }

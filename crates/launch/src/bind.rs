@@ -1,7 +1,7 @@
 //! Which node's memory each rank takes: the wrapper of the benchmark suite.
 
 use numalab_host::MemoryPolicy;
-use numalab_topology::{NodeId, NodeSet};
+use numalab_topology::{Chosen, NodeId, NodeSet};
 
 use crate::identity::Identity;
 
@@ -10,8 +10,8 @@ use crate::identity::Identity;
 pub enum NodeChoice {
     /// Nothing was asked for: node 0, as the suite documents.
     Unsaid,
-    /// All nodes with memory in turn.
-    Auto,
+    /// The chosen ones of the nodes with memory, in turn.
+    InTurn(Chosen<NodeId>),
     /// One node for all ranks, or one for each.
     List(Vec<NodeId>),
 }
@@ -19,12 +19,16 @@ pub enum NodeChoice {
 impl std::str::FromStr for NodeChoice {
     type Err = BindError;
 
-    /// `auto`, `3` or `0,1,2,3`; ranges count too: `0-3`.
+    /// `auto` or `all`, `!0`, `3` or `0,1,2,3`; ranges count too: `0-3`.
     fn from_str(text: &str) -> Result<Self, BindError> {
-        if text == "auto" {
-            return Ok(Self::Auto);
-        }
         let malformed = || BindError::List { text: text.to_owned() };
+        match text {
+            "auto" => return Ok(Self::InTurn(Chosen::All)),
+            _ if text == "all" || text.starts_with('!') => {
+                return text.parse().map(Self::InTurn).map_err(|_| malformed());
+            }
+            _ => {}
+        }
         let mut nodes = Vec::new();
         for item in text.split(',') {
             // A set would lose the order and what is named twice.
@@ -57,7 +61,7 @@ pub enum PolicyKind {
 pub enum BindError {
     /// Not a list of nodes.
     #[error(
-        "--numa={text}: expected a node such as 3, a node for each rank such as 0,1,2,3, or auto"
+        "--numa={text}: expected a node such as 3, a node for each rank such as 0,1,2,3, or nodes in turn: auto, or !0 for all but node 0"
     )]
     List {
         /// The text.
@@ -78,6 +82,12 @@ pub enum BindError {
     NoRank {
         /// Nodes named.
         nodes: usize,
+    },
+    /// All nodes are left out.
+    #[error("--numa leaves out every node with memory; there are {present}")]
+    NoneLeft {
+        /// Nodes with memory.
+        present: NodeSet,
     },
     /// The node is not there or has no memory.
     #[error("--numa: node {node} does not exist here or has no memory; there are {present}")]
@@ -111,12 +121,14 @@ impl Binding {
         present: &NodeSet,
     ) -> Result<Self, BindError> {
         let rank = identity.map_or(0, |identity| identity.rank);
-        let all: Vec<NodeId> = present.iter().collect();
         let named = match choice {
             NodeChoice::Unsaid => vec![NodeId(0)],
-            NodeChoice::Auto => all,
+            NodeChoice::InTurn(chosen) => chosen.of(present).iter().collect(),
             NodeChoice::List(nodes) => nodes.clone(),
         };
+        if named.is_empty() {
+            return Err(BindError::NoneLeft { present: present.clone() });
+        }
         if let Some(&node) = named.iter().find(|node| !present.contains(**node)) {
             return Err(BindError::NoNode { node, present: present.clone() });
         }
@@ -128,7 +140,7 @@ impl Binding {
                 _ => MemoryPolicy::Interleave(nodes),
             }
         } else {
-            if *choice != NodeChoice::Auto {
+            if !matches!(choice, NodeChoice::InTurn(_)) {
                 check_length(named.len(), identity)?;
             }
             let node = named.get(rank % named.len().max(1)).copied().unwrap_or_default();
@@ -201,7 +213,12 @@ mod tests {
 
     #[test]
     fn auto_goes_round_the_nodes_that_there_are_also_with_gaps() {
-        assert_eq!(nodes_of("auto", "0,8,252", 5).unwrap(), ["0", "8", "252", "0", "8"]);
+        for all in ["auto", "all"] {
+            assert_eq!(nodes_of(all, "0,8,252", 5).unwrap(), ["0", "8", "252", "0", "8"]);
+        }
+        assert_eq!(nodes_of("!8", "0,8,252", 3).unwrap(), ["0", "252", "0"]);
+        let none = nodes_of("!0-252", "0,8,252", 3).unwrap_err();
+        assert_eq!(none, BindError::NoneLeft { present: "0,8,252".parse().unwrap() });
     }
 
     #[test]
@@ -243,10 +260,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_a_choice_or_an_error_that_quotes_it(text in "[0-9a-z,:-]{0,12}") {
+        fn any_text_is_a_choice_or_an_error_that_quotes_it(text in "[0-9a-z,:!-]{0,12}") {
             match text.parse::<NodeChoice>() {
                 Ok(NodeChoice::List(nodes)) => prop_assert!(!nodes.is_empty()),
-                Ok(_) => prop_assert_eq!(text, "auto"),
+                Ok(_) => prop_assert!(text == "auto" || text == "all" || text.starts_with('!')),
                 Err(error) => prop_assert!(error.to_string().contains(&text)),
             }
         }

@@ -26,6 +26,12 @@ impl<I: Id> Chosen<I> {
             Self::Except(set) => Some(all.difference(set)),
         }
     }
+
+    /// The chosen ones where there are `all`.
+    #[must_use]
+    pub fn of(&self, all: &IdSet<I>) -> IdSet<I> {
+        self.among(all).unwrap_or_else(|| all.clone())
+    }
 }
 
 impl<I: Id> FromStr for Chosen<I> {

@@ -18,8 +18,8 @@ Examples:
 With only options after --, it runs `numalab latency` with them. Neither numactl nor a
 launcher is needed.")]
 pub(crate) struct BindArgs {
-    /// A node for all ranks, a node for each such as 0,1,2,3, or auto: nodes in turn
-    /// (default: node 0)
+    /// A node for all ranks, a node for each such as 0,1,2,3, or nodes in turn: auto, or !0
+    /// for all but node 0 (default: node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
     /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes

@@ -109,7 +109,7 @@ pub(crate) struct BootArgs {
     /// Host pages behind its memory: normal, 2m, 1g, memfd
     #[arg(long, value_name = "PAGES", default_value = "normal", value_parser = guest_value::pages)]
     pub pages: HostPages,
-    /// Host nodes of each guest node's memory, such as 0;1 (bound, not preferred)
+    /// Host nodes of each guest node's memory, such as 0;1 or !0;all (bound, not preferred)
     #[arg(long, value_name = "NODES;...")]
     pub host_nodes: Option<NodeSets>,
     /// Touch all guest memory before the guest starts
@@ -119,7 +119,7 @@ pub(crate) struct BootArgs {
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub pin: Option<PinPlan>,
     /// Host cpus of QEMU's other threads
-    #[arg(long, value_name = "CPUS", requires = "pin")]
+    #[arg(long, value_name = "CPUS", requires = "pin", value_parser = value::host_cpus)]
     pub pin_helpers: Option<CpuSet>,
     #[command(flatten)]
     pub memory_emulator: MemoryEmulatorArgs,
@@ -227,7 +227,7 @@ pub(crate) struct PinArgs {
     #[arg(long, value_name = "MAP", value_parser = guest_value::pins)]
     pub map: Option<PinPlan>,
     /// Host cpus of its other threads
-    #[arg(long, value_name = "CPUS")]
+    #[arg(long, value_name = "CPUS", value_parser = value::host_cpus)]
     pub helpers: Option<CpuSet>,
     /// Show where vCPUs would be pinned; change nothing
     #[arg(long)]

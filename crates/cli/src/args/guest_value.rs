@@ -7,6 +7,8 @@ use numalab_guest::{HostPages, PinPlan};
 use numalab_image::KernelChoice;
 use numalab_topology::{CpuSet, NodeSet};
 
+use super::value;
+
 /// Sets of nodes parted by `;`, one for each guest node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NodeSets(pub Vec<NodeSet>);
@@ -15,13 +17,8 @@ impl FromStr for NodeSets {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let sets: Result<Vec<NodeSet>, _> =
-            text.split(';').map(|item| item.trim().parse::<NodeSet>()).collect();
-        match sets {
-            Ok(sets) if sets.iter().all(|set| !set.is_empty()) => Ok(Self(sets)),
-            Ok(_) => Err(format!("`{text}`: an empty list, expected nodes such as 0;1")),
-            Err(error) => Err(format!("`{text}`: {error}, expected nodes such as 0;1")),
-        }
+        let sets = text.split(';').map(value::host_nodes).collect::<Result<_, _>>();
+        sets.map(Self).map_err(|error| format!("`{text}`: {error}"))
     }
 }
 
@@ -72,7 +69,7 @@ pub(crate) fn pins(text: &str) -> Result<PinPlan, String> {
 
 /// `0-3;4-7`: the host cpus of each node.
 pub(crate) fn node_cpus(text: &str) -> Result<PinPlan, String> {
-    let lists = text.split(';').map(cpus).collect::<Result<_, _>>()?;
+    let lists = text.split(';').map(value::host_cpus).collect::<Result<_, _>>()?;
     Ok(PinPlan::NodeLists { vcpus: None, lists })
 }
 
@@ -80,15 +77,7 @@ fn pinned(item: &str) -> Result<(u32, CpuSet), String> {
     let malformed =
         || format!("`{item}`: expected a guest cpu and host cpus, such as 0=4 or 1=5-6");
     let (vcpu, list) = item.split_once('=').ok_or_else(malformed)?;
-    Ok((vcpu.trim().parse().map_err(|_| malformed())?, cpus(list)?))
-}
-
-fn cpus(text: &str) -> Result<CpuSet, String> {
-    match text.trim().parse::<CpuSet>() {
-        Ok(set) if !set.is_empty() => Ok(set),
-        Ok(_) => Err(format!("`{text}`: an empty list, expected host cpus such as 0-3,8")),
-        Err(error) => Err(error.to_string()),
-    }
+    Ok((vcpu.trim().parse().map_err(|_| malformed())?, value::host_cpus(list)?))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use numalab_launch::scale::{LauncherChoice, Workload};
-use numalab_topology::NodeSet;
+use numalab_topology::{Chosen, NodeId};
 
 use super::value::SizeList;
 
@@ -28,12 +28,12 @@ pub(crate) struct ScaleArgs {
     /// a known one by name: lumi_partc, lumi_partg
     #[arg(long, value_name = "FILE", required_unless_present = "resume")]
     pub arch: Option<PathBuf>,
-    /// NUMA domains to fill core by core in numerical order, such as 0,1
+    /// NUMA domains to fill core by core in numerical order, such as 0,1, all or !0
     #[arg(long, value_name = "DOMAINS")]
-    pub sequential: Option<NodeSet>,
+    pub sequential: Option<Chosen<NodeId>>,
     /// NUMA domains to fill by taking one core from each CCD in turn
     #[arg(long, value_name = "DOMAINS")]
-    pub interleaved: Option<NodeSet>,
+    pub interleaved: Option<Chosen<NodeId>>,
     /// Continue an earlier run in its directory: run the steps without a result
     #[arg(long, value_name = "DIR", conflicts_with_all = ["arch", "memory_sizes", "label", "workload", "smt", "submit", "output", "rank_option"])]
     pub resume: Option<PathBuf>,

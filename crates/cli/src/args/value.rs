@@ -4,8 +4,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use numalab_formats::size;
+use numalab_host::allowed_now;
 use numalab_record::{Pages, StreamKernel};
-use numalab_topology::{CpuId, CpuSet};
+use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
 /// A smaller buffer has no order to visit it in.
 const LEAST_BYTES: u64 = 1 << 10;
@@ -41,14 +42,45 @@ pub(crate) fn blocks(text: &str) -> Result<usize, String> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct CpuList(pub Vec<CpuId>);
 
-/// `0,8,1,9` or `0-3,8`: an order, not a set.
+/// `0,8,1,9` or `0-3,8`: an order, not a set; `all` and `!0` in numerical order.
 pub(crate) fn cpu_list(text: &str) -> Result<CpuList, String> {
+    if text == "all" || text.starts_with('!') {
+        return host_cpus(text).map(|cpus| CpuList(cpus.iter().collect()));
+    }
     let items = text.split(',').map(|item| item.trim().parse::<CpuSet>());
     let sets: Vec<CpuSet> = items.collect::<Result<_, _>>().map_err(|error| error.to_string())?;
     if sets.iter().any(CpuSet::is_empty) {
         return Err(format!("`{text}`: an empty item, expected cpus such as 0,8,1,9"));
     }
     Ok(CpuList(sets.iter().flat_map(|set| set.iter().collect::<Vec<_>>()).collect()))
+}
+
+/// Cpus of this machine as numactl takes them: `0-3,8`, `all`, `!0`.
+pub(crate) fn host_cpus(text: &str) -> Result<CpuSet, String> {
+    chosen(text, "cpus", |allowed| allowed.cpus)
+}
+
+/// Nodes of this machine as numactl takes them: `0,1`, `all`, `!0`.
+pub(crate) fn host_nodes(text: &str) -> Result<NodeSet, String> {
+    chosen(text, "nodes", |allowed| allowed.memory_nodes)
+}
+
+/// What `text` chooses of those that this process may use; what it names need not be of them.
+fn chosen<I: Id>(
+    text: &str,
+    what: &str,
+    of: impl Fn(Allowed) -> IdSet<I>,
+) -> Result<IdSet<I>, String> {
+    let expected = format!("expected {what} such as 0-3,8, all, or !0: all but 0");
+    let chosen: Chosen<I> = text.trim().parse().map_err(|error| format!("{error}; {expected}"))?;
+    let found = match chosen {
+        Chosen::These(set) => set,
+        chosen => chosen.of(&of(allowed_now().map_err(|error| error.to_string())?)),
+    };
+    match found.is_empty() {
+        true => Err(format!("`{text}` leaves none: {expected}")),
+        false => Ok(found),
+    }
 }
 
 /// A single size in bytes.
@@ -133,6 +165,25 @@ mod tests {
         assert_eq!(cpus("0,8,1,9"), Ok(vec![0, 8, 1, 9]));
         assert_eq!(cpus("4-6,0"), Ok(vec![4, 5, 6, 0]));
         assert!(cpus("0,,1").is_err() && cpus("x").is_err());
+    }
+
+    #[test]
+    fn lists_of_this_machine_are_those_of_numactl() {
+        let allowed = allowed_now().expect("an affinity");
+        assert_eq!(host_cpus("all"), Ok(allowed.cpus.clone()));
+        let first = allowed.cpus.first().expect("a cpu");
+        let others = host_cpus(&format!("!{first}"));
+        let expected = allowed.cpus.difference(&CpuSet::from_iter([first]));
+        match expected.is_empty() {
+            true => assert!(others.expect_err("none").contains("leaves none")),
+            false => assert_eq!(others, Ok(expected.clone())),
+        }
+        assert_eq!(host_nodes("7,3-4").map(|set| set.to_string()), Ok("3,4,7".to_owned()));
+        assert_eq!(cpu_list("all").map(|list| list.0.len()), Ok(allowed.cpus.len()));
+        for text in ["", "x", "!", "3-"] {
+            let error = host_nodes(text).expect_err(text);
+            assert!(error.contains("expected nodes such as"), "{text}: {error}");
+        }
     }
 
     #[test]

@@ -62,7 +62,8 @@ fn plan(args: &ScaleArgs) -> Result<Manifest, Failure> {
         (Some(domains), None) => (Mode::Sequential, domains),
         (None, None) => return Err(Failure::bad_input("--sequential or --interleaved is needed")),
     };
-    let domains: Vec<NodeId> = domains.iter().collect();
+    let all = reading.value.machine.nodes.iter().map(|node| node.id).collect();
+    let domains: Vec<NodeId> = domains.of(&all).iter().collect();
     let steps = steps(&reading.value, mode, &domains, args.sizes(), args.smt)
         .map_err(|error| Failure::bad_input(format!("{}: {error}", path.display())))?;
     Ok(Manifest {
