@@ -78,7 +78,7 @@ exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not 
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub command: Command,
-    /// Leave the host's name, command lines and users' directories out of pages
+    /// Leave the host's name, command lines, paths and your user name out of pages
     /// [default: yes for md and html, no for text]
     #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
     pub redact: Option<Redact>,

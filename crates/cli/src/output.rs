@@ -4,7 +4,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use numalab_record::shell::quoted;
-use numalab_report::page::Page;
+use numalab_report::page::{Page, Private};
 use numalab_report::{Report, Style};
 
 use crate::args::{Format, Redact};
@@ -41,8 +41,19 @@ pub(crate) fn set_redact(said: Option<Redact>) {
 pub(crate) fn shared_page(report: &impl Report) -> Page {
     match REDACT.get() {
         Some(Redact::No) => report.page(),
-        Some(Redact::Yes) | None => report.page().redacted(),
+        Some(Redact::Yes) | None => {
+            let mut page = report.page();
+            page.private.extend(user());
+            page.redacted()
+        }
     }
+}
+
+/// Who runs this, unless it is the one whom every machine has.
+fn user() -> Option<Private> {
+    let name = ["USER", "LOGNAME"].iter().find_map(|name| std::env::var(name).ok());
+    let text = name.filter(|name| name != "root")?;
+    Some(Private { what: "user", text })
 }
 
 /// A result in the wanted form: the one place where results get their format.

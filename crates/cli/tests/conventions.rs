@@ -159,7 +159,10 @@ fn pages_to_be_sent_leave_out_command_lines_and_say_so_unless_asked_not_to() {
         String::from_utf8(output.expect("numalab starts").stdout).expect("UTF-8")
     };
     let page = told(&["--format", "md"]);
-    assert!(page.contains("left out, hash ") && page.contains("Left out here: command"), "{page}");
+    assert!(
+        page.contains("left out, hash ") && page.contains("Left out of this page: command"),
+        "{page}"
+    );
     assert!(!page.contains("--budget 50ms"), "{page}");
     let page = told(&["--format", "md", "--redact", "no"]);
     assert!(page.contains("--budget 50ms") && !page.contains("left out, hash"), "{page}");

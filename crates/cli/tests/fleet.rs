@@ -38,6 +38,33 @@ fn a_dry_run_prints_script_and_commands_and_writes_nothing() {
 }
 
 #[test]
+fn without_slurm_or_its_cluster_submitting_is_exit_3_with_what_mends_it() {
+    let directory = tempfile::tempdir().expect("made");
+    let place = directory.path().join("fleet");
+    let place = place.to_str().expect("UTF-8");
+    let told = |path: &Path| {
+        let mut command = fleet(&["submit", place, "--partition", "p"]);
+        let output = command.env("PATH", path).output().expect("numalab starts");
+        let said = String::from_utf8(output.stderr).expect("UTF-8");
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        said
+    };
+    let none = directory.path().join("none");
+    assert!(told(&none).contains("apt-get install slurm-client"), "{}", told(&none));
+    // As SLURM's own client says it where no cluster is configured.
+    let programs = directory.path().join("programs");
+    std::fs::create_dir(&programs).expect("made");
+    let sinfo = "#!/bin/sh\necho 'sinfo: fatal: Could not establish a configuration source' >&2\n\
+                 exit 1\n";
+    std::fs::write(programs.join("sinfo"), sinfo).expect("written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(programs.join("sinfo"), mode).expect("executable");
+    let said = told(&programs);
+    assert!(said.contains("finds no SLURM cluster") && said.contains("SLURM_CONF"), "{said}");
+    assert!(!Path::new(place).exists());
+}
+
+#[test]
 fn what_is_not_there_is_exit_2_and_says_what_was_expected() {
     let directory = tempfile::tempdir().expect("made");
     let place = directory.path().to_str().expect("UTF-8");

@@ -20,11 +20,21 @@ pub struct Submission {
 pub enum SubmitError {
     /// A program of SLURM is not there.
     #[error(
-        "{program} is not on this machine: submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
+        "{program} is not on this machine: install it (apt-get install slurm-client), submit from a login node of the cluster, or name the hosts with --hosts and look at the script with --dry-run"
     )]
     Absent {
         /// The program.
         program: &'static str,
+    },
+    /// It is there, and knows no cluster.
+    #[error(
+        "{program} finds no SLURM cluster ({said}): submit from a login node, name the cluster's file in SLURM_CONF, or start its controller (systemctl start slurmctld)"
+    )]
+    NoCluster {
+        /// The program.
+        program: &'static str,
+        /// The last that it said.
+        said: String,
     },
     /// It failed.
     #[error("{program}: {said}")]

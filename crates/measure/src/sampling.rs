@@ -212,13 +212,13 @@ mod tests {
 
     /// How a cell ends, and after how many windows, of which one in `clean_of` is clean; the
     /// disturbed ones take ten times as long.
-    fn ended(clean_of: usize) -> (Outcome, usize) {
+    fn ended(clean_of: u32) -> (Outcome, u32) {
         let context = MeasureContext::for_tests();
         let cell = CellId("one".to_owned());
         let mut samples = Samples::new(&context, &cell, Duration::from_secs(60));
         for window in 0..10_000 {
             let clean = clean_of > 0 && window % clean_of == 0;
-            let noise = f64::from(window as u32 * 7919 % 101) / 100.0;
+            let noise = f64::from(window * 7919 % 101) / 100.0;
             let value = (100.0 + noise) * if clean { 1.0 } else { 10.0 };
             let values = vec![(Metric::Latency, value)];
             let reading = Reading { values, duration_ns: 1, work: 1 };

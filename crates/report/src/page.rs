@@ -31,6 +31,17 @@ pub struct Page {
     pub parts: Vec<Part>,
     /// Whether a terminal shows every row of its tables: one that can be scrolled.
     pub whole: bool,
+    /// Texts that are left out wherever they occur where the page is redacted.
+    pub private: Vec<Private>,
+}
+
+/// A text that not everybody should see.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Private {
+    /// What it is, in a word or two.
+    pub what: &'static str,
+    /// The text.
+    pub text: String,
 }
 
 /// One of the sentences that come first.

@@ -1,5 +1,6 @@
 //! CPUs or nodes as a user chooses them.
 
+use alloc::borrow::ToOwned;
 use core::str::FromStr;
 
 use crate::id::Id;
@@ -40,6 +41,12 @@ impl<I: Id> FromStr for Chosen<I> {
     fn from_str(text: &str) -> Result<Self, IdListError> {
         match text.strip_prefix('!') {
             _ if text == "all" => Ok(Self::All),
+            // `!` alone would be all but none.
+            Some("") => Err(IdListError::Item {
+                what: I::WHAT,
+                list: text.to_owned(),
+                item: text.to_owned(),
+            }),
             Some(list) => list.parse().map(Self::Except),
             None => text.parse().map(Self::These),
         }

@@ -39,7 +39,7 @@ impl From<FleetError> for Failure {
 impl From<SubmitError> for Failure {
     fn from(error: SubmitError) -> Self {
         let code = match error {
-            SubmitError::Absent { .. } => Code::Lacking,
+            SubmitError::Absent { .. } | SubmitError::NoCluster { .. } => Code::Lacking,
             SubmitError::Failed { .. } => Code::Failed,
             SubmitError::NoHosts { .. } => Code::BadInput,
         };

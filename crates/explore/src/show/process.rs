@@ -2,7 +2,7 @@
 
 use numalab_formats::size::format_rounded;
 use numalab_report::Page;
-use numalab_report::page::{Panel, Part};
+use numalab_report::page::{Panel, Part, Private};
 use numalab_report::rows::Rows;
 use numalab_report::text::{Table, count, cut};
 use numalab_topology::NodeId;
@@ -26,6 +26,7 @@ pub(super) fn page(view: &ProcessView) -> Page {
         title: format!("process {}: {}", view.process, cut(&view.command, 60)),
         meta: headline(view),
         parts: parts.into_iter().flatten().collect(),
+        private: vec![Private { what: "command", text: cut(&view.command, 60) }],
         ..Page::default()
     }
 }

@@ -87,8 +87,21 @@ fn run(program: &'static str, arguments: &[&str], input: &str) -> Result<String,
     match ran.status.success() && (input.is_empty() || errors.is_empty()) {
         true => Ok(ran.stdout),
         false if errors.is_empty() => Err(failed(ran.status.to_string())),
-        false => Err(failed(errors.to_owned())),
+        false => Err(match without_cluster(errors) {
+            Some(said) => SubmitError::NoCluster { program, said },
+            None => failed(errors.to_owned()),
+        }),
     }
+}
+
+/// What SLURM's programs say where there is no configuration, or no controller that answers.
+const NO_CLUSTER: [&str; 2] =
+    ["Could not establish a configuration source", "Unable to contact slurm controller"];
+
+/// The line that says that there is no cluster, if one does.
+fn without_cluster(errors: &str) -> Option<String> {
+    let line = errors.lines().find(|line| NO_CLUSTER.iter().any(|words| line.contains(words)))?;
+    Some(line.to_owned())
 }
 
 #[cfg(test)]
@@ -98,6 +111,17 @@ mod tests {
     #[test]
     fn hosts_named_one_by_one_need_no_slurm() {
         assert_eq!(hosts(None, Some("a,b7")).unwrap(), ["a", "b7"]);
+    }
+
+    #[test]
+    fn a_client_without_a_cluster_is_told_from_one_that_is_refused() {
+        let errors = "sinfo: error: fetch_config: DNS SRV lookup failed\n\
+                      sinfo: fatal: Could not establish a configuration source\n";
+        let expected = "sinfo: fatal: Could not establish a configuration source";
+        assert_eq!(without_cluster(errors).as_deref(), Some(expected));
+        let gone = "slurm_load_partitions: Unable to contact slurm controller (connect failure)";
+        assert_eq!(without_cluster(gone).as_deref(), Some(gone));
+        assert_eq!(without_cluster("sbatch: error: invalid partition specified: x"), None);
     }
 
     #[test]

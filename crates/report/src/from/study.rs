@@ -14,11 +14,11 @@ use numalab_analysis::study::{
     Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject,
 };
 use numalab_record::shell::command_line;
-use numalab_record::study::Workload;
+use numalab_record::study::{StudyRun, Workload};
 
 use crate::documents::StudyResults;
 use crate::number::{count, utc};
-use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Terminal};
+use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Private, Terminal};
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
@@ -52,6 +52,7 @@ impl Report for StudySummary<'_> {
                 .chain(workloads)
                 .chain(grounds(self))
                 .collect(),
+            private: private(run),
             ..Page::default()
         }
     }
@@ -99,6 +100,16 @@ fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
         .chain(depends)
         .chain(against_itself)
         .collect()
+}
+
+/// What its workloads execute: their commands, and what treatments fill into them that are
+/// commands or paths.
+fn private(run: &StudyRun) -> Vec<Private> {
+    let private = |text: String| Private { what: "workload commands", text };
+    let commands = run.workloads.iter().map(|workload| command_line(&workload.command));
+    let settings = run.treatments.iter().flat_map(|treatment| treatment.settings.values());
+    let settings = settings.map(ToString::to_string).filter(|text| text.contains([' ', '/']));
+    commands.chain(settings).map(private).collect()
 }
 
 /// Whether samples as they first came lead to another answer.
