@@ -20,8 +20,9 @@ const END: f64 = 0.4;
 /// Translations over as many small pages cost so much at least, as a share of the hit in a cache.
 const LEAST_COST: f64 = 0.3;
 /// Huge pages are small ones to the TLB where their translations cost more than this share of
-/// what those of small ones do.
-pub(super) const SPLIT_SHARE: f64 = 0.5;
+/// what those of small ones do: a guest's tables of huge pages make a walk half as long, and where
+/// the host has huge pages too there is none.
+pub(super) const SPLIT_SHARE: f64 = 0.25;
 
 /// Loads of one line of each of so many pages.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,8 +102,8 @@ pub(super) struct Split<'a> {
     pub pages: Pages,
 }
 
-/// Huge pages over which translations cost about what they do over small ones, though the TLB
-/// would hold all that there are.
+/// Huge pages over which translations cost a good part of what they do over small ones, though
+/// the TLB would hold all that there are.
 pub(super) fn split(tlbs: &[Tlb]) -> Option<Split<'_>> {
     tlbs.iter().filter(|tlb| !tlb.is_of_pages()).find_map(|tlb| {
         let huge = tlb.last()?;

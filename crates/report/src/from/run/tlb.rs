@@ -35,6 +35,8 @@ fn is_told(tlb: &&Tlb) -> bool {
 fn rows(tlb: &Tlb, summary: &Summary<'_>) -> Vec<Vec<String>> {
     let clock = summary.cycle_clock_ghz(tlb.worker.cpu);
     let row = |name: String, holds: [String; 3], cost_ns: f64| {
+        // Costs are differences: less is their own noise.
+        let cost_ns = (100.0 * cost_ns).round() / 100.0;
         let who = [pages(tlb), name];
         let cost = [figure(cost_ns), cycles(cost_ns, clock)];
         [&who[..], &holds, &cost].concat()
