@@ -60,6 +60,16 @@ pub(crate) fn memory_limit_file(root: &Root) -> Option<String> {
     v1.into_iter().chain(v2).map(file).find(|file| root.path(file).exists())
 }
 
+/// This file of the version 2 group that this process is in, if it has it.
+pub(crate) fn group_file(root: &Root, name: &str) -> Option<String> {
+    let mounts = root.document("proc/self/mountinfo").ok()?;
+    let groups = root.document("proc/self/cgroup").ok()?;
+    let place = group_directory(&mounts, &V2, path_v2(&groups))?;
+    let directory = format!("{}/{}", place.mount, place.group);
+    let file = format!("{}/{name}", directory.trim_end_matches('/'));
+    root.path(&file).exists().then_some(file)
+}
+
 /// The path of the group in the hierarchy of the v1 memory controller:
 /// `4:memory:/group`.
 fn path_v1(groups: &str) -> Option<&str> {

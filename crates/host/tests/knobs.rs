@@ -271,6 +271,42 @@ fn whether_a_knob_can_act_follows_from_the_machine() {
 }
 
 #[test]
+fn knobs_of_tiers_act_where_memory_is_of_several_tiers() {
+    let lab = Lab::new();
+    let acts = |name: &str| Knob::find(&lab.root, name).unwrap().acts(&lab.root);
+    lab.write("sys/kernel/mm/numa/demotion_enabled", "false\n");
+    lab.write("proc/sys/kernel/numa_balancing_promote_rate_limit_MBps", "65536\n");
+    let tier = |id| format!("sys/devices/virtual/memory_tiering/memory_tier{id}/nodelist");
+    lab.write(&tier(4), "0\n");
+    for name in ["demotion", "promote_rate_limit"] {
+        assert_eq!(acts(name), Acts::No("all memory is of one tier".to_owned()), "{name}");
+    }
+    lab.write(&tier(13), "1\n");
+    for name in ["demotion", "promote_rate_limit"] {
+        assert_eq!(acts(name), Acts::Yes, "{name}");
+    }
+    let named = |name: &str| list(&lab.root).iter().any(|listed| listed.knob.name() == name);
+    assert!(!named("interleave_weight_node1"));
+    lab.write("sys/kernel/mm/mempolicy/weighted_interleave/node1", "1\n");
+    lab.write("sys/devices/system/node/has_memory", "0-1\n");
+    assert!(named("interleave_weight_node1"));
+    assert_eq!(acts("interleave_weight_node1"), Acts::Yes);
+}
+
+#[test]
+fn the_group_of_a_process_has_a_part_that_reclaim_spares() {
+    let lab = Lab::new();
+    lab.write("proc/self/mountinfo", "30 1 0:26 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n");
+    lab.write("proc/self/cgroup", "0::/mine\n");
+    lab.write("sys/fs/cgroup/mine/memory.low", "0\n");
+    let low = Knob::find(&lab.root, "memory_low").unwrap();
+    assert_eq!(low.state(&lab.root), FileState::Value("0".to_owned()));
+    assert_eq!(low.acts(&lab.root), Acts::Yes);
+    let reclaim = Knob::find(&lab.root, "memory_reclaim").unwrap();
+    assert_eq!(reclaim.acts(&lab.root), Acts::No("this machine has none".to_owned()));
+}
+
+#[test]
 fn the_list_of_the_running_system_reads_every_named_knob_and_changes_none() {
     let root = Root::live();
     let before: Vec<FileState> = list(&root).into_iter().map(|knob| knob.state).collect();

@@ -36,7 +36,9 @@ impl Knob {
         let name = self.name();
         let file = path.rsplit('/').next().unwrap_or(path);
         match (name, file) {
-            ("demotion", _) | (_, "demotion_enabled") => tiers(root),
+            ("demotion" | "promote_rate_limit", _)
+            | (_, "demotion_enabled" | "numa_balancing_promote_rate_limit_MBps") => tiers(root),
+            (weight, _) if weight.starts_with("interleave_weight_node") => several_nodes(root),
             (_, "numa_balancing" | "zone_reclaim_mode" | "merge_across_nodes") => {
                 several_nodes(root)
             }

@@ -24,21 +24,43 @@ enum Place {
     Pool(u64),
     /// The memory limit of the control group that numalab runs in.
     MemoryLimit,
+    /// Another file of that group, if it is of version 2.
+    Group(&'static str),
 }
-use Place::{Cpu, EachCpu, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
+use Place::{Cpu, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
 
 const CPUS: &str = "sys/devices/system/cpu";
+
+/// How the knobs of nodes' weights begin, and where their files are (Linux 6.9,
+/// `Documentation/ABI/testing/sysfs-kernel-mm-mempolicy-weighted-interleave`).
+const WEIGHT: &str = "interleave_weight_node";
+const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 
 /// Name, files, what it is.
 type Row = (&'static str, Place, &'static str);
 
-const ROWS: [Row; 33] = [
+const ROWS: [Row; 38] = [
     (
         "numa_balancing",
         Sysctl("kernel/numa_balancing"),
         "move memory to the node that uses it: 0, 1, 2 (tiering)",
     ),
     ("demotion", Memory("numa/demotion_enabled"), "reclaim to a lower memory tier: true, false"),
+    (
+        "promote_rate_limit",
+        Sysctl("kernel/numa_balancing_promote_rate_limit_MBps"),
+        "most that tiering promotes, MB/s",
+    ),
+    (
+        "watermark_scale_factor",
+        Sysctl("vm/watermark_scale_factor"),
+        "free memory at which reclaim, and with it demotion, begins and ends, in 1/10000",
+    ),
+    (
+        "min_free_kbytes",
+        Sysctl("vm/min_free_kbytes"),
+        "memory that is kept free, from which the watermarks of reclaim are counted",
+    ),
     (
         "zone_reclaim_mode",
         Sysctl("vm/zone_reclaim_mode"),
@@ -118,6 +140,16 @@ const ROWS: [Row; 33] = [
     ),
     ("memory_limit", MemoryLimit, "bytes for this control group, or max"),
     (
+        "memory_low",
+        Group("memory.low"),
+        "bytes of this control group that reclaim and demotion spare, or max",
+    ),
+    (
+        "memory_reclaim",
+        Group("memory.reclaim"),
+        "write bytes: reclaim or demote so much of this control group now",
+    ),
+    (
         "nmi_watchdog",
         Sysctl("kernel/nmi_watchdog"),
         "a counter of each cpu taken by the watchdog: 0, 1",
@@ -130,14 +162,14 @@ fn file_of(place: Place) -> Option<String> {
         Sysctl(file) => Some(format!("proc/sys/{file}")),
         Memory(file) => Some(format!("sys/kernel/mm/{file}")),
         Cpu(file) => Some(format!("{CPUS}/{file}")),
-        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit => None,
+        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit | Group(_) => None,
     }
 }
 
 /// What kind of setting the knob of a name is.
 fn nature(name: &str) -> Nature {
     match name {
-        "compact_memory" | "drop_caches" => Nature::Trigger,
+        "compact_memory" | "drop_caches" | "memory_reclaim" => Nature::Trigger,
         "irq_affinity" => Nature::WherePossible,
         _ => Nature::Value,
     }
@@ -195,7 +227,12 @@ pub fn list(root: &Root) -> Vec<Listed> {
     let per_node = node_pools(root)
         .into_iter()
         .map(|(name, node)| (find(root, &name), format!("2 MiB pages in the pool on node {node}")));
-    let found = fixed.map(|(knob, summary)| (Some(knob), summary)).chain(per_size).chain(per_node);
+    let weights = root.numbered(WEIGHTS, "node").into_iter().map(|node| {
+        let knob = find(root, &format!("{WEIGHT}{node}"));
+        (knob, format!("pages from node {node} in each turn of weighted interleaving, 1 to 255"))
+    });
+    let fixed = fixed.map(|(knob, summary)| (Some(knob), summary));
+    let found = fixed.chain(per_size).chain(per_node).chain(weights);
     found
         .filter_map(|(knob, summary)| {
             let knob = knob?;
@@ -214,6 +251,9 @@ fn find(root: &Root, name: &str) -> Option<Knob> {
     if let Some(size) = middle("thp_", "k_enabled").and_then(|size| size.parse::<u64>().ok()) {
         let directory = format!("sys/kernel/mm/transparent_hugepage/hugepages-{size}kB");
         return Some(Knob::new(name, vec![format!("{directory}/enabled")], Nature::Value));
+    }
+    if let Some(node) = name.strip_prefix(WEIGHT).and_then(|node| node.parse::<u32>().ok()) {
+        return Some(Knob::new(name, vec![format!("{WEIGHTS}/node{node}")], Nature::Value));
     }
     for (prefix, kib) in [("huge_2m_pages_node", 2048), ("huge_1g_pages_node", 1_048_576)] {
         if let Some(node) = name.strip_prefix(prefix).and_then(|node| node.parse().ok()) {
@@ -257,6 +297,9 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
         }
         MemoryLimit => {
             Knob::new(name, cgroup::memory_limit_file(root).into_iter().collect(), nature)
+        }
+        Group(file) => {
+            Knob::new(name, cgroup::group_file(root, file).into_iter().collect(), nature)
         }
     }
 }
