@@ -23,6 +23,7 @@ mod tables;
 mod tiers;
 mod uniform;
 mod validate;
+mod weights;
 
 pub use access::{AccessAttributes, AccessClass};
 pub use cache::{Cache, CacheKind};
@@ -41,3 +42,4 @@ pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
 pub use tables::{TableBytes, TableError};
 pub use tiers::{EmulatedTier, TierError, TierSpec};
 pub use uniform::{UniformError, UniformMachine};
+pub use weights::interleave_weights;

@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use numalab_launch::bind::{NodeChoice, PolicyKind};
 
-use super::value::{self, CpuList};
+use super::value::{self, CpuList, Weights};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -13,6 +13,7 @@ Examples:
   mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
   numalab bind --ranks 4 --cpus=0,8,1,9 --numa=0 -- ./a.out    without a launcher
   numalab bind --numa=0,1 --policy interleave -- ./a.out
+  numalab bind --numa=auto --policy weighted --weights auto -- ./a.out   by bandwidth
   srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
 
 With only options after --, it runs `numalab latency` with them. Neither numactl nor a
@@ -25,6 +26,11 @@ pub(crate) struct BindArgs {
     /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes
     #[arg(long, value_enum, default_value_t = Policy::Bind)]
     pub policy: Policy,
+    /// Weights for --policy weighted, set in the kernel while the command runs: auto (by
+    /// bandwidth), or one for each node, such as 2,1 [default: what the kernel has]
+    #[arg(long, value_name = "WEIGHTS", conflicts_with = "ranks")]
+    #[arg(value_parser = value::weights)]
+    pub weights: Option<Weights>,
     /// CPU for each rank, such as 0,8,1,9; each rank is pinned to its own
     #[arg(long, value_name = "CPUS", value_parser = value::cpu_list)]
     pub cpus: Option<CpuList>,

@@ -137,6 +137,27 @@ pub(crate) fn duration(text: &str) -> Result<Duration, String> {
     })
 }
 
+/// Weights of nodes for interleaving.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Weights {
+    /// By the machine's bandwidths.
+    Auto,
+    /// One for each node with memory, in order.
+    Listed(Vec<u8>),
+}
+
+/// Reads `auto`, or weights from 1 to 255.
+pub(crate) fn weights(text: &str) -> Result<Weights, String> {
+    if text == "auto" {
+        return Ok(Weights::Auto);
+    }
+    let weight = |item: &str| item.trim().parse::<u8>().ok().filter(|&weight| weight > 0);
+    let listed: Option<Vec<u8>> = text.split(',').map(weight).collect();
+    let expected =
+        || format!("`{text}`: expected auto, or a weight from 1 to 255 for each node, such as 2,1");
+    listed.map(Weights::Listed).ok_or_else(expected)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

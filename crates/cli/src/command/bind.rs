@@ -1,5 +1,7 @@
 //! `numalab bind`.
 
+mod weights;
+
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
@@ -15,6 +17,9 @@ use crate::output;
 /// Binds this rank's memory and becomes the command; with `--ranks`, starts itself so
 /// often.
 pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
+    if let Some(weights) = &args.weights {
+        return weights::run(args, weights);
+    }
     let identity = detect_own()?;
     let here = match (args.ranks, &identity) {
         (Some(ranks), None) => Some(usize::try_from(ranks).unwrap_or(usize::MAX)),

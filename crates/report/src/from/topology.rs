@@ -27,6 +27,7 @@ impl Report for Described {
         let parts = [
             nodes.map(|part| part.noted(memory::no_pools(machine).into_iter().collect())),
             part("Memory tiers", memory::tiers(machine)),
+            part("Weights for interleaving", memory::weights(machine)),
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
             part("Access, as the firmware says", memory::access(machine)),

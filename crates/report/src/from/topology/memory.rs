@@ -1,6 +1,8 @@
 //! Nodes, distances, tiers and what the firmware says of accesses.
 
-use numalab_topology::{AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node};
+use numalab_topology::{
+    AccessAttributes, LOCAL_DISTANCE, Machine, MemoryTier, Node, NodeId, interleave_weights,
+};
 
 use super::cpus::list;
 use crate::number::size;
@@ -97,6 +99,20 @@ pub(super) fn tiers(machine: &Machine) -> Table {
         .figures("read ns")
         .figures("read GB/s")
         .rows(machine.tiers.iter().map(row))
+}
+
+/// The weights that share pages out as bandwidth is.
+pub(super) fn weights(machine: &Machine) -> Table {
+    let row = |(node, weight): (NodeId, u64)| {
+        let bandwidth = tenths(machine.best_read(node).1);
+        vec![node.to_string(), bandwidth, weight.to_string()]
+    };
+    let weights = interleave_weights(machine).unwrap_or_default();
+    Table::new("by bandwidth; numalab bind --policy weighted --weights auto sets them")
+        .figures("node")
+        .figures("read GB/s")
+        .figures("weight")
+        .rows(weights.into_iter().map(row))
 }
 
 /// A sentence where every remote distance is the same.

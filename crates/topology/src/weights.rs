@@ -1,0 +1,80 @@
+//! Weights of nodes for interleaving by bandwidth.
+
+use alloc::vec::Vec;
+
+use crate::id::NodeId;
+use crate::machine::Machine;
+
+/// The largest weight that Linux takes.
+const MOST: u64 = 255;
+/// The weight of the slowest node at most, so that a turn stays short.
+const MOST_OF_SLOWEST: u64 = 10;
+/// How far, in thousandths, a weight may be from its bandwidth's ratio to the slowest.
+const NEAR: u64 = 30;
+
+/// For each node with memory, in order of node, the smallest weights that share pages out as
+/// the nodes share the machine's bandwidth: then all of them are busy for as long. None where
+/// fewer than two nodes have memory, or a bandwidth is not known.
+#[must_use]
+pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
+    let nodes: Vec<NodeId> = machine.memory_nodes().iter().collect();
+    let bandwidths: Option<Vec<u64>> =
+        nodes.iter().map(|&node| machine.best_read(node).1.filter(|&mb| mb > 0)).collect();
+    let bandwidths = bandwidths.filter(|all| all.len() > 1)?;
+    let slowest = bandwidths.iter().copied().min()?;
+    let weights = |unit: u64| -> Vec<u64> {
+        let weight = |mb: u64| (mb * unit + slowest / 2) / slowest;
+        bandwidths.iter().map(|&mb| weight(mb).clamp(1, MOST)).collect()
+    };
+    let is_near = |unit: u64| {
+        weights(unit)
+            .iter()
+            .zip(&bandwidths)
+            .all(|(&weight, &mb)| (weight * slowest).abs_diff(mb * unit) * 1000 <= NEAR * mb * unit)
+    };
+    let unit = (1..MOST_OF_SLOWEST).find(|&unit| is_near(unit)).unwrap_or(MOST_OF_SLOWEST);
+    Some(nodes.into_iter().zip(weights(unit)).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::access::AccessAttributes;
+    use crate::node::Node;
+
+    fn weights(bandwidths: &[Option<u64>]) -> Option<Vec<u64>> {
+        let ids = || (0..).map(NodeId).zip(bandwidths);
+        let node = |(id, _)| Node { id, online: true, memory_bytes: 1, ..Node::default() };
+        let access = |(target, &read_bandwidth_mb_per_s)| AccessAttributes {
+            target,
+            read_bandwidth_mb_per_s,
+            ..AccessAttributes::default()
+        };
+        let machine = Machine {
+            nodes: ids().map(node).collect(),
+            access: ids().map(access).collect(),
+            ..Machine::default()
+        };
+        let found = interleave_weights(&machine)?;
+        Some(found.into_iter().map(|(_, weight)| weight).collect())
+    }
+
+    #[test]
+    fn pages_are_shared_out_as_bandwidth_is_with_the_smallest_weights() {
+        assert_eq!(weights(&[Some(20_000), Some(10_000)]), Some([2, 1].into()));
+        assert_eq!(weights(&[Some(30_000), Some(20_000)]), Some([3, 2].into()));
+        assert_eq!(weights(&[Some(10_100), Some(10_000)]), Some([1, 1].into()));
+        assert_eq!(weights(&[Some(204_000), Some(21_000), Some(21_000)]), Some([29, 3, 3].into()));
+    }
+
+    #[test]
+    fn no_weight_is_beyond_what_linux_takes() {
+        assert_eq!(weights(&[Some(1_000_000), Some(1)]), Some([255, 1].into()));
+    }
+
+    #[test]
+    fn without_every_bandwidth_there_is_no_advice() {
+        assert_eq!(weights(&[Some(20_000), None]), None);
+        assert_eq!(weights(&[Some(20_000)]), None);
+    }
+}
