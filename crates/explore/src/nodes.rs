@@ -2,6 +2,7 @@
 
 mod advice;
 mod counters;
+mod moves;
 mod zones;
 
 use std::collections::BTreeMap;
@@ -14,6 +15,7 @@ use numalab_topology::{CpuSet, HugePagePool, NodeId};
 use serde::Serialize;
 
 pub use counters::Counters;
+pub use moves::{Migrations, TierMoves};
 pub use zones::{ZoneView, fragmentation, read_buddyinfo};
 
 use crate::error::ExploreError;
@@ -25,6 +27,10 @@ use crate::finding::Finding;
 pub struct NodesView {
     /// The nodes by number.
     pub nodes: Vec<NodeView>,
+    /// What the kernel moved since boot.
+    pub migrations_since_boot: Option<Migrations>,
+    /// The same in a second.
+    pub migrations_rates: Option<Migrations>,
     /// A huge page is a block of this order.
     pub huge_order: u32,
     /// What is wrong.
@@ -39,6 +45,8 @@ pub struct NodesView {
 pub struct NodeView {
     /// The node.
     pub node: NodeId,
+    /// The tier of its memory, where the system has tiers.
+    pub tier: Option<u32>,
     /// Its cpus.
     pub cpus: CpuSet,
     /// All of it.
@@ -65,6 +73,10 @@ pub struct NodeView {
     pub since_boot: Option<Counters>,
     /// Pages a second.
     pub rates: Option<Counters>,
+    /// Pages promoted and demoted since boot.
+    pub moves_since_boot: Option<TierMoves>,
+    /// The same in a second.
+    pub moves_rates: Option<TierMoves>,
 }
 
 /// Looks at the nodes; on the running system twice, `interval` apart, so that the counters
@@ -73,7 +85,7 @@ pub struct NodeView {
 /// # Errors
 /// [`ExploreError::Machine`] if the machine cannot be read.
 pub fn read_nodes(root: &Root, interval: Duration) -> Result<NodesView, ExploreError> {
-    let before = counters(root);
+    let before = Before::now(root);
     let begun = Instant::now();
     if root.is_live() {
         thread::sleep(interval);
@@ -96,8 +108,7 @@ pub fn read_nodes_since(
     passed: Duration,
 ) -> Result<NodesView, ExploreError> {
     let mut view = read_once(root)?;
-    let before = earlier.nodes.iter().filter_map(|node| Some((node.node, node.since_boot?)));
-    view.take_rates(&before.collect(), passed);
+    view.take_rates(&Before::of(earlier), passed);
     view.findings = advice::findings(&view);
     Ok(view)
 }
@@ -119,7 +130,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         ),
         Err(_) => {}
     }
-    let mut counters = counters(root);
+    let Before { mut counters, mut moves, migrations } = Before::now(root);
     let nodes = machine.nodes.iter().map(|node| {
         let zones = zones.remove(&node.id).unwrap_or_default();
         let meminfo = format!("sys/devices/system/node/node{}/meminfo", node.id);
@@ -127,6 +138,7 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         let bytes = |name| proc::bytes(&meminfo, name).and_then(Result::ok);
         NodeView {
             node: node.id,
+            tier: machine.tier_of(node.id),
             cpus: node.cpus.clone(),
             total_bytes: bytes("MemTotal").unwrap_or(node.memory_bytes),
             free_bytes: bytes("MemFree").unwrap_or_default(),
@@ -140,27 +152,70 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
             zones,
             since_boot: counters.remove(&node.id),
             rates: None,
+            moves_since_boot: moves.remove(&node.id),
+            moves_rates: None,
         }
     });
-    Ok(NodesView { nodes: nodes.collect(), huge_order, findings: Vec::new(), unseen })
+    Ok(NodesView {
+        nodes: nodes.collect(),
+        migrations_since_boot: migrations,
+        migrations_rates: None,
+        huge_order,
+        findings: Vec::new(),
+        unseen,
+    })
 }
 
-fn counters(root: &Root) -> BTreeMap<NodeId, Counters> {
-    let nodes = root.numbered("sys/devices/system/node", "node").into_iter().map(NodeId);
-    nodes
-        .filter_map(|node| {
-            let file = format!("sys/devices/system/node/node{node}/numastat");
-            Some((node, Counters::read(&root.document(&file).ok()?)?))
-        })
-        .collect()
+/// What is counted since boot, at one time.
+struct Before {
+    counters: BTreeMap<NodeId, Counters>,
+    moves: BTreeMap<NodeId, TierMoves>,
+    migrations: Option<Migrations>,
+}
+
+impl Before {
+    fn now(root: &Root) -> Self {
+        let nodes = root.numbered("sys/devices/system/node", "node").into_iter().map(NodeId);
+        let nodes: Vec<NodeId> = nodes.collect();
+        let file = |node: NodeId, name: &str| {
+            root.document(&format!("sys/devices/system/node/node{node}/{name}")).ok()
+        };
+        let counters = nodes
+            .iter()
+            .filter_map(|&node| Some((node, Counters::read(&file(node, "numastat")?)?)));
+        let moves =
+            nodes.iter().filter_map(|&node| Some((node, TierMoves::read(&file(node, "vmstat")?)?)));
+        let vmstat = root.document("proc/vmstat").unwrap_or_default();
+        Self {
+            counters: counters.collect(),
+            moves: moves.collect(),
+            migrations: Migrations::read(&vmstat),
+        }
+    }
+
+    fn of(view: &NodesView) -> Self {
+        let nodes = || view.nodes.iter();
+        Self {
+            counters: nodes().filter_map(|node| Some((node.node, node.since_boot?))).collect(),
+            moves: nodes().filter_map(|node| Some((node.node, node.moves_since_boot?))).collect(),
+            migrations: view.migrations_since_boot,
+        }
+    }
 }
 
 impl NodesView {
-    fn take_rates(&mut self, before: &BTreeMap<NodeId, Counters>, passed: Duration) {
+    fn take_rates(&mut self, before: &Before, passed: Duration) {
         for node in &mut self.nodes {
-            if let (Some(now), Some(before)) = (node.since_boot, before.get(&node.node)) {
+            if let (Some(now), Some(before)) = (node.since_boot, before.counters.get(&node.node)) {
                 node.rates = Some(now.rates(before, passed));
             }
+            let moves = (node.moves_since_boot, before.moves.get(&node.node));
+            if let (Some(now), Some(before)) = moves {
+                node.moves_rates = Some(now.rates(before, passed));
+            }
+        }
+        if let (Some(now), Some(before)) = (self.migrations_since_boot, before.migrations) {
+            self.migrations_rates = Some(now.rates(&before, passed));
         }
     }
 }

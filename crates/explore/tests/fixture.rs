@@ -229,6 +229,32 @@ fn nodes_show_what_is_full_and_what_is_scattered() {
 }
 
 #[test]
+fn nodes_show_their_tier_and_what_was_promoted_and_demoted() {
+    let tree = Tree::new();
+    for (tier, nodes) in [("4", "0-1"), ("13", "2-3")] {
+        tree.write(
+            &format!("sys/devices/virtual/memory_tiering/memory_tier{tier}/nodelist"),
+            nodes,
+        );
+    }
+    let vmstat = "pgpromote_success 962\npgpromote_candidate 990\npgdemote_kswapd 30\n";
+    tree.write("sys/devices/system/node/node0/vmstat", vmstat);
+    tree.write(
+        "proc/vmstat",
+        "numa_pages_migrated 970\npgmigrate_success 1010\npgmigrate_fail 5\n",
+    );
+    let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
+    let tiers: Vec<Option<u32>> = view.nodes.iter().map(|node| node.tier).collect();
+    assert_eq!(tiers, [Some(4), Some(4), Some(13), Some(13)]);
+    let moves = view.nodes[0].moves_since_boot.unwrap();
+    assert_eq!((moves.promoted, moves.candidates, moves.demoted), (962.0, 990.0, 30.0));
+    assert_eq!(view.migrations_since_boot.unwrap().failed, 5.0);
+    let text = View::Nodes(view).terminal(Style::Plain);
+    let expected = "All nodes: 1010 moved for any reason, 970 of them by NUMA balancing; 5";
+    assert!(text.contains("Moved between tiers") && text.contains(expected), "{text}");
+}
+
+#[test]
 fn a_guest_of_qemu_whose_vcpu_runs_apart_from_its_memory_is_told() {
     let tree = Tree::new();
     let maps = "\

@@ -1,5 +1,7 @@
 //! The nodes as a page.
 
+use std::collections::BTreeSet;
+
 use numalab_formats::size::format_rounded;
 use numalab_report::Page;
 use numalab_report::page::{Panel, Part};
@@ -17,6 +19,8 @@ pub(super) fn page(view: &NodesView) -> Page {
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
     let parts = [
         part("By node", usage(view)),
+        part("Moved between tiers, in pages", moves(view))
+            .map(|part| part.noted(migrations(view).into_iter().collect())),
         part("Used for", uses(view)),
         part("Free, in blocks of 2^n pages", orders(view)),
         part("Allocations, in pages", counters(view)),
@@ -42,6 +46,12 @@ pub(super) fn rows(view: &NodesView) -> Rows {
         row.extend(bytes.map(|bytes| bytes.to_string()));
         row.push(optional(node.fragmentation));
         row.push(optional(node.rates.map(|rates| rates.foreign)));
+        row.push(optional(node.tier));
+        let moves = node.moves_rates;
+        row.extend([
+            optional(moves.map(|moves| moves.promoted)),
+            optional(moves.map(|moves| moves.demoted)),
+        ]);
         row
     };
     Rows::new("node")
@@ -50,6 +60,8 @@ pub(super) fn rows(view: &NodesView) -> Rows {
         .values("bytes", ["page_cache_bytes", "slab_bytes"])
         .values("x", ["fragmentation"])
         .values("pages/s", ["foreign_pages"])
+        .texts(["tier"])
+        .values("pages/s", ["promoted_pages", "demoted_pages"])
         .rows(view.nodes.iter().map(row))
 }
 
@@ -57,21 +69,56 @@ fn usage(view: &NodesView) -> Table {
     let row = |node: &NodeView| {
         let used = node.total_bytes.saturating_sub(node.free_bytes);
         let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
-        vec![
+        let mut row = vec![
             format!("node {}", node.node),
             bar(share, BAR_WIDTH),
             format_rounded(used),
             format_rounded(node.total_bytes),
             if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() },
-        ]
+        ];
+        row.extend(node.tier.map(|tier| tier.to_string()));
+        row
     };
-    Table::new("how much of each node's memory is used")
+    let heading = Table::new("how much of each node's memory is used")
         .words("node")
         .words("used")
         .figures("")
         .figures("of")
-        .words("cpus")
-        .rows(view.nodes.iter().map(row))
+        .words("cpus");
+    let has_tiers = view.nodes.iter().any(|node| node.tier.is_some());
+    let heading = if has_tiers { heading.figures("tier") } else { heading };
+    heading.rows(view.nodes.iter().map(row))
+}
+
+/// What was promoted to each node and demoted from it, where memory is of several tiers.
+fn moves(view: &NodesView) -> Table {
+    let tiers: BTreeSet<u32> = view.nodes.iter().filter_map(|node| node.tier).collect();
+    let several = tiers.len() > 1;
+    let nodes = view.nodes.iter().filter(|node| several && node.tier.is_some());
+    let rows = nodes.filter_map(|node| {
+        let moves = node.moves_rates.or(node.moves_since_boot)?;
+        let tier = node.tier.map(|tier| tier.to_string()).unwrap_or_default();
+        let pages = [moves.promoted, moves.candidates, moves.demoted].map(figure);
+        Some([vec![node.node.to_string(), tier], pages.to_vec()].concat())
+    });
+    let with_rates = view.nodes.iter().any(|node| node.moves_rates.is_some());
+    Table::new(if with_rates { "in a second, now" } else { "since boot" })
+        .figures("node")
+        .figures("tier")
+        .figures("promoted to it")
+        .figures("candidates")
+        .figures("demoted from it")
+        .rows(rows)
+}
+
+/// What was moved on the whole machine.
+fn migrations(view: &NodesView) -> Option<String> {
+    let found = view.migrations_rates.or(view.migrations_since_boot)?;
+    let [balanced, moved, failed] = [found.balanced, found.moved, found.failed].map(figure);
+    Some(format!(
+        "All nodes: {moved} moved for any reason, {balanced} of them by NUMA balancing; {failed} \
+         could not be moved."
+    ))
 }
 
 fn uses(view: &NodesView) -> Table {
