@@ -26,7 +26,7 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
-pub(crate) use bind::BindArgs;
+pub(crate) use bind::{BindArgs, Policy};
 pub(crate) use compare::CompareArgs;
 pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
@@ -39,7 +39,7 @@ pub(crate) use machine::{MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::MemoryEmulatorArgs;
-pub(crate) use probe::{BalancingArgs, ProbeArgs, ProbeCommand};
+pub(crate) use probe::{BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
 pub(crate) use study::{
@@ -50,7 +50,7 @@ pub(crate) use study::{
 pub(crate) use topology::{
     AcpiArgs, AcpiCommand, MachineArgs, TableArgs, TopologyArgs, TopologyFormat,
 };
-pub(crate) use value::{CpuList, SizeList};
+pub(crate) use value::{CpuList, SizeList, Weights};
 
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");

@@ -12,6 +12,7 @@ use numalab_explore::View;
 use numalab_launch::scale::Manifest;
 use numalab_record::study::{PlannedStudy, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
+use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
 use numalab_report::documents::{
     ComparedSamples, PublishedGains, RunComparison, RunDocument, StudyComparison, StudyResults,
@@ -125,7 +126,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 18] {
+fn all_schemas() -> [(Kind, Value); 19] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -143,6 +144,7 @@ fn all_schemas() -> [(Kind, Value); 18] {
         schema_of::<Analysis>(Kind::Fleet),
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),
+        schema_of::<TieringProbed>(Kind::Tiering),
         schema_of::<Described>(Kind::Topology),
         schema_of::<AcpiShown>(Kind::Acpi),
     ]

@@ -111,3 +111,44 @@ fn tiers_stand_for_the_whole_machine() {
         assert_eq!(output.status.code(), Some(2), "{other:?}");
     }
 }
+
+#[test]
+fn weights_are_advised_by_bandwidth() {
+    let text = stdout(&run(&["topology", "--emulate-tiers", TIERS]));
+    let weights = text.lines().skip_while(|line| *line != "Weights for interleaving").skip(3);
+    let rows: Vec<Vec<&str>> =
+        weights.take(2).map(|row| row.split_whitespace().collect()).collect();
+    assert_eq!(rows, [["0", "20.0", "2"], ["1", "10.0", "1"]]);
+}
+
+#[test]
+fn weights_that_cannot_be_set_are_refused() {
+    for (arguments, code, expected) in [
+        (&["--weights", "2,0"][..], 2, "`2,0`: expected auto, or a weight from 1 to 255"),
+        (&["--weights", "auto"], 2, "--weights: expected --policy weighted as well"),
+        (
+            &["--policy", "weighted", "--weights", "1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1"],
+            2,
+            "17 weights for",
+        ),
+    ] {
+        let output = run(&[&["bind"][..], arguments, &["--", "true"]].concat());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(error.contains(expected), "{arguments:?}: {error}");
+        assert!([Some(code), Some(125)].contains(&output.status.code()), "{arguments:?}: {error}");
+    }
+}
+
+#[test]
+fn a_machine_of_one_tier_is_told_where_the_probe_has_two() {
+    let output = run(&["probe", "tiering"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    if output.status.code() != Some(0) {
+        assert_eq!(output.status.code(), Some(3), "{error}");
+        assert!(error.contains("--emulate-tiers"), "{error}");
+    }
+    let output = run(&["probe", "tiering", "--size", "8M", "--hot", "6M"]);
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert!(error.contains("--hot 6M: expected at least a page and at most half"), "{error}");
+}

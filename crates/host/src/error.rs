@@ -5,6 +5,7 @@ use crate::error_class::ErrorClass;
 use crate::knobs::KnobError;
 use crate::mapping_error::MappingError;
 use crate::memory_limit::MemoryError;
+use crate::page_nodes::PageNodesError;
 use crate::process_policy::PolicyError;
 use crate::proof::ProofError;
 use crate::signals::SignalError;
@@ -28,6 +29,9 @@ pub enum Error {
     /// Proving where memory lies.
     #[error(transparent)]
     Proof(#[from] ProofError),
+    /// Asking where pages are.
+    #[error(transparent)]
+    PageNodes(#[from] PageNodesError),
     /// Finding out how much memory may be used.
     #[error(transparent)]
     Memory(#[from] MemoryError),
@@ -49,6 +53,7 @@ impl Error {
             Self::Mapping(error) => error.class(),
             Self::Policy(error) => error.class(),
             Self::Proof(error) => error.class(),
+            Self::PageNodes(error) => error.class(),
             Self::Memory(error) => error.class(),
             Self::Knob(error) => error.class(),
             Self::Signal(error) => error.class(),

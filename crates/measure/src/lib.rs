@@ -19,6 +19,7 @@ mod sampling;
 mod session;
 mod share;
 mod store;
+mod tiering;
 
 pub use buffer::{Buffer, MemoryClaim, MemorySource};
 pub use context::{MeasureContext, Settings};
@@ -32,3 +33,4 @@ pub use run::stream::{RoundLog, Span, StreamRules, stream_over};
 pub use sampling::{Reading, Samples, WindowLength, outcome_of, sample_here};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read};
+pub use tiering::{Heat, MovedPages, TierPlace, TieringFound, TieringProbe, fast_and_slow};

@@ -49,6 +49,13 @@ pub fn align() {
     }
 }
 
+/// Accesses of the vCPU that the calling thread is on which reached memory of its own node, and
+/// of others; none where no emulator counts them.
+#[must_use]
+pub fn misses() -> Option<[u64; 2]> {
+    Some(published()?.counts(arch::cpu_number())?.misses)
+}
+
 /// The time of the vCPU that the calling thread is on, in nanoseconds.
 #[inline]
 pub(crate) fn now_ns() -> Option<u64> {

@@ -63,6 +63,8 @@ pub enum Kind {
     Knobs,
     /// The answer of a probe.
     Probe,
+    /// The answer of a probe of memory tiers.
+    Tiering,
     /// A machine.
     Topology,
     /// ACPI tables.
@@ -71,7 +73,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -88,6 +90,7 @@ impl Kind {
         Self::Fleet,
         Self::Knobs,
         Self::Probe,
+        Self::Tiering,
         Self::Topology,
         Self::Acpi,
     ];
@@ -112,6 +115,7 @@ impl Kind {
             Self::Fleet => "numalab/fleet-2",
             Self::Knobs => "numalab/knobs-2",
             Self::Probe => "numalab/probe-2",
+            Self::Tiering => "numalab/tiering-2",
             Self::Topology => "numalab/topology-2",
             Self::Acpi => "numalab/acpi-2",
         }
@@ -133,6 +137,7 @@ impl Kind {
             | Self::Fleet
             | Self::Knobs
             | Self::Probe
+            | Self::Tiering
             | Self::Topology
             | Self::Acpi => None,
         }
@@ -228,6 +233,7 @@ impl fmt::Display for Kind {
             Self::Fleet => "a fleet",
             Self::Knobs => "a list of knobs",
             Self::Probe => "a probe",
+            Self::Tiering => "a probe of memory tiers",
             Self::Topology => "a machine",
             Self::Acpi => "ACPI tables",
         })

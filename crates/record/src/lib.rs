@@ -22,6 +22,7 @@ mod shared;
 pub mod shell;
 pub mod study;
 pub mod system;
+pub mod tiering;
 
 pub use cell::{
     BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName, LatencyCell,

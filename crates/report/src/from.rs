@@ -10,6 +10,7 @@ pub mod samples;
 pub mod scaling;
 pub mod study;
 pub mod system;
+mod tiering;
 mod topology;
 
 pub use plan::{time_words, too_few_blocks};

@@ -5,6 +5,7 @@ const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
 const STUDIES: &[(&str, &str)] = &[
+    ("demotion", include_str!("../studies/demotion.toml")),
     ("frame-allocator", include_str!("../studies/frame-allocator.toml")),
     ("frame-allocator-backends", include_str!("../studies/frame-allocator-backends.toml")),
     ("frame-allocator-flat", include_str!("../studies/frame-allocator-flat.toml")),
@@ -16,6 +17,8 @@ const STUDIES: &[(&str, &str)] = &[
     ("numa-balancing", include_str!("../studies/numa-balancing.toml")),
     ("numa-balancing-emulated", include_str!("../studies/numa-balancing-emulated.toml")),
     ("numa-balancing-guest", include_str!("../studies/numa-balancing-guest.toml")),
+    ("tiering", include_str!("../studies/tiering.toml")),
+    ("weights", include_str!("../studies/weights.toml")),
 ];
 
 /// Names and texts of the studies that come with numalab.

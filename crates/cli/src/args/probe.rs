@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, ValueEnum};
 
 use super::{Format, value};
 
@@ -16,6 +16,71 @@ pub(crate) struct ProbeArgs {
 pub(crate) enum ProbeCommand {
     /// Move a thread to another node: does the kernel migrate its memory?
     Balancing(BalancingArgs),
+    /// Access memory of which a part is hot: does the kernel bring that to the fast tier?
+    Tiering(TieringArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab probe tiering                            32M on the slow tier, an eighth of it hot
+  numalab knobs run numa_balancing=2 -- numalab probe tiering --time 10s
+  numalab probe tiering --place first-touch --size 256M --heat zipf
+  numalab probe tiering --hot 2M --moves-every 5s --time 20s --format json
+
+It needs memory of several tiers, which --emulate-tiers of guest run makes on any machine.")]
+pub(crate) struct TieringArgs {
+    /// Size of the working set
+    #[arg(long, value_name = "SIZE", default_value = "32M", value_parser = value::size)]
+    pub size: u64,
+    /// How accesses are distributed
+    #[arg(long, value_enum, default_value_t = HeatKind::Hot)]
+    pub heat: HeatKind,
+    /// Size of the hot set (default: an eighth)
+    #[arg(long, value_name = "SIZE", value_parser = value::size)]
+    pub hot: Option<u64>,
+    /// Percentage of the accesses that go to the hot set
+    #[arg(long, value_name = "PERCENT", default_value_t = 90)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub share: u32,
+    /// Another part becomes the hot set each time this has passed (default: never)
+    #[arg(long, value_name = "TIME", value_parser = value::duration)]
+    pub moves_every: Option<Duration>,
+    /// Where memory is placed before it is accessed
+    #[arg(long, value_enum, default_value_t = PlaceKind::Slow)]
+    pub place: PlaceKind,
+    /// How long it is accessed
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
+    pub time: Duration,
+    /// CPU that accesses it (default: the first of the fast tier)
+    #[arg(long, value_name = "CPU")]
+    pub cpu: Option<u32>,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Show what it would do; measure nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}
+
+/// How accesses are distributed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HeatKind {
+    /// A hot set gets --share of them
+    Hot,
+    /// The page of rank n as often as 1/n, in steps that double
+    Zipf,
+    /// All pages alike
+    Uniform,
+}
+
+/// Where memory is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum PlaceKind {
+    /// On the slow tier
+    Slow,
+    /// Where the kernel puts what the CPU touches, the hottest part last
+    FirstTouch,
 }
 
 #[derive(Debug, Args)]

@@ -1,5 +1,7 @@
 //! `numalab probe`: a single question to the kernel.
 
+mod tiering;
+
 use numalab_formats::size::format_bytes;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{BalancingFound, BalancingProbe, MeasureContext, Settings};
@@ -16,8 +18,10 @@ const PRECISION: f64 = 0.01;
 
 /// Runs the probe.
 pub(crate) fn run(command: &ProbeCommand) -> Result<(), Failure> {
-    let ProbeCommand::Balancing(args) = command;
-    balancing(args)
+    match command {
+        ProbeCommand::Balancing(args) => balancing(args),
+        ProbeCommand::Tiering(args) => tiering::run(args),
+    }
 }
 
 fn balancing(args: &BalancingArgs) -> Result<(), Failure> {

@@ -64,6 +64,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab c2c --cpus 0,8,16", CPUS, &["c2c/"]),
     rule("numalab topology", Runs, &["node"]),
     rule("numalab topology --emulate", Runs, &["-smp 8", "-numa node,nodeid=3"]),
+    rule("numalab topology --emulate-tiers", Runs, &["[[access]]", "[[tier]]"]),
     rule("numalab topology --emulate 1G,1G,2G,0 --cpus 8 --dist", Runs, &["4 nodes", "8 cpus"]),
     rule("numalab topology --source arch:", Runs, &["NodeName=", "# --cpu-bind=map_cpu:0,1,2"]),
     rule(
@@ -122,6 +123,11 @@ pub const RULES: &[Rule] = &[
     rule("numalab fleet report", Runs, &["Outliers"]),
     rule("numalab fleet report /scratch/fleet --format html", Runs, &[]),
     rule("numalab fleet report /scratch/fleet --format csv", Runs, &["host,scope,family"]),
+    rule(
+        "numalab bind --numa=auto --policy weighted",
+        Needs("does not tell the bandwidth"),
+        &["interleave_weight_node0="],
+    ),
     rule("numalab bind", NODES, &["[Rank 0] Binding to NUMA domain"]),
     rule("numalab scale", Plans, &["NUMA-Aware Benchmark", "NUMA binding: 0", "Batch script:"]),
     rule("numalab scale --resume", Plans, &["NUMA-Aware Benchmark", "Batch script:"]),
@@ -151,6 +157,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab knobs list --format json", Runs, &["\"knobs\""]),
     rule("numalab knobs restore", Plans, &["put back"]),
     rule("numalab knobs run", Plans, &[" would be "]),
+    rule("numalab probe tiering", Needs("memory of one tier"), &["fast tier: nodes"]),
     rule("numalab probe balancing", CPUS, &["placed by cpu 0, read from cpu "]),
     rule("numalab report", Runs, &["report.md", "report.html"]),
     rule("numalab report results/measure-20261121-024500 --format json", Runs, &["numalab/run-2"]),

@@ -7,8 +7,17 @@ use crate::lab::{Answer, Lab, assert_near, rounds};
 const FAST_NS: f64 = 100.0;
 const SLOW_NS: f64 = 300.0;
 
-const ARGUMENTS: [&str; 6] =
-    ["--kernel", "backports", "--cpus", "1", "--emulate-tiers", "256M@100ns,256M@300ns"];
+/// Caches keep what the kernel itself does from costing as much as the memory that it moves.
+const ARGUMENTS: [&str; 8] = [
+    "--kernel",
+    "backports",
+    "--cpus",
+    "1",
+    "--emulate-cache",
+    "32K,256K@4",
+    "--emulate-tiers",
+    "256M@100ns,20G/s,256M@300ns,10G/s",
+];
 
 const SCRIPT: &str = "
 echo '== tiers'
@@ -20,6 +29,16 @@ numalab topology
 echo 0 > /proc/sys/kernel/numa_balancing
 echo '== slow'
 numalab bind --numa=1 -- CHASE 0 0 2 4k 1 10
+for balancing in 0 2; do
+    echo \"== balancing $balancing\"
+    numalab knobs run numa_balancing=$balancing -- \\
+        numalab probe tiering --size 8M --hot 1M --time 8s --format json
+done
+echo '== weights'
+numalab bind --policy weighted --numa=auto --weights auto --quiet -- \\
+    sh -c 'cat /sys/kernel/mm/mempolicy/weighted_interleave/*'
+echo '== weights afterwards'
+cat /sys/kernel/mm/mempolicy/weighted_interleave/*
 ";
 
 /// The guest, booted by the first test that asks.
@@ -33,7 +52,7 @@ fn linux_makes_the_tiers_that_numalab_foretells() {
     let Some(answer) = booted() else { return };
     let mut tiers = answer.part("tiers");
     tiers.sort_unstable();
-    assert_eq!(tiers, ["13: 1", "4: 0"]);
+    assert_eq!(tiers, ["27: 1", "4: 0"]);
     let topology = answer.part("topology");
     let rows: Vec<Vec<&str>> = topology
         .iter()
@@ -42,7 +61,7 @@ fn linux_makes_the_tiers_that_numalab_foretells() {
         .take(2)
         .map(|row| row.split_whitespace().collect())
         .collect();
-    let foretold = numalab_formats::tiers::parse(ARGUMENTS[5]).expect("tiers").machine(1);
+    let foretold = numalab_formats::tiers::parse(ARGUMENTS[7]).expect("tiers").machine(1);
     for (row, tier) in rows.iter().zip(foretold.expect("a machine").tiers) {
         assert_eq!(row[..2], [tier.id.to_string(), tier.nodes.to_string()], "{topology:?}");
     }
@@ -56,4 +75,38 @@ fn memory_of_the_slow_tier_costs_what_it_was_said_to() {
     assert_eq!(pages.keys().copied().collect::<Vec<_>>(), [1]);
     assert_near(*ns, SLOW_NS, 0.02, "the slow tier");
     assert!(*ns > FAST_NS);
+}
+
+/// The figures of a probe in a part.
+fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
+    let text = answer.part(part).join("\n");
+    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let readings = value["readings"].as_array().expect("readings").clone();
+    move |name| {
+        let of = readings.iter().find(|reading| reading["metric"] == name);
+        of.and_then(|reading| reading["value"].as_f64())
+            .unwrap_or_else(|| panic!("no {name}: {text}"))
+    }
+}
+
+#[test]
+fn hot_memory_stays_without_balancing_and_is_promoted_with_that_of_tiers() {
+    let Some(answer) = booted() else { return };
+    let stays = probed(answer, "balancing 0");
+    assert_near(stays("latency-end"), SLOW_NS, 0.05, "without balancing");
+    assert_eq!((stays("promoted"), stays("hot-fast")), (0.0, 0.0));
+    let moves = probed(answer, "balancing 2");
+    assert!(moves("promoted") >= 256.0, "{} pages promoted", moves("promoted"));
+    assert!(moves("hot-fast") >= 90.0, "{} % of the hot pages", moves("hot-fast"));
+    assert!(moves("latency-end") < SLOW_NS / 2.0, "{} ns", moves("latency-end"));
+    for probe in [&stays as &dyn Fn(&str) -> f64, &moves] {
+        assert_near(probe("predicted"), probe("latency"), 0.05, "what was counted, by its cost");
+    }
+}
+
+#[test]
+fn weights_by_bandwidth_are_set_for_a_command_and_put_back() {
+    let Some(answer) = booted() else { return };
+    assert_eq!(answer.part("weights"), ["2", "1"]);
+    assert_eq!(answer.part("weights afterwards"), ["1", "1"]);
 }

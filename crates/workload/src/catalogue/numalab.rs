@@ -32,6 +32,13 @@ pub(super) const ENTRIES: &[Entry] = &[
         metrics: &["latency-end"],
         ..OWN
     },
+    Entry {
+        name: "tiering-probe",
+        summary: "memory of which a part is hot: does the kernel bring that to the fast tier?",
+        command: &[NUMALAB, "probe", "tiering", "--format", "json"],
+        metrics: &["latency-end"],
+        ..OWN
+    },
 ];
 
 /// What all have alike.
@@ -56,7 +63,10 @@ fn metric(name: &str) -> Option<Quantity> {
     }
     match name {
         "latency-begin" | "latency-end" => Some(Quantity::lower(name, "ns")),
-        "local" => Some(Quantity::higher(name, "%")),
+        "latency" | "predicted" => Some(Quantity::lower(name, "ns")),
+        "local" | "fast-accesses" | "hot-fast" => Some(Quantity::higher(name, "%")),
+        "promoted" => Some(Quantity::higher(name, "pages")),
+        "demoted" | "failed" => Some(Quantity::lower(name, "pages")),
         _ => None,
     }
 }

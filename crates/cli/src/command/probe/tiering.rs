@@ -1,0 +1,137 @@
+//! `numalab probe tiering`.
+
+use numalab_formats::size::format_rounded;
+use numalab_host::{Interrupt, Root, UtcTime, read_machine};
+use numalab_measure::{
+    Heat, MeasureContext, Settings, TierPlace, TieringFound, TieringProbe, fast_and_slow,
+};
+use numalab_record::study::Quantity;
+use numalab_record::tiering::TieringProbed;
+use numalab_topology::{CpuId, Machine};
+
+use super::PRECISION;
+use crate::args::{HeatKind, PlaceKind, TieringArgs};
+use crate::failure::{Code, Failure};
+use crate::output;
+
+/// Of the working set is hot, where nothing says how much.
+const USUAL_PART: u64 = 8;
+
+/// Runs the probe.
+pub(super) fn run(args: &TieringArgs) -> Result<(), Failure> {
+    let machine = read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;
+    let probe = plan(args, &machine)?;
+    if args.dry_run {
+        return output::print(&format!(
+            "{} ({}), {}, accessed by cpu {} for {} s; fast tier: nodes {}, slower: nodes {}\n",
+            format_rounded(probe.size_bytes),
+            placed(&probe),
+            heat(&probe),
+            probe.cpu,
+            probe.time.as_secs_f64(),
+            probe.fast,
+            probe.slow,
+        ));
+    }
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let settings =
+        Settings { seed: UtcTime::now().unix_ms, precision: PRECISION, budget: args.time };
+    let context = MeasureContext::new(machine, settings, interrupt)?;
+    let found = probe.run(&context)?;
+    output::show(&probed(&probe, found), args.format)
+}
+
+fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> {
+    let bytes = args.hot.unwrap_or(args.size / USUAL_PART);
+    if args.heat == HeatKind::Hot && !(4096..=args.size / 2).contains(&bytes) {
+        return Err(Failure::bad_input(format!(
+            "--hot {}: expected at least a page and at most half of the working set, {}",
+            format_rounded(bytes),
+            format_rounded(args.size / 2)
+        )));
+    }
+    let Some((fast, slow)) = fast_and_slow(machine) else {
+        return Err(Failure::new(
+            Code::Lacking,
+            "this kernel has memory of one tier; numalab guest run --kernel backports \
+             --emulate-tiers 512M@100ns,1G@300ns -- numalab probe tiering has two",
+        ));
+    };
+    let on_fast = |cpu: &&numalab_topology::Cpu| {
+        cpu.online && cpu.node.is_some_and(|node| fast.contains(node))
+    };
+    let usual = machine.cpus.iter().find(on_fast).map(|cpu| cpu.id).unwrap_or_default();
+    let cpu = args.cpu.map_or(usual, CpuId);
+    let online = machine.online_cpus();
+    if !online.contains(cpu) {
+        return Err(Failure::bad_input(format!("--cpu {cpu}: online are {online}")));
+    }
+    Ok(TieringProbe {
+        size_bytes: args.size,
+        heat: match args.heat {
+            HeatKind::Hot => Heat::Hot { bytes, percent: args.share },
+            HeatKind::Zipf => Heat::Zipf,
+            HeatKind::Uniform => Heat::Uniform,
+        },
+        moves_every: args.moves_every,
+        place: match args.place {
+            PlaceKind::Slow => TierPlace::Slow,
+            PlaceKind::FirstTouch => TierPlace::FirstTouch,
+        },
+        time: args.time,
+        cpu,
+        fast,
+        slow,
+    })
+}
+
+/// What is hot, in words.
+fn heat(probe: &TieringProbe) -> String {
+    let heat = match probe.heat {
+        Heat::Hot { bytes, percent } => {
+            format!("{percent} % of the accesses to {}", format_rounded(bytes))
+        }
+        Heat::Zipf => "the page of rank n as often as 1/n".to_owned(),
+        Heat::Uniform => "all pages alike".to_owned(),
+    };
+    match probe.moves_every {
+        Some(every) => format!("{heat}, elsewhere every {} s", every.as_secs_f64()),
+        None => heat,
+    }
+}
+
+fn placed(probe: &TieringProbe) -> &'static str {
+    match probe.place {
+        TierPlace::Slow => "placed on the slow tier",
+        TierPlace::FirstTouch => "placed where the kernel does, the hottest last",
+    }
+}
+
+/// As studies have it.
+fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
+    let moved = found.moved;
+    let mut readings = vec![
+        Quantity::lower("latency-end", "ns").at(found.end_ns),
+        Quantity::lower("latency", "ns").at(found.mean_ns),
+    ];
+    let counted = [
+        (Quantity::lower("predicted", "ns"), found.predicted_ns),
+        (Quantity::higher("fast-accesses", "%"), found.fast_accesses_percent),
+    ];
+    readings.extend(counted.into_iter().filter_map(|(quantity, value)| Some(quantity.at(value?))));
+    readings.extend([
+        Quantity::higher("hot-fast", "%").at(found.hot_fast_percent),
+        Quantity::higher("promoted", "pages").at(moved.promoted as f64),
+        Quantity::lower("demoted", "pages").at(moved.demoted as f64),
+        Quantity::lower("failed", "pages").at(moved.failed as f64),
+    ]);
+    TieringProbed {
+        fast: probe.fast.clone(),
+        slow: probe.slow.clone(),
+        size_bytes: probe.size_bytes,
+        heat: heat(probe),
+        placed: placed(probe).to_owned(),
+        readings,
+        looks: found.looks,
+    }
+}

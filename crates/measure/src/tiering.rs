@@ -1,0 +1,300 @@
+//! Whether the kernel brings hot memory to the fast tier: accesses to a working set of which it
+//! is known what is hot, with what they cost and what was moved.
+
+mod heat;
+
+use std::time::Duration;
+
+use numalab_host::{
+    Mapping, MemoryPolicy, Pages, Root, monotonic_raw_ns, page_nodes, pin, proc, set_process_policy,
+};
+use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Stamp, Walk, virtual_time};
+use numalab_record::tiering::TierLook;
+use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
+
+pub use heat::Heat;
+
+use crate::context::MeasureContext;
+use crate::error::MeasureError;
+
+/// How often it is looked where pages are.
+const LOOKS: u64 = 32;
+const PAGE_BYTES: u64 = 4096;
+
+/// Where memory is placed before it is accessed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TierPlace {
+    /// On the slow tier.
+    Slow,
+    /// Where the kernel places what the cpu touches: on the fast tier while it has room.
+    FirstTouch,
+}
+
+/// A working set, and how it is accessed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TieringProbe {
+    /// Its size.
+    pub size_bytes: u64,
+    /// What is hot.
+    pub heat: Heat,
+    /// After how long another part of it is hot; never if none.
+    pub moves_every: Option<Duration>,
+    /// Where it is placed.
+    pub place: TierPlace,
+    /// How long it is accessed.
+    pub time: Duration,
+    /// The cpu that accesses it.
+    pub cpu: CpuId,
+    /// The nodes of the tier that the cpu is on.
+    pub fast: NodeSet,
+    /// The nodes of slower tiers.
+    pub slow: NodeSet,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TieringFound {
+    /// Mean time of an access in nanoseconds.
+    pub mean_ns: f64,
+    /// The same in the last eighth of the time.
+    pub end_ns: f64,
+    /// What the accesses that the emulator counted on each tier cost at the latencies that the
+    /// firmware tells, per access of the probe, in nanoseconds; none without an emulator, and
+    /// where a tier has several nodes.
+    pub predicted_ns: Option<f64>,
+    /// The share of accesses in the last eighth of the time that the fast tier served, in
+    /// percent; where `predicted_ns` is there.
+    pub fast_accesses_percent: Option<f64>,
+    /// The share of pages on the fast tier at the end of the part that is hot then, in percent.
+    pub hot_fast_percent: f64,
+    /// Pages that the kernel promoted, demoted, and failed to move meanwhile.
+    pub moved: MovedPages,
+    /// Where pages were from time to time.
+    pub looks: Vec<TierLook>,
+}
+
+/// Pages that the kernel moved, by its own counts (`/proc/vmstat`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MovedPages {
+    /// To a faster tier.
+    pub promoted: u64,
+    /// To a slower one.
+    pub demoted: u64,
+    /// That could not be moved.
+    pub failed: u64,
+}
+
+impl MovedPages {
+    fn now() -> Self {
+        let mut moved = Self::default();
+        let text = Root::live().document("proc/vmstat").unwrap_or_default();
+        for (name, pages) in proc::counters(&text) {
+            match name {
+                "pgpromote_success" => moved.promoted += pages,
+                "pgdemote_kswapd"
+                | "pgdemote_direct"
+                | "pgdemote_khugepaged"
+                | "pgdemote_proactive" => moved.demoted += pages,
+                "pgmigrate_fail" => moved.failed += pages,
+                _ => {}
+            }
+        }
+        moved
+    }
+
+    fn since(self, before: Self) -> Self {
+        Self {
+            promoted: self.promoted.saturating_sub(before.promoted),
+            demoted: self.demoted.saturating_sub(before.demoted),
+            failed: self.failed.saturating_sub(before.failed),
+        }
+    }
+}
+
+/// The fast and the slow nodes of a machine with tiers: those of the first tier that has cpus,
+/// and those of all slower ones. None where memory is of one tier.
+#[must_use]
+pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
+    let with_cpus = machine.cpu_nodes();
+    let fast = machine.tiers.iter().find(|tier| !tier.nodes.intersection(&with_cpus).is_empty())?;
+    let slower = machine.tiers.iter().filter(|tier| tier.id > fast.id);
+    let slow: NodeSet = slower.flat_map(|tier| tier.nodes.iter()).collect();
+    (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
+}
+
+/// What one stretch of accesses took and where they went.
+#[derive(Clone, Copy, Debug, Default)]
+struct Stretch {
+    loads: u64,
+    ns: f64,
+    predicted_ns: f64,
+    fast: u64,
+    counted: u64,
+}
+
+impl Stretch {
+    fn mean_ns(self) -> f64 {
+        self.ns / self.loads.max(1) as f64
+    }
+
+    fn add(&mut self, other: Self) {
+        self.loads += other.loads;
+        self.ns += other.ns;
+        self.predicted_ns += other.predicted_ns;
+        self.fast += other.fast;
+        self.counted += other.counted;
+    }
+}
+
+impl TieringProbe {
+    /// Places the working set and accesses it for the time.
+    ///
+    /// # Errors
+    /// [`MeasureError`] if the cpu, the memory or the clock is refused.
+    pub fn run(&self, context: &MeasureContext) -> Result<TieringFound, MeasureError> {
+        let parts = self.heat.parts(self.size_bytes);
+        let size = parts.iter().sum::<u64>();
+        let mut mapping = Mapping::new(usize::try_from(size).unwrap_or(usize::MAX), Pages::Base)?;
+        let start = mapping.address();
+        let _pinned = pin(self.cpu).map_err(numalab_host::Error::from)?;
+        let policy = |policy| set_process_policy(&policy).map_err(numalab_host::Error::from);
+        if let (TierPlace::Slow, Some(slow)) = (self.place, self.slow.first()) {
+            policy(MemoryPolicy::Preferred(slow))?;
+        }
+        let chases = build(&parts, Line::slice_from_bytes(mapping.as_bytes_mut())?, context)?;
+        policy(MemoryPolicy::Local)?;
+        let before = MovedPages::now();
+        let mut found = self.access(context, &chases, start, size)?;
+        found.moved = MovedPages::now().since(before);
+        let hottest = self.heat.hottest(parts.len(), self.moves(self.time));
+        // Pages that are marked tell no node: used again, they do.
+        chases[hottest].walk().loads(chases[hottest].cycle().nodes() as u64);
+        let offset: u64 = parts[..hottest].iter().sum();
+        let look = self.look(start + offset, parts[hottest])?;
+        let known = look.fast_pages + look.slow_pages;
+        found.hot_fast_percent = look.fast_pages as f64 * 100.0 / known.max(1) as f64;
+        Ok(found)
+    }
+
+    /// How often the hot set has moved on after so long.
+    fn moves(&self, passed: Duration) -> usize {
+        let every = self.moves_every.map_or(0, |every| every.as_nanos());
+        passed
+            .as_nanos()
+            .checked_div(every)
+            .and_then(|moves| usize::try_from(moves).ok())
+            .unwrap_or(0)
+    }
+
+    fn access(
+        &self,
+        context: &MeasureContext,
+        chases: &[Chase<'_>],
+        start: u64,
+        size: u64,
+    ) -> Result<TieringFound, MeasureError> {
+        let mut walks: Vec<Walk<'_>> = chases.iter().map(Chase::walk).collect();
+        let (mut all, mut end, mut since_look) =
+            (Stretch::default(), Stretch::default(), Stretch::default());
+        let mut looks = Vec::new();
+        let begun_ns = monotonic_raw_ns();
+        let time = self.time.max(Duration::from_nanos(1));
+        loop {
+            context.check_interrupt()?;
+            let passed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
+            let passed = Duration::from_nanos(passed_ns);
+            let loads = self.heat.loads(walks.len(), self.moves(passed));
+            let stretch = self.round(context, &mut walks, &loads)?;
+            all.add(stretch);
+            since_look.add(stretch);
+            if passed >= time * 7 / 8 {
+                end.add(stretch);
+            }
+            let due = time.as_nanos() * (looks.len() as u128 + 1) / u128::from(LOOKS);
+            if passed.as_nanos() >= due {
+                let look = self.look(start, size)?;
+                looks.push(TierLook { at_ns: passed_ns, latency_ns: since_look.mean_ns(), ..look });
+                since_look = Stretch::default();
+            }
+            if passed >= time {
+                break;
+            }
+        }
+        let is_counted = all.counted > 0;
+        let per_load = |stretch: &Stretch| stretch.predicted_ns / stretch.loads.max(1) as f64;
+        Ok(TieringFound {
+            mean_ns: all.mean_ns(),
+            end_ns: end.mean_ns(),
+            predicted_ns: is_counted.then(|| per_load(&all)),
+            fast_accesses_percent: is_counted
+                .then(|| end.fast as f64 * 100.0 / end.counted.max(1) as f64),
+            looks,
+            ..TieringFound::default()
+        })
+    }
+
+    /// A round over all parts.
+    fn round(
+        &self,
+        context: &MeasureContext,
+        walks: &mut [Walk<'_>],
+        loads: &[u64],
+    ) -> Result<Stretch, MeasureError> {
+        let mut stretch = Stretch::default();
+        let before = virtual_time::misses();
+        let start = Stamp::now();
+        for (walk, &loads) in walks.iter_mut().zip(loads) {
+            walk.loads(loads);
+            stretch.loads += loads;
+        }
+        stretch.ns = context.clock.ns(Stamp::now().since(start)?);
+        let (Some(before), Some(after)) = (before, virtual_time::misses()) else {
+            return Ok(stretch);
+        };
+        let latencies = [&self.fast, &self.slow].map(|tier| told_ns(&context.machine, tier));
+        let [Some(fast_ns), Some(slow_ns)] = latencies else { return Ok(stretch) };
+        let [fast, slow] = [0, 1].map(|place| after[place].saturating_sub(before[place]));
+        stretch.predicted_ns = fast as f64 * fast_ns + slow as f64 * slow_ns;
+        (stretch.fast, stretch.counted) = (fast, fast + slow);
+        Ok(stretch)
+    }
+
+    /// Where the pages of a part of memory are now.
+    fn look(&self, start: u64, bytes: u64) -> Result<TierLook, MeasureError> {
+        let addresses: Vec<u64> =
+            (0..bytes / PAGE_BYTES).map(|page| start + page * PAGE_BYTES).collect();
+        let found =
+            page_nodes(std::process::id(), &addresses).map_err(numalab_host::Error::from)?;
+        let on = |nodes: &NodeSet| {
+            let is = |node: &&Option<NodeId>| node.is_some_and(|node| nodes.contains(node));
+            found.iter().filter(is).count() as u64
+        };
+        let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
+        let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
+        Ok(TierLook { at_ns: 0, latency_ns: 0.0, fast_pages, slow_pages, marked_pages })
+    }
+}
+
+/// What the firmware tells of reading the memory of a tier of one node, in nanoseconds: only
+/// there do the emulator's counts, of the cpu's own node and of others, tell tiers apart.
+fn told_ns(machine: &Machine, tier: &NodeSet) -> Option<f64> {
+    let node = tier.first().filter(|_| tier.len() == 1)?;
+    machine.best_read(node).0.map(|ps| ps as f64 / 1000.0)
+}
+
+/// A chase through each part, built in order of address.
+fn build<'m>(
+    parts: &[u64],
+    mut lines: &'m mut [Line],
+    context: &MeasureContext,
+) -> Result<Vec<Chase<'m>>, MeasureError> {
+    let mut chases = Vec::new();
+    for &bytes in parts {
+        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+        let (part, rest) = lines.split_at_mut((bytes / size_of::<Line>()).min(lines.len()));
+        lines = rest;
+        let cycle = Cycle::new(Pattern::Random, bytes, LineSize::Bytes64, context.settings.seed)?;
+        chases.push(Chase::build(cycle, part)?);
+    }
+    Ok(chases)
+}
