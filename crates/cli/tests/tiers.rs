@@ -150,5 +150,5 @@ fn a_machine_of_one_tier_is_told_where_the_probe_has_two() {
     let output = run(&["probe", "tiering", "--size", "8M", "--hot", "6M"]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{error}");
-    assert!(error.contains("--hot 6M: expected at least a page and at most half"), "{error}");
+    assert!(error.contains("--hot 6 MiB: expected at least a page and at most half"), "{error}");
 }

@@ -32,7 +32,9 @@ pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
             .zip(&bandwidths)
             .all(|(&weight, &mb)| (weight * slowest).abs_diff(mb * unit) * 1000 <= NEAR * mb * unit)
     };
-    let unit = (1..MOST_OF_SLOWEST).find(|&unit| is_near(unit)).unwrap_or(MOST_OF_SLOWEST);
+    let fastest = bandwidths.iter().copied().max()?;
+    let most = (MOST * slowest / fastest).clamp(1, MOST_OF_SLOWEST);
+    let unit = (1..most).find(|&unit| is_near(unit)).unwrap_or(most);
     Some(nodes.into_iter().zip(weights(unit)).collect())
 }
 
@@ -64,7 +66,7 @@ mod tests {
         assert_eq!(weights(&[Some(20_000), Some(10_000)]), Some([2, 1].into()));
         assert_eq!(weights(&[Some(30_000), Some(20_000)]), Some([3, 2].into()));
         assert_eq!(weights(&[Some(10_100), Some(10_000)]), Some([1, 1].into()));
-        assert_eq!(weights(&[Some(204_000), Some(21_000), Some(21_000)]), Some([29, 3, 3].into()));
+        assert_eq!(weights(&[Some(204_000), Some(21_000), Some(21_000)]), Some([10, 1, 1].into()));
     }
 
     #[test]

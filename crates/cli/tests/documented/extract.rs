@@ -27,7 +27,9 @@ impl Shown {
 pub fn in_documents() -> Vec<Shown> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"].map(PathBuf::from).to_vec();
-    files.extend(["docs/statistics.md", "docs/tiering.md", "crates/kernel/README.md"].map(PathBuf::from));
+    files.extend(
+        ["docs/statistics.md", "docs/tiering.md", "crates/kernel/README.md"].map(PathBuf::from),
+    );
     files.push("crates/emulator/README.md".into());
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(root.join(file)).expect("a document");

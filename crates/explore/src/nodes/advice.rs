@@ -167,7 +167,14 @@ mod tests {
     }
 
     fn sentences(nodes: Vec<NodeView>) -> Vec<String> {
-        let view = NodesView { nodes, huge_order: 9, findings: Vec::new(), unseen: Vec::new() };
+        let view = NodesView {
+            nodes,
+            migrations_since_boot: None,
+            migrations_rates: None,
+            huge_order: 9,
+            findings: Vec::new(),
+            unseen: Vec::new(),
+        };
         findings(&view).into_iter().map(|f| f.what + " | " + &f.mend.unwrap_or_default()).collect()
     }
 

@@ -4,11 +4,11 @@ use numalab_record::Kind;
 use numalab_record::tiering::{TierLook, TieringProbed};
 
 use crate::documents::document;
-use crate::number::size;
-use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Report, Series};
+use crate::number::{figure, size};
+use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series};
+use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
-use crate::text::figure;
 
 impl Report for TieringProbed {
     fn page(&self) -> Page {
