@@ -12,6 +12,8 @@ use serde::Serialize;
 use super::cell::{CellSummary, Figure};
 use super::proof::{huge_bytes, page_bytes};
 
+/// Page-local order stays within so much at the least.
+const LEAST_BLOCK_BYTES: u64 = 256 << 10;
 /// Bytes of a line.
 const LINE_BYTES: u64 = 64;
 /// A level is passed where the cost has risen by this share of the step to the next, as for
@@ -126,10 +128,14 @@ pub(super) struct Reach {
     pub to_bytes: u64,
 }
 
-/// Where walks in an order on pages outgrow the TLB. Those that stay within a huge page at a time
-/// do not, unless it is small ones to the TLB.
+/// Where walks in an order on pages outgrow the TLB. Those that stay within a block at a time need
+/// no more than its pages: one if it is huge, unless it is small ones to the TLB.
 pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec<Reach> {
     let is_split = split(tlbs).is_some_and(|split| split.pages == pages);
+    let block_bytes = match pattern {
+        AccessPattern::PageLocal => page_bytes(pages).max(LEAST_BLOCK_BYTES),
+        _ => u64::MAX,
+    };
     let pages = match pattern {
         _ if is_split => Pages::Base,
         AccessPattern::PageLocal if huge_bytes(pages).is_some() => return Vec::new(),
@@ -144,7 +150,8 @@ pub(super) fn reaches(tlbs: &[Tlb], pattern: AccessPattern, pages: Pages) -> Vec
             to_bytes: level.passed_pages? * tlb.apart_bytes,
         })
     };
-    tlb.levels.iter().filter_map(reach).collect()
+    let is_outgrown = |reach: &Reach| reach.from_bytes < block_bytes;
+    tlb.levels.iter().filter_map(reach).filter(is_outgrown).collect()
 }
 
 /// The TLB by every worker and size of page that has cells of one line per page.
@@ -248,4 +255,54 @@ fn levels(points: &[TlbPoint]) -> Option<(Vec<TlbLevel>, Option<f64>)> {
     }
     let is_passed = levels.last().is_some_and(|level| level.passed_pages.is_some());
     Some((levels, is_passed.then_some(last_ns - hit_ns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_topology::{CpuId, NodeId};
+
+    fn tlb(pages: Pages, costs_ns: [f64; 3]) -> Tlb {
+        let point = |(pages, cost_ns): (u64, f64)| TlbPoint {
+            pages,
+            figure: Figure {
+                median: 1.2 + cost_ns,
+                interval: None,
+                effective_size: None,
+                bursts: None,
+            },
+            cached_ns: 1.2,
+            cell: CellId(String::new()),
+        };
+        let level = |level, holds_pages, cost_ns| TlbLevel {
+            level,
+            holds_pages,
+            passed_pages: Some(2 * holds_pages),
+            cost_ns,
+        };
+        Tlb {
+            worker: WorkerPlan { cpu: CpuId(0), node: NodeId(0) },
+            pages,
+            apart_bytes: 4096,
+            points: [64, 2048, 8192].into_iter().zip(costs_ns).map(point).collect(),
+            levels: vec![level(1, 64, 0.0), level(2, 2048, 1.8)],
+            beyond_ns: Some(costs_ns[2]),
+        }
+    }
+
+    #[test]
+    fn an_order_within_blocks_outgrows_only_the_levels_that_a_block_does() {
+        let small = tlb(Pages::Base, [0.0, 1.8, 18.0]);
+        let levels = |tlbs: &[Tlb], pattern, pages| -> Vec<u8> {
+            reaches(tlbs, pattern, pages).iter().map(|reach| reach.level).collect()
+        };
+        let (local, random) = (AccessPattern::PageLocal, AccessPattern::Random);
+        let split = [small.clone(), tlb(Pages::Transparent, [0.0, 1.7, 9.0])];
+        assert_eq!(levels(&split, local, Pages::Transparent), [1]);
+        assert_eq!(levels(&split, random, Pages::Transparent), [1, 2]);
+        assert!(levels(&split, local, Pages::Base).is_empty());
+        let whole = [small, tlb(Pages::Transparent, [0.0; 3])];
+        assert!(levels(&whole, local, Pages::Transparent).is_empty());
+        assert_eq!(levels(&whole, random, Pages::Base), [1, 2]);
+    }
 }
