@@ -7,6 +7,7 @@ mod cell;
 mod curve;
 mod loaded;
 mod matrix;
+mod memory_peak;
 mod oddity;
 mod proof;
 mod remote;
@@ -21,8 +22,9 @@ pub use bandwidth::{BandwidthRow, Bandwidths};
 pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
 pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};
-pub use loaded::{Doubt, LoadedCurve, LoadedPoint};
+pub use loaded::{Doubt, LoadedCurve, LoadedPoint, Peak};
 pub use matrix::{Axis, Entry, LatencyMatrix, Matrix};
+pub use memory_peak::MemoryPeak;
 pub use oddity::{Oddity, RunFinding, Target};
 pub use proof::{Proof, is_on_node};
 pub use remote::{Remote, RemoteCost, RemotePair};
@@ -117,6 +119,8 @@ pub struct Summary<'a> {
     pub bandwidth: Bandwidths<'a>,
     /// Latency under load.
     pub loaded: Vec<LoadedCurve<'a>>,
+    /// What the memory modules move at most, where the firmware told.
+    pub memory_peak: Option<MemoryPeak>,
     /// Cache lines between cpus.
     pub c2c: CoreToCore,
     /// Placement proofs, counted.
@@ -147,11 +151,20 @@ impl<'a> Summary<'a> {
             matrices,
             bandwidth: Bandwidths::of(&cells, &run.machine),
             loaded: loaded::loaded_curves(&cells),
+            memory_peak: None,
             c2c: CoreToCore::of(&cells, &run.machine),
             proof: Proof::of(&cells),
             cells,
         };
+        summary.memory_peak = memory_peak::memory_peak(
+            run,
+            &summary.bandwidth,
+            &summary.loaded,
+            summary.cached_bytes(),
+        );
         summary.findings = oddity::findings(&summary);
+        let modules = memory_peak::findings(&summary);
+        summary.findings.extend(modules.into_iter().flatten());
         summary
     }
 

@@ -306,11 +306,18 @@ pub(crate) struct BandwidthArgs {
 Examples:
   numalab loaded                           chase on the first CPU, load from the others of its node
   numalab loaded --kernel write --cpus 0-15
-  numalab loaded --chaser-node 1           measure latency to memory of node 1")]
+  numalab loaded --chaser-node 1           measure latency to memory of node 1
+  numalab loaded --surface --dry-run       the plan of all of it, and how long it takes
+  numalab loaded --surface -o results      every kernel, node, and side that loads")]
 pub(crate) struct LoadedArgs {
-    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad
-    #[arg(long, value_name = "KERNEL", default_value = "read", value_parser = value::kernel)]
-    pub kernel: StreamKernel,
+    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad, or a list
+    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or
+    /// write past the caches)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
+    pub kernel: Vec<StreamKernel>,
+    /// Load the memory of every node, from the CPUs of the chaser's node and from the others'
+    #[arg(long, conflicts_with = "chaser_node")]
+    pub surface: bool,
     /// Bytes of each worker's buffer
     #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
     pub size: u64,

@@ -27,6 +27,7 @@ mod reading;
 mod regular;
 pub mod size;
 pub mod slurm;
+pub mod smbios;
 pub mod svg;
 pub mod tiers;
 pub mod xen;

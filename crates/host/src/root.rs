@@ -91,6 +91,14 @@ impl Root {
         self.value("proc/sys/kernel/random/boot_id").unwrap_or_default()
     }
 
+    /// The bytes of a table.
+    ///
+    /// # Errors
+    /// As [`Root::value`].
+    pub fn bytes(&self, relative: &str) -> io::Result<Vec<u8>> {
+        read_bounded(&self.path(relative), DOCUMENT_LIMIT_BYTES)
+    }
+
     /// The numbers N of the entries of `relative` named `<prefix>N`, ascending.
     /// A directory that cannot be read has none.
     #[must_use]

@@ -15,7 +15,7 @@ pub use c2c::{c2c_cells, c2c_pairs};
 pub(crate) use estimate::estimate_unsampled;
 pub use estimate::{estimate_cell, estimate_plan};
 pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
-pub use loaded::{LoadedSpec, loaded_cells};
+pub use loaded::{LoadedSpec, load_workers, loaded_cells, loaded_surface};
 pub use scope::{MatrixShape, Scope, ScopeError};
 pub(crate) use shared::shared_run;
 

@@ -177,6 +177,35 @@ impl StreamKernel {
             Self::Triad => "triad",
         }
     }
+
+    /// Lines that go through memory for each line of an array: counted by the program, read,
+    /// written. A store through the caches first reads its line. Cpus that recognise whole
+    /// lines of stores may do without.
+    const fn lines(self) -> (u32, u32, u32) {
+        match self {
+            Self::Read => (1, 1, 0),
+            Self::Write => (1, 1, 1),
+            Self::WriteNt => (1, 0, 1),
+            Self::Copy => (2, 2, 1),
+            Self::CopyNt => (2, 1, 1),
+            Self::Triad => (3, 3, 1),
+        }
+    }
+
+    /// Of the bytes that move in memory, those that are read, in percent: 100 to 50, and less
+    /// only where stores bypass the caches.
+    #[must_use]
+    pub fn read_percent(self) -> f64 {
+        let (_, read, written) = self.lines();
+        100.0 * f64::from(read) / f64::from(read + written)
+    }
+
+    /// Bytes that move in memory for each that the program asks for.
+    #[must_use]
+    pub fn traffic_factor(self) -> f64 {
+        let (counted, read, written) = self.lines();
+        f64::from(read + written) / f64::from(counted)
+    }
 }
 
 /// The name of an instruction set: `avx512`, `neon`.
@@ -279,6 +308,14 @@ pub struct Finished {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn kernels_read_from_all_to_none_of_the_bytes_that_move() {
+        let shares = StreamKernel::ALL.map(|kernel| kernel.read_percent().round());
+        assert_eq!(shares, [100.0, 50.0, 0.0, 67.0, 50.0, 75.0]);
+        let factors = StreamKernel::ALL.map(StreamKernel::traffic_factor);
+        assert_eq!(factors, [1.0, 2.0, 1.0, 1.5, 1.0, 4.0 / 3.0]);
+    }
 
     #[test]
     fn a_pattern_is_read_by_the_name_it_is_written_with() {

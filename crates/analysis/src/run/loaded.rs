@@ -14,6 +14,9 @@ pub struct LoadedPoint {
     pub delay: Option<u32>,
     /// What the load workers achieved together, in GB/s; `None` without load.
     pub bandwidth: Option<Figure>,
+    /// What moves in memory for that, in GB/s: the bytes that the program asked for, and the
+    /// lines that its stores read first; 0 without load.
+    pub traffic_gb_per_s: f64,
     /// The chaser's latency in nanoseconds.
     pub latency: Figure,
     /// The share of its windows that other load disturbed, 0 to 1.
@@ -21,11 +24,20 @@ pub struct LoadedPoint {
 }
 
 impl LoadedPoint {
-    /// The bandwidth in GB/s, 0 without load.
+    /// What the program asked for in GB/s, 0 without load.
     #[must_use]
     pub fn bandwidth_gb_per_s(&self) -> f64 {
         self.bandwidth.as_ref().map_or(0.0, |figure| figure.median)
     }
+}
+
+/// Where a curve ends: what the memory gives at most.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Peak {
+    /// The traffic in GB/s.
+    pub gb_per_s: f64,
+    /// The latency under it in nanoseconds.
+    pub latency_ns: f64,
 }
 
 /// Latency over bandwidth of one chaser and its load workers.
@@ -35,11 +47,48 @@ pub struct LoadedCurve<'a> {
     pub cell: &'a LoadedCell,
     /// The points in order of rising load.
     pub points: Vec<LoadedPoint>,
-    /// Where latency first reaches [`KNEE_FACTOR`] times that of the first point; `None` too
-    /// where there is a [`Doubt`].
+    /// The most traffic; `None` without a point under load.
+    pub peak: Option<Peak>,
+    /// Where traffic is first within 5 % of the peak and latency is above
+    /// [`KNEE_FACTOR`] times that of the first point: more load only waits longer. `None` where
+    /// the load workers do not get so far, and where there is a [`Doubt`].
+    pub saturation: Option<Peak>,
+    /// The traffic at which latency first reaches [`KNEE_FACTOR`] times that of the first point;
+    /// `None` too where there is a [`Doubt`].
     pub knee: Option<Knee>,
     /// Why the curve does not tell where that is.
     pub doubt: Option<Doubt>,
+}
+
+impl LoadedCurve<'_> {
+    /// Whether two curves differ in kernel only: a family.
+    #[must_use]
+    pub fn is_of_family(&self, other: &Self) -> bool {
+        is_same_but_kernel(self.cell, other.cell)
+    }
+
+    fn find_ends(&mut self) {
+        let traffic: Vec<Peak> = self
+            .points
+            .iter()
+            .filter(|point| point.delay.is_some())
+            .map(|point| Peak {
+                gb_per_s: point.traffic_gb_per_s,
+                latency_ns: point.latency.median,
+            })
+            .collect();
+        self.peak = traffic.iter().copied().max_by(|a, b| a.gb_per_s.total_cmp(&b.gb_per_s));
+        self.doubt = doubt(&self.points);
+        if self.doubt.is_some() {
+            return;
+        }
+        self.knee = find_knee(&self.points);
+        let most = self.peak.map_or(0.0, |peak| peak.gb_per_s);
+        let slow_ns = self.points.first().map(|point| KNEE_FACTOR * point.latency.median);
+        self.saturation = traffic.into_iter().find(|at| {
+            at.gb_per_s >= NEAR_PEAK * most && slow_ns.is_some_and(|slow| at.latency_ns >= slow)
+        });
+    }
 }
 
 /// Why a loaded curve is not to be trusted.
@@ -60,6 +109,8 @@ pub enum Doubt {
 const MOST_DISTURBED: f64 = 0.5;
 /// Idle memory that is slower than this many times memory under load was not idle.
 const IDLE_SLOWER: f64 = 1.1;
+/// Of the peak, what counts as reaching it.
+const NEAR_PEAK: f64 = 0.95;
 
 /// Every loaded curve of a run.
 #[must_use]
@@ -74,23 +125,31 @@ pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
         if cell.delay.is_some() && bandwidth.is_none() {
             continue;
         }
+        let asked = bandwidth.as_ref().map_or(0.0, |figure| figure.median);
         let point = LoadedPoint {
             cell: summary.cell.id.clone(),
             delay: cell.delay,
             bandwidth,
+            traffic_gb_per_s: asked * cell.kernel.traffic_factor(),
             latency: latency.clone(),
             disturbed: summary.disturbed_share(Metric::Latency),
         };
         match curves.iter_mut().find(|curve| is_same(curve.cell, cell)) {
             Some(curve) => curve.points.push(point),
-            None => curves.push(LoadedCurve { cell, points: vec![point], knee: None, doubt: None }),
+            None => curves.push(LoadedCurve {
+                cell,
+                points: vec![point],
+                peak: None,
+                saturation: None,
+                knee: None,
+                doubt: None,
+            }),
         }
     }
     for curve in &mut curves {
         // No load comes first, then the longest pause.
         curve.points.sort_by_key(|point| point.delay.map(core::cmp::Reverse));
-        curve.doubt = doubt(&curve.points);
-        curve.knee = if curve.doubt.is_none() { find_knee(&curve.points) } else { None };
+        curve.find_ends();
     }
     curves
 }
@@ -98,9 +157,12 @@ pub fn loaded_curves<'a>(cells: &[CellSummary<'a>]) -> Vec<LoadedCurve<'a>> {
 /// Whether two cells differ in delay only. Without load the load workers play no
 /// part, so the idle cell may list none.
 fn is_same(a: &LoadedCell, b: &LoadedCell) -> bool {
+    a.kernel == b.kernel && is_same_but_kernel(a, b)
+}
+
+fn is_same_but_kernel(a: &LoadedCell, b: &LoadedCell) -> bool {
     let load = a.load == b.load || a.load.is_empty() || b.load.is_empty();
-    load && (a.chaser, a.kernel, a.size_bytes, a.pages)
-        == (b.chaser, b.kernel, b.size_bytes, b.pages)
+    load && (a.chaser, a.size_bytes, a.pages) == (b.chaser, b.size_bytes, b.pages)
 }
 
 fn doubt(points: &[LoadedPoint]) -> Option<Doubt> {
@@ -118,7 +180,7 @@ fn find_knee(points: &[LoadedPoint]) -> Option<Knee> {
         .iter()
         .map(|point| LoadPoint {
             // `knee` takes positive values only, and without load there is none.
-            bandwidth: point.bandwidth_gb_per_s().max(f64::MIN_POSITIVE),
+            bandwidth: point.traffic_gb_per_s.max(f64::MIN_POSITIVE),
             latency_ns: point.latency.median,
         })
         .collect();

@@ -5,12 +5,10 @@ use numalab_stats::Sample;
 use numalab_topology::{LOCAL_DISTANCE, Machine, NodeId};
 use serde::Serialize;
 
-use super::cell::{MetricFigures, State};
-use super::curve::LevelName;
 use super::matrix::{Entry, Matrix};
 use super::remote::{Remote, RemotePair};
 use super::tlb::{SPLIT_SHARE, Split, split};
-use super::{CellSummary, Summary};
+use super::{CellSummary, LevelName, MetricFigures, State, Summary};
 use crate::Finding;
 
 /// A node is called slow if it is this many times slower than the other nodes.
@@ -119,6 +117,16 @@ pub enum Oddity {
         found_bytes: f64,
         /// What the system reports, in bytes.
         reported_bytes: u64,
+    },
+    /// Memory channels without a module.
+    ChannelsEmpty {
+        /// Their names, as the firmware gives them.
+        channels: String,
+    },
+    /// Memory modules run slower than they or the others could.
+    ModulesSlow {
+        /// Their slots with both speeds.
+        modules: String,
     },
     /// Time is emulated, and with it the machine's memory.
     EmulatedTime {

@@ -1,8 +1,8 @@
 //! `numalab loaded`.
 
 use numalab_measure::MeasureError;
-use numalab_measure::plan::{LoadedSpec, Scope, all_workers, loaded_cells};
-use numalab_record::WorkerPlan;
+use numalab_measure::plan::{LoadedSpec, Scope, load_workers, loaded_cells, loaded_surface};
+use numalab_record::{Cell, StreamKernel, WorkerPlan};
 use numalab_topology::{NodeId, NodeSet};
 
 use super::measuring::{Target, deliver, print_plan, run_plan, too_few, usual_budget};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 /// Measures latency under load and prints it.
 pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
     let target = Target::survey(&args.selection)?;
-    let cells = loaded_cells(&spec(args, &target)?);
+    let cells = cells(args, &target)?;
     if args.output.dry_run {
         return print_plan(&cells, &args.rules, usual_budget(&cells));
     }
@@ -22,29 +22,39 @@ pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
 }
 
 /// The first cpu chases; one cpu of every other core loads.
-fn spec(args: &LoadedArgs, target: &Target) -> Result<LoadedSpec, Failure> {
+fn cells(args: &LoadedArgs, target: &Target) -> Result<Vec<Cell>, Failure> {
     let Target { machine, scope, pages } = target;
     let cpu = scope.cpus.first().copied().unwrap_or_default();
-    let node = match args.chaser_node.map(NodeId) {
-        Some(node) => {
-            let chosen = NodeSet::from_iter([node]);
-            Scope::new(machine, None, Some(&chosen)).map_err(MeasureError::from)?;
-            node
-        }
-        None => scope.nearest_node(machine, cpu),
+    let kernels: &[StreamKernel] = match (args.kernel.as_slice(), args.surface) {
+        ([], true) => &StreamKernel::ALL,
+        ([], false) => &[StreamKernel::Read],
+        (kernels, _) => kernels,
     };
-    let load: Vec<WorkerPlan> = all_workers(machine, scope)
-        .into_iter()
-        .filter(|worker| worker.cpu != cpu)
-        .map(|worker| WorkerPlan { node, ..worker })
-        .collect();
-    if load.is_empty() {
+    let cells = if args.surface {
+        loaded_surface(machine, scope, cpu, kernels, (args.size, *pages))
+    } else {
+        let node = match args.chaser_node.map(NodeId) {
+            Some(node) => {
+                let chosen = NodeSet::from_iter([node]);
+                Scope::new(machine, None, Some(&chosen)).map_err(MeasureError::from)?;
+                node
+            }
+            None => scope.nearest_node(machine, cpu),
+        };
+        let load = load_workers(machine, scope, cpu, node);
+        let curve = |&kernel: &StreamKernel| {
+            let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
+            let (size_bytes, pages) = (args.size, *pages);
+            loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages })
+        };
+        if load.is_empty() { Vec::new() } else { kernels.iter().flat_map(curve).collect() }
+    };
+    if cells.is_empty() {
         return Err(Failure::new(
             too_few(&args.selection),
             "loaded latency needs two cores: one to chase, one to load the memory; \
              choose more with --cpus",
         ));
     }
-    let (kernel, size_bytes, pages) = (args.kernel, args.size, *pages);
-    Ok(LoadedSpec { chaser: WorkerPlan { cpu, node }, load, kernel, size_bytes, pages })
+    Ok(cells)
 }

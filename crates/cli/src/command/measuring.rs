@@ -1,5 +1,7 @@
 //! What measuring commands share: the live machine, the run, the session, the results.
 
+mod memory_modules;
+
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -88,7 +90,10 @@ pub(crate) fn new_run(
 
 /// Facts about this system, now.
 pub(crate) fn facts_now() -> Facts {
-    Facts { facts: Environment::read(&Root::live()).facts() }
+    let root = Root::live();
+    let mut facts = Environment::read(&root).facts();
+    facts.extend(memory_modules::facts(&root));
+    Facts { facts }
 }
 
 /// The rules of `run`, for measuring by them.

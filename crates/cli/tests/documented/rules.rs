@@ -60,6 +60,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab loaded", Needs("two cores"), &["loaded/", " cells, about "]),
     rule("numalab loaded --kernel write --cpus", CPUS, &["loaded/"]),
     rule("numalab loaded --chaser-node 1", NODES, &["loaded/"]),
+    rule("numalab loaded --surface", Needs("two cores"), &["loaded/copy-nt/", " cells, about "]),
     rule("numalab c2c", Needs("two cpus"), &["c2c/", " cells, about "]),
     rule("numalab c2c --cpus 0,8,16", CPUS, &["c2c/"]),
     rule("numalab topology", Runs, &["node"]),

@@ -1,6 +1,7 @@
 //! A run as a page.
 
 mod latency;
+mod loaded;
 mod oddity;
 mod provenance;
 pub(in crate::from) mod rows;
@@ -79,7 +80,7 @@ fn parts(summary: &Summary<'_>) -> Vec<Part> {
         latency::walk(summary),
         tlb::tlb(summary),
         traffic::bandwidth(summary),
-        traffic::loaded(summary),
+        loaded::loaded(summary),
         traffic::c2c(summary),
         provenance::oddities(summary),
         provenance::placement(summary),

@@ -13,7 +13,7 @@ const FRAME: Frame = Frame::in_height(HEIGHT);
 
 /// Latency over the bandwidth achieved, with the knee marked.
 pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
-    let bandwidths = points.iter().map(LoadedPoint::bandwidth_gb_per_s);
+    let bandwidths = points.iter().map(|point| point.traffic_gb_per_s);
     let latencies = points.iter().map(|point| point.latency.median);
     let (widest, slowest) = (bandwidths.fold(0.0, f64::max), latencies.fold(0.0, f64::max));
     let kind = ScaleKind::Linear;
@@ -23,13 +23,13 @@ pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
     drawing.y_axis(FRAME, &y, "ns per load");
     let ticks: Vec<(f64, String)> =
         x.ticks().into_iter().map(|tick| (x.at(tick), tick_text(tick))).collect();
-    drawing.x_axis(FRAME, &ticks, "bandwidth of the load workers in GB/s");
+    drawing.x_axis(FRAME, &ticks, "traffic of the load workers in GB/s");
     if let Some(knee) = knee {
         mark_knee(&mut drawing, knee, &x, &y);
     }
     let line: Vec<(f64, f64)> = points
         .iter()
-        .map(|point| (x.at(point.bandwidth_gb_per_s()), y.at(point.latency.median)))
+        .map(|point| (x.at(point.traffic_gb_per_s), y.at(point.latency.median)))
         .collect();
     drawing.raw(&format!("<path class=\"curve c0\" d=\"{}\"/>", path(&line)));
     let scale = y;
@@ -37,7 +37,7 @@ pub(super) fn chart(points: &[LoadedPoint], knee: Option<&Knee>) -> String {
         let text = format!(
             "{} ns at {} GB/s, {}\n95 % interval {} ns\ncell {}",
             figure(point.latency.median),
-            figure(point.bandwidth_gb_per_s()),
+            figure(point.traffic_gb_per_s),
             label::delay(point.delay),
             interval_text(point.latency.interval),
             point.cell
@@ -68,11 +68,7 @@ fn mark_knee(drawing: &mut Drawing, knee: &Knee, x: &Scale, y: &Scale) {
 
 fn description(points: &[LoadedPoint]) -> String {
     let point = |point: &LoadedPoint| {
-        format!(
-            "{} ns at {} GB/s",
-            figure(point.latency.median),
-            figure(point.bandwidth_gb_per_s())
-        )
+        format!("{} ns at {} GB/s", figure(point.latency.median), figure(point.traffic_gb_per_s))
     };
     let points: Vec<String> = points.iter().map(point).collect();
     points.join(", ")

@@ -125,7 +125,7 @@ fn loaded(points: &[LoadedPoint], style: Style) -> String {
     let most = latencies.fold(0.0, f64::max);
     let line = |point: &LoadedPoint| {
         let load = label::delay(point.delay);
-        let label = format!("{load:<9} {:>5} GB/s", figure(point.bandwidth_gb_per_s()));
+        let label = format!("{load:<9} {:>5} GB/s", figure(point.traffic_gb_per_s));
         bar_line(&label, &point.latency, most, "ns", style)
     };
     points.iter().map(line).collect()

@@ -313,6 +313,11 @@ impl Builder {
 
     /// Cpu 0 chasing while the other cpus of node 0 read.
     pub fn loaded(&mut self, idle_ns: f64) {
+        self.loaded_by(StreamKernel::Read, idle_ns);
+    }
+
+    /// Cpu 0 chasing while the other cpus of node 0 load its memory.
+    pub fn loaded_by(&mut self, kernel: StreamKernel, idle_ns: f64) {
         let load: Vec<WorkerPlan> = self.document.run.machine.nodes[0]
             .cpus
             .iter()
@@ -322,20 +327,25 @@ impl Builder {
         let delays = [None, Some(512), Some(128), Some(64), Some(32), Some(16), Some(4), Some(0)];
         let reached = [0.0, 1.9, 6.5, 11.0, 16.8, 20.9, 23.6, 24.4];
         let factors = [1.0, 1.01, 1.06, 1.15, 1.38, 1.83, 2.9, 4.1];
+        let of = match kernel {
+            StreamKernel::Read => String::new(),
+            other => format!("{}/", other.name()),
+        };
         for ((delay, gb_per_s), factor) in delays.into_iter().zip(reached).zip(factors) {
             let name = delay.map_or_else(|| "idle".to_owned(), |delay: u32| delay.to_string());
             let cell = LoadedCell {
                 chaser: worker(0, 0),
                 load: load.clone(),
-                kernel: StreamKernel::Read,
+                kernel,
                 delay,
                 size_bytes: 512 * MIB,
                 pages: Pages::Transparent,
             };
             let latency = (Metric::Latency, idle_ns * factor);
-            let values = [latency, (Metric::Bandwidth, gb_per_s)];
+            let asked = gb_per_s / kernel.traffic_factor();
+            let values = [latency, (Metric::Bandwidth, asked)];
             let values = if delay.is_none() { &values[..1] } else { &values };
-            self.cell(&format!("loaded/cpu0/{name}"), Experiment::Loaded(cell), values);
+            self.cell(&format!("loaded/cpu0/{of}{name}"), Experiment::Loaded(cell), values);
         }
     }
 
@@ -392,6 +402,17 @@ pub fn two_nodes() -> Document {
     run.loaded(87.0);
     run.c2c();
     run.document.run.label = Some("after <b>tuning</b>".into());
+    run.document
+}
+
+/// A surface of one node's memory under every kernel.
+pub fn surface() -> Document {
+    let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
+    StreamKernel::ALL.into_iter().for_each(|kernel| run.loaded_by(kernel, 87.0));
+    let facts = &mut run.document.run.environment.facts;
+    facts.insert("memory_peak_mb_s".into(), "61000".into());
+    facts.insert("memory_channels_empty".into(), "DIMM_C".into());
+    facts.insert("memory_modules_slow".into(), "DIMM_B1 at 2933 of 3200 MT/s".into());
     run.document
 }
 

@@ -155,6 +155,35 @@ fn latency_under_load_has_its_knee_at_twice_idle() {
 }
 
 #[test]
+fn a_surface_is_a_family_of_curves_with_peaks_in_traffic() {
+    let document = runs::surface();
+    let summary = Summary::of(&document);
+    assert_eq!(summary.loaded.len(), 6);
+    for curve in &summary.loaded {
+        let (knee, saturation) = (curve.knee.expect("a knee"), curve.saturation.expect("the end"));
+        let peak = curve.peak.expect("points under load");
+        // The fixture moves the same under every kernel: 23.6 of 24.4 GB/s at 2.9 times idle.
+        let near = |found: f64, expected: f64| (found / expected - 1.0).abs() < 0.03;
+        assert!(near(saturation.gb_per_s, 23.6) && near(saturation.latency_ns, 87.0 * 2.9));
+        assert!(near(peak.gb_per_s, 24.4) && near(peak.latency_ns, 87.0 * 4.1), "{peak:?}");
+        assert!(knee.bandwidth < saturation.gb_per_s);
+    }
+    // Two nodes share 61 GB/s.
+    let reached = summary.memory_peak.expect("modules").reached.expect("streams");
+    assert!((0.78..0.82).contains(&reached), "{reached}");
+    let page = summary.page().markdown();
+    for words in [
+        "| triad | 75 |",
+        "The memory modules move 61.0 GB/s on all nodes; 80 % of a node's share were reached",
+        "emory channels without a module: DIMM\\_C",
+        "DIMM\\_B1 at 2933 of 3200 MT/s",
+        "Traffic is what moves in memory",
+    ] {
+        assert!(page.contains(words), "no `{words}` in {page}");
+    }
+}
+
+#[test]
 fn a_guest_whose_huge_pages_are_small_on_its_host_hears_it() {
     let mut document = runs::one_node();
     let fact = ("hypervisor".to_owned(), "KVM".to_owned());

@@ -103,6 +103,12 @@ fn of_machine(oddity: &Oddity) -> String {
             approximate_size(*found_bytes),
             size(*reported_bytes)
         ),
+        Oddity::ChannelsEmpty { channels } => {
+            format!("memory channels without a module: {channels}")
+        }
+        Oddity::ModulesSlow { modules } => {
+            format!("memory modules run below the speed that they or the others can: {modules}")
+        }
         _ => String::new(),
     }
 }

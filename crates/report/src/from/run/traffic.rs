@@ -1,4 +1,4 @@
-//! Bandwidth, latency under load, cache lines between cpus.
+//! Bandwidth, cache lines between cpus.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use numalab_record::{AccessPattern, Unit};
 
 use crate::from::matrix_table;
 use crate::label;
-use crate::number::{count, figure, interval_text, size};
+use crate::number::{count, figure, interval_text};
 use crate::page::{Bar, BarGroup, Chart, Panel, Part, Terminal};
 use crate::table::Table;
-use numalab_analysis::run::{Bandwidths, Doubt, LoadedCurve, PageWalk, Summary};
+use numalab_analysis::run::{Bandwidths, Summary};
 
 pub(super) fn bandwidth(summary: &Summary<'_>) -> Option<Part> {
     let bandwidth = &summary.bandwidth;
@@ -94,100 +94,6 @@ fn bandwidth_table(bandwidth: &Bandwidths<'_>) -> Table {
         .words("pages")
         .words("isa")
         .rows(rows)
-}
-
-pub(super) fn loaded(summary: &Summary<'_>) -> Option<Part> {
-    let panels = summary.loaded.iter().map(|curve| {
-        let chart = Chart::LatencyOverBandwidth(curve.points.clone(), curve.knee);
-        Panel::drawn(chart, loaded_table(curve)).on_terminal(Terminal::Chart)
-    });
-    let mut notes: Vec<String> = summary.loaded.iter().map(knee_note).collect();
-    notes.extend(summary.loaded.iter().filter_map(|curve| idle_note(curve, summary)));
-    Part::of("Latency under load", panels.collect()).map(|part| part.noted(notes))
-}
-
-fn knee_note(curve: &LoadedCurve<'_>) -> String {
-    let who = format!(
-        "{} against {} ({})",
-        label::worker(curve.cell.chaser),
-        label::workers(&curve.cell.load),
-        curve.cell.kernel.name()
-    );
-    match curve.doubt {
-        Some(Doubt::Disturbed(share)) => {
-            return format!(
-                "{who}: where latency doubles is not shown, since other load disturbed {:.0} % of \
-                 the windows without load.",
-                100.0 * share
-            );
-        }
-        Some(Doubt::IdleSlower { idle_ns, loaded_ns }) => {
-            return format!(
-                "{who}: where latency doubles is not shown, since it took {} ns without load and \
-                 {} ns under load: something else was at work.",
-                figure(idle_ns),
-                figure(loaded_ns)
-            );
-        }
-        None => {}
-    }
-    let most = curve.points.iter().map(|point| point.bandwidth_gb_per_s());
-    let most = most.fold(0.0, f64::max);
-    curve.knee.as_ref().map_or_else(
-        || {
-            format!(
-                "{who}: latency does not reach twice its idle value at any load up to {} GB/s.",
-                figure(most)
-            )
-        },
-        |knee| {
-            format!(
-                "{who}: latency reaches twice its idle {} ns at {} GB/s.",
-                figure(knee.idle_ns),
-                figure(knee.bandwidth)
-            )
-        },
-    )
-}
-
-/// Why "no load" is not the latency of memory elsewhere on the page.
-fn idle_note(curve: &LoadedCurve<'_>, summary: &Summary<'_>) -> Option<String> {
-    let idle = curve.points.first().filter(|point| point.delay.is_none())?;
-    let same =
-        |walk: &&PageWalk| walk.worker == curve.cell.chaser && walk.pages == curve.cell.pages;
-    let walk = summary.walks.iter().find(same)?;
-    Some(format!(
-        "These loads are in random order over all of the buffer, and walk the page table: {} ns \
-         without load, {} ns in the same order alone, and {} ns in page-local order, which hits \
-         the TLB.",
-        figure(idle.latency.median),
-        figure(walk.random.median),
-        figure(walk.page_local.median)
-    ))
-}
-
-fn loaded_table(curve: &LoadedCurve<'_>) -> Table {
-    let rows = curve.points.iter().map(|point| {
-        vec![
-            label::delay(point.delay),
-            figure(point.bandwidth_gb_per_s()),
-            figure(point.latency.median),
-            interval_text(point.latency.interval),
-        ]
-    });
-    Table::new(format!(
-        "{} against {} {}, {} each, {} pages",
-        label::worker(curve.cell.chaser),
-        label::workers(&curve.cell.load),
-        curve.cell.kernel.name(),
-        size(curve.cell.size_bytes),
-        curve.cell.pages.name()
-    ))
-    .words("load")
-    .figures("GB/s")
-    .figures("ns")
-    .figures("95 % interval")
-    .rows(rows)
 }
 
 pub(super) fn c2c(summary: &Summary<'_>) -> Option<Part> {
