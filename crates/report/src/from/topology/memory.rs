@@ -101,18 +101,19 @@ pub(super) fn tiers(machine: &Machine) -> Table {
         .rows(machine.tiers.iter().map(row))
 }
 
-/// The weights that share pages out as bandwidth is.
+/// The weights that share pages out as bandwidth is; none where all nodes have as much.
 pub(super) fn weights(machine: &Machine) -> Table {
     let row = |(node, weight): (NodeId, u64)| {
         let bandwidth = tenths(machine.best_read(node).1);
         vec![node.to_string(), bandwidth, weight.to_string()]
     };
-    let weights = interleave_weights(machine).unwrap_or_default();
+    let weights = interleave_weights(machine);
+    let weights = weights.filter(|all| all.iter().any(|(_, weight)| *weight != all[0].1));
     Table::new("by bandwidth; numalab bind --policy weighted --weights auto sets them")
         .figures("node")
         .figures("read GB/s")
         .figures("weight")
-        .rows(weights.into_iter().map(row))
+        .rows(weights.into_iter().flatten().map(row))
 }
 
 /// A sentence where every remote distance is the same.
