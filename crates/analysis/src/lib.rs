@@ -8,6 +8,7 @@
 pub mod compare;
 mod finding;
 pub mod fleet;
+pub mod program;
 pub mod run;
 pub mod samples;
 pub mod scaling;

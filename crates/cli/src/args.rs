@@ -2,6 +2,7 @@
 
 mod bind;
 mod compare;
+mod emulate;
 mod explore;
 mod fleet;
 mod guest;
@@ -28,6 +29,7 @@ use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use bind::{BindArgs, Policy};
 pub(crate) use compare::CompareArgs;
+pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
 pub(crate) use explore::ExploreArgs;
 pub(crate) use fleet::{CollectArgs, FleetArgs, FleetCommand, FleetReportArgs, SubmitArgs};
 pub(crate) use guest::{
@@ -38,7 +40,7 @@ pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, Kn
 pub(crate) use machine::{MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
-pub(crate) use memory_emulator::MemoryEmulatorArgs;
+pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs};
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
@@ -73,7 +75,7 @@ Exit codes:
   0  done                            3  this machine lacks what is needed
   1  failed while running            4  --fail-if or --expect fails
   2  usage or bad input              5  a check found errors in its input
-bind, mark, knobs run and guest run end with the exit code of the command they run; they
+bind, emulate, mark, knobs run and guest run end with the exit code of the command they run; they
 exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -123,6 +125,8 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Boot guests with any NUMA topology, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Run a program as on any NUMA machine: what its memory would cost there
+    Emulate(Box<EmulateArgs>),
     /// Run a command between markers that the memory emulator recognizes
     Mark(MarkArgs),
     /// Machine files: what a machine is and what its memory costs

@@ -6,6 +6,7 @@ pub(crate) mod bind;
 pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;
+pub(crate) mod emulate;
 pub(crate) mod explore;
 pub(crate) mod fleet;
 pub(crate) mod guest;

@@ -50,7 +50,7 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 9] = [
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (
         Code::WrapperFailed as u8,
-        "bind, mark, knobs run or guest run failed itself; otherwise they end with the exit \
+        "bind, emulate, mark, knobs run or guest run failed itself; otherwise they end with the exit \
          code of the command they run.",
     ),
     (Code::NotRunnable as u8, "The command to run was found and could not be run."),

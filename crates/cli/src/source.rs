@@ -4,15 +4,17 @@ use std::path::Path;
 
 use numalab_analysis::run::NodeAccess;
 use numalab_formats::machine_toml::MachineFile;
+use numalab_formats::memory_emulator::{self, EmulatedMachine};
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
+use numalab_guest::GuestError;
 use numalab_host::{Root, read_machine};
 use numalab_record::{Document, Kind};
 use numalab_topology::{
     Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
 };
 
-use crate::args::MachineArgs;
+use crate::args::{MachineArgs, MemoryCostArgs};
 use crate::failure::Failure;
 use crate::input::{self, MOST_TABLE_BYTES, text};
 
@@ -35,6 +37,17 @@ pub(crate) struct Described {
     pub tiers: Option<TierSpec>,
     /// The file of a machine whose memory is known.
     pub file: Option<MachineFile>,
+}
+
+impl Described {
+    /// Its memory as the emulator models it: as the machine's file says, else by these costs.
+    pub fn emulated_memory(&self, costs: &MemoryCostArgs) -> Result<EmulatedMachine, Failure> {
+        let machine = match &self.file {
+            Some(file) => file.emulated(&self.machine),
+            None => memory_emulator::describe(&self.machine, &costs.costs(self.tiers.as_ref())),
+        };
+        Ok(machine.map_err(GuestError::from)?)
+    }
 }
 
 /// The machine that the arguments name.

@@ -22,6 +22,7 @@ const COMMANDS: &[&str] = &[
     "scale",
     "compare",
     "study",
+    "emulate",
     "explore",
     "fleet",
     "guest",

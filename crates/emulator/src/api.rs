@@ -18,6 +18,12 @@ pub type Translate = extern "C" fn(PluginId, *mut c_void);
 pub type Execute = extern "C" fn(c_uint, *mut c_void);
 /// Called when memory was accessed.
 pub type Memory = extern "C" fn(c_uint, MemoryInfo, u64, *mut c_void);
+/// Called when a vCPU begins or ends.
+pub type VcpuSimple = extern "C" fn(PluginId, c_uint);
+/// Called before a system call of a program: its number and eight arguments.
+pub type Syscall = extern "C" fn(PluginId, c_uint, i64, u64, u64, u64, u64, u64, u64, u64, u64);
+/// Called behind it: its number and what it gave.
+pub type SyscallReturn = extern "C" fn(PluginId, c_uint, i64, i64);
 /// Called when QEMU ends.
 pub type AtExit = extern "C" fn(PluginId, *mut c_void);
 
@@ -141,6 +147,47 @@ macro_rules! functions {
             }
         }
     };
+}
+
+/// The functions by which a plugin follows a program in QEMU's user mode.
+#[derive(Clone, Copy, Debug)]
+pub struct ProgramCalls {
+    /// `qemu_plugin_register_vcpu_exit_cb`
+    pub register_exit: unsafe extern "C" fn(PluginId, VcpuSimple),
+    /// `qemu_plugin_register_vcpu_syscall_cb`
+    pub register_syscall: unsafe extern "C" fn(PluginId, Syscall),
+    /// `qemu_plugin_register_vcpu_syscall_ret_cb`
+    pub register_return: unsafe extern "C" fn(PluginId, SyscallReturn),
+}
+
+impl ProgramCalls {
+    /// Looks them up.
+    ///
+    /// # Errors
+    /// [`MissingFunction`] if one is not there.
+    pub fn load() -> Result<Self, MissingFunction> {
+        let exit = function(c"qemu_plugin_register_vcpu_exit_cb")?;
+        let syscall = function(c"qemu_plugin_register_vcpu_syscall_cb")?;
+        let returned = function(c"qemu_plugin_register_vcpu_syscall_ret_cb")?;
+        // SAFETY: the symbols are these functions, of these signatures in all versions of the
+        // interface.
+        unsafe {
+            Ok(Self {
+                register_exit: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(PluginId, VcpuSimple),
+                >(exit),
+                register_syscall: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(PluginId, Syscall),
+                >(syscall),
+                register_return: std::mem::transmute::<
+                    *mut c_void,
+                    unsafe extern "C" fn(PluginId, SyscallReturn),
+                >(returned),
+            })
+        }
+    }
 }
 
 functions! {

@@ -7,9 +7,11 @@ use std::time::{Duration, Instant};
 
 use crate::api::{Api, Info, PluginId};
 use crate::flows::Flows;
+use crate::follow;
 use crate::instrument::register;
 use crate::plugin::Plugin;
 use crate::pmu::Pmu;
+use crate::program::{Program, with_places};
 use crate::qemu::{Clock, Running, complain, text};
 use crate::report::Host;
 use crate::self_test::{self, Check};
@@ -49,14 +51,14 @@ pub unsafe extern "C" fn qemu_plugin_install(
 }
 
 fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Result<(), String> {
-    if !info.system_emulation {
-        return Err("emulates the memory of machines, not of programs: use qemu-system".into());
-    }
     let api = Api::load(info.version).map_err(|error| error.to_string())?;
     let words = words.iter().map(String::as_str);
     let read = |path: &str| std::fs::read_to_string(path).map_err(|error| error.to_string());
     let arguments = Arguments::parse(words, read);
     let arguments = arguments.map_err(|error| error.to_string())?;
+    if !info.system_emulation {
+        return install_for_program(id, info, api, arguments, target);
+    }
     let vcpus = usize::try_from(info.vcpus_most).unwrap_or(0);
     let mut checks = vec![self_test::vcpus(arguments.machine.cpus.len(), vcpus)];
     let clock = match arguments.mode {
@@ -76,7 +78,8 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
     let addressing = Addressing::of_qemu(version.as_deref(), info.version);
     let ps_each =
         clock.as_ref().map_or(PS_PER_INSTRUCTION, |clock| 1000 * clock.ns_per_instruction());
-    let plugin = Plugin {
+    install_plugin(Plugin {
+        program: None,
         api,
         id,
         flows: Flows::of(arguments.machine.core.is_some(), &target),
@@ -89,7 +92,45 @@ fn install(id: PluginId, info: &Info, target: String, words: &[String]) -> Resul
         index_check: OnceLock::new(),
         first: Default::default(),
         host: Host { version, api: info.version, target, vcpus },
-    };
+    })
+}
+
+/// For QEMU's user mode: what runs is a program, which has the host's time.
+fn install_for_program(
+    id: PluginId,
+    info: &Info,
+    api: Api,
+    mut arguments: Arguments,
+    target: String,
+) -> Result<(), String> {
+    if arguments.mode != Mode::Count {
+        return Err("a program has no clock of its own to charge: expected mode=count".into());
+    }
+    let order = arguments.threads.clone();
+    arguments.machine = with_places(arguments.machine, &order);
+    let program = Program::new(&arguments.machine, &order, &target)
+        .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
+    follow::register(id).map_err(|error| error.to_string())?;
+    let vcpus = arguments.machine.cpus.len();
+    install_plugin(Plugin {
+        api,
+        id,
+        flows: Flows::of(arguments.machine.core.is_some(), &target),
+        // The model's frames are ours, whatever QEMU does.
+        engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now),
+        program: Some(program),
+        clock: None,
+        pmu: None,
+        running: Running::new(0),
+        ask_running: OnceLock::new(),
+        checks: Vec::new(),
+        index_check: OnceLock::new(),
+        first: Default::default(),
+        host: Host { version: None, api: info.version, target, vcpus },
+    })
+}
+
+fn install_plugin(plugin: Plugin) -> Result<(), String> {
     plugin.publish(None);
     if !plugin.install() {
         return Err("is loaded already; one plugin serves the whole machine".into());

@@ -8,6 +8,7 @@
 use std::ffi::{c_uint, c_void};
 
 use crate::api::{Api, FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::follow;
 use crate::marker;
 use crate::plugin::Plugin;
 use crate::waiting::{WAITED_NS, is_wait};
@@ -73,6 +74,7 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
                 (api.register_instruction)(instruction, wait, NO_REGISTERS, number(0));
             } else if open {
                 let flags = (NO_REGISTERS, READS_AND_WRITES);
+                let access = if plugin.program.is_some() { follow::access } else { access };
                 (api.register_memory)(instruction, access, flags.0, flags.1, number(position));
             }
         }

@@ -3,10 +3,12 @@
 mod api;
 mod entry;
 mod flows;
+mod follow;
 mod instrument;
 mod marker;
 mod plugin;
 mod pmu;
+mod program;
 mod qemu;
 pub mod report;
 mod self_test;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::api::{Api, PluginId};
 use crate::flows::Flows;
 use crate::pmu::Pmu;
+use crate::program::{Program, Summary};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
@@ -16,6 +17,8 @@ use numalab_memory_model::engine::{Effect, Engine, Step};
 /// Everything that QEMU's callbacks need.
 #[derive(Debug)]
 pub struct Plugin {
+    /// The program, where it is no machine that runs.
+    pub program: Option<Program>,
     /// QEMU's functions.
     pub api: Api,
     /// QEMU's name for us.
@@ -59,7 +62,9 @@ impl Plugin {
     /// The vCPU that executes us, given what QEMU says.
     #[inline]
     pub fn vcpu(&self, said: c_uint) -> usize {
-        if self.ask_running.get() == Some(&true) {
+        if let Some(program) = &self.program {
+            program.place(said)
+        } else if self.ask_running.get() == Some(&true) {
             self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU runs"))
         } else {
             said as usize
@@ -100,6 +105,9 @@ impl Plugin {
     /// Decides how vCPUs are told apart; refuses if they cannot be. Called on a thread
     /// that runs a vCPU, before it runs any code.
     pub fn tell_vcpus_apart(&self) {
+        if self.program.is_some() {
+            return;
+        }
         self.ask_running.get_or_init(|| {
             let vcpus = self.host.vcpus;
             let by_translator = self.api.version >= crate::api::INDEX_OF_TRANSLATOR;
@@ -153,11 +161,22 @@ impl Plugin {
     pub fn report(&self) {
         let mut checks = self.checks.clone();
         checks.extend(self.index_check.get().cloned());
-        checks.push(self.range_check());
-        let report = Report::new(&self.engine, &self.host, &checks);
-        let file = self.engine.arguments.report.as_deref();
-        if let Err(error) = report.write(file.map(Path::new)) {
-            complain(format_args!("report={}: {error}", file.unwrap_or("standard error")));
+        if self.program.is_none() {
+            checks.push(self.range_check());
+        }
+        let machine = &self.engine.arguments.machine;
+        let program = self.program.as_ref().map(|program| Summary::new(program, machine));
+        let report = Report::new(&self.engine, &self.host, &checks, program);
+        let file = self.engine.arguments.report.as_deref().map(|file| match self.program {
+            // Processes that a program starts have this plugin too.
+            Some(_) => format!("{file}.{}", std::process::id()),
+            None => file.to_owned(),
+        });
+        if let Err(error) = report.write(file.as_deref().map(Path::new)) {
+            complain(format_args!(
+                "report={}: {error}",
+                file.as_deref().unwrap_or("standard error")
+            ));
         }
     }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use crate::program::Summary;
 use crate::self_test::Check;
 use numalab_memory_model::arguments::{Mode, Start};
 use numalab_memory_model::counters::{NodeFigures, VcpuFigures};
@@ -44,6 +45,9 @@ pub struct Report<'a> {
     machine: &'a Machine,
     markers: Tally,
     phases: Vec<Phase>,
+    /// What ran, where it was no machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    program: Option<Summary>,
 }
 
 #[derive(Debug, Serialize)]
@@ -91,10 +95,17 @@ struct Node {
 
 impl<'a> Report<'a> {
     /// The report of what the model has counted up to now.
-    pub fn new(engine: &'a Engine, qemu: &'a Host, self_test: &'a [Check]) -> Self {
+    pub fn new(
+        engine: &'a Engine,
+        qemu: &'a Host,
+        self_test: &'a [Check],
+        program: Option<Summary>,
+    ) -> Self {
         let arguments = &engine.arguments;
         let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {
             let vcpus = vcpus.iter().enumerate();
+            // Of a program's places only those that a thread took.
+            let vcpus = vcpus.filter(|(_, figures)| program.is_none() || !figures.is_empty());
             let vcpus = vcpus.map(|(vcpu, figures)| vcpu_of(&arguments.machine, vcpu, figures));
             Phase { phase, name: engine.phase_name(phase), vcpus: vcpus.collect() }
         };
@@ -116,6 +127,7 @@ impl<'a> Report<'a> {
             machine: &arguments.machine,
             markers: engine.gate.tally(),
             phases: engine.counters.phases().filter(seen).map(phase).collect(),
+            program,
         }
     }
 
@@ -212,7 +224,7 @@ mod tests {
         engine.io(0);
         let host =
             Host { version: Some("10.0.2".into()), api: 4, target: "x86_64".into(), vcpus: 2 };
-        let report = Report::new(&engine, &host, &[self_test::vcpus(2, 2)]).to_json();
+        let report = Report::new(&engine, &host, &[self_test::vcpus(2, 2)], None).to_json();
         let version = format!("\"plugin\": \"{}\"", env!("CARGO_PKG_VERSION"));
         insta::assert_snapshot!(report.replace(&version, "\"plugin\": \"VERSION\""));
     }
@@ -229,7 +241,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("report.json");
         fs::write(&file, "old").unwrap();
-        let report = Report::new(&engine, &host, &[]);
+        let report = Report::new(&engine, &host, &[], None);
         report.write(Some(&file)).unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), report.to_json());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "no half file is left");

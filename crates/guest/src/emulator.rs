@@ -20,7 +20,7 @@ pub static PLUGIN: Companion = Companion {
     build: "`cargo build --release -p numalab-emulator`",
 };
 
-const MACHINE: &str = "memory.json";
+pub(crate) const MACHINE: &str = "memory.json";
 const REPORT: &str = "memory-report.json";
 const COUNTERS: &str = "memory-counters";
 /// What the plugin publishes fits into this; `ivshmem-plain` wants a power of two.
@@ -150,7 +150,7 @@ impl MemoryEmulator {
 }
 
 /// A path in a QEMU option, where commas are doubled.
-fn escaped(path: &Path) -> String {
+pub(crate) fn escaped(path: &Path) -> String {
     path.to_string_lossy().replace(',', ",,")
 }
 

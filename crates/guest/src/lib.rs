@@ -3,6 +3,7 @@
 
 pub mod emulator;
 mod launch;
+pub mod program;
 pub mod qemu;
 pub mod qmp;
 

@@ -61,6 +61,8 @@ pub struct Arguments {
     pub sample: u32,
     /// Instructions that a miss hides, its own included.
     pub overlap: u32,
+    /// The cpus which a program's threads take, in turn; all in their order where none are named.
+    pub threads: Vec<usize>,
 }
 
 /// What is wrong with the arguments.
@@ -112,7 +114,7 @@ pub enum ArgumentError {
 }
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
-     link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap";
+     link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads";
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
@@ -156,8 +158,14 @@ impl Arguments {
         if mode == Mode::Sleep && machine.core.is_some() {
             return Err(ArgumentError::Both("core", "mode=sleep"));
         }
+        let cpus = machine.cpus.len();
+        let threads = given.choice("threads", "cpus of the machine, such as 0.2.1.3", |word| {
+            let cpus_of = short::numbers(word)?;
+            cpus_of.iter().all(|cpu| *cpu < cpus).then_some(cpus_of)
+        })?;
+        let threads = threads.unwrap_or_else(|| (0..cpus).collect());
         given.nothing_left()?;
-        Ok(Self { machine, mode, start, report, pmu, sample, overlap })
+        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads })
     }
 }
 

@@ -232,6 +232,13 @@ impl Engine {
         }
     }
 
+    /// What memory and caches took a vCPU in this phase, the instructions that ran meanwhile
+    /// included.
+    #[inline]
+    pub fn cost_ps(&self, vcpu: usize) -> u64 {
+        self.figures(vcpu).cost_ps.get()
+    }
+
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
         self.vcpus[vcpu].debt.lock().slept(slept);

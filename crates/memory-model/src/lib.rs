@@ -22,6 +22,7 @@ pub mod pipeline;
 mod sample;
 mod short;
 mod sleep;
+pub mod space;
 mod tlb;
 mod turn;
 mod vcpu;

@@ -13,6 +13,8 @@ use super::cell::CellSummary;
 pub enum Axis {
     /// A cpu.
     Cpu,
+    /// A thread of a program.
+    Thread,
     /// A node.
     Node,
 }
@@ -23,6 +25,7 @@ impl Axis {
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",
+            Self::Thread => "thread",
             Self::Node => "node",
         }
     }

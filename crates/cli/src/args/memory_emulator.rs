@@ -4,14 +4,15 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use numalab_formats::memory_emulator::{
-    BandwidthModel, CacheLevel, LatencyModel, Stage, parse_bandwidth, parse_caches, parse_latency,
-    parse_stages,
+    BandwidthModel, CacheLevel, LatencyModel, MemoryCosts, Stage, parse_bandwidth, parse_caches,
+    parse_latency, parse_stages,
 };
 use numalab_guest::EmulatorMode;
+use numalab_topology::TierSpec;
 
-/// What a guest's memory costs, where that is emulated: any of these asks for it.
+/// What memory costs, where that is emulated.
 #[derive(Debug, Args)]
-pub(crate) struct MemoryEmulatorArgs {
+pub(crate) struct MemoryCostArgs {
     /// Memory latency: nanoseconds to local memory, scaled by the distances for remote nodes
     /// (100); hmat, the latencies of the machine's HMAT; or flat:NS, the same for every node (a
     /// control experiment)
@@ -33,6 +34,13 @@ pub(crate) struct MemoryEmulatorArgs {
     /// tables) [default: none]
     #[arg(long, value_name = "STAGES", value_parser = stages, conflicts_with = "emulate_like")]
     pub emulate_stages: Option<Stages>,
+}
+
+/// A guest's emulated memory: any of these asks for it.
+#[derive(Debug, Args)]
+pub(crate) struct MemoryEmulatorArgs {
+    #[command(flatten)]
+    pub costs: MemoryCostArgs,
     /// How accesses are charged [default: virtual]
     #[arg(long, value_enum)]
     pub emulate_mode: Option<Mode>,
@@ -63,12 +71,27 @@ pub(crate) enum Mode {
 impl MemoryEmulatorArgs {
     /// Whether any of them is given.
     pub fn wanted(&self) -> bool {
+        self.costs.given() || self.emulate_mode.is_some() || self.emulate_report.is_some()
+    }
+}
+
+impl MemoryCostArgs {
+    fn given(&self) -> bool {
         self.emulate_latency.is_some()
             || self.emulate_bandwidth.is_some()
             || self.emulate_cache.is_some()
             || self.emulate_stages.is_some()
-            || self.emulate_mode.is_some()
-            || self.emulate_report.is_some()
+    }
+
+    /// The costs that they name; what they leave open costs what the tiers were said to.
+    pub fn costs(&self, tiers: Option<&TierSpec>) -> MemoryCosts {
+        let usual = tiers.map(MemoryCosts::of_tiers).unwrap_or_default();
+        MemoryCosts {
+            latency: self.emulate_latency.unwrap_or(usual.latency),
+            bandwidth: self.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
+            caches: self.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
+            stages: self.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
+        }
     }
 }
 

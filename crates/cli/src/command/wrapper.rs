@@ -9,7 +9,7 @@ use std::process::{ExitCode, ExitStatus};
 pub(crate) fn is_named(words: impl Iterator<Item = OsString>) -> bool {
     let words: Vec<OsString> = words.skip(1).take(2).collect();
     let word = |at: usize| words.get(at).and_then(|word| word.to_str()).unwrap_or_default();
-    matches!((word(0), word(1)), ("bind" | "mark", _) | ("knobs" | "guest", "run"))
+    matches!((word(0), word(1)), ("bind" | "emulate" | "mark", _) | ("knobs" | "guest", "run"))
 }
 
 /// The exit code of a command that ended: its own, or 128 and the signal's number, as a

@@ -2,6 +2,7 @@
 //! memory, and what it cost.
 
 mod parts;
+mod program;
 mod read;
 
 pub use read::{MemoryReport, MemoryReportError};
@@ -16,6 +17,7 @@ impl Report for MemoryReport {
         Page {
             brand: "numalab".to_owned(),
             title: title(self),
+            lead: self.program.as_ref().map_or_else(Vec::new, |run| program::lead(self, run)),
             parts: parts::parts(self),
             ..Page::default()
         }
@@ -56,6 +58,10 @@ impl Report for MemoryReport {
 }
 
 fn title(report: &MemoryReport) -> String {
+    if report.program.is_some() {
+        let nodes = count(report.machine.nodes.len(), "node");
+        return format!("What a program's memory costs on a machine of {nodes}");
+    }
     let how = match report.mode.as_str() {
         "count" => "counted, not charged",
         "virtual" => "charged in virtual time",

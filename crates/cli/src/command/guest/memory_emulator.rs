@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::{MemoryCosts, describe};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, QemuNeeds};
 use numalab_topology::Machine;
@@ -21,30 +20,14 @@ pub(super) fn wanted(
     args: &MemoryEmulatorArgs,
     described: &Described,
 ) -> Result<Option<MemoryEmulator>, Failure> {
-    let tiers = described.tiers.as_ref();
-    if !args.wanted() && tiers.is_none() && described.file.is_none() {
+    if !args.wanted() && described.tiers.is_none() && described.file.is_none() {
         return Ok(None);
     }
-    let usual = tiers.map(MemoryCosts::of_tiers).unwrap_or_default();
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
-    let machine = match &described.file {
-        Some(file) => file.emulated(&described.machine),
-        None => describe(&described.machine, &costs(args, usual)),
-    };
-    let machine = machine.map_err(GuestError::from)?;
+    let machine = described.emulated_memory(&args.costs)?;
     let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
     Ok(Some(MemoryEmulator { plugin, mode, machine }))
-}
-
-/// What the arguments say, and else the usual costs.
-fn costs(args: &MemoryEmulatorArgs, usual: MemoryCosts) -> MemoryCosts {
-    MemoryCosts {
-        latency: args.emulate_latency.unwrap_or(usual.latency),
-        bandwidth: args.emulate_bandwidth.clone().unwrap_or(usual.bandwidth),
-        caches: args.emulate_cache.clone().map(|caches| caches.0).unwrap_or_default(),
-        stages: args.emulate_stages.clone().map(|stages| stages.0).unwrap_or_default(),
-    }
 }
 
 /// Refuses a report that could not be written when the guest has ended.

@@ -2,6 +2,7 @@
 
 use numalab_record::Unit;
 
+use super::program::regions;
 use super::read::{Accesses, MemoryReport, Phase, Vcpu};
 use crate::from::matrix_table;
 use crate::number::{figure, trimmed};
@@ -11,7 +12,10 @@ use numalab_analysis::run::{Axis, Entry, Matrix};
 
 /// The heatmap of each phase, the cpus' figures, and what the emulator checked.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
-    vec![accesses(report), charged(report), checks(report)]
+    match &report.program {
+        Some(program) => vec![regions(program), accesses(report), charged(report)],
+        None => vec![accesses(report), charged(report), checks(report)],
+    }
 }
 
 fn part(title: &str, notes: Vec<String>, panels: Vec<Panel>) -> Part {
@@ -23,11 +27,12 @@ fn accesses(report: &MemoryReport) -> Part {
     let (mut notes, mut panels) = (Vec::new(), Vec::new());
     for phase in &report.phases {
         let of = if several { format!(", phase {}", phase.label()) } else { String::new() };
-        let matrix = matrix(phase);
-        let caption = format!("% of each cpu's accesses that reached memory, by node{of}");
+        let who = report.axis().name();
+        let matrix = Matrix { rows_are: report.axis(), ..matrix(phase) };
+        let caption = format!("% of each {who}'s accesses that reached memory, by node{of}");
         let table = matrix_table(&matrix, caption);
         panels.push(Panel::drawn(Chart::Heatmap(matrix), table));
-        panels.push(Panel::table(cpus(phase, &of)));
+        panels.push(Panel::table(cpus(phase, who, &of)));
         notes.push(sentence(phase, several));
     }
     if report.phases.is_empty() {
@@ -71,17 +76,17 @@ fn matrix(phase: &Phase) -> Matrix {
     }
 }
 
-fn cpus(phase: &Phase, of: &str) -> Table {
-    let table =
-        Table::new(format!("Each cpu's accesses, how many reached memory, and what that cost{of}"))
-            .words("cpu")
-            .figures("node")
-            .figures("10^6")
-            .figures("to memory")
-            .figures("local")
-            .figures("ns each")
-            .figures("wait ms")
-            .figures("time ms");
+fn cpus(phase: &Phase, who: &str, of: &str) -> Table {
+    let caption = format!("Each {who}'s accesses, how many reached memory, and what that cost{of}");
+    let table = Table::new(caption)
+        .words(who)
+        .figures("node")
+        .figures("10^6")
+        .figures("to memory")
+        .figures("local")
+        .figures("ns each")
+        .figures("wait ms")
+        .figures("time ms");
     let sum = |cpu: &Vcpu, of: fn(&Accesses) -> u64| {
         cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
     };
@@ -90,7 +95,7 @@ fn cpus(phase: &Phase, of: &str) -> Table {
         let accesses = sum(cpu, |node| node.loads.saturating_add(node.stores));
         let mean = if reached > 0 { figure(cost_ns as f64 / reached as f64) } else { "–".into() };
         vec![
-            format!("cpu {}", cpu.vcpu),
+            format!("{who} {}", cpu.vcpu),
             cpu.node.to_string(),
             figure(accesses as f64 / 1e6),
             percent(reached, accesses),

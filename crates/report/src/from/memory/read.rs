@@ -1,5 +1,7 @@
 //! The emulator's JSON.
 
+use numalab_analysis::run::Axis;
+use numalab_record::ProgramMemory;
 use serde::Deserialize;
 
 const SCHEMA: &str = "numalab-emulator/1";
@@ -19,6 +21,8 @@ pub struct MemoryReport {
     pub(super) self_test: Vec<Check>,
     pub(super) machine: Machine,
     pub(super) phases: Vec<Phase>,
+    /// What ran, where it was no machine.
+    pub(super) program: Option<ProgramMemory>,
 }
 
 /// Why a text is no report.
@@ -119,6 +123,20 @@ impl MemoryReport {
         }
         let report: Self = serde_json::from_str(text).map_err(MemoryReportError::Json)?;
         Ok(Self { text: text.to_owned(), ..report })
+    }
+}
+
+impl MemoryReport {
+    /// The time of all its cpus or threads together, in ns.
+    #[must_use]
+    pub fn time_ns(&self) -> u64 {
+        let vcpus = self.phases.iter().flat_map(|phase| &phase.vcpus);
+        vcpus.fold(0, |sum, cpu| sum.saturating_add(cpu.time_ns))
+    }
+
+    /// What runs: a program's threads, or a machine's cpus.
+    pub(super) fn axis(&self) -> Axis {
+        if self.program.is_some() { Axis::Thread } else { Axis::Cpu }
     }
 }
 

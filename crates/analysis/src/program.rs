@@ -1,0 +1,131 @@
+//! What a program pays for memory of other nodes, and which of its regions it pays for.
+
+use numalab_record::{ProgramMemory, Region};
+
+/// A region is named when its remote accesses take this part of the program's time.
+const NAMED_SHARE: f64 = 0.01;
+
+/// What remote memory costs a program.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteCost {
+    /// The time of all its threads, in ns.
+    pub time_ns: f64,
+    /// Of that, what memory and caches took.
+    pub memory_ns: f64,
+    /// Of that, what would go if every access were to memory of the cpu's own node, at most.
+    pub remote_ns: f64,
+    /// The regions that cost most of it, the dearest first.
+    pub regions: Vec<RemoteRegion>,
+}
+
+/// A region whose pages lie away from the cpus that use them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RemoteRegion {
+    /// The region.
+    pub region: Region,
+    /// What its remote accesses cost beyond local ones, in ns.
+    pub remote_ns: f64,
+    /// The node from which it costs most.
+    pub cpu_node: u32,
+    /// The node where it lies for them.
+    pub memory_node: u32,
+}
+
+impl RemoteCost {
+    /// Of a program whose threads took `time_ns` together, on a machine with these nodes and
+    /// latencies; rows are the cpu's node.
+    #[must_use]
+    pub fn of(
+        program: &ProgramMemory,
+        time_ns: f64,
+        nodes: &[u32],
+        latency_ns: &[Vec<f64>],
+    ) -> Self {
+        let at = |node: u32| nodes.iter().position(|id| *id == node);
+        // Of what a remote access costs, the part that a local one would not.
+        let beyond = |cpu_node: u32, memory_node: u32| -> f64 {
+            let latency = |to: u32| latency_ns.get(at(cpu_node)?)?.get(at(to)?).copied();
+            let (Some(local), Some(remote)) = (latency(cpu_node), latency(memory_node)) else {
+                return 0.0;
+            };
+            if remote > local { 1.0 - local / remote } else { 0.0 }
+        };
+        let of_region = |region: &Region| {
+            let costs = region.accesses.iter().map(|accesses| {
+                let share = beyond(accesses.cpu_node, accesses.memory_node);
+                (accesses.cost_ns as f64 * share, accesses)
+            });
+            let costs: Vec<_> = costs.collect();
+            let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
+            Some(RemoteRegion {
+                region: region.clone(),
+                remote_ns: costs.iter().map(|(ns, _)| ns).sum(),
+                cpu_node: worst.cpu_node,
+                memory_node: worst.memory_node,
+            })
+        };
+        let all: Vec<RemoteRegion> = program.regions.iter().filter_map(of_region).collect();
+        let accesses = program.regions.iter().flat_map(|region| &region.accesses);
+        let remote_ns = all.iter().map(|region| region.remote_ns).sum();
+        let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
+        let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
+        regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
+        let memory_ns = accesses.map(|accesses| accesses.cost_ns as f64).sum();
+        Self { time_ns, memory_ns, remote_ns, regions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_record::RegionAccesses;
+
+    use super::*;
+
+    fn region(name: &str, accesses: &[(u32, u32, u64)]) -> Region {
+        let of = |&(cpu_node, memory_node, cost_ns): &(u32, u32, u64)| RegionAccesses {
+            cpu_node,
+            memory_node,
+            loads: 1,
+            stores: 0,
+            cost_ns,
+        };
+        let accesses = accesses.iter().map(of).collect();
+        Region { start: 0, end: 4096, name: name.to_owned(), accesses }
+    }
+
+    #[test]
+    fn a_region_costs_what_its_remote_accesses_take_beyond_local_ones() {
+        let program = ProgramMemory {
+            process: 1,
+            became: None,
+            regions: vec![
+                region("local", &[(0, 0, 500)]),
+                region("shared", &[(0, 4, 300), (4, 4, 100), (0, 0, 7)]),
+                region("small", &[(4, 0, 3)]),
+            ],
+            unplaced: 0,
+        };
+        let latency = [vec![100.0, 300.0], vec![200.0, 100.0]];
+        let cost = RemoteCost::of(&program, 1000.0, &[0, 4], &latency);
+        assert!((cost.remote_ns - (200.0 + 1.5)).abs() < 1e-9, "{cost:?}");
+        assert!((cost.memory_ns - 910.0).abs() < 1e-9);
+        let [shared] = &cost.regions[..] else { panic!("{cost:?}") };
+        assert_eq!(
+            (shared.region.name.as_str(), shared.cpu_node, shared.memory_node),
+            ("shared", 0, 4)
+        );
+    }
+
+    #[test]
+    fn memory_that_is_as_near_as_ones_own_costs_nothing_more() {
+        let program = ProgramMemory {
+            process: 1,
+            became: None,
+            regions: vec![region("flat", &[(0, 1, 900), (2, 0, 5)])],
+            unplaced: 0,
+        };
+        let cost = RemoteCost::of(&program, 1000.0, &[0, 1], &[vec![100.0; 2], vec![100.0; 2]]);
+        assert_eq!(cost.remote_ns, 0.0);
+        assert!(cost.regions.is_empty());
+    }
+}

@@ -1,0 +1,86 @@
+//! Arguments of `emulate`.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+use numalab_topology::CpuSet;
+
+use super::{Format, MachineArgs, MemoryCostArgs};
+
+/// Which of the machine's cpus threads take in turn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ThreadPlacement {
+    /// One node after the other in turn.
+    Spread,
+    /// A node's cpus before the next node's.
+    Pack,
+    /// These.
+    Cpus(CpuSet),
+}
+
+impl FromStr for ThreadPlacement {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "spread" => Ok(Self::Spread),
+            "pack" => Ok(Self::Pack),
+            _ => text.parse().map(Self::Cpus).map_err(|error| {
+                format!("{error}; expected spread, pack or a list of cpus such as 0-3,8")
+            }),
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab emulate --emulate 2 --cpus 8 -- ./solver         two nodes of four cpus
+  numalab emulate --emulate 2 --cpus 8 --threads pack -- ./solver
+  numalab emulate --emulate 4 --cpus 16 --emulate-cache 32K,1M,16M \\
+    --emulate-latency 90 -- ./solver
+  numalab emulate --emulate 2 -o m.json -- ./solver        keep the figures
+  numalab report m.json
+
+The program runs on this machine's kernel under QEMU's user mode (package qemu-user; no
+root, no guest), 10 to 100 times slower than without. numalab keeps its page tables: 4 KiB
+pages, placed by first touch, mbind, set_mempolicy and affinity, as on the machine that is
+emulated. The program itself still sees this machine's cpus and nodes. Programs that it
+starts by fork are followed, those that it becomes by execve are not. The report goes to
+standard error; the exit code is the program's.")]
+pub(crate) struct EmulateArgs {
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    #[command(flatten)]
+    pub costs: MemoryCostArgs,
+    /// CPUs that threads take in turn: spread (over the nodes), pack (node by node), or a list
+    #[arg(long, value_name = "spread|pack|CPUS", default_value = "spread")]
+    pub threads: ThreadPlacement,
+    /// Format of the report
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the report to FILE (as JSON unless --format says otherwise)
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Show the command line of QEMU; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_placed_by_word_or_by_list() {
+        assert_eq!("pack".parse(), Ok(ThreadPlacement::Pack));
+        let cpus = "0-1,4".parse::<CpuSet>().map(ThreadPlacement::Cpus);
+        assert_eq!("0-1,4".parse().ok(), cpus.ok());
+        let error = "everywhere".parse::<ThreadPlacement>().unwrap_err();
+        assert!(error.contains("expected spread, pack or a list"), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! `numalab emulate`.
+
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process::ExitCode;
+
+use numalab_guest::GuestError;
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::program::{EmulatedProgram, ProgramError};
+use numalab_host::note;
+use numalab_report::from::memory::MemoryReport;
+use numalab_topology::{CpuId, Machine};
+
+use crate::args::{EmulateArgs, Format, ThreadPlacement};
+use crate::command::wrapper;
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::source::{describe, describe_guest};
+
+/// Runs a program on an emulated machine, says what its memory cost, and ends as it did.
+pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
+    let described = match args.machine.emulate_like {
+        // A guest is made small; a program takes what it touches.
+        Some(_) => describe(&args.machine)?,
+        None => describe_guest(&args.machine)?,
+    };
+    described.findings.iter().for_each(note);
+    let program = EmulatedProgram {
+        plugin: PLUGIN.find().map_err(GuestError::from)?,
+        machine: described.emulated_memory(&args.costs)?,
+        threads: threads(&args.threads, &described.machine)?,
+        command: args.command.clone(),
+    };
+    if args.dry_run {
+        let words = program.command_line(Path::new("DIRECTORY"))?;
+        output::print(&output::shell_lines(&words))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let outcome = program.run()?;
+    deliver(args, &outcome.reports)?;
+    Ok(wrapper::exit_code(outcome.status))
+}
+
+/// Positions of the cpus that threads take, in turn.
+fn threads(placement: &ThreadPlacement, machine: &Machine) -> Result<Vec<usize>, Failure> {
+    let online = machine.cpus.iter().filter(|cpu| cpu.online);
+    let cpus: Vec<(CpuId, _)> = online.map(|cpu| (cpu.id, cpu.node)).collect();
+    let position = |wanted: CpuId| cpus.iter().position(|(id, _)| *id == wanted);
+    Ok(match placement {
+        ThreadPlacement::Pack => {
+            let mut order: Vec<usize> = (0..cpus.len()).collect();
+            order.sort_by_key(|at| cpus[*at].1);
+            order
+        }
+        ThreadPlacement::Spread => {
+            let mut taken = std::collections::BTreeMap::new();
+            let mut order: Vec<_> = cpus
+                .iter()
+                .enumerate()
+                .map(|(at, (_, node))| {
+                    let turn = taken.entry(*node).or_insert(0_usize);
+                    *turn += 1;
+                    (*turn, *node, at)
+                })
+                .collect();
+            order.sort_unstable();
+            order.into_iter().map(|(_, _, at)| at).collect()
+        }
+        ThreadPlacement::Cpus(wanted) => {
+            let unknown = |cpu: CpuId| {
+                let most = cpus.len();
+                Failure::bad_input(format!("--threads: no cpu {cpu} on a machine of {most}"))
+            };
+            let found = wanted.iter().map(|cpu| position(cpu).ok_or_else(|| unknown(cpu)));
+            found.collect::<Result<_, _>>()?
+        }
+    })
+}
+
+/// Shows the process that took the most time, which is the program itself but for a shell's.
+fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
+    let read =
+        |text: &String| MemoryReport::read(text).map_err(|error| Failure::new(Code::Failed, error));
+    let reports = reports.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let Some(main) = reports.iter().max_by_key(|report| report.time_ns()) else {
+        return Err(Failure::new(Code::Failed, "the memory emulator left no report"));
+    };
+    if reports.len() > 1 {
+        note(format!(
+            "{} processes ran; the report is of the one that took the most time",
+            reports.len()
+        ));
+    }
+    match &args.output {
+        Some(file) => {
+            let format = if args.format == Format::Text { Format::Json } else { args.format };
+            let text = output::render(main, format)?;
+            let failed = |error| Failure::new(Code::Failed, format!("{}: {error}", file.display()));
+            std::fs::write(file, text).map_err(failed)
+        }
+        None => {
+            // Nobody may read it any more: the program has ended all the same.
+            let _ = io::stderr().write_all(output::render(main, args.format)?.as_bytes());
+            Ok(())
+        }
+    }
+}
+
+impl From<ProgramError> for Failure {
+    fn from(error: ProgramError) -> Self {
+        let code = match error {
+            ProgramError::NotFound(_) => Code::NotFound,
+            ProgramError::Unreadable { .. } | ProgramError::Foreign(_) => Code::NotRunnable,
+            ProgramError::NoQemu { .. } => Code::Lacking,
+            ProgramError::Start(_) => Code::Failed,
+        };
+        Self::new(code, error)
+    }
+}

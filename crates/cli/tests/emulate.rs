@@ -1,0 +1,173 @@
+//! Programs on machines that they do not have: where their pages come to lie, what that costs,
+//! and that they end as they would have.
+//!
+//! They need QEMU's user mode (package qemu-user) and a C compiler. With
+//! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+use serde_json::Value;
+
+const MACHINE: [&str; 6] = ["--emulate", "2", "--cpus", "4", "--emulate-cache", "32K,256K"];
+
+struct Lab {
+    directory: tempfile::TempDir,
+    plugin: PathBuf,
+}
+
+/// The plugin, and the program of `programs/placement.c`; once for all tests.
+fn lab() -> Option<&'static Lab> {
+    static LAB: OnceLock<Option<Lab>> = OnceLock::new();
+    let made = LAB.get_or_init(|| match build() {
+        Ok(lab) => Some(lab),
+        Err(why) if std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some() => panic!("{why}"),
+        Err(why) => {
+            eprintln!("NOT RUN: {why}");
+            None
+        }
+    });
+    made.as_ref()
+}
+
+fn build() -> Result<Lab, String> {
+    if Command::new("qemu-x86_64").arg("--version").output().is_err() {
+        return Err("qemu-x86_64 is missing: apt install qemu-user".to_owned());
+    }
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let target = manifest.join("../../target");
+    let cargo = Command::new(env!("CARGO"))
+        .args(["build", "-q", "--release", "-p", "numalab-emulator", "--target-dir"])
+        .arg(&target)
+        .current_dir(manifest)
+        .status();
+    assert!(cargo.expect("cargo runs").success());
+    let directory = tempfile::tempdir().expect("a directory");
+    let compiled = Command::new("cc")
+        .args(["-O1", "-pthread", "-static", "-o"])
+        .arg(directory.path().join("placement"))
+        .arg(manifest.join("tests/programs/placement.c"))
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
+    }
+    Ok(Lab { directory, plugin: target.join("release/libnumalab_emulator.so") })
+}
+
+impl Lab {
+    fn program(&self) -> String {
+        self.directory.path().join("placement").to_string_lossy().into_owned()
+    }
+
+    fn run(&self, options: &[&str], command: &[&str]) -> Output {
+        let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+        run.env("NUMALAB_EMULATOR", &self.plugin).arg("emulate").args(options).arg("--");
+        run.args(command).output().expect("it starts")
+    }
+
+    /// The report of the program run one way.
+    fn report(&self, how: &str) -> Value {
+        let file = self.directory.path().join(format!("{how}.json"));
+        let place = file.to_string_lossy();
+        let options: Vec<&str> = MACHINE.into_iter().chain(["-o", &place]).collect();
+        let output = self.run(&options, &[&self.program(), how]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON")
+    }
+}
+
+/// Loads and stores of the block by (the cpus' node, the memory's node).
+fn block_accesses(report: &Value) -> Vec<((u64, u64), u64)> {
+    let number = |value: &Value| value.as_u64().expect("a number");
+    let regions = report["program"]["regions"].as_array().expect("regions");
+    let ours = |region: &&Value| number(&region["end"]) - number(&region["start"]) == 4 << 20;
+    let block = regions.iter().find(ours).expect("the block is one of them");
+    let by = block["accesses"].as_array().expect("accesses").iter();
+    by.map(|by| {
+        let nodes = (number(&by["cpu_node"]), number(&by["memory_node"]));
+        (nodes, number(&by["loads"]) + number(&by["stores"]))
+    })
+    .collect()
+}
+
+fn of_nodes(accesses: &[((u64, u64), u64)], cpu: u64, memory: u64) -> u64 {
+    accesses.iter().find(|(nodes, _)| *nodes == (cpu, memory)).map_or(0, |(_, count)| *count)
+}
+
+/// Reads of a quarter by one thread: three rounds over its lines.
+const READS: u64 = 3 * (4 << 20) / 4 / 64;
+
+#[test]
+fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
+    let Some(lab) = lab() else { return };
+    let report = lab.report("first");
+    let accesses = block_accesses(&report);
+    assert_eq!(of_nodes(&accesses, 1, 0), 2 * READS, "{accesses:?}");
+    assert_eq!(of_nodes(&accesses, 0, 1) + of_nodes(&accesses, 1, 1), 0, "{accesses:?}");
+    let output = lab.run(&MACHINE, &[&lab.program(), "first"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("Remote memory costs"), "{text}");
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("it lies on node 0, and cpus of node 1 use it"), "{text}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn threads_that_touch_their_own_memory_have_nothing_to_gain() {
+    let Some(lab) = lab() else { return };
+    let accesses = block_accesses(&lab.report("own"));
+    assert!(of_nodes(&accesses, 1, 1) >= 2 * READS, "{accesses:?}");
+    assert_eq!(of_nodes(&accesses, 1, 0) + of_nodes(&accesses, 0, 1), 0, "{accesses:?}");
+    let output = lab.run(&MACHINE, &[&lab.program(), "own"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(text.contains("No gain to be had from placement"), "{text}");
+}
+
+#[test]
+fn memory_lies_where_the_program_binds_it_and_moves_when_it_is_told_to() {
+    let Some(lab) = lab() else { return };
+    let bound = block_accesses(&lab.report("bound"));
+    assert_eq!(of_nodes(&bound, 0, 0) + of_nodes(&bound, 1, 0), 0, "{bound:?}");
+    let moved = block_accesses(&lab.report("moved"));
+    assert_eq!(of_nodes(&moved, 1, 1), 2 * READS, "{moved:?}");
+    assert_eq!(of_nodes(&moved, 1, 0), 0, "{moved:?}");
+    assert!(of_nodes(&moved, 0, 0) >= 4 << 20, "touched on node 0 before: {moved:?}");
+}
+
+#[test]
+fn threads_packed_on_one_node_have_all_their_memory_there() {
+    let Some(lab) = lab() else { return };
+    let pack = ["--threads", "0-1", "-o", "/dev/stdout"];
+    let options: Vec<&str> = MACHINE.into_iter().chain(pack).collect();
+    let output = lab.run(&options, &[&lab.program(), "first"]);
+    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let accesses = block_accesses(&report);
+    assert!(accesses.iter().all(|(nodes, _)| *nodes == (0, 0)), "{accesses:?}");
+}
+
+#[test]
+fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it() {
+    let Some(lab) = lab() else { return };
+    let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();
+    assert_eq!(code(&[&lab.program(), "own", "fails"]), Some(7));
+    assert_eq!(code(&["no-such-program"]), Some(127));
+    assert_eq!(code(&["/etc/passwd"]), Some(127), "it is not executable");
+    let script = lab.directory.path().join("script");
+    std::fs::write(&script, "#!/bin/sh\nexit 9\n").expect("written");
+    assert!(Command::new("chmod").arg("+x").arg(&script).status().expect("chmod").success());
+    assert_eq!(code(&[&script.to_string_lossy()]), Some(9));
+    let outside = lab.run(&["--emulate", "2", "--threads", "7"], &["true"]);
+    assert_eq!(outside.status.code(), Some(125));
+    let text = String::from_utf8_lossy(&outside.stderr).into_owned();
+    assert!(text.contains("--threads: no cpu 7"), "{text}");
+}
+
+#[test]
+fn a_program_that_another_becomes_is_named_as_not_emulated() {
+    let Some(lab) = lab() else { return };
+    let output = lab.run(&MACHINE, &["sh", "-c", "exec true"]);
+    let text = String::from_utf8_lossy(&output.stderr);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("It went on as /usr/bin/true, which was not emulated."), "{text}");
+}

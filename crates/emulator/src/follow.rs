@@ -1,0 +1,73 @@
+//! QEMU's callbacks in user mode: a program's accesses, threads and system calls.
+
+use std::ffi::{c_uint, c_void};
+
+use numalab_memory_model::counters::Kind;
+
+use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
+use crate::plugin::Plugin;
+use crate::program::Program;
+
+/// Tells QEMU what we want to be told of the program's threads and system calls.
+///
+/// # Errors
+/// [`MissingFunction`] if this QEMU cannot.
+pub fn register(id: PluginId) -> Result<(), MissingFunction> {
+    let calls = ProgramCalls::load()?;
+    // SAFETY: the id is ours, and the callbacks live as long as the plugin.
+    unsafe {
+        (calls.register_exit)(id, thread_ends);
+        (calls.register_syscall)(id, begins_call);
+        (calls.register_return)(id, returns_from_call);
+    }
+    Ok(())
+}
+
+fn program() -> Option<(&'static Plugin, &'static Program)> {
+    let plugin = Plugin::get()?;
+    Some((plugin, plugin.program.as_ref()?))
+}
+
+/// A thread of the program accesses memory.
+pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, position: *mut c_void) {
+    let Some((plugin, program)) = program() else { return };
+    let place = program.place(index);
+    if plugin.engine.skips(place) {
+        return;
+    }
+    // SAFETY: the access is being made by this thread, as the function asks.
+    let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
+    let position = u32::try_from(position as usize).unwrap_or(0);
+    plugin.apply(place, program.access(&plugin.engine, place, address, kind, position));
+}
+
+extern "C" fn thread_ends(_: PluginId, index: c_uint) {
+    if let Some((_, program)) = program() {
+        program.thread_ends(index);
+    }
+}
+
+extern "C" fn begins_call(
+    _: PluginId,
+    _: c_uint,
+    number: i64,
+    a: u64,
+    b: u64,
+    c: u64,
+    d: u64,
+    e: u64,
+    f: u64,
+    _: u64,
+    _: u64,
+) {
+    let Some((plugin, program)) = program() else { return };
+    if program.begins_call(number, [a, b, c, d, e, f]) {
+        plugin.report();
+    }
+}
+
+extern "C" fn returns_from_call(_: PluginId, index: c_uint, _: i64, value: i64) {
+    if let Some((plugin, program)) = program() {
+        program.returns_from_call(&plugin.engine, index, value);
+    }
+}

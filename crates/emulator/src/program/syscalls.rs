@@ -1,0 +1,98 @@
+//! System calls that change where a program's memory lies or where its threads run, by the
+//! numbers of an architecture (Linux's `unistd_64.h` and `asm-generic/unistd.h`).
+
+/// What a system call does, as far as it matters here; the arguments stay where they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// mmap(2)
+    Map,
+    /// munmap(2)
+    Unmap,
+    /// mremap(2)
+    Remap,
+    /// brk(2)
+    Break,
+    /// madvise(2)
+    Advise,
+    /// mbind(2)
+    BindMemory,
+    /// set_mempolicy(2)
+    SetPolicy,
+    /// sched_setaffinity(2)
+    SetAffinity,
+    /// execve(2)
+    Execute,
+}
+
+use Call::{Advise, BindMemory, Break, Execute, Map, Remap, SetAffinity, SetPolicy, Unmap};
+
+const X86_64: [(i64, Call); 9] = [
+    (9, Map),
+    (11, Unmap),
+    (12, Break),
+    (25, Remap),
+    (28, Advise),
+    (59, Execute),
+    (203, SetAffinity),
+    (237, BindMemory),
+    (238, SetPolicy),
+];
+const AARCH64: [(i64, Call); 9] = [
+    (122, SetAffinity),
+    (214, Break),
+    (215, Unmap),
+    (216, Remap),
+    (221, Execute),
+    (222, Map),
+    (233, Advise),
+    (235, BindMemory),
+    (237, SetPolicy),
+];
+
+/// The calls of an architecture.
+#[derive(Clone, Copy, Debug)]
+pub struct Numbers(&'static [(i64, Call)]);
+
+impl Numbers {
+    /// Those of a target as QEMU names it, if we know them.
+    pub fn of(target: &str) -> Option<Self> {
+        match target {
+            "x86_64" => Some(Self(&X86_64)),
+            "aarch64" => Some(Self(&AARCH64)),
+            _ => None,
+        }
+    }
+
+    /// What this number does.
+    pub fn call(self, number: i64) -> Option<Call> {
+        self.0.iter().find(|(known, _)| *known == number).map(|(_, call)| *call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Against the numbers of the C library that the tests run on.
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn numbers_are_those_of_linux() {
+        let expected = [
+            (libc::SYS_mmap, Map),
+            (libc::SYS_munmap, Unmap),
+            (libc::SYS_mremap, Remap),
+            (libc::SYS_brk, Break),
+            (libc::SYS_madvise, Advise),
+            (libc::SYS_mbind, BindMemory),
+            (libc::SYS_set_mempolicy, SetPolicy),
+            (libc::SYS_sched_setaffinity, SetAffinity),
+            (libc::SYS_execve, Execute),
+        ];
+        let numbers = Numbers::of("x86_64").unwrap();
+        for (number, call) in expected {
+            assert_eq!(numbers.call(number), Some(call), "{number}");
+        }
+        assert_eq!(numbers.call(libc::SYS_read), None);
+        assert!(Numbers::of("riscv64").is_none());
+    }
+}

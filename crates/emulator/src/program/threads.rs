@@ -1,0 +1,165 @@
+//! Which of the machine's cpus each thread of a program runs on.
+//!
+//! A place is a seat of the model for one thread at a time; every cpu has several, so that more
+//! threads than cpus can be told apart.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use numalab_memory_model::machine::{MOST_VCPUS, Machine};
+use numalab_memory_model::space::Placement;
+
+/// Threads that QEMU has had at a time, at most.
+const MOST_INDICES: usize = 4096;
+const NONE: usize = usize::MAX;
+
+/// A machine with a vCPU for each place: the cpus in the order in which threads take them, over
+/// and over.
+pub fn with_places(machine: Machine, order: &[usize]) -> Machine {
+    let places = order.len().max(MOST_VCPUS / order.len().max(1) * order.len());
+    let cpu = |place: usize| order[place % order.len()];
+    let groups = machine.groups();
+    Machine {
+        cpus: (0..places).map(|place| machine.cpus[cpu(place)]).collect(),
+        l3_groups: Some((0..places).map(|place| groups[cpu(place)]).collect()),
+        ..machine
+    }
+}
+
+/// The threads that live.
+#[derive(Debug)]
+pub struct Threads {
+    /// The place of each of QEMU's indices.
+    places: Vec<AtomicUsize>,
+    seats: Mutex<Vec<Seat>>,
+    /// The cpu of each of the first places.
+    order: Vec<usize>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Seat {
+    taken: bool,
+    placement: Placement,
+}
+
+impl Threads {
+    /// Nobody, on a machine made by [`with_places`] with this order.
+    pub fn new(places: usize, order: Vec<usize>) -> Self {
+        Self {
+            places: (0..MOST_INDICES).map(|_| AtomicUsize::new(NONE)).collect(),
+            seats: Mutex::new(vec![Seat::default(); places]),
+            order,
+        }
+    }
+
+    /// The place of the thread that QEMU gave this index, which it takes when it first asks.
+    #[inline]
+    pub fn place(&self, index: usize) -> usize {
+        let index = index % MOST_INDICES;
+        match self.places[index].load(Relaxed) {
+            NONE => self.sit(index, |_| true),
+            place => place,
+        }
+    }
+
+    /// Takes the first free place on a cpu that is allowed: else one that is taken already, as on
+    /// a machine without an idle cpu.
+    fn sit(&self, index: usize, allowed: impl Fn(usize) -> bool) -> usize {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut open = (0..seats.len()).filter(|place| allowed(self.cpu(*place)));
+        let first = open.clone().next().unwrap_or(0);
+        let place = open.find(|place| !seats[*place].taken).unwrap_or(first);
+        seats[place].taken = true;
+        self.places[index].store(place, Relaxed);
+        place
+    }
+
+    /// The machine's cpu of a place.
+    pub fn cpu(&self, place: usize) -> usize {
+        self.order[place % self.order.len()]
+    }
+
+    /// The thread has ended.
+    pub fn leave(&self, index: usize) {
+        let place = self.places[index % MOST_INDICES].swap(NONE, Relaxed);
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(seat) = seats.get_mut(place) {
+            *seat = Seat::default();
+        }
+    }
+
+    /// The thread may run on these cpus of the machine alone, and moves if it does not; a set
+    /// with none of the machine's cpus says nothing.
+    pub fn allow(&self, index: usize, cpus: &[usize]) {
+        let now = self.place(index);
+        let known = cpus.iter().any(|cpu| self.order.contains(cpu));
+        if !known || cpus.contains(&self.cpu(now)) {
+            return;
+        }
+        let placement = self.placement(now);
+        self.leave(index);
+        let place = self.sit(index % MOST_INDICES, |cpu| cpus.contains(&cpu));
+        self.set_placement(place, placement);
+    }
+
+    /// Where the pages go that the thread at this place touches first.
+    pub fn placement(&self, place: usize) -> Placement {
+        let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        seats[place].placement.clone()
+    }
+
+    /// As set_mempolicy(2) sets it.
+    pub fn set_placement(&self, place: usize, placement: Placement) {
+        let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
+        seats[place].placement = placement;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_memory_model::arguments::Arguments;
+
+    fn machine() -> Machine {
+        let words = ["cpus=0.0.1.1", "memory=1G.1G"];
+        Arguments::parse(words, |_| unreachable!()).unwrap().machine
+    }
+
+    fn threads(order: &[usize]) -> Threads {
+        let machine = with_places(machine(), order);
+        Threads::new(machine.cpus.len(), order.to_vec())
+    }
+
+    #[test]
+    fn threads_take_cpus_in_order_and_a_place_that_was_left_is_taken_again() {
+        let threads = threads(&[0, 2, 1, 3]);
+        let cpus = |indices: &[usize]| -> Vec<usize> {
+            indices.iter().map(|index| threads.cpu(threads.place(*index))).collect()
+        };
+        assert_eq!(cpus(&[0, 1, 2, 3, 4]), [0, 2, 1, 3, 0]);
+        assert_ne!(threads.place(0), threads.place(4));
+        threads.leave(1);
+        assert_eq!(cpus(&[7, 0]), [2, 0]);
+    }
+
+    #[test]
+    fn a_thread_moves_to_a_cpu_that_it_may_run_on_and_keeps_its_policy() {
+        let threads = threads(&[0, 1, 2, 3]);
+        let place = threads.place(0);
+        threads.set_placement(place, Placement::Bind(vec![0]));
+        threads.allow(0, &[2, 3]);
+        assert_eq!(threads.cpu(threads.place(0)), 2);
+        assert_eq!(threads.placement(threads.place(0)), Placement::Bind(vec![0]));
+        threads.allow(0, &[64]);
+        assert_eq!(threads.cpu(threads.place(0)), 2);
+    }
+
+    #[test]
+    fn every_place_is_on_the_node_of_its_cpu() {
+        let order = [0, 2, 1, 3];
+        let with = with_places(machine(), &order);
+        assert_eq!(with.cpus[..5], [0, 1, 0, 1, 0]);
+        assert_eq!(with.groups()[..4], [0, 1, 0, 1]);
+        assert!(with.cpus.len() <= MOST_VCPUS);
+    }
+}

@@ -1,0 +1,238 @@
+//! A program on a machine that it does not have: QEMU's user mode runs it on this host's kernel,
+//! and the memory emulator keeps its page tables as that machine would.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_host::{die_with_parent, on_path};
+
+use crate::emulator::{MACHINE, escaped};
+
+/// The directory with the C library of other architectures' programs, as Debian's cross packages
+/// lay it.
+const AARCH64_ROOT: &str = "/usr/aarch64-linux-gnu";
+/// Scripts that name scripts that name scripts: more is a circle (execve(2)).
+const MOST_INTERPRETERS: usize = 4;
+const REPORT: &str = "report";
+
+/// A program with the machine that it is to run on.
+#[derive(Clone, Debug)]
+pub struct EmulatedProgram {
+    /// The emulator's plugin ([`crate::emulator::PLUGIN`]).
+    pub plugin: PathBuf,
+    /// Whose memory is where, and what it costs.
+    pub machine: EmulatedMachine,
+    /// The cpus that threads take, in turn, by position; all in order where there are none.
+    pub threads: Vec<usize>,
+    /// The program and its arguments.
+    pub command: Vec<String>,
+}
+
+/// What became of it.
+#[derive(Debug)]
+pub struct ProgramOutcome {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What the plugin reported of each process (JSON, `numalab-emulator/1`), the first one's
+    /// first.
+    pub reports: Vec<String>,
+}
+
+/// Why a program cannot be run.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramError {
+    /// There is no such program.
+    #[error("{0}: no such program, here or in PATH")]
+    NotFound(String),
+    /// It cannot be read.
+    #[error("{path}: {source}")]
+    Unreadable {
+        /// The program.
+        path: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is not for a processor that QEMU's user mode and the plugin know.
+    #[error("{0}: expected a program of Linux for x86_64 or aarch64, or a script")]
+    Foreign(String),
+    /// QEMU's user mode is not installed.
+    #[error(
+        "{program} is missing, which runs programs of emulated machines: apt install qemu-user"
+    )]
+    NoQemu {
+        /// Its name.
+        program: &'static str,
+    },
+    /// A file or a process could not be made.
+    #[error("start of the program: {0}")]
+    Start(#[from] io::Error),
+}
+
+/// A processor that programs are for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Processor {
+    X86_64,
+    Aarch64,
+}
+
+impl Processor {
+    fn qemu(self) -> &'static str {
+        match self {
+            Self::X86_64 => "qemu-x86_64",
+            Self::Aarch64 => "qemu-aarch64",
+        }
+    }
+}
+
+impl EmulatedProgram {
+    /// QEMU's command line; `directory` is where files are made for it.
+    ///
+    /// # Errors
+    /// [`ProgramError`].
+    pub fn command_line(&self, directory: &Path) -> Result<Vec<String>, ProgramError> {
+        let (processor, command) = resolve(&self.command)?;
+        let program = processor.qemu();
+        let qemu = on_path(program).ok_or(ProgramError::NoQemu { program })?;
+        let threads: Vec<String> = self.threads.iter().map(usize::to_string).collect();
+        let threads = match threads.is_empty() {
+            true => String::new(),
+            false => format!(",threads={}", threads.join(".")),
+        };
+        let in_directory = |name: &str| escaped(&directory.join(name));
+        let plugin = format!(
+            "{},machine={},report={}{threads}",
+            escaped(&self.plugin),
+            in_directory(MACHINE),
+            in_directory(REPORT),
+        );
+        let mut words = vec![qemu.to_string_lossy().into_owned(), "-plugin".to_owned(), plugin];
+        if processor == Processor::Aarch64 && !cfg!(target_arch = "aarch64") {
+            words.extend(["-L".to_owned(), AARCH64_ROOT.to_owned()]);
+        }
+        words.extend(command);
+        Ok(words)
+    }
+
+    /// Runs it to its end, with this process's own standard streams.
+    ///
+    /// # Errors
+    /// [`ProgramError`].
+    pub fn run(&self) -> Result<ProgramOutcome, ProgramError> {
+        let directory = tempfile::tempdir()?;
+        let words = self.command_line(directory.path())?;
+        let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
+        fs::write(directory.path().join(MACHINE), machine)?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        die_with_parent(&mut command);
+        let status = command.status()?;
+        Ok(ProgramOutcome { status, reports: reports(directory.path())? })
+    }
+}
+
+/// Every process has left one, by its number.
+fn reports(directory: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let number = path.extension().and_then(|number| number.to_str()?.parse::<u32>().ok());
+        if let Some(number) = number {
+            found.push((number, fs::read_to_string(&path)?));
+        }
+    }
+    found.sort();
+    Ok(found.into_iter().map(|(_, report)| report).collect())
+}
+
+/// The program that runs in the end, and its arguments: QEMU does not read scripts' first lines.
+fn resolve(command: &[String]) -> Result<(Processor, Vec<String>), ProgramError> {
+    let mut words = command.to_vec();
+    for _ in 0..MOST_INTERPRETERS {
+        let name = words.first().cloned().unwrap_or_default();
+        let path = on_path(&name).ok_or_else(|| ProgramError::NotFound(name.clone()))?;
+        words[0] = path.to_string_lossy().into_owned();
+        let head = head(&path)
+            .map_err(|source| ProgramError::Unreadable { path: words[0].clone(), source })?;
+        if let Some(processor) = processor(&head) {
+            return Ok((processor, words));
+        }
+        let Some(line) = head.strip_prefix(b"#!") else {
+            return Err(ProgramError::Foreign(name));
+        };
+        let line = line.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let line = String::from_utf8_lossy(line).trim().to_owned();
+        let (interpreter, argument) = line.split_once(' ').unwrap_or((&line, ""));
+        let argument = Some(argument.trim()).filter(|argument| !argument.is_empty());
+        let before = [Some(interpreter), argument];
+        words.splice(0..0, before.into_iter().flatten().map(str::to_owned));
+    }
+    Err(ProgramError::Foreign(command.first().cloned().unwrap_or_default()))
+}
+
+/// The first bytes of a file, as many as a script's first line may have.
+fn head(path: &Path) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    fs::File::open(path)?.take(256).read_to_end(&mut head)?;
+    Ok(head)
+}
+
+/// Of which processor an ELF file of 64 bits is (elf(5): `e_machine`).
+fn processor(head: &[u8]) -> Option<Processor> {
+    let elf = head.strip_prefix(b"\x7fELF\x02\x01")?;
+    match elf.get(12..14)? {
+        [0x3e, 0] => Some(Processor::X86_64),
+        [0xb7, 0] => Some(Processor::Aarch64),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn resolved(words: &[&str]) -> Result<(Processor, Vec<String>), ProgramError> {
+        resolve(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_script_is_run_by_the_program_that_its_first_line_names() {
+        let directory = tempfile::tempdir().unwrap();
+        let script = directory.path().join("script");
+        fs::write(&script, "#! /bin/sh -e\necho\n").unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = script.to_string_lossy();
+        let (_, words) = resolved(&[&script, "x"]).unwrap();
+        assert_eq!(words, ["/bin/sh", "-e", &script, "x"]);
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused_with_what_was_expected() {
+        let message = |words: &[&str]| resolved(words).unwrap_err().to_string();
+        assert!(message(&["no-such-program"]).contains("no-such-program: no such program"));
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("data");
+        fs::write(&file, "data").unwrap();
+        assert!(message(&[&file.to_string_lossy()]).contains("x86_64 or aarch64"));
+        fs::write(&file, format!("#!{}\n", file.display())).unwrap();
+        assert!(message(&[&file.to_string_lossy()]).contains("x86_64 or aarch64"));
+    }
+
+    #[test]
+    fn processors_are_told_by_their_number() {
+        let elf = |machine: u8| {
+            let mut head = b"\x7fELF\x02\x01\x01".to_vec();
+            head.resize(18, 0);
+            head.extend([machine, 0]);
+            head
+        };
+        assert_eq!(processor(&elf(0x3e)), Some(Processor::X86_64));
+        assert_eq!(processor(&elf(0xb7)), Some(Processor::Aarch64));
+        assert_eq!(processor(&elf(3)), None);
+        assert_eq!(processor(b"\x7fELF"), None);
+    }
+}

@@ -1,0 +1,318 @@
+//! The memory of a program that runs on no machine of its own: which of the model's frames its
+//! pages get, by first touch and policy as Linux places them (numa(7), set_mempolicy(2)).
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use crate::machine::Machine;
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u64 = 4 << 10;
+
+/// On which nodes pages come to lie when they are first touched. Nodes by position.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// Where the thread runs that touches them.
+    #[default]
+    Local,
+    /// There, or where there is room.
+    Preferred(usize),
+    /// The nearest of these to the thread that touches them.
+    Bind(Vec<usize>),
+    /// In turn over these, by the page's number.
+    Interleave(Vec<usize>),
+}
+
+/// A page that has been touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Page {
+    /// First address of its frame in the machine's memory.
+    pub frame: u64,
+    /// Position of the node that the frame lies on.
+    pub node: usize,
+}
+
+/// The frames of a node that nobody has.
+#[derive(Debug)]
+struct Pool {
+    ranges: Vec<Range<u64>>,
+    freed: Vec<u64>,
+}
+
+impl Pool {
+    fn take(&mut self) -> Option<u64> {
+        if let Some(frame) = self.freed.pop() {
+            return Some(frame);
+        }
+        let range = self.ranges.iter_mut().find(|range| range.end - range.start >= PAGE_BYTES)?;
+        let frame = range.start;
+        range.start += PAGE_BYTES;
+        Some(frame)
+    }
+}
+
+/// A program's address space on a machine.
+#[derive(Debug)]
+pub struct Space {
+    pools: Vec<Pool>,
+    /// For each node all nodes, nearest first.
+    nearest: Vec<Vec<usize>>,
+    pages: BTreeMap<u64, Page>,
+    /// End and placement of the ranges of pages that have their own, by start.
+    own: BTreeMap<u64, (u64, Placement)>,
+}
+
+impl Space {
+    /// An empty address space on the machine.
+    pub fn new(machine: &Machine) -> Self {
+        let pool = |ranges: &Vec<(u64, u64)>| Pool {
+            ranges: ranges.iter().map(|&(start, end)| start..end).collect(),
+            freed: Vec::new(),
+        };
+        let by_latency = |row: &Vec<f64>| {
+            let mut nodes: Vec<usize> = (0..row.len()).collect();
+            nodes.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
+            nodes
+        };
+        Self {
+            pools: machine.nodes.iter().map(|node| pool(&node.ranges)).collect(),
+            nearest: machine.latency_ns.iter().map(by_latency).collect(),
+            pages: BTreeMap::new(),
+            own: BTreeMap::new(),
+        }
+    }
+
+    /// The page of this number, which a thread on node `home` touches; `placement` is the
+    /// thread's, for pages without their own. `None` when the machine's memory is used up.
+    pub fn touch(&mut self, number: u64, home: usize, placement: &Placement) -> Option<Page> {
+        if let Some(&page) = self.pages.get(&number) {
+            return Some(page);
+        }
+        let own = self.placement_of(number).unwrap_or(placement).clone();
+        let page = self.place(number, home, &own)?;
+        self.pages.insert(number, page);
+        Some(page)
+    }
+
+    fn placement_of(&self, number: u64) -> Option<&Placement> {
+        let (_, (end, placement)) = self.own.range(..=number).next_back()?;
+        (number < *end).then_some(placement)
+    }
+
+    fn place(&mut self, number: u64, home: usize, placement: &Placement) -> Option<Page> {
+        let first = match placement {
+            Placement::Local => home,
+            Placement::Preferred(node) => *node,
+            Placement::Interleave(nodes) => nodes[index(number % nodes.len() as u64)],
+            Placement::Bind(nodes) => {
+                *self.nearest[home].iter().find(|node| nodes.contains(node))?
+            }
+        };
+        let Self { pools, nearest, .. } = self;
+        let allowed = |node: &&usize| match placement {
+            Placement::Bind(nodes) => nodes.contains(node),
+            _ => true,
+        };
+        let mut order = nearest[first].iter().filter(allowed);
+        order.find_map(|&node| Some(Page { frame: pools[node].take()?, node }))
+    }
+
+    /// Pages that a program gives back: their next touch is a first one.
+    pub fn discard(&mut self, numbers: Range<u64>) {
+        let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
+        for number in gone {
+            if let Some(page) = self.pages.remove(&number) {
+                self.pools[page.node].freed.push(page.frame);
+            }
+        }
+    }
+
+    /// A mapping that is gone: its pages, and what was said of them.
+    pub fn unmap(&mut self, numbers: Range<u64>) {
+        self.forget_placement(&numbers);
+        self.discard(numbers);
+    }
+
+    /// Gives a range of pages its own placement, or none; `moves` takes those that lie elsewhere
+    /// there, as `MPOL_MF_MOVE` does, for a caller on node `home`.
+    pub fn set_placement(
+        &mut self,
+        numbers: Range<u64>,
+        placement: Option<Placement>,
+        moves: bool,
+        home: usize,
+    ) {
+        self.forget_placement(&numbers);
+        if let Some(placement) = placement {
+            if moves {
+                self.conform(&numbers, &placement, home);
+            }
+            self.own.insert(numbers.start, (numbers.end, placement));
+        }
+    }
+
+    fn conform(&mut self, numbers: &Range<u64>, placement: &Placement, home: usize) {
+        let conforms = |number: u64, page: &Page| match placement {
+            Placement::Local => page.node == home,
+            Placement::Preferred(node) => page.node == *node,
+            Placement::Bind(nodes) => nodes.contains(&page.node),
+            Placement::Interleave(nodes) => nodes[index(number % nodes.len() as u64)] == page.node,
+        };
+        let there = self.pages.range(numbers.clone());
+        let elsewhere = there.filter(|(number, page)| !conforms(**number, page));
+        let elsewhere: Vec<(u64, Page)> =
+            elsewhere.map(|(number, page)| (*number, *page)).collect();
+        for (number, old) in elsewhere {
+            if let Some(new) = self.place(number, home, placement) {
+                self.pools[old.node].freed.push(old.frame);
+                self.pages.insert(number, new);
+            }
+        }
+    }
+
+    /// Pages of a mapping that the kernel moved in the address space: they keep their frames.
+    pub fn remap(&mut self, from: Range<u64>, to: u64) {
+        let gone: Vec<u64> = self.pages.range(from.clone()).map(|(number, _)| *number).collect();
+        let moved = gone.iter().filter_map(|number| Some((*number, self.pages.remove(number)?)));
+        let moved: Vec<(u64, Page)> = moved.collect();
+        let placement = self.placement_of(from.start).cloned();
+        let end = to + (from.end - from.start);
+        self.unmap(to..end);
+        self.pages.extend(moved.iter().map(|(number, page)| (to + (number - from.start), *page)));
+        if let Some(placement) = placement {
+            self.own.insert(to, (end, placement));
+        }
+        self.forget_placement(&from);
+    }
+
+    /// Bytes of touched pages by position of the node.
+    pub fn bytes_by_node(&self) -> Vec<u64> {
+        let mut bytes = alloc::vec![0; self.pools.len()];
+        for page in self.pages.values() {
+            bytes[page.node] += PAGE_BYTES;
+        }
+        bytes
+    }
+
+    /// Cuts a range out of those that have their own placement.
+    fn forget_placement(&mut self, numbers: &Range<u64>) {
+        let met: Vec<u64> = self
+            .own
+            .range(..numbers.end)
+            .filter(|(_, (end, _))| *end > numbers.start)
+            .map(|(start, _)| *start)
+            .collect();
+        for start in met {
+            let Some((end, placement)) = self.own.remove(&start) else { continue };
+            if start < numbers.start {
+                self.own.insert(start, (numbers.start, placement.clone()));
+            }
+            if end > numbers.end {
+                self.own.insert(numbers.end, (end, placement));
+            }
+        }
+    }
+}
+
+fn index(number: u64) -> usize {
+    usize::try_from(number).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arguments::machine_of;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    /// Three nodes of 64 KiB each; node 1 is nearer to node 2 than node 0 is.
+    fn space() -> Space {
+        Space::new(&machine_of(
+            "cpus=0.1.2,memory=64K.64K.64K,distances=10.20.30/20.10.20/30.20.10",
+        ))
+    }
+
+    fn node(space: &mut Space, number: u64, home: usize, placement: &Placement) -> Option<usize> {
+        space.touch(number, home, placement).map(|page| page.node)
+    }
+
+    #[test]
+    fn a_page_lies_where_it_was_first_touched_and_stays_there() {
+        let mut space = space();
+        assert_eq!(node(&mut space, 7, 2, &Placement::Local), Some(2));
+        assert_eq!(node(&mut space, 7, 0, &Placement::Local), Some(2));
+        space.discard(7..8);
+        assert_eq!(node(&mut space, 7, 0, &Placement::Local), Some(0));
+    }
+
+    #[test]
+    fn a_range_has_a_placement_before_the_thread_has() {
+        let mut space = space();
+        space.set_placement(10..20, Some(Placement::Interleave(vec![0, 2])), false, 0);
+        let nodes = |space: &mut Space, numbers: Range<u64>| -> Vec<_> {
+            numbers.map(|number| node(space, number, 1, &Placement::Preferred(1))).collect()
+        };
+        assert_eq!(nodes(&mut space, 9..13), [Some(1), Some(0), Some(2), Some(0)]);
+        space.set_placement(14..16, None, false, 0);
+        assert_eq!(nodes(&mut space, 13..17), [Some(2), Some(1), Some(1), Some(0)]);
+        space.unmap(0..64);
+        assert_eq!(nodes(&mut space, 10..11), [Some(1)]);
+    }
+
+    #[test]
+    fn a_bound_page_never_lies_elsewhere_and_others_fall_back_to_the_nearest() {
+        let mut space = space();
+        let bound = Placement::Bind(vec![0, 1]);
+        // 16 pages a node: the nearer of the two, then the other, then none.
+        let nodes: Vec<_> = (0..33).map(|number| node(&mut space, number, 2, &bound)).collect();
+        assert!(nodes[..16].iter().all(|node| *node == Some(1)), "{nodes:?}");
+        assert!(nodes[16..32].iter().all(|node| *node == Some(0)), "{nodes:?}");
+        assert_eq!(nodes[32], None);
+        assert_eq!(node(&mut space, 40, 0, &Placement::Local), Some(2));
+    }
+
+    #[test]
+    fn pages_move_when_they_are_told_to() {
+        let mut space = space();
+        (0..4)
+            .for_each(|number| assert_eq!(node(&mut space, number, 0, &Placement::Local), Some(0)));
+        space.set_placement(0..4, Some(Placement::Bind(vec![2])), false, 0);
+        assert_eq!(space.bytes_by_node(), [4 * PAGE_BYTES, 0, 0]);
+        space.set_placement(0..4, Some(Placement::Bind(vec![2])), true, 0);
+        assert_eq!(space.bytes_by_node(), [0, 0, 4 * PAGE_BYTES]);
+    }
+
+    #[test]
+    fn a_moved_mapping_keeps_its_frames_and_its_placement() {
+        let mut space = space();
+        space.set_placement(0..2, Some(Placement::Preferred(2)), false, 0);
+        let before = space.touch(0, 0, &Placement::Local);
+        space.remap(0..2, 100);
+        assert_eq!(space.touch(100, 1, &Placement::Local), before);
+        assert_eq!(node(&mut space, 101, 0, &Placement::Local), Some(2));
+        assert_eq!(node(&mut space, 0, 1, &Placement::Local), Some(1));
+    }
+
+    proptest! {
+        #[test]
+        fn no_frame_is_two_pages_at_a_time(steps in prop::collection::vec((0_u64..80, 0_usize..3, 0_u8..6), 1..200)) {
+            let mut space = space();
+            for (number, home, what) in steps {
+                match what {
+                    0 => space.discard(number..number + 3),
+                    1 => space.unmap(number..number + 9),
+                    2 => space.set_placement(number..number + 5, Some(Placement::Bind(vec![home])), true, home),
+                    3 => space.remap(number..number + 4, 200 + number),
+                    _ => drop(space.touch(number, home, &Placement::Local)),
+                }
+                let mut frames: Vec<u64> = space.pages.values().map(|page| page.frame).collect();
+                let pages = frames.len();
+                frames.sort_unstable();
+                frames.dedup();
+                prop_assert_eq!(frames.len(), pages);
+                prop_assert!(pages <= 48);
+            }
+        }
+    }
+}
