@@ -8,8 +8,6 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde_json::Value;
-
 const COMMANDS: &[&str] = &[
     "measure",
     "topology",
@@ -170,8 +168,7 @@ fn a_dry_run_lists_the_cells_and_writes_nothing() {
 fn latency_in_json_fits_the_schema_and_carries_proof_and_raw_samples() {
     let _alone = alone();
     let text = prints(&["latency", "--size", "64K,4M", "--budget", "5s", "--format", "json"]);
-    let document: Value = serde_json::from_str(&text).expect("JSON");
-    schemas::assert_fits(&document);
+    let document = schemas::document(&text);
     assert_eq!(document["schema"], "numalab/run-2");
     let cell = &document["cells"][0];
     assert!(cell["placements"][0]["pages_checked"].as_u64() > Some(0));
@@ -224,9 +221,7 @@ fn a_measuring_run_leaves_a_directory_that_reports_and_compares() {
     let second_page = fs::read(Path::new(results).join("report.html")).expect("a page");
     assert_eq!(first_page, second_page, "the same samples give the same page");
     prints(&["compare", results, results, "--fail-if", "worse"]);
-    let json: Value =
-        serde_json::from_str(&prints(&["report", results, "--format", "json"])).expect("JSON");
-    schemas::assert_fits(&json);
+    schemas::document(&prints(&["report", results, "--format", "json"]));
     refuses(&["report", parent], 2, &["run.json"]);
 }
 
@@ -245,13 +240,13 @@ fn repeated_runs_are_one_baseline_that_later_runs_are_judged_against() {
     let runs = fs::read_dir(baseline).expect("runs").flatten().map(|entry| entry.path());
     let runs: Vec<String> = runs.map(|path| path.display().to_string()).collect();
     let json = prints(&["compare", &runs[0], "--baseline", baseline, "--format", "json"]);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = schemas::document(&json);
     assert_eq!(
         (json["judged"].as_bool(), json["baseline"].as_array().map(Vec::len)),
         (Some(true), Some(2))
     );
     let json = prints(&["compare", &runs[0], &runs[1], "--format", "json", "--fail-if", "worse"]);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = schemas::document(&json);
     assert_eq!((json["judged"].as_bool(), json["any_worse"].as_bool()), (Some(false), Some(false)));
 }
 
@@ -336,7 +331,7 @@ fn a_topology_goes_through_every_format_and_comes_back_from_its_own() {
     let file = file.to_str().expect("UTF-8");
     let json = prints(&[&emulated[..], &["json"]].concat());
     assert_eq!(prints(&["topology", "--topology", file, "--format", "json"]), json);
-    assert_eq!(serde_json::from_str::<Value>(&json).expect("JSON")["schema"], "numalab/topology-2");
+    assert_eq!(schemas::document(&json)["schema"], "numalab/topology-2");
 }
 
 #[test]

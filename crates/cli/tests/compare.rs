@@ -1,5 +1,7 @@
 //! Comparisons from outside, with published figures as known answers.
 
+mod schemas;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -83,7 +85,7 @@ fn twenty_and_twenty_published_runs_give_their_published_gain_but_no_verdict_as_
         assert!(flat.contains(words), "no `{words}` in:\n{text}");
     }
     let (json, _) = numalab(place.path(), &[&arguments[..], &["--format", "json"]].concat(), 0);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = schemas::document(&json);
     assert_eq!(json["baseline"]["values"].as_array().map(Vec::len), Some(20));
     let number = |value: &Value| value.as_f64().expect("a number");
     let gain = number(&json["gain_of_means_percent"]);

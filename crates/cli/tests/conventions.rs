@@ -1,5 +1,7 @@
 //! What holds for every command: sizes, lists, exit codes, versions, completions.
 
+mod schemas;
+
 use std::process::{Command, Output, Stdio};
 
 fn numalab(words: &[&str]) -> Command {
@@ -130,7 +132,7 @@ fn a_version_names_the_build() {
     let directory = tempfile::tempdir().expect("a directory");
     let words = ["latency", "--size", "4K", "--cpus", "0", "--budget", "50ms", "--format", "json"];
     let output = numalab(&words).current_dir(directory.path()).output().expect("numalab starts");
-    let json: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let json = schemas::document(&output.stdout);
     let version = version.trim().trim_start_matches("numalab ");
     assert_eq!(json["version"], version);
 }

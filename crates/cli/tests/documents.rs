@@ -57,13 +57,10 @@ fn results_written_before_each_kind_had_its_schema_are_read() {
     let place = tempfile::tempdir().expect("made");
     let [old_run, old_study] = ["run", "study"].map(written_before);
     let (old_run, old_study) = (path(&old_run), path(&old_study));
-    let json: Value =
-        serde_json::from_str(&prints(&["report", old_run, "--format", "json"])).expect("JSON");
+    let json = schemas::document(&prints(&["report", old_run, "--format", "json"]));
     assert_eq!(json["schema"], Kind::Run.schema());
     assert_eq!(json["cells"].as_array().expect("cells").len(), 2);
-    let json: Value =
-        serde_json::from_str(&prints(&["study", "report", old_study, "--format", "json"]))
-            .expect("JSON");
+    let json = schemas::document(&prints(&["study", "report", old_study, "--format", "json"]));
     assert_eq!(json["schema"], Kind::Study.schema());
     prints(&["compare", old_run, old_run]);
     prints(&["compare", old_study, old_study]);
@@ -181,11 +178,10 @@ fn what_ranks_print_and_keep_is_as_their_schemas_say() {
         "-o",
         path(place.path()),
     ]);
-    let printed: Value = serde_json::from_str(&printed).expect("JSON");
-    schemas::assert_fits(&printed);
+    let printed = schemas::document(&printed);
     let kept = fs::read_dir(place.path()).expect("results").next().expect("a run").expect("read");
     let report = prints(&["report", path(&kept.path()), "--format", "json"]);
-    schemas::assert_fits(&serde_json::from_str(&report).expect("JSON"));
+    schemas::document(&report);
     let mut damaged = printed;
     damaged["ranks"][0]["cpu"] = json!("first");
     assert!(!schemas::errors(Kind::Ranks, &damaged).is_empty(), "a schema that refuses nothing");

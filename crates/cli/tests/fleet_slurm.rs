@@ -4,13 +4,13 @@
 #[expect(dead_code, reason = "the lab has more than one test program needs")]
 mod slurm_lab;
 
+mod schemas;
+
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use serde_json::Value;
 
 const NUMALAB: &str = env!("CARGO_BIN_EXE_numalab");
 
@@ -51,7 +51,7 @@ fn a_job_array_measures_every_host_of_a_partition_and_is_collected_as_it_grows()
     let again = prints(&mut in_lab(&["collect", place]));
     assert!(again.contains(": 0 runs read, 2 unchanged"), "{again}");
     let report = prints(&mut in_lab(&["report", place, "--format", "json"]));
-    let json: Value = serde_json::from_str(&report).expect("JSON");
+    let json = schemas::document(&report);
     assert_eq!((&json["schema"], &json["hosts"]), (&"numalab/fleet-2".into(), &2.into()));
     assert_eq!(json["untested"].as_array().map(Vec::len), Some(2));
     let page = prints(&mut in_lab(&["report", place]));

@@ -39,7 +39,7 @@ fn measure(place: &Path, name: &str) {
 fn is(format: &str, text: &str) -> bool {
     match format {
         "json" => {
-            schemas::assert_fits(&serde_json::from_str(text).expect("JSON"));
+            schemas::document(text);
             true
         }
         "csv" => {

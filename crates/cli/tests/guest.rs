@@ -4,6 +4,8 @@
 //! downloaded into the cache once. With `NUMALAB_REQUIRE_TOOLS=1` their lack is a
 //! failure; otherwise it is printed.
 
+mod schemas;
+
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -123,7 +125,7 @@ impl Lab {
     /// A document that the guest brought back.
     fn found(&self, name: &str) -> Value {
         let file = self.path("results/root/out").join(name);
-        serde_json::from_slice(&fs::read(&file).expect("brought back")).expect("JSON")
+        schemas::document(&fs::read(&file).expect("brought back"))
     }
 
     fn found_machine(&self, name: &str) -> Machine {

@@ -28,7 +28,7 @@ fn run(lab: &Lab, options: &[&str], words: &[&str]) -> String {
 
 fn json(lab: &Lab, options: &[&str], words: &[&str]) -> Value {
     let options = [options, &["--format", "json"]].concat();
-    serde_json::from_str(&run(lab, &options, words)).expect("JSON")
+    schemas::document(run(lab, &options, words))
 }
 
 /// The values of a metric in a cell whose name contains a word.
@@ -130,9 +130,8 @@ fn the_seeds_lines_and_a_result_directory_with_the_heap_come_of_a_run() {
     assert_eq!(Dump::parse(&heap).expect("a dump").nodes(), 2);
     let directory = run.path().to_str().expect("UTF-8").to_owned();
     let again = text(&lab.numalab(&["report", &directory, "--format", "json"]), 0);
-    let document: Value = serde_json::from_str(&again).expect("JSON");
+    let document = schemas::document(&again);
     assert_eq!(values(&document, "test_numa", "local-share"), [1.0, 1.0]);
-    schemas::assert_fits(&document);
 }
 
 /// The answer of a study in as few blocks as can give one: timers of this machine end turns
@@ -142,7 +141,7 @@ fn study(lab: &Lab, name: &str) -> Value {
     let arguments = [
         "study", "run", name, "--blocks", "9", "--seed", "1", "-q", "--format", "json", "-o", &out,
     ];
-    serde_json::from_str(&text(&lab.numalab(&arguments), 0)).expect("JSON")
+    schemas::document(text(&lab.numalab(&arguments), 0))
 }
 
 /// The verdict and the effect in percent on a metric of `test_numa`.

@@ -1,10 +1,10 @@
 //! Knobs from outside: listed, set around a command, and back after a kill at any step.
 
+mod schemas;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-
-use serde_json::Value;
 
 /// The system calls at which a run is killed: all that touch files and processes.
 const STEPS: &str = "openat,read,write,fsync,fdatasync,unlink,flock,mkdir,close,statx,\
@@ -237,7 +237,7 @@ fn the_list_says_what_can_act_here_and_why_not() {
     assert!(cannot.contains("memory is on one node"), "{listed}");
     let json =
         text(&lab.run(&["list", "numa_balancing", "vm.swappiness", "--format", "json"]).stdout);
-    let json: Value = serde_json::from_str(&json).expect("JSON");
+    let json = schemas::document(&json);
     assert_eq!(json["knobs"][0]["value"], "1");
     assert_eq!(json["knobs"][0]["acts"], false);
     assert_eq!(json["knobs"][1]["files"][0], "/proc/sys/vm/swappiness");

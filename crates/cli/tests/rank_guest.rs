@@ -1,5 +1,7 @@
 //! Ranks on a machine that really has four nodes: a guest.
 
+mod schemas;
+
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
@@ -109,7 +111,7 @@ fn check_bindings(parts: &Parts) {
     assert_eq!(parts.of("list"), format!("{HEADER}0,0,0,3\n1,2,1,2\n2,4,2,1\n3,6,3,0\n"));
     // Unbound, each takes a core of its own and memory on the core's node.
     assert_eq!(parts.of("own"), "rank,cpu_numa,memory_numa\n0,0,0\n1,0,0\n2,1,1\n");
-    let spread: serde_json::Value = serde_json::from_str(parts.of("spread")).expect("JSON");
+    let spread = schemas::document(parts.of("spread"));
     for rank in 0..2 {
         let rank = &spread["ranks"][rank];
         assert_eq!(rank["policy"], "interleave:0,2");

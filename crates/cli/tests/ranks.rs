@@ -1,5 +1,7 @@
 //! Ranks and their binding, from outside and without a cluster.
 
+mod schemas;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -98,7 +100,7 @@ fn only(parent: &Path) -> PathBuf {
 fn document(directory: &Path) -> serde_json::Value {
     let directory = directory.to_str().expect("UTF-8");
     let json = ends(&mut numalab(&["report", directory, "--format", "json"]), 0);
-    serde_json::from_str(&json).expect("JSON")
+    schemas::document(&json)
 }
 
 /// A launch leaves the same kind of directory as a run without ranks, that every command for
@@ -142,7 +144,7 @@ fn ranks_leave_a_result_directory_that_report_compare_and_fleet_take() {
     assert_eq!(document(&alone)["cells"][0]["id"], cells[0]["id"]);
     let compared =
         ends(&mut numalab(&["compare", &path(&alone), &path(&second), "--format", "json"]), 0);
-    let compared: serde_json::Value = serde_json::from_str(&compared).expect("JSON");
+    let compared = schemas::document(&compared);
     assert_eq!(compared["cells"].as_array().expect("cells").len(), 1, "{compared}");
     let collected =
         ends(&mut numalab(&["fleet", "collect", &path(&place.path().join("fleet"))]), 0);

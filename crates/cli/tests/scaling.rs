@@ -1,5 +1,7 @@
 //! `numalab report` on results of `numalab scale` and of the suite before it.
 
+mod schemas;
+
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -69,8 +71,7 @@ fn runs_below_a_directory_are_explained_together_from_where_their_ranks_were() {
     let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(flat.contains("packed 4 to a CCD they are 24.7 % slower than 2 to a CCD"), "{flat}");
     assert_eq!(prints(&[path, "--format", "csv"]).lines().count(), 7);
-    let json: serde_json::Value =
-        serde_json::from_str(&prints(&[path, "--format", "json"])).expect("JSON");
+    let json = schemas::document(&prints(&[path, "--format", "json"]));
     assert_eq!(json["schema"], "numalab/scaling-2");
     assert_eq!(json["scaling"]["steps"].as_array().map(Vec::len), Some(3));
     let written = prints(&[path]);

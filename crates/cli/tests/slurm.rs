@@ -3,6 +3,8 @@
 #[path = "slurm_lab/mod.rs"]
 mod slurm_lab;
 
+mod schemas;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -123,7 +125,7 @@ fn srun_starts_ranks_that_are_where_its_map_puts_them() {
     let mapping = fs::read_to_string(lab.directory().join("mapping_check.log")).expect("written");
     assert_eq!(mapping, "rank,cpu_id,cpu_numa,memory_numa\n0,1,0,0\n1,0,0,0\n");
     let json = fs::read_to_string(csv.with_extension("json")).expect("written");
-    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    let json = schemas::document(&json);
     assert_eq!(json["schema"], "numalab/ranks-2");
     assert_eq!(json["ranks"][1]["windows"][1].as_array().map(Vec::len), Some(20));
 }
@@ -155,7 +157,7 @@ fn launches_leave_a_run_that_report_compare_and_fleet_take() {
         prints(lab.command(launcher).args(options).args(command).arg("--overcommit"));
         let run = results_in(Path::new(&parent)).to_str().expect("UTF-8").to_owned();
         let json = prints(lab.command(NUMALAB).args(["report", &run, "--format", "json"]));
-        let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let json = schemas::document(&json);
         assert_eq!((&json["schema"], &json["name"]), (&"numalab/run-2".into(), &"latency".into()));
         let cells = json["cells"].as_array().expect("cells");
         assert_eq!(cells.len(), 4, "{launcher}: two sizes of two ranks");
@@ -167,8 +169,7 @@ fn launches_leave_a_run_that_report_compare_and_fleet_take() {
     }
     let compared =
         lab.command(NUMALAB).args(["compare", &runs[0], &runs[1], "--format=json"]).output();
-    let compared: serde_json::Value =
-        serde_json::from_slice(&compared.expect("it starts").stdout).expect("JSON");
+    let compared = schemas::document(&compared.expect("it starts").stdout);
     // Where the launcher bound both ranks to one cpu, the second has a name of its own.
     let common = compared["cells"].as_array().map_or(0, Vec::len);
     assert!(common >= 2, "{compared}");

@@ -3,6 +3,8 @@
 //! lost have reasons. (That it is proven when the hypervisor knows no nodes, too, has its
 //! boot in `crates/guest`.)
 
+mod schemas;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +18,6 @@ use numalab_xen::{
     DomainJob, DomainPlan, FIRST_DOMAIN, LostPhase, Pinning, XenFiles, XenMachine, XenPlan,
     XenReport, run,
 };
-use serde_json::Value;
 use tempfile::TempDir;
 
 /// What a domain needs to unpack the command, in MiB.
@@ -158,7 +159,7 @@ fn the_explorer_sees_it_too(report: &XenReport) {
     let said = report.answers.iter().find(|answer| answer.domain == FIRST_DOMAIN);
     let said = said.expect("an answer of the first domain");
     assert_eq!(said.exit, 0, "{}", said.output);
-    let seen: Value = serde_json::from_str(&said.output).expect("JSON");
+    let seen = schemas::document(&said.output);
     let guests = seen["guests"].as_array().expect("guests");
     let guest = |name: &str| {
         let found = guests.iter().find(|guest| guest["name"] == name);

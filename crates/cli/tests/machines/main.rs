@@ -3,4 +3,6 @@
 mod all;
 mod losses;
 mod qemu;
+#[path = "../schemas/mod.rs"]
+mod schemas;
 mod tables;

@@ -12,13 +12,15 @@ pub fn file(kind: Kind) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("../../docs/schemas/{name}.schema.json"))
 }
 
-/// A document is as the schema says that it names.
-pub fn assert_fits(document: &Value) {
+/// Reads a document, which is as the schema says that it names.
+pub fn document(text: impl AsRef<[u8]>) -> Value {
+    let document: Value = serde_json::from_slice(text.as_ref()).expect("JSON");
     let schema = document["schema"].as_str().expect("a schema is named");
     let kind = Kind::ALL.into_iter().find(|kind| kind.schema() == schema);
     let kind = kind.unwrap_or_else(|| panic!("no such kind: {schema}"));
-    let errors = errors(kind, document);
+    let errors = errors(kind, &document);
     assert!(errors.is_empty(), "{kind}: {errors:#?}");
+    document
 }
 
 /// What a document of a kind has wrong.
