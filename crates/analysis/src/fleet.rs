@@ -21,14 +21,13 @@ use serde::Serialize;
 
 pub use curve::DetectionPoint;
 pub use halves::Halves;
+pub use peers::{Differing, Untested};
 pub use settings::{Different, SettingEffect};
 
 use numalab_record::Metric;
 
+use peers::LEAST_PEERS;
 use score::{Medians, Selection, Units};
-
-/// Fewer peers than this and nothing is tested.
-const LEAST_PEERS: usize = 10;
 
 /// What a figure tells about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
@@ -161,6 +160,18 @@ pub struct Claim {
     pub seen_again: Option<bool>,
 }
 
+/// A host whose last run did not end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Unfinished {
+    /// The host.
+    pub host: String,
+    /// Cells that were planned.
+    pub planned: usize,
+    /// Cells that ended with samples.
+    pub ended: usize,
+}
+
 /// What was found in a fleet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -180,10 +191,10 @@ pub struct Analysis {
     pub effects: Vec<SettingEffect>,
     /// Peers that are of two kinds; each kind is then tested by itself.
     pub halves: Vec<Halves>,
-    /// Hosts without enough peers, with the reason.
-    pub untested: Vec<String>,
-    /// Hosts whose last run did not end, with how far it came.
-    pub unfinished: Vec<String>,
+    /// Hosts without enough peers.
+    pub untested: Vec<Untested>,
+    /// Hosts whose last run did not end.
+    pub unfinished: Vec<Unfinished>,
     /// What shift would have been found.
     pub detection: Vec<DetectionPoint>,
 }
@@ -191,21 +202,23 @@ pub struct Analysis {
 /// Looks for outliers with this rate of false discoveries (0.05 is 5 %).
 #[must_use]
 pub fn analyse(keys: &[FigureKey], hosts: &[HostRun], rate: f64) -> Analysis {
-    let mut analysis =
-        Analysis { hosts: hosts.len(), false_discovery_rate: rate, ..Analysis::default() };
-    for host in hosts.iter().filter(|host| host.ended < host.planned) {
-        analysis
-            .unfinished
-            .push(format!("{}: {} of {} cells", host.host, host.ended, host.planned));
-    }
+    let unfinished = hosts.iter().filter(|host| host.ended < host.planned);
+    let unfinished = unfinished.map(|host| Unfinished {
+        host: host.host.clone(),
+        planned: host.planned,
+        ended: host.ended,
+    });
+    let mut analysis = Analysis {
+        hosts: hosts.len(),
+        false_discovery_rate: rate,
+        unfinished: unfinished.collect(),
+        ..Analysis::default()
+    };
     let mut units = Units::default();
     let groups = peers::groups(hosts);
     for group in &groups {
         if group.members.len() < LEAST_PEERS {
-            let reason = peers::reason(hosts, group);
-            analysis.untested.extend(
-                group.members.iter().map(|&member| format!("{}: {reason}", hosts[member].host)),
-            );
+            analysis.untested.extend(peers::untested(hosts, &groups, group));
             continue;
         }
         for part in halves::parts(keys, hosts, &group.members, &mut analysis.halves) {

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::HostRun;
+
+/// Fewer peers than this and nothing is tested.
+pub(super) const LEAST_PEERS: usize = 10;
 
 /// What peers have in common. With another number of nodes (NPS, SNC) or cpus (SMT) the cells
 /// of a host are others.
@@ -31,16 +36,53 @@ pub(super) fn groups(hosts: &[HostRun]) -> Vec<Group> {
     groups
 }
 
-/// Why the hosts of a small group have no peers: how they differ from the largest group.
-pub(super) fn reason(hosts: &[HostRun], group: &Group) -> String {
-    let groups = groups(hosts);
-    let Some(most) = groups.first().filter(|most| most.members.len() > group.members.len()) else {
-        return format!("{} host(s) like it, too few to tell an outlier", group.members.len());
-    };
-    let differing = ALIKE.iter().zip(group.alike.iter().zip(&most.alike));
+/// A host that has too few peers to be tested.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Untested {
+    /// The host.
+    pub host: String,
+    /// Hosts of its processor and shape, itself included.
+    pub alike: usize,
+    /// How many a test takes.
+    pub needed: usize,
+    /// In what it differs from the largest group of hosts, if that is not its own.
+    pub differing: Vec<Differing>,
+}
+
+/// A fact in which a host differs from most others.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Differing {
+    /// The fact's name.
+    pub name: String,
+    /// Its value here.
+    pub value: String,
+    /// Its value in the largest group.
+    pub usual: String,
+}
+
+/// The hosts of a group with too few members, and how they differ from the largest of `groups`.
+pub(super) fn untested<'a>(
+    hosts: &'a [HostRun],
+    groups: &[Group],
+    group: &'a Group,
+) -> impl Iterator<Item = Untested> + 'a {
+    let most = groups.first().filter(|most| most.members.len() > group.members.len());
+    let usual = most.map_or(&group.alike, |most| &most.alike);
+    let differing = ALIKE.iter().zip(group.alike.iter().zip(usual));
     let differing = differing.filter(|(_, (here, there))| here != there);
-    let text: Vec<String> = differing
-        .map(|(name, (here, there))| format!("{name} {here} instead of {there}"))
+    let differing: Vec<Differing> = differing
+        .map(|(name, (value, usual))| Differing {
+            name: (*name).to_owned(),
+            value: value.clone(),
+            usual: usual.clone(),
+        })
         .collect();
-    format!("no peers: {}", text.join(", "))
+    group.members.iter().map(move |&member| Untested {
+        host: hosts[member].host.clone(),
+        alike: group.members.len(),
+        needed: LEAST_PEERS,
+        differing: differing.clone(),
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_analysis::fleet::{Analysis, Claim, Halves};
+use numalab_analysis::fleet::{Analysis, Claim, Halves, Unfinished, Untested};
 use numalab_record::Kind;
 
 use crate::documents::document;
@@ -27,8 +27,8 @@ impl Report for FleetReport {
             claims(analysis),
             different(analysis),
             effects(analysis),
-            listed("Hosts that were not tested", &analysis.untested),
-            listed("Runs that did not end", &analysis.unfinished),
+            listed("Hosts that were not tested", analysis.untested.iter().map(not_tested)),
+            listed("Runs that did not end", analysis.unfinished.iter().map(not_ended)),
             detection(analysis),
         ];
         Page {
@@ -254,12 +254,34 @@ fn effects(analysis: &Analysis) -> Option<Part> {
     part("Settings that go with other figures", table)
 }
 
-fn listed(title: &str, lines: &[String]) -> Option<Part> {
-    let rows = lines.iter().map(|line| {
-        let (host, reason) = line.split_once(": ").unwrap_or((line, ""));
-        vec![host.to_owned(), reason.to_owned()]
-    });
+fn listed(title: &str, rows: impl Iterator<Item = Vec<String>>) -> Option<Part> {
     part(title, Table::new("by host").words("host").words("why").rows(rows))
+}
+
+fn not_tested(host: &Untested) -> Vec<String> {
+    let differing = host.differing.iter();
+    let differing: Vec<String> = differing
+        .map(|fact| format!("{} {} instead of {}", fact.name, fact.value, fact.usual))
+        .collect();
+    let why = match (differing.is_empty(), host.alike) {
+        (true, alike) => {
+            format!("{} of its kind; a test takes {}", count(alike, "host"), host.needed)
+        }
+        (false, 1) => format!("no peers: {}", differing.join(", ")),
+        (false, alike) => {
+            format!(
+                "only {} of its kind, a test takes {}: {}",
+                count(alike, "host"),
+                host.needed,
+                differing.join(", ")
+            )
+        }
+    };
+    vec![host.host.clone(), why]
+}
+
+fn not_ended(host: &Unfinished) -> Vec<String> {
+    vec![host.host.clone(), format!("{} of {} cells", host.ended, host.planned)]
 }
 
 fn detection(analysis: &Analysis) -> Option<Part> {
