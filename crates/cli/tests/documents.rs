@@ -10,7 +10,7 @@ use numalab_analysis::fleet::Analysis;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_explore::View;
 use numalab_launch::scale::Manifest;
-use numalab_record::study::{PlannedStudy, ShownStudy, StudyList};
+use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
 use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
@@ -131,6 +131,7 @@ fn all_schemas() -> [(Kind, Value); 19] {
         schema_of::<PlannedStudy>(Kind::StudyPlan),
         schema_of::<ShownStudy>(Kind::StudyDefinition),
         schema_of::<StudyList>(Kind::StudyList),
+        schema_of::<SettingList>(Kind::StudySettings),
         schema_of::<RunComparison<'_>>(Kind::Comparison),
         schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
         schema_of::<ComparedSamples>(Kind::SampleComparison),

@@ -122,7 +122,7 @@ fn every_question_to_a_system_is_answered_in_every_format() {
     let heap = "(XEN) NODE0 start->0 size->99 free->1\n(XEN) Domain 1 (total: 8):\n    Node 0: 8\n";
     fs::write(place.join("console.log"), heap).expect("written");
     let own = std::process::id().to_string();
-    let commands: [&[&str]; 11] = [
+    let commands: [&[&str]; 12] = [
         &["topology"],
         &["topology", "--emulate", "4", "--cpus", "8"],
         &["acpi", "show", "tables/SRAT.bin", "tables/SLIT.bin"],
@@ -134,6 +134,7 @@ fn every_question_to_a_system_is_answered_in_every_format() {
         &["knobs", "list"],
         &["probe", "balancing", "--size", "1M", "--time", "50ms"],
         &["study", "list"],
+        &["study", "settings"],
     ];
     commands.into_iter().for_each(|command| every_format(place, command));
 }

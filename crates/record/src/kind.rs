@@ -41,6 +41,8 @@ pub enum Kind {
     StudyDefinition,
     /// The studies that come with numalab: [`StudyList`](crate::study::StudyList).
     StudyList,
+    /// The settings of backends: [`SettingList`](crate::study::SettingList).
+    StudySettings,
     /// Two runs compared.
     Comparison,
     /// Two runs of a study compared.
@@ -79,6 +81,7 @@ impl Kind {
         Self::StudyPlan,
         Self::StudyDefinition,
         Self::StudyList,
+        Self::StudySettings,
         Self::Comparison,
         Self::StudyComparison,
         Self::SampleComparison,
@@ -104,6 +107,7 @@ impl Kind {
             Self::StudyPlan => "numalab/study-plan-2",
             Self::StudyDefinition => "numalab/study-definition-2",
             Self::StudyList => "numalab/study-list-2",
+            Self::StudySettings => "numalab/study-settings-2",
             Self::Comparison => "numalab/comparison-2",
             Self::StudyComparison => "numalab/study-comparison-2",
             Self::SampleComparison => "numalab/sample-comparison-2",
@@ -129,6 +133,7 @@ impl Kind {
             Self::StudyPlan
             | Self::StudyDefinition
             | Self::StudyList
+            | Self::StudySettings
             | Self::Comparison
             | Self::StudyComparison
             | Self::SampleComparison
@@ -222,6 +227,7 @@ impl fmt::Display for Kind {
             Self::StudyPlan => "the plan of a study",
             Self::StudyDefinition => "the definition of a study",
             Self::StudyList => "a list of studies",
+            Self::StudySettings => "the settings of backends",
             Self::Comparison => "a comparison of two runs",
             Self::StudyComparison => "a comparison of two studies",
             Self::SampleComparison => "a comparison of samples",

@@ -17,7 +17,7 @@ pub use journal::{
 };
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{
-    Decision, Decisions, ListedStudy, PlannedLevel, PlannedStudy, PlannedWorkload, ShownStudy,
-    StudyList, StudyTime,
+    BackendSettings, Decision, Decisions, ListedSetting, ListedStudy, PlannedLevel, PlannedStudy,
+    PlannedWorkload, SettingList, ShownStudy, StudyList, StudyTime,
 };
 pub use setting::Setting;

@@ -8,6 +8,7 @@ pub mod published;
 pub mod run;
 pub mod samples;
 pub mod scaling;
+mod settings;
 pub mod study;
 pub mod system;
 mod tiering;

@@ -38,6 +38,9 @@ pub(crate) enum StudyCommand {
     Settings {
         /// Only those of this backend
         backend: Option<String>,
+        /// Output format
+        #[arg(long, value_enum, default_value_t = Format::Text)]
+        format: Format,
     },
     /// Print what would be run, in which order, and how long it takes; write nothing
     Plan(PlanArgs),
@@ -182,7 +185,7 @@ pub(crate) struct Show {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Print only errors and what --format asks for
+    /// No progress and no hints: print the result alone
     #[arg(short, long)]
     pub quiet: bool,
 }

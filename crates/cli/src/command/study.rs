@@ -18,7 +18,7 @@ pub(crate) fn run(command: &StudyCommand) -> Result<(), Failure> {
         StudyCommand::List { format } => source::list(*format),
         StudyCommand::New(args) => source::begin(args),
         StudyCommand::Show { study, format } => source::show(study, *format),
-        StudyCommand::Settings { backend } => settings::list(backend.as_deref()),
+        StudyCommand::Settings { backend, format } => settings::list(backend.as_deref(), *format),
         StudyCommand::Plan(args) => plan::run(args),
         StudyCommand::Run(args) => run::run(args),
         StudyCommand::Resume(args) => run::resume(args),

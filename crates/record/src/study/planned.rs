@@ -143,6 +143,42 @@ pub struct ListedStudy {
     pub time: StudyTime,
 }
 
+/// The backends with all that can be set in each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct SettingList {
+    /// The backends.
+    pub backends: Vec<BackendSettings>,
+}
+
+/// What can be set in a backend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BackendSettings {
+    /// Its name: `[backend.NAME]`.
+    pub backend: String,
+    /// What it is, in a line.
+    pub about: String,
+    /// What its table in a study, and `--set`, may say.
+    pub settings: Vec<ListedSetting>,
+    /// What levels of factors may set.
+    pub levels: Vec<ListedSetting>,
+}
+
+/// A setting of a backend.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ListedSetting {
+    /// Its name.
+    pub name: String,
+    /// What it does, in a line.
+    pub about: String,
+    /// What it may be, in words.
+    pub expected: String,
+    /// Its value where nothing is said, if there is one.
+    pub default: Option<String>,
+}
+
 /// A study as its author wrote it, with defaults filled in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

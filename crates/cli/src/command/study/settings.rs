@@ -1,39 +1,40 @@
 //! Settings of backends: listed, and changed by `--set`.
 
+use numalab_record::study::{BackendSettings, ListedSetting, SettingList};
 use numalab_study::{BackendKind, Level, SettingSpec, Study, backend_kind, backend_kinds};
 use serde_json::Value;
 
+use crate::args::Format;
 use crate::failure::Failure;
 use crate::output;
 
 /// `numalab study settings`.
-pub(super) fn list(backend: Option<&str>) -> Result<(), Failure> {
-    let kinds = match backend {
-        Some(name) => vec![backend_kind(name)?],
-        None => backend_kinds().collect(),
+pub(super) fn list(backend: Option<&str>, format: Format) -> Result<(), Failure> {
+    let settings = match backend {
+        Some(name) => listed([backend_kind(name)?]),
+        None => listed(backend_kinds()),
     };
-    let texts: Vec<String> = kinds.into_iter().map(described).collect();
-    output::print(&texts.join("\n"))
+    output::show(&settings, format)
 }
 
-/// A backend with its settings, as text that also fits into a comment of a study.
-pub(super) fn described(kind: &BackendKind) -> String {
-    let mut text = format!("[backend.{}]  {}\n", kind.name, kind.about);
-    text.extend(kind.settings.iter().map(line));
-    if !kind.levels.is_empty() {
-        text.push_str("set by levels of factors:\n");
-        text.extend(kind.levels.iter().map(line));
+/// Backends with their settings.
+pub(super) fn listed(kinds: impl IntoIterator<Item = &'static BackendKind>) -> SettingList {
+    let backend = |kind: &BackendKind| BackendSettings {
+        backend: kind.name.to_owned(),
+        about: kind.about.to_owned(),
+        settings: kind.settings.iter().map(setting).collect(),
+        levels: kind.levels.iter().map(setting).collect(),
+    };
+    SettingList { backends: kinds.into_iter().map(backend).collect() }
+}
+
+fn setting(spec: &SettingSpec) -> ListedSetting {
+    ListedSetting {
+        name: spec.name.to_owned(),
+        about: spec.about.to_owned(),
+        expected: spec.kind.expected(),
+        default: Some(spec.default.to_owned()).filter(|default| !default.is_empty()),
     }
-    text
-}
-
-fn line(spec: &SettingSpec) -> String {
-    let expected = spec.kind.expected();
-    let default = match spec.default {
-        "" => String::new(),
-        default => format!(" [default: {default}]"),
-    };
-    format!("  {:<18} {}: {expected}{default}\n", spec.name, spec.about)
 }
 
 /// Changes the study as asked; whether it is another study than before.
@@ -70,6 +71,8 @@ fn work_of_a_block(study: &Study) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use numalab_report::{Report, Style};
+
     use super::*;
 
     fn about_s(set: &[(&str, &str)]) -> f64 {
@@ -94,17 +97,14 @@ mod tests {
 
     #[test]
     fn every_setting_is_listed_with_what_it_may_be_and_its_default() {
-        for kind in backend_kinds() {
-            let text = described(kind);
-            for spec in kind.settings.iter().chain(kind.levels) {
-                let found =
-                    text.lines().find(|line| line.split_whitespace().next() == Some(spec.name));
-                let line = found.unwrap_or_else(|| panic!("no {} in {text}", spec.name));
-                assert!(line.contains(&spec.kind.expected()), "{line}");
-                assert!(line.contains(spec.default), "{line}");
-                let spelled = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-                assert!(spec.name.chars().all(spelled), "{}", spec.name);
-            }
+        let text = listed(backend_kinds()).page().terminal(Style::Plain);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for spec in backend_kinds().flat_map(|kind| kind.settings.iter().chain(kind.levels)) {
+            let said = format!("{} {}: {}", spec.name, spec.about, spec.kind.expected());
+            assert!(text.contains(&said), "{said}");
+            assert!(text.contains(spec.default), "{said}");
+            let spelled = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+            assert!(spec.name.chars().all(spelled), "{}", spec.name);
         }
     }
 }

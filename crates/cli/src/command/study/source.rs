@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use numalab_record::shell::command_line;
 use numalab_record::study::{ListedStudy, ShownStudy, StudyList};
+use numalab_report::{Report, Style};
 use numalab_study::{Plan, Study, backend_kinds, bundled, bundled_text, parse, start, stated_time};
 use numalab_workload::Workload;
 
@@ -55,13 +56,10 @@ pub(super) fn begin(args: &StudyNewArgs) -> Result<(), Failure> {
 
 /// What every backend can be told, as the end of a start.
 fn settings_comment() -> String {
-    let kinds: Vec<String> = backend_kinds().map(settings::described).collect();
-    let lines = kinds.join("\n");
+    let listed = settings::listed(backend_kinds());
+    let lines = listed.page().terminal(Style::Plain);
     let commented = lines.lines().map(|line| format!("# {line}").trim_end().to_owned() + "\n");
-    format!(
-        "\n# Backends and their settings (also for --set KEY=VALUE)\n{}",
-        commented.collect::<String>()
-    )
+    format!("\n{}", commented.collect::<String>())
 }
 
 fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
