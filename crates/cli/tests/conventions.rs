@@ -193,3 +193,17 @@ fn a_dry_run_states_the_time_and_the_most_that_it_may_be_and_a_budget_holds() {
     // A tenth and a second more, one cell, and a busy machine.
     assert!(began.elapsed().as_secs() < 12, "{:?}", began.elapsed());
 }
+
+/// `-q` leaves out progress and hints, not what was asked for.
+#[test]
+fn a_quiet_command_prints_its_result_and_nothing_else() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let latency = ["latency", "--size", "64K", "--cpus", "0", "--budget", "1s", "-q"];
+    let compare = ["compare", "--commands", "true", "true", "--blocks", "1", "-q"];
+    for (words, result) in [(&latency[..], "ns"), (&compare, "Is `true` better than `true`?")] {
+        let output = numalab(words).current_dir(directory.path()).output().expect("it starts");
+        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+        assert!(out.as_ref().is_ok_and(|text| text.contains(result)), "{words:?}: {out:?}");
+        assert_eq!(err.as_deref(), Ok(""), "{words:?}");
+    }
+}

@@ -65,7 +65,7 @@ pub(crate) struct Output {
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
-    /// Print only errors and what --format asks for
+    /// No progress and no hints: print the result alone
     #[arg(short, long)]
     pub quiet: bool,
     /// Show what would be measured and how long it takes; start and write nothing

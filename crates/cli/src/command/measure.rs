@@ -151,7 +151,7 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
 
 fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result<(), Failure> {
     let comparison = compare(baseline, runs, args.margin)?;
-    if !args.output.quiet && args.output.format == Format::Text {
+    if args.output.format == Format::Text {
         output::show(&comparison, Format::Text)?;
     }
     fail_if(args.fail_if, comparison.any_worse(), args.margin, &comparison.baseline.join(", "))

@@ -15,7 +15,7 @@ use numalab_measure::{
 use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 
-use crate::args::{Format, Output, Rules, Selection, VERSION};
+use crate::args::{Output, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 use crate::progress::Progress;
@@ -208,9 +208,6 @@ pub(crate) fn deliver(
 ) -> Result<(), Failure> {
     if let Some(directory) = directory {
         write_reports(document, directory)?;
-    }
-    if output.quiet && output.format == Format::Text {
-        return Ok(());
     }
     output::show(&Summary::of(document), output.format)
 }

@@ -198,9 +198,6 @@ fn deliver(findings: &Findings, output: &Output) -> Result<(), Failure> {
     if let Some(directory) = recorder.directory() {
         write_reports(&document, directory)?;
     }
-    if output.quiet && output.format == Format::Text {
-        return Ok(());
-    }
     let page = Summary::of(&document).page();
     let (csv, memory) = (suite::csv(run), findings.memory.as_str());
     output::show(&RanksReport { run, memory, csv, page }, output.format)

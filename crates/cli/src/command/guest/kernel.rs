@@ -53,7 +53,6 @@ pub(super) fn run_kernel(args: &RunArgs) -> Result<ExitCode, Failure> {
         keep(&document, &results, parent)?;
     }
     match format {
-        Format::Text if args.guest.quiet => {}
         Format::Text => output::print(&closing(&command, &results, &document)?)?,
         _ => output::show(&Summary::of(&document), format)?,
     }
@@ -136,7 +135,7 @@ pub(super) fn write_image(file: &Path, words: &[String], dry_run: bool) -> Resul
 fn listen(args: &RunArgs, launch: &Launch) -> Result<(BareOutcome, Results), Failure> {
     let runtime = Runtime::open().map_err(GuestError::from)?;
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
-    let is_told = !args.guest.quiet && args.format.unwrap_or(Format::Text) == Format::Text;
+    let is_told = args.format.unwrap_or(Format::Text) == Format::Text;
     let mut printed = Ok(());
     let mut told = |results: &Results, event: &Event| {
         if is_told && printed.is_ok() {

@@ -129,7 +129,7 @@ fn finish(
 ) -> Result<(), Failure> {
     watcher.bar.finish_and_clear();
     let (journal, end) = ended?;
-    if show.format == Format::Text && !show.quiet {
+    if show.format == Format::Text {
         output::print(&lead(journal.document()))?;
     }
     deliver(&journal, &end, show)

@@ -38,15 +38,11 @@ pub(super) fn deliver(journal: &Journal, end: &EndReason, show: &StudyShow) -> R
     let document: &StudyDocument = journal.document();
     let summary = StudySummary::of(document);
     let written = write_reports(&summary, journal.directory())?;
-    if !(show.quiet && show.format == Format::Text) {
-        let mut text = output::render(&summary, show.format)?;
-        if show.format == Format::Text {
-            for path in written {
-                text.push_str(&format!("{}\n", path.display()));
-            }
-        }
-        output::print(&text)?;
+    let mut text = output::render(&summary, show.format)?;
+    if show.format == Format::Text && !show.quiet {
+        text.extend(written.iter().map(|path| format!("{}\n", path.display())));
     }
+    output::print(&text)?;
     if *end == EndReason::Interrupted {
         return Err(interrupted(journal));
     }
