@@ -148,7 +148,7 @@ fn two_runs_of_a_study_are_set_side_by_side() {
     assert!(out.contains("taken apart"), "{out}");
     place.ends(&["compare", &first, &second, "--fail-if", "worse"], 0);
     let (out, _) = place.ends(&["compare", &first, &second, "--format", "json"], 0);
-    let json: Value = serde_json::from_str(&out).expect("JSON");
+    let json = schemas::document(&out);
     assert_eq!(
         (&json["judged"], &json["values"][1]["verdict"]),
         (&false.into(), &"not judged".into())
