@@ -123,7 +123,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 19] {
+fn all_schemas() -> [(Kind, Value); 20] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),

@@ -75,7 +75,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
