@@ -125,7 +125,7 @@ impl Lab {
     /// A document that the guest brought back.
     fn found(&self, name: &str) -> Value {
         let file = self.path("results/root/out").join(name);
-        schemas::document(fs::read(&file).expect("brought back"))
+        schemas::document(&fs::read(&file).expect("brought back"))
     }
 
     fn found_machine(&self, name: &str) -> Machine {

@@ -28,7 +28,7 @@ fn run(lab: &Lab, options: &[&str], words: &[&str]) -> String {
 
 fn json(lab: &Lab, options: &[&str], words: &[&str]) -> Value {
     let options = [options, &["--format", "json"]].concat();
-    schemas::document(run(lab, &options, words))
+    schemas::document(&run(lab, &options, words))
 }
 
 /// The values of a metric in a cell whose name contains a word.
@@ -141,7 +141,7 @@ fn study(lab: &Lab, name: &str) -> Value {
     let arguments = [
         "study", "run", name, "--blocks", "9", "--seed", "1", "-q", "--format", "json", "-o", &out,
     ];
-    schemas::document(text(&lab.numalab(&arguments), 0))
+    schemas::document(&text(&lab.numalab(&arguments), 0))
 }
 
 /// The verdict and the effect in percent on a metric of `test_numa`.

@@ -13,7 +13,7 @@ pub fn file(kind: Kind) -> PathBuf {
 }
 
 /// Reads a document, which is as the schema says that it names.
-pub fn document(text: impl AsRef<[u8]>) -> Value {
+pub fn document(text: &(impl AsRef<[u8]> + ?Sized)) -> Value {
     let document: Value = serde_json::from_slice(text.as_ref()).expect("JSON");
     let schema = document["schema"].as_str().expect("a schema is named");
     let kind = Kind::ALL.into_iter().find(|kind| kind.schema() == schema);
