@@ -202,7 +202,7 @@ fn a_quiet_command_prints_its_result_and_nothing_else() {
     let compare = ["compare", "--commands", "true", "true", "--blocks", "1", "-q"];
     for (words, result) in [(&latency[..], "ns"), (&compare, "Is `true` better than `true`?")] {
         let output = numalab(words).current_dir(directory.path()).output().expect("it starts");
-        let [out, err] = [output.stdout, output.stderr].map(|text| String::from_utf8(text));
+        let [out, err] = [output.stdout, output.stderr].map(String::from_utf8);
         assert!(out.as_ref().is_ok_and(|text| text.contains(result)), "{words:?}: {out:?}");
         assert_eq!(err.as_deref(), Ok(""), "{words:?}");
     }
