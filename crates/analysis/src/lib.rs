@@ -5,9 +5,11 @@
 //! what is found here into words and pages.
 #![forbid(unsafe_code)]
 
+pub mod capture;
 pub mod compare;
 mod finding;
 pub mod fleet;
+pub mod machine;
 pub mod program;
 pub mod run;
 pub mod samples;

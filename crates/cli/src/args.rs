@@ -37,7 +37,7 @@ pub(crate) use guest::{
 };
 pub(crate) use guest_value::BootKernel;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
-pub(crate) use machine::{MachineCommand, MachineFileArgs};
+pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
 pub(crate) use measuring::{Format, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};

@@ -228,15 +228,19 @@ fn described(args: &MachineArgs) -> Result<(Machine, Vec<Finding>), Failure> {
     }
 }
 
-/// The machine of a run, with what the run measured instead of what its firmware said.
-fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
-    let document: Document = if place.is_file() {
+/// A run, from its result directory or its JSON.
+pub(crate) fn run_document(place: &Path) -> Result<Document, Failure> {
+    if place.is_file() {
         let bytes = input::bytes(place, MOST_TABLE_BYTES)?;
         let text = String::from_utf8_lossy(&bytes);
-        Kind::Run.read(&text).map_err(|error| in_file(place, &error))?
-    } else {
-        numalab_measure::read(place)?
-    };
+        return Kind::Run.read(&text).map_err(|error| in_file(place, &error));
+    }
+    Ok(numalab_measure::read(place)?)
+}
+
+/// The machine of a run, with what the run measured instead of what its firmware said.
+fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
+    let document = run_document(place)?;
     let NodeAccess { access, chase, write } = NodeAccess::of(&document);
     if access.is_empty() {
         let message = "no latency and no bandwidth from a node's cpus to a node's memory is in it";

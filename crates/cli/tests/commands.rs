@@ -105,7 +105,7 @@ fn every_command_has_help_with_an_example() {
         let help = prints(&[group, command, "--help"]);
         assert!(help.contains("Example"), "{group} {command} --help has no example");
     }
-    for command in ["list", "show"] {
+    for command in ["list", "show", "capture"] {
         let help = prints(&["machine", command, "--help"]);
         assert!(help.contains("Example"), "machine {command} --help has no example");
     }

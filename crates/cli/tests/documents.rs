@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use numalab_analysis::fleet::Analysis;
+use numalab_analysis::machine::MachineComparison;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_explore::View;
 use numalab_launch::scale::Manifest;
@@ -123,7 +124,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 20] {
+fn all_schemas() -> [(Kind, Value); 21] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -136,6 +137,7 @@ fn all_schemas() -> [(Kind, Value); 20] {
         schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
         schema_of::<ComparedSamples>(Kind::SampleComparison),
         schema_of::<PublishedGains>(Kind::Published),
+        schema_of::<MachineComparison>(Kind::MachineComparison),
         schema_of::<Manifest>(Kind::Scale),
         schema_of::<ScalingSummary<'_>>(Kind::Scaling),
         schema_of::<View>(Kind::Explore),

@@ -20,6 +20,7 @@ pub mod libvirt;
 pub mod lscpu;
 pub mod machine_toml;
 pub mod memory_emulator;
+pub mod mess;
 pub mod numactl;
 pub mod qemu;
 pub mod rankfile;

@@ -51,6 +51,8 @@ pub enum Kind {
     SampleComparison,
     /// Published figures with the gains that follow from them.
     Published,
+    /// A machine file and a run compared.
+    MachineComparison,
     /// What the ranks of one launch measured: [`RankRun`](crate::RankRun).
     Ranks,
     /// The plan of a scaling run.
@@ -75,7 +77,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -86,6 +88,7 @@ impl Kind {
         Self::StudyComparison,
         Self::SampleComparison,
         Self::Published,
+        Self::MachineComparison,
         Self::Ranks,
         Self::Scale,
         Self::Scaling,
@@ -112,6 +115,7 @@ impl Kind {
             Self::StudyComparison => "numalab/study-comparison-2",
             Self::SampleComparison => "numalab/sample-comparison-2",
             Self::Published => "numalab/published-2",
+            Self::MachineComparison => "numalab/machine-comparison-2",
             Self::Ranks => "numalab/ranks-2",
             Self::Scale => "numalab/scale-2",
             Self::Scaling => "numalab/scaling-2",
@@ -138,6 +142,7 @@ impl Kind {
             | Self::StudyComparison
             | Self::SampleComparison
             | Self::Published
+            | Self::MachineComparison
             | Self::Explore
             | Self::Fleet
             | Self::Knobs
@@ -232,6 +237,7 @@ impl fmt::Display for Kind {
             Self::StudyComparison => "a comparison of two studies",
             Self::SampleComparison => "a comparison of samples",
             Self::Published => "published figures",
+            Self::MachineComparison => "a machine file and a run compared",
             Self::Ranks => "the ranks of a launch",
             Self::Scale => "a scaling run",
             Self::Scaling => "the report of a scaling run",

@@ -1,7 +1,9 @@
 //! Pages made from what was found, and findings put into words.
 
+pub mod capture;
 pub mod compare;
 pub mod fleet;
+pub mod machine;
 pub mod memory;
 mod plan;
 pub mod published;

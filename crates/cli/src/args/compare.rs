@@ -16,6 +16,7 @@ Examples:
   numalab compare results/new/* --baseline results/good --margin 3 --fail-if worse
                                                      results/good holds runs of --repeat
   numalab compare results/mine-1 results/mine-2      two runs of a study
+  numalab compare captured.toml results/after        a machine file and a run: every figure, in %
   numalab compare before.txt after.txt               two files of numbers
   numalab compare before.log after.log --metric 'Time elapsed: {seconds} s'
   numalab compare --commands './old' './new'         alternated, in random order
@@ -27,8 +28,9 @@ Runs of one machine differ by more than the windows of one run show: with one ru
 change is shown and not judged. `numalab measure --repeat 5` keeps five runs in one place.
 Two files cannot show drift between them. --commands alternates the two, so prefer it.")]
 pub(crate) struct CompareArgs {
-    /// Baseline and candidate: result directories, files of numbers or logs; with --baseline,
-    /// one or more result directories of the candidate
+    /// Baseline and candidate: result directories, files of numbers or logs, or a machine file (or
+    /// the name of one that comes with numalab) and a result directory; with --baseline, one or
+    /// more result directories of the candidate
     #[arg(value_name = "RESULT", required_unless_present_any = ["commands", "table"])]
     pub results: Vec<PathBuf>,
     /// Result directories of the baseline, or the directory that `measure --repeat` made
@@ -58,7 +60,7 @@ pub(crate) struct CompareArgs {
     /// With --commands: show what would be run; start and write nothing
     #[arg(long, conflicts_with = "results")]
     pub dry_run: bool,
-    /// Changes up to this percentage count as no change [default: 2]
+    /// Changes up to this percentage count as no change [default: 5 for a machine file, else 2]
     #[arg(long, value_name = "PERCENT")]
     pub margin: Option<f64>,
     /// Exit 4 if anything is worse by more than the margin

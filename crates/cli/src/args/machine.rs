@@ -1,6 +1,10 @@
 //! Arguments of the commands about machine files.
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
+
+use super::{Rules, Selection};
 
 #[derive(Debug, Args)]
 pub(crate) struct MachineFileArgs {
@@ -22,4 +26,39 @@ Examples:
         /// A name that `machine list` prints
         machine: String,
     },
+    /// Write this machine, or that of a result directory, as a machine file with what was measured
+    #[command(after_help = "\
+Examples:
+  numalab machine capture > captured.toml                      measures all of it first
+  numalab machine capture --from results/measure-20261121-024500 > captured.toml
+  numalab guest run --emulate-like captured.toml -- numalab latency
+  numalab compare captured.toml results/after                  has it changed?
+
+What was not measured is left out, and said in the file's comments. Load on a node's memory is
+taken from runs of `numalab loaded --surface`, or from curves of Mess.")]
+    Capture(CaptureArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CaptureArgs {
+    /// Take what a run measured, in place of measuring
+    #[arg(long, value_name = "RESULT", conflicts_with_all = ["cpus", "nodes", "pages", "budget", "seed", "output", "dry_run"])]
+    pub from: Option<PathBuf>,
+    /// Take the load on every node's memory from Mess: its memory_curves.csv, or a directory of
+    /// bwlat_PERCENT.txt
+    #[arg(long, value_name = "CURVES")]
+    pub mess: Option<PathBuf>,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    /// Keep the measured results in a new directory under DIR
+    #[arg(short, long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+    /// Print no progress and no remarks
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Show what would be measured and how long it takes; start and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
 }

@@ -1,6 +1,7 @@
 //! `numalab compare`.
 
 mod commands;
+mod machine;
 mod runs;
 mod samples;
 mod studies;
@@ -31,6 +32,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), Failure> {
         ([baseline, candidate], _) if baseline.is_dir() && candidate.is_dir() => {
             directories(args, baseline, candidate)
         }
+        ([file, result], _) if machine::is_machine(file) => machine::run(args, file, result),
         ([baseline, candidate], _) => samples::run(args, [baseline, candidate]),
         _ => Err(Failure::bad_input(
             "expected two result directories or two files, or result directories and \

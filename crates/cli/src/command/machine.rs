@@ -1,5 +1,8 @@
 //! `numalab machine`: files that say what a machine is and what its memory costs.
 
+mod capture;
+pub(crate) mod figures;
+
 use numalab_formats::gallery;
 
 use crate::args::MachineCommand;
@@ -11,6 +14,7 @@ pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
     match command {
         MachineCommand::List => list(),
         MachineCommand::Show { machine } => output::print(known(machine)?),
+        MachineCommand::Capture(args) => capture::run(args),
     }
 }
 

@@ -5,7 +5,9 @@ mod memory_modules;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use numalab_analysis::capture::{CurveFamily, curve_families};
 use numalab_analysis::run::Summary;
+use numalab_formats::mess;
 use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{
@@ -212,11 +214,19 @@ pub(crate) fn deliver(
     output::show(&Summary::of(document), output.format)
 }
 
-/// Writes `report.md` and `report.html` into a result directory.
+/// Writes `report.md` and `report.html` into a result directory, and curves under load as Mess
+/// keeps them.
 pub(crate) fn write_reports(document: &Document, directory: &Path) -> Result<(), Failure> {
-    let page = output::shared_page(&Summary::of(document));
+    let summary = Summary::of(document);
+    let page = output::shared_page(&summary);
     Store::write_file(directory, file::REPORT_MARKDOWN, &page.markdown())?;
     Store::write_file(directory, file::REPORT_HTML, &page.html())?;
+    for CurveFamily { node, from, curves } in curve_families(&summary) {
+        // A comma would be read as two files by some tools.
+        let from = from.to_string().replace(',', "+");
+        let name = format!("memory_curves-node{node}-from-node{from}.csv");
+        Store::write_file(directory, &name, &mess::write(&curves))?;
+    }
     Ok(())
 }
 

@@ -107,6 +107,7 @@ impl Sandbox {
              done
              for name in mine-1 mine-2 noise-20261121-024500; do cp -r $study $name; done
              mv $study mine-20261121-024500; mv $run measure-20261121-024500
+             numalab machine capture -q --from A > ../captured.toml
              mkdir -p ../fleet/hosts/one; cp -r A ../fleet/hosts/one/measure-1",
         );
     }

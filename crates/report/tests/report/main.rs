@@ -4,6 +4,7 @@ mod runs;
 mod studies;
 
 mod browser;
+mod capture;
 mod comparison;
 mod golden;
 mod memory;

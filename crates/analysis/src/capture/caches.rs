@@ -1,0 +1,61 @@
+//! Sizes of caches and what a hit takes, by the sweep over sizes.
+
+use numalab_topology::{Cache, CacheKind, Machine};
+
+use super::Remark;
+use crate::run::{LevelName, Summary};
+
+/// A size found within this factor of the reported one is that one: where a cache ends depends
+/// on the order of visits.
+const SAME_SIZE: f64 = 1.5;
+const LINE_BYTES: u64 = 64;
+
+/// What a hit takes in each level of data caches in ns, nearest first. Caches that the sweep did
+/// not find go from the machine, and sizes far from the reported ones become those found.
+pub(super) fn caches(
+    summary: &Summary<'_>,
+    machine: &mut Machine,
+    remarks: &mut Vec<Remark>,
+) -> Vec<f64> {
+    let is_data = |cache: &Cache| cache.kind != CacheKind::Instruction;
+    let Some(sweep) = summary.curves.first().filter(|curve| !curve.levels.is_empty()) else {
+        remarks.push(Remark::NoSweep);
+        return Vec::new();
+    };
+    let found = |level: u8| sweep.levels.iter().find(|found| found.name == LevelName::Cache(level));
+    let mut levels: Vec<u8> =
+        machine.caches.iter().filter(|cache| is_data(cache)).map(|cache| cache.level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let mut latencies = Vec::new();
+    for level in levels {
+        let Some(plateau) = found(level) else {
+            machine.caches.retain(|cache| !is_data(cache) || cache.level != level);
+            remarks.push(Remark::NoCache { level });
+            continue;
+        };
+        latencies.push(plateau.latency_ns);
+        let mut replaced = None;
+        let of_level = |cache: &&mut Cache| is_data(cache) && cache.level == level;
+        for cache in machine.caches.iter_mut().filter(of_level) {
+            let sized = plateau.capacity_bytes.zip(cache.size_bytes);
+            let Some((bytes, reported_bytes)) = sized else { continue };
+            let factor = bytes / reported_bytes.max(1) as f64;
+            if factor.max(factor.recip()) > SAME_SIZE {
+                let found_bytes = whole_sets(bytes, cache);
+                cache.size_bytes = Some(found_bytes);
+                replaced = Some(Remark::CacheFound { level, found_bytes, reported_bytes });
+            }
+        }
+        remarks.extend(replaced);
+    }
+    latencies
+}
+
+/// The number of whole sets nearest to a size, in bytes.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sizes of caches")]
+fn whole_sets(bytes: f64, cache: &Cache) -> u64 {
+    let line = cache.line_bytes.map_or(LINE_BYTES, u64::from);
+    let set = (line * u64::from(cache.ways.unwrap_or(16))).max(1);
+    ((bytes / set as f64).round() as u64).max(1) * set
+}

@@ -1,0 +1,127 @@
+//! Curves of memory and links under load.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use numalab_memory_model::curve::Curve;
+use numalab_topology::{Machine, NodeId, NodeSet};
+
+use super::{Load, NoLoad, Remark};
+use crate::run::{LoadedCurve, Summary};
+
+/// Whose memory, and from where if it is a link that was loaded.
+type Way = (NodeId, Option<NodeId>);
+
+/// The saturated curves of each node's memory and of each link; of curves with one share of
+/// writes, the one with the most traffic.
+pub(super) fn loads(
+    summary: &Summary<'_>,
+    machine: &Machine,
+    remarks: &mut Vec<Remark>,
+) -> Vec<Load> {
+    let mut ways: BTreeMap<Way, Vec<Curve>> = BTreeMap::new();
+    let mut without: BTreeMap<NodeId, NoLoad> = BTreeMap::new();
+    for node in machine.nodes.iter().filter(|node| node.online && node.memory_bytes > 0) {
+        without.insert(node.id, NoLoad::NotMeasured);
+    }
+    for loaded in &summary.loaded {
+        let Some(way) = way(loaded, machine) else { continue };
+        match usable(loaded) {
+            Ok(curve) => add(ways.entry(way).or_default(), curve),
+            Err(why) if way.1.is_none() => {
+                without.insert(way.0, why);
+            }
+            Err(_) => {}
+        }
+    }
+    let unmeasured = without.into_iter().filter(|&(node, _)| !ways.contains_key(&(node, None)));
+    remarks.extend(unmeasured.map(|(node, why)| Remark::NoLoad { node, why }));
+    ways.into_iter()
+        .map(|((node, from), curves)| Load { node, from, peak_mb_s: None, curves })
+        .collect()
+}
+
+/// The curves of one chaser under load by one team, by rising share of writes.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CurveFamily {
+    /// Whose memory.
+    pub node: NodeId,
+    /// The nodes of the cpus that load it.
+    pub from: NodeSet,
+    /// The curves, saturated or not.
+    pub curves: Vec<Curve>,
+}
+
+/// Every family of curves of a run, as Mess keeps them.
+#[must_use]
+pub fn curve_families(summary: &Summary<'_>) -> Vec<CurveFamily> {
+    let machine = &summary.run.machine;
+    let family = |family: &[LoadedCurve<'_>]| {
+        let first = family.first()?;
+        let homes = first.cell.load.iter().filter_map(|worker| machine.cpu(worker.cpu)?.node);
+        let mut curves = Vec::new();
+        family.iter().filter_map(curve).for_each(|curve| add(&mut curves, curve));
+        let (node, from) = (first.cell.chaser.node, homes.collect());
+        (!curves.is_empty()).then_some(CurveFamily { node, from, curves })
+    };
+    summary.loaded.chunk_by(LoadedCurve::is_of_family).filter_map(family).collect()
+}
+
+/// A node's memory where its own cores load it, with or without others; the link where those of
+/// one other node do.
+fn way(loaded: &LoadedCurve<'_>, machine: &Machine) -> Option<Way> {
+    let memory = loaded.cell.chaser.node;
+    let homes: Option<BTreeSet<NodeId>> =
+        loaded.cell.load.iter().map(|worker| machine.cpu(worker.cpu)?.node).collect();
+    let homes = homes?;
+    match homes.first() {
+        _ if homes.contains(&memory) => Some((memory, None)),
+        Some(&home) if homes.len() == 1 => Some((memory, Some(home))),
+        _ => None,
+    }
+}
+
+fn usable(loaded: &LoadedCurve<'_>) -> Result<Curve, NoLoad> {
+    let most_mb_s = loaded.peak.map_or(0.0, |peak| peak.gb_per_s * 1000.0);
+    match (loaded.doubt, loaded.saturation) {
+        (Some(_), _) => Err(NoLoad::Doubtful),
+        (None, Some(_)) => curve(loaded).ok_or(NoLoad::Doubtful),
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a bandwidth")]
+        (None, None) => Err(NoLoad::NotSaturated { most_mb_s: most_mb_s.round() as u64 }),
+    }
+}
+
+/// Points of rising traffic, latency made to rise with them; what lies behind the peak is left
+/// out, where more load moves less.
+fn curve(loaded: &LoadedCurve<'_>) -> Option<Curve> {
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    for point in &loaded.points {
+        let (mb_s, ns) = (tenths(point.traffic_gb_per_s * 1000.0), tenths(point.latency.median));
+        match points.last() {
+            Some(last) if mb_s <= last.0 => {}
+            Some(last) => points.push((mb_s, ns.max(last.1))),
+            None => points.push((mb_s, ns)),
+        }
+    }
+    let writes_percent = tenths(100.0 - loaded.cell.kernel.read_percent());
+    let found = Curve { writes_percent, points };
+    Curve::check(std::slice::from_ref(&found)).is_ok().then_some(found)
+}
+
+/// To a tenth: figures of four digits are as many as they are worth.
+fn tenths(value: f64) -> f64 {
+    (value * 10.0).round() / 10.0
+}
+
+/// Adds a curve by its share of writes, in place of one with less traffic.
+fn add(curves: &mut Vec<Curve>, curve: Curve) {
+    let most = |curve: &Curve| curve.points.last().map_or(0.0, |point| point.0);
+    let at = curves.partition_point(|other| other.writes_percent < curve.writes_percent);
+    match curves.get_mut(at) {
+        Some(same) if same.writes_percent == curve.writes_percent => {
+            if most(&curve) > most(same) {
+                *same = curve;
+            }
+        }
+        _ => curves.insert(at, curve),
+    }
+}

@@ -1,0 +1,128 @@
+//! `numalab machine capture`.
+
+use std::path::Path;
+
+use numalab_analysis::capture::{Captured, Load, Remark, capture};
+use numalab_formats::{machine_toml, mess};
+use numalab_host::{UtcTime, note};
+use numalab_measure::plan::loaded_surface;
+use numalab_measure::{Effort, MeasurePlan};
+use numalab_record::{Cell, Document, Experiment, StreamKernel};
+use numalab_report::from::capture::sentences;
+
+use super::figures::file_of;
+use crate::args::{CaptureArgs, Format, Output, VERSION};
+use crate::command::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
+use crate::failure::Failure;
+use crate::{input, output, source};
+
+/// Bytes of each worker's buffer under load, as `numalab loaded` has it.
+const LOAD_BYTES: u64 = 256 << 20;
+
+/// Prints the machine file of a run, measured now unless `--from` says which.
+pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
+    let document = match &args.from {
+        Some(place) => source::run_document(place)?,
+        None => match measure(args)? {
+            Some(document) => document,
+            None => return Ok(()),
+        },
+    };
+    let mut captured = capture(&document);
+    if let Some(curves) = &args.mess {
+        take_curves(&mut captured, curves)?;
+    }
+    let remarks = sentences(&captured);
+    if !args.quiet {
+        remarks.iter().for_each(note);
+    }
+    let head = head(&document, &remarks);
+    let file = machine_toml::write_file(&file_of(captured.figures));
+    let file = file.map_err(|error| Failure::bad_input(error.to_string()))?;
+    output::print(&format!("{head}\n{file}"))
+}
+
+/// Measures everything that a machine file has; only shows the plan where that is asked for.
+fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
+    let target = Target::survey(&args.selection)?;
+    let Target { machine, scope, pages } = &target;
+    let plan = MeasurePlan::new(machine, scope.clone(), Effort::Normal, *pages);
+    let cpu = scope.cpus.first().copied().unwrap_or_default();
+    let kernels = &StreamKernel::ALL;
+    let surface = loaded_surface(machine, scope, cpu, kernels, (LOAD_BYTES, *pages));
+    let with_surface = |cells: Vec<Cell>| -> Vec<Cell> {
+        let is_load = |cell: &Cell| matches!(cell.experiment, Experiment::Loaded(_));
+        cells.into_iter().filter(|cell| !is_load(cell)).chain(surface.clone()).collect()
+    };
+    let foreseen = with_surface(plan.foreseen());
+    let budget = usual_budget(&foreseen);
+    if args.dry_run {
+        return print_plan(&foreseen, &args.rules, budget).map(|()| None);
+    }
+    let mut rules = args.rules.clone();
+    rules.budget = rules.budget.or(Some(budget));
+    let output = Output {
+        output: args.output.clone(),
+        label: None,
+        format: Format::Text,
+        quiet: true,
+        dry_run: false,
+    };
+    let second = |document: &Document| with_surface(plan.second_phase(document));
+    let kept = Output { quiet: args.quiet, ..output.clone() };
+    let (document, directory) =
+        run_plan("capture", &target, (&rules, &kept), &plan.first_phase(), second)?;
+    deliver(&document, directory.as_deref(), &output)?;
+    Ok(Some(document))
+}
+
+/// Load on every node's memory as Mess measured it.
+fn take_curves(captured: &mut Captured, place: &Path) -> Result<(), Failure> {
+    let failed = |file: &Path, error: &dyn std::fmt::Display| {
+        Failure::bad_input(format!("{}: {error}", file.display()))
+    };
+    let mut curves = Vec::new();
+    if place.is_dir() {
+        let entries = std::fs::read_dir(place).map_err(|error| failed(place, &error))?;
+        for file in entries.filter_map(|entry| Some(entry.ok()?.path())) {
+            let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            let percent = name.strip_prefix("bwlat_").and_then(|name| name.strip_suffix(".txt"));
+            let Some(percent) = percent.and_then(|percent| percent.parse::<u8>().ok()) else {
+                continue;
+            };
+            let read = mess::read_simulator(f64::from(percent), &input::text(&file)?);
+            curves.push(read.map_err(|error| failed(&file, &error))?);
+        }
+        curves.sort_by(|a, b| a.writes_percent.total_cmp(&b.writes_percent));
+    } else {
+        let read = mess::read(&input::text(place)?);
+        curves = read.map_err(|error| failed(place, &error))?;
+    }
+    if curves.is_empty() {
+        return Err(failed(place, &"expected memory_curves.csv or files bwlat_PERCENT.txt"));
+    }
+    let nodes = captured.figures.machine.memory_nodes();
+    let load = |node| Load { node, from: None, peak_mb_s: None, curves: curves.clone() };
+    captured.figures.loads = nodes.iter().map(load).collect();
+    captured.remarks.retain(|remark| !matches!(remark, Remark::NoLoad { .. }));
+    Ok(())
+}
+
+/// What the file is of, in comments.
+fn head(document: &Document, remarks: &[String]) -> String {
+    let run = &document.run;
+    let fact = |name| run.environment.facts.get(name).map(String::as_str);
+    let day = UtcTime { unix_ms: run.started_unix_ms }.to_string();
+    let title = fact("cpu_model").unwrap_or("A machine");
+    let nodes = run.machine.nodes.len();
+    let mut text = format!(
+        "# {title}, {nodes} {}, as measured\n#\n# Measured by numalab {} on {day}, written by \
+         numalab {VERSION}.\n",
+        if nodes == 1 { "node" } else { "nodes" },
+        run.version
+    );
+    for remark in remarks {
+        text.push_str(&format!("# {remark}\n"));
+    }
+    text
+}

@@ -1,0 +1,127 @@
+//! Machine files: captured from this machine and from results, read back, compared.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::LazyLock;
+
+/// A run of this machine with some of what a machine file has, and the file of it.
+struct Captured {
+    place: tempfile::TempDir,
+    result: PathBuf,
+    file: PathBuf,
+}
+
+/// Measured once for all tests; a disturbed machine gives figures too.
+static CAPTURED: LazyLock<Captured> = LazyLock::new(|| {
+    let place = tempfile::tempdir().expect("a directory");
+    let results = place.path().join("results");
+    let output = numalab(&["machine", "capture", "--budget", "12s", "-q", "-o", path(&results)]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let mut kept = std::fs::read_dir(&results).expect("results");
+    let result = kept.next().expect("a run").expect("readable").path();
+    let file = place.path().join("mine.toml");
+    std::fs::write(&file, &output.stdout).expect("written");
+    Captured { place, result, file }
+});
+
+fn numalab(words: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    command.args(words).stdin(Stdio::null()).output().expect("numalab starts")
+}
+
+fn prints(words: &[&str]) -> String {
+    let output = numalab(words);
+    assert_eq!(output.status.code(), Some(0), "{words:?}: {}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn path(path: &Path) -> &str {
+    path.to_str().expect("UTF-8")
+}
+
+#[test]
+fn the_file_of_this_machine_reads_back_with_the_same_figures() {
+    let Captured { result, file, .. } = &*CAPTURED;
+    let kept = std::fs::read_to_string(file).expect("there");
+    assert!(kept.starts_with("# ") && kept.contains("read_latency_ps"), "{kept}");
+    let again = prints(&["machine", "capture", "--from", path(result), "-q"]);
+    assert_eq!(again, kept, "a kept run gives the same file");
+    let compared = prints(&[
+        "compare",
+        path(file),
+        path(result),
+        "--margin",
+        "0.1",
+        "--fail-if",
+        "worse",
+        "--format",
+        "csv",
+    ]);
+    let latencies: Vec<&str> =
+        compared.lines().filter(|line| line.starts_with("load latency")).collect();
+    assert!(
+        !latencies.is_empty() && latencies.iter().all(|line| line.ends_with(",0")),
+        "{compared}"
+    );
+}
+
+#[test]
+fn a_result_that_is_slower_than_its_machine_file_is_exit_4() {
+    let Captured { place, result, file } = &*CAPTURED;
+    let kept = std::fs::read_to_string(file).expect("there");
+    let faster = kept.replace("read_latency_ps = ", "read_latency_ps = 1 #");
+    let other = place.path().join("faster.toml");
+    std::fs::write(&other, faster).expect("written");
+    let arguments = ["compare", path(&other), path(result), "--fail-if", "worse"];
+    let output = numalab(&arguments);
+    assert_eq!(output.status.code(), Some(4), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("load latency from node"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn hwloc_and_firmware_tables_get_the_captured_figures() {
+    let Captured { place, file, .. } = &*CAPTURED;
+    let xml = prints(&["topology", "--topology", path(file), "--format", "hwloc-xml"]);
+    let described = place.path().join("mine.xml");
+    std::fs::write(&described, xml).expect("written");
+    let mut lstopo = Command::new("lstopo-no-graphics");
+    let shown = lstopo
+        .env("HWLOC_HIDE_ERRORS", "2")
+        .args(["--memattrs", "--input", path(&described)])
+        .output()
+        .expect("lstopo-no-graphics, of Debian's hwloc-nox or hwloc");
+    let shown = text(&shown.stdout);
+    let kept = std::fs::read_to_string(file).expect("there");
+    let ps = kept.lines().find_map(|line| line.strip_prefix("read_latency_ps = "));
+    let ns = ps.expect("a latency").parse::<f64>().expect("a number") / 1000.0;
+    let latency = format!(" = {}", ns.round());
+    assert!(shown.contains("ReadLatency") && shown.contains(&latency), "{latency}: {shown}");
+    let tables = place.path().join("tables");
+    prints(&["acpi", "build", "--topology", path(file), "-o", path(&tables)]);
+    let hmat = prints(&["acpi", "show", path(&tables)]);
+    assert!(hmat.contains("HMAT"), "{hmat}");
+}
+
+#[test]
+fn load_is_taken_from_curves_of_mess() {
+    let Captured { place, result, .. } = &*CAPTURED;
+    let curves = place.path().join("memory_curves.csv");
+    let csv = "read_pct_rounded,pause,bandwidth_smooth,latency_smooth\n\
+               100,900,1.5,91.5\n100,0,40.25,240\n50,900,1.5,95\n50,0,30,300\n";
+    std::fs::write(&curves, csv).expect("written");
+    let take = ["machine", "capture", "-q", "--from", path(result), "--mess"];
+    let file = prints(&[&take[..], &[path(&curves)]].concat());
+    assert!(file.contains("[40250.0, 240.0]") && file.contains("writes_percent = 50.0"), "{file}");
+    let older = place.path().join("curves");
+    std::fs::create_dir_all(&older).expect("made");
+    std::fs::write(older.join("bwlat_75.txt"), "30000 210\n900 90.5\n").expect("written");
+    let file = prints(&[&take[..], &[path(&older)]].concat());
+    assert!(file.contains("writes_percent = 25.0"), "{file}");
+    let nothing = numalab(&[&take[..], &[path(result)]].concat());
+    assert_eq!(nothing.status.code(), Some(2));
+    assert!(text(&nothing.stderr).contains("expected memory_curves.csv or files bwlat_PERCENT"));
+}

@@ -1,0 +1,102 @@
+//! Machine files out of runs whose truth is known.
+
+use numalab_analysis::capture::{MachineFigures, capture, curve_families};
+use numalab_analysis::machine::MachineComparison;
+use numalab_analysis::run::Summary;
+use numalab_report::Report;
+use numalab_report::from::capture::sentences;
+use numalab_topology::NodeId;
+
+use crate::runs;
+
+fn assert_near(found: f64, expected: f64) {
+    assert!((found / expected - 1.0).abs() < 0.03, "{found}, expected {expected}");
+}
+
+fn latency_ns(figures: &MachineFigures, from: u32, to: u32) -> f64 {
+    let pair = (NodeId(from), NodeId(to));
+    let mut access = figures.machine.access.iter();
+    let found = access.find(|access| (access.initiator, access.target) == pair).expect("a pair");
+    found.read_latency_ps.expect("a latency") as f64 / 1000.0
+}
+
+#[test]
+fn a_machine_file_has_what_the_run_measured_and_says_what_it_lacks() {
+    let captured = capture(&runs::two_nodes());
+    let figures = &captured.figures;
+    for (from, to, ns) in [(0, 0, 86.4), (0, 1, 140.1), (1, 0, 140.1), (1, 1, 86.4)] {
+        assert_near(latency_ns(figures, from, to), ns);
+    }
+    assert_eq!(figures.cache_latency_ns.len(), 3);
+    for (&found, expected) in figures.cache_latency_ns.iter().zip([1.56, 4.4, 15.8]) {
+        assert_near(found, expected);
+    }
+    let transfers = figures.transfers.as_ref().expect("every kind of pair was measured");
+    assert_near(transfers.group_ns, 26.0);
+    assert_near(transfers.node_ns[0][1], 71.5);
+    let load = figures.loads.first().expect("a saturated curve");
+    assert_eq!((figures.loads.len(), load.node, load.from), (1, NodeId(0), None));
+    let &(mb_s, ns) = load.curves[0].points.last().expect("points");
+    assert_near(mb_s, 24_400.0);
+    assert_near(ns, 87.0 * 4.1);
+    let said = sentences(&captured).join("\n");
+    for words in [
+        "Latencies are of random access over 512M, thp pages.",
+        "Left out: load on node 1, not measured (numalab loaded --surface).",
+        "lines under way: it reads",
+        "Left out: the TLB",
+    ] {
+        assert!(said.contains(words), "no `{words}` in {said}");
+    }
+    assert!(!said.contains("latency from node"), "{said}");
+}
+
+#[test]
+fn a_surface_gives_a_curve_for_each_share_of_writes() {
+    let document = runs::surface();
+    let captured = capture(&document);
+    let load = &captured.figures.loads[0];
+    let writes: Vec<f64> = load.curves.iter().map(|curve| curve.writes_percent).collect();
+    assert_eq!(writes, [0.0, 25.0, 33.3, 50.0, 100.0]);
+    let families = curve_families(&Summary::of(&document));
+    assert_eq!((families.len(), &families[0].curves), (1, &load.curves));
+    for curve in &load.curves {
+        assert!(
+            curve.points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1)
+        );
+    }
+}
+
+#[test]
+fn an_empty_run_gives_its_topology_and_says_that_all_else_is_left_out() {
+    let captured = capture(&runs::empty());
+    let figures = &captured.figures;
+    assert!(figures.cache_latency_ns.is_empty() && figures.loads.is_empty());
+    assert_eq!((&figures.core, &figures.transfers), (&None, &None));
+    let said = sentences(&captured);
+    assert!(said.iter().all(|sentence| sentence.starts_with("Left out: ")), "{said:?}");
+    assert!(said.len() == 4, "{said:?}");
+}
+
+#[test]
+fn a_machine_file_and_a_run_are_shown_side_by_side() {
+    let file = capture(&runs::two_nodes()).figures;
+    let mut result = file.clone();
+    let slow = result.machine.access.iter_mut().find(|access| access.initiator != access.target);
+    let slow = slow.and_then(|access| access.read_latency_ps.as_mut()).expect("a remote pair");
+    *slow += *slow / 10;
+    result.transfers = None;
+    let compared = MachineComparison::of(&file, &result, 5.0);
+    let worse: Vec<_> = compared.worse().map(|pair| pair.what.as_str()).collect();
+    assert_eq!(worse, ["load latency from node 0 to node 1"]);
+    let page = compared.page().markdown();
+    let row = |start: &str| {
+        let mut lines = page.lines().filter(|line| line.starts_with(&format!("| {start} |")));
+        lines.next().unwrap_or_else(|| panic!("no {start} in {page}")).to_owned()
+    };
+    assert!(row("load latency from node 0 to node 1").ends_with("| ns | +10.0 % |"), "{page}");
+    assert!(row("line within an L3 group, one way").ends_with("| – | ns | – |"), "{page}");
+    let csv = compared.csv().expect("rows");
+    assert!(csv.starts_with("what,unit,file,result,difference_percent\n"), "{csv}");
+    assert!(compared.json().expect("JSON").contains("numalab/machine-comparison-2"));
+}
