@@ -12,7 +12,7 @@ use numalab_report::from::capture::sentences;
 
 use super::figures::file_of;
 use crate::args::{CaptureArgs, Format, Output, VERSION};
-use crate::command::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
+use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
 use crate::failure::Failure;
 use crate::{input, output, source};
 
@@ -61,18 +61,19 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     }
     let mut rules = args.rules.clone();
     rules.budget = rules.budget.or(Some(budget));
-    let output = Output {
+    let kept = Output {
         output: args.output.clone(),
         label: None,
         format: Format::Text,
-        quiet: true,
+        quiet: args.quiet,
         dry_run: false,
     };
     let second = |document: &Document| with_surface(plan.second_phase(document));
-    let kept = Output { quiet: args.quiet, ..output.clone() };
     let (document, directory) =
         run_plan("capture", &target, (&rules, &kept), &plan.first_phase(), second)?;
-    deliver(&document, directory.as_deref(), &output)?;
+    if let Some(directory) = directory {
+        write_reports(&document, &directory)?;
+    }
     Ok(Some(document))
 }
 
