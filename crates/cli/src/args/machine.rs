@@ -21,7 +21,7 @@ pub(crate) enum MachineCommand {
     #[command(after_help = "\
 Examples:
   numalab machine show epyc-7763-nps4
-  numalab machine show epyc-7763-nps4 > mine.toml    to change it, for --topology mine.toml")]
+  numalab machine show epyc-7763-nps4 > epyc.toml    to change it, for --topology epyc.toml")]
     Show {
         /// A name that `machine list` prints
         machine: String,
@@ -29,7 +29,7 @@ Examples:
     /// Write this machine, or that of a result directory, as a machine file with what was measured
     #[command(after_help = "\
 Examples:
-  numalab machine capture > captured.toml                      measures all of it first
+  numalab machine capture > here.toml                          measures all of it first
   numalab machine capture --from results/measure-20261121-024500 > captured.toml
   numalab guest run --emulate-like captured.toml -- numalab latency
   numalab compare captured.toml results/after                  has it changed?

@@ -63,7 +63,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab loaded --surface", Needs("two cores"), &["loaded/copy-nt/", " cells, about "]),
     rule("numalab machine list", Runs, &["epyc-7763-nps4"]),
     rule("numalab machine show", Runs, &[]),
-    rule("numalab machine capture", Plans, &["latency/", " cells, about "]),
+    rule("numalab machine capture", Plans, &[]),
     rule("numalab machine capture --from", Runs, &[]),
     rule("numalab compare captured.toml", Runs, &["load latency from node 0 to node 0"]),
     rule("numalab c2c", Needs("two cpus"), &["c2c/", " cells, about "]),
