@@ -206,8 +206,8 @@ fn two_commands_are_run_in_turns_and_judged() {
     let turned = [
         "compare",
         "--commands",
-        "true",
         "sleep 0.05",
+        "sleep 0.5",
         "--blocks",
         "6",
         "--quiet",
