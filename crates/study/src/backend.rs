@@ -23,6 +23,7 @@ mod setting_spec;
 use numalab_host::Interrupt;
 
 use crate::definition::{BackendSpec, Study};
+use crate::study_place::StudyPlace;
 use guests::Guests;
 use host::Host;
 use kernel::Kernel;
@@ -52,7 +53,7 @@ pub fn backend_kinds() -> impl Iterator<Item = &'static BackendKind> {
 
 fn entry(name: &str) -> Result<(&'static BackendKind, Open), BackendError> {
     KINDS.into_iter().find(|(kind, _)| kind.name == name).ok_or_else(|| BackendError::BadInput {
-        place: "backend".to_owned(),
+        place: StudyPlace::keys(["backend"]),
         found: name.to_owned(),
         expected: KINDS.map(|(kind, _)| kind.name).join(", "),
     })

@@ -18,6 +18,7 @@ mod parse;
 mod plan;
 mod position;
 mod session;
+mod study_place;
 
 pub use backend::{
     Backend, BackendError, BackendKind, Inspection, Preparation, PrepareError, Prepared,
@@ -31,3 +32,4 @@ pub use parse::{ParseError, parse};
 pub use plan::{Plan, Started};
 pub use position::Position;
 pub use session::{Observer, Session, SessionError};
+pub use study_place::StudyPlace;

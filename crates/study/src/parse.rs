@@ -11,6 +11,7 @@ use toml::de::DeTable;
 
 use crate::definition::{Factor, Study};
 use crate::position::Position;
+use crate::study_place::StudyPlace;
 
 /// More treatments than this in one block see nothing but the machine's drift.
 const MOST_TREATMENTS: usize = 256;
@@ -48,8 +49,8 @@ pub enum ParseError {
     Invalid {
         /// The file, or the name of the bundled study, with line and column.
         origin: String,
-        /// Where: `factor pages`.
-        place: String,
+        /// Where.
+        place: StudyPlace,
         /// What stands there.
         found: String,
         /// What may stand there.
@@ -76,7 +77,7 @@ pub fn parse(text: &str, origin: &str) -> Result<Study, ParseError> {
     check(&study).map_err(invalid)?;
     let resolved = study.workloads.iter().map(|workload| {
         workload.resolve().map_err(|fault| ParseError::Workload {
-            origin: placed(origin, &format!("workload {}", workload.name()), text),
+            origin: placed(origin, &StudyPlace::Workload(workload.name().to_owned()), text),
             fault,
         })
     });
@@ -93,8 +94,8 @@ fn check_spelling(text: &str, origin: &str) -> Result<(), ParseError> {
     match RENAMED.iter().find(|(old, _)| is_key(old)) {
         None => Ok(()),
         Some((old, new)) => Err(ParseError::Invalid {
-            origin: placed(origin, old, text),
-            place: (*old).to_owned(),
+            origin: placed(origin, &StudyPlace::keys([*old]), text),
+            place: StudyPlace::keys([*old]),
             found: "the name of earlier versions".to_owned(),
             expected: (*new).to_owned(),
         }),
@@ -102,12 +103,12 @@ fn check_spelling(text: &str, origin: &str) -> Result<(), ParseError> {
 }
 
 /// `mine.toml, line 7, column 8`, or the file alone where the place is not found.
-fn placed(origin: &str, place: &str, text: &str) -> String {
+fn placed(origin: &str, place: &StudyPlace, text: &str) -> String {
     Position::of(place, text).map_or_else(|| origin.to_owned(), |at| format!("{origin}{at}"))
 }
 
 struct Fault {
-    place: String,
+    place: StudyPlace,
     found: String,
     expected: String,
 }
@@ -115,36 +116,46 @@ struct Fault {
 /// A fault unless `holds`.
 fn require(
     holds: bool,
-    place: impl Into<String>,
+    place: &StudyPlace,
     found: impl ToString,
     expected: &str,
 ) -> Result<(), Fault> {
     if holds {
         return Ok(());
     }
-    Err(Fault { place: place.into(), found: found.to_string(), expected: expected.to_owned() })
+    Err(Fault { place: place.clone(), found: found.to_string(), expected: expected.to_owned() })
 }
 
 fn check(study: &Study) -> Result<(), Fault> {
-    require(is_name(&study.name), "name", &study.name, "letters, digits, `-`, `_` and `.`")?;
+    require(
+        is_name(&study.name),
+        &StudyPlace::keys(["name"]),
+        &study.name,
+        "letters, digits, `-`, `_` and `.`",
+    )?;
     check_factors(&study.factors)?;
     check_workloads(study)?;
     let rules = &study.rules;
     let blocks = (1..=MOST_BLOCKS).contains(&rules.blocks);
-    require(blocks, "rules.blocks", rules.blocks, "1 to 100000")?;
-    require(rules.warm_ups <= rules.blocks, "rules.warm-ups", rules.warm_ups, "at most blocks")?;
+    require(blocks, &rule("blocks"), rules.blocks, "1 to 100000")?;
+    require(rules.warm_ups <= rules.blocks, &rule("warm-ups"), rules.warm_ups, "at most blocks")?;
     let repeats = rules.repeats <= MOST_REPEATS;
-    require(repeats, "rules.repeats", rules.repeats, "0 to 20")?;
+    require(repeats, &rule("repeats"), rules.repeats, "0 to 20")?;
     let positive = |value: Option<f64>| value.is_none_or(|value| value > 0.0 && value.is_finite());
     let found = |value: Option<f64>| value.unwrap_or_default();
     let precision = rules.precision_percent;
-    require(positive(precision), "rules.precision-percent", found(precision), "more than 0")?;
+    require(positive(precision), &rule("precision-percent"), found(precision), "more than 0")?;
     let margin = rules.margin_percent;
     let fits = (0.0..=1000.0).contains(&margin);
-    require(fits, "rules.margin-percent", margin, "0 to 1000")?;
+    require(fits, &rule("margin-percent"), margin, "0 to 1000")?;
     let about = rules.about_block_s;
-    require(positive(about), "rules.about-block-s", found(about), "more than 0")?;
-    require(positive(rules.budget_s), "rules.budget-s", found(rules.budget_s), "more than 0")
+    require(positive(about), &rule("about-block-s"), found(about), "more than 0")?;
+    require(positive(rules.budget_s), &rule("budget-s"), found(rules.budget_s), "more than 0")
+}
+
+/// A key of the study's rules.
+fn rule(key: &str) -> StudyPlace {
+    StudyPlace::keys(["rules", key])
 }
 
 fn is_name(name: &str) -> bool {
@@ -153,11 +164,11 @@ fn is_name(name: &str) -> bool {
 }
 
 fn check_factors(factors: &[Factor]) -> Result<(), Fault> {
-    require(!factors.is_empty(), "factor", "none", "at least one [[factor]]")?;
+    require(!factors.is_empty(), &StudyPlace::keys(["factor"]), "none", "at least one [[factor]]")?;
     let mut names = BTreeSet::new();
     let mut set_by: BTreeMap<String, &str> = BTreeMap::new();
     for factor in factors {
-        let place = format!("factor {}", factor.name);
+        let place = StudyPlace::Factor(factor.name.clone());
         require(is_name(&factor.name), &place, &factor.name, "letters, digits, `-`, `_` and `.`")?;
         require(names.insert(&factor.name), &place, "twice", "each factor once")?;
         check_levels(factor, &place)?;
@@ -170,10 +181,10 @@ fn check_factors(factors: &[Factor]) -> Result<(), Fault> {
     }
     let treatments = factors.iter().map(|f| f.levels.len()).try_fold(1_usize, usize::checked_mul);
     let few = treatments.is_some_and(|treatments| treatments <= MOST_TREATMENTS);
-    require(few, "factor", "too many combinations", "at most 256 of them")
+    require(few, &StudyPlace::keys(["factor"]), "too many combinations", "at most 256 of them")
 }
 
-fn check_levels(factor: &Factor, place: &str) -> Result<(), Fault> {
+fn check_levels(factor: &Factor, place: &StudyPlace) -> Result<(), Fault> {
     let count = factor.levels.len();
     require(
         count >= 2,
@@ -201,10 +212,15 @@ fn check_levels(factor: &Factor, place: &str) -> Result<(), Fault> {
 
 fn check_workloads(study: &Study) -> Result<(), Fault> {
     let workloads = &study.workloads;
-    require(!workloads.is_empty(), "workload", "none", "at least one [[workload]]")?;
+    require(
+        !workloads.is_empty(),
+        &StudyPlace::keys(["workload"]),
+        "none",
+        "at least one [[workload]]",
+    )?;
     let mut names = BTreeSet::new();
     for workload in workloads {
-        let place = format!("workload {}", workload.name());
+        let place = StudyPlace::Workload(workload.name().to_owned());
         require(names.insert(workload.name()), &place, "twice", "a `name` of its own for each")?;
         let words = workload.command.iter().chain(&workload.arguments).flatten();
         let is_set = |name: &&str| *name != SCRATCH;

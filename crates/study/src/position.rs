@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::study_place::StudyPlace;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
@@ -22,19 +23,19 @@ impl fmt::Display for Position {
 }
 
 impl Position {
-    /// Where the text of a study has what an error names: `factor pages`, `setting aslr`,
-    /// `workload redis`, or a path of keys as `rules.blocks`, of which as much is followed as
-    /// there is.
+    /// Where the text of a study has a place; of keys as many are followed as there are.
     #[must_use]
-    pub fn of(place: &str, text: &str) -> Option<Self> {
+    pub fn of(place: &StudyPlace, text: &str) -> Option<Self> {
         let table = DeTable::parse(text).ok()?;
         let table = table.get_ref();
-        let place = place.split(',').next().unwrap_or(place);
-        let span = match place.split_once(' ') {
-            Some(("factor", name)) => named(table, "factor", name),
-            Some(("workload", name)) => named(table, "workload", name),
-            Some(("setting", name)) => setting(table, name),
-            _ => deepest(table, place),
+        let span = match place {
+            StudyPlace::Keys(keys) => deepest(table, keys),
+            StudyPlace::Factor(name) => named(table, "factor", name),
+            StudyPlace::Workload(name) | StudyPlace::Sample { workload: name, .. } => {
+                named(table, "workload", name)
+            }
+            StudyPlace::Setting(name) => setting(table, name),
+            StudyPlace::Treatment(_) | StudyPlace::CommandLine(_) => None,
         }?;
         Some(Self::at(span.start, text))
     }
@@ -76,18 +77,12 @@ fn setting(table: &DeTable<'_>, name: &str) -> Option<Range<usize>> {
     in_levels().or_else(|| named(table, "factor", name))
 }
 
-/// The last key of a path that is there.
-fn deepest(table: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
-    let (first, rest) = match path.strip_prefix('"').and_then(|path| path.split_once('"')) {
-        Some((quoted, rest)) => (quoted, rest.strip_prefix('.')),
-        None => match path.split_once('.') {
-            Some((first, rest)) => (first, Some(rest)),
-            None => (path, None),
-        },
-    };
-    let (key, value) = table.get_key_value(first)?;
+/// The last of the keys that is there.
+fn deepest(table: &DeTable<'_>, keys: &[String]) -> Option<Range<usize>> {
+    let (first, rest) = keys.split_first()?;
+    let (key, value) = table.get_key_value(first.as_str())?;
     let below = match value.get_ref() {
-        DeValue::Table(below) => rest.and_then(|rest| deepest(below, rest)),
+        DeValue::Table(below) => deepest(below, rest),
         _ => None,
     };
     Some(below.unwrap_or_else(|| key.span()))
@@ -104,19 +99,20 @@ mod tests {
 
     #[test]
     fn what_an_error_names_is_found() {
-        let at = |place: &str| Position::of(place, TEXT).map(|at| (at.line, at.column));
-        assert_eq!(at("name"), Some((1, 1)));
-        assert_eq!(at("backend.linux-guest.emulate"), Some((3, 1)));
-        assert_eq!(at("backend.linux-guest.nothing"), Some((2, 10)));
-        assert_eq!(at("rules.blocks"), Some((5, 1)));
-        assert_eq!(at("rules.margins.\"w.t\""), Some((6, 9)));
-        assert_eq!(at("factor aslr"), Some((8, 8)));
-        assert_eq!(at("factor p, level ü"), Some((11, 8)));
-        assert_eq!(at("setting aslr"), Some((8, 8)));
-        assert_eq!(at("setting k"), Some((12, 33)));
-        assert_eq!(at("workload redis"), Some((14, 8)));
-        assert_eq!(at("workload other"), None);
-        assert_eq!(Position::of("name", "no toml"), None);
+        let at = |place: &StudyPlace| Position::of(place, TEXT).map(|at| (at.line, at.column));
+        let keys = |keys: &[&str]| at(&StudyPlace::keys(keys.iter().copied()));
+        assert_eq!(keys(&["name"]), Some((1, 1)));
+        assert_eq!(keys(&["backend", "linux-guest", "emulate"]), Some((3, 1)));
+        assert_eq!(keys(&["backend", "linux-guest", "nothing"]), Some((2, 10)));
+        assert_eq!(keys(&["rules", "blocks"]), Some((5, 1)));
+        assert_eq!(keys(&["rules", "margins", "w.t"]), Some((6, 9)));
+        assert_eq!(at(&StudyPlace::Factor("aslr".to_owned())), Some((8, 8)));
+        assert_eq!(at(&StudyPlace::Factor("p".to_owned())), Some((11, 8)));
+        assert_eq!(at(&StudyPlace::Setting("aslr".to_owned())), Some((8, 8)));
+        assert_eq!(at(&StudyPlace::Setting("k".to_owned())), Some((12, 33)));
+        assert_eq!(at(&StudyPlace::Workload("redis".to_owned())), Some((14, 8)));
+        assert_eq!(at(&StudyPlace::Workload("other".to_owned())), None);
+        assert_eq!(Position::of(&StudyPlace::keys(["name"]), "no toml"), None);
     }
 
     #[test]

@@ -10,6 +10,7 @@ use serde::Deserialize;
 
 use super::contract::BackendError;
 use super::setting_spec::{SettingKind, SettingSpec};
+use crate::study_place::StudyPlace;
 
 pub(super) const EMULATE: SettingSpec = SettingSpec {
     name: "emulate",
@@ -117,7 +118,7 @@ impl MemoryCostSettings {
     pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
         let Some(name) = &self.emulate_like else { return Ok(None) };
         let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
-            place: format!("backend.{kind}.emulate-like"),
+            place: StudyPlace::backend(kind, "emulate-like"),
             found: format!("{name:?}"),
             expected: error.to_string(),
         };
@@ -132,7 +133,7 @@ impl MemoryCostSettings {
     pub(super) fn tiers(&self, kind: &str) -> Result<Option<TierSpec>, BackendError> {
         let Some(text) = &self.emulate_tiers else { return Ok(None) };
         let bad = |error: &dyn std::fmt::Display| BackendError::BadInput {
-            place: format!("backend.{kind}.emulate-tiers"),
+            place: StudyPlace::backend(kind, "emulate-tiers"),
             found: format!("{text:?}"),
             expected: error.to_string(),
         };
@@ -151,7 +152,7 @@ impl MemoryCostSettings {
     pub(super) fn costs(&self, kind: &str) -> Result<MemoryCosts, BackendError> {
         let bad =
             |key: &str, found: &str, expected: &dyn std::fmt::Display| BackendError::BadInput {
-                place: format!("backend.{kind}.{key}"),
+                place: StudyPlace::backend(kind, key),
                 found: format!("{found:?}"),
                 expected: expected.to_string(),
             };

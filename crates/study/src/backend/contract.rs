@@ -1,5 +1,6 @@
 //! What every backend does, in which order, and how it fails.
 
+use crate::study_place::StudyPlace;
 use numalab_host::ErrorClass;
 use numalab_record::Environment;
 use numalab_record::study::{Evidence, Observation, Treatment};
@@ -142,8 +143,8 @@ pub enum BackendError {
     /// The study asks for what the backend does not know.
     #[error("{place}: {found}: expected {expected}")]
     BadInput {
-        /// Where in the study: `factor pages, level 2m`.
-        place: String,
+        /// Where in the study.
+        place: StudyPlace,
         /// What stands there.
         found: String,
         /// What may stand there.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use numalab_host::proc;
+use numalab_host::{Root, proc};
 use numalab_record::study::Evidence;
 use sha2::{Digest, Sha256};
 
@@ -15,7 +15,7 @@ const MEMINFO: [&str; 4] = ["AnonHugePages", "HugePages_Total", "HugePages_Free"
 
 /// The counters of `/proc/vmstat` by name.
 pub(super) fn vmstat() -> BTreeMap<String, u64> {
-    let text = fs::read_to_string("/proc/vmstat").unwrap_or_default();
+    let text = Root::live().document("proc/vmstat").unwrap_or_default();
     proc::counters(&text).map(|(name, count)| (name.to_owned(), count)).collect()
 }
 
@@ -34,7 +34,7 @@ pub(super) fn grown(
 
 /// What `/proc/meminfo` says of huge pages, as evidence under this name.
 pub(super) fn huge_pages(when: &str) -> Evidence {
-    let text = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let text = Root::live().document("proc/meminfo").unwrap_or_default();
     let fields =
         MEMINFO.iter().filter_map(|name| Some(format!("{name}: {}", proc::field(&text, name)?)));
     let found = fields.collect::<Vec<_>>().join(", ");

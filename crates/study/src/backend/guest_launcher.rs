@@ -12,6 +12,7 @@ use numalab_workload::Workload;
 use super::contract::BackendError;
 use super::guest_machine::GuestSettings;
 use super::live_guest::failed;
+use crate::study_place::StudyPlace;
 
 /// What the guest boots: `linux` (the distribution's), `backports`, or a file of one's own.
 pub(super) const KERNEL: &str = "kernel";
@@ -106,7 +107,7 @@ pub(super) fn kernel_of(treatment: &Treatment) -> Result<KernelChoice, BackendEr
         "backports" => Ok(KernelChoice::Backports),
         file if Path::new(file).is_file() => Ok(KernelChoice::File(file.into())),
         _ => Err(BackendError::BadInput {
-            place: format!("setting {KERNEL}"),
+            place: StudyPlace::Setting(KERNEL.to_owned()),
             found: format!("{name:?}"),
             expected: "linux, backports, a Linux image or a kernel package (.deb)".to_owned(),
         }),

@@ -9,6 +9,7 @@ use serde::Deserialize;
 
 use super::common_settings::MemoryCostSettings;
 use super::contract::BackendError;
+use crate::study_place::StudyPlace;
 
 /// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
 /// inside it.
@@ -123,7 +124,7 @@ impl GuestSettings {
 
 fn bad(key: &str, found: &str, expected: &dyn std::fmt::Display) -> BackendError {
     BackendError::BadInput {
-        place: format!("backend.linux-guest.{key}"),
+        place: StudyPlace::backend("linux-guest", key),
         found: format!("{found:?}"),
         expected: expected.to_string(),
     }

@@ -35,6 +35,7 @@ use super::contract::{
 use super::host_side::{self, BACKING, HOST};
 use super::knob_settings::{self, KnobSettings};
 use crate::definition::BackendSpec;
+use crate::study_place::StudyPlace;
 use boot_pool::BootPool;
 use errors::bad;
 use inputs::Inputs;
@@ -78,8 +79,8 @@ impl Guests {
         let wanted = wanted?;
         self.check_host_side(scope.treatments, &wanted)?;
         if let Some(workload) = scope.workloads.iter().find(|workload| workload.service.is_some()) {
-            let place = format!("workload {}", workload.name);
-            return Err(bad(&place, "a service".to_owned(), "a workload that is one command"));
+            let place = StudyPlace::Workload(workload.name.clone());
+            return Err(bad(place, "a service".to_owned(), "a workload that is one command"));
         }
         let mut inputs = Inputs {
             settings: self.settings.clone(),
@@ -106,11 +107,19 @@ impl Guests {
             knobs.peek().is_some() || wanted.iter().any(|one| one.pages != HostPages::Normal);
         if of_host && self.settings.hypervisor == HypervisorKind::Xen {
             let found = format!("{BACKING} or {HOST}KNOB for domains of Xen");
-            return Err(bad("factor", found, "them with hypervisor = \"qemu\""));
+            return Err(bad(
+                StudyPlace::keys(["factor"]),
+                found,
+                "them with hypervisor = \"qemu\"",
+            ));
         }
         if let Some((name, _)) = knobs.find(|(name, _)| knob_settings::find(HOST, name).is_none()) {
             let found = "no such knob".to_owned();
-            return Err(bad(&format!("setting {name}"), found, "one of `numalab knobs list`"));
+            return Err(bad(
+                StudyPlace::Setting(name.to_owned()),
+                found,
+                "one of `numalab knobs list`",
+            ));
         }
         Ok(())
     }

@@ -8,6 +8,7 @@ use numalab_record::study::Setting;
 
 use super::contract::BackendError;
 use super::setting_spec::{SettingKind, SettingSpec};
+use crate::study_place::StudyPlace;
 
 /// What stands before the name of a host's knob.
 pub(super) const HOST: &str = "host:";
@@ -28,7 +29,7 @@ pub(super) fn pages(settings: &BTreeMap<String, Setting>) -> Result<HostPages, B
         Some("2m") => huge(2 << 20),
         Some("1g") => huge(1 << 30),
         Some(other) => Err(BackendError::BadInput {
-            place: format!("factor {BACKING}"),
+            place: StudyPlace::Factor(BACKING.to_owned()),
             found: other.to_owned(),
             expected: "normal, 2m or 1g".to_owned(),
         }),

@@ -32,6 +32,7 @@ use super::contract::{
 use super::disturbance_watch::DisturbanceWatch;
 use crate::backend::exec;
 use crate::definition::BackendSpec;
+use crate::study_place::StudyPlace;
 
 /// The program that a workload of this backend names.
 const PROGRAM: &str = "numalab-kernel";
@@ -77,7 +78,10 @@ impl Kernel {
                 check_settings(treatment)?;
                 let line = words(treatment, workload, 0).join(" ");
                 Command::parse(&line).map_err(|error| BackendError::BadInput {
-                    place: format!("workload {}, {}", workload.name, treatment.name),
+                    place: StudyPlace::Sample {
+                        workload: workload.name.clone(),
+                        treatment: treatment.name.clone(),
+                    },
                     found: line.clone(),
                     expected: error.to_string(),
                 })?;
@@ -287,7 +291,7 @@ fn check_program(workload: &Workload) -> Result<(), BackendError> {
     match workload.command.first().map(String::as_str) {
         Some(PROGRAM) => Ok(()),
         other => Err(BackendError::BadInput {
-            place: format!("workload {}", workload.name),
+            place: StudyPlace::Workload(workload.name.clone()),
             found: other.unwrap_or_default().to_owned(),
             expected: format!("{PROGRAM} and its words, in the backend kernel"),
         }),
@@ -297,7 +301,7 @@ fn check_program(workload: &Workload) -> Result<(), BackendError> {
 fn check_settings(treatment: &Treatment) -> Result<(), BackendError> {
     for (name, value) in &treatment.settings {
         let bad = |expected: String| BackendError::BadInput {
-            place: format!("treatment {}", treatment.name),
+            place: StudyPlace::Treatment(treatment.name.clone()),
             found: format!("{name} = {value}"),
             expected,
         };

@@ -12,6 +12,7 @@ use numalab_workload::Workload;
 
 use super::contract::{BackendError, Scope};
 use super::setting_spec::{SettingKind, SettingSpec};
+use crate::study_place::StudyPlace;
 
 pub(super) const CPUS: SettingSpec = SettingSpec {
     name: "cpus",
@@ -182,7 +183,7 @@ fn shares(
 
 fn bad(name: &str, found: &str, expected: &str) -> BackendError {
     BackendError::BadInput {
-        place: format!("setting {name}"),
+        place: StudyPlace::Setting(name.to_owned()),
         found: found.to_owned(),
         expected: expected.to_owned(),
     }

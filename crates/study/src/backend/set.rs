@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::contract::BackendError;
 use super::setting_spec::BackendKind;
 use crate::definition::{Level, Study};
+use crate::study_place::StudyPlace;
 
 /// The key that chooses among a study's workloads.
 const WORKLOADS: &str = "workloads";
@@ -31,7 +32,7 @@ impl BackendKind {
         }
         let Some(setting) = setting else { return Err(self.no_such_key(study, key)) };
         let value = setting.kind.value_of(value).ok_or_else(|| BackendError::BadInput {
-            place: format!("--set {key}"),
+            place: StudyPlace::CommandLine(key.to_owned()),
             found: value.to_owned(),
             expected: setting.kind.expected(),
         })?;
@@ -66,7 +67,7 @@ impl BackendKind {
         let factors = study.factors.iter().map(|factor| factor.name.as_str());
         let factors = factors.filter(|name| self.setting(name).is_none());
         let names: Vec<&str> = settings.chain(factors).chain([WORKLOADS]).collect();
-        super::setting_spec::no_such_setting(format!("--set {key}"), key, &names)
+        super::setting_spec::no_such_setting(StudyPlace::CommandLine(key.to_owned()), key, &names)
     }
 }
 
@@ -84,7 +85,7 @@ fn keep_workloads(study: &mut Study, list: &str) -> Result<(), BackendError> {
     let known: Vec<&str> = study.workloads.iter().map(|workload| workload.name()).collect();
     if let Some(name) = wanted.iter().find(|name| !known.contains(name)) {
         return Err(BackendError::BadInput {
-            place: format!("--set {WORKLOADS}"),
+            place: StudyPlace::CommandLine(WORKLOADS.to_owned()),
             found: (*name).to_owned(),
             expected: format!("one of {}", known.join(", ")),
         });

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::contract::BackendError;
 use crate::definition::BackendSpec;
 use crate::nearest::nearest;
+use crate::study_place::StudyPlace;
 
 /// A setting of a backend.
 #[derive(Clone, Copy, Debug)]
@@ -124,7 +125,7 @@ impl BackendKind {
         let mut settings: Map<String, Value> = defaults.collect();
         settings.extend(spec.settings.clone());
         serde_json::from_value(Value::Object(settings)).map_err(|error| BackendError::BadInput {
-            place: format!("backend.{}", self.name),
+            place: StudyPlace::keys(["backend", self.name]),
             found: error.to_string(),
             expected: "the settings that `numalab study settings` lists".to_owned(),
         })
@@ -133,7 +134,7 @@ impl BackendKind {
     /// Refuses settings of the backend's table that there are not, or that cannot be.
     fn check(&self, settings: &Map<String, Value>) -> Result<(), BackendError> {
         for (name, value) in settings {
-            let place = format!("backend.{}.{name}", self.name);
+            let place = StudyPlace::backend(self.name, name);
             let Some(spec) = self.setting(name) else {
                 return Err(no_such_setting(place, name, &names(self.settings)));
             };
@@ -159,13 +160,13 @@ impl BackendKind {
             names.join(", "),
             meant.unwrap_or_default()
         );
-        let place = format!("setting {name}");
+        let place = StudyPlace::Setting(name.to_owned());
         BackendError::BadInput { place, found: "no such setting".to_owned(), expected }
     }
 
     /// Refuses a setting of a level that there is not, or that cannot be.
     pub(super) fn check_level(&self, name: &str, setting: &Setting) -> Result<(), BackendError> {
-        let place = format!("setting {name}");
+        let place = StudyPlace::Setting(name.to_owned());
         let Some(spec) = self.levels.iter().find(|spec| spec.name == name) else {
             return Err(no_such_setting(place, name, &names(self.levels)));
         };
@@ -181,7 +182,7 @@ fn names(specs: &[SettingSpec]) -> Vec<&'static str> {
 }
 
 /// That there is no setting of this name, with those that there are and the nearest of them.
-pub(super) fn no_such_setting(place: String, name: &str, names: &[&str]) -> BackendError {
+pub(super) fn no_such_setting(place: StudyPlace, name: &str, names: &[&str]) -> BackendError {
     let expected = match meant(name, names) {
         Some(meant) => format!("one of {}; did you mean `{meant}`?", names.join(", ")),
         None if names.is_empty() => "none".to_owned(),

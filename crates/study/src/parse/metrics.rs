@@ -2,26 +2,27 @@
 
 use numalab_workload::{Reader, Workload};
 
-use super::{Fault, require};
+use super::{Fault, require, rule};
 use crate::backend::backend_kind;
 use crate::definition::Study;
 use crate::nearest::nearest;
+use crate::study_place::StudyPlace;
 
 /// Refuses rules about metrics that there cannot be.
 pub(super) fn check(study: &Study, workloads: &[Workload]) -> Result<(), Fault> {
     let rules = &study.rules;
     let known = Known { study, workloads };
     if let Some(primary) = &rules.primary {
-        known.check("rules.primary", primary)?;
+        known.check(&rule("primary"), primary)?;
     }
     for fact in &rules.facts {
-        known.check("rules.facts", fact)?;
+        known.check(&rule("facts"), fact)?;
         let is_primary = rules.primary.as_ref() == Some(fact);
         let found = format!("{fact}, the primary metric");
-        require(!is_primary, "rules.facts", found, "metrics that are not tested")?;
+        require(!is_primary, &rule("facts"), found, "metrics that are not tested")?;
     }
     for (name, margin) in &rules.margins {
-        let place = format!("rules.margins.\"{name}\"");
+        let place = StudyPlace::keys(["rules", "margins", name]);
         known.check(&place, name)?;
         require((0.0..=1000.0).contains(margin), &place, margin, "0 to 1000 percent")?;
     }
@@ -34,7 +35,7 @@ struct Known<'a> {
 }
 
 impl Known<'_> {
-    fn check(&self, place: &str, name: &str) -> Result<(), Fault> {
+    fn check(&self, place: &StudyPlace, name: &str) -> Result<(), Fault> {
         let is_given = name.split_once('.').is_some_and(|(workload, metric)| {
             let mut workloads = self.workloads.iter().filter(|own| own.name == workload);
             workloads.any(|workload| self.gives(workload, metric))

@@ -1,11 +1,11 @@
 //! Which pages a workload's memory is on, looked at while it runs.
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use numalab_host::Root;
 use numalab_host::proc::{PageSizes, descendants, field, total_page_sizes};
 
 /// How often it is looked. A look takes about a millisecond.
@@ -73,7 +73,7 @@ impl PagesSeen {
         self.resident = self.resident.max(sum.resident);
         self.transparent_huge = self.transparent_huge.max(sum.transparent_huge);
         self.reserved_huge = self.reserved_huge.max(sum.reserved_huge);
-        let meminfo = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+        let meminfo = Root::live().document("proc/meminfo").unwrap_or_default();
         let free = field(&meminfo, "HugePages_Free").and_then(|pages| pages.parse().ok());
         self.pool_free_pages = match (self.pool_free_pages, free) {
             (Some(least), Some(free)) => Some(least.min(free)),

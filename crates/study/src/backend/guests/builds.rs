@@ -9,6 +9,7 @@ use super::errors::bad;
 use super::kind::XEN;
 use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 use crate::backend::contract::BackendError;
+use crate::study_place::StudyPlace;
 
 /// Those that the treatments name, by file.
 pub(super) fn of(
@@ -49,13 +50,13 @@ pub(super) fn facts(
 
 /// Only a Xen in QEMU can be chosen.
 fn check_place(settings: &GuestsSettings) -> Result<(), BackendError> {
-    let place = format!("setting {XEN}");
+    let place = StudyPlace::Setting(XEN.to_owned());
     if settings.hypervisor == HypervisorKind::Qemu {
-        return Err(bad(&place, "guests of QEMU have no Xen".to_owned(), "hypervisor = \"xen\""));
+        return Err(bad(place, "guests of QEMU have no Xen".to_owned(), "hypervisor = \"xen\""));
     }
     if settings.on_this_dom0 {
         let found = "this machine runs its own Xen already".to_owned();
-        return Err(bad(&place, found, "a Xen in QEMU, without on-this-dom0"));
+        return Err(bad(place, found, "a Xen in QEMU, without on-this-dom0"));
     }
     Ok(())
 }
@@ -64,7 +65,11 @@ fn refused(file: &Path, error: &XenBuildError) -> BackendError {
     let error = error.to_string();
     let reason = error.strip_prefix(&format!("{}: ", file.display())).unwrap_or(&error);
     let expected = "debian, or the xen or xen.gz that Xen's own build makes";
-    bad(&format!("setting {XEN}"), format!("{:?}: {reason}", file.display().to_string()), expected)
+    bad(
+        StudyPlace::Setting(XEN.to_owned()),
+        format!("{:?}: {reason}", file.display().to_string()),
+        expected,
+    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use numalab_workload::Workload;
 
 use super::errors::{bad, failed};
 use crate::backend::contract::BackendError;
+use crate::study_place::StudyPlace;
 
 /// This very program as process 1, and every workload's package.
 pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
@@ -18,9 +19,9 @@ pub(super) fn of(workloads: &[Workload]) -> Result<Contents, BackendError> {
                 }
                 Some(_) => {}
                 None => {
-                    let place = format!("workload {}", workload.name);
+                    let place = || StudyPlace::Workload(workload.name.clone());
                     let needed = contents.need_program(&tool.program);
-                    needed.map_err(|error| bad(&place, error.to_string(), "a program"))?;
+                    needed.map_err(|error| bad(place(), error.to_string(), "a program"))?;
                 }
             }
         }

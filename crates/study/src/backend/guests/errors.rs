@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use crate::backend::contract::BackendError;
+use crate::study_place::StudyPlace;
 
 /// Something that failed, which this machine lacks if there is a remedy.
 pub(super) fn lacking(error: &dyn Display, remedy: Option<String>) -> BackendError {
@@ -18,6 +19,6 @@ pub(super) fn failed(doing: &str, error: &dyn Display) -> BackendError {
 }
 
 /// That a study says what cannot be.
-pub(super) fn bad(place: &str, found: String, expected: &str) -> BackendError {
-    BackendError::BadInput { place: place.to_owned(), found, expected: expected.to_owned() }
+pub(super) fn bad(place: StudyPlace, found: String, expected: &str) -> BackendError {
+    BackendError::BadInput { place, found, expected: expected.to_owned() }
 }

@@ -20,6 +20,7 @@ use super::settings::{GuestTreatment, GuestsSettings, HypervisorKind};
 use super::{builds, contents, errors, qemu, xen};
 use crate::backend::contract::BackendError;
 use crate::backend::downloads::supplies;
+use crate::study_place::StudyPlace;
 
 /// What QEMU takes beside the memory of its guest.
 const QEMU_BYTES: u64 = 1 << 30;
@@ -126,21 +127,33 @@ impl Inputs {
         let settings = &self.settings;
         if settings.on_this_dom0 && wanted.iter().any(|one| one.numa != wanted[0].numa) {
             let found = "a machine that is booted already".to_owned();
-            return Err(bad("factor numa", found, "a Xen in QEMU: numa= is chosen at boot"));
+            return Err(bad(
+                StudyPlace::Factor("numa".to_owned()),
+                found,
+                "a Xen in QEMU: numa= is chosen at boot",
+            ));
         }
         if settings.on_this_dom0 && wanted.iter().any(|one| one.pools) {
             // Nothing would join them again.
             let found = "a machine that others may use".to_owned();
-            return Err(bad("factor cpupools", found, "a Xen in QEMU, whose pools end with it"));
+            return Err(bad(
+                StudyPlace::Factor("cpupools".to_owned()),
+                found,
+                "a Xen in QEMU, whose pools end with it",
+            ));
         }
         let real = settings.hypervisor == HypervisorKind::Qemu || settings.on_this_dom0;
         if real && settings.emulates_memory() {
             let found = "emulate-latency on this machine's own memory".to_owned();
-            return Err(bad("backend.guests", found, "it with a Xen in QEMU only"));
+            return Err(bad(
+                StudyPlace::keys(["backend", "guests"]),
+                found,
+                "it with a Xen in QEMU only",
+            ));
         }
         if settings.hypervisor == HypervisorKind::Qemu && settings.on_this_dom0 {
             let found = "on-this-dom0 with hypervisor qemu".to_owned();
-            return Err(bad("backend.guests", found, "hypervisor xen"));
+            return Err(bad(StudyPlace::keys(["backend", "guests"]), found, "hypervisor xen"));
         }
         Ok(())
     }

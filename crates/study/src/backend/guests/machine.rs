@@ -7,6 +7,7 @@ use numalab_topology::Machine;
 
 use super::errors::bad;
 use crate::backend::contract::BackendError;
+use crate::study_place::StudyPlace;
 
 /// Machines that come with this backend; the first is the one of 2006.
 const MACHINES: [(&str, &str); 3] = [
@@ -23,13 +24,22 @@ pub(super) fn read(name: &str) -> Result<Machine, BackendError> {
         None => fs::read_to_string(name).map_err(|error| {
             let names = MACHINES.map(|(known, _)| known).join(", ");
             let expected = format!("{names}, one of `numalab machine list`, or a file in TOML");
-            bad("setting machine", format!("{name}: {error}"), &expected)
+            bad(StudyPlace::Setting("machine".to_owned()), format!("{name}: {error}"), &expected)
         })?,
     };
-    let machine = machine_toml::read(&text)
-        .map_err(|error| bad("setting machine", format!("{name}: {error}"), "a machine in TOML"))?;
+    let machine = machine_toml::read(&text).map_err(|error| {
+        bad(
+            StudyPlace::Setting("machine".to_owned()),
+            format!("{name}: {error}"),
+            "a machine in TOML",
+        )
+    })?;
     match machine.cpu_nodes().is_empty() {
-        true => Err(bad("setting machine", name.to_owned(), "a machine with CPUs on its nodes")),
+        true => Err(bad(
+            StudyPlace::Setting("machine".to_owned()),
+            name.to_owned(),
+            "a machine with CPUs on its nodes",
+        )),
         false => Ok(machine),
     }
 }

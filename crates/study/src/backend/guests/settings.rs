@@ -15,6 +15,7 @@ use super::machine;
 use crate::backend::common_settings::MemoryCostSettings;
 use crate::backend::contract::BackendError;
 use crate::backend::host_side::{self, HOST};
+use crate::study_place::StudyPlace;
 
 /// Which hypervisor the guests run on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -120,15 +121,15 @@ impl GuestTreatment {
         let numa = text(settings, "numa").unwrap_or_else(|| "on".to_owned());
         let fake = numa.strip_prefix("fake=").and_then(|nodes| nodes.parse::<u32>().ok());
         if !matches!(numa.as_str(), "on" | "off") && fake.is_none_or(|nodes| nodes == 0) {
-            return Err(bad("numa", numa, "on, off or fake=N"));
+            return Err(refused("numa", numa, "on, off or fake=N"));
         }
         let guests = text(settings, "guests").unwrap_or_else(|| backend.guests.to_string());
         let count = guests.parse().ok().filter(|count| (1..=64).contains(count));
-        let guests = count.ok_or_else(|| bad("guests", guests, "1 to 64"))?;
+        let guests = count.ok_or_else(|| refused("guests", guests, "1 to 64"))?;
         let pools = flag(settings, "cpupools")?;
         if pools && fake.is_some() {
             // Pools of the nodes that it makes up are none of the machine's.
-            return Err(bad("numa beside cpupools", numa, "on or off"));
+            return Err(refused("numa", numa, "on or off with cpupools"));
         }
         Ok(Self {
             // There is room for it; elsewhere it would take that of guests. Nodes that are
@@ -167,14 +168,19 @@ fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError
     let Some(name) = text(settings, "pinning") else { return Ok(Pinning::CpusAndMemory) };
     all.into_iter()
         .find(|pinning| pinning.name() == name)
-        .ok_or_else(|| bad("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
+        .ok_or_else(|| refused("pinning", name, "none, cpus, cpus-and-memory or cpus-as-string"))
+}
+
+/// That a setting is not what it may be.
+fn refused(name: &str, found: String, expected: &str) -> BackendError {
+    bad(StudyPlace::Setting(name.to_owned()), found, expected)
 }
 
 fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
     match settings.get(name) {
         None => Ok(false),
         Some(Setting::Bool(value)) => Ok(*value),
-        Some(other) => Err(bad(name, other.to_string(), "true or false")),
+        Some(other) => Err(refused(name, other.to_string(), "true or false")),
     }
 }
 

@@ -24,6 +24,7 @@ use super::settings::{GuestTreatment, GuestsSettings};
 use super::windows::JobWindows;
 use crate::backend::contract::BackendError;
 use crate::backend::disturbance_watch::DisturbanceWatch;
+use crate::study_place::StudyPlace;
 
 /// A command that says itself which part of it counts.
 const MARK: &str = "numalab mark ";
@@ -122,7 +123,7 @@ impl BootContext<'_> {
             return Ok(());
         }
         let expected = format!("at least {needed_mib}, for this image and its content");
-        Err(bad("backend.guests.guest-memory-mib", given.to_string(), &expected))
+        Err(bad(StudyPlace::backend("guests", "guest-memory-mib"), given.to_string(), &expected))
     }
 
     fn machine(&self) -> Result<XenMachine, GuestError> {

@@ -17,6 +17,7 @@ use super::place::lacking;
 use super::shape::{BACKENDS, Shape};
 use crate::backend::contract::{BackendError, SampleRequest};
 use crate::backend::{exec, facts};
+use crate::study_place::StudyPlace;
 
 /// The program that a workload names.
 const PROGRAM: &str = "kernel";
@@ -41,7 +42,7 @@ impl KernelFile {
     pub fn of(shape: &Shape) -> Result<Option<Self>, BackendError> {
         let Some(path) = &shape.file else { return Ok(None) };
         let medium = Medium::of(path).map_err(|error| BackendError::BadInput {
-            place: "backend.kernel.file".to_owned(),
+            place: StudyPlace::backend("kernel", "file"),
             found: path.display().to_string(),
             expected: error.to_string(),
         })?;
@@ -61,7 +62,7 @@ impl KernelFile {
         match workload.command.first().map(String::as_str) {
             Some(PROGRAM) => Ok(()),
             other => Err(BackendError::BadInput {
-                place: format!("workload {}", workload.name),
+                place: StudyPlace::Workload(workload.name.clone()),
                 found: other.unwrap_or_default().to_owned(),
                 expected: format!("{PROGRAM} and its words, since backend.kernel.file is given"),
             }),
@@ -111,7 +112,7 @@ impl KernelFile {
 
 fn pattern(name: &str, text: Option<&str>) -> Result<Option<Regex>, BackendError> {
     let bad = |text: &str| BackendError::BadInput {
-        place: format!("backend.kernel.{name}"),
+        place: StudyPlace::backend("kernel", name),
         found: text.to_owned(),
         expected: "a regular expression".to_owned(),
     };

@@ -15,6 +15,7 @@ use numalab_topology::{Machine, NodeSet};
 use super::shape::{Shape, Wanted};
 use crate::backend::contract::BackendError;
 use crate::backend::downloads::supplies;
+use crate::study_place::StudyPlace;
 
 /// A place in which the kernel can boot.
 pub(super) struct Place {
@@ -151,7 +152,7 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
     let plugin = PLUGIN.find().map_err(|error| lacking(&error.into()))?;
     let costs = shape.costs()?;
     let described = describe(machine, &costs).map_err(|error| BackendError::BadInput {
-        place: "backend.kernel".to_owned(),
+        place: StudyPlace::keys(["backend", "kernel"]),
         found: "a machine that the emulator cannot be".to_owned(),
         expected: error.to_string(),
     })?;

@@ -14,6 +14,7 @@ use crate::backend::common_settings::{
 use crate::backend::contract::BackendError;
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
+use crate::study_place::StudyPlace;
 
 /// The setting that is no word of the kernel: on which host nodes its memory lies.
 pub(super) const BACKENDS: &str = "backends";
@@ -113,7 +114,7 @@ impl Shape {
     /// The machine.
     pub fn machine(&self) -> Result<Machine, BackendError> {
         let bad = |key: &str, found: &str, expected: String| BackendError::BadInput {
-            place: format!("backend.kernel.{key}"),
+            place: StudyPlace::backend("kernel", key),
             found: found.to_owned(),
             expected,
         };
