@@ -53,7 +53,7 @@ impl RemoteCost {
         let of_region = |region: &Region| {
             let costs = region.accesses.iter().map(|accesses| {
                 let share = beyond(accesses.cpu_node, accesses.memory_node);
-                (accesses.cost_ns as f64 * share, accesses)
+                (accesses.waited_ns as f64 * share, accesses)
             });
             let costs: Vec<_> = costs.collect();
             let (_, worst) = costs.iter().max_by(|one, other| one.0.total_cmp(&other.0))?;
@@ -70,7 +70,7 @@ impl RemoteCost {
         let named = |region: &RemoteRegion| region.remote_ns >= NAMED_SHARE * time_ns.max(1.0);
         let mut regions: Vec<RemoteRegion> = all.into_iter().filter(named).collect();
         regions.sort_by(|one, other| other.remote_ns.total_cmp(&one.remote_ns));
-        let memory_ns = accesses.map(|accesses| accesses.cost_ns as f64).sum();
+        let memory_ns = accesses.map(|accesses| accesses.waited_ns as f64).sum();
         Self { time_ns, memory_ns, remote_ns, regions }
     }
 }
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
 
     fn region(name: &str, accesses: &[(u32, u32, u64)]) -> Region {
-        let of = |&(cpu_node, memory_node, cost_ns): &(u32, u32, u64)| RegionAccesses {
+        let of = |&(cpu_node, memory_node, waited_ns): &(u32, u32, u64)| RegionAccesses {
             cpu_node,
             memory_node,
             loads: 1,
             stores: 0,
-            cost_ns,
+            waited_ns,
         };
         let accesses = accesses.iter().map(of).collect();
         Region { start: 0, end: 4096, name: name.to_owned(), accesses }

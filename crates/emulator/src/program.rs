@@ -18,7 +18,7 @@ use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
 use guest_memory::mask;
-use regions::{Accesses, Regions};
+use regions::{Accesses, MOST, Regions};
 pub use summary::Summary;
 use syscalls::{Call, Numbers};
 use threads::Threads;
@@ -102,11 +102,12 @@ impl Program {
         };
         let virtual_address = address;
         let address = found.page.frame + address % PAGE_BYTES;
-        let before = engine.cost_ps(place);
+        let before_ps = engine.waited_ps(place);
         let effect =
             engine.access(Access { vcpu: place, address, virtual_address, kind, position });
-        let cost_ps = engine.cost_ps(place) - before;
-        self.accesses[place].add(found.region, found.page.node, self.nodes, kind, cost_ps);
+        let waited_ps = [before_ps, engine.waited_ps(place)];
+        let slot = found.region * self.nodes + found.page.node;
+        self.accesses[place].add(slot, MOST * self.nodes, kind, waited_ps);
         effect
     }
 

@@ -232,11 +232,12 @@ impl Engine {
         }
     }
 
-    /// What memory and caches took a vCPU in this phase, the instructions that ran meanwhile
-    /// included.
+    /// How long a vCPU has waited for memory and caches in this phase: its time, but for that of
+    /// its instructions.
     #[inline]
-    pub fn cost_ps(&self, vcpu: usize) -> u64 {
-        self.figures(vcpu).cost_ps.get()
+    pub fn waited_ps(&self, vcpu: usize) -> u64 {
+        let figures = self.figures(vcpu);
+        figures.time_ps.get().saturating_sub(figures.instructions.get() * self.ps_own)
     }
 
     /// A vCPU's thread has slept.

@@ -40,6 +40,6 @@ pub struct RegionAccesses {
     pub loads: u64,
     /// Stores.
     pub stores: u64,
-    /// What they took of the memory system, in ns.
-    pub cost_ns: u64,
+    /// How long threads waited for them, in ns.
+    pub waited_ns: u64,
 }

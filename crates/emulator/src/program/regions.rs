@@ -109,28 +109,40 @@ fn mapping(address: u64) -> Option<(u64, u64, String)> {
     })
 }
 
-/// What a thread did to the regions: of each and each node, loads, stores and their cost.
+/// What a thread did to the regions: of each and each node, which together are a slot, loads,
+/// stores and how long it waited for them, in ps.
 #[derive(Debug, Default)]
-pub struct Accesses(OnceLock<Box<[[Figure; 3]]>>);
+pub struct Accesses {
+    figures: OnceLock<Box<[[Figure; 3]]>>,
+    /// The slot of the access before, and how long the thread had waited when it was made.
+    last: Figure,
+    waited_ps: Figure,
+}
 
 impl Accesses {
-    /// Counts an access that was charged with `cost_ps`.
+    /// Counts an access, `waited_ps` being how long the thread had waited in all before and behind
+    /// it. What it waited since the access before was for that one: a core goes on until it needs
+    /// a value.
     #[inline]
-    pub fn add(&self, region: usize, node: usize, nodes: usize, kind: Kind, cost_ps: u64) {
-        let figures = self.0.get_or_init(|| {
-            (0..MOST * nodes).map(|_| Default::default()).collect::<Vec<_>>().into()
-        });
-        let [loads, stores, cost] = &figures[region * nodes + node];
+    pub fn add(&self, slot: usize, slots: usize, kind: Kind, waited_ps: [u64; 2]) {
+        let make = || (0..slots).map(|_| Default::default()).collect::<Vec<_>>().into();
+        let figures = self.figures.get_or_init(make);
+        let [before_ps, behind_ps] = waited_ps;
+        let last = usize::try_from(self.last.get()).unwrap_or(0);
+        figures[last][2].add(before_ps.saturating_sub(self.waited_ps.get()));
+        let [loads, stores, waited] = &figures[slot];
         match kind {
             Kind::Load => loads.add(1),
             Kind::Store => stores.add(1),
         }
-        cost.add(cost_ps);
+        waited.add(behind_ps.saturating_sub(before_ps));
+        self.last.set(slot as u64);
+        self.waited_ps.set(behind_ps);
     }
 
-    /// Loads, stores and cost in ps of a region on a node.
-    pub fn of(&self, region: usize, node: usize, nodes: usize) -> [u64; 3] {
-        let figures = self.0.get().map(|figures| &figures[region * nodes + node]);
+    /// Loads, stores and ps waited of a slot.
+    pub fn of(&self, slot: usize) -> [u64; 3] {
+        let figures = self.figures.get().map(|figures| &figures[slot]);
         figures.map_or([0; 3], |figures| [0, 1, 2].map(|at: usize| figures[at].get()))
     }
 }
@@ -160,6 +172,17 @@ mod tests {
         let (start, end, path) = mapping(here).unwrap();
         assert!(start <= here && here < end && path.contains("numalab_emulator"), "{path}");
         assert!(mapping(1).is_none());
+    }
+
+    #[test]
+    fn what_is_waited_for_between_two_accesses_was_for_the_first() {
+        let accesses = Accesses::default();
+        accesses.add(1, 4, Kind::Load, [0, 10]);
+        accesses.add(3, 4, Kind::Store, [100, 105]);
+        assert_eq!(
+            [0, 1, 2, 3].map(|slot| accesses.of(slot)),
+            [[0, 0, 0], [1, 0, 100], [0, 0, 0], [0, 1, 5],]
+        );
     }
 
     #[test]

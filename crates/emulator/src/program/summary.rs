@@ -51,7 +51,7 @@ struct From {
     memory_node: u32,
     loads: u64,
     stores: u64,
-    cost_ns: u64,
+    waited_ns: u64,
 }
 
 impl Summary {
@@ -87,17 +87,17 @@ fn accesses(program: &Program, machine: &Machine, region: usize) -> Vec<From> {
     for (place, figures) in program.accesses.iter().enumerate() {
         for node in 0..nodes {
             let sum = &mut sums[machine.cpus[place] * nodes + node];
-            let more = figures.of(region, node, nodes);
+            let more = figures.of(region * nodes + node);
             sum.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
         }
     }
     let used = sums.iter().enumerate().filter(|(_, [loads, stores, _])| loads + stores > 0);
-    used.map(|(at, &[loads, stores, cost_ps])| From {
+    used.map(|(at, &[loads, stores, waited_ps])| From {
         cpu_node: machine.nodes[at / nodes].id,
         memory_node: machine.nodes[at % nodes].id,
         loads,
         stores,
-        cost_ns: cost_ps / 1000,
+        waited_ns: waited_ps / 1000,
     })
     .collect()
 }

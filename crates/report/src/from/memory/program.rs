@@ -63,19 +63,20 @@ fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
     RemoteCost::of(program, report.time_ns() as f64, &nodes, &report.machine.latency_ns)
 }
 
-/// The regions by what they cost.
+/// The regions by how long they are waited for.
 pub(super) fn regions(program: &ProgramMemory) -> Part {
-    let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.cost_ns).sum() };
+    let ns = |region: &Region| -> u64 { region.accesses.iter().map(|by| by.waited_ns).sum() };
     let mut regions: Vec<&Region> = program.regions.iter().collect();
     regions.sort_by_key(|region| core::cmp::Reverse(ns(region)));
     let shown = regions.len().min(MOST_REGIONS);
-    let table =
-        Table::new("Regions by what their accesses cost, with the nodes of cpus and memory")
-            .words("region")
-            .figures("size")
-            .figures("10^6")
-            .figures("ms")
-            .words("cpus → memory");
+    let table = Table::new(
+        "Regions by how long threads waited for them, with the nodes of cpus and memory",
+    )
+    .words("region")
+    .figures("size")
+    .figures("10^6")
+    .figures("waits, ms")
+    .words("cpus → memory");
     let row = |region: &&Region| {
         let accesses: u64 = region.accesses.iter().map(|by| by.loads + by.stores).sum();
         vec![
@@ -92,7 +93,7 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
             .to_owned(),
     ];
     if regions.len() > shown {
-        notes.push(format!("{} more cost less.", count(regions.len() - shown, "region")));
+        notes.push(format!("{} more are waited for less.", count(regions.len() - shown, "region")));
     }
     if program.unplaced > 0 {
         notes.push(format!(
@@ -107,13 +108,13 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
     Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
 }
 
-/// `0→0 25 %, 1→0 75 %`: who uses what, by cost.
+/// `0→0 25 %, 1→0 75 %`: who waits for what.
 fn pairs(region: &Region) -> String {
-    let all: u64 = region.accesses.iter().map(|by| by.cost_ns).sum();
+    let all: u64 = region.accesses.iter().map(|by| by.waited_ns).sum();
     let mut pairs: Vec<_> = region.accesses.iter().collect();
-    pairs.sort_by_key(|by| core::cmp::Reverse(by.cost_ns));
+    pairs.sort_by_key(|by| core::cmp::Reverse(by.waited_ns));
     let pair = |by: &&numalab_record::RegionAccesses| {
-        let share = 100.0 * by.cost_ns as f64 / all.max(1) as f64;
+        let share = 100.0 * by.waited_ns as f64 / all.max(1) as f64;
         format!("{}→{} {share:.0} %", by.cpu_node, by.memory_node)
     };
     let shown: Vec<String> = pairs.iter().take(MOST_PAIRS).map(pair).collect();
