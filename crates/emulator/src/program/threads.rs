@@ -121,7 +121,7 @@ mod tests {
     use numalab_memory_model::arguments::Arguments;
 
     fn machine() -> Machine {
-        let words = ["cpus=0.0.1.1", "memory=1G.1G"];
+        let words = ["cpus=0.0.1.1", "memory=1G.1G", "distances=10.20/20.10"];
         Arguments::parse(words, |_| unreachable!()).unwrap().machine
     }
 
