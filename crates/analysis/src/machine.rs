@@ -53,7 +53,10 @@ impl MachineComparison {
     #[must_use]
     pub fn of(file: &MachineFigures, result: &MachineFigures, margin_percent: f64) -> Self {
         let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(Named::of_file).collect();
-        for found in figures(result) {
+        // What the system reports of caches, where no sweep has looked for them, is no figure.
+        let has_sweep = !result.cache_latency_ns.is_empty();
+        let is_figure = |found: &Named| has_sweep || !found.what.starts_with(SIZE_OF);
+        for found in figures(result).into_iter().filter(is_figure) {
             match pairs.iter_mut().find(|pair| pair.what == found.what) {
                 Some(pair) => {
                     pair.result = Some(found.value);
@@ -71,6 +74,9 @@ impl MachineComparison {
         self.pairs.iter().filter(|pair| pair.is_worse(self.margin_percent))
     }
 }
+
+/// How the figures of caches' sizes begin.
+const SIZE_OF: &str = "size of L";
 
 struct Named {
     what: String,
@@ -161,7 +167,7 @@ fn caches(of: &MachineFigures) -> Vec<Named> {
         let hit = of.cache_latency_ns.get(at);
         named.extend(hit.map(|&ns| latency(format!("hit in L{level}"), ns)));
         named.extend(bytes.map(|bytes| Named {
-            what: format!("size of L{level}"),
+            what: format!("{SIZE_OF}{level}"),
             unit: "KiB",
             value: bytes as f64 / 1024.0,
             better: None,
@@ -190,7 +196,7 @@ fn load(load: &Load) -> Vec<Named> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_topology::{Machine, NodeId};
+    use numalab_topology::{CpuSet, Machine, NodeId};
 
     fn figures_with(ns: u64, mb_s: u64) -> MachineFigures {
         let access = AccessAttributes {
@@ -219,6 +225,24 @@ mod tests {
         assert_eq!(worse(100, 9000), ["reads from node 0 to node 1"]);
         let percent = compare(110, 9000).pairs[0].percent.unwrap();
         assert!((percent - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sizes_that_no_sweep_found_are_not_compared() {
+        let cache = Cache {
+            level: 2,
+            kind: CacheKind::Unified,
+            size_bytes: Some(1 << 20),
+            line_bytes: Some(64),
+            ways: Some(16),
+            cpus: CpuSet::default(),
+        };
+        let machine = Machine { caches: vec![cache], ..Machine::default() };
+        let reported = MachineFigures { machine, ..MachineFigures::default() };
+        let found = MachineFigures { cache_latency_ns: vec![4.0], ..reported.clone() };
+        let sizes = |result| MachineComparison::of(&reported, result, 5.0).pairs[0].result;
+        assert_eq!(sizes(&reported), None);
+        assert_eq!(sizes(&found), Some(1024.0));
     }
 
     #[test]

@@ -22,17 +22,17 @@ const WORK: &str = r#"
 work='--size=1 --pages=4k --iterations=500 -q'
 part() { echo "== $1"; }
 part auto
-numalab bind --ranks 8 --cpus=0-7 --numa=auto -q -- $work --csv=auto.csv && cat mapping_check.log
+numalab bind --ranks 8 --cpus=0-7 --numa=auto -q -- $work --csv=auto.csv >/dev/null && cat mapping_check.log
 part list
-numalab bind --ranks 4 --cpus=0,2,4,6 --numa=3,2,1,0 -q -- $work --csv=list.csv && cat mapping_check.log
+numalab bind --ranks 4 --cpus=0,2,4,6 --numa=3,2,1,0 -q -- $work --csv=list.csv >/dev/null && cat mapping_check.log
 part own
-numalab latency --ranks 3 $work --csv=own.csv && cut -d, -f1,3,4 mapping_check.log
+numalab latency --ranks 3 $work --csv=own.csv >/dev/null && cut -d, -f1,3,4 mapping_check.log
 part spread
 numalab bind --numa=0,2 --policy interleave -q -- numalab latency --ranks 2 $work --format=json
 part shared
 numalab bind --ranks 3 --cpus=0,1,0 --numa=0 -q -- $work; echo "exit $?"
 part moved
-numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=60000000 -q & rank=$!
+numalab latency --ranks 1 --nodes 0 --size=4 --pages=4k --iterations=60000000 -q >/dev/null & rank=$!
 while kill -0 $rank 2> /dev/null; do
   for process in $(grep -lx numalab /proc/[0-9]*/comm | cut -d/ -f3); do migratepages $process 0 1 2> /dev/null; done
   sleep 0.1
