@@ -3,6 +3,8 @@
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use numalab_host::files::{
     append_synced, create_unique_directory, drop_cut_line, write_atomically,
@@ -10,6 +12,9 @@ use numalab_host::files::{
 use numalab_host::{ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
 use numalab_record::{Kind, KindError, file};
+
+/// How long a lock is waited for that nobody may have any more.
+const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 
 /// Why a study's results cannot be kept or read.
 #[derive(Debug, thiserror::Error)]
@@ -168,10 +173,24 @@ fn open(directory: &Path) -> Result<File, JournalError> {
     let path = directory.join(file::JOURNAL);
     let file = OpenOptions::new().create(true).append(true).open(&path);
     let file = file.map_err(io_error(&path, "open it"))?;
-    match file.try_lock() {
+    match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: directory.to_owned() }),
         Err(TryLockError::Error(source)) => Err(io_error(&path, "lock it")(source)),
+    }
+}
+
+/// A child of a session that was killed has the lock too, until it becomes the program that it
+/// was started for.
+fn lock(file: &File) -> Result<(), TryLockError> {
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_PATIENCE => {
+                thread::sleep(LOCK_PATIENCE / 30);
+            }
+            done => return done,
+        }
     }
 }
 
