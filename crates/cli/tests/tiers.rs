@@ -3,9 +3,14 @@
 
 use std::process::{Command, Output, Stdio};
 
-fn run(arguments: &[&str]) -> Output {
+fn numalab(words: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    command.args(arguments).stdin(Stdio::null()).output().expect("numalab starts")
+    command.args(words);
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    numalab(arguments).stdin(Stdio::null()).output().expect("numalab starts")
 }
 
 fn stdout(output: &Output) -> String {
@@ -96,7 +101,9 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
     image[0x300..0x306].copy_from_slice(b"6.1.99");
     std::fs::write(&kernel, image).expect("written");
     let kernel = kernel.to_str().expect("UTF-8");
-    let output = run(&["guest", "run", "--kernel", kernel, "--emulate-tiers", TIERS, "--", "true"]);
+    let words = ["guest", "run", "--kernel", kernel, "--emulate-tiers", TIERS, "--", "true"];
+    // A plugin that is there: it is refused before QEMU would load it.
+    let output = numalab(&words).env("NUMALAB_EMULATOR", kernel).output().expect("it starts");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(125), "{error}");
     let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
