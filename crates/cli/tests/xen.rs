@@ -21,7 +21,7 @@ use numalab_xen::{
 use tempfile::TempDir;
 
 /// What a domain needs to unpack the command, in MiB.
-const MEMORY_MIB: u64 = 192;
+const MEMORY_MIB: u64 = 256;
 const FRAMES: u64 = MEMORY_MIB << 8;
 
 /// 2 nodes of 2 cpus and 1280 MiB.
