@@ -216,10 +216,13 @@ mod tests {
         assert!(message(&["no-such-program"]).contains("no-such-program: no such program"));
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("data");
+        let name = file.to_string_lossy();
         fs::write(&file, "data").unwrap();
-        assert!(message(&[&file.to_string_lossy()]).contains("x86_64 or aarch64"));
-        fs::write(&file, format!("#!{}\n", file.display())).unwrap();
-        assert!(message(&[&file.to_string_lossy()]).contains("x86_64 or aarch64"));
+        assert!(message(&[&name]).contains("no such program"), "it is not executable");
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        assert!(message(&[&name]).contains("x86_64 or aarch64"));
+        fs::write(&file, format!("#!{name}\n")).unwrap();
+        assert!(message(&[&name]).contains("x86_64 or aarch64"), "a circle of scripts");
     }
 
     #[test]
