@@ -247,7 +247,7 @@ mod tests {
     fn a_policy_is_named_as_it_is_shown() {
         let nodes = |list: &str| list.parse::<NodeSet>().unwrap();
         for (name, list) in
-            [("local", ""), ("bind", "0-1"), ("preferred", "1"), ("weighted", "0,2")]
+            [("local", ""), ("bind", "0,1"), ("preferred", "1"), ("weighted", "0,2")]
         {
             let policy = MemoryPolicy::named(name, nodes(list)).unwrap();
             assert_eq!(policy.to_string(), [name, list].join(":").trim_end_matches(':'));
