@@ -9,7 +9,7 @@ use crate::number::{approximate_size, figure, interval_text, ratio, size};
 use crate::page::{Chart, Panel, Part, Terminal};
 use crate::table::Table;
 use numalab_analysis::run::{CellSummary, Curve, LatencyMatrix, Remote, RemoteCost, Summary};
-use numalab_record::{CellId, LatencyCell, Metric};
+use numalab_record::{AccessPattern, CellId, LatencyCell, Metric};
 
 /// Pairs shown of the remote costs: the cheapest and the dearest.
 const SHOWN_PAIRS: usize = 12;
@@ -172,8 +172,13 @@ fn levels_table(curve: &Curve, summary: &Summary<'_>) -> Table {
 /// Latencies that no matrix, curve or walk shows: of a single worker or size.
 pub(super) fn single(summary: &Summary<'_>) -> Option<Part> {
     let shown: BTreeSet<&CellId> = shown_cells(summary);
-    let is_left =
-        |cell: &&CellSummary<'_>| cell.latency().is_some() && !shown.contains(&cell.cell.id);
+    // What a probe of the TLBs is judged by is shown as what they hold and cost.
+    let is_probe = |latency: &LatencyCell| {
+        !summary.tlbs.is_empty() && matches!(latency.pattern, AccessPattern::OneLinePer(_))
+    };
+    let is_left = |cell: &&CellSummary<'_>| {
+        cell.latency().is_some_and(|latency| !is_probe(latency)) && !shown.contains(&cell.cell.id)
+    };
     let row = |cell: &CellSummary<'_>| {
         let figure_of = cell.figure(Metric::Latency)?;
         let latency = cell.latency()?;
