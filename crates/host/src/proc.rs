@@ -3,12 +3,14 @@
 mod fields;
 mod maps;
 mod numa_maps;
+mod page_moves;
 mod smaps;
 mod stat;
 
 pub use fields::{bytes, counters, field};
 pub use maps::address_range;
 pub use numa_maps::{NumaKind, NumaMapping, numa_maps};
+pub use page_moves::PageMoves;
 pub(crate) use smaps::bytes_per_page_size;
 pub use smaps::{PageSizes, SmapsMapping, smaps, total_page_sizes};
 pub use stat::{Stat, descendants, processes, threads};

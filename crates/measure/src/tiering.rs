@@ -5,8 +5,9 @@ mod heat;
 
 use std::time::Duration;
 
+use numalab_host::proc::PageMoves;
 use numalab_host::{
-    Mapping, MemoryPolicy, Pages, Root, monotonic_raw_ns, page_nodes, pin, proc, set_process_policy,
+    Mapping, MemoryPolicy, Pages, Root, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Stamp, Walk, virtual_time};
 use numalab_record::tiering::TierLook;
@@ -86,20 +87,9 @@ pub struct MovedPages {
 
 impl MovedPages {
     fn now() -> Self {
-        let mut moved = Self::default();
         let text = Root::live().document("proc/vmstat").unwrap_or_default();
-        for (name, pages) in proc::counters(&text) {
-            match name {
-                "pgpromote_success" => moved.promoted += pages,
-                "pgdemote_kswapd"
-                | "pgdemote_direct"
-                | "pgdemote_khugepaged"
-                | "pgdemote_proactive" => moved.demoted += pages,
-                "pgmigrate_fail" => moved.failed += pages,
-                _ => {}
-            }
-        }
-        moved
+        let PageMoves { promoted, demoted, failed, .. } = PageMoves::parse(&text);
+        Self { promoted: promoted.unwrap_or_default(), demoted, failed }
     }
 
     fn since(self, before: Self) -> Self {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::moves::rate;
+
 /// Pages since boot, or pages in a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -46,12 +48,10 @@ impl Counters {
         any.then_some(counters)
     }
 
-    /// What happened a second from `before` until this, `passed` later. A counter that
-    /// went back (a node that was taken out and in) counts as 0.
+    /// What happened a second from `before` until this, `passed` later.
     #[must_use]
     pub fn rates(&self, before: &Self, passed: Duration) -> Self {
-        let seconds = passed.as_secs_f64().max(1e-3);
-        let rate = |now: f64, before: f64| ((now - before) / seconds).max(0.0);
+        let rate = |now: f64, before: f64| rate(now, before, passed);
         Self {
             hit: rate(self.hit, before.hit),
             miss: rate(self.miss, before.miss),

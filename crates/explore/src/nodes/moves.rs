@@ -1,9 +1,8 @@
-//! What the kernel moved between nodes and tiers (Linux `include/linux/mmzone.h`,
-//! `include/linux/vm_event_item.h`).
+//! What the kernel moved between nodes and tiers: since boot, and in a second.
 
 use std::time::Duration;
 
-use numalab_host::proc;
+use numalab_host::proc::PageMoves;
 use serde::Serialize;
 
 /// Pages that came to a node by promotion and left it by demotion: since boot, or in a second.
@@ -30,13 +29,15 @@ pub struct Migrations {
     pub failed: f64,
 }
 
+/// A number of pages, to be shown with three digits.
 #[expect(clippy::cast_precision_loss, reason = "shown with three digits")]
-fn counters(text: &str) -> impl Iterator<Item = (&str, f64)> {
-    proc::counters(text).map(|(name, pages)| (name, pages as f64))
+fn pages(count: u64) -> f64 {
+    count as f64
 }
 
-/// A second's part of what happened in this time, never negative.
-fn rate(now: f64, before: f64, passed: Duration) -> f64 {
+/// A second's part of what happened in this time. A counter that went back (a node that was taken
+/// out and in) counts as 0.
+pub(super) fn rate(now: f64, before: f64, passed: Duration) -> f64 {
     ((now - before) / passed.as_secs_f64().max(1e-3)).max(0.0)
 }
 
@@ -44,17 +45,9 @@ impl TierMoves {
     /// Reads a node's `vmstat`; none of a kernel that does not promote.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let mut moves = Self::default();
-        let mut any = false;
-        for (name, pages) in counters(text) {
-            match name {
-                "pgpromote_success" => (moves.promoted, any) = (pages, true),
-                "pgpromote_candidate" => moves.candidates = pages,
-                _ if name.starts_with("pgdemote_") => moves.demoted += pages,
-                _ => {}
-            }
-        }
-        any.then_some(moves)
+        let PageMoves { promoted, candidates, demoted, .. } = PageMoves::parse(text);
+        let (candidates, demoted) = (pages(candidates), pages(demoted));
+        Some(Self { promoted: pages(promoted?), candidates, demoted })
     }
 
     /// What happened a second from `before` until this, `passed` later.
@@ -72,17 +65,8 @@ impl Migrations {
     /// Reads `/proc/vmstat`; none of a kernel that cannot migrate.
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        let mut found = Self::default();
-        let mut any = false;
-        for (name, pages) in counters(text) {
-            match name {
-                "numa_pages_migrated" => found.balanced = pages,
-                "pgmigrate_success" => (found.moved, any) = (pages, true),
-                "pgmigrate_fail" => found.failed = pages,
-                _ => {}
-            }
-        }
-        any.then_some(found)
+        let PageMoves { balanced, moved, failed, .. } = PageMoves::parse(text);
+        Some(Self { balanced: pages(balanced), moved: pages(moved?), failed: pages(failed) })
     }
 
     /// What happened a second from `before` until this, `passed` later.
