@@ -108,6 +108,27 @@ impl Machine {
         self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
     }
 
+    /// The online cpus that the calling process may run on: all of them where nothing says.
+    #[must_use]
+    pub fn usable_cpus(&self) -> CpuSet {
+        match &self.allowed {
+            Some(allowed) => self.online_cpus().intersection(&allowed.cpus),
+            None => self.online_cpus(),
+        }
+    }
+
+    /// The nodes with memory that the calling process may take: all of them where nothing says.
+    #[must_use]
+    pub fn usable_memory_nodes(&self) -> NodeSet {
+        let nodes = self.memory_nodes();
+        match &self.allowed {
+            Some(Allowed { memory_nodes, .. }) if !memory_nodes.is_empty() => {
+                nodes.intersection(memory_nodes)
+            }
+            _ => nodes,
+        }
+    }
+
     /// One online cpu of every core: the first thread that is online, in order of package,
     /// L3 group and core. A cpu of no known core is one itself.
     #[must_use]

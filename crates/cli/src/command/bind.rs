@@ -83,9 +83,7 @@ fn start(ranks: usize) -> Result<ExitCode, Failure> {
 /// The nodes whose memory this process may take.
 fn nodes_with_memory() -> Result<NodeSet, Failure> {
     let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
-    let nodes = reading.machine.memory_nodes();
-    let allowed = reading.machine.allowed.map(|allowed| allowed.memory_nodes).unwrap_or_default();
-    Ok(if allowed.is_empty() { nodes } else { nodes.intersection(&allowed) })
+    Ok(reading.machine.usable_memory_nodes())
 }
 
 /// The cpu of this rank among those of `--cpus`.

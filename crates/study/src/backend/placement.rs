@@ -90,7 +90,7 @@ impl Placement {
             let is_own = workload.command.iter().any(|word| word.contains(&place));
             settings.get(name).filter(|_| !is_own).map(ToString::to_string)
         };
-        let free = free_cpus(machine);
+        let free = machine.usable_cpus();
         let cpus = match (applied(CPUS.name), applied(NODES.name)) {
             (Some(cpus), Some(_)) => {
                 return Err(bad(CPUS.name, &cpus, "either cpus or nodes, not both"));
@@ -113,14 +113,6 @@ impl Placement {
     }
 }
 
-/// The CPUs that this process, or a guest, may use.
-fn free_cpus(machine: &Machine) -> CpuSet {
-    match &machine.allowed {
-        Some(allowed) => machine.online_cpus().intersection(&allowed.cpus),
-        None => machine.online_cpus(),
-    }
-}
-
 /// A list as numactl(8) takes it, of those that there are.
 fn among<I: Id>(name: &str, text: &str, all: &IdSet<I>) -> Result<IdSet<I>, BackendError> {
     let expected = format!("some of {all}");
@@ -140,13 +132,7 @@ fn cpus_of(nodes: &str, machine: &Machine, free: &CpuSet) -> Result<CpuSet, Back
 
 /// `bind:0`; interleaving without nodes is over all that have memory.
 fn policy_of(text: &str, machine: &Machine) -> Result<MemoryPolicy, BackendError> {
-    let all = machine.memory_nodes();
-    let all = match &machine.allowed {
-        Some(allowed) if !allowed.memory_nodes.is_empty() => {
-            all.intersection(&allowed.memory_nodes)
-        }
-        _ => all,
-    };
+    let all = machine.usable_memory_nodes();
     let (name, nodes) = match text.split_once(':') {
         Some((name, nodes)) => (name, among(POLICY.name, nodes, &all)?),
         None if ["interleave", "weighted"].contains(&text) => (text, all.clone()),
