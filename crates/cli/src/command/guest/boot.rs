@@ -147,7 +147,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
 }
 
 /// A QEMU that can be this guest.
-fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
+pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
     let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
     Ok(Qemu::find(cache, &needs).map_err(GuestError::from)?)
 }

@@ -3,9 +3,7 @@
 use std::cell::Cell;
 use std::process::ExitCode;
 
-use numalab_guest::{
-    Disk, GuestError, Launch, Patterns, Qemu, RawEnd, RawOutcome, RawTask, Runtime,
-};
+use numalab_guest::{Disk, GuestError, Launch, Patterns, RawEnd, RawOutcome, RawTask, Runtime};
 use numalab_guest_agent::Stream;
 use numalab_host::{Interrupt, note, print_error};
 use numalab_image::{BootFiles, Cache, DiskFormat, KernelChoice, Medium, MediumError};
@@ -81,8 +79,7 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
         guest.disks.push(Disk { file: file.clone(), format });
     }
     let cache = Cache::open().map_err(GuestError::from)?;
-    let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
-    let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
+    let qemu = boot::find_qemu(&guest, &cache)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !args.guest.quiet {
         note(format_args!("{} boots as {}", file.display(), medium.name()));
