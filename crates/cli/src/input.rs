@@ -64,7 +64,7 @@ pub(crate) fn machine_file(place: &str) -> Result<MachineFile, Failure> {
         Some(text) => text.to_owned(),
         None if Path::new(place).exists() => text(Path::new(place))?,
         None => {
-            let names: Vec<&str> = gallery::MACHINES.iter().map(|(name, _)| *name).collect();
+            let names: Vec<&str> = gallery::names().collect();
             let expected = format!("expected a file, or one of {}", names.join(", "));
             return Err(Failure::bad_input(format!("{place}: no such file: {expected}")));
         }

@@ -10,6 +10,11 @@ pub const MACHINES: [(&str, &str); 5] = [
     ("xeon-8360y-2s", include_str!("../machines/xeon-8360y-2s.toml")),
 ];
 
+/// The names of all machines.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    MACHINES.iter().map(|(name, _)| *name)
+}
+
 /// The text of the machine of this name.
 #[must_use]
 pub fn machine(name: &str) -> Option<&'static str> {

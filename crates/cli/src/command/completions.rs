@@ -63,7 +63,7 @@ fn values(argument: &str, group: &str) -> Vec<&'static str> {
         ("guest", "kernel") => GUEST_KERNELS.to_vec(),
         (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),
         ("study", "study") => numalab_study::bundled().iter().map(|(name, _)| *name).collect(),
-        ("machine", "machine") => gallery::MACHINES.iter().map(|(name, _)| *name).collect(),
+        ("machine", "machine") => gallery::names().collect(),
         ("knobs", "knobs") => knobs().map(|knob| &*knob.name().to_owned().leak()).collect(),
         ("knobs", "settings") => knobs().map(|knob| &*format!("{}=", knob.name()).leak()).collect(),
         _ => Vec::new(),

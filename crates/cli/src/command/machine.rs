@@ -19,7 +19,7 @@ pub(crate) fn run(command: &MachineCommand) -> Result<(), Failure> {
 }
 
 fn list() -> Result<(), Failure> {
-    let width = gallery::MACHINES.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
+    let width = gallery::names().map(str::len).max().unwrap_or_default();
     let line = |(name, text): &(&str, &str)| format!("{name:width$}  {}\n", gallery::title(text));
     output::print(&gallery::MACHINES.iter().map(line).collect::<String>())
 }
@@ -27,7 +27,7 @@ fn list() -> Result<(), Failure> {
 /// The text of a machine that comes with numalab.
 fn known(name: &str) -> Result<&'static str, Failure> {
     gallery::machine(name).ok_or_else(|| {
-        let names: Vec<&str> = gallery::MACHINES.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = gallery::names().collect();
         Failure::bad_input(format!("{name}: expected one of {}", names.join(", ")))
     })
 }
