@@ -9,6 +9,7 @@ mod threads;
 
 use std::cell::{Cell, RefCell};
 use std::ffi::c_uint;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -175,15 +176,12 @@ impl Program {
             self.unplaced.fetch_add(1, Relaxed);
             return None;
         };
-        let mut regions = lock(&self.regions);
-        // A thread begins with its arguments on its stack.
-        let first_store = store && regions.all().iter().all(|region| region.name != STACK);
-        let name = |path: &str| match path {
-            "" if first_store => STACK.to_owned(),
+        let region = lock(&self.regions).of(address, |known, path| match path {
+            // A thread begins with its arguments on its stack.
+            "" if store && known.iter().all(|region| region.name != STACK) => STACK.to_owned(),
             "" => ANONYMOUS_NAME.to_owned(),
             path => path.to_owned(),
-        };
-        let region = regions.of(address, name);
+        });
         Some(Remembered { number, page, region })
     }
 
@@ -195,8 +193,6 @@ impl Program {
             // would do.
             return self.policy(engine, index, call, arguments);
         };
-        let pages =
-            |start: u64, bytes: u64| start / PAGE_BYTES..(start + bytes).div_ceil(PAGE_BYTES);
         match call {
             Call::Map => {
                 let end = value + length.next_multiple_of(PAGE_BYTES);
@@ -221,7 +217,7 @@ impl Program {
                     lock(&self.space).unmap(pages(address + third, length - third));
                 }
                 let mut regions = lock(&self.regions);
-                let number = regions.of(address, |_| ANONYMOUS_NAME.to_owned());
+                let number = regions.of(address, |_, _| ANONYMOUS_NAME.to_owned());
                 let name = regions.all()[number].name.clone();
                 regions.remove(address, address + length);
                 regions.add(value, value + third, name);
@@ -258,10 +254,14 @@ impl Program {
                 self.threads.set_placement(place, placement);
             }
             Call::BindMemory => {
-                let numbers = first / PAGE_BYTES..(first + second).div_ceil(PAGE_BYTES);
                 let own = placement(third, nodes(fourth, fifth));
                 let home = machine.cpus[place];
-                lock(&self.space).set_placement(numbers, own, sixth & MOVES != 0, home);
+                lock(&self.space).set_placement(
+                    pages(first, second),
+                    own,
+                    sixth & MOVES != 0,
+                    home,
+                );
                 self.forget();
             }
             _ => {}
@@ -300,6 +300,11 @@ fn placement(mode: u64, nodes: Vec<usize>) -> Option<Placement> {
         (3 | 6, _) => Some(Placement::Interleave(nodes)),
         _ => Some(Placement::Local),
     }
+}
+
+/// The numbers of the pages that a range of addresses touches.
+fn pages(start: u64, bytes: u64) -> Range<u64> {
+    start / PAGE_BYTES..start.saturating_add(bytes).div_ceil(PAGE_BYTES)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,13 +1,12 @@
 //! `numalab emulate`.
 
-use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ProgramError};
-use numalab_host::note;
+use numalab_host::{note, print_error};
 use numalab_report::from::memory::MemoryReport;
 use numalab_topology::{CpuId, Machine};
 
@@ -99,8 +98,7 @@ fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
             std::fs::write(file, text).map_err(failed)
         }
         None => {
-            // Nobody may read it any more: the program has ended all the same.
-            let _ = io::stderr().write_all(output::render(main, args.format)?.as_bytes());
+            print_error(output::render(main, args.format)?);
             Ok(())
         }
     }

@@ -31,13 +31,14 @@ pub struct Regions {
 
 impl Regions {
     /// The region of an address; one that is not known yet is looked up in the process's own
-    /// list of mappings.
-    pub fn of(&mut self, address: u64, name: impl FnOnce(&str) -> String) -> usize {
+    /// list of mappings, and named by those that are known and its file.
+    pub fn of(&mut self, address: u64, name: impl FnOnce(&[Region], &str) -> String) -> usize {
         if let Some(number) = self.living_at(address) {
             return number;
         }
         let (start, end, path) = mapping(address).unwrap_or((address, address + 1, String::new()));
-        self.add(start, end, name(&path))
+        let name = name(&self.known, &path);
+        self.add(start, end, name)
     }
 
     fn living_at(&self, address: u64) -> Option<usize> {
@@ -156,7 +157,8 @@ mod tests {
         let mut regions = Regions::default();
         let outer = regions.add(0x1000, 0x9000, "outer".to_owned());
         let inner = regions.add(0x3000, 0x4000, "inner".to_owned());
-        let at = |regions: &mut Regions, address| regions.of(address, |_| "looked up".to_owned());
+        let at =
+            |regions: &mut Regions, address| regions.of(address, |_, _| "looked up".to_owned());
         assert_eq!(at(&mut regions, 0x2fff), outer);
         assert_eq!(at(&mut regions, 0x3000), inner);
         assert_eq!(at(&mut regions, 0x4000), outer);
