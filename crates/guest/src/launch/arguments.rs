@@ -39,9 +39,9 @@ pub fn monitor(directory: &Path) -> PathBuf {
     directory.join("monitor.sock")
 }
 
-/// The socket of the guest's console.
+/// The pipe of the guest's console.
 pub fn console(directory: &Path) -> PathBuf {
-    directory.join("console.sock")
+    directory.join("console")
 }
 
 /// The socket of the result channel.
@@ -120,15 +120,15 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);
-    let socket = |id: &str, path: &Path| {
+    let channel = |backend: &str, id: &str, path: &Path| {
         let path = path.to_string_lossy().replace(',', ",,");
-        format!("socket,id={id},path={path}")
+        format!("{backend},id={id},path={path}")
     };
-    add(&["-chardev", &socket("monitor", &monitor(directory))]);
+    add(&["-chardev", &channel("socket", "monitor", &monitor(directory))]);
     add(&["-mon", "chardev=monitor,mode=control"]);
     add(&["-chardev", &runtime::mark_of(directory)]);
     add(&["-mon", "chardev=control,mode=control"]);
-    add(&["-chardev", &socket("console", &console(directory))]);
+    add(&["-chardev", &channel("file", "console", &console(directory))]);
     add(&["-serial", "chardev:console"]);
     match wiring.system {
         System::Bare => add(&["-device", EXIT_PORT]),
@@ -140,7 +140,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
         }
         System::Linux { terminal } => {
             add(&["-device", "virtio-serial-pci"]);
-            add(&["-chardev", &socket("result", &result(directory))]);
+            add(&["-chardev", &channel("socket", "result", &result(directory))]);
             let port = format!("virtserialport,chardev=result,name={PORT_NAME}");
             add(&["-device", &port]);
             if terminal {

@@ -2,15 +2,22 @@
 
 use std::collections::VecDeque;
 use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 
+use rustix::fs::{CWD, FileType, Mode, OFlags, fcntl_setfl, mknodat, open};
+use rustix::pipe::fcntl_setpipe_size;
+
 use super::lines::Lines;
+
+/// More than a guest prints while we wait for a processor, and what the kernel allows without
+/// privilege (`/proc/sys/fs/pipe-max-size`, pipe(7)).
+const PIPE_BYTES: usize = 1 << 20;
 
 /// Lines that are kept.
 const KEPT_LINES: usize = 40;
@@ -27,7 +34,8 @@ pub struct ConsoleTail(pub Vec<String>);
 /// Listens to the console of one guest.
 #[derive(Debug)]
 pub struct Console {
-    path: PathBuf,
+    /// Keeps the pipe open until QEMU has opened it.
+    writer: Option<File>,
     seen: Arc<Mutex<Seen>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -53,19 +61,28 @@ impl fmt::Display for ConsoleTail {
 }
 
 impl Console {
-    /// Listens on a socket at `path` for QEMU to connect; all that comes is also
-    /// sent to `copy`.
+    /// Makes a named pipe at `path` for QEMU to write to; all that comes is also sent to `copy`.
+    ///
+    /// A socket would count some 800 bytes for each character that a serial port writes, and be
+    /// full after a few lines: the guest's port would then wait for this process, and virtual
+    /// time would depend on the host's load.
     pub fn listen(path: &Path, copy: Option<Sender<Vec<u8>>>) -> io::Result<Self> {
-        let listener = UnixListener::bind(path)?;
+        mknodat(CWD, path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)?;
+        let reader =
+            open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?;
+        let writer = File::options().write(true).open(path)?;
+        // With less the guest may have to wait for us, which changes nothing but its time.
+        let _ = fcntl_setpipe_size(&reader, PIPE_BYTES);
+        fcntl_setfl(&reader, OFlags::empty())?;
         let seen = Arc::new(Mutex::new(Seen::default()));
         let shared = Arc::clone(&seen);
-        let thread = thread::spawn(move || {
-            // Without a connection there is nothing to show, which is shown.
-            if let Ok((stream, _)) = listener.accept() {
-                follow(stream, &shared, copy.as_ref());
-            }
-        });
-        Ok(Self { path: path.to_path_buf(), seen, thread: Some(thread) })
+        let thread = thread::spawn(move || follow(File::from(reader), &shared, copy.as_ref()));
+        Ok(Self { writer: Some(writer), seen, thread: Some(thread) })
+    }
+
+    /// QEMU has opened the pipe: its end is the console's end.
+    pub fn opened(&mut self) {
+        self.writer = None;
     }
 
     /// The last lines so far.
@@ -98,8 +115,7 @@ impl Console {
 
     /// Waits until all that QEMU sent has been read; call when QEMU has ended.
     pub fn finish(&mut self) {
-        // A QEMU that never connected leaves the thread waiting for this.
-        drop(UnixStream::connect(&self.path));
+        self.opened();
         if let Some(thread) = self.thread.take() {
             // The thread does not panic; if it did, what it saw is still here.
             let _ = thread.join();
@@ -117,9 +133,9 @@ impl Drop for Console {
     }
 }
 
-fn follow(mut stream: UnixStream, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u8>>>) {
+fn follow(mut pipe: File, seen: &Mutex<Seen>, copy: Option<&Sender<Vec<u8>>>) {
     let mut bytes = [0; 4096];
-    while let Ok(count @ 1..) = stream.read(&mut bytes) {
+    while let Ok(count @ 1..) = pipe.read(&mut bytes) {
         let part = &bytes[..count];
         seen.lock().unwrap_or_else(PoisonError::into_inner).add(part);
         if let Some(copy) = copy {
@@ -160,9 +176,26 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("console");
         let mut console = Console::listen(&path, None).unwrap();
-        UnixStream::connect(&path).unwrap().write_all(text.as_bytes()).unwrap();
+        std::fs::write(&path, text).unwrap();
         console.finish();
         (console, directory)
+    }
+
+    #[test]
+    fn a_guest_that_prints_does_not_wait_until_we_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("console");
+        let mut console = Console::listen(&path, None).unwrap();
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK;
+        let mut qemu = File::from(open(&path, flags, Mode::empty()).unwrap());
+        let nobody_reads = console.lock();
+        // QEMU's serial ports write each character by itself, and never wait.
+        for _ in 0..100_000 {
+            qemu.write_all(b".").unwrap();
+        }
+        drop((nobody_reads, qemu));
+        console.finish();
+        assert!(!console.tail().0.is_empty());
     }
 
     #[test]

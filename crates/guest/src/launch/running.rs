@@ -102,6 +102,7 @@ impl Running {
 
     /// Lets the guest's cpus run.
     pub fn go(&mut self, monitor: &mut QmpClient) -> Result<(), GuestError> {
+        self.console.opened();
         let done = monitor.execute("cont", &Value::Null);
         done.map(drop).map_err(|error| self.monitor_failed(error))
     }
