@@ -7,6 +7,7 @@
 
 pub mod capture;
 pub mod compare;
+pub mod explore;
 mod finding;
 pub mod fleet;
 pub mod machine;

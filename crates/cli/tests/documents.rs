@@ -9,14 +9,14 @@ use std::process::{Command, Output};
 use numalab_analysis::fleet::Analysis;
 use numalab_analysis::machine::MachineComparison;
 use numalab_analysis::scaling::ScalingSummary;
-use numalab_explore::View;
 use numalab_launch::scale::Manifest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
 use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
 use numalab_report::documents::{
-    ComparedSamples, PublishedGains, RunComparison, RunDocument, StudyComparison, StudyResults,
+    ComparedSamples, ExploreDocument, PublishedGains, RunComparison, RunDocument, StudyComparison,
+    StudyResults,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -140,7 +140,7 @@ fn all_schemas() -> [(Kind, Value); 21] {
         schema_of::<MachineComparison>(Kind::MachineComparison),
         schema_of::<Manifest>(Kind::Scale),
         schema_of::<ScalingSummary<'_>>(Kind::Scaling),
-        schema_of::<View>(Kind::Explore),
+        schema_of::<ExploreDocument<'_>>(Kind::Explore),
         schema_of::<Analysis>(Kind::Fleet),
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),

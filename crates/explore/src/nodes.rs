@@ -1,6 +1,5 @@
 //! What each node's memory is used for, and how well its free memory hangs together.
 
-mod advice;
 mod counters;
 mod moves;
 mod zones;
@@ -11,73 +10,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use numalab_host::{Root, base_page_bytes, proc, read_machine};
-use numalab_topology::{CpuSet, HugePagePool, NodeId};
-use serde::Serialize;
+use numalab_record::explore::{
+    Counters, Migrations, NodeView, NodesView, TierMoves, Unseen, fragmentation,
+};
+use numalab_topology::NodeId;
 
-pub use counters::Counters;
-pub use moves::{Migrations, TierMoves};
-pub use zones::{ZoneView, fragmentation, read_buddyinfo};
+pub use zones::read_buddyinfo;
 
 use crate::error::ExploreError;
-use crate::finding::Finding;
-
-/// The nodes of a machine.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodesView {
-    /// The nodes by number.
-    pub nodes: Vec<NodeView>,
-    /// What the kernel moved since boot.
-    pub migrations_since_boot: Option<Migrations>,
-    /// The same in a second.
-    pub migrations_rates: Option<Migrations>,
-    /// A huge page is a block of this order.
-    pub huge_order: u32,
-    /// What is wrong.
-    pub findings: Vec<Finding>,
-    /// What is missing here and who could see it.
-    pub unseen: Vec<String>,
-}
-
-/// One node's memory, in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodeView {
-    /// The node.
-    pub node: NodeId,
-    /// The tier of its memory, where the system has tiers.
-    pub tier: Option<u32>,
-    /// Its cpus.
-    pub cpus: CpuSet,
-    /// All of it.
-    pub total_bytes: u64,
-    /// Free.
-    pub free_bytes: u64,
-    /// Page cache.
-    pub page_cache_bytes: u64,
-    /// Anonymous.
-    pub anonymous_bytes: u64,
-    /// Of these, in transparent huge pages.
-    pub transparent_huge_bytes: u64,
-    /// The kernel's slab caches.
-    pub slab_bytes: u64,
-    /// Of these, such as the kernel can give back.
-    pub slab_reclaimable_bytes: u64,
-    /// Pools of reserved huge pages.
-    pub huge_pages: Vec<HugePagePool>,
-    /// Its zones.
-    pub zones: Vec<ZoneView>,
-    /// The share of its free memory that cannot serve a huge page, 0 to 1.
-    pub fragmentation: Option<f64>,
-    /// Pages since boot.
-    pub since_boot: Option<Counters>,
-    /// Pages a second.
-    pub rates: Option<Counters>,
-    /// Pages promoted and demoted since boot.
-    pub moves_since_boot: Option<TierMoves>,
-    /// The same in a second.
-    pub moves_rates: Option<TierMoves>,
-}
 
 /// Looks at the nodes; on the running system twice, `interval` apart, so that the counters
 /// have rates. A zero interval gives none.
@@ -92,9 +32,8 @@ pub fn read_nodes(root: &Root, interval: Duration) -> Result<NodesView, ExploreE
     }
     let mut view = read_once(root)?;
     if root.is_live() && !interval.is_zero() {
-        view.take_rates(&before, begun.elapsed());
+        take_rates(&mut view, &before, begun.elapsed());
     }
-    view.findings = advice::findings(&view);
     Ok(view)
 }
 
@@ -108,8 +47,7 @@ pub fn read_nodes_since(
     passed: Duration,
 ) -> Result<NodesView, ExploreError> {
     let mut view = read_once(root)?;
-    view.take_rates(&Before::of(earlier), passed);
-    view.findings = advice::findings(&view);
+    take_rates(&mut view, &Before::of(earlier), passed);
     Ok(view)
 }
 
@@ -124,10 +62,9 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
     let mut unseen = Vec::new();
     match root.document("proc/pagetypeinfo") {
         Ok(text) => zones::take_pagetypeinfo(&mut zones, &text),
-        Err(error) if error.kind() == ErrorKind::PermissionDenied => unseen.push(
-            "what of the memory the kernel can move to make huge pages: root sees it (/proc/pagetypeinfo)"
-                .to_owned(),
-        ),
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => {
+            unseen.push(Unseen::Pageblocks);
+        }
         Err(_) => {}
     }
     let Before { mut counters, mut moves, migrations } = Before::now(root);
@@ -160,8 +97,8 @@ fn read_once(root: &Root) -> Result<NodesView, ExploreError> {
         nodes: nodes.collect(),
         migrations_since_boot: migrations,
         migrations_rates: None,
+        base_page_bytes: page_bytes,
         huge_order,
-        findings: Vec::new(),
         unseen,
     })
 }
@@ -182,14 +119,14 @@ impl Before {
         };
         let counters = nodes
             .iter()
-            .filter_map(|&node| Some((node, Counters::read(&file(node, "numastat")?)?)));
+            .filter_map(|&node| Some((node, counters::read(&file(node, "numastat")?)?)));
         let moves =
-            nodes.iter().filter_map(|&node| Some((node, TierMoves::read(&file(node, "vmstat")?)?)));
+            nodes.iter().filter_map(|&node| Some((node, moves::read(&file(node, "vmstat")?)?)));
         let vmstat = root.document("proc/vmstat").unwrap_or_default();
         Self {
             counters: counters.collect(),
             moves: moves.collect(),
-            migrations: Migrations::read(&vmstat),
+            migrations: moves::read_migrations(&vmstat),
         }
     }
 
@@ -203,29 +140,17 @@ impl Before {
     }
 }
 
-impl NodesView {
-    fn take_rates(&mut self, before: &Before, passed: Duration) {
-        for node in &mut self.nodes {
-            if let (Some(now), Some(before)) = (node.since_boot, before.counters.get(&node.node)) {
-                node.rates = Some(now.rates(before, passed));
-            }
-            let moves = (node.moves_since_boot, before.moves.get(&node.node));
-            if let (Some(now), Some(before)) = moves {
-                node.moves_rates = Some(now.rates(before, passed));
-            }
+/// Gives the view its rates: what was counted in a second since.
+fn take_rates(view: &mut NodesView, before: &Before, passed: Duration) {
+    for node in &mut view.nodes {
+        if let (Some(now), Some(before)) = (node.since_boot, before.counters.get(&node.node)) {
+            node.rates = Some(counters::rates(&now, before, passed));
         }
-        if let (Some(now), Some(before)) = (self.migrations_since_boot, before.migrations) {
-            self.migrations_rates = Some(now.rates(&before, passed));
+        if let (Some(now), Some(before)) = (node.moves_since_boot, before.moves.get(&node.node)) {
+            node.moves_rates = Some(moves::rates(&now, before, passed));
         }
     }
-}
-
-impl NodeView {
-    /// Bytes that are free or can be freed at once: page cache and reclaimable slab.
-    #[must_use]
-    pub fn available_bytes(&self) -> u64 {
-        self.free_bytes
-            .saturating_add(self.page_cache_bytes)
-            .saturating_add(self.slab_reclaimable_bytes)
+    if let (Some(now), Some(before)) = (view.migrations_since_boot, before.migrations) {
+        view.migrations_rates = Some(moves::migration_rates(&now, &before, passed));
     }
 }

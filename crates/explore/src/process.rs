@@ -1,6 +1,5 @@
 //! Where the memory of one process lies, beside where its threads run.
 
-pub(crate) mod advice;
 pub mod numa_maps;
 mod sampled;
 mod threads;
@@ -8,53 +7,17 @@ mod threads;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
-use numalab_host::proc::{address_range, smaps};
+use numalab_host::proc::{self, address_range, smaps};
 use numalab_host::{Root, base_page_bytes, read_machine};
-use numalab_topology::Machine;
-use serde::Serialize;
-
-pub(crate) use advice::largest;
-pub use numa_maps::{MappingKind, MappingView};
-pub use numalab_host::proc::PageSizes;
-pub use sampled::Sampled;
-pub use threads::ThreadView;
-pub(crate) use threads::allowed_nodes;
+use numalab_record::explore::{
+    BytesByNode, HugePageMode, MappingView, PageSizes, ProcessView, Sampled, Unseen, spread,
+};
+use numalab_topology::{CpuSet, Machine, NodeId};
 
 use crate::error::ExploreError;
-use crate::finding::Finding;
-use crate::spread::{self, BytesByNode};
 
 /// Beyond so many mappings `smaps` is not read: the kernel takes about 4 us for each.
 const MOST_SMAPS: usize = 20_000;
-
-/// A process: where its memory lies and where its threads run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ProcessView {
-    /// Its number.
-    pub process: u32,
-    /// Its command line, or its name in brackets for a kernel thread.
-    pub command: String,
-    /// Its threads, by number.
-    pub threads: Vec<ThreadView>,
-    /// Its mappings, by address.
-    pub mappings: Vec<MappingView>,
-    /// Bytes in memory by node.
-    pub bytes_by_node: BytesByNode,
-    /// Bytes by node that are its own: all but unmodified pages of files.
-    pub own_bytes_by_node: BytesByNode,
-    /// What pages its memory is made of.
-    pub page_sizes: Option<PageSizes>,
-    /// A sample of single pages, where the kernel tells them.
-    pub sampled: Option<Sampled>,
-    /// The share of what its threads touch that is remote, 0 to 1, each thread by its time
-    /// on a cpu.
-    pub remote_share: Option<f64>,
-    /// What is wrong.
-    pub findings: Vec<Finding>,
-    /// What is missing here and who could see it.
-    pub unseen: Vec<String>,
-}
 
 /// Looks at a process of the root, without changing anything.
 ///
@@ -91,7 +54,7 @@ pub fn read_process_on(
             return Err(ExploreError::NoPlacement { process, source });
         }
         Err(error) => {
-            unseen.push(format!("no pages were sampled: {error}"));
+            unseen.push(Unseen::PageSample { reason: error.to_string() });
             None
         }
     };
@@ -105,75 +68,82 @@ pub fn read_process_on(
         page_sizes,
         sampled,
         remote_share: None,
-        findings: Vec::new(),
+        cpus_by_node: cpus_by_node(machine),
+        numa_balancing: root.value("proc/sys/kernel/numa_balancing").ok().map(|mode| mode != "0"),
+        transparent_huge_pages: huge_page_mode(root),
         unseen,
     };
-    view.take_samples_for_sums();
-    view.leave_out_partial_samples();
-    view.weigh_threads();
-    view.findings = advice::findings(root, &view, machine);
+    take_samples_for_sums(&mut view);
+    leave_out_partial_samples(&mut view);
+    weigh_threads(&mut view);
     Ok(view)
 }
 
-impl ProcessView {
-    /// A kernel without `numa_maps` leaves only the sample to go by.
-    fn take_samples_for_sums(&mut self) {
-        let (Some(sampled), Some(sizes)) = (&self.sampled, self.page_sizes) else { return };
-        let found = spread::total(&sampled.pages_by_node);
-        if !self.bytes_by_node.is_empty() || found == 0 {
-            return;
+/// The cpus of each node.
+pub(crate) fn cpus_by_node(machine: &Machine) -> BTreeMap<NodeId, CpuSet> {
+    machine.nodes.iter().map(|node| (node.id, node.cpus.clone())).collect()
+}
+
+/// `always [madvise] never`
+fn huge_page_mode(root: &Root) -> Option<HugePageMode> {
+    let enabled = root.value("sys/kernel/mm/transparent_hugepage/enabled").ok()?;
+    match enabled.split_once('[')?.1.split(']').next()? {
+        "madvise" => Some(HugePageMode::Madvise),
+        "never" => Some(HugePageMode::Never),
+        _ => Some(HugePageMode::Always),
+    }
+}
+
+/// A kernel without `numa_maps` leaves only the sample to go by.
+fn take_samples_for_sums(view: &mut ProcessView) {
+    let (Some(sampled), Some(sizes)) = (&view.sampled, view.page_sizes) else { return };
+    let found = spread::total(&sampled.pages_by_node);
+    if !view.bytes_by_node.is_empty() || found == 0 {
+        return;
+    }
+    let resident = sizes.resident.saturating_add(sizes.reserved_huge);
+    let scale = |pages: u64| {
+        u64::try_from(u128::from(pages) * u128::from(resident) / u128::from(found))
+            .unwrap_or(resident)
+    };
+    view.bytes_by_node =
+        sampled.pages_by_node.iter().map(|(node, pages)| (*node, scale(*pages))).collect();
+    view.own_bytes_by_node = view.bytes_by_node.clone();
+    view.unseen.push(Unseen::SumsByMapping { pages: sampled.pages });
+}
+
+/// NUMA balancing samples memory without a policy of its own only: what it saw says
+/// nothing of a thread that works in memory which a policy binds or spreads.
+fn leave_out_partial_samples(view: &mut ProcessView) {
+    let own = spread::total(&view.own_bytes_by_node);
+    let sampled = sum(&view.mappings, |mapping| mapping.own && mapping.policy == "default");
+    let partial = spread::total(&sampled) < own / 2;
+    if partial && view.threads.iter().any(|thread| !thread.touched_pages.is_empty()) {
+        for thread in &mut view.threads {
+            thread.touched_pages.clear();
         }
-        let resident = sizes.resident.saturating_add(sizes.reserved_huge);
-        let scale = |pages: u64| {
-            u64::try_from(u128::from(pages) * u128::from(resident) / u128::from(found))
-                .unwrap_or(resident)
+        view.unseen.push(Unseen::TouchedByThread);
+    }
+}
+
+/// Gives each thread its remote share, and the process the mean by time on a cpu.
+fn weigh_threads(view: &mut ProcessView) {
+    let (mut weighted, mut weights) = (0.0, 0.0);
+    for thread in &mut view.threads {
+        let touched = match thread.touched_pages.is_empty() {
+            true => &view.own_bytes_by_node,
+            false => &thread.touched_pages,
         };
-        self.bytes_by_node =
-            sampled.pages_by_node.iter().map(|(node, pages)| (*node, scale(*pages))).collect();
-        self.own_bytes_by_node = self.bytes_by_node.clone();
-        self.unseen.push(format!(
-            "without numa_maps the sums are estimates from {} pages of move_pages(2)",
-            sampled.pages
-        ));
-    }
-
-    /// NUMA balancing samples memory without a policy of its own only: what it saw says
-    /// nothing of a thread that works in memory which a policy binds or spreads.
-    fn leave_out_partial_samples(&mut self) {
-        let own = spread::total(&self.own_bytes_by_node);
-        let sampled = sum(&self.mappings, |mapping| mapping.own && mapping.policy == "default");
-        let partial = spread::total(&sampled) < own / 2;
-        if partial && self.threads.iter().any(|thread| !thread.touched_pages.is_empty()) {
-            for thread in &mut self.threads {
-                thread.touched_pages.clear();
-            }
-            self.unseen.push(
-                "what each thread touches is not known: the system samples no memory that a \
-                 policy places"
-                    .to_owned(),
-            );
+        let share = thread.node.and_then(|node| spread::share_beside(touched, node));
+        thread.remote_share = share;
+        if let Some(share) = share {
+            #[expect(clippy::cast_precision_loss, reason = "a weight")]
+            let weight = (thread.cpu_ticks + 1) as f64;
+            weighted += share * weight;
+            weights += weight;
         }
     }
-
-    /// Gives each thread its remote share, and the process the mean by time on a cpu.
-    fn weigh_threads(&mut self) {
-        let (mut weighted, mut weights) = (0.0, 0.0);
-        for thread in &mut self.threads {
-            let touched = match thread.touched_pages.is_empty() {
-                true => &self.own_bytes_by_node,
-                false => &thread.touched_pages,
-            };
-            let share = thread.node.and_then(|node| spread::share_beside(touched, node));
-            thread.remote_share = share;
-            if let Some(share) = share {
-                #[expect(clippy::cast_precision_loss, reason = "a weight")]
-                let weight = (thread.cpu_ticks + 1) as f64;
-                weighted += share * weight;
-                weights += weight;
-            }
-        }
-        self.remote_share = (weights > 0.0).then(|| weighted / weights);
-    }
+    view.remote_share = (weights > 0.0).then(|| weighted / weights);
 }
 
 fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> BytesByNode {
@@ -185,7 +155,7 @@ fn sum(mappings: &[MappingView], wanted: impl Fn(&MappingView) -> bool) -> Bytes
 }
 
 /// The command line, else the name; `None` for no process.
-pub(crate) fn command(root: &Root, process: u32) -> Option<String> {
+fn command(root: &Root, process: u32) -> Option<String> {
     let arguments = root.arguments(process).unwrap_or_default();
     match arguments.is_empty() {
         false => Some(arguments.join(" ")),
@@ -223,12 +193,10 @@ fn page_sizes(
     root: &Root,
     process: u32,
     mappings: &mut [MappingView],
-    unseen: &mut Vec<String>,
+    unseen: &mut Vec<Unseen>,
 ) -> Option<PageSizes> {
     if mappings.len() > MOST_SMAPS {
-        unseen.push(format!(
-            "huge pages are told in all and not by mapping: more than {MOST_SMAPS} mappings"
-        ));
+        unseen.push(Unseen::HugePagesByMapping { most_mappings: MOST_SMAPS });
         return Some(sums(root, &format!("proc/{process}/smaps_rollup"))?.0);
     }
     let (sum, huge) = sums(root, &format!("proc/{process}/smaps"))?;
@@ -240,11 +208,12 @@ fn page_sizes(
 
 /// Sums over all mappings, and the bytes of each in transparent huge pages, by first address.
 fn sums(root: &Root, file: &str) -> Option<(PageSizes, BTreeMap<u64, u64>)> {
-    let mut sum = PageSizes::default();
+    let mut sum = proc::PageSizes::default();
     let mut huge = BTreeMap::new();
     for mapping in smaps(&root.document(file).ok()?) {
         sum += mapping.sizes;
         huge.insert(mapping.start, mapping.sizes.transparent_huge);
     }
-    Some((sum, huge))
+    let proc::PageSizes { resident, anonymous, transparent_huge, reserved_huge, swapped } = sum;
+    Some((PageSizes { resident, anonymous, transparent_huge, reserved_huge, swapped }, huge))
 }

@@ -3,12 +3,28 @@
 use std::fs;
 use std::path::PathBuf;
 
-use numalab_explore::guests::{Hypervisor, findings, xen};
-use numalab_explore::nodes::{fragmentation, read_buddyinfo};
+use numalab_analysis::explore::Explored;
+use numalab_explore::guests::xen;
+use numalab_explore::nodes::read_buddyinfo;
 use numalab_explore::process::numa_maps;
-use numalab_explore::{read_heap, spread};
-use numalab_topology::{Machine, NodeId};
+use numalab_explore::read_heap;
+use numalab_record::explore::{
+    GuestView, GuestsView, Hypervisor, Unseen, View, fragmentation, spread,
+};
+use numalab_report::Report;
+use numalab_report::page::{Lead, Mood};
+use numalab_topology::NodeId;
 use numalab_xen::text::XenDump;
+
+/// What is wrong with these.
+fn wrong(view: View) -> Vec<Lead> {
+    let lead = Explored::of(view).page().lead;
+    lead.into_iter().filter(|lead| lead.mood != Mood::Fine && lead.mood != Mood::Plain).collect()
+}
+
+fn of_guests(guests: Vec<GuestView>) -> View {
+    View::Guests(GuestsView { guests, ..GuestsView::default() })
+}
 
 /// The file, or `None` with loud words where the corpus is absent.
 fn corpus(name: &str) -> Option<PathBuf> {
@@ -67,12 +83,15 @@ fn guests_of_xen_that_libxl_placed_apart_from_their_cpus_are_told() {
     assert!(guests.iter().all(|guest| guest.hypervisor == Hypervisor::Xen));
     let remote: Vec<Option<f64>> = guests[1..].iter().map(|guest| guest.remote_share).collect();
     assert_eq!(remote, [Some(1.0), Some(0.0), Some(0.0), Some(1.0)]);
-    let found = findings(&guests, &Machine::default());
+    let found = wrong(of_guests(guests));
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].what.starts_with(
+    assert!(found[0].sentence.starts_with(
         "guest d1: vcpu 0 runs on node 0; 100 % of the guest's memory lies on node 2"
     ));
-    assert!(found[0].mend.as_deref().unwrap().contains("cpus = [\"0,1\"] (a list)"), "{found:?}");
+    assert!(
+        found[0].command.as_deref().unwrap().contains("cpus = [\"0,1\"] (a list)"),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -84,7 +103,7 @@ fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
         let guests = xen::placement(lists.0, lists.1, &dump);
         assert!(guests.len() >= 5, "{name}");
         assert!(guests[1..].iter().all(|guest| guest.remote_share == Some(0.0)), "{name}");
-        assert_eq!(findings(&guests, &Machine::default()), [], "{name}");
+        assert_eq!(wrong(of_guests(guests)), [], "{name}");
     }
 }
 
@@ -92,7 +111,7 @@ fn guests_of_xen_on_their_nodes_have_nothing_wrong() {
 fn a_xen_that_takes_the_machine_for_one_node_is_told_to_know_no_more() {
     let Some(log) = text("xen/samples/d8-list-off.log") else { return };
     let dump = XenDump::read(section(&log, "debug-keys u"));
-    assert!(xen::unseen(&dump, true).unwrap().contains("boot it with numa=on"));
+    assert_eq!(xen::unseen(&dump, true), Some(Unseen::NodesOfDomains));
     assert_eq!(xen::unseen(&dump, false), None);
     let on = text("xen/samples/d8-list-on.log").unwrap();
     assert_eq!(xen::unseen(&XenDump::read(section(&on, "debug-keys u")), true), None);
@@ -109,5 +128,6 @@ fn heaps_of_xen_are_read_from_whole_consoles() {
     assert_eq!(spread::total(&domain.pages_by_node), domain.total_pages);
     // A fake node in a hole has no memory at all.
     let fake = read_heap(&corpus("xen/samples/fake4.log").unwrap()).unwrap();
-    assert!(fake.findings[0].what.starts_with("node 2 has 0 % free"), "{:?}", fake.findings);
+    let found = wrong(View::Heap(fake));
+    assert!(found[0].sentence.starts_with("node 2 has 0 % free"), "{found:?}");
 }

@@ -4,8 +4,11 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_explore::{ExploreError, MappingKind, View, read_guests, read_nodes, read_process};
+use numalab_analysis::explore::Explored;
+use numalab_explore::{ExploreError, read_guests, read_nodes, read_process};
 use numalab_host::{ErrorClass, Root};
+use numalab_record::explore::{MappingKind, Unseen, View};
+use numalab_report::page::Lead;
 use numalab_report::{Report, Style};
 use numalab_topology::NodeId;
 use tempfile::TempDir;
@@ -104,10 +107,12 @@ struct Thread<'a> {
     faults: &'a str,
 }
 
-fn whats(findings: &[numalab_explore::Finding]) -> Vec<String> {
+/// What is said first: each finding with its command.
+fn found(view: View) -> Vec<String> {
+    let lead = Explored::of(view).page().lead;
     let text =
-        |f: &numalab_explore::Finding| format!("{} | {}", f.what, f.mend.as_deref().unwrap_or("-"));
-    findings.iter().map(text).collect()
+        |lead: &Lead| format!("{} | {}", lead.sentence, lead.command.as_deref().unwrap_or("-"));
+    lead.iter().filter(|lead| lead.name != "Not seen").map(text).collect()
 }
 
 /// 96 MiB on node 0 and 4 MiB on node 3.
@@ -125,7 +130,7 @@ fn a_thread_tied_to_another_node_than_its_memory_is_told_with_the_command() {
     assert_eq!(view.own_bytes_by_node[&NodeId(0)], 96 << 20);
     assert_eq!(view.remote_share, Some(0.96));
     assert_eq!(
-        whats(&view.findings),
+        found(View::Process(view)),
         ["thread 12 runs on node 3; 96 % of what it touched lies on node 0 | migratepages 12 0 3"]
     );
 }
@@ -136,7 +141,8 @@ fn a_thread_that_may_go_home_is_sent_home() {
     let free = Thread { number: 12, name: "solver", cpu: 6, allowed: "0-7", faults: "" };
     tree.process(12, &["./solver"], ON_NODE_0, &[free]);
     let view = read_process(&tree.root(), 12).unwrap();
-    assert!(whats(&view.findings)[0].ends_with("| taskset -acp 0,1 12"), "{:?}", view.findings);
+    let found = found(View::Process(view));
+    assert!(found[0].ends_with("| taskset -acp 0,1 12"), "{found:?}");
 }
 
 #[test]
@@ -150,7 +156,7 @@ fn what_a_thread_was_seen_to_touch_counts_more_than_what_the_process_has() {
     let view = read_process(&tree.root(), 20).unwrap();
     assert_eq!(view.threads[0].remote_share, Some(0.0));
     assert_eq!(view.threads[1].remote_share, Some(1.0));
-    let found = whats(&view.findings);
+    let found = found(View::Process(view));
     assert_eq!(found.len(), 1);
     assert!(
         found[0].starts_with(
@@ -175,7 +181,7 @@ fn samples_of_the_little_memory_that_no_policy_places_are_not_taken_for_all() {
     let view = read_process(&tree.root(), 12).unwrap();
     assert!(view.threads[0].touched_pages.is_empty());
     assert!(view.threads[0].remote_share.unwrap() > 0.98, "{:?}", view.threads);
-    assert!(view.unseen.iter().any(|unseen| unseen.contains("no memory that a policy places")));
+    assert!(view.unseen.contains(&Unseen::TouchedByThread), "{:?}", view.unseen);
 }
 
 #[test]
@@ -184,7 +190,7 @@ fn memory_bound_where_no_thread_runs_is_told() {
     let maps = "7f0000000000 bind:2 anon=25600 dirty=25600 N2=25600 kernelpagesize_kB=4\n";
     let thread = Thread { number: 12, name: "x", cpu: 0, allowed: "0-1", faults: "" };
     tree.process(12, &["./x"], maps, &[thread]);
-    let found = whats(&read_process(&tree.root(), 12).unwrap().findings);
+    let found = found(View::Process(read_process(&tree.root(), 12).unwrap()));
     assert!(found[1].starts_with("100 MiB are bound to node 2 by a policy"), "{found:?}");
 }
 
@@ -194,8 +200,9 @@ fn a_process_whose_memory_is_near_has_nothing_wrong() {
     let thread = Thread { number: 12, name: "x", cpu: 1, allowed: "0-1", faults: "" };
     tree.process(12, &["./x"], ON_NODE_0, &[thread]);
     let view = read_process(&tree.root(), 12).unwrap();
-    assert_eq!(view.findings, []);
-    let text = View::Process(view.clone()).terminal(Style::Plain);
+    let explored = Explored::of(View::Process(view.clone()));
+    assert_eq!(explored.findings, []);
+    let text = explored.terminal(Style::Plain);
     assert!(text.contains("Nothing wrong is seen."), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     assert_eq!(view.mappings[1].kind, MappingKind::File);
@@ -214,13 +221,14 @@ fn nodes_show_what_is_full_and_what_is_scattered() {
     let view = read_nodes(&tree.root(), Duration::ZERO).unwrap();
     assert_eq!(view.nodes.len(), 4);
     assert_eq!((view.huge_order, view.nodes[0].free_bytes), (9, 64 << 20));
-    let found = whats(&view.findings);
+    let explored = Explored::of(View::Nodes(view));
+    let text = explored.terminal(Style::Plain);
+    let found = found(explored.view);
     assert!(found[0].starts_with("node 0 has 1.6 % of its 4 GiB left"), "{found:?}");
     assert!(
         found[1].contains("node 3 has 3 GiB free, but over 99 % of it lie in pieces"),
         "{found:?}"
     );
-    let text = View::Nodes(view).terminal(Style::Plain);
     assert!(text.contains("since boot"), "{text}");
     assert!(
         text.lines().filter(|l| !l.contains("migratepages")).all(|line| line.chars().count() <= 80),
@@ -249,7 +257,7 @@ fn nodes_show_their_tier_and_what_was_promoted_and_demoted() {
     let moves = view.nodes[0].moves_since_boot.unwrap();
     assert_eq!((moves.promoted, moves.candidates, moves.demoted), (962.0, 990.0, 30.0));
     assert_eq!(view.migrations_since_boot.unwrap().failed, 5.0);
-    let text = View::Nodes(view).terminal(Style::Plain);
+    let text = Explored::of(View::Nodes(view)).terminal(Style::Plain);
     let expected = "All nodes: 1010 moved for any reason, 970 of them by NUMA balancing; 5";
     assert!(text.contains("Moved between tiers") && text.contains(expected), "{text}");
 }
@@ -272,7 +280,7 @@ fn a_guest_of_qemu_whose_vcpu_runs_apart_from_its_memory_is_told() {
     assert_eq!((guest.name.as_str(), guest.vcpus.len(), guest.remote_share), ("web", 2, Some(0.5)));
     assert_eq!(guest.bytes_by_node[&NodeId(1)], 64 << 20);
     assert_eq!(
-        whats(&view.findings),
+        found(View::Guests(view)),
         [
             "guest web: vcpu 1 runs on node 3; 100 % of the guest's memory lies on node 1 | taskset -cp 2,3 52"
         ]

@@ -2,9 +2,11 @@
 
 use std::fs;
 
-use numalab_explore::{ExploreError, View, read_heap};
+use numalab_analysis::explore::Explored;
+use numalab_explore::{ExploreError, read_heap};
 use numalab_frames::*;
 use numalab_host::ErrorClass;
+use numalab_record::explore::View;
 use numalab_report::{Report, Style};
 
 /// Two nodes of 64 MiB, a run on node 0, and every other frame of a stretch of node 1.
@@ -50,10 +52,12 @@ fn a_dump_shows_each_node_its_free_memory_and_what_is_wrong() {
     let view = read_heap(file.path()).unwrap();
     assert_eq!((view.nodes[0].free_bytes, view.nodes[1].free_bytes), (0, 32 << 20));
     assert_eq!(view.nodes[1].free_huge_bytes, Some(0));
-    let found: Vec<&str> = view.findings.iter().map(|finding| finding.what.as_str()).collect();
+    let explored = Explored::of(View::Heap(view));
+    let lead = explored.page().lead;
+    let found: Vec<&str> = lead.iter().map(|lead| lead.sentence.as_str()).collect();
     assert!(found[0].starts_with("node 0 has 0 % free while node 1 has 50 %"), "{found:?}");
     assert!(found[1].starts_with("100 % of the free memory of node 1 lie in pieces"), "{found:?}");
-    let text = View::Heap(view).terminal(Style::Plain);
+    let text = explored.terminal(Style::Plain);
     assert!(text.contains("a character is 2 MiB") && text.contains("####"), "{text}");
 }
 

@@ -10,6 +10,7 @@
 mod cell;
 mod csv;
 mod document;
+pub mod explore;
 mod kind;
 mod metric;
 mod pattern;

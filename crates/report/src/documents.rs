@@ -1,5 +1,6 @@
 //! Results in JSON: one type for each document, findings included.
 
+mod explore;
 mod study;
 
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
@@ -12,6 +13,7 @@ use serde::Serialize;
 
 use crate::label::{answer_word, compared};
 
+pub use explore::{ExploreDocument, FoundNow};
 pub use study::{AaFound, EffectFound, Found, StudyResults};
 
 /// Indented JSON of a document: its kind, and what it holds.

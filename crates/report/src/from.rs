@@ -2,6 +2,7 @@
 
 pub mod capture;
 pub mod compare;
+mod explore;
 pub mod fleet;
 pub mod machine;
 pub mod memory;

@@ -50,6 +50,18 @@ pub(crate) fn share(part: usize, whole: usize) -> String {
     if percent < 0.1 { "under 0.1 %".to_owned() } else { format!("{percent:.1} %") }
 }
 
+/// A share of 0 to 1 in percent: `96 %`, `0.3 %`; only all of it is `100 %`.
+pub(crate) fn share_words(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        p if p <= 0.0 => "0 %".to_owned(),
+        p if p < 0.1 => "under 0.1 %".to_owned(),
+        p if p < 9.95 => format!("{p:.1} %"),
+        p if p > 99.5 && p < 100.0 => "over 99 %".to_owned(),
+        p => format!("{p:.0} %"),
+    }
+}
+
 /// `part / whole`; 0 of nothing is 0.
 #[expect(clippy::cast_precision_loss, reason = "counts of windows and cells stay far below 2^52")]
 pub(crate) fn ratio_of(part: usize, whole: usize) -> f64 {
@@ -84,6 +96,15 @@ pub fn count(number: usize, noun: &str) -> String {
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown with three significant digits")]
     approximate_size(bytes as f64)
+}
+
+/// A number of bytes with the unit's name: `48 KiB`, `1.5 GiB`.
+pub(crate) fn size_words(bytes: u64) -> String {
+    let size = size(bytes);
+    match size.strip_suffix(|letter: char| letter.is_ascii_alphabetic()) {
+        Some(number) => format!("{number} {}iB", &size[number.len()..]),
+        None => format!("{size} B"),
+    }
 }
 
 /// A number of bytes that was estimated, in binary units.
@@ -160,6 +181,8 @@ mod tests {
         let shown = [0, 512, 4096, 5793, 49_152, 1 << 20, 3 << 19, 1 << 30, u64::MAX].map(size);
         let expected = ["0", "512", "4K", "5.7K", "48K", "1M", "1.5M", "1G", "16E"];
         assert_eq!(shown, expected);
+        let words = [0, 4096, 3 << 29].map(size_words);
+        assert_eq!(words, ["0 B", "4 KiB", "1.5 GiB"]);
     }
 
     #[test]
@@ -174,5 +197,7 @@ mod tests {
         assert_eq!(share(0, 5), "0 %");
         assert_eq!(share(1, 100_000), "under 0.1 %");
         assert_eq!(share(1, 32), "3.1 %");
+        let shown = [0.0, 0.0004, 0.031, 0.96, 0.9996, 1.0].map(share_words);
+        assert_eq!(shown, ["0 %", "under 0.1 %", "3.1 %", "96 %", "over 99 %", "100 %"]);
     }
 }

@@ -1,5 +1,6 @@
 //! A page as text within 80 columns.
 
+pub(crate) mod bar;
 mod chart;
 mod latency_table;
 pub(crate) mod layout;

@@ -5,8 +5,10 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_explore::{ExploreError, NodesView, View};
+use numalab_analysis::explore::Explored;
+use numalab_explore::ExploreError;
 use numalab_host::{Interrupt, Root, note};
+use numalab_record::explore::{NodesView, View};
 use numalab_report::{Page, Report};
 use serde_json::Value;
 
@@ -77,17 +79,18 @@ struct Looking<'a> {
 }
 
 impl Looking<'_> {
-    fn once(&self, interval: Duration) -> Result<View, ExploreError> {
-        match self.other()? {
-            Some(view) => Ok(view),
-            None => Ok(View::Nodes(numalab_explore::read_nodes(&self.root, interval)?)),
-        }
+    fn once(&self, interval: Duration) -> Result<Explored, ExploreError> {
+        let view = match self.other()? {
+            Some(view) => view,
+            None => View::Nodes(numalab_explore::read_nodes(&self.root, interval)?),
+        };
+        Ok(Explored::of(view))
     }
 
     /// As `once`, with rates since the last look in place of a wait.
-    fn again(&self) -> Result<View, ExploreError> {
+    fn again(&self) -> Result<Explored, ExploreError> {
         if let Some(view) = self.other()? {
-            return Ok(view);
+            return Ok(Explored::of(view));
         }
         let now = Instant::now();
         let view = match self.before.take() {
@@ -95,7 +98,7 @@ impl Looking<'_> {
             Some((before, at)) => numalab_explore::read_nodes_since(&self.root, &before, now - at)?,
         };
         self.before.replace(Some((view.clone(), now)));
-        Ok(View::Nodes(view))
+        Ok(Explored::of(View::Nodes(view)))
     }
 
     /// What is looked at, unless it is the nodes.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use numalab_guest::qmp::{self, QmpAddress, QmpClient, Vcpu};
 use numalab_host::Root;
+use numalab_record::explore::{
+    BytesByNode, GuestMemory, GuestView, GuestsView, Hypervisor, MappingKind, MappingView,
+    ProcessView, ThreadView, Unseen, VcpuView, spread,
+};
 use numalab_topology::Machine;
 
-use super::{GuestMemory, GuestView, GuestsView, Hypervisor, VcpuView};
 use crate::error::ExploreError;
-use crate::process::{self, MappingKind, ProcessView, ThreadView};
-use crate::spread::{self, BytesByNode};
+use crate::process;
 
 /// Mappings of a QEMU that are smaller are its own, in bytes.
 const LEAST_GUEST_BYTES: u64 = 32 << 20;
@@ -27,9 +29,9 @@ pub(super) fn read(root: &Root, machine: &Machine, view: &mut GuestsView) {
                 let guest = guest(root, name, &arguments, &looked, &mut view.unseen);
                 view.guests.push(guest);
             }
-            Err(ExploreError::Foreign { .. }) => view.unseen.push(format!(
-                "guest {name} (process {process}) is another user's: sudo numalab explore --guests"
-            )),
+            Err(ExploreError::Foreign { .. }) => {
+                view.unseen.push(Unseen::GuestOfAnotherUser { guest: name, process });
+            }
             // It ended meanwhile.
             Err(_) => {}
         }
@@ -66,7 +68,7 @@ fn guest(
     name: String,
     arguments: &[String],
     looked: &ProcessView,
-    unseen: &mut Vec<String>,
+    unseen: &mut Vec<Unseen>,
 ) -> GuestView {
     let control = control(arguments);
     let asked = control.as_ref().filter(|_| root.is_live()).and_then(|path| ask(path, looked));
@@ -75,9 +77,7 @@ fn guest(
         None => (named_vcpus(looked), large_mappings(looked)),
     };
     if vcpus.is_empty() {
-        unseen.push(format!(
-            "which threads of guest {name} are virtual cpus: QEMU names them with -name {name},debug-threads=on"
-        ));
+        unseen.push(Unseen::VcpuThreads { guest: name.clone() });
     }
     let mut bytes_by_node = BytesByNode::new();
     memory.iter().for_each(|memory| spread::add(&mut bytes_by_node, &memory.bytes_by_node));
@@ -140,7 +140,7 @@ fn named_vcpus(looked: &ProcessView) -> Vec<VcpuView> {
 
 /// Mappings large enough to be guest memory.
 fn large_mappings(looked: &ProcessView) -> Vec<GuestMemory> {
-    let is_guests = |mapping: &&process::MappingView| {
+    let is_guests = |mapping: &&MappingView| {
         !matches!(mapping.kind, MappingKind::Heap | MappingKind::Stack | MappingKind::File)
             && mapping.size_bytes.is_some_and(|bytes| bytes >= LEAST_GUEST_BYTES)
             && !mapping.bytes_by_node.is_empty()

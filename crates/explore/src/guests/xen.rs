@@ -5,12 +5,12 @@ use std::thread;
 use std::time::Duration;
 
 use numalab_host::{CommandError, Root, output_of, tool};
+use numalab_record::explore::{BytesByNode, GuestMemory, GuestView, Hypervisor, Unseen, VcpuView};
 use numalab_xen::text::{ListedDomain, ListedVcpu, PAGE_BYTES, XenDump, read_list, read_vcpus};
 use numalab_xen::tool_path;
 
-use super::{GuestMemory, GuestView, Hypervisor, VcpuView};
+use super::weigh;
 use crate::error::ExploreError;
-use crate::spread::BytesByNode;
 
 /// A toolstack that does not answer so long has lost its daemon.
 const LIMIT: Duration = Duration::from_secs(30);
@@ -29,19 +29,15 @@ pub fn is_dom0() -> bool {
 /// What a hypervisor that takes the machine for one node cannot tell; `tables` is whether the
 /// firmware describes nodes.
 #[must_use]
-pub fn unseen(dump: &XenDump, tables: bool) -> Option<String> {
-    (dump.nodes.len() == 1 && tables).then(|| {
-        "on which node of the machine the domains' memory lies: Xen runs with numa=off, or \
-         refused the firmware's tables (xl dmesg | grep -i -e numa -e srat); boot it with numa=on"
-            .to_owned()
-    })
+pub fn unseen(dump: &XenDump, tables: bool) -> Option<Unseen> {
+    (dump.nodes.len() == 1 && tables).then_some(Unseen::NodesOfDomains)
 }
 
 /// Asks `xl`: the list, the virtual cpus, and the debug key `u` for where memory is.
 ///
 /// # Errors
 /// [`ExploreError::Xl`] if it is not there or fails.
-pub fn read_live() -> Result<(Vec<GuestView>, Option<String>), ExploreError> {
+pub fn read_live() -> Result<(Vec<GuestView>, Option<Unseen>), ExploreError> {
     let list = xl(&["list", "-n"])?;
     let vcpus = xl(&["vcpu-list"])?;
     xl(&["debug-keys", "u"])?;
@@ -62,7 +58,7 @@ pub fn placement(list: &str, vcpus: &str, dump: &XenDump) -> Vec<GuestView> {
     let vcpus = read_vcpus(vcpus);
     let mut guests: Vec<GuestView> =
         read_list(list).into_iter().map(|domain| guest(domain, &vcpus, dump)).collect();
-    guests.iter_mut().for_each(GuestView::weigh);
+    guests.iter_mut().for_each(weigh);
     guests
 }
 

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use numalab_frames::{BlockState, Dump, DumpBlock, DumpError, DumpPool, FRAME_BYTES, Frame};
+use numalab_record::explore::{HeapNode, HeapSource, HeapView, HeapZone};
 use numalab_topology::NodeId;
-
-use super::{HeapNode, HeapSource, HeapView, HeapZone, node_findings};
 
 const BLOCK_BYTES: u64 = 2 << 20;
 
@@ -32,10 +31,9 @@ pub(super) fn view(bytes: &[u8]) -> Result<HeapView, DumpError> {
             node.free_bytes += cached;
         }
     }
-    let nodes: Vec<HeapNode> = nodes.into_values().collect();
-    let findings = node_findings(&nodes);
+    let nodes = nodes.into_values().collect();
     let picture = Some(dump.to_string());
-    Ok(HeapView { source: HeapSource::Frames, nodes, xen: None, picture, findings })
+    Ok(HeapView { source: HeapSource::Frames, nodes, xen: None, picture })
 }
 
 fn take_block(node: &mut HeapNode, block: &DumpBlock, zone: String) {

@@ -3,52 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use numalab_record::explore::ZoneView;
 use numalab_topology::NodeId;
-use serde::Serialize;
-
-use crate::spread;
-
-/// A zone of a node.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ZoneView {
-    /// Its name: `DMA`, `DMA32`, `Normal`, `Movable`.
-    pub name: String,
-    /// Free blocks by order: of 1, 2, 4, … pages.
-    pub free_blocks: Vec<u64>,
-    /// Pages that the kernel manages in it.
-    pub managed_pages: Option<u64>,
-    /// Pages below which allocations look elsewhere and reclaim begins (`low`).
-    pub low_pages: Option<u64>,
-    /// Pageblocks by what may be in them, where root reads them: `Movable` and so on.
-    pub pageblocks: BTreeMap<String, u64>,
-}
-
-impl ZoneView {
-    /// Free pages.
-    #[must_use]
-    pub fn free_pages(&self) -> u64 {
-        self.pages_from(0)
-    }
-
-    /// Free pages in blocks of at least this order.
-    #[must_use]
-    pub fn pages_from(&self, order: u32) -> u64 {
-        let pages = |(order, blocks): (u32, &u64)| {
-            blocks.saturating_mul(1_u64.checked_shl(order).unwrap_or(0))
-        };
-        let all = (0_u32..).zip(&self.free_blocks);
-        all.filter(|(at, _)| *at >= order).map(pages).fold(0, u64::saturating_add)
-    }
-}
-
-/// The share of free pages that cannot serve a block of `order`, 0 to 1 (Gorman's index of
-/// unusable free space); nothing free has none.
-#[must_use]
-pub fn fragmentation(zones: &[ZoneView], order: u32) -> Option<f64> {
-    let sum = |from| zones.iter().map(|zone| zone.pages_from(from)).fold(0, u64::saturating_add);
-    spread::ratio(sum(order), sum(0)).map(|usable| 1.0 - usable)
-}
 
 /// The zones of each node; lines that are none are passed over.
 #[must_use]
@@ -115,6 +71,7 @@ fn head(line: &str) -> Option<(NodeId, &str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use numalab_record::explore::fragmentation;
     use proptest::prelude::*;
 
     use super::*;

@@ -1,96 +1,34 @@
 //! The mappings of a process, by `/proc/PID/numa_maps` (numa(7)).
 
 use numalab_host::proc::{NumaKind, NumaMapping, numa_maps};
-use serde::Serialize;
-
-use crate::spread::BytesByNode;
-
-/// What a mapping is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum MappingKind {
-    /// The heap (`brk`).
-    Heap,
-    /// The stack of the first thread.
-    Stack,
-    /// Anonymous memory.
-    Anonymous,
-    /// Memory shared with others: tmpfs, memfd, System V.
-    Shared,
-    /// Pages of a reserved pool.
-    HugePool,
-    /// A file.
-    File,
-}
-
-impl MappingKind {
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Heap => "heap",
-            Self::Stack => "stack",
-            Self::Anonymous => "anonymous",
-            Self::Shared => "shared",
-            Self::HugePool => "huge pool",
-            Self::File => "file",
-        }
-    }
-}
-
-/// One mapping.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MappingView {
-    /// Its first address.
-    pub start: u64,
-    /// Its length in bytes, where `maps` tells it.
-    pub size_bytes: Option<u64>,
-    /// Its policy in the kernel's words: `default`, `bind:0`, `interleave:0-3`.
-    pub policy: String,
-    /// What it is made of.
-    pub kind: MappingKind,
-    /// The file behind it.
-    pub file: Option<String>,
-    /// Bytes in memory by node.
-    pub bytes_by_node: BytesByNode,
-    /// Of these, bytes that are the process's own: all but unmodified pages of files.
-    pub own: bool,
-    /// The size of its pages in bytes, transparent huge pages apart.
-    pub page_bytes: u64,
-    /// Bytes in transparent huge pages, where `smaps` was read.
-    pub transparent_huge_bytes: Option<u64>,
-}
+use numalab_record::explore::{MappingKind, MappingView};
 
 /// Reads every mapping; `base_page_bytes` counts where a kernel does not tell the size.
 #[must_use]
 pub fn read(text: &str, base_page_bytes: u64) -> Vec<MappingView> {
-    numa_maps(text, base_page_bytes).map(MappingView::from).collect()
+    numa_maps(text, base_page_bytes).map(mapping).collect()
 }
 
-impl From<NumaMapping> for MappingView {
-    fn from(line: NumaMapping) -> Self {
-        let kind = match (line.kind, &line.file) {
-            (NumaKind::Heap, _) => MappingKind::Heap,
-            (NumaKind::Stack, _) => MappingKind::Stack,
-            (NumaKind::HugePool, _) => MappingKind::HugePool,
-            (NumaKind::Other, None) => MappingKind::Anonymous,
-            (NumaKind::Other, Some(file)) if is_shared_memory(file) => MappingKind::Shared,
-            (NumaKind::Other, Some(_)) => MappingKind::File,
-        };
-        let pages = line.pages();
-        Self {
-            start: line.start,
-            size_bytes: None,
-            kind,
-            own: kind != MappingKind::File || (pages > 0 && line.anonymous_pages >= pages),
-            page_bytes: line.page_bytes,
-            bytes_by_node: line.bytes_by_node().collect(),
-            policy: line.policy,
-            file: line.file,
-            transparent_huge_bytes: None,
-        }
+fn mapping(line: NumaMapping) -> MappingView {
+    let kind = match (line.kind, &line.file) {
+        (NumaKind::Heap, _) => MappingKind::Heap,
+        (NumaKind::Stack, _) => MappingKind::Stack,
+        (NumaKind::HugePool, _) => MappingKind::HugePool,
+        (NumaKind::Other, None) => MappingKind::Anonymous,
+        (NumaKind::Other, Some(file)) if is_shared_memory(file) => MappingKind::Shared,
+        (NumaKind::Other, Some(_)) => MappingKind::File,
+    };
+    let pages = line.pages();
+    MappingView {
+        start: line.start,
+        size_bytes: None,
+        kind,
+        own: kind != MappingKind::File || (pages > 0 && line.anonymous_pages >= pages),
+        page_bytes: line.page_bytes,
+        bytes_by_node: line.bytes_by_node().collect(),
+        policy: line.policy,
+        file: line.file,
+        transparent_huge_bytes: None,
     }
 }
 

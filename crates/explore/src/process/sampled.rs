@@ -1,23 +1,10 @@
 //! Single pages whose node `move_pages(2)` tells.
 
 use numalab_host::{PageNodesError, page_nodes};
-use serde::Serialize;
-
-use super::numa_maps::MappingView;
-use crate::spread::{self, BytesByNode};
+use numalab_record::explore::{BytesByNode, MappingView, Sampled, spread};
 
 /// Pages that are asked for in all.
 const PAGES: u64 = 4096;
-
-/// What a sample of single pages showed, beside the kernel's own sums.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Sampled {
-    /// Pages that were asked for.
-    pub pages: u64,
-    /// Pages that were in memory, by node.
-    pub pages_by_node: BytesByNode,
-}
 
 /// Asks for pages spread over the mappings.
 pub(super) fn sample(process: u32, mappings: &[MappingView]) -> Result<Sampled, PageNodesError> {

@@ -2,36 +2,8 @@
 
 use numalab_host::Root;
 use numalab_host::proc::{Stat, field};
-use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
-use serde::Serialize;
-
-use crate::spread::BytesByNode;
-
-/// A thread.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ThreadView {
-    /// Its number.
-    pub thread: u32,
-    /// Its name.
-    pub name: String,
-    /// Its state as `ps` letters it: R runs, S sleeps, D waits for a device.
-    pub state: char,
-    /// The cpu that it runs on, or ran on last.
-    pub cpu: CpuId,
-    /// The node of that cpu.
-    pub node: Option<NodeId>,
-    /// The cpus that it may run on.
-    pub allowed: CpuSet,
-    /// Its time on cpus so far, in ticks of the kernel (100 a second).
-    pub cpu_ticks: u64,
-    /// Pages that it was seen to touch, by node: the samples of NUMA balancing (which
-    /// decay), where that is on and sees most of the memory. A count, not bytes.
-    pub touched_pages: BytesByNode,
-    /// The share of what it touches that is remote, 0 to 1: by `touched_pages`, or else of
-    /// the memory of the whole process.
-    pub remote_share: Option<f64>,
-}
+use numalab_record::explore::{BytesByNode, ThreadView};
+use numalab_topology::{Machine, NodeId};
 
 /// Every thread of the process, by number; those that end meanwhile are left out.
 pub(super) fn read(root: &Root, process: u32, machine: &Machine) -> Vec<ThreadView> {
@@ -81,16 +53,6 @@ fn touched(sched: &str) -> BytesByNode {
     }
     pages.retain(|_, count| *count > 0);
     pages
-}
-
-/// The nodes whose cpus a thread may run on.
-pub(crate) fn allowed_nodes(thread: &ThreadView, machine: &Machine) -> NodeSet {
-    machine
-        .nodes
-        .iter()
-        .filter(|node| !node.cpus.intersection(&thread.allowed).is_empty())
-        .map(|node| node.id)
-        .collect()
 }
 
 #[cfg(test)]

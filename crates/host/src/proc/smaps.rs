@@ -2,13 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
-
 use super::address_range;
 
 /// What pages memory is made of, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PageSizes {
     /// In memory, reserved huge pages apart.
     pub resident: u64,

@@ -1,5 +1,6 @@
 //! Charts of block characters.
 
+use super::bar::{eighths, rightward};
 use super::layout::{WIDTH, cut};
 use super::lines;
 use super::style::Style;
@@ -10,7 +11,6 @@ use numalab_analysis::run::{Curve, Figure, LoadedPoint};
 
 /// Eighths of a character cell (Unicode block elements).
 const UPWARD: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-const RIGHTWARD: [char; 8] = ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'];
 /// Rows of the curve.
 const CURVE_ROWS: usize = 6;
 /// Characters of a bar's label, and of a full bar.
@@ -30,21 +30,6 @@ pub(super) fn chart(chart: &Chart, style: Style) -> String {
             String::new()
         }
     }
-}
-
-/// How full `value` is between `low` and `high`, in eighths of `cells` characters,
-/// at least one.
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    clippy::cast_precision_loss,
-    reason = "clamped to 1..=8 * cells, a few hundred"
-)]
-fn eighths(value: f64, low: f64, high: f64, cells: usize) -> usize {
-    let most = (cells * 8) as f64;
-    let share = (value - low) / (high - low);
-    let share = if share.is_finite() { share } else { 1.0 };
-    (share * most).round().clamp(1.0, most) as usize
 }
 
 /// Latency over size: a column a size, latency on a logarithmic scale.
@@ -103,11 +88,7 @@ fn bars(groups: &[BarGroup], style: Style) -> String {
 
 /// Label, bar, value and interval.
 fn bar_line(label: &str, of: &Figure, most: f64, unit: &str, style: Style) -> String {
-    let filled = eighths(of.median, 0.0, most, BAR_WIDTH);
-    let mut bar = "█".repeat(filled / 8);
-    if !filled.is_multiple_of(8) {
-        bar.push(RIGHTWARD[filled % 8 - 1]);
-    }
+    let bar = rightward(eighths(of.median, 0.0, most, BAR_WIDTH));
     let label = cut(label, LABEL_WIDTH);
     let value = format!("{:>5} {unit}", figure(of.median));
     let used = 2 + LABEL_WIDTH + 1 + BAR_WIDTH + 1 + value.chars().count() + 2;

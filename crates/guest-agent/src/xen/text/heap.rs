@@ -4,14 +4,12 @@
 use std::collections::BTreeMap;
 
 use numalab_topology::{CpuId, NodeId};
-use serde::Serialize;
 
 /// Bytes of a page of Xen on x86.
 pub const PAGE_BYTES: u64 = 4096;
 
 /// A node as Xen has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenNode {
     /// The node.
     pub node: NodeId,
@@ -24,8 +22,7 @@ pub struct XenNode {
 }
 
 /// Where a domain's memory is.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct XenDomain {
     /// Its number.
     pub domain: u32,
@@ -36,8 +33,7 @@ pub struct XenDomain {
 }
 
 /// Free pages of a zone: zone z has the pages whose number takes z bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct XenZone {
     /// The node.
     pub node: NodeId,
@@ -48,8 +44,7 @@ pub struct XenZone {
 }
 
 /// The last output of each key.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct XenDump {
     /// The nodes (`u`).
     pub nodes: Vec<XenNode>,

@@ -1,15 +1,17 @@
 //! A process as a page.
 
-use numalab_formats::size::format_rounded;
-use numalab_report::Page;
-use numalab_report::page::{Panel, Part, Private};
-use numalab_report::rows::Rows;
-use numalab_report::text::{Table, count, cut};
+use std::cmp::Reverse;
+
+use numalab_record::explore::{BytesByNode, MappingKind, MappingView, ProcessView, spread};
 use numalab_topology::NodeId;
 
-use super::bar::bar;
-use crate::process::{MappingView, ProcessView, largest};
-use crate::spread::{self, percent};
+use super::shares;
+use crate::number::{count, share_words, size_words};
+use crate::page::{Page, Panel, Part, Private};
+use crate::rows::Rows;
+use crate::table::Table;
+use crate::terminal::bar::share_bar;
+use crate::terminal::layout::cut;
 
 const BAR_WIDTH: usize = 30;
 
@@ -33,7 +35,7 @@ pub(super) fn page(view: &ProcessView) -> Page {
 
 pub(super) fn rows(view: &ProcessView) -> Rows {
     let row = |node: NodeId| {
-        let bytes = |of: &spread::BytesByNode| of.get(&node).copied().unwrap_or(0).to_string();
+        let bytes = |of: &BytesByNode| of.get(&node).copied().unwrap_or(0).to_string();
         let (all, own) = (bytes(&view.bytes_by_node), bytes(&view.own_bytes_by_node));
         let threads = threads_on(view, node).to_string();
         vec![view.process.to_string(), node.to_string(), all, own, threads]
@@ -60,19 +62,19 @@ fn threads_on(view: &ProcessView, node: NodeId) -> usize {
 
 fn headline(view: &ProcessView) -> String {
     let mut parts = vec![
-        format!("{} in memory", format_rounded(spread::total(&view.bytes_by_node))),
+        format!("{} in memory", size_words(spread::total(&view.bytes_by_node))),
         count(view.threads.len(), "thread"),
         count(view.mappings.len(), "mapping"),
     ];
     if let Some(sizes) = view.page_sizes {
         let huge = sizes.transparent_huge.saturating_add(sizes.reserved_huge);
-        parts.push(format!("{} on huge pages", format_rounded(huge)));
+        parts.push(format!("{} on huge pages", size_words(huge)));
         if sizes.swapped > 0 {
-            parts.push(format!("{} swapped out", format_rounded(sizes.swapped)));
+            parts.push(format!("{} swapped out", size_words(sizes.swapped)));
         }
     }
     if let Some(share) = view.remote_share {
-        parts.push(format!("{} remote to its threads", percent(share)));
+        parts.push(format!("{} remote to its threads", share_words(share)));
     }
     parts.join(", ")
 }
@@ -84,9 +86,9 @@ fn by_node(view: &ProcessView) -> Table {
         let share = spread::ratio(bytes, all).unwrap_or(0.0);
         vec![
             format!("node {node}"),
-            bar(share, BAR_WIDTH),
-            format_rounded(bytes),
-            percent(share),
+            share_bar(share, BAR_WIDTH),
+            size_words(bytes),
+            share_words(share),
             threads_on(view, node).to_string(),
         ]
     };
@@ -104,7 +106,7 @@ fn sampled(view: &ProcessView) -> Option<String> {
     let sampled = view.sampled.as_ref()?;
     let found = spread::total(&sampled.pages_by_node);
     let shares = sampled.pages_by_node.iter().map(|(node, pages)| {
-        format!("{} on node {node}", percent(spread::ratio(*pages, found).unwrap_or(0.0)))
+        format!("{} on node {node}", share_words(spread::ratio(*pages, found).unwrap_or(0.0)))
     });
     let shares: Vec<String> = shares.collect();
     let pages = count(usize::try_from(found).unwrap_or(0), "page");
@@ -131,7 +133,7 @@ fn threads(view: &ProcessView) -> Table {
             thread.node.map_or_else(|| "-".to_owned(), |node| node.to_string()),
             cut(&thread.allowed.to_string(), 14),
             format!("{}.{:02} s", thread.cpu_ticks / 100, thread.cpu_ticks % 100),
-            thread.remote_share.map_or_else(|| "-".to_owned(), percent),
+            thread.remote_share.map_or_else(|| "-".to_owned(), share_words),
             if thread.touched_pages.is_empty() { "process" } else { "samples" }.to_owned(),
         ]
     });
@@ -153,16 +155,16 @@ fn mappings(view: &ProcessView) -> Table {
     let cells = order.iter().map(|mapping| {
         vec![
             format!("{:x}", mapping.start),
-            format_rounded(spread::total(&mapping.bytes_by_node)),
+            size_words(spread::total(&mapping.bytes_by_node)),
             mapping
                 .transparent_huge_bytes
                 .map_or_else(|| "-".to_owned(), |huge| huge_text(mapping, huge)),
             mapping.policy.clone(),
-            shares(mapping),
+            shares(&mapping.bytes_by_node, 26),
             mapping
                 .file
                 .as_deref()
-                .map_or_else(|| mapping.kind.name().to_owned(), |file| cut_left(file, 24)),
+                .map_or_else(|| kind_name(mapping.kind).to_owned(), |file| cut_left(file, 24)),
         ]
     });
     Table::new("the largest first")
@@ -177,23 +179,31 @@ fn mappings(view: &ProcessView) -> Table {
 
 fn huge_text(mapping: &MappingView, transparent: u64) -> String {
     match mapping.page_bytes >= 1 << 21 {
-        true => format_rounded(mapping.page_bytes),
+        true => size_words(mapping.page_bytes),
         false => {
             let all = spread::total(&mapping.bytes_by_node);
-            percent(spread::ratio(transparent.min(all), all).unwrap_or(0.0))
+            share_words(spread::ratio(transparent.min(all), all).unwrap_or(0.0))
         }
     }
 }
 
-/// `0: 96 %, 3: 4 %`, the largest first.
-fn shares(mapping: &MappingView) -> String {
-    let all = spread::total(&mapping.bytes_by_node);
-    let mut nodes: Vec<_> = mapping.bytes_by_node.iter().collect();
-    nodes.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
-    let text = nodes.iter().map(|(node, bytes)| {
-        format!("{node}: {}", percent(spread::ratio(**bytes, all).unwrap_or(0.0)))
-    });
-    cut(&text.collect::<Vec<_>>().join(", "), 26)
+const fn kind_name(kind: MappingKind) -> &'static str {
+    match kind {
+        MappingKind::Heap => "heap",
+        MappingKind::Stack => "stack",
+        MappingKind::Anonymous => "anonymous",
+        MappingKind::Shared => "shared",
+        MappingKind::HugePool => "huge pool",
+        MappingKind::File => "file",
+    }
+}
+
+/// Mappings that hold memory, those of the process's own data first, then by size.
+fn largest(view: &ProcessView) -> Vec<&MappingView> {
+    let size = |mapping: &MappingView| spread::total(&mapping.bytes_by_node);
+    let mut mappings: Vec<_> = view.mappings.iter().filter(|mapping| size(mapping) > 0).collect();
+    mappings.sort_by_key(|mapping| (mapping.kind == MappingKind::File, Reverse(size(mapping))));
+    mappings
 }
 
 /// The end of a path tells more than its beginning.

@@ -1,14 +1,14 @@
 //! Guests as a page.
 
-use numalab_formats::size::format_rounded;
-use numalab_report::Page;
-use numalab_report::page::{Panel, Part};
-use numalab_report::rows::Rows;
-use numalab_report::text::{Table, count, cut};
+use numalab_record::explore::{GuestView, GuestsView, Hypervisor, spread};
 use numalab_topology::NodeSet;
 
-use crate::guests::{GuestView, GuestsView, Hypervisor};
-use crate::spread::{self, BytesByNode, percent};
+use super::shares;
+use crate::number::{count, share_words, size_words};
+use crate::page::{Page, Panel, Part};
+use crate::rows::Rows;
+use crate::table::Table;
+use crate::terminal::layout::cut;
 
 /// The guests: virtual cpus compared with memory.
 pub(super) fn page(view: &GuestsView) -> Page {
@@ -65,16 +65,8 @@ fn row(guest: &GuestView) -> Vec<String> {
         guest.number.to_string(),
         guest.vcpus.len().to_string(),
         if nodes.is_empty() { "-".to_owned() } else { nodes.to_string() },
-        format_rounded(spread::total(&guest.bytes_by_node)),
-        shares(&guest.bytes_by_node),
-        guest.remote_share.map_or_else(|| "-".to_owned(), percent),
+        size_words(spread::total(&guest.bytes_by_node)),
+        shares(&guest.bytes_by_node, 40),
+        guest.remote_share.map_or_else(|| "-".to_owned(), share_words),
     ]
-}
-
-fn shares(bytes: &BytesByNode) -> String {
-    let all = spread::total(bytes);
-    let text = bytes.iter().filter(|(_, bytes)| **bytes > 0).map(|(node, bytes)| {
-        format!("{node}: {}", percent(spread::ratio(*bytes, all).unwrap_or(0.0)))
-    });
-    text.collect::<Vec<_>>().join(", ")
 }

@@ -2,15 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use numalab_formats::size::format_rounded;
-use numalab_report::Page;
-use numalab_report::page::{Panel, Part};
-use numalab_report::rows::{Rows, optional};
-use numalab_report::text::{Table, count, figure};
+use numalab_record::explore::{NodeView, NodesView, fragmentation, spread};
 
-use super::bar::bar;
-use crate::nodes::{NodeView, NodesView};
-use crate::spread::{self, percent};
+use crate::number::{count, figure, share_words, size_words};
+use crate::page::{Page, Panel, Part};
+use crate::rows::{Rows, optional};
+use crate::table::Table;
+use crate::terminal::bar::share_bar;
 
 const BAR_WIDTH: usize = 30;
 
@@ -71,9 +69,9 @@ fn usage(view: &NodesView) -> Table {
         let share = spread::ratio(used, node.total_bytes).unwrap_or(0.0);
         let mut row = vec![
             format!("node {}", node.node),
-            bar(share, BAR_WIDTH),
-            format_rounded(used),
-            format_rounded(node.total_bytes),
+            share_bar(share, BAR_WIDTH),
+            size_words(used),
+            size_words(node.total_bytes),
             if node.cpus.is_empty() { "none".to_owned() } else { node.cpus.to_string() },
         ];
         row.extend(node.tier.map(|tier| tier.to_string()));
@@ -125,11 +123,11 @@ fn uses(view: &NodesView) -> Table {
     let rows = view.nodes.iter().map(|node| {
         vec![
             node.node.to_string(),
-            format_rounded(node.free_bytes),
-            format_rounded(node.anonymous_bytes),
-            format_rounded(node.transparent_huge_bytes),
-            format_rounded(node.page_cache_bytes),
-            format_rounded(node.slab_bytes),
+            size_words(node.free_bytes),
+            size_words(node.anonymous_bytes),
+            size_words(node.transparent_huge_bytes),
+            size_words(node.page_cache_bytes),
+            size_words(node.slab_bytes),
             pools(node),
         ]
     });
@@ -148,7 +146,7 @@ fn uses(view: &NodesView) -> Table {
 fn pools(node: &NodeView) -> String {
     let used = node.huge_pages.iter().filter(|pool| pool.total > 0);
     let text = used.map(|pool| {
-        format!("{} of {} x {} free", pool.free, pool.total, format_rounded(pool.page_bytes))
+        format!("{} of {} x {} free", pool.free, pool.total, size_words(pool.page_bytes))
     });
     let text: Vec<String> = text.collect();
     if text.is_empty() { "none".to_owned() } else { text.join(", ") }
@@ -167,11 +165,11 @@ fn orders(view: &NodesView) -> Table {
         .fold(Table::new(caption).words("zone"), |table, order| table.figures(order.to_string()))
         .figures("lost");
     let rows = zones().map(|(node, zone)| {
-        let unusable = crate::nodes::fragmentation(std::slice::from_ref(zone), view.huge_order);
+        let unusable = fragmentation(std::slice::from_ref(zone), view.huge_order);
         let mut row = vec![format!("{} {}", node.node, zone.name)];
         row.extend(zone.free_blocks.iter().map(|&blocks| rounded(blocks)));
         row.resize(most + 1, String::new());
-        row.push(unusable.map_or_else(|| "-".to_owned(), percent));
+        row.push(unusable.map_or_else(|| "-".to_owned(), share_words));
         row
     });
     heading.rows(rows)
@@ -190,7 +188,7 @@ fn counters(view: &NodesView) -> Table {
     let with_rates = view.nodes.iter().any(|node| node.rates.is_some());
     let rows = view.nodes.iter().filter_map(|node| {
         let counters = node.rates.or(node.since_boot)?;
-        let share = counters.foreign_share().map_or_else(|| "-".to_owned(), percent);
+        let share = counters.foreign_share().map_or_else(|| "-".to_owned(), share_words);
         let values = [
             counters.hit,
             counters.miss,

@@ -1,15 +1,12 @@
 //! A heap as a page.
 
-use numalab_formats::size::format_rounded;
-use numalab_report::Page;
-use numalab_report::page::{Panel, Part};
-use numalab_report::rows::{Rows, optional};
-use numalab_report::text::Table;
-use numalab_xen::text::{PAGE_BYTES, XenDump};
+use numalab_record::explore::{HeapNode, HeapSource, HeapView, XEN_PAGE_BYTES, XenHeap, spread};
 
-use super::bar::bar;
-use crate::heap::{HeapNode, HeapSource, HeapView};
-use crate::spread;
+use crate::number::size_words;
+use crate::page::{Page, Panel, Part};
+use crate::rows::{Rows, optional};
+use crate::table::Table;
+use crate::terminal::bar::share_bar;
 
 const BAR_WIDTH: usize = 20;
 
@@ -21,7 +18,7 @@ pub(super) fn page(view: &HeapView) -> Page {
         HeapSource::Xen => "heap of Xen",
     };
     let part = |title: &str, table| Part::of(title, vec![Panel::table(table)]);
-    let domains = view.xen.as_ref().and_then(|xen| part("Domains", domains(xen)));
+    let domains = view.xen.as_ref().and_then(|xen| part("Domains", domains(view, xen)));
     let picture = view.picture.clone().map(|picture| Part {
         title: "Picture".to_owned(),
         listing: Some(picture),
@@ -57,10 +54,10 @@ fn nodes(view: &HeapView) -> Table {
     let row = |node: &HeapNode| {
         let used = node.managed_bytes.saturating_sub(node.free_bytes + node.offline_bytes);
         let share = spread::ratio(used, node.managed_bytes).unwrap_or(0.0);
-        let mut row = vec![format!("node {}", node.node), bar(share, BAR_WIDTH)];
-        row.extend([node.free_bytes, node.managed_bytes].map(format_rounded));
-        row.push(node.free_huge_bytes.map_or_else(|| "-".to_owned(), format_rounded));
-        row.extend([node.cached_bytes, node.offline_bytes].map(format_rounded));
+        let mut row = vec![format!("node {}", node.node), share_bar(share, BAR_WIDTH)];
+        row.extend([node.free_bytes, node.managed_bytes].map(size_words));
+        row.push(node.free_huge_bytes.map_or_else(|| "-".to_owned(), size_words));
+        row.extend([node.cached_bytes, node.offline_bytes].map(size_words));
         row
     };
     Table::new("how much of each node is used, and what is free")
@@ -76,19 +73,19 @@ fn nodes(view: &HeapView) -> Table {
 
 fn zones(view: &HeapView) -> Table {
     let rows = view.nodes.iter().flat_map(|node| {
-        node.zones.iter().map(|zone| {
-            vec![node.node.to_string(), zone.name.clone(), format_rounded(zone.free_bytes)]
-        })
+        node.zones
+            .iter()
+            .map(|zone| vec![node.node.to_string(), zone.name.clone(), size_words(zone.free_bytes)])
     });
     Table::new("free memory of each zone").figures("node").words("zone").figures("free").rows(rows)
 }
 
-fn domains(xen: &XenDump) -> Table {
-    let nodes: Vec<_> = xen.nodes.iter().map(|node| node.node).collect();
+fn domains(view: &HeapView, xen: &XenHeap) -> Table {
+    let nodes: Vec<_> = view.nodes.iter().map(|node| node.node).collect();
     let heading = Table::new("where each domain's memory lies").figures("domain").figures("memory");
     let heading = nodes.iter().fold(heading, |table, node| table.figures(format!("node {node}")));
     let rows = xen.domains.iter().map(|domain| {
-        let pages = |pages: u64| format_rounded(pages.saturating_mul(PAGE_BYTES));
+        let pages = |pages: u64| size_words(pages.saturating_mul(XEN_PAGE_BYTES));
         let mut row = vec![domain.domain.to_string(), pages(domain.total_pages)];
         row.extend(nodes.iter().map(|node| match domain.pages_by_node.get(node) {
             Some(&count) if count > 0 => pages(count),

@@ -8,7 +8,7 @@ use numalab_topology::{NodeId, NodeSet};
 pub type BytesByNode = BTreeMap<NodeId, u64>;
 
 /// Adds `more` to `sum`.
-pub(crate) fn add(sum: &mut BytesByNode, more: &BytesByNode) {
+pub fn add(sum: &mut BytesByNode, more: &BytesByNode) {
     for (&node, &bytes) in more {
         let total = sum.entry(node).or_default();
         *total = total.saturating_add(bytes);
@@ -48,21 +48,9 @@ pub fn ratio(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// A share in percent: `96 %`, `0.3 %`; only all of it is `100 %`.
+/// The nodes but one that have any of it, as migratepages(8) takes them.
 #[must_use]
-pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    match percent {
-        p if p <= 0.0 => "0 %".to_owned(),
-        p if p < 0.1 => "under 0.1 %".to_owned(),
-        p if p < 9.95 => format!("{p:.1} %"),
-        p if p > 99.5 && p < 100.0 => "over 99 %".to_owned(),
-        p => format!("{p:.0} %"),
-    }
-}
-
-/// The nodes but one, as migratepages(8) takes them.
-pub(crate) fn others(bytes: &BytesByNode, node: NodeId) -> NodeSet {
+pub fn others(bytes: &BytesByNode, node: NodeId) -> NodeSet {
     bytes.iter().filter(|(other, bytes)| **other != node && **bytes > 0).map(|(n, _)| *n).collect()
 }
 
@@ -78,11 +66,5 @@ mod tests {
         assert_eq!(share_beside(&bytes, NodeId(7)), Some(1.0));
         assert_eq!(share_beside(&BytesByNode::new(), NodeId(0)), None);
         assert_eq!(others(&bytes, NodeId(0)).to_string(), "3");
-    }
-
-    #[test]
-    fn a_share_is_never_rounded_to_all_or_nothing() {
-        let shown = [0.0, 0.0004, 0.031, 0.96, 0.9996, 1.0].map(percent);
-        assert_eq!(shown, ["0 %", "under 0.1 %", "3.1 %", "96 %", "over 99 %", "100 %"]);
     }
 }

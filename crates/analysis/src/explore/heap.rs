@@ -1,0 +1,101 @@
+//! What is wrong with a heap that was written down, by rules.
+
+use numalab_record::explore::{HeapNode, HeapView, XenHeap, spread};
+use numalab_topology::NodeId;
+use serde::Serialize;
+
+use super::nodes::{FULL, PLENTY};
+use super::{Advice, ExploreFinding, Place, Problem, Remedy};
+use crate::Finding;
+
+/// The share of the free memory in pieces smaller than 2 MiB from which on it is reported.
+const SCATTERED: f64 = 0.5;
+/// A domain is on a node if this share of it is there.
+const ON_ONE: f64 = 0.95;
+
+/// Something that is wrong with a heap that was written down. Shares are 0 to 1.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum HeapProblem {
+    /// Little of a node's heap is free while another has room.
+    HeapNodeFull {
+        /// The node.
+        node: NodeId,
+        /// The share of it that is free.
+        free_share: f64,
+        /// The node with most room.
+        roomy: NodeId,
+        /// The same share of that node.
+        roomy_share: f64,
+    },
+    /// A heap's free memory lies in pieces smaller than a huge page.
+    HeapScattered {
+        /// The node.
+        node: NodeId,
+        /// The share of its free memory in such pieces.
+        share: f64,
+    },
+    /// A domain's memory is on several nodes.
+    DomainSpread {
+        /// The domain.
+        domain: u32,
+        /// The node with most of it.
+        node: NodeId,
+        /// The share there.
+        share: f64,
+    },
+}
+
+pub(super) fn findings(view: &HeapView) -> Vec<ExploreFinding> {
+    let mut findings = of_nodes(&view.nodes);
+    findings.extend(view.xen.iter().flat_map(spread_domains));
+    findings
+}
+
+fn of_nodes(nodes: &[HeapNode]) -> Vec<ExploreFinding> {
+    let free = |node: &HeapNode| spread::ratio(node.free_bytes, node.managed_bytes);
+    let known: Vec<(&HeapNode, f64)> =
+        nodes.iter().filter_map(|node| Some((node, free(node)?))).collect();
+    let Some((roomy, most)) = known.iter().max_by(|a, b| a.1.total_cmp(&b.1)) else {
+        return Vec::new();
+    };
+    let found = |node: &HeapNode, problem, threshold| {
+        let finding = Finding::new(Advice::note(Problem::Heap(problem), None)).over(threshold);
+        finding.shown_by(vec![Place::Node(node.node)])
+    };
+    let mut findings = Vec::new();
+    for (node, free_share) in &known {
+        if *free_share < FULL && *most >= PLENTY {
+            let problem = HeapProblem::HeapNodeFull {
+                node: node.node,
+                free_share: *free_share,
+                roomy: roomy.node,
+                roomy_share: *most,
+            };
+            findings.push(found(node, problem, FULL));
+        }
+        let huge = node.free_huge_bytes.and_then(|huge| spread::ratio(huge, node.free_bytes));
+        if let Some(share) = huge.map(|huge| 1.0 - huge).filter(|share| *share >= SCATTERED) {
+            let problem = HeapProblem::HeapScattered { node: node.node, share };
+            findings.push(found(node, problem, SCATTERED));
+        }
+    }
+    findings
+}
+
+/// Domains, other than the first, whose memory is on several nodes.
+fn spread_domains(xen: &XenHeap) -> Vec<ExploreFinding> {
+    let guests = xen.domains.iter().filter(|domain| domain.domain != 0);
+    let found = guests.filter_map(|domain| {
+        let (node, share) = spread::most(&domain.pages_by_node)?;
+        (share < ON_ONE).then(|| {
+            let domain = domain.domain;
+            let problem = HeapProblem::DomainSpread { domain, node, share };
+            let advice =
+                Advice::note(Problem::Heap(problem), Remedy::RecreateDomain { domain, node });
+            Finding::new(advice).over(ON_ONE).shown_by(vec![Place::Domain(domain)])
+        })
+    });
+    found.collect()
+}
