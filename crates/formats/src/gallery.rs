@@ -57,6 +57,23 @@ mod tests {
     }
 
     #[test]
+    fn a_guest_with_some_of_a_machines_nodes_has_their_part_of_its_figures() {
+        let file = machine_toml::read_file(machine("epyc-7763-nps4").unwrap()).unwrap();
+        let mut guest = machine_toml::scaled(&file.machine, 1, 2 << 30);
+        let kept = [0, 5].map(|at: usize| guest.nodes[at].id);
+        guest.nodes.retain(|node| kept.contains(&node.id));
+        guest.cpus.retain(|cpu| cpu.node.is_some_and(|node| kept.contains(&node)));
+        guest.distances = numalab_topology::Distances::from_rows(&[vec![10, 32], vec![32, 10]]).unwrap();
+        guest.access.retain(|pair| kept.contains(&pair.initiator) && kept.contains(&pair.target));
+        let described = file.emulated(&guest).unwrap();
+        assert_eq!(described.latency_ns.len(), 2);
+        assert_eq!(described.node_load.unwrap().len(), 2);
+        let (all, part) = (file.memory.transfers.unwrap(), described.transfers.unwrap());
+        assert_eq!(part.node_ns[0], [all.node_ns[0][0], all.node_ns[0][5]]);
+        assert_eq!(part.node_ns[1], [all.node_ns[5][0], all.node_ns[5][5]]);
+    }
+
+    #[test]
     fn every_figure_of_a_machine_has_a_source() {
         for (name, text) in MACHINES {
             assert!(

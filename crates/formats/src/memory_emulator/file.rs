@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use numalab_memory_model::curve::Curve;
-use numalab_memory_model::machine::{CacheLevel, Machine as EmulatedMachine, Scope, Stage};
+use numalab_memory_model::machine::{
+    CacheLevel, Machine as EmulatedMachine, Scope, Stage, Transfers,
+};
 use numalab_topology::{Cache, CacheKind, CpuId, Machine, NodeId};
 
 use super::{BandwidthModel, LatencyModel, MemoryCosts, checked, describe};
@@ -16,7 +18,7 @@ const LINE_BYTES: u32 = 64;
 
 impl MachineFile {
     /// Describes the memory system of a guest which is this machine, or `guest`, which has its
-    /// nodes with fewer cpus and less memory.
+    /// nodes, or some of them, with fewer cpus and less memory.
     ///
     /// # Errors
     /// As [`describe`]; latencies must be there for every pair of nodes.
@@ -36,9 +38,9 @@ impl MachineFile {
         let mut described = describe(guest, &costs)?;
         described.core = figures.core;
         described.tlb.clone_from(&figures.tlb);
-        described.transfers.clone_from(&figures.transfers);
+        described.transfers = self.transfers(guest);
         if !figures.load.is_empty() {
-            self.load(&mut described);
+            self.load(guest, &mut described);
         }
         checked(described)
     }
@@ -62,6 +64,23 @@ impl MachineFile {
         levels.into_iter().enumerate().filter_map(level).collect()
     }
 
+    /// What lines take from core to core, between the nodes that the guest has.
+    fn transfers(&self, guest: &Machine) -> Option<Transfers> {
+        let mut transfers = self.memory.transfers.clone()?;
+        let online = |machine: &Machine| -> Vec<NodeId> {
+            machine.nodes.iter().filter(|node| node.online).map(|node| node.id).collect()
+        };
+        let (all, kept) = (online(&self.machine), online(guest));
+        let of_guest = |at: usize| all.get(at).is_none_or(|id| kept.contains(id));
+        for row in &mut transfers.node_ns {
+            let mut column = 0..;
+            row.retain(|_| column.next().is_some_and(of_guest));
+        }
+        let mut row = 0..;
+        transfers.node_ns.retain(|_| row.next().is_some_and(of_guest));
+        Some(transfers)
+    }
+
     fn is_of_one_core(&self, cache: &Cache) -> bool {
         let core = |id: CpuId| {
             let cpu = self.machine.cpu(id);
@@ -72,9 +91,9 @@ impl MachineFile {
     }
 
     /// Curves in place of limits.
-    fn load(&self, described: &mut EmulatedMachine) {
+    fn load(&self, guest: &Machine, described: &mut EmulatedMachine) {
         let nodes: Vec<NodeId> =
-            self.machine.nodes.iter().filter(|node| node.online).map(|node| node.id).collect();
+            guest.nodes.iter().filter(|node| node.online).map(|node| node.id).collect();
         let latency_ns = described.latency_ns.clone();
         let curves = |figures: &LoadFigures, from: usize, to: usize| -> Vec<Curve> {
             match figures.peak_mb_s {
@@ -84,7 +103,7 @@ impl MachineFile {
         };
         let of_node = |to: usize| {
             let named = |load: &&LoadFigures| load.from.is_none() && load.nodes.contains(nodes[to]);
-            let initiator = self.nearest(&latency_ns, to);
+            let initiator = nearest(guest, &latency_ns, to);
             let load = self.memory.load.iter().find(named);
             load.map_or_else(Vec::new, |load| curves(load, initiator, to))
         };
@@ -101,12 +120,12 @@ impl MachineFile {
         let row = |from: usize| all.clone().map(|to| of_link(from, to)).collect();
         described.link_load = Some(all.clone().map(row).collect());
     }
+}
 
-    /// The node with cpus from which a node's memory is nearest.
-    fn nearest(&self, latency_ns: &[Vec<f64>], to: usize) -> usize {
-        let online = self.machine.nodes.iter().filter(|node| node.online);
-        let with_cpus = online.enumerate().filter(|(_, node)| !node.cpus.is_empty());
-        let near = |&a: &usize, &b: &usize| latency_ns[a][to].total_cmp(&latency_ns[b][to]);
-        with_cpus.map(|(at, _)| at).min_by(near).unwrap_or(to)
-    }
+/// The node with cpus from which a node's memory is nearest.
+fn nearest(guest: &Machine, latency_ns: &[Vec<f64>], to: usize) -> usize {
+    let online = guest.nodes.iter().filter(|node| node.online);
+    let with_cpus = online.enumerate().filter(|(_, node)| !node.cpus.is_empty());
+    let near = |&a: &usize, &b: &usize| latency_ns[a][to].total_cmp(&latency_ns[b][to]);
+    with_cpus.map(|(at, _)| at).min_by(near).unwrap_or(to)
 }

@@ -114,6 +114,11 @@ impl MemoryCostSettings {
             || self.emulate_like.is_some()
     }
 
+    /// Whether they are those of a machine whose memory is known.
+    pub(super) fn are_like_a_machine(&self) -> bool {
+        self.emulate_like.is_some()
+    }
+
     /// The file of the machine that the guest is like, if it is like one.
     pub(super) fn like(&self, kind: &str) -> Result<Option<MachineFile>, BackendError> {
         let Some(name) = &self.emulate_like else { return Ok(None) };

@@ -11,8 +11,11 @@ pub(super) struct JobMemory {
     pub time_ns: f64,
     /// Virtual time that accesses cost, in ns.
     pub cost_ns: f64,
-    /// What they would have cost had all been local, in ns.
-    pub local_cost_ns: f64,
+    /// What they cost because memory was remote, and because others loaded it, in ns.
+    pub distance_ns: f64,
+    pub load_ns: f64,
+    /// The part of what accesses cost that instructions beside them did not hide.
+    pub exposed: f64,
     /// Accesses that no cache had, and those of them that went to another node.
     pub misses: f64,
     pub remote_misses: f64,
@@ -30,6 +33,13 @@ struct Machine {
     nodes: Vec<Node>,
     /// A row for each node of cpus, a column for each of memory.
     latency_ns: Vec<Vec<f64>>,
+    /// What a core has under way, where that is modelled.
+    core: Option<Core>,
+}
+
+#[derive(Deserialize)]
+struct Core {
+    ns_per_instruction: f64,
 }
 
 #[derive(Deserialize)]
@@ -38,10 +48,11 @@ struct Node {
 }
 
 impl Machine {
-    /// What an access costs from a node to itself, in ns.
-    fn local_ns(&self, node: u32) -> Option<f64> {
-        let at = self.nodes.iter().position(|known| known.id == node)?;
-        self.latency_ns.get(at)?.get(at).copied()
+    /// How much longer an access takes to a node's memory than to that of one's own, in ns.
+    fn farther_ns(&self, from: u32, to: u32) -> Option<f64> {
+        let at = |node| self.nodes.iter().position(|known| known.id == node);
+        let row = self.latency_ns.get(at(from)?)?;
+        Some(row.get(at(to)?)? - row.get(at(from)?)?)
     }
 }
 
@@ -65,7 +76,7 @@ struct NodeCount {
     node: u32,
     load_misses: f64,
     store_misses: f64,
-    cost_ns: f64,
+    queue_ns: f64,
 }
 
 /// Reads one phase of a report (`numalab-emulator/1`).
@@ -74,24 +85,32 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_
     let mut sum = JobMemory::default();
     let phases = report.phases.iter().filter(|found| found.phase == phase);
     for vcpu in phases.flat_map(|phase| &phase.vcpus) {
-        sum.add(vcpu, report.machine.local_ns(vcpu.node));
+        sum.add(vcpu, &report.machine);
     }
+    sum.exposed = match &report.machine.core {
+        // Misses overlap: so does what they take longer.
+        Some(core) if sum.cost_ns > 0.0 => {
+            (sum.time_ns - sum.instructions * core.ns_per_instruction) / sum.cost_ns
+        }
+        // What is hidden of an access does not depend on how long it takes.
+        _ => 1.0,
+    };
     Ok(sum)
 }
 
 impl JobMemory {
-    fn add(&mut self, vcpu: &Vcpu, local_ns: Option<f64>) {
+    fn add(&mut self, vcpu: &Vcpu, machine: &Machine) {
         self.instructions += vcpu.instructions;
         self.time_ns += vcpu.time_ns;
         self.cost_ns += vcpu.cost_ns;
         for count in &vcpu.nodes {
             let misses = count.load_misses + count.store_misses;
             self.misses += misses;
-            if count.node == vcpu.node {
-                self.local_cost_ns += count.cost_ns;
-            } else {
+            self.load_ns += count.queue_ns;
+            if count.node != vcpu.node {
                 self.remote_misses += misses;
-                self.local_cost_ns += local_ns.map_or(count.cost_ns, |price| price * misses);
+                let farther_ns = machine.farther_ns(vcpu.node, count.node);
+                self.distance_ns += farther_ns.unwrap_or_default() * misses;
             }
         }
     }
@@ -101,11 +120,12 @@ impl JobMemory {
         (self.misses > 0.0).then(|| self.remote_misses / self.misses)
     }
 
-    /// The speed to be expected of these counts, against the same work with all memory
-    /// local, which would have taken less time by what remote accesses cost more.
+    /// The speed to be expected of these counts, against the same work with all memory local
+    /// and loaded by nobody else, which would have taken less time by what distance and load
+    /// cost.
     pub(super) fn expected_speed(&self) -> Option<f64> {
-        let more = self.cost_ns - self.local_cost_ns;
-        (self.time_ns > 0.0).then(|| (self.time_ns - more) / self.time_ns)
+        let more_ns = self.exposed * (self.distance_ns + self.load_ns);
+        (self.time_ns > 0.0).then(|| (self.time_ns - more_ns) / self.time_ns)
     }
 }
 
@@ -117,8 +137,8 @@ mod tests {
       "machine":{"nodes":[{"id":0},{"id":1}],"latency_ns":[[100,200],[200,100]]},"phases":[
       {"phase":1,"vcpus":[
         {"vcpu":0,"node":0,"instructions":1000,"time_ns":3920,"cost_ns":3000,"nodes":[
-          {"node":0,"load_misses":10,"store_misses":0,"cost_ns":1000},
-          {"node":1,"load_misses":5,"store_misses":5,"cost_ns":2000}]}]},
+          {"node":0,"load_misses":10,"store_misses":0,"queue_ns":0},
+          {"node":1,"load_misses":5,"store_misses":5,"queue_ns":0}]}]},
       {"phase":2,"vcpus":[]}]}"#;
 
     #[test]
@@ -128,6 +148,20 @@ mod tests {
         assert_eq!(memory.remote_share(), Some(0.5));
         // 3000 ns of accesses, which would be 2000 if all were local; 80 of them hide
         // instructions.
+        assert_eq!(memory.expected_speed(), Some(2920.0 / 3920.0));
+    }
+
+    #[test]
+    fn waiting_for_loaded_memory_counts_as_far_as_it_was_exposed() {
+        let loaded = REPORT.replace("\"queue_ns\":0", "\"queue_ns\":500");
+        let memory = job_memory(&loaded, 1).unwrap();
+        assert_eq!((memory.distance_ns, memory.load_ns), (1000.0, 1000.0));
+        assert_eq!(memory.expected_speed(), Some(1920.0 / 3920.0));
+        // 1000 instructions took 2420 ns of 3920, so that 1500 of 3000 ns were exposed.
+        let core = "\"machine\":{\"core\":{\"ns_per_instruction\":2.42},";
+        let overlapping = loaded.replace("\"machine\":{", core);
+        let memory = job_memory(&overlapping, 1).unwrap();
+        assert!((memory.exposed - 0.5).abs() < 1e-9, "{}", memory.exposed);
         assert_eq!(memory.expected_speed(), Some(2920.0 / 3920.0));
     }
 

@@ -104,9 +104,11 @@ impl Inputs {
         Ok(u64::from(most) * (settings.guest_memory_mib << 20))
     }
 
+    /// What the machine with the most guests uses of its memory.
     pub(super) fn largest_machine(&self, wanted: &[GuestTreatment]) -> Result<u64, BackendError> {
-        let bytes = |machine: &Machine| machine.nodes.iter().map(|node| node.memory_bytes).sum();
-        Ok(self.machines(wanted)?.iter().map(bytes).max().unwrap_or(0))
+        let used = |wanted| Ok(self.layout(wanted)?.used_bytes(&self.settings));
+        let used: Result<Vec<u64>, BackendError> = wanted.iter().map(used).collect();
+        Ok(used?.into_iter().max().unwrap_or(0))
     }
 
     pub(super) fn machines(&self, wanted: &[GuestTreatment]) -> Result<Vec<Machine>, BackendError> {

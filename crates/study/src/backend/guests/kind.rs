@@ -1,7 +1,7 @@
 //! The settings of `[backend.guests]`, and what levels of factors may set there.
 
 use crate::backend::common_settings::{
-    EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_STAGES,
+    EMULATE_BANDWIDTH, EMULATE_CACHE, EMULATE_LATENCY, EMULATE_LIKE, EMULATE_STAGES,
 };
 use crate::backend::host_side::GUEST_MEMORY;
 use crate::backend::setting_spec::{BackendKind, SettingKind, SettingSpec};
@@ -38,6 +38,11 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
             default: "false",
             about: "use the Xen that this machine runs, as it was booted: numa cannot be a factor then",
         },
+        SettingSpec {
+            about: "machine whose memory is known, as --emulate-like takes it: as many of its \
+                    nodes as guests fill, instead of the factor machine",
+            ..EMULATE_LIKE
+        },
         EMULATE_LATENCY,
         EMULATE_BANDWIDTH,
         SettingSpec { default: "32K,1M", ..EMULATE_CACHE },
@@ -48,6 +53,13 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
             kind: SettingKind::Count(MOST_GUESTS),
             default: "4",
             about: "how many guests fill a node of the machine that is made for them",
+        },
+        SettingSpec {
+            name: "node-memory-mib",
+            kind: SettingKind::Count(1 << 20),
+            default: "",
+            about: "memory of each node of that machine, in MiB; no less than its guests need, \
+                    which it is if not set",
         },
         SettingSpec {
             name: "guest-memory-mib",

@@ -52,6 +52,17 @@ impl GuestLayout {
         Self { guests: (0..count).map(guest).collect(), machine }
     }
 
+    /// What guests, the first domain and the hypervisor ever touch of the machine's memory:
+    /// QEMU takes no more of this machine.
+    pub(super) fn used_bytes(&self, settings: &GuestsSettings) -> u64 {
+        let all: u64 = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
+        let guests_mib = self.guests.len() as u64 * settings.guest_memory_mib;
+        let spare_mib = FIRST_SPARE_MIB + self.machine.nodes.len() as u64 * NODE_SPARE_MIB;
+        let used = (guests_mib + settings.dom0_memory_mib + spare_mib) << 20;
+        // Xen keeps 40 bytes of each frame, whoever has it.
+        all.min(used + all / 4096 * 40)
+    }
+
     /// The guests as domains of Xen.
     pub(super) fn domains(
         &self,
@@ -73,18 +84,25 @@ impl GuestLayout {
     }
 }
 
-/// The machine with as much memory on its nodes as the guests need. Nodes for which the file
-/// names no memory are there only if guests fill the ones before them.
+/// The machine with as much memory on its nodes as the guests need, or as is asked for. Nodes
+/// for which the file names no memory are there only if guests fill the ones before them, and so
+/// are all nodes of a machine whose memory is known.
 fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
     let mut machine = wanted.machine.clone();
     let filled = wanted.guests.div_ceil(settings.guests_per_node) as usize;
     let kept = machine.nodes.iter().enumerate();
-    let kept = kept.filter(|(at, node)| *at < filled || node.memory_bytes > 0);
+    let stays = |node: &Node| node.memory_bytes > 0 && !settings.costs.are_like_a_machine();
+    let kept = kept.filter(|(at, node)| *at < filled || stays(node));
     let kept: Vec<usize> = kept.map(|(at, _)| at).collect();
     machine.distances = among(&machine.distances, &kept);
     machine.nodes = kept.iter().map(|at| machine.nodes[*at].clone()).collect();
     let nodes = &machine.nodes;
     machine.cpus.retain(|cpu| nodes.iter().any(|node| cpu.node == Some(node.id)));
+    let left: CpuSet = machine.cpus.iter().map(|cpu| cpu.id).collect();
+    for cache in &mut machine.caches {
+        cache.cpus = cache.cpus.intersection(&left);
+    }
+    machine.caches.retain(|cache| !cache.cpus.is_empty());
     machine.access.retain(|pair| {
         [pair.initiator, pair.target].iter().all(|id| nodes.iter().any(|node| node.id == *id))
     });
@@ -94,7 +112,8 @@ fn fitted(wanted: &GuestTreatment, settings: &GuestsSettings) -> Machine {
         // The guests fill their node; the first one also has the first domain.
         let first = if at == 0 { settings.dom0_memory_mib + FIRST_SPARE_MIB } else { 0 };
         let all = guests * settings.guest_memory_mib + first + NODE_SPARE_MIB;
-        node.memory_bytes = all.next_multiple_of(128) << 20;
+        let all = all.next_multiple_of(128).max(settings.node_memory_mib.unwrap_or(0));
+        node.memory_bytes = all << 20;
     }
     machine
 }
@@ -179,6 +198,21 @@ mod tests {
         assert!(machine.nodes.iter().all(|node| node.memory_bytes < 4 << 30));
         let error = machine::read("mainframe").unwrap_err().to_string();
         assert!(error.contains("mainframe: No such file") && error.contains("x460, "), "{error}");
+    }
+
+    #[test]
+    fn guests_fill_the_nodes_of_a_machine_whose_memory_is_known() {
+        let settings = serde_json::json!({ "emulate-like": "x460", "node-memory-mib": 5632 });
+        let settings = GuestsSettings::of(settings).unwrap();
+        for (guests, nodes) in [(4, 1), (8, 2), (16, 4)] {
+            let layout = GuestLayout::of(&wanted(guests, "xeon-8360y-2s"), &settings);
+            assert_eq!(layout.machine.nodes.len(), nodes.min(2), "the machine has two");
+            let layout = GuestLayout::of(&wanted(guests, "x460"), &settings);
+            assert_eq!((layout.machine.nodes.len(), layout.machine.cpus.len()), (nodes, 4 * nodes));
+            assert!(layout.machine.nodes.iter().all(|node| node.memory_bytes == 5632 << 20));
+            assert!(layout.used_bytes(&settings) < (nodes as u64 + 1) * 2 << 30);
+            assert_eq!(layout.machine.validate(), []);
+        }
     }
 
     #[test]

@@ -41,6 +41,9 @@ pub(super) struct GuestsSettings {
     pub guests: u32,
     /// Guests that fill a node.
     pub guests_per_node: u32,
+    /// Memory of each node of the machine that is made for them, where it is more than they
+    /// need.
+    pub node_memory_mib: Option<u64>,
     pub guest_memory_mib: u64,
     pub guest_vcpus: u32,
     pub guest_kind: DomainKind,
@@ -141,7 +144,7 @@ impl GuestTreatment {
             guests,
             pinning: pinning(settings)?,
             pools,
-            machine: machine::read(text(settings, "machine").as_deref().unwrap_or(MACHINE))?,
+            machine: machine(settings, backend)?,
             xen: text(settings, XEN).filter(|xen| xen != DEBIANS_XEN).map(PathBuf::from),
             pages: host_side::pages(settings)?,
         })
@@ -174,6 +177,19 @@ fn pinning(settings: &BTreeMap<String, Setting>) -> Result<Pinning, BackendError
 /// That a setting is not what it may be.
 fn refused(name: &str, found: String, expected: &str) -> BackendError {
     bad(StudyPlace::Setting(name.to_owned()), found, expected)
+}
+
+/// The machine under the guests: the one whose memory is known, or the one of the factor.
+fn machine(
+    settings: &BTreeMap<String, Setting>,
+    backend: &GuestsSettings,
+) -> Result<Machine, BackendError> {
+    let named = text(settings, "machine");
+    match (backend.costs.like(KIND.name)?, named) {
+        (None, named) => machine::read(named.as_deref().unwrap_or(MACHINE)),
+        (Some(file), None) => Ok(file.machine),
+        (Some(_), Some(named)) => Err(refused("machine", named, "none with emulate-like")),
+    }
 }
 
 fn flag(settings: &BTreeMap<String, Setting>, name: &str) -> Result<bool, BackendError> {
@@ -211,6 +227,18 @@ mod tests {
         assert_eq!(dom0_nodes(&[]).as_deref(), Some("0"));
         assert_eq!(dom0_nodes(&[("numa", "fake=3")]), None);
         assert_eq!(dom0_nodes(&[("dom0-nodes", "all")]), None);
+    }
+
+    #[test]
+    fn the_machine_is_the_one_whose_memory_is_known_or_the_one_of_the_factor() {
+        let like = GuestsSettings::of(json!({ "emulate-like": "xeon-8360y-2s" })).unwrap();
+        let wanted = |settings: &[(&str, &str)]| GuestTreatment::of(&treatment(settings), &like);
+        assert_eq!(wanted(&[]).unwrap().machine.nodes.len(), 2);
+        let error = wanted(&[("machine", "x460")]).unwrap_err().to_string();
+        assert!(error.contains("machine: x460: expected none with emulate-like"), "{error}");
+        let absent = GuestsSettings::of(json!({ "emulate-like": "cray-1" })).unwrap();
+        let error = GuestTreatment::of(&treatment(&[]), &absent).unwrap_err().to_string();
+        assert!(error.contains("backend.guests.emulate-like") && error.contains("cray-1"), "{error}");
     }
 
     #[test]

@@ -18,7 +18,7 @@ use numalab_xen::{
 
 use super::boot_context::BootContext;
 use super::errors::{bad, failed, lacking};
-use super::kind::XEN;
+use super::kind::{KIND, XEN};
 use super::outcome::{GuestOutcome, JobOutcome, Outcome};
 use super::settings::{GuestTreatment, GuestsSettings};
 use super::windows::JobWindows;
@@ -35,7 +35,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(1800);
 
 /// Looks whether domains can be made, and makes none.
 pub(super) fn check(settings: &GuestsSettings) -> Result<(), BackendError> {
-    settings.costs.costs("guests")?;
+    settings.costs.costs(KIND.name)?;
     if settings.on_this_dom0 {
         return xen::check_dom0().map_err(|error| BackendError::Lacking {
             what: error.to_string(),
@@ -301,8 +301,11 @@ fn facts(report: &XenReport, machine: &Machine, wanted: &GuestTreatment) -> Vec<
 
 fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulator, GuestError> {
     // Checked before the study started.
-    let costs = settings.costs.costs("guests").unwrap_or_default();
-    let machine = describe(machine, &costs)?;
+    let costs = settings.costs.costs(KIND.name).unwrap_or_default();
+    let machine = match settings.costs.like(KIND.name).unwrap_or_default() {
+        Some(file) => file.emulated(machine),
+        None => describe(machine, &costs),
+    }?;
     let plugin = PLUGIN
         .find()
         .map_err(|error| GuestError::Start(std::io::Error::other(error.to_string())))?;
