@@ -63,7 +63,8 @@ mod tests {
         let kept = [0, 5].map(|at: usize| guest.nodes[at].id);
         guest.nodes.retain(|node| kept.contains(&node.id));
         guest.cpus.retain(|cpu| cpu.node.is_some_and(|node| kept.contains(&node)));
-        guest.distances = numalab_topology::Distances::from_rows(&[vec![10, 32], vec![32, 10]]).unwrap();
+        guest.distances =
+            numalab_topology::Distances::from_rows(&[vec![10, 32], vec![32, 10]]).unwrap();
         guest.access.retain(|pair| kept.contains(&pair.initiator) && kept.contains(&pair.target));
         let described = file.emulated(&guest).unwrap();
         assert_eq!(described.latency_ns.len(), 2);

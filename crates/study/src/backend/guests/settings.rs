@@ -238,7 +238,10 @@ mod tests {
         assert!(error.contains("machine: x460: expected none with emulate-like"), "{error}");
         let absent = GuestsSettings::of(json!({ "emulate-like": "cray-1" })).unwrap();
         let error = GuestTreatment::of(&treatment(&[]), &absent).unwrap_err().to_string();
-        assert!(error.contains("backend.guests.emulate-like") && error.contains("cray-1"), "{error}");
+        assert!(
+            error.contains("backend.guests.emulate-like") && error.contains("cray-1"),
+            "{error}"
+        );
     }
 
     #[test]
