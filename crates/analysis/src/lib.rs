@@ -1,5 +1,5 @@
 //! What records show, as values: summaries of runs, comparisons, effects of studies,
-//! scaling over ranks, outliers of fleets.
+//! scaling over ranks, outliers of fleets, health.
 //!
 //! Pure: no input or output, no clock, and no text for people. `numalab-report` puts
 //! what is found here into words and pages.
@@ -10,6 +10,7 @@ pub mod compare;
 pub mod explore;
 mod finding;
 pub mod fleet;
+pub mod health;
 pub mod machine;
 pub mod program;
 pub mod run;

@@ -7,6 +7,7 @@ mod explore;
 mod fleet;
 mod guest;
 mod guest_value;
+mod health;
 mod knobs;
 mod machine;
 mod mark;
@@ -36,6 +37,7 @@ pub(crate) use guest::{
     Accel, BootArgs, ContentArgs, GuestArgs, GuestCommand, ImageArgs, PinArgs, RunArgs, ShellArgs,
 };
 pub(crate) use guest_value::BootKernel;
+pub(crate) use health::HealthArgs;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
@@ -73,8 +75,9 @@ Start here:
 
 Exit codes:
   0  done                            3  this machine lacks what is needed
-  1  failed while running            4  --fail-if or --expect fails
+  1  failed while running            4  --fail-if or --expect fails; health: failing
   2  usage or bad input              5  a check found errors in its input
+                                     6  health: degraded, or not certain
 bind, emulate, mark, knobs run and guest run end with the exit code of the command they run; they
 exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
 pub(crate) struct Cli {
@@ -119,6 +122,8 @@ pub(crate) enum Command {
     Explore(ExploreArgs),
     /// Measure every host of a cluster the same way, and find the outliers
     Fleet(FleetArgs),
+    /// Check in seconds whether this machine is as good as its baseline, for health checks
+    Health(HealthArgs),
     /// Run a command with its memory bound to chosen nodes, rank by rank
     Bind(BindArgs),
     /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither

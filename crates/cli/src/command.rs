@@ -10,6 +10,7 @@ pub(crate) mod emulate;
 pub(crate) mod explore;
 pub(crate) mod fleet;
 pub(crate) mod guest;
+pub(crate) mod health;
 pub(crate) mod knobs;
 pub(crate) mod latency;
 pub(crate) mod loaded;

@@ -32,6 +32,8 @@ pub(crate) enum Code {
     Worse = 4,
     /// A check found errors in its input.
     CheckFailed = 5,
+    /// `health` found the machine degraded, or could not tell for other load.
+    Degraded = 6,
     /// A command that runs another failed itself, as of env(1) and timeout(1).
     WrapperFailed = 125,
     /// The command to run is there and cannot be run.
@@ -41,13 +43,17 @@ pub(crate) enum Code {
 }
 
 /// Every exit code with what it means, for the manual pages.
-pub(crate) const EXIT_STATUS: [(u8, &str); 9] = [
+pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (0, "Done."),
     (Code::Failed as u8, "Failed while running; results so far are kept."),
     (Code::BadInput as u8, "Usage or bad input."),
     (Code::Lacking as u8, "This machine lacks what is needed; the message has the remedy."),
-    (Code::Worse as u8, "A check that was asked for fails: --fail-if worse, --expect, --fail."),
+    (
+        Code::Worse as u8,
+        "A check that was asked for fails: --fail-if worse, --expect, --fail; health: failing.",
+    ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
+    (Code::Degraded as u8, "health: degraded, or worse under other load, which is not certain."),
     (
         Code::WrapperFailed as u8,
         "bind, emulate, mark, knobs run or guest run failed itself; otherwise they end with the exit \

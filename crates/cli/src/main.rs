@@ -64,6 +64,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Compare(args) => command::compare::run(&args),
         Command::Explore(args) => command::explore::run(&args),
         Command::Fleet(args) => command::fleet::run(&args.command),
+        Command::Health(args) => command::health::run(&args),
         Command::Report(args) => command::report::run(&args),
         Command::Completions { shell } => command::completions::run(shell),
         Command::Man { directory } => command::man::run(&directory),

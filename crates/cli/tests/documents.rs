@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use numalab_analysis::fleet::Analysis;
+use numalab_analysis::health::Health;
 use numalab_analysis::machine::MachineComparison;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_launch::scale::Manifest;
@@ -124,7 +125,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 21] {
+fn all_schemas() -> [(Kind, Value); 22] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -142,6 +143,7 @@ fn all_schemas() -> [(Kind, Value); 21] {
         schema_of::<ScalingSummary<'_>>(Kind::Scaling),
         schema_of::<ExploreDocument<'_>>(Kind::Explore),
         schema_of::<Analysis>(Kind::Fleet),
+        schema_of::<Health>(Kind::Health),
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),
         schema_of::<TieringProbed>(Kind::Tiering),

@@ -10,6 +10,7 @@
 mod buffer;
 mod context;
 mod error;
+mod health;
 mod measure_run;
 pub mod plan;
 mod probe;
@@ -24,6 +25,7 @@ mod tiering;
 pub use buffer::{Buffer, MemoryClaim, MemorySource};
 pub use context::{MeasureContext, Settings};
 pub use error::MeasureError;
+pub use health::health_cells;
 pub use measure_run::{Effort, MeasurePlan, beyond_caches};
 pub use probe::{BalancingFound, BalancingProbe};
 pub use recorder::RunRecorder;

@@ -63,6 +63,8 @@ pub enum Kind {
     Explore,
     /// The hosts of a fleet.
     Fleet,
+    /// What a health check found.
+    Health,
     /// What the kernel's knobs hold.
     Knobs,
     /// The answer of a probe.
@@ -77,7 +79,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -94,6 +96,7 @@ impl Kind {
         Self::Scaling,
         Self::Explore,
         Self::Fleet,
+        Self::Health,
         Self::Knobs,
         Self::Probe,
         Self::Tiering,
@@ -121,6 +124,7 @@ impl Kind {
             Self::Scaling => "numalab/scaling-2",
             Self::Explore => "numalab/explore-2",
             Self::Fleet => "numalab/fleet-2",
+            Self::Health => "numalab/health-2",
             Self::Knobs => "numalab/knobs-2",
             Self::Probe => "numalab/probe-2",
             Self::Tiering => "numalab/tiering-2",
@@ -145,6 +149,7 @@ impl Kind {
             | Self::MachineComparison
             | Self::Explore
             | Self::Fleet
+            | Self::Health
             | Self::Knobs
             | Self::Probe
             | Self::Tiering
@@ -243,6 +248,7 @@ impl fmt::Display for Kind {
             Self::Scaling => "the report of a scaling run",
             Self::Explore => "a view of memory",
             Self::Fleet => "a fleet",
+            Self::Health => "a health check",
             Self::Knobs => "a list of knobs",
             Self::Probe => "a probe",
             Self::Tiering => "a probe of memory tiers",

@@ -4,6 +4,7 @@ pub mod capture;
 pub mod compare;
 mod explore;
 pub mod fleet;
+pub mod health;
 pub mod machine;
 pub mod memory;
 mod plan;

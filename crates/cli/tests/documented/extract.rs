@@ -30,7 +30,7 @@ pub fn in_documents() -> Vec<Shown> {
     files.extend(
         ["docs/statistics.md", "docs/tiering.md", "crates/kernel/README.md"].map(PathBuf::from),
     );
-    files.push("crates/emulator/README.md".into());
+    files.extend(["crates/emulator/README.md", "integrations/README.md"].map(PathBuf::from));
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(root.join(file)).expect("a document");
         in_markdown(&file.to_string_lossy(), &text)

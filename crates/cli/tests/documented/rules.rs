@@ -45,6 +45,7 @@ const STUDY: &[&str] = &["samples in", "Treatments, the baseline first", "Order,
 pub const RULES: &[Rule] = &[
     rule("numalab measure", Plans, &["latency/", " cells, about "]),
     rule("numalab measure --resume", Never("takes a minute; commands.rs interrupts one"), &[]),
+    rule("numalab health", Plans, &[" cells, about "]),
     rule("numalab latency", Plans, &["latency/", " cells, about "]),
     rule("numalab latency --nodes 0,1", NODES, &["latency/", "node1"]),
     rule("numalab latency --size=1-16384", Needs("of memory wanted"), &["latency/", "/16G"]),

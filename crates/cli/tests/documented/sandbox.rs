@@ -103,7 +103,7 @@ impl Sandbox {
              study=$(echo mine-*) run=$(echo measure-*)
              for name in A B before after; do cp -r $run $name; done
              for name in good new measure-20261121-024500-good; do
-               mkdir $name; cp -r $run $name/1; cp -r $run $name/2
+               mkdir $name; for copy in 1 2 3; do cp -r $run $name/$copy; done
              done
              for name in mine-1 mine-2 noise-20261121-024500; do cp -r $study $name; done
              mv $study mine-20261121-024500; mv $run measure-20261121-024500

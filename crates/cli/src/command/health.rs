@@ -1,0 +1,115 @@
+//! `numalab health`.
+
+use std::time::Duration;
+
+use numalab_analysis::compare::NamedRun;
+use numalab_analysis::health::{LEAST_BASELINE_RUNS, Limits, Severity, health};
+use numalab_measure::{Tally, health_cells};
+use numalab_record::Cell;
+use numalab_report::from::health::reason;
+
+use super::compare::named_runs;
+use super::measuring::{
+    Target, context_for, interrupted, measure_phases, new_run, note_clock, print_plan,
+    recorder_for, write_reports,
+};
+use crate::args::{Format, HealthArgs, Rules};
+use crate::failure::{Code, Failure, code_of};
+use crate::output;
+
+/// Narrow enough to find what is worse by a tenth.
+const PRECISION: f64 = 0.01;
+
+/// Measures what tells most, again if it looks worse, and says how the machine is.
+pub(crate) fn run(args: &HealthArgs) -> Result<(), Failure> {
+    let limits = limits(args)?;
+    let baseline = baseline(args)?;
+    let target = Target::survey(&args.selection)?;
+    let cells = health_cells(&baseline[0].document, &target.machine, &target.scope);
+    if cells.is_empty() {
+        let first = &baseline[0].name;
+        return Err(Failure::bad_input(format!(
+            "{first} has nothing that can be measured here: expected runs of `numalab measure` on \
+             this machine or one of its kind"
+        )));
+    }
+    if args.output.dry_run {
+        return print_plan(&cells, &rules(args.budget / 2), args.budget / 2);
+    }
+    let (first, tally) = measure(args, &target, &cells)?;
+    let mut runs = vec![first];
+    let mut found = health(&baseline, &runs, limits);
+    if !found.suspected.is_empty() {
+        let suspected = |cell: &&Cell| found.suspected.contains(&cell.id);
+        let again: Vec<Cell> = cells.iter().filter(suspected).cloned().collect();
+        runs.push(measure(args, &target, &again)?.0);
+        found = health(&baseline, &runs, limits);
+    }
+    match args.output.format {
+        Format::Text if args.output.quiet => output::print(&(reason(&found) + "\n"))?,
+        format => output::show(&found, format)?,
+    }
+    verdict(found.severity, &tally)
+}
+
+fn limits(args: &HealthArgs) -> Result<Limits, Failure> {
+    let (degraded_percent, failing_percent) = (args.degraded, args.failing);
+    if 0.0 < degraded_percent && degraded_percent <= failing_percent && failing_percent < 100.0 {
+        return Ok(Limits { degraded_percent, failing_percent });
+    }
+    Err(Failure::bad_input(format!(
+        "--degraded {degraded_percent} --failing {failing_percent}: expected percentages above 0 \
+         and below 100, the second at least the first"
+    )))
+}
+
+/// As many runs as it takes to know how they differ.
+fn baseline(args: &HealthArgs) -> Result<Vec<NamedRun>, Failure> {
+    let runs = named_runs(&args.baseline)?;
+    if runs.len() < LEAST_BASELINE_RUNS {
+        return Err(Failure::bad_input(format!(
+            "--baseline: found {} runs, expected {LEAST_BASELINE_RUNS} or more, such as those of \
+             `numalab measure --quick --repeat 5`",
+            runs.len()
+        )));
+    }
+    Ok(runs)
+}
+
+fn rules(budget: Duration) -> Rules {
+    Rules { precision: PRECISION, budget: Some(budget), seed: None }
+}
+
+/// One run of these cells, in memory of its own; kept where `-o` says.
+fn measure(
+    args: &HealthArgs,
+    target: &Target,
+    cells: &[Cell],
+) -> Result<(NamedRun, Tally), Failure> {
+    let budget = args.budget / 2;
+    let mut run = new_run("health", target, &rules(budget), &args.output, budget);
+    let context = context_for(&run)?;
+    note_clock(&mut run, &context);
+    let mut recorder = recorder_for(run, args.output.output.as_deref())?;
+    let tally =
+        measure_phases(&context, &mut recorder, (cells, &[]), |_| Vec::new(), args.output.quiet)
+            .map_err(|error| interrupted(error, &recorder))?;
+    let document = recorder.document();
+    if let Some(directory) = recorder.directory() {
+        write_reports(&document, directory)?;
+    }
+    Ok((NamedRun { name: "this run".to_owned(), document }, tally))
+}
+
+/// The exit code; what could not be measured is not healthy.
+fn verdict(severity: Severity, tally: &Tally) -> Result<(), Failure> {
+    match (severity, &tally.first_failure) {
+        (Severity::Failing, _) => Err(Failure::new(Code::Worse, "")),
+        (Severity::Degraded | Severity::Disturbed, _) => Err(Failure::new(Code::Degraded, "")),
+        (Severity::Healthy, Some((class, reason))) => {
+            let message = format!("{} cells could not be measured: {reason}", tally.failed);
+            Err(Failure::new(code_of(*class), message))
+        }
+        (Severity::Healthy, None) => Ok(()),
+    }
+}
