@@ -1,6 +1,7 @@
 //! The command line as typed.
 
 mod bind;
+mod bisect;
 mod compare;
 mod emulate;
 mod explore;
@@ -29,6 +30,7 @@ use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use bind::{BindArgs, Policy};
+pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
 pub(crate) use emulate::{EmulateArgs, ThreadPlacement};
 pub(crate) use explore::ExploreArgs;
@@ -116,6 +118,8 @@ pub(crate) enum Command {
     C2c(C2cArgs),
     /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
     Study(StudyArgs),
+    /// Find the commit that made a metric worse: build, boot and sample until decided
+    Bisect(Box<BisectArgs>),
     /// Compare two results: what changed, and whether it exceeds the noise
     Compare(CompareArgs),
     /// Show where memory is now: per process, per node, per guest, or in a heap dump

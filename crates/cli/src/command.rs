@@ -3,6 +3,7 @@
 pub(crate) mod acpi;
 pub(crate) mod bandwidth;
 pub(crate) mod bind;
+pub(crate) mod bisect;
 pub(crate) mod c2c;
 pub(crate) mod compare;
 pub(crate) mod completions;

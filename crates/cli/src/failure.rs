@@ -15,6 +15,7 @@ use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
 use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
+use numalab_study::bisect::BisectError;
 use numalab_study::{BackendError, JournalError, SessionError};
 
 use crate::command::wrapper;
@@ -50,7 +51,8 @@ pub(crate) const EXIT_STATUS: [(u8, &str); 10] = [
     (Code::Lacking as u8, "This machine lacks what is needed; the message has the remedy."),
     (
         Code::Worse as u8,
-        "A check that was asked for fails: --fail-if worse, --expect, --fail; health: failing.",
+        "A check that was asked for fails: --fail-if worse, --expect, --fail; health: failing; \
+         bisect: no commit named.",
     ),
     (Code::CheckFailed as u8, "A check found errors in its input."),
     (Code::Degraded as u8, "health: degraded, or worse under other load, which is not certain."),
@@ -165,6 +167,12 @@ impl From<SessionError> for Failure {
 
 impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Self {
+        Self::new(code_of(error.class()), error)
+    }
+}
+
+impl From<BisectError> for Failure {
+    fn from(error: BisectError) -> Self {
         Self::new(code_of(error.class()), error)
     }
 }

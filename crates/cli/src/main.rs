@@ -47,6 +47,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
     let done = match command {
         Command::Guest(args) => return command::guest::run(&args.command),
         Command::Probe(args) => command::probe::run(&args.command),
+        Command::Bisect(args) => return command::bisect::run(&args),
         Command::Knobs(args) => return command::knobs::run(&args.command),
         Command::Machine(args) => command::machine::run(&args.command),
         Command::Mark(args) => return command::mark::run(&args).map_err(Failure::of_wrapper),

@@ -17,6 +17,7 @@ const COMMANDS: &[&str] = &[
     "loaded",
     "c2c",
     "bind",
+    "bisect",
     "scale",
     "compare",
     "study",

@@ -22,6 +22,8 @@ pub mod file {
     pub const JOURNAL: &str = "journal.jsonl";
     /// The plan of a scaling run.
     pub const SCALE: &str = "scale.json";
+    /// What a bisection found.
+    pub const BISECT: &str = "bisect.json";
     /// The report as Markdown.
     pub const REPORT_MARKDOWN: &str = "report.md";
     /// The report as a page.
@@ -71,6 +73,8 @@ pub enum Kind {
     Probe,
     /// The answer of a probe of memory tiers.
     Tiering,
+    /// The search for a commit that made something worse.
+    Bisect,
     /// A machine.
     Topology,
     /// ACPI tables.
@@ -79,7 +83,7 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -100,6 +104,7 @@ impl Kind {
         Self::Knobs,
         Self::Probe,
         Self::Tiering,
+        Self::Bisect,
         Self::Topology,
         Self::Acpi,
     ];
@@ -128,6 +133,7 @@ impl Kind {
             Self::Knobs => "numalab/knobs-2",
             Self::Probe => "numalab/probe-2",
             Self::Tiering => "numalab/tiering-2",
+            Self::Bisect => "numalab/bisect-2",
             Self::Topology => "numalab/topology-2",
             Self::Acpi => "numalab/acpi-2",
         }
@@ -136,7 +142,9 @@ impl Kind {
     /// The command that reads such a document, if one does.
     const fn reader(self) -> Option<&'static str> {
         match self {
-            Self::Run | Self::Ranks | Self::Scale | Self::Scaling => Some("numalab report"),
+            Self::Run | Self::Ranks | Self::Scale | Self::Scaling | Self::Bisect => {
+                Some("numalab report")
+            }
             Self::Study => Some("numalab study report"),
             Self::StudyPlan
             | Self::StudyDefinition
@@ -212,6 +220,7 @@ impl Kind {
             () if has(file::JOURNAL) => Some(Self::Study),
             () if has(file::RUN) => Some(Self::Run),
             () if has(file::SCALE) => Some(Self::Scale),
+            () if has(file::BISECT) => Some(Self::Bisect),
             () => None,
         }
     }
@@ -252,6 +261,7 @@ impl fmt::Display for Kind {
             Self::Knobs => "a list of knobs",
             Self::Probe => "a probe",
             Self::Tiering => "a probe of memory tiers",
+            Self::Bisect => "a bisection",
             Self::Topology => "a machine",
             Self::Acpi => "ACPI tables",
         })

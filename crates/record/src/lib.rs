@@ -7,6 +7,7 @@
 //! run loses nothing. [`Document`] joins the three for analysis and for JSON.
 #![forbid(unsafe_code)]
 
+pub mod bisect;
 mod cell;
 mod csv;
 mod document;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod attainable;
+mod bisection;
 mod bootstrap;
 mod compare;
 mod comparison;
@@ -35,10 +36,12 @@ mod sample;
 mod serial;
 mod signed_rank;
 mod spread;
+mod threshold;
 mod verdict;
 mod whole;
 
 pub use attainable::{least_p_paired, least_p_unpaired, least_pairs};
+pub use bisection::{Bisection, score};
 pub use bootstrap::{Resampling, bootstrap_bca};
 pub use compare::{compare, compare_in_order, compare_paired};
 pub use comparison::{
@@ -71,4 +74,5 @@ pub use runs::{RunShift, moderate};
 pub use sample::Sample;
 pub use serial::{SerialEstimate, median_interval_serial};
 pub use signed_rank::signed_rank;
+pub use threshold::{Look, Side, ThresholdTest};
 pub use verdict::{Direction, Verdict};

@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod backend;
+pub mod bisect;
 mod bundled;
 mod definition;
 mod elapsed;

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use numalab_analysis::run::Summary;
+use numalab_record::file;
 use numalab_report::from::memory::MemoryReport;
 
 use crate::args::{Format, ReportArgs};
@@ -27,6 +28,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<(), Failure> {
     }
     if args.place.is_file() {
         return of_memory(&args.place, args.format.unwrap_or(Format::Text));
+    }
+    if args.place.join(file::BISECT).is_file() {
+        return super::bisect::report(&args.place, args.format);
     }
     if numalab_study::is_study(&args.place) {
         return super::study::report(&args.place, args.format);

@@ -8,6 +8,7 @@ mod source;
 
 pub(crate) use run::run_given;
 pub(crate) use show::report;
+pub(crate) use source::text as source_text;
 
 use crate::args::StudyCommand;
 use crate::failure::{Code, Failure};

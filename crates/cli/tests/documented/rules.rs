@@ -109,6 +109,7 @@ pub const RULES: &[Rule] = &[
         Runs,
         &["# Does a larger block"],
     ),
+    rule("numalab bisect", Never("needs a repository with history; bisect.rs makes several"), &[]),
     rule("git bisect", Never("needs a repository with history; study.rs runs its command"), &[]),
     rule("numalab compare", Runs, &["Better: -10.0 %"]),
     rule("numalab compare results/", Runs, &["of the baseline", "Method"]),

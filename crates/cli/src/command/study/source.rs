@@ -23,16 +23,21 @@ pub(super) struct Source {
 
 /// Reads a study that comes with numalab, or else a file.
 pub(super) fn read(name: &str) -> Result<Source, Failure> {
-    let text = match bundled_text(name) {
-        Some(text) => text.to_owned(),
+    let text = text(name)?;
+    let study = parse(&text, name).map_err(Failure::bad_input)?;
+    Ok(Source { study, text })
+}
+
+/// The text of a study that comes with numalab, or else of a file.
+pub(crate) fn text(name: &str) -> Result<String, Failure> {
+    match bundled_text(name) {
+        Some(text) => Ok(text.to_owned()),
         None => fs::read_to_string(name).map_err(|error| {
             let names: Vec<&str> = bundled().iter().map(|(name, _)| *name).collect();
             let known = names.join(", ");
             Failure::bad_input(format!("{name}: {error}: expected a file, or one of {known}"))
-        })?,
-    };
-    let study = parse(&text, name).map_err(Failure::bad_input)?;
-    Ok(Source { study, text })
+        }),
+    }
 }
 
 /// Prints the studies that come with numalab.

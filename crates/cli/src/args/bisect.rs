@@ -1,0 +1,72 @@
+//! Arguments of `numalab bisect`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Format, value};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab bisect --tree linux --good v6.12 --bad v6.13 tiering --treatment balancing=2
+  numalab bisect --tree linux --config my.config --good v6.12 --bad HEAD mine.toml
+  numalab bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml
+  numalab bisect --tree . --good 1.0 --bad main --build ./build.sh mine.toml --dry-run
+
+Each commit is built in a working tree of its own, booted for every sample and compared with the
+good and the bad one until it is decided which of the two it is like. --build runs in the commit's
+tree, keeps what it wants in $NUMALAB_BUILD and prints the file last: a Linux image, a kernel
+package (.deb), a kernel of your own ([backend.kernel]), or a program that the study's commands name
+as {kernel}. A commit is passed over if that ends with 1 to 125 or if it does not boot; 126 and more
+end the search. Exit 0 if a commit is named, 4 if none is.")]
+pub(crate) struct BisectArgs {
+    /// A study that comes with numalab, or a file
+    pub study: String,
+    /// The git repository
+    #[arg(long, value_name = "DIR")]
+    pub tree: PathBuf,
+    /// A commit that is good
+    #[arg(long, value_name = "REVISION")]
+    pub good: String,
+    /// A later commit that is bad
+    #[arg(long, value_name = "REVISION")]
+    pub bad: String,
+    /// Metric that became worse, as WORKLOAD.METRIC (default: the study's primary one)
+    #[arg(long, value_name = "METRIC")]
+    pub metric: Option<String>,
+    /// Treatment of the study under which commits are judged (default: the only one)
+    #[arg(long, value_name = "NAME")]
+    pub treatment: Option<String>,
+    /// Script that builds a commit (default: make a Linux image)
+    #[arg(long, value_name = "SCRIPT", conflicts_with = "config")]
+    pub build: Option<PathBuf>,
+    /// Configuration of the Linux images (default: x86's with what guests need)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Chance that the whole search names a wrong commit
+    #[arg(long, value_name = "PERCENT", default_value = "1%", value_parser = value::percent)]
+    pub error: f64,
+    /// Change that counts as none (default: that of the study)
+    #[arg(long, value_name = "PERCENT", value_parser = value::percent)]
+    pub margin: Option<f64>,
+    /// Most samples of one commit
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(value_parser = clap::value_parser!(u16).range(3..=1000))]
+    pub samples: u16,
+    /// Seed of the samples (default: from the clock; always recorded)
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// Parent of the result directory
+    #[arg(short, long, value_name = "DIR", default_value = "results")]
+    pub output: PathBuf,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// No progress: print the result alone
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Show what would be done; build and write nothing
+    #[arg(long)]
+    pub dry_run: bool,
+}

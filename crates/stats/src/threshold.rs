@@ -1,0 +1,141 @@
+//! On which side of a threshold a mean lies, decided while values come.
+//!
+//! Student's one-sided interval at a few looks, each at an equal share of the error, so that all
+//! looks together are wrong no oftener than the level says, wherever the mean lies. Values are log ratios, which are near symmetric: for
+//! those t errs no oftener with heavy tails (Benjamini, JASA 78, 1983); `tests/bisection.rs`
+//! counts.
+
+use crate::distribution::student_quantile;
+use crate::{Confidence, Error};
+
+/// The values that there are at each look.
+const LOOKS: [usize; 8] = [3, 4, 6, 9, 14, 21, 32, 48];
+
+/// A side of a threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// The mean is less.
+    Below,
+    /// The mean is more.
+    Above,
+}
+
+/// What a look at the values so far says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The mean is on this side.
+    Decided(Side),
+    /// So many values are needed for the next look.
+    Continue {
+        /// How many in all.
+        look_at: usize,
+    },
+    /// The most values that may be taken do not tell.
+    Undecided,
+}
+
+/// A sequential rule that decides on which side of a threshold a mean lies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ThresholdTest {
+    threshold: f64,
+    level: Confidence,
+    most: usize,
+}
+
+impl ThresholdTest {
+    /// A test that names the wrong side with a chance of at most `1 - level`, of at most `most`
+    /// values.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] unless the threshold is a finite number and `most` is at least 3.
+    pub fn new(threshold: f64, level: Confidence, most: usize) -> Result<Self, Error> {
+        let wrong = |what, value, expected| Err(Error::OutOfRange { what, value, expected });
+        if !threshold.is_finite() {
+            return wrong("threshold", threshold, "a finite number");
+        }
+        if most < LOOKS[0] {
+            return wrong("most values", most as f64, "3 or more");
+        }
+        Ok(Self { threshold, level, most })
+    }
+
+    /// How many values the first look needs.
+    #[must_use]
+    pub fn first_look(&self) -> usize {
+        LOOKS[0]
+    }
+
+    /// Decides from the values so far. Call it with as many values as it asked for last: looking
+    /// oftener errs oftener.
+    #[must_use]
+    pub fn look(&self, values: &[f64]) -> Look {
+        let count = values.len();
+        let sizes = LOOKS.into_iter().filter(|&size| size < self.most).chain([self.most]);
+        let error = self.level.alpha() / sizes.clone().count() as f64;
+        if count >= LOOKS[0]
+            && let Some(side) = self.side(values, error)
+        {
+            return Look::Decided(side);
+        }
+        let mut later = sizes.filter(|&size| size > count);
+        later.next().map_or(Look::Undecided, |look_at| Look::Continue { look_at })
+    }
+
+    fn side(&self, values: &[f64], error: f64) -> Option<Side> {
+        let count = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+        let deviation = (squares / (count - 1.0) / count).sqrt();
+        let reach = student_quantile(1.0 - error, count - 1.0) * deviation;
+        if mean - reach > self.threshold {
+            Some(Side::Above)
+        } else if mean + reach < self.threshold {
+            Some(Side::Below)
+        } else {
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn test() -> ThresholdTest {
+        ThresholdTest::new(0.0, Confidence::P99, 32).unwrap()
+    }
+
+    #[test]
+    fn values_far_from_the_threshold_decide_at_the_first_look() {
+        assert_eq!(test().look(&[0.1, 0.101, 0.099]), Look::Decided(Side::Above));
+        assert_eq!(test().look(&[-0.1, -0.101, -0.099]), Look::Decided(Side::Below));
+    }
+
+    #[test]
+    fn equal_values_decide_unless_they_are_the_threshold() {
+        assert_eq!(test().look(&[0.001; 3]), Look::Decided(Side::Above));
+        assert_eq!(test().look(&[0.0; 3]), Look::Continue { look_at: 4 });
+    }
+
+    #[test]
+    fn values_about_the_threshold_ask_for_more_until_there_may_be_no_more() {
+        let values: Vec<f64> = (0..32).map(|i| if i % 2 == 0 { 0.1 } else { -0.1 }).collect();
+        let mut sizes = vec![test().first_look()];
+        while let Look::Continue { look_at } = test().look(&values[..sizes[sizes.len() - 1]]) {
+            sizes.push(look_at);
+        }
+        assert_eq!(sizes, [3, 4, 6, 9, 14, 21, 32]);
+        assert_eq!(test().look(&values), Look::Undecided);
+    }
+
+    #[test]
+    fn two_values_decide_nothing() {
+        assert_eq!(test().look(&[5.0, 5.0]), Look::Continue { look_at: 3 });
+    }
+
+    #[test]
+    fn a_threshold_that_is_no_number_is_refused() {
+        assert!(ThresholdTest::new(f64::NAN, Confidence::P95, 9).is_err());
+        assert!(ThresholdTest::new(0.0, Confidence::P95, 2).is_err());
+    }
+}

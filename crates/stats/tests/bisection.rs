@@ -1,0 +1,183 @@
+//! How often a bisection that is decided while samples come names a wrong state, and how many
+//! states it takes, over thousands of simulated searches.
+
+mod process;
+
+use numalab_stats::{Bisection, Confidence, Look, Rng, Side, ThresholdTest, score};
+use process::normal;
+
+/// States that could be the first bad one.
+const STATES: usize = 24;
+const SEARCHES: u64 = 2_000;
+const MARGIN: f64 = 0.01;
+
+/// How samples of one state scatter, as log ratios of a standard deviation near 1.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    Normal,
+    /// Student's t of three degrees of freedom.
+    HeavyTailed,
+    /// Nine boots in ten are fast, the others slow.
+    TwoKindsOfBoot,
+    /// Now and then far too slow, never too fast.
+    Skewed,
+}
+
+impl Noise {
+    fn draw(self, rng: &mut Rng) -> f64 {
+        match self {
+            Self::Normal => normal(rng),
+            Self::HeavyTailed => {
+                let squares: f64 = (0..3).map(|_| normal(rng).powi(2)).sum();
+                normal(rng) / (squares / 3.0).sqrt() / 3.0_f64.sqrt()
+            }
+            Self::TwoKindsOfBoot => {
+                let usual = 0.1 * normal(rng);
+                usual + if rng.uniform() < 0.1 { 3.0 } else { 0.0 }
+            }
+            Self::Skewed => -rng.uniform().max(1e-300).ln() - 1.0,
+        }
+    }
+}
+
+/// A history of which the states from `first_bad` on take `effect` (a log ratio) longer.
+struct History {
+    first_bad: Option<usize>,
+    effect: f64,
+    spread: f64,
+    noise: Noise,
+    rng: Rng,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    First(usize),
+    NoDifference,
+    Undecided,
+}
+
+impl History {
+    fn sample(&mut self, state: usize) -> f64 {
+        let is_bad = self.first_bad.is_some_and(|first| state >= first);
+        let effect = if is_bad { self.effect } else { 0.0 };
+        100.0 * (effect + self.spread * self.noise.draw(&mut self.rng)).exp()
+    }
+
+    /// Looks until a test has decided.
+    fn decide(
+        &mut self,
+        test: ThresholdTest,
+        mut value: impl FnMut(&mut Self, usize) -> f64,
+    ) -> Look {
+        let mut values = Vec::new();
+        let mut wanted = test.first_look();
+        loop {
+            while values.len() < wanted {
+                let next = value(self, values.len());
+                values.push(next);
+            }
+            match test.look(&values) {
+                Look::Continue { look_at } => wanted = look_at,
+                decided => return decided,
+            }
+        }
+    }
+
+    /// Searches states 1 to [`STATES`], of which the last is known as bad; state 0 is good.
+    /// Says how many of them were judged too.
+    fn search(&mut self, confidence: Confidence) -> (Found, usize) {
+        let bisection = Bisection::new(confidence, STATES, 48);
+        let (mut good, mut bad) = (Vec::new(), Vec::new());
+        let ends = bisection.ends(MARGIN).unwrap();
+        let looked = self.decide(ends, |history, _| {
+            good.push(history.sample(0));
+            bad.push(history.sample(STATES));
+            (bad[bad.len() - 1] / good[good.len() - 1]).ln()
+        });
+        match looked {
+            Look::Decided(Side::Above) => {}
+            Look::Decided(Side::Below) => return (Found::NoDifference, 0),
+            _ => return (Found::Undecided, 0),
+        }
+        let (mut last_good, mut first_bad, mut judged) = (0, STATES, 0);
+        while first_bad - last_good > 1 {
+            let middle = usize::midpoint(last_good, first_bad);
+            judged += 1;
+            let looked = self.decide(bisection.state().unwrap(), |history, nth| {
+                if nth == good.len() {
+                    good.push(history.sample(0));
+                    bad.push(history.sample(STATES));
+                }
+                score(good[nth], history.sample(middle), bad[nth])
+            });
+            match looked {
+                Look::Decided(Side::Above) => first_bad = middle,
+                Look::Decided(Side::Below) => last_good = middle,
+                _ => return (Found::Undecided, judged),
+            }
+        }
+        (Found::First(first_bad), judged)
+    }
+}
+
+/// Searches with the change at every place in turn: how many were found, how many wrong states
+/// were named, and the most states that were judged.
+fn searched(effect: f64, spread: f64, noise: Noise, confidence: Confidence) -> (u64, u64, usize) {
+    let (mut right, mut wrong, mut most) = (0, 0, 0);
+    for seed in 0..SEARCHES {
+        let first_bad = (effect > 0.0).then(|| 1 + usize::try_from(seed).unwrap() % STATES);
+        let mut history = History { first_bad, effect, spread, noise, rng: Rng::new(seed) };
+        let (found, judged) = history.search(confidence);
+        most = most.max(judged);
+        match found {
+            Found::First(state) if Some(state) == first_bad => right += 1,
+            Found::First(_) => wrong += 1,
+            Found::NoDifference | Found::Undecided => {}
+        }
+    }
+    (right, wrong, most)
+}
+
+/// Three standard deviations above what is allowed.
+fn most_wrong(confidence: Confidence) -> u64 {
+    let mean = confidence.alpha() * SEARCHES as f64;
+    (0..SEARCHES).find(|&n| n as f64 >= mean + 3.0 * mean.sqrt()).unwrap()
+}
+
+#[test]
+fn a_change_four_times_the_noise_is_found_in_as_many_states_as_halving_needs() {
+    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::Skewed] {
+        let (right, wrong, most) = searched(0.04, 0.01, noise, Confidence::P99);
+        assert!(wrong <= most_wrong(Confidence::P99), "{noise:?}: {wrong} of {SEARCHES} are wrong");
+        assert!(right * 100 >= SEARCHES * 97, "{noise:?}: {right} of {SEARCHES} are found");
+        assert!(most <= 5, "{noise:?}: {most} states were judged");
+    }
+}
+
+#[test]
+fn a_wrong_state_is_named_no_oftener_than_the_level_says() {
+    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoKindsOfBoot, Noise::Skewed] {
+        let (_, wrong, _) = searched(0.02, 0.02, noise, Confidence::P95);
+        assert!(wrong <= most_wrong(Confidence::P95), "{noise:?}: {wrong} of {SEARCHES} are wrong");
+    }
+}
+
+#[test]
+fn nothing_is_named_where_nothing_changed() {
+    for noise in [Noise::Normal, Noise::HeavyTailed, Noise::TwoKindsOfBoot, Noise::Skewed] {
+        let (_, named, _) = searched(0.0, 0.02, noise, Confidence::P95);
+        assert!(named <= most_wrong(Confidence::P95), "{noise:?}: {named} of {SEARCHES} are named");
+    }
+}
+
+#[test]
+fn samples_without_noise_need_three_of_each_state() {
+    let mut history = History {
+        first_bad: Some(7),
+        effect: 0.02,
+        spread: 0.0,
+        noise: Noise::Normal,
+        rng: Rng::new(1),
+    };
+    assert_eq!(history.search(Confidence::P99).0, Found::First(7));
+}

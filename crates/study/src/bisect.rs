@@ -1,0 +1,197 @@
+//! The commit that made a metric worse: builds, boots and samples until that is decided.
+
+mod build;
+mod error;
+mod repository;
+mod sampler;
+mod search;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use numalab_host::files::write_atomically;
+use numalab_host::{Interrupt, UtcTime};
+use numalab_record::Kind;
+use numalab_record::bisect::{BisectAnswer, BisectDocument, Commit, CommitSide, JudgedCommit};
+use numalab_record::study::{Quantity, Treatment};
+use numalab_stats::{Bisection, Confidence};
+use numalab_workload::Workload;
+
+use crate::backend::BackendError;
+use crate::plan::Plan;
+
+pub use build::Build;
+use build::Built;
+pub use error::BisectError;
+pub use repository::Repository;
+use sampler::{Sampler, is_virtual};
+
+/// What is asked.
+#[derive(Clone, Debug)]
+pub struct BisectQuestion {
+    /// The revision that is good.
+    pub good: String,
+    /// The one that is bad.
+    pub bad: String,
+    /// How each is built.
+    pub build: Build,
+    /// The settings under which samples are taken.
+    pub treatment: Treatment,
+    /// What is run.
+    pub workload: Workload,
+    /// Its metric that became worse.
+    pub metric: String,
+    /// One minus the chance that the whole search names a wrong commit.
+    pub confidence: Confidence,
+    /// A change up to this counts as none, in percent.
+    pub margin_percent: f64,
+    /// The most samples of one commit.
+    pub most_samples: usize,
+    /// The command line, for the record.
+    pub command: Vec<String>,
+    /// The version of numalab, for the record.
+    pub version: String,
+}
+
+/// How far a bisection is.
+#[derive(Clone, Copy, Debug)]
+pub enum BisectStep<'a> {
+    /// This commit is being built; so many may be the first bad one.
+    Building(&'a Commit, usize),
+    /// This one was judged.
+    Judged(&'a JudgedCommit),
+}
+
+/// A search under way.
+pub struct Bisect<'a> {
+    plan: &'a Plan,
+    question: &'a BisectQuestion,
+    repository: &'a Repository,
+    /// Results, with what one build leaves to the next.
+    directory: &'a Path,
+    sampler: Sampler<'a>,
+    interrupt: &'a Interrupt,
+    bisection: Bisection,
+    document: BisectDocument,
+}
+
+/// A commit with the file that was built of it.
+struct Candidate {
+    judged: JudgedCommit,
+    file: PathBuf,
+}
+
+impl<'a> Bisect<'a> {
+    /// Looks up the commits; nothing is built yet.
+    ///
+    /// # Errors
+    /// [`BisectError`] for revisions that are not there or do not follow each other.
+    pub fn new(
+        plan: &'a Plan,
+        question: &'a BisectQuestion,
+        repository: &'a Repository,
+        directory: &'a Path,
+        interrupt: &'a Interrupt,
+    ) -> Result<Self, BisectError> {
+        let good = repository.commit(&question.good)?;
+        let bad = repository.commit(&question.bad)?;
+        let candidates = repository.count(&good, &bad)?;
+        let BisectQuestion { treatment, workload, metric, .. } = question;
+        let sampler = Sampler::new(plan, treatment.clone(), workload.clone(), metric, interrupt);
+        let judged = |commit| JudgedCommit { commit, ..JudgedCommit::default() };
+        let document = BisectDocument {
+            schema: Kind::Bisect.into(),
+            version: question.version.clone(),
+            command: question.command.clone(),
+            started_unix_ms: UtcTime::now().unix_ms,
+            study: plan.study().name.clone(),
+            backend: sampler.describe()?,
+            treatment: treatment.name.clone(),
+            workload: workload.name.clone(),
+            quantity: Quantity::lower(metric.clone(), ""),
+            error_percent: 100.0 * question.confidence.alpha(),
+            margin_percent: question.margin_percent,
+            most_samples: question.most_samples,
+            candidates,
+            good: judged(good),
+            bad: judged(bad),
+            judged: Vec::new(),
+            answer: None,
+        };
+        let bisection = Bisection::new(question.confidence, candidates, question.most_samples);
+        Ok(Self { plan, question, repository, directory, sampler, interrupt, bisection, document })
+    }
+
+    /// What is known before anything is built.
+    #[must_use]
+    pub fn document(&self) -> &BisectDocument {
+        &self.document
+    }
+
+    /// How many commits are built at most beside the two that are known, if each can be judged.
+    #[must_use]
+    pub fn halvings(&self) -> usize {
+        self.bisection.halvings()
+    }
+
+    /// Searches to the end, and keeps what is known after each commit.
+    ///
+    /// # Errors
+    /// [`BisectError`]; what was found until then is kept.
+    pub fn run(
+        mut self,
+        watch: &mut dyn FnMut(BisectStep<'_>),
+    ) -> Result<BisectDocument, BisectError> {
+        self.keep()?;
+        let answer = match self.search(watch) {
+            Err(BisectError::Backend(BackendError::Interrupted)) => BisectAnswer::Interrupted,
+            other => other?,
+        };
+        self.document.answer = Some(answer);
+        self.keep()?;
+        Ok(self.document)
+    }
+
+    /// Checks a commit out and builds it; the file is kept beside the results.
+    fn built(&self, judged: &mut JudgedCommit) -> Result<Option<PathBuf>, BisectError> {
+        let begun = Instant::now();
+        self.repository.check_out(&judged.commit)?;
+        let kept = self.made("build")?;
+        let worktree = self.repository.worktree();
+        let built = self.question.build.run(&judged.commit, worktree, &kept, self.interrupt)?;
+        judged.build_s = begun.elapsed().as_secs_f64();
+        let file = match built {
+            Built::File(file) => file,
+            Built::Skipped(reason) => {
+                judged.side = CommitSide::NotBuilt(reason);
+                return Ok(None);
+            }
+        };
+        let name = file.file_name().unwrap_or_default();
+        let place = self.made(&format!("built/{}", judged.commit.short()))?.join(name);
+        fs::copy(&file, &place).map_err(|source| io(&place, source))?;
+        Ok(Some(place))
+    }
+
+    fn made(&self, name: &str) -> Result<PathBuf, BisectError> {
+        let path = self.directory.join(name);
+        fs::create_dir_all(&path).map_err(|source| io(&path, source))?;
+        // Builds run in another directory.
+        path.canonicalize().map_err(|source| io(&path, source))
+    }
+
+    fn keep(&self) -> Result<(), BisectError> {
+        let path = self.directory.join(numalab_record::file::BISECT);
+        let text = serde_json::to_string_pretty(&self.document).unwrap_or_default() + "\n";
+        write_atomically(&path, &text).map_err(|source| io(&path, source))
+    }
+
+    fn is_virtual(&self) -> bool {
+        is_virtual(self.plan.study())
+    }
+}
+
+fn io(path: &Path, source: std::io::Error) -> BisectError {
+    BisectError::Io { path: path.to_path_buf(), source }
+}

@@ -1,0 +1,120 @@
+//! How a commit becomes something that can be booted.
+
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use numalab_host::{CommandError, Interrupt, on_path, run_command};
+use numalab_record::bisect::Commit;
+
+use super::error::BisectError;
+
+/// What guests need of a kernel of one file, beside x86's defaults.
+const GUEST_CONFIG: &str = include_str!("guest.config");
+const LIMIT: Duration = Duration::from_secs(6 * 3600);
+/// The exit code by which a script says that a commit cannot be judged (git-bisect(1)).
+const SKIP: i32 = 125;
+
+/// How commits are built.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Build {
+    /// By a script of the user's, run in the commit's tree, which prints the file last.
+    Script(PathBuf),
+    /// As a Linux kernel, of this configuration if there is one.
+    Linux(Option<PathBuf>),
+}
+
+/// What a build gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Built {
+    /// This file.
+    File(PathBuf),
+    /// Nothing: the commit is passed over.
+    Skipped(String),
+}
+
+impl Build {
+    /// Builds what lies in `worktree`, with `kept` for what one build leaves to the next.
+    ///
+    /// # Errors
+    /// [`BisectError`] if nothing could be built at all: the script cannot be run, a signal ended
+    /// it, or it names no file.
+    pub fn run(
+        &self,
+        commit: &Commit,
+        worktree: &Path,
+        kept: &Path,
+        interrupt: &Interrupt,
+    ) -> Result<Built, BisectError> {
+        let mut command = self.command(kept);
+        command
+            .current_dir(worktree)
+            .env("NUMALAB_BUILD", kept)
+            .env("NUMALAB_COMMIT", &commit.hash);
+        let given_up = |reason: String| BisectError::BuildGivenUp {
+            commit: commit.short().to_owned(),
+            reason,
+        };
+        let ran = match run_command(command, LIMIT, interrupt) {
+            Ok(ran) => ran,
+            Err(CommandError::Interrupted { .. }) => {
+                return Err(crate::BackendError::Interrupted.into());
+            }
+            Err(error) => return Err(given_up(error.to_string())),
+        };
+        let last = |text: &str| text.trim_end().lines().last().unwrap_or_default().to_owned();
+        match (ran.status.code(), ran.status.signal()) {
+            (Some(0), _) => {
+                let printed = last(&ran.stdout);
+                let file = worktree.join(&printed);
+                if printed.is_empty() || !file.is_file() {
+                    let commit = commit.short().to_owned();
+                    return Err(BisectError::NoKernel { commit, printed });
+                }
+                Ok(Built::File(file))
+            }
+            (Some(SKIP), _) => Ok(Built::Skipped("its script says so (exit 125)".to_owned())),
+            (Some(code @ 1..125), _) => {
+                Ok(Built::Skipped(format!("exit {code}: {}", last(&ran.stderr))))
+            }
+            // 126 and 127 are the shell's: no program; more is a signal's, or a script's wish to
+            // end the bisection.
+            (Some(code), _) => Err(given_up(format!("exit {code}: {}", last(&ran.stderr)))),
+            (None, signal) => Err(given_up(format!("signal {}", signal.unwrap_or_default()))),
+        }
+    }
+
+    fn command(&self, kept: &Path) -> Command {
+        match self {
+            Self::Script(path) => Command::new(path),
+            Self::Linux(config) => {
+                let mut shell = Command::new("sh");
+                shell.args(["-ec", LINUX]).env("JOBS", jobs()).env("GUEST_CONFIG", GUEST_CONFIG);
+                shell.env("O", kept);
+                let config = config.as_ref().map(|path| path.as_os_str().to_owned());
+                shell.env("CONFIG", config.unwrap_or_default());
+                if on_path("ccache").is_some() {
+                    shell.env("KCC", "CC=ccache gcc");
+                }
+                shell
+            }
+        }
+    }
+}
+
+/// Builds an image; the directory keeps what did not change from one commit to the next.
+const LINUX: &str = r#"
+exec 3>&1 1>&2
+if [ -n "$CONFIG" ]; then cp "$CONFIG" "$O/.config"
+else make O="$O" defconfig; printf '%s\n' "$GUEST_CONFIG" >> "$O/.config"
+fi
+make O="$O" olddefconfig
+make O="$O" -j"$JOBS" ${KCC:+"$KCC"} bzImage
+echo "$O/$(make -s O="$O" image_name)" >&3
+"#;
+
+fn jobs() -> String {
+    available_parallelism().map_or(1, usize::from).to_string()
+}

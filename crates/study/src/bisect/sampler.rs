@@ -1,0 +1,102 @@
+//! Samples of what was built: one boot each, in the place that a study describes.
+
+use std::path::Path;
+
+use numalab_host::Interrupt;
+use numalab_record::study::{Quantity, Setting, Treatment};
+use numalab_workload::Workload;
+use serde_json::Value;
+
+use super::error::BisectError;
+use crate::backend::{BackendError, Preparation, SampleRequest, Scope, open};
+use crate::definition::Study;
+use crate::plan::Plan;
+
+/// The level, or the word in a command (`{kernel}`), that stands for what was built.
+const KERNEL: &str = "kernel";
+/// The setting of the backend `kernel` that names its file.
+const FILE: &str = "file";
+
+/// What takes the samples.
+pub(super) struct Sampler<'a> {
+    plan: &'a Plan,
+    treatment: Treatment,
+    workload: Workload,
+    metric: String,
+    interrupt: &'a Interrupt,
+}
+
+impl<'a> Sampler<'a> {
+    /// Of one treatment and one workload of a plan.
+    pub(super) fn new(
+        plan: &'a Plan,
+        treatment: Treatment,
+        workload: Workload,
+        metric: &str,
+        interrupt: &'a Interrupt,
+    ) -> Self {
+        Self { plan, treatment, workload, metric: metric.to_owned(), interrupt }
+    }
+
+    /// Where samples are taken, in words.
+    pub(super) fn describe(&self) -> Result<String, BisectError> {
+        Ok(open(self.plan.study(), self.interrupt)?.describe())
+    }
+
+    /// The sample of this number, of a boot of its own. Those of one number have the same seed.
+    pub(super) fn sample(
+        &self,
+        file: &Path,
+        number: usize,
+    ) -> Result<(Quantity, f64), BisectError> {
+        let (study, treatment) = self.of(file);
+        let backend = open(&study, self.interrupt)?;
+        let (treatments, workloads) = ([treatment], [self.workload.clone()]);
+        let scope = Scope { treatments: &treatments, workloads: &workloads };
+        let prepared = backend.prepare(&scope).map_err(|error| error.cause)?;
+        let Preparation { mut backend, .. } = prepared;
+        let request = SampleRequest {
+            treatment: &treatments[0],
+            workload: &workloads[0],
+            seed: self.plan.sample_seed(number, 0),
+        };
+        let sampled = backend.apply(&treatments[0]).and_then(|_| backend.sample(&request));
+        backend.restore()?;
+        let readings = sampled?.readings;
+        let found = readings.iter().find(|reading| reading.quantity.metric == self.metric);
+        let Some(reading) = found else {
+            let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
+            let known = names.collect::<Vec<_>>().join(", ");
+            return Err(BisectError::NoMetric { wanted: self.metric.clone(), known });
+        };
+        if !(reading.value > 0.0 && reading.value.is_finite()) {
+            let (metric, value) = (self.metric.clone(), reading.value);
+            return Err(BisectError::NoRatio { metric, value });
+        }
+        Ok((reading.quantity.clone(), reading.value))
+    }
+
+    /// The study and its treatment with what was built in its place.
+    fn of(&self, file: &Path) -> (Study, Treatment) {
+        let (mut study, mut treatment) = (self.plan.study().clone(), self.treatment.clone());
+        let file = file.display().to_string();
+        if study.backend.kind == KERNEL {
+            study.backend.settings.insert(FILE.to_owned(), Value::String(file));
+        } else {
+            treatment.settings.insert(KERNEL.to_owned(), Setting::Text(file));
+        }
+        (study, treatment)
+    }
+}
+
+/// Whether a failure is of what was built, and not of this machine or the study.
+pub(super) fn is_of_the_commit(error: &BisectError) -> bool {
+    matches!(error, BisectError::Backend(BackendError::Failed { .. }) | BisectError::NoRatio { .. })
+}
+
+/// Whether a study's time is virtual, so that samples which were taken earlier can be compared
+/// with later ones.
+pub(super) fn is_virtual(study: &Study) -> bool {
+    const EMULATED: [&str; 3] = ["emulate-latency", "emulate-tiers", "emulate-like"];
+    EMULATED.iter().any(|name| study.backend.settings.contains_key(*name))
+}
