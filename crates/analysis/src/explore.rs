@@ -1,5 +1,6 @@
 //! What is wrong with where memory lies now, as values, and what mends it.
 
+mod expect;
 mod guests;
 mod heap;
 mod nodes;
@@ -9,6 +10,7 @@ use numalab_record::explore::View;
 use numalab_topology::{CpuSet, NodeId, NodeSet};
 use serde::Serialize;
 
+pub use expect::{Expectation, Unmet, unmet};
 pub use guests::GuestProblem;
 pub use heap::HeapProblem;
 pub use nodes::{NodesProblem, UnusedPool};

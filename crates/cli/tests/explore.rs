@@ -214,3 +214,63 @@ fn a_signal_ends_a_watched_view_and_gives_the_terminal_back() {
     kill_process(Pid::from_raw(number).expect("a pid"), Signal::TERM).expect("sent");
     watched.ends();
 }
+
+#[test]
+fn memory_elsewhere_than_expected_is_exit_4_with_where_it_is() {
+    let own = std::process::id().to_string();
+    let expect = |what: &str, more: &[&str]| {
+        run(&[&["explore", "--pid", &own, "--expect", what], more].concat())
+    };
+    let elsewhere = "of its memory on node 63, expected 95.0 % or more; most is on node ";
+    for more in [&[][..], &["--watch", "--format", "json"], &["--for", "1m"]] {
+        let output = expect("node63>=95%", more);
+        assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+        assert!(stderr(&output).contains(elsewhere), "{}", stderr(&output));
+        assert!(!stdout(&output).is_empty(), "it shows what it found");
+    }
+    let begun = Instant::now();
+    let output = expect("node0-63>=100%", &["--for", "700ms", "--interval", "200ms"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(begun.elapsed() >= Duration::from_millis(700), "it looked once only");
+    assert!(stdout(&output).contains("node 0"), "{}", stdout(&output));
+    // The test waits for the command, on the node where its memory is or on another.
+    let code = expect("threads local>=0%", &[]).status.code();
+    assert_eq!(code, Some(0));
+    for (arguments, message) in [
+        (&["explore", "--expect", "pinned"][..], "expected --pid PID, or --guests"),
+        (&["explore", "--guests", "--expect", "node1>95"], "expected node1>=95%, threads local"),
+        (&["explore", "--guests", "--for", "1s"], "--expect"),
+    ] {
+        let output = run(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(message), "{arguments:?}: {}", stderr(&output));
+    }
+}
+
+/// A guest whose vCPU may run on every node is pinned only on a machine with one.
+#[test]
+fn guests_are_expected_to_be_pinned_and_none_is_not_as_expected() {
+    let mut qemu = Command::new("qemu-system-x86_64")
+        .args("-S -display none -nodefaults -m 64 -name gated".split(' '))
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("QEMU starts");
+    let until = Instant::now() + Duration::from_secs(20);
+    let mut said = String::new();
+    while Instant::now() < until && !said.contains("gated") {
+        said = stdout(&run(&["explore", "--guests"]));
+    }
+    let output = run(&["explore", "--guests", "--expect", "node63>=95%"]);
+    qemu.kill().expect("it ran");
+    qemu.wait().expect("it ended");
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("guest gated: "), "{}", stderr(&output));
+    let nowhere = tempfile::tempdir().expect("made");
+    std::fs::create_dir_all(nowhere.path().join("proc")).expect("made");
+    let cpu = nowhere.path().join("sys/devices/system/cpu/cpu0");
+    std::fs::create_dir_all(cpu).expect("made");
+    let root = nowhere.path().to_str().expect("UTF-8");
+    let output = run(&["explore", "--guests", "--root", root, "--expect", "pinned"]);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    assert!(stderr(&output).contains("no guest runs here"), "{}", stderr(&output));
+}

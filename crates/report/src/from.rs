@@ -3,7 +3,7 @@
 pub mod bisect;
 pub mod capture;
 pub mod compare;
-mod explore;
+pub mod explore;
 pub mod fleet;
 pub mod health;
 pub mod machine;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use numalab_analysis::explore::Expectation;
 
 use super::{Format, value};
 
@@ -14,6 +15,10 @@ Examples:
   numalab explore --pid 4242               where a process has its memory and runs its threads
   numalab explore --pid 4242 --watch       the same, refreshed on the terminal; q quits
   numalab explore --guests                 vCPUs and memory of guests, QEMU and Xen
+  numalab explore --pid 4242 --expect 'node1>=95%' --expect 'threads local>=90%'
+                                           exit 4, with the reason, unless its memory is there
+  numalab explore --guests --expect pinned --for 10m
+                                           exit 4 as soon as a guest is not pinned
   numalab explore --heap console.log       a dump of numalab's kernel, or Xen's keys u and H
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
@@ -28,6 +33,13 @@ pub(crate) struct ExploreArgs {
     /// Sampling interval; rates are per second of it [default: 1s, with --watch 2s]
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub interval: Option<Duration>,
+    /// Exit 4 unless it is so: node1>=95% or node0,1>=95% of the memory on these nodes, threads
+    /// local>=90% of what threads or vCPUs touch, pinned: each vCPU on one node with its memory
+    #[arg(long, value_name = "WHAT", value_parser = value::expectation, conflicts_with = "heap")]
+    pub expect: Vec<Expectation>,
+    /// Look again every interval for so long; end with the first look that is not as expected
+    #[arg(long = "for", value_name = "TIME", value_parser = value::duration, requires = "expect", conflicts_with = "watch")]
+    pub for_: Option<Duration>,
     /// Read this directory (with sys/ and proc/) instead of this machine
     #[arg(long, value_name = "DIR", conflicts_with_all = ["watch", "heap"])]
     pub root: Option<PathBuf>,

@@ -3,6 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use numalab_analysis::explore::Expectation;
 use numalab_formats::size;
 use numalab_host::allowed_now;
 use numalab_record::{Pages, StreamKernel};
@@ -117,6 +118,28 @@ pub(crate) fn percent(text: &str) -> Result<f64, String> {
             "`{text}` is not a precision: expected a percentage such as 1% or a ratio such as 0.01"
         )
     })
+}
+
+/// `node1>=95%`, `node0,1>=95%`, `threads local>=90%`, `pinned`.
+pub(crate) fn expectation(text: &str) -> Result<Expectation, String> {
+    let expected = || {
+        format!("`{text}` cannot be expected: expected node1>=95%, threads local>=90% or pinned")
+    };
+    let text = text.trim();
+    if text == "pinned" {
+        return Ok(Expectation::Pinned);
+    }
+    let (of, share) = text.split_once(">=").ok_or_else(expected)?;
+    let percent = share.trim().strip_suffix('%').and_then(|share| share.trim().parse::<f64>().ok());
+    let least = percent.map(|percent| percent / 100.0).filter(|share| (0.0..=1.0).contains(share));
+    let (of, least) = (of.trim(), least.ok_or_else(expected)?);
+    if matches!(of, "threads local" | "local") {
+        return Ok(Expectation::Local { least });
+    }
+    let nodes =
+        of.strip_prefix("nodes").or_else(|| of.strip_prefix("node")).ok_or_else(expected)?;
+    let nodes: NodeSet = nodes.trim().parse().map_err(|_| expected())?;
+    if nodes.is_empty() { Err(expected()) } else { Ok(Expectation::OnNodes { nodes, least }) }
 }
 
 /// `500ms`, `30s`, `5m`, `1h`; a bare number is seconds.

@@ -5,10 +5,11 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use numalab_analysis::explore::Explored;
+use numalab_analysis::explore::{Explored, unmet};
 use numalab_explore::ExploreError;
 use numalab_host::{Interrupt, Root, note};
 use numalab_record::explore::{NodesView, View};
+use numalab_report::from::explore::unmet_words;
 use numalab_report::{Page, Report};
 use serde_json::Value;
 
@@ -26,8 +27,17 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     let root = args.root.as_ref().map_or_else(Root::live, Root::at);
     let looking = Looking { args, root, before: RefCell::new(None) };
+    let subject = &args.subject;
+    if !args.expect.is_empty() && subject.pid.is_none() && !subject.guests {
+        return Err(Failure::bad_input("--expect: expected --pid PID, or --guests"));
+    }
+    if let Some(time) = args.for_ {
+        return keeps(&looking, time);
+    }
     if !args.watch {
-        return output::show(&looking.once(args.interval.unwrap_or(ONCE))?, args.format);
+        let explored = looking.once(args.interval.unwrap_or(ONCE))?;
+        output::show(&explored, args.format)?;
+        return as_expected(args, &explored);
     }
     let interval = args.interval.unwrap_or(WATCHED);
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
@@ -44,11 +54,17 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
     looking.again()?;
     let watched = if on_terminal {
         let style = output::style();
+        let unexpected = RefCell::new(Ok(()));
         let text = || {
-            let page = Page { whole: true, ..looking.again()?.page() };
+            let explored = looking.again()?;
+            *unexpected.borrow_mut() = as_expected(args, &explored);
+            let page = Page { whole: true, ..explored.page() };
             Ok(page.terminal(style))
         };
-        numalab_explore::watch(interval, || interrupt.requested(), text).map_err(Watch::Look)
+        let ends = || interrupt.requested() || unexpected.borrow().is_err();
+        numalab_explore::watch(interval, ends, text)
+            .map_err(Watch::Look)
+            .and_then(|()| unexpected.into_inner().map_err(Watch::End))
     } else {
         lines(&looking, interval, &interrupt)
     };
@@ -58,7 +74,7 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
             Ok(())
         }
         Err(Watch::Look(error)) => Err(error.into()),
-        Err(Watch::Print(failure)) => Err(failure),
+        Err(Watch::End(failure)) => Err(failure),
         Ok(()) => Ok(()),
     }
 }
@@ -67,8 +83,8 @@ pub(crate) fn run(args: &ExploreArgs) -> Result<(), Failure> {
 enum Watch {
     /// Nothing can be seen.
     Look(ExploreError),
-    /// Nothing can be printed.
-    Print(Failure),
+    /// Nothing can be printed, or something is not as expected.
+    End(Failure),
 }
 
 /// What is looked at, and the nodes as they were before, for rates.
@@ -118,24 +134,65 @@ impl Looking<'_> {
 /// A line each time, until a signal or until nobody reads any more.
 fn lines(looking: &Looking<'_>, interval: Duration, interrupt: &Interrupt) -> Result<(), Watch> {
     while !interrupt.requested() {
-        let json = looking.again().map_err(Watch::Look)?.json();
+        let explored = looking.again().map_err(Watch::Look)?;
+        let json = explored.json();
         let value: Value = json
             .and_then(|json| serde_json::from_str(&json))
-            .map_err(|error| Watch::Print(Failure::new(Code::Failed, error)))?;
+            .map_err(|error| Watch::End(Failure::new(Code::Failed, error)))?;
         let mut out = io::stdout().lock();
         match writeln!(out, "{value}").and_then(|()| out.flush()) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => return Ok(()),
             Err(error) => {
                 let failure = Failure::new(Code::Failed, format!("standard output: {error}"));
-                return Err(Watch::Print(failure));
+                return Err(Watch::End(failure));
             }
             Ok(()) => {}
         }
         drop(out);
-        let until = Instant::now() + interval;
-        while Instant::now() < until && !interrupt.requested() {
-            thread::sleep(LOOK_EVERY.min(until.saturating_duration_since(Instant::now())));
-        }
+        as_expected(looking.args, &explored).map_err(Watch::End)?;
+        wait(interval, interrupt);
     }
     Ok(())
+}
+
+fn wait(interval: Duration, interrupt: &Interrupt) {
+    let until = Instant::now() + interval;
+    while Instant::now() < until && !interrupt.requested() {
+        thread::sleep(LOOK_EVERY.min(until.saturating_duration_since(Instant::now())));
+    }
+}
+
+/// Looks again and again for a time, and prints the last look, or the first that is not as
+/// expected.
+fn keeps(looking: &Looking<'_>, time: Duration) -> Result<(), Failure> {
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let until = Instant::now() + time;
+    let mut last = looking.again()?;
+    loop {
+        let found = as_expected(looking.args, &last);
+        let is_over = Instant::now() >= until || interrupt.requested();
+        if found.is_err() || is_over {
+            output::show(&last, looking.args.format)?;
+            return found;
+        }
+        let left = until.saturating_duration_since(Instant::now());
+        wait(looking.args.interval.unwrap_or(WATCHED).min(left), &interrupt);
+        last = match looking.again() {
+            Err(ExploreError::NoProcess { process }) => {
+                note(format_args!("process {process} has ended"));
+                return Ok(());
+            }
+            look => look?,
+        };
+    }
+}
+
+/// Fails with exit code 4 and the reasons if memory is not where `--expect` has it.
+fn as_expected(args: &ExploreArgs, explored: &Explored) -> Result<(), Failure> {
+    let found = unmet(&explored.view, &args.expect);
+    if found.is_empty() {
+        return Ok(());
+    }
+    let reasons: Vec<String> = found.iter().map(unmet_words).collect();
+    Err(Failure::new(Code::Worse, format!("not as expected: {}", reasons.join("; "))))
 }

@@ -118,6 +118,12 @@ pub const RULES: &[Rule] = &[
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
     rule("numalab explore", Runs, &["node 0", "Used for"]),
     rule("numalab explore --pid 4242", Runs, &["sleep 600", "in memory, 1 thread"]),
+    rule("numalab explore --pid 4242 --expect", May("of its memory on node 1, expected"), &[]),
+    rule(
+        "numalab explore --guests --expect pinned",
+        Never("looks for ten minutes; explore.rs expects such things"),
+        &[],
+    ),
     rule("numalab explore --pid 4242 --watch", May("needs a terminal"), &[]),
     rule("numalab explore --guests", Runs, &["guest", "QEMU"]),
     rule("numalab explore --heap", Never("needs a kernel's dump; explore.rs reads several"), &[]),

@@ -5,6 +5,7 @@ mod guests;
 mod heap;
 mod nodes;
 mod process;
+mod unmet;
 mod words;
 
 use numalab_analysis::explore::{Explored, Weight};
@@ -17,6 +18,8 @@ use crate::page::{Lead, Mood, Page};
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::terminal::layout::cut;
+
+pub use unmet::unmet_words;
 
 impl Report for Explored {
     fn page(&self) -> Page {

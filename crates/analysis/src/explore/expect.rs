@@ -1,0 +1,187 @@
+//! Whether memory lies where somebody expects it.
+
+use numalab_record::explore::{
+    BytesByNode, GuestView, GuestsView, ProcessView, VcpuView, View, spread,
+};
+use numalab_topology::{NodeId, NodeSet};
+
+/// Memory of a pinned guest that may be remote to its virtual cpus: what QEMU and its firmware
+/// have of their own, as a share.
+const PINNED_REMOTE: f64 = 0.05;
+
+/// Where memory is expected. Shares are 0 to 1.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Expectation {
+    /// At least this share of a process's own memory, or of each guest's, lies on these nodes.
+    OnNodes {
+        /// The nodes.
+        nodes: NodeSet,
+        /// The share.
+        least: f64,
+    },
+    /// At least this share of what threads or virtual cpus touch is local to them.
+    Local {
+        /// The share.
+        least: f64,
+    },
+    /// Every virtual cpu may run on the cpus of one node only, where its memory is.
+    Pinned,
+}
+
+/// What is not as expected.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Unmet {
+    /// Too little memory lies on the nodes.
+    Elsewhere {
+        /// Whose memory: a guest; `None` for the process.
+        guest: Option<String>,
+        /// The nodes.
+        nodes: NodeSet,
+        /// The share that lies there; `None` without any memory.
+        share: Option<f64>,
+        /// The share expected.
+        least: f64,
+        /// The node where most of it lies, if there is any.
+        most: Option<(NodeId, f64)>,
+    },
+    /// Too little of what is touched is local.
+    Remote {
+        /// Whose: a guest; `None` for the process.
+        guest: Option<String>,
+        /// The share that is local; `None` where it is not known.
+        share: Option<f64>,
+        /// The share expected.
+        least: f64,
+    },
+    /// Virtual cpus of a guest may run on several nodes.
+    Unpinned {
+        /// The guest.
+        guest: String,
+        /// They.
+        vcpus: Vec<u32>,
+    },
+    /// There is no guest, so that nothing is as expected.
+    NoGuests,
+    /// What was looked at has no such memory: nodes, heap dumps.
+    NotOfThis,
+}
+
+/// What of `expected` is not so.
+#[must_use]
+pub fn unmet(view: &View, expected: &[Expectation]) -> Vec<Unmet> {
+    match view {
+        View::Process(view) => expected.iter().filter_map(|one| of_process(view, one)).collect(),
+        View::Guests(view) if view.guests.is_empty() && !expected.is_empty() => {
+            vec![Unmet::NoGuests]
+        }
+        View::Guests(view) => {
+            let of = |one| view.guests.iter().filter_map(move |guest| of_guest(view, guest, one));
+            expected.iter().flat_map(of).collect()
+        }
+        View::Nodes(_) | View::Heap(_) => expected.iter().map(|_| Unmet::NotOfThis).collect(),
+    }
+}
+
+fn of_process(view: &ProcessView, expected: &Expectation) -> Option<Unmet> {
+    match expected {
+        Expectation::OnNodes { nodes, least } => {
+            elsewhere(None, &view.own_bytes_by_node, nodes, *least)
+        }
+        Expectation::Local { least } => remote(None, view.remote_share, *least),
+        Expectation::Pinned => Some(Unmet::NotOfThis),
+    }
+}
+
+fn of_guest(view: &GuestsView, guest: &GuestView, expected: &Expectation) -> Option<Unmet> {
+    let name = || Some(guest.name.clone());
+    match expected {
+        Expectation::OnNodes { nodes, least } => {
+            elsewhere(name(), &guest.bytes_by_node, nodes, *least)
+        }
+        Expectation::Local { least } => remote(name(), guest.remote_share, *least),
+        Expectation::Pinned => unpinned(view, guest)
+            .or_else(|| remote(name(), guest.remote_share, 1.0 - PINNED_REMOTE)),
+    }
+}
+
+fn elsewhere(
+    guest: Option<String>,
+    bytes: &BytesByNode,
+    nodes: &NodeSet,
+    least: f64,
+) -> Option<Unmet> {
+    let share = spread::share_on(bytes, nodes);
+    let (nodes, most) = (nodes.clone(), spread::most(bytes));
+    let is_met = share.is_some_and(|share| share >= least);
+    (!is_met).then_some(Unmet::Elsewhere { guest, nodes, share, least, most })
+}
+
+fn remote(guest: Option<String>, remote_share: Option<f64>, least: f64) -> Option<Unmet> {
+    let share = remote_share.map(|share| 1.0 - share);
+    let is_met = share.is_some_and(|share| share >= least);
+    (!is_met).then_some(Unmet::Remote { guest, share, least })
+}
+
+fn unpinned(view: &GuestsView, guest: &GuestView) -> Option<Unmet> {
+    let is_pinned = |vcpu: &VcpuView| {
+        let within = |cpus| vcpu.allowed.as_ref().is_some_and(|allowed| allowed.is_subset(cpus));
+        view.cpus_by_node.values().any(within)
+    };
+    let loose = guest.vcpus.iter().filter(|vcpu| !is_pinned(vcpu));
+    let vcpus: Vec<u32> = loose.map(|vcpu| vcpu.index).collect();
+    (!vcpus.is_empty()).then(|| Unmet::Unpinned { guest: guest.name.clone(), vcpus })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_record::explore::Hypervisor;
+    use numalab_topology::{CpuId, CpuSet};
+    use std::collections::BTreeMap;
+
+    fn cpus(list: [u32; 2]) -> CpuSet {
+        list.into_iter().map(CpuId).collect()
+    }
+
+    fn guests(allowed: CpuSet, remote_share: f64) -> View {
+        let vcpu = VcpuView { index: 3, allowed: Some(allowed), ..VcpuView::default() };
+        View::Guests(GuestsView {
+            guests: vec![GuestView {
+                hypervisor: Hypervisor::Qemu,
+                name: "vm".into(),
+                number: 1,
+                vcpus: vec![vcpu],
+                memory: Vec::new(),
+                bytes_by_node: BTreeMap::from([(NodeId(0), 90), (NodeId(1), 10)]),
+                remote_share: Some(remote_share),
+                control: None,
+            }],
+            cpus_by_node: BTreeMap::from([(NodeId(0), cpus([0, 1])), (NodeId(1), cpus([2, 3]))]),
+            unseen: Vec::new(),
+        })
+    }
+
+    #[test]
+    fn a_guest_is_pinned_if_its_vcpus_stay_on_one_node_with_its_memory() {
+        let pinned = [Expectation::Pinned];
+        assert_eq!(unmet(&guests(cpus([0, 1]), 0.02), &pinned), []);
+        let loose = Unmet::Unpinned { guest: "vm".into(), vcpus: vec![3] };
+        assert_eq!(unmet(&guests(cpus([1, 2]), 0.0), &pinned), [loose]);
+        let apart = Unmet::Remote { guest: Some("vm".into()), share: Some(0.5), least: 0.95 };
+        assert_eq!(unmet(&guests(cpus([0, 1]), 0.5), &pinned), [apart]);
+        let none = View::Guests(GuestsView::default());
+        assert_eq!(unmet(&none, &pinned), [Unmet::NoGuests]);
+    }
+
+    #[test]
+    fn the_share_on_nodes_is_compared_and_where_most_lies_is_named() {
+        let on = |node, least| Expectation::OnNodes { nodes: NodeSet::from_iter([node]), least };
+        let view = guests(cpus([0, 1]), 0.0);
+        assert_eq!(unmet(&view, &[on(NodeId(0), 0.9)]), []);
+        let found = unmet(&view, &[on(NodeId(1), 0.95)]);
+        let nodes = NodeSet::from_iter([NodeId(1)]);
+        let (share, most) = (Some(0.1), Some((NodeId(0), 0.9)));
+        let guest = Some("vm".into());
+        assert_eq!(found, [Unmet::Elsewhere { guest, nodes, share, least: 0.95, most }]);
+    }
+}
