@@ -4,6 +4,7 @@ use numalab_record::{AccessPattern, Metric, Pages, WorkerPlan};
 use numalab_stats::Interval;
 
 use super::cell::{CellSummary, Figure};
+use super::matrix::LatencyMatrix;
 
 /// The cost of one page walk of one worker at one size.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,6 +24,19 @@ pub struct PageWalk {
     /// From the smallest to the largest difference that the two intervals allow:
     /// wider than a 95 % interval of the difference.
     pub interval: Option<Interval>,
+}
+
+/// A walk matters to a matrix if it is this share of the lowest latency in it.
+const MATTERS: f64 = 0.05;
+
+impl LatencyMatrix {
+    /// The walk of pages as its loads use them, where that is much beside what they take: in
+    /// random order it is part of each load, in page-local order of none.
+    #[must_use]
+    pub fn walk_beside<'a>(&self, walks: &'a [PageWalk]) -> Option<&'a PageWalk> {
+        let least_ns = MATTERS * self.by_cpu.range()?.lo;
+        walks.iter().find(|walk| walk.pages == self.pages && walk.cost_ns >= least_ns)
+    }
 }
 
 /// The walk of every worker and kind of page at the largest size at which both

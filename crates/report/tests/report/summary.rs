@@ -1,7 +1,7 @@
 //! What a summary finds in runs whose truth is known.
 
 use numalab_analysis::run::{LevelName, Oddity, Remote, Summary};
-use numalab_record::Document;
+use numalab_record::{AccessPattern, Document, Experiment};
 use numalab_report::Report;
 
 use crate::runs;
@@ -53,6 +53,25 @@ fn a_page_walk_is_random_minus_page_local() {
     assert_eq!(costs.len(), 2);
     assert!(costs[0].0 == "4k" && (costs[0].1 - 98.0 * 0.36).abs() < 1.0, "{costs:?}");
     assert!(costs[1].0 == "thp" && (costs[1].1 - 98.0 * 0.07).abs() < 1.0, "{costs:?}");
+}
+
+#[test]
+fn the_matrix_says_how_much_of_it_is_the_page_walk_where_that_is_much() {
+    let pages = |document: &Document| Summary::of(document).page().markdown();
+    let document = runs::two_nodes();
+    let walk = &Summary::of(&document).walks[1];
+    assert!(walk.cost_ns > 0.05 * 98.0, "{walk:?}");
+    assert!(pages(&document).contains("the page walk is part of these latencies"));
+    let mut local = document.clone();
+    for cell in &mut local.cells {
+        if let Experiment::Latency(latency) = &mut cell.cell.experiment
+            && latency.size_bytes == 512 << 20
+        {
+            latency.pattern = AccessPattern::PageLocal;
+        }
+    }
+    assert!(pages(&local).contains("These loads hit the TLB. In random order over 1G of thp"));
+    assert!(!pages(&runs::eight_nodes()).contains("the page walk adds"));
 }
 
 #[test]
@@ -259,7 +278,7 @@ fn what_caches_hold_is_never_called_memory() {
     let mut document = runs::two_nodes();
     document.cells.retain(|cell| cell.cell.id.0.contains("536870912"));
     for cell in &mut document.cells {
-        if let numalab_record::Experiment::Latency(latency) = &mut cell.cell.experiment {
+        if let Experiment::Latency(latency) = &mut cell.cell.experiment {
             latency.size_bytes = 16 << 10;
         }
     }
@@ -280,7 +299,7 @@ fn a_reported_cache_that_no_plateau_ends_at_is_said_to_be_missing() {
 
 #[test]
 fn a_knee_is_withheld_where_idle_windows_were_disturbed_or_slower_than_loaded_ones() {
-    let is_idle = |cell: &numalab_record::CellResult| matches!(&cell.cell.experiment, numalab_record::Experiment::Loaded(l) if l.delay.is_none());
+    let is_idle = |cell: &numalab_record::CellResult| matches!(&cell.cell.experiment, Experiment::Loaded(l) if l.delay.is_none());
     let with = |change: fn(&mut numalab_record::Sample)| {
         let mut document = runs::two_nodes();
         let idle = document.cells.iter_mut().filter(|cell| is_idle(cell));

@@ -31,7 +31,7 @@ pub(super) fn matrix(summary: &Summary<'_>) -> Option<Part> {
     if let Remote::Measured(cost) = &summary.remote {
         panels.insert(1, Panel::table(remote_table(cost)));
     }
-    let notes = interference(summary).into_iter().collect();
+    let notes = interference(summary).into_iter().chain(walk_note(summary)).collect();
     Part::of("Latency from cpus to memory", panels).map(|part| part.noted(notes))
 }
 
@@ -90,6 +90,25 @@ fn interference(summary: &Summary<'_>) -> Option<String> {
         figure(one.hi),
         ratio(all.hi / one.hi)
     ))
+}
+
+/// How much of the latencies is the page walk, or would be, where that is much.
+fn walk_note(summary: &Summary<'_>) -> Option<String> {
+    let matrix = summary.matrices.first()?;
+    let walk = matrix.walk_beside(&summary.walks)?;
+    let (cost, pages) = (figure(walk.cost_ns), walk.pages.name());
+    let over = size(walk.size_bytes);
+    match matrix.pattern {
+        AccessPattern::Random => Some(format!(
+            "Some loads miss the TLB, and the page walk is part of these latencies: {cost} ns on \
+             average over {over} of {pages} pages."
+        )),
+        AccessPattern::PageLocal => Some(format!(
+            "These loads hit the TLB. In random order over {over} of {pages} pages, the page walk \
+             adds {cost} ns to each on average."
+        )),
+        _ => None,
+    }
 }
 
 pub(super) fn curve(summary: &Summary<'_>) -> Option<Part> {
