@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::lab::{Answer, Lab, assert_near, rounds};
+use crate::lab::{Answer, Lab, assert_near, not_run, rounds};
 
 const FAST_NS: f64 = 100.0;
 const SLOW_NS: f64 = 300.0;
@@ -109,4 +109,38 @@ fn weights_by_bandwidth_are_set_for_a_command_and_put_back() {
     let Some(answer) = booted() else { return };
     assert_eq!(answer.part("weights"), ["2", "1"]);
     assert_eq!(answer.part("weights afterwards"), ["1", "1"]);
+}
+
+/// The fast tier has no room for the working set beside what the system needs.
+const FULL: &str = "128M@100ns,256M@300ns";
+
+const DEMOTION: &str = "
+for demotion in false true; do
+    echo \"== demotion $demotion\"
+    # Without demotion kswapd gives up for good: reclaiming a little wakes it.
+    [ $demotion = false ] || wakes=memory_reclaim=1M
+    numalab knobs run numa_balancing=2 demotion=$demotion $wakes -- \\
+        numalab probe tiering --size 96M --hot 2M --share 100 --place first-touch --time 6s \\
+        --format json
+done
+";
+
+#[test]
+fn hot_memory_comes_to_a_full_fast_tier_where_cold_memory_is_demoted() {
+    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
+        not_run("a guest with a full fast tier; NUMALAB_LONG=1 boots it");
+        return;
+    }
+    let full: Vec<&str> = ARGUMENTS[..7].iter().copied().chain([FULL]).collect();
+    let Some(answer) = Lab::open().guest(&full, DEMOTION) else { return };
+    let stays = probed(&answer, "demotion false");
+    assert_near(stays("latency-end"), SLOW_NS, 0.05, "without demotion");
+    assert_eq!(stays("demoted"), 0.0);
+    let moves = probed(&answer, "demotion true");
+    assert!(moves("demoted") >= 64.0, "{} pages demoted", moves("demoted"));
+    assert!(moves("hot-fast") >= 90.0, "{} % of the hot pages", moves("hot-fast"));
+    assert_near(moves("latency-end"), FAST_NS, 0.1, "with demotion");
+    for probe in [&stays as &dyn Fn(&str) -> f64, &moves] {
+        assert_near(probe("predicted"), probe("latency"), 0.1, "what was counted, by its cost");
+    }
 }

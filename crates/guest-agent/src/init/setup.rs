@@ -10,12 +10,13 @@ use super::{InitError, MODULE_LIST, step};
 /// File systems every guest has: type and place, parents first.
 const REQUIRED: [(&str, &str); 3] = [("proc", "/proc"), ("sysfs", "/sys"), ("devtmpfs", "/dev")];
 /// File systems which a kernel may lack.
-const OPTIONAL: [(&str, &str); 7] = [
+const OPTIONAL: [(&str, &str); 8] = [
     ("tmpfs", "/tmp"),
     ("tmpfs", "/run"),
     ("tmpfs", "/dev/shm"),
     ("devpts", "/dev/pts"),
     ("hugetlbfs", "/dev/hugepages"),
+    ("cgroup2", "/sys/fs/cgroup"),
     ("debugfs", "/sys/kernel/debug"),
     ("tracefs", "/sys/kernel/tracing"),
 ];
