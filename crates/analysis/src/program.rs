@@ -1,6 +1,6 @@
 //! What a program pays for memory of other nodes, and which of its regions it pays for.
 
-use numalab_record::{ProgramMemory, Region};
+use numalab_record::{CodePlace, ProgramMemory, Region};
 
 /// A region is named when its remote accesses take this part of the program's time.
 const NAMED_SHARE: f64 = 0.01;
@@ -29,6 +29,14 @@ pub struct RemoteRegion {
     pub cpu_node: u32,
     /// The node where it lies for them.
     pub memory_node: u32,
+}
+
+/// The innermost place whose source line is known, which is in nobody's library; else the innermost
+/// function with a name.
+#[must_use]
+pub fn told(places: &[CodePlace]) -> Option<&CodePlace> {
+    let with_line = places.iter().find(|place| place.line.is_some());
+    with_line.or_else(|| places.iter().find(|place| place.function.is_some()))
 }
 
 impl RemoteCost {
@@ -86,24 +94,22 @@ mod tests {
             cpu_node,
             memory_node,
             loads: 1,
-            stores: 0,
             waited_ns,
+            ..RegionAccesses::default()
         };
         let accesses = accesses.iter().map(of).collect();
-        Region { start: 0, end: 4096, name: name.to_owned(), accesses }
+        Region { end: 4096, name: name.to_owned(), accesses, ..Region::default() }
     }
 
     #[test]
     fn a_region_costs_what_its_remote_accesses_take_beyond_local_ones() {
         let program = ProgramMemory {
-            process: 1,
-            became: None,
             regions: vec![
                 region("local", &[(0, 0, 500)]),
                 region("shared", &[(0, 4, 300), (4, 4, 100), (0, 0, 7)]),
                 region("small", &[(4, 0, 3)]),
             ],
-            unplaced: 0,
+            ..ProgramMemory::default()
         };
         let latency = [vec![100.0, 300.0], vec![200.0, 100.0]];
         let cost = RemoteCost::of(&program, 1000.0, &[0, 4], &latency);
@@ -117,12 +123,25 @@ mod tests {
     }
 
     #[test]
+    fn a_place_with_a_line_is_told_before_one_with_a_name() {
+        let place = |function: Option<&str>, line: Option<&str>| CodePlace {
+            object: "a".to_owned(),
+            offset: 1,
+            function: function.map(str::to_owned),
+            line: line.map(str::to_owned),
+        };
+        let places =
+            [place(None, None), place(Some("memset"), None), place(Some("f"), Some("f.c:3"))];
+        assert_eq!(told(&places), Some(&places[2]));
+        assert_eq!(told(&places[..2]), Some(&places[1]));
+        assert_eq!(told(&places[..1]), None);
+    }
+
+    #[test]
     fn memory_that_is_as_near_as_ones_own_costs_nothing_more() {
         let program = ProgramMemory {
-            process: 1,
-            became: None,
             regions: vec![region("flat", &[(0, 1, 900), (2, 0, 5)])],
-            unplaced: 0,
+            ..ProgramMemory::default()
         };
         let cost = RemoteCost::of(&program, 1000.0, &[0, 1], &[vec![100.0; 2], vec![100.0; 2]]);
         assert_eq!(cost.remote_ns, 0.0);

@@ -17,7 +17,7 @@ struct Lab {
     plugin: PathBuf,
 }
 
-/// The plugin, and the program of `programs/placement.c`; once for all tests.
+/// The plugin, and the programs of `programs`; once for all tests.
 fn lab() -> Option<&'static Lab> {
     static LAB: OnceLock<Option<Lab>> = OnceLock::new();
     let made = LAB.get_or_init(|| match build() {
@@ -44,13 +44,15 @@ fn build() -> Result<Lab, String> {
         .status();
     assert!(cargo.expect("cargo runs").success());
     let directory = tempfile::tempdir().expect("a directory");
-    let compiled = Command::new("cc")
-        .args(["-O1", "-pthread", "-static", "-o"])
-        .arg(directory.path().join("placement"))
-        .arg(manifest.join("tests/programs/placement.c"))
-        .status();
-    if !compiled.is_ok_and(|status| status.success()) {
-        return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
+    for (name, how) in [("placement", "-static"), ("answers", "-g")] {
+        let compiled = Command::new("cc")
+            .args(["-O1", "-pthread", how, "-o"])
+            .arg(directory.path().join(name))
+            .arg(manifest.join(format!("tests/programs/{name}.c")))
+            .status();
+        if !compiled.is_ok_and(|status| status.success()) {
+            return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
+        }
     }
     Ok(Lab { directory, plugin: target.join("release/libnumalab_emulator.so") })
 }
@@ -58,6 +60,10 @@ fn build() -> Result<Lab, String> {
 impl Lab {
     fn program(&self) -> String {
         self.directory.path().join("placement").to_string_lossy().into_owned()
+    }
+
+    fn answers(&self) -> String {
+        self.directory.path().join("answers").to_string_lossy().into_owned()
     }
 
     fn run(&self, options: &[&str], command: &[&str]) -> Output {
@@ -68,12 +74,16 @@ impl Lab {
 
     /// The report of the program run one way.
     fn report(&self, how: &str) -> Value {
-        let file = self.directory.path().join(format!("{how}.json"));
-        let place = file.to_string_lossy();
+        self.report_of(&[&self.program(), how])
+    }
+
+    fn report_of(&self, command: &[&str]) -> Value {
+        let file = tempfile::NamedTempFile::new_in(self.directory.path()).expect("a file");
+        let place = file.path().to_string_lossy();
         let options: Vec<&str> = MACHINE.into_iter().chain(["-o", &place]).collect();
-        let output = self.run(&options, &[&self.program(), how]);
+        let output = self.run(&options, command);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&std::fs::read(&file).expect("it was written")).expect("JSON")
+        serde_json::from_slice(&std::fs::read(file.path()).expect("it was written")).expect("JSON")
     }
 }
 
@@ -92,7 +102,8 @@ fn block_accesses(report: &Value) -> Vec<((u64, u64), u64)> {
 }
 
 fn of_nodes(accesses: &[((u64, u64), u64)], cpu: u64, memory: u64) -> u64 {
-    accesses.iter().find(|(nodes, _)| *nodes == (cpu, memory)).map_or(0, |(_, count)| *count)
+    let of = accesses.iter().filter(|(nodes, _)| *nodes == (cpu, memory));
+    of.map(|(_, count)| count).sum()
 }
 
 /// Reads of a quarter by one thread: three rounds over its lines.
@@ -164,10 +175,49 @@ fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it()
 }
 
 #[test]
-fn a_program_that_another_becomes_is_named_as_not_emulated() {
+fn a_program_that_another_becomes_is_emulated_as_well() {
     let Some(lab) = lab() else { return };
-    let output = lab.run(&MACHINE, &["sh", "-c", "exec true"]);
-    let text = String::from_utf8_lossy(&output.stderr);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(text.contains("It went on as /usr/bin/true, which was not emulated."), "{text}");
+    let script = format!("exec {} first", lab.program());
+    let report = lab.report_of(&["sh", "-c", &script]);
+    assert_eq!(of_nodes(&block_accesses(&report), 1, 0), 2 * READS);
+    let output = lab.run(&MACHINE, &["sh", "-c", "exec /bin/no-such-program"]);
+    assert_eq!(output.status.code(), Some(127));
+    let output = lab.run(&MACHINE, &["sh", "-c", "A=b exec env"]);
+    assert!(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == "A=b"));
+}
+
+/// The line of `programs/answers.c` that ends in a comment with this word.
+fn line_of(word: &str) -> String {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/answers.c");
+    let text = std::fs::read_to_string(source).expect("the source");
+    let at = text.lines().position(|line| line.ends_with(&format!("/* {word} */")));
+    format!("answers.c:{}", at.expect("the word stands there") + 1)
+}
+
+/// What `numalab emulate` says of a program of `programs/answers.c`, its line breaks aside.
+fn told(lab: &Lab, how: &str) -> String {
+    let stages = ["--emulate-stages", "core,owners"];
+    let options: Vec<&str> = MACHINE.into_iter().chain(stages).collect();
+    let output = lab.run(&options, &[&lab.answers(), how]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_bad_first_touch_is_named_by_file_and_line() {
+    let Some(lab) = lab() else { return };
+    let text = told(lab, "first-touch");
+    let expected = format!("It is touched first at {}.", line_of("FIRST"));
+    assert!(text.contains(&expected), "{text}");
+}
+
+#[test]
+fn false_sharing_is_named_by_file_and_line() {
+    let Some(lab) = lab() else { return };
+    let text = told(lab, "false-sharing");
+    let expected =
+        format!("threads store to different bytes of one cache line, at {}", line_of("COUNTS"));
+    assert!(text.contains(&expected), "{text}");
+    assert!(!told(lab, "compute").contains("False sharing:"));
 }

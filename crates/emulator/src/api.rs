@@ -200,6 +200,8 @@ functions! {
     block_instructions: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_tb_n_insns",
     block_instruction: unsafe extern "C" fn(*const c_void, usize) -> *mut c_void = c"qemu_plugin_tb_get_insn",
     instruction_size: unsafe extern "C" fn(*const c_void) -> usize = c"qemu_plugin_insn_size",
+    instruction_address: unsafe extern "C" fn(*const c_void) -> u64 = c"qemu_plugin_insn_vaddr",
+    size_shift: unsafe extern "C" fn(MemoryInfo) -> c_uint = c"qemu_plugin_mem_size_shift",
     hwaddr: unsafe extern "C" fn(MemoryInfo, u64) -> *const c_void = c"qemu_plugin_get_hwaddr",
     hwaddr_is_io: unsafe extern "C" fn(*const c_void) -> bool = c"qemu_plugin_hwaddr_is_io",
     hwaddr_physical: unsafe extern "C" fn(*const c_void) -> u64 = c"qemu_plugin_hwaddr_phys_addr",

@@ -108,7 +108,7 @@ fn install_for_program(
     }
     let order = arguments.threads.clone();
     arguments.machine = with_places(arguments.machine, &order);
-    let program = Program::new(&arguments.machine, &order, &target)
+    let program = Program::new(&arguments, &order, &target)
         .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
     follow::register(id).map_err(|error| error.to_string())?;
     let vcpus = arguments.machine.cpus.len();

@@ -6,7 +6,7 @@ use numalab_memory_model::counters::Kind;
 
 use crate::api::{MemoryInfo, MissingFunction, PluginId, ProgramCalls};
 use crate::plugin::Plugin;
-use crate::program::Program;
+use crate::program::{Flow, Instruction, Made, Program, called, returned};
 
 /// Tells QEMU what we want to be told of the program's threads and system calls.
 ///
@@ -28,28 +28,38 @@ fn program() -> Option<(&'static Plugin, &'static Program)> {
     Some((plugin, plugin.program.as_ref()?))
 }
 
-/// A thread of the program accesses memory.
-pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, position: *mut c_void) {
+/// A thread of the program accesses memory, by an instruction that lives for good.
+pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut c_void) {
     let Some((plugin, program)) = program() else { return };
-    let place = program.place(index);
+    // SAFETY: `translate` passed an instruction that lives for good.
+    let by: &'static Instruction = unsafe { &*by.cast_const().cast() };
+    // SAFETY: the access is being made by this thread, as the functions ask.
+    let (store, bytes) =
+        unsafe { ((plugin.api.is_store)(info), 1_u64 << (plugin.api.size_shift)(info)) };
+    match (by.flow, store) {
+        (Flow::Call(returns_to), true) => called(address, returns_to),
+        (Flow::Return, false) => returned(address),
+        _ => {}
+    }
+    let place = program.place(&plugin.engine, index);
     if plugin.engine.skips(place) {
         return;
     }
-    // SAFETY: the access is being made by this thread, as the function asks.
-    let kind = if unsafe { (plugin.api.is_store)(info) } { Kind::Store } else { Kind::Load };
-    let position = u32::try_from(position as usize).unwrap_or(0);
-    plugin.apply(place, program.access(&plugin.engine, place, address, kind, position));
+    let kind = if store { Kind::Store } else { Kind::Load };
+    let made = Made { address, bytes, kind, by };
+    plugin.apply(place, program.access(&plugin.engine, place, made));
+    program.pace(&plugin.engine, place);
 }
 
 extern "C" fn thread_ends(_: PluginId, index: c_uint) {
-    if let Some((_, program)) = program() {
-        program.thread_ends(index);
+    if let Some((plugin, program)) = program() {
+        program.thread_ends(&plugin.engine, index);
     }
 }
 
 extern "C" fn begins_call(
     _: PluginId,
-    _: c_uint,
+    index: c_uint,
     number: i64,
     a: u64,
     b: u64,
@@ -61,8 +71,10 @@ extern "C" fn begins_call(
     _: u64,
 ) {
     let Some((plugin, program)) = program() else { return };
-    if program.begins_call(number, [a, b, c, d, e, f]) {
+    let arguments = [a, b, c, d, e, f];
+    if program.begins_call(&plugin.engine, index, number, arguments) {
         plugin.report();
+        program.follow_execute(arguments);
     }
 }
 

@@ -7,16 +7,19 @@
 
 use std::ffi::{c_uint, c_void};
 
-use crate::api::{Api, FORGETS_SAFELY, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES};
+use crate::api::{
+    Api, FORGETS_SAFELY, Memory, MemoryInfo, NO_REGISTERS, PluginId, READS_AND_WRITES,
+};
 use crate::follow;
 use crate::marker;
 use crate::plugin::Plugin;
+use crate::program::{Flow, Instruction, Program, is_call, is_return};
 use crate::waiting::{WAITED_NS, is_wait};
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::Access;
 use numalab_memory_model::gate::Change;
 use numalab_memory_model::marker::Marker;
-use numalab_memory_model::pipeline::flow::Flow;
+use numalab_memory_model::pipeline::flow::Flow as BlockFlow;
 
 /// Tells QEMU what we want to be told.
 pub fn register(plugin: &Plugin) {
@@ -73,12 +76,42 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
             } else if !open && plugin.clock.is_some() && only_waits(api, instruction) {
                 (api.register_instruction)(instruction, wait, NO_REGISTERS, number(0));
             } else if open {
-                let flags = (NO_REGISTERS, READS_AND_WRITES);
-                let access = if plugin.program.is_some() { follow::access } else { access };
-                (api.register_memory)(instruction, access, flags.0, flags.1, number(position));
+                let (access, data): (Memory, _) = match &plugin.program {
+                    Some(program) => {
+                        (follow::access, followed(api, program, instruction, position))
+                    }
+                    None => (access, number(position)),
+                };
+                (api.register_memory)(instruction, access, NO_REGISTERS, READS_AND_WRITES, data);
             }
         }
     }
+}
+
+/// What [`follow::access`] is to know of an instruction of a block that is being translated.
+///
+/// # Safety
+/// `instruction` is one of that block.
+unsafe fn followed(
+    api: &Api,
+    program: &Program,
+    instruction: *const c_void,
+    position: usize,
+) -> *mut c_void {
+    // SAFETY: the caller vouches for it.
+    let (address, (code, size)) =
+        unsafe { ((api.instruction_address)(instruction), api.code(instruction)) };
+    let flow = match (program.pushes_calls(), &code[..size]) {
+        (true, code) if is_call(code) => Flow::Call(address + size as u64),
+        (true, code) if is_return(code) => Flow::Return,
+        _ => Flow::On,
+    };
+    let kept = program.instructions.keep(Instruction {
+        position: u32::try_from(position).unwrap_or(0),
+        address,
+        flow,
+    });
+    std::ptr::from_ref(kept).cast_mut().cast()
 }
 
 extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
@@ -92,7 +125,7 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
         // SAFETY: `translate` passed a flow that lives for good.
-        let flow: &'static Flow = unsafe { &*flow.cast_const().cast() };
+        let flow: &'static BlockFlow = unsafe { &*flow.cast_const().cast() };
         plugin.step(plugin.engine.block_of(plugin.vcpu(vcpu), flow));
     }
 }

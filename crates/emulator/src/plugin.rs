@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::api::{Api, PluginId};
 use crate::flows::Flows;
 use crate::pmu::Pmu;
-use crate::program::{Program, Summary};
+use crate::program::{self, Program, Summary};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
@@ -63,7 +63,7 @@ impl Plugin {
     #[inline]
     pub fn vcpu(&self, said: c_uint) -> usize {
         if let Some(program) = &self.program {
-            program.place(said)
+            program.place(&self.engine, said)
         } else if self.ask_running.get() == Some(&true) {
             self.running.vcpu().unwrap_or_else(|| refuse("an unknown vCPU runs"))
         } else {
@@ -164,12 +164,11 @@ impl Plugin {
         if self.program.is_none() {
             checks.push(self.range_check());
         }
-        let machine = &self.engine.arguments.machine;
-        let program = self.program.as_ref().map(|program| Summary::new(program, machine));
+        let program = self.program.as_ref().map(|program| Summary::new(program, &self.engine));
         let report = Report::new(&self.engine, &self.host, &checks, program);
         let file = self.engine.arguments.report.as_deref().map(|file| match self.program {
             // Processes that a program starts have this plugin too.
-            Some(_) => format!("{file}.{}", std::process::id()),
+            Some(_) => program::report_file(file),
             None => file.to_owned(),
         });
         if let Err(error) = report.write(file.as_deref().map(Path::new)) {

@@ -27,6 +27,7 @@ mod proof;
 mod root;
 mod shared_words;
 mod signals;
+mod source_lines;
 mod stderr;
 mod syscall;
 mod sysfs;
@@ -59,6 +60,7 @@ pub use proof::{Proof, ProofError, ProofMethod, prove, prove_span, prove_within}
 pub use root::Root;
 pub use shared_words::SharedWords;
 pub use signals::{Interrupt, SignalError, end_gently};
+pub use source_lines::{SourceLines, SourcePlace};
 pub use stderr::{note, print_error};
 pub use sysfs::{Reading, SysfsError, read_machine};
 pub use system_page::{base_page_bytes, huge_page_sizes, transparent_huge_page_bytes};

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::address::{Q35_END, q35_ranges};
 use crate::machine::{Machine, MachineError, Node, SCHEMA};
 use crate::short::{self, rows};
+use crate::space::Placement;
 
 /// What becomes of the time that accesses take.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
@@ -63,6 +64,17 @@ pub struct Arguments {
     pub overlap: u32,
     /// The cpus which a program's threads take, in turn; all in their order where none are named.
     pub threads: Vec<usize>,
+    /// Where a program's pages go that it says nothing of.
+    pub policy: Policy,
+}
+
+/// Where a program's pages go that it says nothing of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Policy {
+    /// There from their first touch on.
+    Stay(Placement),
+    /// Where the cpus are that use them most, at no cost: what first touch by its users would give.
+    Users,
 }
 
 /// What is wrong with the arguments.
@@ -114,7 +126,8 @@ pub enum ArgumentError {
 }
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
-     link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads";
+     link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
+     policy";
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
@@ -164,9 +177,29 @@ impl Arguments {
             cpus_of.iter().all(|cpu| *cpu < cpus).then_some(cpus_of)
         })?;
         let threads = threads.unwrap_or_else(|| (0..cpus).collect());
+        let nodes = machine.nodes.len();
+        let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
+        let policy = given.choice("policy", expected, |word| policy(word, nodes))?;
+        let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
         given.nothing_left()?;
-        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads })
+        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads, policy })
     }
+}
+
+/// `bind.0.1`: a mode, and positions of nodes.
+fn policy(word: &str, nodes: usize) -> Option<Policy> {
+    let (mode, numbers) = word.split_once('.').unwrap_or((word, ""));
+    let positions = if numbers.is_empty() { Vec::new() } else { short::numbers(numbers)? };
+    let known = positions.iter().all(|node| *node < nodes);
+    let placement = match (mode, positions.first()) {
+        ("users", None) => return Some(Policy::Users),
+        ("local", None) => Placement::Local,
+        ("preferred", Some(node)) if positions.len() == 1 => Placement::Preferred(*node),
+        ("bind", Some(_)) => Placement::Bind(positions),
+        ("interleave", Some(_)) => Placement::Interleave(positions),
+        _ => return None,
+    };
+    known.then_some(Policy::Stay(placement))
 }
 
 fn pmu_place(word: &str) -> Option<PmuPlace> {

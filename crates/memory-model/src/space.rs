@@ -118,6 +118,15 @@ impl Space {
         order.find_map(|&node| Some(Page { frame: pools[node].take()?, node }))
     }
 
+    /// Moves a page to a node, if that has room.
+    pub fn move_page(&mut self, number: u64, node: usize) -> Option<Page> {
+        let frame = self.pools.get_mut(node)?.take()?;
+        let page = Page { frame, node };
+        let old = self.pages.insert(number, page)?;
+        self.pools[old.node].freed.push(old.frame);
+        Some(page)
+    }
+
     /// Pages that a program gives back: their next touch is a first one.
     pub fn discard(&mut self, numbers: Range<u64>) {
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
@@ -281,6 +290,15 @@ mod tests {
         assert_eq!(space.bytes_by_node(), [4 * PAGE_BYTES, 0, 0]);
         space.set_placement(0..4, Some(Placement::Bind(vec![2])), true, 0);
         assert_eq!(space.bytes_by_node(), [0, 0, 4 * PAGE_BYTES]);
+    }
+
+    #[test]
+    fn a_page_moves_alone() {
+        let mut space = space();
+        space.touch(1, 0, &Placement::Local);
+        space.touch(2, 0, &Placement::Local);
+        assert_eq!(space.move_page(2, 1).map(|page| page.node), Some(1));
+        assert_eq!(space.bytes_by_node(), [PAGE_BYTES, PAGE_BYTES, 0]);
     }
 
     #[test]

@@ -37,7 +37,10 @@ pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
-pub use program::{ProgramMemory, Region, RegionAccesses};
+pub use program::{
+    CodePlace, ContendedLine, FirstTouches, LineUser, NodeWaits, PagesAlike, ProgramMemory,
+    ProgramThread, Region, RegionAccesses, Sharing,
+};
 pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};
 pub use sample::Sample;

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::{EmulatedProgram, ProgramError};
-use numalab_host::{note, print_error};
+use numalab_host::{SourceLines, note, print_error};
+use numalab_record::CodePlace;
 use numalab_report::from::memory::MemoryReport;
 use numalab_topology::{CpuId, Machine};
 
@@ -78,12 +79,7 @@ fn threads(placement: &ThreadPlacement, machine: &Machine) -> Result<Vec<usize>,
 
 /// Shows the process that took the most time, which is the program itself but for a shell's.
 fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
-    let read =
-        |text: &String| MemoryReport::read(text).map_err(|error| Failure::new(Code::Failed, error));
-    let reports = reports.iter().map(read).collect::<Result<Vec<_>, _>>()?;
-    let Some(main) = reports.iter().max_by_key(|report| report.time_ns()) else {
-        return Err(Failure::new(Code::Failed, "the memory emulator left no report"));
-    };
+    let main = &longest(reports)?;
     if reports.len() > 1 {
         note(format!(
             "{} processes ran; the report is of the one that took the most time",
@@ -102,6 +98,24 @@ fn deliver(args: &EmulateArgs, reports: &[String]) -> Result<(), Failure> {
             Ok(())
         }
     }
+}
+
+/// The report of the process that took the most time, with the lines of its source.
+pub(super) fn longest(reports: &[String]) -> Result<MemoryReport, Failure> {
+    let failed = |error: &dyn std::fmt::Display| Failure::new(Code::Failed, error.to_string());
+    let reports =
+        reports.iter().map(|text| MemoryReport::read(text).map_err(|error| failed(&error)));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    let Some(mut longest) = reports.into_iter().max_by_key(MemoryReport::time_ns) else {
+        return Err(failed(&"the memory emulator left no report"));
+    };
+    let mut lines = SourceLines::default();
+    let name = |place: &mut CodePlace| {
+        let source = lines.of(&place.object, place.offset);
+        (place.function, place.line) = (source.function, source.line);
+    };
+    longest.name_code(name).map_err(|error| failed(&error))?;
+    Ok(longest)
 }
 
 impl From<ProgramError> for Failure {

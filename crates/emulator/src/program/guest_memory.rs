@@ -27,6 +27,8 @@ pub fn mask(address: u64, bits: u64) -> Vec<usize> {
 
 /// The longest mask that the kernel takes: of 8,192 cpus.
 const MOST_MASK_BYTES: usize = 1 << 10;
+/// Linux takes no longer one: 32 pages.
+const MOST_STRING_BYTES: usize = 128 << 10;
 /// Longer than any path.
 const MOST_PATH_BYTES: usize = 4 << 10;
 
@@ -36,6 +38,33 @@ pub fn path(address: u64) -> String {
     let read = bytes(address, to_page_end);
     let end = read.iter().position(|byte| *byte == 0).unwrap_or(read.len());
     String::from_utf8_lossy(&read[..end]).into_owned()
+}
+
+/// A list of strings that null ends, as execve(2) takes it; at most so many.
+pub fn strings(address: u64, most: usize) -> Vec<Vec<u8>> {
+    let pointer = |at: usize| -> Option<u64> {
+        let read = bytes(address + 8 * at as u64, 8);
+        Some(u64::from_ne_bytes(read.try_into().ok()?)).filter(|pointer| *pointer != 0)
+    };
+    (0..most).map_while(pointer).map(string).collect()
+}
+
+/// A string of any length, up to its NUL.
+fn string(address: u64) -> Vec<u8> {
+    let mut read = Vec::new();
+    loop {
+        let at = address + read.len() as u64;
+        let to_page_end = MOST_PATH_BYTES - usize::try_from(at % 4096).unwrap_or(0);
+        let more = bytes(at, to_page_end);
+        if let Some(end) = more.iter().position(|byte| *byte == 0) {
+            read.extend(&more[..end]);
+            return read;
+        }
+        if more.is_empty() || read.len() > MOST_STRING_BYTES {
+            return read;
+        }
+        read.extend(more);
+    }
 }
 
 /// The file behind a descriptor.
@@ -54,6 +83,16 @@ mod tests {
         assert_eq!(mask((&raw const words) as u64, 128), [0, 2, 63, 65]);
         assert_eq!(mask((&raw const words) as u64, 4), [0, 2]);
         assert!(mask(8, 64).is_empty());
+    }
+
+    #[test]
+    fn a_list_of_strings_ends_at_null() {
+        let long = vec![b'x'; 9000];
+        let long = std::ffi::CString::new(long).unwrap();
+        let list = [c"ls".as_ptr(), long.as_ptr(), std::ptr::null(), c"no".as_ptr()];
+        let read = strings(list.as_ptr() as u64, 9);
+        assert_eq!(read.iter().map(Vec::len).collect::<Vec<_>>(), [2, 9000]);
+        assert!(strings(8, 9).is_empty());
     }
 
     #[test]

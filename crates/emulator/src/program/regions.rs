@@ -1,17 +1,17 @@
 //! A program's mappings, by what they are, and who accessed which of them.
 
 use std::fs;
-use std::sync::OnceLock;
-
-use numalab_memory_model::counters::{Figure, Kind};
-use serde::Serialize;
 
 /// Regions that are told apart; later ones are counted together.
 pub const MOST: usize = 1024;
 const OTHERS: usize = MOST - 1;
+/// Regions up to which each place that grows one has its own.
+const MOST_GROWN: usize = MOST / 4;
+/// Places in the code at which a region is touched first that are told apart.
+const MOST_TOUCHES: usize = 16;
 
 /// A range of addresses that a program uses as one thing.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Region {
     /// The first address, as it was when it was made.
     pub start: u64,
@@ -19,6 +19,23 @@ pub struct Region {
     pub end: u64,
     /// The file that is mapped, or `[heap]`, `[stack]`, `[anonymous]`.
     pub name: String,
+    /// Where the calls return that it was made in, innermost first.
+    pub made_by: Vec<u64>,
+    /// Who touched its pages first.
+    pub touches: Vec<FirstTouches>,
+}
+
+/// Pages that one thread touched first at one place of the code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FirstTouches {
+    /// The thread's place.
+    pub place: usize,
+    /// The instruction.
+    pub instruction: u64,
+    /// Where the calls return that it was made in, innermost first.
+    pub callers: Vec<u64>,
+    /// So many pages.
+    pub pages: u64,
 }
 
 /// The regions in the order in which they came. Those that are gone stay, for their figures.
@@ -38,7 +55,30 @@ impl Regions {
         }
         let (start, end, path) = mapping(address).unwrap_or((address, address + 1, String::new()));
         let name = name(&self.known, &path);
-        self.add(start, end, name)
+        self.add(start, end, name, Vec::new())
+    }
+
+    /// A page of a region is touched for the first time, by the thread at a place.
+    pub fn touched(
+        &mut self,
+        region: usize,
+        place: usize,
+        instruction: u64,
+        callers: impl FnOnce() -> Vec<u64>,
+    ) {
+        let touches = &mut self.known[region].touches;
+        let callers = callers();
+        let caller = callers.first().copied();
+        let alike = |of: &&mut FirstTouches| {
+            (of.place, of.instruction, of.callers.first().copied()) == (place, instruction, caller)
+        };
+        if let Some(known) = touches.iter_mut().find(alike) {
+            known.pages += 1;
+        } else if touches.len() < MOST_TOUCHES {
+            touches.push(FirstTouches { place, instruction, callers, pages: 1 });
+        } else if let Some(last) = touches.last_mut() {
+            last.pages += 1;
+        }
     }
 
     fn living_at(&self, address: u64) -> Option<usize> {
@@ -47,33 +87,47 @@ impl Regions {
     }
 
     /// A new region in place of what was there.
-    pub fn add(&mut self, start: u64, end: u64, name: String) -> usize {
+    pub fn add(&mut self, start: u64, end: u64, name: String, made_by: Vec<u64>) -> usize {
         self.remove(start, end);
         let number = self.known.len().min(OTHERS);
         match number {
             OTHERS => self.known.resize_with(MOST, || Region {
-                start: 0,
-                end: 0,
                 name: "[mappings made later]".to_owned(),
+                ..Region::default()
             }),
-            _ => self.known.push(Region { start, end, name }),
+            _ => self.known.push(Region { start, end, name, made_by, ..Region::default() }),
         }
         self.living.insert(start, (end, number));
         number
     }
 
-    /// The region that begins there is as long as this now.
-    pub fn resize(&mut self, start: u64, end: u64) {
-        let Some(living) = self.living.get_mut(&start) else { return };
-        living.0 = end;
-        if let Some(region) = self.known.get_mut(living.1) {
-            region.end = region.end.max(end);
+    /// A region that grows up to an address by calls from one place stays one; another place's
+    /// growth is a region of its own, as long as there are not too many.
+    pub fn grow(&mut self, from: u64, to: u64, name: &str, made_by: Vec<u64>) {
+        let last = from.checked_sub(1).and_then(|last| self.living_at(last));
+        let last = last.filter(|&number| {
+            let region = &self.known[number];
+            let same = region.made_by.first() == made_by.first() || self.known.len() > MOST_GROWN;
+            region.name == name && same
+        });
+        let Some(number) = last else {
+            self.add(from, to, name.to_owned(), made_by);
+            return;
+        };
+        if let Some((_, living)) = self.living.range_mut(..from).next_back() {
+            living.0 = to;
         }
+        self.known[number].end = self.known[number].end.max(to);
     }
 
-    /// Where a region that begins there ends.
-    pub fn is_living(&self, start: u64) -> bool {
-        self.living.contains_key(&start)
+    /// A region is elsewhere now.
+    pub fn moved(&mut self, number: usize, from: (u64, u64), to: (u64, u64)) {
+        self.remove(from.0, from.1);
+        self.remove(to.0, to.1);
+        self.living.insert(to.0, (to.1, number));
+        if number != OTHERS {
+            (self.known[number].start, self.known[number].end) = to;
+        }
     }
 
     /// What is mapped there is gone.
@@ -110,44 +164,6 @@ fn mapping(address: u64) -> Option<(u64, u64, String)> {
     })
 }
 
-/// What a thread did to the regions: of each and each node, which together are a slot, loads,
-/// stores and how long it waited for them, in ps.
-#[derive(Debug, Default)]
-pub struct Accesses {
-    figures: OnceLock<Box<[[Figure; 3]]>>,
-    /// The slot of the access before, and how long the thread had waited when it was made.
-    last: Figure,
-    waited_ps: Figure,
-}
-
-impl Accesses {
-    /// Counts an access, `waited_ps` being how long the thread had waited in all before and behind
-    /// it. What it waited since the access before was for that one: a core goes on until it needs
-    /// a value.
-    #[inline]
-    pub fn add(&self, slot: usize, slots: usize, kind: Kind, waited_ps: [u64; 2]) {
-        let make = || (0..slots).map(|_| Default::default()).collect::<Vec<_>>().into();
-        let figures = self.figures.get_or_init(make);
-        let [before_ps, behind_ps] = waited_ps;
-        let last = usize::try_from(self.last.get()).unwrap_or(0);
-        figures[last][2].add(before_ps.saturating_sub(self.waited_ps.get()));
-        let [loads, stores, waited] = &figures[slot];
-        match kind {
-            Kind::Load => loads.add(1),
-            Kind::Store => stores.add(1),
-        }
-        waited.add(behind_ps.saturating_sub(before_ps));
-        self.last.set(slot as u64);
-        self.waited_ps.set(behind_ps);
-    }
-
-    /// Loads, stores and ps waited of a slot.
-    pub fn of(&self, slot: usize) -> [u64; 3] {
-        let figures = self.figures.get().map(|figures| &figures[slot]);
-        figures.map_or([0; 3], |figures| [0, 1, 2].map(|at: usize| figures[at].get()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -155,8 +171,8 @@ mod tests {
     #[test]
     fn a_mapping_that_is_mapped_over_in_its_middle_lives_on_at_both_ends() {
         let mut regions = Regions::default();
-        let outer = regions.add(0x1000, 0x9000, "outer".to_owned());
-        let inner = regions.add(0x3000, 0x4000, "inner".to_owned());
+        let outer = regions.add(0x1000, 0x9000, "outer".to_owned(), Vec::new());
+        let inner = regions.add(0x3000, 0x4000, "inner".to_owned(), Vec::new());
         let at =
             |regions: &mut Regions, address| regions.of(address, |_, _| "looked up".to_owned());
         assert_eq!(at(&mut regions, 0x2fff), outer);
@@ -177,14 +193,34 @@ mod tests {
     }
 
     #[test]
-    fn what_is_waited_for_between_two_accesses_was_for_the_first() {
-        let accesses = Accesses::default();
-        accesses.add(1, 4, Kind::Load, [0, 10]);
-        accesses.add(3, 4, Kind::Store, [100, 105]);
-        assert_eq!(
-            [0, 1, 2, 3].map(|slot| accesses.of(slot)),
-            [[0, 0, 0], [1, 0, 100], [0, 0, 0], [0, 1, 5],]
-        );
+    fn a_heap_that_grows_in_one_place_is_one_region() {
+        let mut regions = Regions::default();
+        regions.grow(0x1000, 0x2000, "[heap]", vec![1]);
+        regions.grow(0x2000, 0x3000, "[heap]", vec![1]);
+        regions.grow(0x3000, 0x4000, "[heap]", vec![2]);
+        let ranges: Vec<_> = regions.all().iter().map(|of| (of.start, of.end)).collect();
+        assert_eq!(ranges, [(0x1000, 0x3000), (0x3000, 0x4000)]);
+    }
+
+    #[test]
+    fn a_region_that_is_moved_stays_itself() {
+        let mut regions = Regions::default();
+        let number = regions.add(0x1000, 0x2000, "x".to_owned(), vec![5]);
+        regions.moved(number, (0x1000, 0x2000), (0x8000, 0xa000));
+        assert_eq!(regions.of(0x9fff, |_, _| "looked up".to_owned()), number);
+        assert_eq!(regions.all()[number].end, 0xa000);
+    }
+
+    #[test]
+    fn first_touches_are_counted_by_thread_and_place_in_the_code() {
+        let mut regions = Regions::default();
+        let number = regions.add(0x1000, 0x9000, "x".to_owned(), Vec::new());
+        for page in 0..6 {
+            regions.touched(number, page % 2, 0x40, || vec![0x50 + page as u64 / 4, 0x60]);
+        }
+        let found: Vec<_> =
+            regions.all()[number].touches.iter().map(|of| (of.place, of.pages)).collect();
+        assert_eq!(found, [(0, 2), (1, 2), (0, 1), (1, 1)]);
     }
 
     #[test]
@@ -192,7 +228,7 @@ mod tests {
         let mut regions = Regions::default();
         let start = |at: usize| 0x1000 * (at as u64 + 1);
         for at in 0..MOST + 10 {
-            let number = regions.add(start(at), start(at + 1), at.to_string());
+            let number = regions.add(start(at), start(at + 1), at.to_string(), Vec::new());
             assert_eq!(number, at.min(OTHERS));
         }
         assert_eq!(regions.all().len(), MOST);

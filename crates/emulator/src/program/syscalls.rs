@@ -22,26 +22,41 @@ pub enum Call {
     SetAffinity,
     /// execve(2)
     Execute,
+    /// futex(2)
+    Futex,
+    /// clone(2)
+    Clone,
+    /// _exit(2), of one thread
+    Exit,
 }
 
-use Call::{Advise, BindMemory, Break, Execute, Map, Remap, SetAffinity, SetPolicy, Unmap};
+use Call::{
+    Advise, BindMemory, Break, Clone as Make, Execute, Exit, Futex, Map, Remap, SetAffinity,
+    SetPolicy, Unmap,
+};
 
-const X86_64: [(i64, Call); 9] = [
+const X86_64: [(i64, Call); 12] = [
     (9, Map),
     (11, Unmap),
     (12, Break),
     (25, Remap),
     (28, Advise),
+    (56, Make),
     (59, Execute),
+    (60, Exit),
+    (202, Futex),
     (203, SetAffinity),
     (237, BindMemory),
     (238, SetPolicy),
 ];
-const AARCH64: [(i64, Call); 9] = [
+const AARCH64: [(i64, Call); 12] = [
+    (93, Exit),
+    (98, Futex),
     (122, SetAffinity),
     (214, Break),
     (215, Unmap),
     (216, Remap),
+    (220, Make),
     (221, Execute),
     (222, Map),
     (233, Advise),
@@ -61,6 +76,12 @@ impl Numbers {
             "aarch64" => Some(Self(&AARCH64)),
             _ => None,
         }
+    }
+
+    /// Where clone(2) is told the address at which the thread's end is to be told: the architectures
+    /// order its arguments otherwise.
+    pub fn tells_end_at(self, arguments: &[u64; 6]) -> u64 {
+        if std::ptr::eq(self.0, &AARCH64) { arguments[4] } else { arguments[3] }
     }
 
     /// What this number does.
@@ -87,6 +108,9 @@ mod tests {
             (libc::SYS_set_mempolicy, SetPolicy),
             (libc::SYS_sched_setaffinity, SetAffinity),
             (libc::SYS_execve, Execute),
+            (libc::SYS_futex, Futex),
+            (libc::SYS_clone, Make),
+            (libc::SYS_exit, Exit),
         ];
         let numbers = Numbers::of("x86_64").unwrap();
         for (number, call) in expected {

@@ -34,9 +34,11 @@ pub struct Threads {
     seats: Mutex<Vec<Seat>>,
     /// The cpu of each of the first places.
     order: Vec<usize>,
+    /// Where pages go of threads that say nothing of it.
+    first: Placement,
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 struct Seat {
     taken: bool,
     placement: Placement,
@@ -44,11 +46,13 @@ struct Seat {
 
 impl Threads {
     /// Nobody, on a machine made by [`with_places`] with this order.
-    pub fn new(places: usize, order: Vec<usize>) -> Self {
+    pub fn new(places: usize, order: Vec<usize>, first: Placement) -> Self {
+        let seat = Seat { taken: false, placement: first.clone() };
         Self {
             places: (0..MOST_INDICES).map(|_| AtomicUsize::new(NONE)).collect(),
-            seats: Mutex::new(vec![Seat::default(); places]),
+            seats: Mutex::new(vec![seat; places]),
             order,
+            first,
         }
     }
 
@@ -56,10 +60,14 @@ impl Threads {
     #[inline]
     pub fn place(&self, index: usize) -> usize {
         let index = index % MOST_INDICES;
-        match self.places[index].load(Relaxed) {
-            NONE => self.sit(index, |_| true),
-            place => place,
-        }
+        self.known(index).unwrap_or_else(|| self.sit(index, |_| true))
+    }
+
+    /// Its place, if it has asked before.
+    #[inline]
+    pub fn known(&self, index: usize) -> Option<usize> {
+        let place = self.places[index % MOST_INDICES].load(Relaxed);
+        (place != NONE).then_some(place)
     }
 
     /// Takes the first free place on a cpu that is allowed: else one that is taken already, as on
@@ -84,22 +92,23 @@ impl Threads {
         let place = self.places[index % MOST_INDICES].swap(NONE, Relaxed);
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seat) = seats.get_mut(place) {
-            *seat = Seat::default();
+            *seat = Seat { taken: false, placement: self.first.clone() };
         }
     }
 
-    /// The thread may run on these cpus of the machine alone, and moves if it does not; a set
-    /// with none of the machine's cpus says nothing.
-    pub fn allow(&self, index: usize, cpus: &[usize]) {
+    /// The thread may run on these cpus of the machine alone, and moves if it does not, from a place
+    /// to another; a set with none of the machine's cpus says nothing.
+    pub fn allow(&self, index: usize, cpus: &[usize]) -> Option<[usize; 2]> {
         let now = self.place(index);
         let known = cpus.iter().any(|cpu| self.order.contains(cpu));
         if !known || cpus.contains(&self.cpu(now)) {
-            return;
+            return None;
         }
         let placement = self.placement(now);
         self.leave(index);
         let place = self.sit(index % MOST_INDICES, |cpu| cpus.contains(&cpu));
         self.set_placement(place, placement);
+        Some([now, place])
     }
 
     /// Where the pages go that the thread at this place touches first.
@@ -127,7 +136,7 @@ mod tests {
 
     fn threads(order: &[usize]) -> Threads {
         let machine = with_places(machine(), order);
-        Threads::new(machine.cpus.len(), order.to_vec())
+        Threads::new(machine.cpus.len(), order.to_vec(), Placement::Local)
     }
 
     #[test]

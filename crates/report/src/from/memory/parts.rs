@@ -2,7 +2,7 @@
 
 use numalab_record::Unit;
 
-use super::program::regions;
+use super::program::{regions, sharing};
 use super::read::{Accesses, MemoryReport, Phase, Vcpu};
 use crate::from::matrix_table;
 use crate::number::{figure, trimmed};
@@ -13,7 +13,10 @@ use numalab_analysis::run::{Axis, Entry, Matrix};
 /// The heatmap of each phase, the cpus' figures, and what the emulator checked.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
     match &report.program {
-        Some(program) => vec![regions(program), accesses(report), charged(report)],
+        Some(program) => {
+            let parts = [Some(regions(program)), sharing(program)].into_iter().flatten();
+            parts.chain([accesses(report), charged(report)]).collect()
+        }
         None => vec![accesses(report), charged(report), checks(report)],
     }
 }

@@ -1,7 +1,9 @@
 //! What a program paid for memory of other nodes, and for which of its regions.
 
-use numalab_analysis::program::{RemoteCost, RemoteRegion};
-use numalab_record::{ProgramMemory, Region};
+use std::collections::BTreeMap;
+
+use numalab_analysis::program::{RemoteCost, RemoteRegion, told};
+use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
 
 use super::read::MemoryReport;
 use crate::number::{count, figure, size, trimmed};
@@ -10,6 +12,8 @@ use crate::table::Table;
 
 /// Remote memory that takes less of the time is not worth a change.
 const WORTH_SHARE: f64 = 0.02;
+/// Rows of the table of lines.
+const MOST_LINES: usize = 8;
 /// Rows of the table of regions.
 const MOST_REGIONS: usize = 20;
 
@@ -40,6 +44,7 @@ pub(super) fn lead(report: &MemoryReport, program: &ProgramMemory) -> Vec<Lead> 
     let mut lead =
         vec![Lead::new("Memory", memory, Mood::Plain), Lead::new("Placement", remote, mood)];
     lead.extend(cost.regions.iter().take(1).filter(|_| worth).map(|region| worst(region, &cost)));
+    lead.extend(contended(program, cost.time_ns));
     lead
 }
 
@@ -54,7 +59,110 @@ fn worst(found: &RemoteRegion, cost: &RemoteCost) -> Lead {
         found.memory_node,
         found.cpu_node
     );
-    Lead::new("Region", sentence, Mood::Odd)
+    let most = found.region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let line = most.and_then(|touches| place(&touches.at));
+    let touched = line.map_or(String::new(), |line| format!(" It is touched first at {line}."));
+    Lead::new("Region", sentence + &touched, Mood::Odd)
+}
+
+/// Lines that threads contend for, where that takes time.
+fn contended(program: &ProgramMemory, time_ns: f64) -> Option<Lead> {
+    let (waited_ns, worst) = contention(program)?;
+    if (waited_ns as f64) < WORTH_SHARE * time_ns {
+        return None;
+    }
+    let kind = match worst.is_false_sharing() {
+        true => "False sharing: threads store to different bytes of one cache line",
+        false => "Threads contend for a cache line",
+    };
+    let at = lines(worst).map_or(String::new(), |lines| format!(", at {lines}"));
+    let sentence = format!(
+        "{kind}{at}; waiting for such lines takes {} % of the time.",
+        trimmed(100.0 * waited_ns as f64 / time_ns.max(1.0))
+    );
+    Some(Lead::new("Sharing", sentence, Mood::Odd))
+}
+
+/// What all contended lines are waited for, and the worst of them.
+fn contention(program: &ProgramMemory) -> Option<(u64, &ContendedLine)> {
+    let waited_ns = program.contended_lines.iter().map(ContendedLine::waited_ns).sum();
+    Some((waited_ns, program.contended_lines.first()?))
+}
+
+/// Where a line is stored to.
+fn lines(line: &ContendedLine) -> Option<String> {
+    let writers = line.threads.iter().filter(|user| user.stores > 0);
+    let mut places: Vec<String> = writers.filter_map(|user| place(&user.at)).collect();
+    places.sort();
+    places.dedup();
+    (!places.is_empty()).then(|| places.join(" and "))
+}
+
+/// `solver.c:120`, else the function's name.
+pub(super) fn place(places: &[CodePlace]) -> Option<String> {
+    let told = told(places)?;
+    told.line.as_deref().map(short).or_else(|| told.function.clone())
+}
+
+/// Where regions are made and touched first, as far as the code tells.
+fn origins(regions: &[&Region]) -> Option<Table> {
+    let row = |region: &&Region| {
+        let first = region.first_touches.iter().max_by_key(|touches| touches.pages)?;
+        let (made, touched) = (place(&region.made_at), place(&first.at));
+        let some = made.is_some() || touched.is_some();
+        some.then(|| {
+            vec![
+                short(&region.name),
+                made.unwrap_or_default(),
+                touched.unwrap_or_default(),
+                format!("thread {} on node {}", first.thread, first.cpu_node),
+            ]
+        })
+    };
+    let rows: Vec<_> = regions.iter().filter_map(row).collect();
+    let table = Table::new("Where regions are made, and touched first")
+        .words("region")
+        .words("made at")
+        .words("first touch at")
+        .words("by");
+    (!rows.is_empty()).then(|| table.rows(rows))
+}
+
+/// The lines that threads contend for.
+pub(super) fn sharing(program: &ProgramMemory) -> Option<Part> {
+    let row = |line: &ContendedLine| {
+        let kind = if line.is_false_sharing() { "false" } else { "true" };
+        vec![
+            format!("{:#x}", line.address),
+            short(&line.region),
+            kind.to_owned(),
+            line.threads.len().to_string(),
+            line.changes.to_string(),
+            figure(line.waited_ns() as f64 / 1e6),
+            lines(line).unwrap_or_default(),
+        ]
+    };
+    let worst = program.contended_lines.iter().filter(|line| line.waited_ns() > 0);
+    let rows: Vec<_> = worst.take(MOST_LINES).map(row).collect();
+    let table = Table::new("Cache lines that several threads use and store to, by waiting")
+        .words("line")
+        .words("region")
+        .words("sharing")
+        .figures("threads")
+        .figures("changes")
+        .figures("waits, ms")
+        .words("stored to at");
+    let notes = vec![
+        "False sharing: no thread uses a byte that another one stores to. With its data on lines \
+         of its own (64 bytes) each thread would keep its line."
+            .to_owned(),
+    ];
+    (!rows.is_empty()).then(|| Part {
+        title: "Lines that threads contend for".to_owned(),
+        notes,
+        panels: vec![Panel::table(table.rows(rows))],
+        ..Part::default()
+    })
 }
 
 fn cost(report: &MemoryReport, program: &ProgramMemory) -> RemoteCost {
@@ -102,20 +210,24 @@ pub(super) fn regions(program: &ProgramMemory) -> Part {
         ));
     }
     if let Some(became) = &program.became {
-        notes.push(format!("It went on as {became}, which was not emulated."));
+        notes.push(format!("It went on as {became}, which is not in this report."));
     }
-    let panels = vec![Panel::table(table.rows(regions[..shown].iter().map(row)))];
+    let mut panels = vec![Panel::table(table.rows(regions[..shown].iter().map(row)))];
+    panels.extend(origins(&regions[..shown]).map(Panel::table));
     Part { title: "Regions".to_owned(), notes, panels, ..Part::default() }
 }
 
 /// `0→0 25 %, 1→0 75 %`: who waits for what.
 fn pairs(region: &Region) -> String {
-    let all: u64 = region.accesses.iter().map(|by| by.waited_ns).sum();
-    let mut pairs: Vec<_> = region.accesses.iter().collect();
-    pairs.sort_by_key(|by| core::cmp::Reverse(by.waited_ns));
-    let pair = |by: &&numalab_record::RegionAccesses| {
-        let share = 100.0 * by.waited_ns as f64 / all.max(1) as f64;
-        format!("{}→{} {share:.0} %", by.cpu_node, by.memory_node)
+    let mut sums: BTreeMap<(u32, u32), u64> = BTreeMap::new();
+    for by in &region.accesses {
+        *sums.entry((by.cpu_node, by.memory_node)).or_default() += by.waited_ns;
+    }
+    let all: u64 = sums.values().sum();
+    let mut pairs: Vec<_> = sums.into_iter().collect();
+    pairs.sort_by_key(|(_, ns)| core::cmp::Reverse(*ns));
+    let pair = |((cpu, memory), ns): &((u32, u32), u64)| {
+        format!("{cpu}→{memory} {:.0} %", 100.0 * *ns as f64 / all.max(1) as f64)
     };
     let shown: Vec<String> = pairs.iter().take(MOST_PAIRS).map(pair).collect();
     let more = if pairs.len() > MOST_PAIRS { ", …" } else { "" };

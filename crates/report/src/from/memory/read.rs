@@ -1,7 +1,7 @@
 //! The emulator's JSON.
 
 use numalab_analysis::run::Axis;
-use numalab_record::ProgramMemory;
+use numalab_record::{CodePlace, ProgramMemory};
 use serde::Deserialize;
 
 const SCHEMA: &str = "numalab-emulator/1";
@@ -127,6 +127,30 @@ impl MemoryReport {
 }
 
 impl MemoryReport {
+    /// The program that ran, where it was no machine.
+    #[must_use]
+    pub fn program(&self) -> Option<&ProgramMemory> {
+        self.program.as_ref()
+    }
+
+    /// Gives the places in the program's code that the report names their source.
+    ///
+    /// # Errors
+    /// What the writer of JSON says.
+    pub fn name_code(&mut self, name: impl FnMut(&mut CodePlace)) -> serde_json::Result<()> {
+        let Some(program) = &mut self.program else { return Ok(()) };
+        program.places_mut().for_each(name);
+        let mut whole: serde_json::Value = serde_json::from_str(&self.text)?;
+        let named = serde_json::to_value(program)?;
+        if let (Some(there), serde_json::Value::Object(named)) =
+            (whole["program"].as_object_mut(), named)
+        {
+            there.extend(named);
+        }
+        self.text = serde_json::to_string_pretty(&whole)? + "\n";
+        Ok(())
+    }
+
     /// The time of all its cpus or threads together, in ns.
     #[must_use]
     pub fn time_ns(&self) -> u64 {

@@ -1,0 +1,142 @@
+//! Lines that threads contend for: who stores to which of their bytes.
+
+use std::collections::HashMap;
+
+use numalab_memory_model::counters::Kind;
+
+use super::page_use::LINE_BYTES;
+
+/// Lines of which details are kept.
+const MOST_LINES: usize = 4096;
+
+/// What one thread does to a line, since it is contended for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Party {
+    /// The thread's place.
+    pub place: usize,
+    /// Loads and stores.
+    pub accesses: [u64; 2],
+    /// The bytes that they were of, a bit each.
+    pub bytes: [u64; 2],
+    /// Time waited for them, in ps.
+    pub waited_ps: u64,
+    /// Where its code stored first, or loaded if it never stored.
+    pub instruction: u64,
+    /// Where the calls return that it was in then.
+    pub callers: Vec<u64>,
+}
+
+/// A line that threads contend for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Contended {
+    /// Number of its region.
+    pub region: usize,
+    /// How often it changed hands.
+    pub changes: u64,
+    /// Who uses it.
+    pub parties: Vec<Party>,
+}
+
+/// An access to such a line.
+#[derive(Clone, Copy, Debug)]
+pub struct Use {
+    /// The thread's place.
+    pub place: usize,
+    /// Its first address.
+    pub address: u64,
+    /// So many bytes.
+    pub bytes: u64,
+    /// Load or store.
+    pub kind: Kind,
+    /// Whether the line changed hands.
+    pub changed: bool,
+    /// How long the thread waited, in ps.
+    pub waited_ps: u64,
+    /// Address of the instruction.
+    pub instruction: u64,
+}
+
+/// All of them, by the line's number.
+#[derive(Debug, Default)]
+pub struct Contention {
+    lines: HashMap<u64, Contended>,
+}
+
+impl Contention {
+    /// A line is used that threads contend for.
+    pub fn add(&mut self, used: Use, region: usize, callers: impl Fn() -> Vec<u64>) {
+        let number = used.address / LINE_BYTES;
+        if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&number) {
+            return;
+        }
+        let line = self.lines.entry(number).or_default();
+        line.region = region;
+        line.changes += u64::from(used.changed);
+        let known = line.parties.iter().position(|party| party.place == used.place);
+        let at = known.unwrap_or_else(|| {
+            line.parties.push(Party { place: used.place, ..Party::default() });
+            line.parties.len() - 1
+        });
+        let party = &mut line.parties[at];
+        let first_store = used.kind == Kind::Store && party.accesses[1] == 0;
+        if known.is_none() || first_store {
+            (party.instruction, party.callers) = (used.instruction, callers());
+        }
+        party.accesses[used.kind as usize] += 1;
+        party.bytes[used.kind as usize] |= mask(used.address % LINE_BYTES, used.bytes);
+        party.waited_ps += used.waited_ps;
+    }
+
+    /// The lines by how long they are waited for, longest first, at most so many.
+    pub fn worst(&self, most: usize) -> Vec<(u64, &Contended)> {
+        let waited =
+            |line: &Contended| line.parties.iter().map(|party| party.waited_ps).sum::<u64>();
+        let mut lines: Vec<_> = self.lines.iter().map(|(number, line)| (*number, line)).collect();
+        lines.sort_by_key(|(number, line)| {
+            (std::cmp::Reverse((waited(line), line.changes)), *number)
+        });
+        lines.truncate(most);
+        lines
+    }
+}
+
+/// The bits of bytes from one on, as far as the line goes.
+fn mask(from: u64, bytes: u64) -> u64 {
+    let bytes = bytes.clamp(1, LINE_BYTES);
+    (u64::MAX >> (LINE_BYTES - bytes)) << from
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(place: usize, address: u64, kind: Kind) -> Use {
+        Use { place, address, bytes: 8, kind, changed: true, waited_ps: 5, instruction: address }
+    }
+
+    #[test]
+    fn a_line_knows_which_bytes_each_thread_stores_to() {
+        let mut lines = Contention::default();
+        for _ in 0..3 {
+            lines.add(used(0, 0x1000, Kind::Store), 2, || vec![1]);
+            lines.add(used(1, 0x1038, Kind::Load), 2, || vec![2]);
+        }
+        lines.add(used(1, 0x1030, Kind::Store), 2, || vec![3]);
+        lines.add(used(1, 0x5000, Kind::Store), 2, Vec::new);
+        let [(number, line)] = lines.worst(1)[..] else { panic!() };
+        assert_eq!((number, line.changes, line.region), (0x40, 7, 2));
+        assert_eq!(line.parties[0].bytes, [0, 0xff]);
+        assert_eq!(line.parties[1].bytes, [0xff << 56, 0xff << 48]);
+        assert_eq!(line.parties[1].callers, [3], "where it stores");
+        assert_eq!(line.parties[1].waited_ps, 20);
+    }
+
+    #[test]
+    fn details_of_so_many_lines_are_kept_and_no_more() {
+        let mut lines = Contention::default();
+        for line in 0..2 * MOST_LINES as u64 {
+            lines.add(used(0, line * 64, Kind::Store), 0, Vec::new);
+        }
+        assert_eq!(lines.lines.len(), MOST_LINES);
+    }
+}
