@@ -18,7 +18,7 @@ use numalab_record::{Document, Experiment, Metric, Run};
 use numalab_topology::CpuId;
 
 pub use access::{Chase, NodeAccess};
-pub use bandwidth::{BandwidthRow, Bandwidths};
+pub use bandwidth::{BandwidthRow, Bandwidths, MeasuredWeight};
 pub use c2c::{CoreToCore, Home, Nearness, NearnessFigure};
 pub use cell::{CellSummary, Figure, MetricFigures, State};
 pub use curve::{Curve, CurvePoint, Level, LevelName};

@@ -42,4 +42,4 @@ pub use node::{HugePagePool, MemorySideCache, MemoryTier, Node};
 pub use tables::{TableBytes, TableError};
 pub use tiers::{EmulatedTier, TierError, TierSpec};
 pub use uniform::{UniformError, UniformMachine};
-pub use weights::interleave_weights;
+pub use weights::{interleave_weights, weights_by_bandwidth};

@@ -17,10 +17,19 @@ const NEAR: u64 = 30;
 /// fewer than two nodes have memory, or a bandwidth is not known.
 #[must_use]
 pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
-    let nodes: Vec<NodeId> = machine.memory_nodes().iter().collect();
-    let bandwidths: Option<Vec<u64>> =
-        nodes.iter().map(|&node| machine.best_read(node).1.filter(|&mb| mb > 0)).collect();
-    let bandwidths = bandwidths.filter(|all| all.len() > 1)?;
+    let nodes = machine.memory_nodes();
+    let told = nodes.iter().map(|node| Some((node, machine.best_read(node).1?)));
+    weights_by_bandwidth(&told.collect::<Option<Vec<_>>>()?)
+}
+
+/// The same for nodes of these bandwidths, in any one unit. None for fewer than two nodes, and
+/// where one has no bandwidth.
+#[must_use]
+pub fn weights_by_bandwidth(nodes: &[(NodeId, u64)]) -> Option<Vec<(NodeId, u64)>> {
+    let bandwidths: Vec<u64> = nodes.iter().map(|&(_, bandwidth)| bandwidth).collect();
+    if bandwidths.len() < 2 || bandwidths.contains(&0) {
+        return None;
+    }
     let slowest = bandwidths.iter().copied().min()?;
     let weights = |unit: u64| -> Vec<u64> {
         let weight = |mb: u64| (mb * unit + slowest / 2) / slowest;
@@ -35,7 +44,7 @@ pub fn interleave_weights(machine: &Machine) -> Option<Vec<(NodeId, u64)>> {
     let fastest = bandwidths.iter().copied().max()?;
     let most = (MOST * slowest / fastest).clamp(1, MOST_OF_SLOWEST);
     let unit = (1..most).find(|&unit| is_near(unit)).unwrap_or(most);
-    Some(nodes.into_iter().zip(weights(unit)).collect())
+    Some(nodes.iter().map(|&(node, _)| node).zip(weights(unit)).collect())
 }
 
 #[cfg(test)]
@@ -72,6 +81,12 @@ mod tests {
     #[test]
     fn no_weight_is_beyond_what_linux_takes() {
         assert_eq!(weights(&[Some(1_000_000), Some(1)]), Some([255, 1].into()));
+    }
+
+    #[test]
+    fn a_node_without_bandwidth_gets_no_pages_by_it() {
+        assert_eq!(weights_by_bandwidth(&[(NodeId(0), 20), (NodeId(1), 0)]), None);
+        assert_eq!(weights(&[Some(20_000), Some(0)]), None);
     }
 
     #[test]

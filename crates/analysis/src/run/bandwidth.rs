@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_record::{AccessPattern, BandwidthCell, CellId, Metric, StreamKernel};
-use numalab_topology::{Machine, NodeId};
+use numalab_topology::{Machine, NodeId, weights_by_bandwidth};
 
 use super::cell::{CellSummary, Figure};
 use super::matrix::{Axis, Matrix, Value, node_of};
@@ -28,6 +28,20 @@ pub struct Bandwidths<'a> {
     pub rows: Vec<BandwidthRow<'a>>,
     /// Sequential reads by the cpus of one node from the memory of one node.
     pub by_node: Option<Matrix>,
+    /// Weights that share pages out as the nodes' bandwidth is; empty where each gets as many, or
+    /// not every node with memory was measured.
+    pub weights: Vec<MeasuredWeight>,
+}
+
+/// The weight of a node in weighted interleaving, by measured bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MeasuredWeight {
+    /// The node of the memory.
+    pub node: NodeId,
+    /// The most that the cpus of any node read from it, in GB/s.
+    pub gb_per_s: f64,
+    /// Pages from it in each turn.
+    pub weight: u64,
 }
 
 impl<'a> Bandwidths<'a> {
@@ -47,7 +61,8 @@ impl<'a> Bandwidths<'a> {
             })
             .collect();
         let by_node = by_node(cells, machine, StreamKernel::Read);
-        Self { rows, by_node: (!by_node.is_trivial()).then_some(by_node) }
+        let weights = weights(&by_node, machine);
+        Self { rows, by_node: (!by_node.is_trivial()).then_some(by_node), weights }
     }
 
     /// The largest number of workers in any local cell.
@@ -73,6 +88,26 @@ impl<'a> Bandwidths<'a> {
         rows.sort_by_key(|row| !sequential(row));
         rows
     }
+}
+
+fn weights(by_node: &Matrix, machine: &Machine) -> Vec<MeasuredWeight> {
+    let best = |node: NodeId| {
+        let entries = by_node.rows.iter().filter_map(|&row| by_node.get(row, node.0));
+        entries.map(|entry| entry.value).max_by(f64::total_cmp)
+    };
+    let measured = machine.memory_nodes().iter().map(|node| Some((node, best(node)?))).collect();
+    let measured: Vec<(NodeId, f64)> = Option::unwrap_or_default(measured);
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped")]
+    let whole = |gb_per_s: f64| (gb_per_s * 1000.0).clamp(0.0, 1e9) as u64;
+    let in_mb: Vec<(NodeId, u64)> = measured.iter().map(|&(node, gb)| (node, whole(gb))).collect();
+    let weights = weights_by_bandwidth(&in_mb).unwrap_or_default();
+    if weights.iter().all(|(_, weight)| *weight == weights[0].1) {
+        return Vec::new();
+    }
+    let joined = weights.into_iter().zip(measured);
+    joined
+        .map(|((node, weight), (_, gb_per_s))| MeasuredWeight { node, gb_per_s, weight })
+        .collect()
 }
 
 fn is_local(summary: &CellSummary<'_>, cell: &BandwidthCell, machine: &Machine) -> bool {

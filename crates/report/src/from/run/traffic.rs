@@ -9,7 +9,7 @@ use crate::label;
 use crate::number::{count, figure, interval_text};
 use crate::page::{Bar, BarGroup, Chart, Panel, Part, Terminal};
 use crate::table::Table;
-use numalab_analysis::run::{Bandwidths, Summary};
+use numalab_analysis::run::{Bandwidths, MeasuredWeight, Summary};
 
 pub(super) fn bandwidth(summary: &Summary<'_>) -> Option<Part> {
     let bandwidth = &summary.bandwidth;
@@ -25,10 +25,26 @@ pub(super) fn bandwidth(summary: &Summary<'_>) -> Option<Part> {
         let table = matrix_table(matrix, caption.to_owned());
         panels.push(Panel::drawn(Chart::Heatmap(matrix.clone()), table));
     }
+    panels.push(Panel::table(weights(bandwidth)));
     let note = "GB/s are 10⁹ bytes per second that the program asked to move. An ordinary store \
                 to a line that is not in the cache reads that line first, which is not counted; \
                 the -nt kernels avoid it.";
     Part::of("Bandwidth", panels).map(|part| part.noted(vec![note.to_owned()]))
+}
+
+/// The weights that share pages out as bandwidth is, and what sets them.
+fn weights(bandwidth: &Bandwidths<'_>) -> Table {
+    let weights: Vec<String> =
+        bandwidth.weights.iter().map(|found| found.weight.to_string()).collect();
+    let command = format!("numalab bind --policy weighted --weights {}", weights.join(","));
+    let row = |found: &MeasuredWeight| {
+        vec![found.node.to_string(), figure(found.gb_per_s), found.weight.to_string()]
+    };
+    Table::new(format!("weights for interleaving by measured bandwidth; {command} sets them"))
+        .figures("node")
+        .figures("read GB/s")
+        .figures("weight")
+        .rows(bandwidth.weights.iter().map(row))
 }
 
 /// Whether bars and node matrix together leave out any cell.
