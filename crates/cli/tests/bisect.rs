@@ -1,5 +1,8 @@
 //! Bisections from outside: which commit is named, and after which builds.
 
+#[path = "raw/code.rs"]
+#[allow(dead_code, clippy::allow_attributes, reason = "other tests take the rest")]
+mod code;
 mod schemas;
 
 use std::fs;
@@ -276,4 +279,62 @@ fn a_kernels_tree_is_configured_and_made_and_its_image_is_what_make_names() {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(0), "{text}{error}");
     assert!(text.contains("\"subject\": \"slower\""), "{text}");
+}
+
+/// A kernel of a few bytes that says what it cost.
+const RAW_STUDY: &str = r#"
+name = "raw"
+question = "What does it cost?"
+[backend.kernel]
+file = "kernel.elf"
+where = "plain"
+emulate = "1"
+cpus = 1
+memory = "64M"
+[rules]
+primary = "w.cost"
+[[factor]]
+name = "word"
+levels = ["a", "b"]
+[[workload]]
+name = "w"
+command = ["kernel"]
+timeout-s = 60
+[[workload.metric]]
+name = "cost"
+better = "lower"
+pattern = "cost = {lines}"
+"#;
+
+/// Real boots: each sample is one.
+#[test]
+fn kernels_are_booted_and_one_that_does_not_boot_is_passed_over() {
+    let lab = Lab::new(std::iter::once((100.0, 0)));
+    let kernels = [
+        code::elf("cost = 100 lines\n", code::Then::Exit(0)),
+        code::elf("cost = 100.5 lines\n", code::Then::Exit(0)),
+        code::elf("cost = 100 lines\n", code::Then::TripleFault),
+        code::elf("cost = 120 lines\n", code::Then::Exit(0)),
+        code::elf("cost = 121 lines\n", code::Then::Exit(0)),
+    ];
+    for (number, kernel) in kernels.iter().enumerate() {
+        fs::write(lab.path("tree/kernel.elf"), kernel).expect("written");
+        lab.git(&["add", "."]);
+        lab.git(&["commit", "--quiet", "-m", &format!("kernel {number}")]);
+    }
+    fs::write(lab.path("cost.toml"), RAW_STUDY).expect("written");
+    fs::write(lab.path("kernel.elf"), &kernels[0]).expect("written");
+    fs::write(lab.path("build.sh"), "#!/bin/sh\necho kernel.elf\n").expect("written");
+    lab.git(&["tag", "-f", "c0", "HEAD~4"]);
+    let found = lab.finds_with(&["--treatment", "word=a"], 0);
+    let names: Vec<&str> = found["answer"]["commits"]
+        .as_array()
+        .expect("several")
+        .iter()
+        .filter_map(|commit| commit["subject"].as_str())
+        .collect();
+    assert_eq!(names.len(), 2, "{names:?}");
+    assert!(["kernel 2", "kernel 3"].iter().all(|name| names.contains(name)), "{names:?}");
+    let judged = found["judged"].as_array().expect("commits");
+    assert!(judged.iter().any(|judged| judged["side"]["not-run"].is_string()), "{found}");
 }

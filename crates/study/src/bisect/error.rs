@@ -70,11 +70,11 @@ pub enum BisectError {
         value: f64,
     },
     /// The study does not give that metric.
-    #[error("metric {wanted:?}: expected one of {known}")]
+    #[error("metric {wanted:?}: expected {known}")]
     NoMetric {
         /// What was asked for.
         wanted: String,
-        /// What the samples have.
+        /// What the samples have, in words.
         known: String,
     },
     /// The rules make no test.

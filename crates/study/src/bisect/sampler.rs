@@ -66,7 +66,11 @@ impl<'a> Sampler<'a> {
         let found = readings.iter().find(|reading| reading.quantity.metric == self.metric);
         let Some(reading) = found else {
             let names = readings.iter().map(|reading| reading.quantity.metric.as_str());
-            let known = names.collect::<Vec<_>>().join(", ");
+            let known = match names.collect::<Vec<_>>() {
+                // Where time means nothing none is given.
+                none if none.is_empty() => "another study: this one gives none here".to_owned(),
+                names => format!("one of {}", names.join(", ")),
+            };
             return Err(BisectError::NoMetric { wanted: self.metric.clone(), known });
         };
         if !(reading.value > 0.0 && reading.value.is_finite()) {
@@ -98,5 +102,33 @@ pub(super) fn is_of_the_commit(error: &BisectError) -> bool {
 /// with later ones.
 pub(super) fn is_virtual(study: &Study) -> bool {
     const EMULATED: [&str; 3] = ["emulate-latency", "emulate-tiers", "emulate-like"];
-    EMULATED.iter().any(|name| study.backend.settings.contains_key(*name))
+    let settings = &study.backend.settings;
+    if study.backend.kind == KERNEL {
+        // Elsewhere than in the emulator, or wherever it finds best, its time is this machine's.
+        return settings.get("where").is_some_and(|place| place == "emulator");
+    }
+    EMULATED.iter().any(|name| settings.contains_key(*name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse;
+
+    #[test]
+    fn time_is_virtual_where_memory_is_emulated() {
+        let of = |backend: &str| {
+            let text = format!(
+                "name = \"s\"\nquestion = \"q?\"\n{backend}\n[[factor]]\nname = \"v\"\n\
+                 levels = [1, 2]\n[[workload]]\nname = \"w\"\ncommand = [\"true\"]\n\
+                 metric = [{{ name = \"t\", better = \"lower\", exit-time = true }}]\n"
+            );
+            is_virtual(&parse(&text, "s.toml").unwrap())
+        };
+        assert!(!of("[backend.host]"));
+        assert!(!of("[backend.linux-guest]\nemulate = \"2\""));
+        assert!(of("[backend.linux-guest]\nemulate-tiers = \"1G@100ns,1G@300ns\""));
+        assert!(!of("[backend.kernel]\nemulate-latency = \"100\""));
+        assert!(of("[backend.kernel]\nwhere = \"emulator\""));
+    }
 }
