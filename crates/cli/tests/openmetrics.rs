@@ -1,6 +1,7 @@
 //! `--format openmetrics`: what a monitoring system takes, checked line by line.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -132,4 +133,72 @@ fn what_has_no_figures_is_refused() {
     assert_eq!(output.status.code(), Some(2));
     let errors = String::from_utf8_lossy(&output.stderr);
     assert!(errors.contains("expected text, json, csv, md or html"), "{errors}");
+}
+
+/// Prometheus's own reader, and its rules for names, help and units.
+#[test]
+fn promtool_finds_nothing_to_complain_of() {
+    let place = tempfile::tempdir().expect("a directory");
+    let run = ["latency", "--size", "64K,1M", "--budget", "1s", "--quiet"];
+    let own = std::process::id().to_string();
+    for arguments in [&run[..], &["explore", "--interval", "1ms"], &["explore", "--pid", &own]] {
+        let arguments = [arguments, &["--format", "openmetrics"]].concat();
+        let text = numalab(place.path(), &arguments);
+        let mut promtool = Command::new("promtool")
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("scripts/setup test installs prometheus");
+        let mut input = promtool.stdin.take().expect("a pipe");
+        input.write_all(text.as_bytes()).expect("it reads");
+        drop(input);
+        let output = promtool.wait_with_output().expect("it ends");
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(output.status.success() && said.is_empty(), "{arguments:?}: {said}");
+    }
+}
+
+/// The gauges that a text names, with METRIC and UNIT as any letters.
+fn documented(text: &str) -> BTreeSet<String> {
+    let letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let words = text.split(|c| !letter(c)).filter(|word| word.starts_with("numalab_"));
+    words.map(str::to_owned).collect()
+}
+
+fn fits(name: &str, pattern: &str) -> bool {
+    let (begins, rest) = pattern.split_once("METRIC").unwrap_or((pattern, ""));
+    let middle = rest.strip_suffix("UNIT").unwrap_or(rest);
+    match rest.is_empty() {
+        true => name == pattern,
+        false => {
+            let behind = name.strip_prefix(begins).and_then(|behind| behind.find(middle));
+            behind.is_some() && (rest != middle || name.ends_with(middle))
+        }
+    }
+}
+
+#[test]
+fn every_gauge_is_documented_and_the_dashboard_uses_only_such() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let read_file = |path: &str| std::fs::read_to_string(root.join(path)).expect("there");
+    let patterns = documented(&read_file("docs/metrics.md"));
+    let place = tempfile::tempdir().expect("a directory");
+    let own = std::process::id().to_string();
+    let run = ["latency", "--size", "64K", "--budget", "1s", "--cpus", "0", "--quiet"];
+    let c2c = ["c2c", "--pairs", "1", "--budget", "1s", "--quiet"];
+    let nodes = ["explore", "--interval", "1ms"];
+    let looks = [&run[..], &c2c, &nodes, &["explore", "--pid", &own], &["explore", "--guests"]];
+    for arguments in looks {
+        let text = numalab(place.path(), &[arguments, &["--format", "openmetrics"]].concat());
+        for name in read(&text).keys() {
+            assert!(patterns.iter().any(|pattern| fits(name, pattern)), "{name} is not documented");
+        }
+    }
+    for name in documented(&read_file("integrations/grafana/numalab.json")) {
+        assert!(patterns.contains(&name), "{name} of the dashboard is no gauge");
+    }
+    assert!(!patterns.iter().any(|pattern| fits("numalab_node_made_up_bytes", pattern)));
 }

@@ -28,7 +28,8 @@ pub fn in_documents() -> Vec<Shown> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut files = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"].map(PathBuf::from).to_vec();
     files.extend(
-        ["docs/statistics.md", "docs/tiering.md", "crates/kernel/README.md"].map(PathBuf::from),
+        ["docs/statistics.md", "docs/tiering.md", "docs/metrics.md", "crates/kernel/README.md"]
+            .map(PathBuf::from),
     );
     files.extend(["crates/emulator/README.md", "integrations/README.md"].map(PathBuf::from));
     let read = |file: &PathBuf| {

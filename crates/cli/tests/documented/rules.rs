@@ -46,6 +46,11 @@ pub const RULES: &[Rule] = &[
     rule("numalab measure", Plans, &["latency/", " cells, about "]),
     rule("numalab measure --resume", Never("takes a minute; commands.rs interrupts one"), &[]),
     rule("numalab health", Plans, &[" cells, about "]),
+    rule(
+        "numalab health -q --baseline /etc/",
+        Never("needs a baseline that an administrator took; health.rs takes some"),
+        &[],
+    ),
     rule("numalab latency", Plans, &["latency/", " cells, about "]),
     rule("numalab latency --nodes 0,1", NODES, &["latency/", "node1"]),
     rule("numalab latency --size=1-16384", Needs("of memory wanted"), &["latency/", "/16G"]),
@@ -117,8 +122,13 @@ pub const RULES: &[Rule] = &[
     rule("numalab compare --table", Runs, &["dbench 4", "+12"]),
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
     rule("numalab explore", Runs, &["node 0", "Used for"]),
+    rule("numalab explore --format openmetrics", Runs, &["numalab_node_free_bytes{"]),
     rule("numalab explore --pid 4242", Runs, &["sleep 600", "in memory, 1 thread"]),
-    rule("numalab explore --pid 4242 --expect", May("of its memory on node 1, expected"), &[]),
+    rule(
+        "numalab explore --pid 4242 --expect",
+        Never("exit 4 where the machine has one node; explore.rs expects such things"),
+        &[],
+    ),
     rule(
         "numalab explore --guests --expect pinned",
         Never("looks for ten minutes; explore.rs expects such things"),
@@ -135,6 +145,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab fleet submit", Never("needs a cluster; fleet_slurm.rs has one of its own"), &[]),
     rule("numalab fleet collect", Runs, &["fleet.sqlite: ", " unchanged, 0 unreadable"]),
     rule("numalab fleet report", Runs, &["Outliers"]),
+    rule("numalab fleet report /scratch/fleet --format openmetrics", Runs, &["# EOF"]),
     rule("numalab fleet report /scratch/fleet --format html", Runs, &[]),
     rule("numalab fleet report /scratch/fleet --format csv", Runs, &["host,scope,family"]),
     rule(
