@@ -19,6 +19,8 @@ use std::fmt;
 
 use serde::Serialize;
 
+pub use numalab_record::Family;
+
 pub use curve::DetectionPoint;
 pub use halves::Halves;
 pub use peers::{Differing, Untested};
@@ -28,47 +30,6 @@ use numalab_record::Metric;
 
 use peers::LEAST_PEERS;
 use score::{Medians, Selection, Units};
-
-/// What a figure tells about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Family {
-    /// The core: its clock and L1.
-    Core,
-    /// Latency of sizes that a cache holds.
-    CacheLatency,
-    /// Latency of memory, idle or loaded.
-    MemoryLatency,
-    /// Bandwidth.
-    Bandwidth,
-    /// Cache lines from core to core.
-    CoreToCore,
-}
-
-impl Family {
-    /// Every family.
-    pub const ALL: [Self; 5] =
-        [Self::Core, Self::CacheLatency, Self::MemoryLatency, Self::Bandwidth, Self::CoreToCore];
-
-    /// Its name.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::CacheLatency => "cache latency",
-            Self::MemoryLatency => "memory latency",
-            Self::Bandwidth => "bandwidth",
-            Self::CoreToCore => "core to core",
-        }
-    }
-
-    /// The family of this name.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|family| family.name() == name)
-    }
-}
 
 /// Whose figures they are.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

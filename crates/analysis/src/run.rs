@@ -14,7 +14,7 @@ mod remote;
 mod tlb;
 mod walk;
 
-use numalab_record::{Document, Experiment, Metric, Run};
+use numalab_record::{CoreCell, Document, Experiment, Metric, Run};
 use numalab_topology::CpuId;
 
 pub use access::{Chase, NodeAccess};
@@ -219,7 +219,7 @@ impl<'a> Summary<'a> {
 
 fn cores(cells: &[CellSummary<'_>]) -> Vec<Core> {
     let core = |cell: &CellSummary<'_>| match cell.cell.experiment {
-        Experiment::Core { cpu } if cell.counts() => Some(Core {
+        Experiment::Core(CoreCell { cpu }) if cell.counts() => Some(Core {
             cpu,
             load_to_use: cell.figure(Metric::LoadToUse).cloned(),
             clock_ghz: cell.figure(Metric::CoreClock).cloned(),

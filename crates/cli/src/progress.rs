@@ -117,14 +117,14 @@ fn milliseconds(duration: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_record::{CellId, Experiment, Metric};
+    use numalab_record::{CellId, CoreCell, Experiment, Metric};
     use numalab_topology::CpuId;
 
     #[test]
     fn a_finished_cell_is_shown_with_its_figure_of_undisturbed_windows() {
         let named = |name: &str| Cell {
             id: CellId(name.to_owned()),
-            experiment: Experiment::Core { cpu: CpuId(0) },
+            experiment: Experiment::Core(CoreCell { cpu: CpuId(0) }),
         };
         let cell = named("latency/page-local/thp/cpu0/node0/64M");
         let sample = |value, disturbed: bool| Sample {

@@ -1,7 +1,7 @@
 //! Why a cell or a run could not be measured.
 
 use numalab_host::{Error as HostError, ErrorClass};
-use numalab_membench::{C2cError, ClockError, CycleError, MemoryError, StreamError};
+use numalab_membench::{ClockError, CycleError, MemoryError, StreamError};
 
 use crate::plan::ScopeError;
 use crate::store::StoreError;
@@ -24,9 +24,6 @@ pub enum MeasureError {
     /// A stream cannot be built.
     #[error("the stream cannot be built: {0}")]
     Stream(#[from] StreamError),
-    /// A cache line did not come back.
-    #[error("the cache line exchange failed: {0}")]
-    C2c(#[from] C2cError),
     /// The choice of cpus and nodes is impossible.
     #[error(transparent)]
     Scope(#[from] ScopeError),
@@ -89,7 +86,6 @@ impl MeasureError {
             Self::Clock(_)
             | Self::Memory(_)
             | Self::Stream(_)
-            | Self::C2c(_)
             | Self::Abandoned
             | Self::Interrupted => ErrorClass::Failed,
         }

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{AccessPattern, Cell, Document, Experiment, StreamKernel, Team, WorkerPlan};
+use numalab_record::{
+    AccessPattern, Cell, CoreCell, Document, Experiment, StreamKernel, Team, WorkerPlan,
+};
 use numalab_topology::{Machine, NodeId};
 
 use crate::plan::Scope;
@@ -15,7 +17,7 @@ pub fn health_cells(baseline: &Document, machine: &Machine, scope: &Scope) -> Ve
     let mut clock = None;
     let mut by_node: BTreeMap<(NodeId, Kind), &Cell> = BTreeMap::new();
     for cell in baseline.cells.iter().map(|result| &result.cell) {
-        if let Experiment::Core { cpu } = cell.experiment {
+        if let Experiment::Core(CoreCell { cpu }) = cell.experiment {
             clock = clock.or(scope.cpus.contains(&cpu).then_some(cell));
         }
         let Some((node, kind)) = node_and_kind(cell, machine, scope) else { continue };

@@ -2,8 +2,8 @@
 //! with the caches' end known, everything that needs a size beyond them.
 
 use numalab_record::{
-    AccessPattern, Cell, Document, Experiment, LatencyCell, Metric, Pages, StreamKernel, Team,
-    WorkerPlan,
+    AccessPattern, Cell, CoreCell, Document, Experiment, LatencyCell, Metric, Pages, StreamKernel,
+    Team, WorkerPlan,
 };
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
@@ -11,8 +11,8 @@ use numalab_topology::Machine;
 use crate::context::host_pages;
 use crate::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, MatrixShape, Scope, all_workers, bandwidth_cells,
-    bandwidth_matrix, c2c_cells, c2c_pairs, cell, curve_sizes, isa_name, latency_cells,
-    loaded_cells, matrix_workers, plain_pattern,
+    bandwidth_matrix, c2c_cells, c2c_pairs, curve_sizes, isa_name, latency_cells, loaded_cells,
+    matrix_workers, plain_pattern,
 };
 
 /// How much is measured.
@@ -72,7 +72,7 @@ impl<'a> MeasurePlan<'a> {
     #[must_use]
     pub fn first_phase(&self) -> Vec<Cell> {
         let worker = self.first_worker();
-        let mut cells = vec![cell(Experiment::Core { cpu: worker.cpu })];
+        let mut cells = vec![Cell::of(Experiment::Core(CoreCell { cpu: worker.cpu }))];
         let mut sizes = self.curve_sizes();
         let memory = sizes.iter().position(|&size| size >= BEYOND_CACHES_BYTES);
         let memory = memory.unwrap_or(sizes.len().saturating_sub(1));

@@ -73,7 +73,7 @@ pub(crate) fn run_shared(
         Experiment::C2c(experiment) => {
             give(first, c2c::run(context, first, experiment, share.limit(0))?)
         }
-        Experiment::Core { cpu } => give(first, core::run(context, first, *cpu, share.limit(0))?),
+        Experiment::Core(cell) => give(first, core::run(context, first, cell.cpu, share.limit(0))?),
         Experiment::Frames(cell) => Err(MeasureError::KernelOnly { work: cell.work.clone() }),
     }
 }

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use numalab_host::{Interrupt, Root, read_machine};
 use numalab_measure::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, Scope, all_workers, bandwidth_cells, c2c_cells,
-    c2c_pairs, cell, isa_name, latency_cells, loaded_cells,
+    c2c_pairs, isa_name, latency_cells, loaded_cells,
 };
 use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Tally, read};
 use numalab_record::{
-    AccessPattern, Cell, Document, Environment, Experiment, Kind, Metric, Outcome, Pages, Run,
-    StreamKernel, Team, WorkerPlan,
+    AccessPattern, Cell, CoreCell, Document, Environment, Experiment, Kind, Metric, Outcome, Pages,
+    Run, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::Machine;
 
@@ -212,7 +212,7 @@ fn a_cache_line_goes_between_every_two_cpus() {
 fn load_to_use_is_a_few_adds() {
     let machine = machine();
     let scope = Scope::new(&machine, None, None).expect("something is usable");
-    let document = measured(&[cell(Experiment::Core { cpu: scope.cpus[0] })]);
+    let document = measured(&[Cell::of(Experiment::Core(CoreCell { cpu: scope.cpus[0] }))]);
     assert_proven(&document, 1);
     let values = document.cells[0].values(Metric::LoadToUse);
     assert!(values.iter().any(|value| (2.0..12.0).contains(value)), "{values:?}");

@@ -11,6 +11,7 @@ pub mod bisect;
 mod cell;
 mod csv;
 mod document;
+mod experiment;
 pub mod explore;
 mod kind;
 mod metric;
@@ -27,12 +28,10 @@ pub mod study;
 pub mod system;
 pub mod tiering;
 
-pub use cell::{
-    BandwidthCell, C2cCell, Cell, CellId, Experiment, Finished, FramesCell, IsaName, LatencyCell,
-    LoadedCell, Outcome, Pages, StreamKernel, Team, WorkerPlan,
-};
+pub use cell::{Cell, CellId, Finished, Outcome};
 pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
+pub use experiment::*;
 pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
 pub use pattern::{AccessPattern, PatternError};

@@ -113,4 +113,15 @@ mod tests {
         let error = serde_json::from_str::<AccessPattern>(r#""stride:7""#).unwrap_err();
         assert!(error.to_string().contains("`stride:7` is not a pattern"), "{error}");
     }
+
+    #[test]
+    fn a_pattern_is_read_by_the_name_it_is_written_with() {
+        for name in ["random", "page-local", "sequential", "one-line-per:4096", "stride:256"] {
+            assert_eq!(name.parse::<AccessPattern>().unwrap().to_string(), name);
+        }
+        for other in ["stride:0", "stride:65", "one-line-per:192", "stride256", "Random"] {
+            let error = other.parse::<AccessPattern>().unwrap_err().to_string();
+            assert!(error.contains(other) && error.contains("expected random"), "{error}");
+        }
+    }
 }

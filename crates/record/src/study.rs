@@ -8,16 +8,16 @@ mod document;
 mod journal;
 mod plan;
 mod planned;
+mod quantity;
 mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
-pub use journal::{
-    Applied, EndReason, Entry, Evidence, GuestPlace, Observation, Quantity, Reading, SampleEntry,
-};
+pub use journal::{Applied, EndReason, Entry, Evidence, GuestPlace, Observation, SampleEntry};
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{
     BackendSettings, Decision, Decisions, ListedSetting, ListedStudy, PlannedLevel, PlannedStudy,
     PlannedWorkload, SettingList, ShownStudy, StudyList, StudyTime,
 };
+pub use quantity::{Quantity, Reading};
 pub use setting::Setting;

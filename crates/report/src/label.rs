@@ -2,7 +2,7 @@
 
 use numalab_analysis::compare::{Answer, Compared, ComparedCell};
 use numalab_analysis::study::{Change, EffectKind};
-use numalab_record::{Experiment, LatencyCell, Metric, Team, WorkerPlan};
+use numalab_record::{CoreCell, Experiment, LatencyCell, Metric, Team, WorkerPlan};
 use numalab_stats::Verdict;
 
 use crate::number::{count, size};
@@ -82,7 +82,7 @@ pub(crate) fn experiment(experiment: &Experiment) -> String {
         Experiment::C2c(cell) => {
             format!("cpu {} ↔ cpu {}, line on node {}", cell.from, cell.to, cell.home)
         }
-        Experiment::Core { cpu } => format!("core of cpu {cpu}"),
+        Experiment::Core(CoreCell { cpu }) => format!("core of cpu {cpu}"),
         Experiment::Frames(cell) => match cell.size_bytes {
             0 => format!("{}, {}", cell.work, count(cell.cpus.len(), "cpu")),
             bytes => {

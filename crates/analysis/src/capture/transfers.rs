@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_memory_model::machine::Transfers;
-use numalab_record::Metric;
+use numalab_record::{Experiment, Metric};
 use numalab_stats::Sample;
 use numalab_topology::{Cpu, Machine};
 
@@ -32,7 +32,8 @@ fn measured(summary: &Summary<'_>, machine: &Machine) -> Option<Transfers> {
     let mut within = Vec::new();
     let mut between: BTreeMap<(usize, usize), Vec<f64>> = BTreeMap::new();
     for cell in &summary.cells {
-        let Some((pair, figure)) = cell.c2c().zip(cell.figure(Metric::RoundTrip)) else { continue };
+        let Experiment::C2c(pair) = &cell.cell.experiment else { continue };
+        let Some(figure) = cell.figure(Metric::RoundTrip) else { continue };
         let Some((from, to)) = machine.cpu(pair.from).zip(machine.cpu(pair.to)) else { continue };
         let one_way_ns = figure.median / 2.0;
         match (place(from), place(to)) {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use numalab_record::{Cell, CellId, Experiment, Metric, Placement};
+use numalab_record::{Cell, CellId, Metric, Placement};
 
 use super::NamedRun;
 use crate::run::CellSummary;
@@ -117,18 +117,6 @@ pub(super) fn unmatched(sides: &[Side<'_>; 2]) -> Unmatched {
         only_in_baseline: owned(&mut before.difference(&after)),
         only_in_candidate: owned(&mut after.difference(&before)),
         not_in_every_run: owned(&mut before.intersection(&after).filter(|id| !is_everywhere(id))),
-    }
-}
-
-/// The kind of cell, under which it is taken together with others.
-pub(super) fn kind(experiment: &Experiment) -> &'static str {
-    match experiment {
-        Experiment::Latency(_) => "latency",
-        Experiment::Bandwidth(_) => "bandwidth",
-        Experiment::Loaded(_) => "loaded",
-        Experiment::C2c(_) => "core-to-core",
-        Experiment::Core { .. } => "core",
-        Experiment::Frames(_) => "frames",
     }
 }
 

@@ -7,7 +7,7 @@ use numalab_stats::{
     Confidence, Direction, RunShift, Sample, Verdict, holm, moderate, percent_change,
 };
 
-use super::cells::{MatchedCell, kind};
+use super::cells::MatchedCell;
 use super::{Answer, Compared, ComparedCell, Tolerance};
 
 /// A row before it is judged.
@@ -24,7 +24,10 @@ pub(super) fn rows(
 ) -> (Vec<ComparedCell>, Vec<ComparedCell>) {
     let mut by_kind: BTreeMap<(&'static str, Metric), Vec<&MatchedCell<'_>>> = BTreeMap::new();
     for cell in cells {
-        by_kind.entry((kind(&cell.cell.experiment), cell.metric)).or_default().push(cell);
+        by_kind
+            .entry((cell.cell.experiment.description().kind(), cell.metric))
+            .or_default()
+            .push(cell);
     }
     let (mut kinds, mut rows) = (Vec::new(), Vec::new());
     let mut is_repeated = true;

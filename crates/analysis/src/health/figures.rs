@@ -136,7 +136,7 @@ fn medians(run: &NamedRun) -> Medians<'_> {
 /// What a cell tells about, where a health check asks it.
 fn key(cell: &Cell) -> Option<Key> {
     let (family, metric) = match cell.experiment {
-        Experiment::Core { .. } => (Family::Core, Metric::CoreClock),
+        Experiment::Core(_) => (Family::Core, Metric::CoreClock),
         Experiment::Latency(_) => (Family::MemoryLatency, Metric::Latency),
         Experiment::Bandwidth(_) => (Family::Bandwidth, Metric::Bandwidth),
         _ => return None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{C2cCell, Metric};
+use numalab_record::{C2cCell, Experiment, Metric};
 use numalab_stats::{Interval, Sample};
 use numalab_topology::{CpuId, Machine};
 
@@ -90,7 +90,7 @@ impl CoreToCore {
         let mut by_home: BTreeMap<Home, Vec<Value>> = BTreeMap::new();
         let mut by_nearness: BTreeMap<Nearness, Vec<f64>> = BTreeMap::new();
         for summary in cells {
-            let Some(cell) = summary.c2c() else { continue };
+            let Experiment::C2c(cell) = &summary.cell.experiment else { continue };
             let Some(value) = Value::of(summary, Metric::RoundTrip, cell.from.0, cell.to.0) else {
                 continue;
             };

@@ -1,7 +1,7 @@
 //! One cell's figures.
 
 use numalab_record::{
-    BandwidthCell, C2cCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
+    BandwidthCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
     Placement, all_windows_count,
 };
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
@@ -150,15 +150,6 @@ impl<'a> CellSummary<'a> {
     pub fn loaded(&self) -> Option<&'a LoadedCell> {
         match &self.cell.experiment {
             Experiment::Loaded(cell) => Some(cell),
-            _ => None,
-        }
-    }
-
-    /// The cell as a core-to-core cell, if it is one.
-    #[must_use]
-    pub fn c2c(&self) -> Option<&'a C2cCell> {
-        match &self.cell.experiment {
-            Experiment::C2c(cell) => Some(cell),
             _ => None,
         }
     }

@@ -42,8 +42,7 @@ impl Proof {
         let mut proof = Self::default();
         for cell in cells.iter().filter(|cell| cell.counts()) {
             let experiment = &cell.cell.experiment;
-            let has_workers =
-                !matches!(experiment, Experiment::Core { .. } | Experiment::Frames(_));
+            let has_workers = !experiment.workers().is_empty();
             proof.unproven_cells += usize::from(has_workers && cell.placements.is_empty());
             for placement in cell.placements {
                 proof.add(placement);
@@ -85,13 +84,9 @@ pub fn is_on_node(placement: &Placement) -> bool {
 
 /// The size of the huge pages that an experiment asks for, if it does.
 fn huge_page_bytes(experiment: &Experiment) -> Option<u64> {
-    let pages = match experiment {
-        // Below 2 MiB there is no huge page to be had.
-        Experiment::Latency(cell) => (cell.size_bytes >= HUGE_2M_BYTES).then_some(cell.pages)?,
-        Experiment::Bandwidth(cell) => cell.pages,
-        Experiment::Loaded(cell) => cell.pages,
-        Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => return None,
-    };
+    let axes = experiment.description().axes();
+    // Below 2 MiB there is no huge page to be had.
+    let pages = axes.pages.filter(|_| axes.size_bytes.is_none_or(|size| size >= HUGE_2M_BYTES))?;
     huge_bytes(pages)
 }
 

@@ -2,19 +2,16 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::{CellResult, Document, Environment, Experiment, Metric};
+use numalab_record::{CellResult, Document, Environment, Metric};
 use numalab_stats::Sample;
 use numalab_topology::Machine;
 
-use numalab_analysis::fleet::{Family, FigureKey};
+use numalab_analysis::fleet::FigureKey;
 
 use crate::model::{Digest, DigestFigure};
 
 /// Figures beyond so many of a run are left out: a host keeps at most about 50 KB.
 const MOST_FIGURES: usize = 1_200;
-/// A latency belongs to memory beyond so many times the largest cache.
-const BEYOND_CACHE: u64 = 2;
-
 /// Reduces a run to what a fleet needs of it.
 #[must_use]
 pub fn digest(document: &Document) -> Digest {
@@ -54,15 +51,12 @@ fn figure(
     if median <= 0.0 {
         return None;
     }
-    // Of our own kernel: machines are not compared by it.
-    if matches!(cell.cell.experiment, Experiment::Frames(_)) {
-        return None;
-    }
+    let family = cell.cell.experiment.description().family(metric, largest_cache)?;
     let workers = cell.cell.experiment.workers();
     let key = FigureKey {
         cell: cell.cell.id.0.clone(),
         metric,
-        family: family(&cell.cell.experiment, metric, largest_cache),
+        family,
         memory_node: single(workers.iter().map(|worker| Some(worker.node.0))),
         package: single(workers.iter().map(|worker| machine.cpu(worker.cpu)?.package)),
     };
@@ -73,18 +67,6 @@ fn figure(
 fn single(mut values: impl Iterator<Item = Option<u32>>) -> Option<u32> {
     let first = values.next()??;
     values.all(|value| value == Some(first)).then_some(first)
-}
-
-fn family(experiment: &Experiment, metric: Metric, largest_cache: u64) -> Family {
-    match (experiment, metric) {
-        (Experiment::Core { .. }, _) => Family::Core,
-        (Experiment::C2c(_), _) => Family::CoreToCore,
-        (_, Metric::Bandwidth) => Family::Bandwidth,
-        (Experiment::Latency(cell), _) if cell.size_bytes <= largest_cache * BEYOND_CACHE => {
-            Family::CacheLatency
-        }
-        _ => Family::MemoryLatency,
-    }
 }
 
 /// What of the topology a firmware setting changes: NPS, SNC, SMT, missing memory.

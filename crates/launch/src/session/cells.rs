@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_measure::outcome_of;
-use numalab_measure::plan::cell;
 use numalab_record::{
     BandwidthCell, Cell, CellId, Experiment, Finished, LatencyCell, Sample, Team, WorkerPlan,
 };
@@ -26,7 +25,7 @@ pub(super) fn cells(seats: &[Seat], plan: &SessionPlan) -> Vec<Vec<SharedCell>> 
     let of_size = |&size_bytes: &u64| {
         let mut all: Vec<SharedCell> = Vec::new();
         for ranks in &teams {
-            let mut cell = cell(experiment(ranks, seats, plan, size_bytes));
+            let mut cell = Cell::of(experiment(ranks, seats, plan, size_bytes));
             if hosts.len() > 1 {
                 cell.id = CellId(format!("{}/{}", seats[ranks[0]].host, cell.id));
             }

@@ -5,7 +5,6 @@ use numalab_record::{
 };
 use numalab_topology::Machine;
 
-use super::cell;
 use super::latency::matrix_workers;
 use super::scope::{MatrixShape, Scope};
 
@@ -30,7 +29,7 @@ pub fn bandwidth_cells(
     spec: &BandwidthSpec,
 ) -> Vec<Cell> {
     let one = |&kernel: &StreamKernel| {
-        cell(Experiment::Bandwidth(BandwidthCell {
+        Cell::of(Experiment::Bandwidth(BandwidthCell {
             workers: workers.to_vec(),
             kernel,
             pattern: spec.pattern,

@@ -3,7 +3,6 @@
 use numalab_record::{C2cCell, Cell, Experiment};
 use numalab_topology::{CpuId, Machine, NodeId};
 
-use super::cell;
 use super::scope::Scope;
 
 /// The pairs of cpus to measure, at most about `at_most`: all pairs where they
@@ -40,7 +39,7 @@ pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> 
         .flat_map(|&(from, to)| {
             homes(from, to)
                 .into_iter()
-                .map(move |home| cell(Experiment::C2c(C2cCell { from, to, home })))
+                .map(move |home| Cell::of(Experiment::C2c(C2cCell { from, to, home })))
         })
         .collect()
 }

@@ -49,7 +49,7 @@ pub fn estimate_cell(cell: &Cell) -> Duration {
         Experiment::Latency(latency) if is_beyond_caches(latency) => warm_up(cell) + WINDOWS,
         Experiment::Latency(_) => WINDOWS / 2,
         Experiment::Bandwidth(_) | Experiment::Loaded(_) => ROUNDS,
-        Experiment::C2c(_) | Experiment::Core { .. } | Experiment::Frames(_) => WINDOWS / 4,
+        _ => WINDOWS / 4,
     }
 }
 

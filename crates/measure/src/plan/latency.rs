@@ -3,7 +3,6 @@
 use numalab_record::{AccessPattern, Cell, Experiment, LatencyCell, Pages, Team, WorkerPlan};
 use numalab_topology::Machine;
 
-use super::cell;
 use super::scope::{MatrixShape, Scope};
 
 /// What latency cells have in common.
@@ -51,7 +50,7 @@ pub fn latency_cells(workers: &[WorkerPlan], sizes: &[u64], spec: LatencySpec) -
         cells.sort_by_key(|&(_, worker)| worker.node);
     }
     let one = |(size_bytes, worker)| {
-        cell(Experiment::Latency(LatencyCell { worker, size_bytes, pattern, pages, team }))
+        Cell::of(Experiment::Latency(LatencyCell { worker, size_bytes, pattern, pages, team }))
     };
     cells.into_iter().map(one).collect()
 }

@@ -3,8 +3,8 @@
 use numalab_record::{Cell, Experiment, LoadedCell, Pages, StreamKernel, WorkerPlan};
 use numalab_topology::{CpuId, Machine, NodeId};
 
+use super::Scope;
 use super::bandwidth::all_workers;
-use super::{Scope, cell};
 
 /// Pauses between chunks of a load worker, from nearly idle to full speed.
 const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
@@ -64,7 +64,7 @@ pub fn loaded_cells(spec: &LoadedSpec) -> Vec<Cell> {
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
     delays
         .map(|delay| {
-            cell(Experiment::Loaded(LoadedCell {
+            Cell::of(Experiment::Loaded(LoadedCell {
                 chaser: spec.chaser,
                 load: spec.load.clone(),
                 kernel: spec.kernel,

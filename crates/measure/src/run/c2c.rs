@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use numalab_membench::{Barrier, Ping, Pong};
+use numalab_membench::{Barrier, C2cError, Ping, Pong};
 use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
 
 use super::Measured;
@@ -100,10 +100,10 @@ fn send(
     first_touch(line);
     let mut ping = Ping::new(line, &exchange.abort);
     exchange.wait()?;
-    ping.rounds(WINDOW_ROUNDS)?;
+    ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
     let outcome = sample_here(&mut samples, |_| {
         exchange.wait()?;
-        let trips = ping.rounds(WINDOW_ROUNDS)?;
+        let trips = ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
         let duration_ns = clock.ns(trips.ticks) as u64;
         let values = vec![(Metric::RoundTrip, trips.round_trip_ns(clock))];
@@ -114,6 +114,14 @@ fn send(
     exchange.wait()?;
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
+}
+
+/// Why an exchange ended early: one side's own failure, or the other's.
+fn broken_off(error: C2cError) -> MeasureError {
+    match error {
+        C2cError::Aborted { .. } => MeasureError::Abandoned,
+        C2cError::Clock(error) => MeasureError::Clock(error),
+    }
 }
 
 /// Writes the line from the pinned sender, before the answerer looks at it: the sender's cpu
@@ -131,7 +139,7 @@ fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureEr
         if exchange.over.load(Ordering::Acquire) {
             break;
         }
-        pong.rounds(WINDOW_ROUNDS)?;
+        pong.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
     }
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: None })

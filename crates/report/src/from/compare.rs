@@ -268,7 +268,7 @@ fn mood(answer: Answer) -> Mood {
 fn name(row: &ComparedCell) -> String {
     match &row.of {
         Compared::Cell(cell) => match cell.experiment {
-            Experiment::Core { .. } | Experiment::Loaded(_) => {
+            Experiment::Core(_) | Experiment::Loaded(_) => {
                 format!("{} {}", cell.id.0, row.metric.name())
             }
             _ => cell.id.0.clone(),

@@ -1,5 +1,7 @@
 //! A run as a page.
 
+mod bandwidth;
+mod c2c;
 mod latency;
 mod loaded;
 mod oddity;
@@ -8,7 +10,6 @@ pub(in crate::from) mod rows;
 mod sentences;
 mod tiles;
 mod tlb;
-mod traffic;
 
 use numalab_analysis::run::Summary;
 
@@ -25,7 +26,7 @@ impl Report for Summary<'_> {
             title: format!("Memory placement on {}", self.machine_name()),
             meta: meta(self),
             lead: lead(self),
-            tiles: tiles::tiles(self),
+            tiles: tiles::tiles(self).into_iter().chain(c2c::tile(self)).collect(),
             parts: parts(self),
             ..Page::default()
         }
@@ -79,9 +80,9 @@ fn parts(summary: &Summary<'_>) -> Vec<Part> {
         latency::curve(summary),
         latency::walk(summary),
         tlb::tlb(summary),
-        traffic::bandwidth(summary),
+        bandwidth::part(summary),
         loaded::loaded(summary),
-        traffic::c2c(summary),
+        c2c::part(summary),
         provenance::oddities(summary),
         provenance::placement(summary),
         provenance::unfinished(summary),

@@ -92,7 +92,7 @@ fn experiment() -> impl Strategy<Value = Experiment> {
     let c2c = (worker(), worker()).prop_map(|(from, to)| {
         Experiment::C2c(C2cCell { from: from.cpu, to: to.cpu, home: to.node })
     });
-    let core = worker().prop_map(|worker| Experiment::Core { cpu: worker.cpu });
+    let core = worker().prop_map(|worker| Experiment::Core(CoreCell { cpu: worker.cpu }));
     prop_oneof![4 => latency, 2 => bandwidth, 2 => loaded, 1 => c2c, 1 => core]
 }
 

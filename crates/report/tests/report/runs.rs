@@ -145,7 +145,7 @@ impl Builder {
                 let worker = |cpu| WorkerPlan { cpu, node: cell.home };
                 (vec![worker(cell.from), worker(cell.to)], 4 * KIB, Pages::Base)
             }
-            Experiment::Core { .. } | Experiment::Frames(_) => (Vec::new(), 0, Pages::Base),
+            Experiment::Core(_) | Experiment::Frames(_) => (Vec::new(), 0, Pages::Base),
         };
         let is_huge = pages != Pages::Base && bytes >= 2 * MIB;
         let page_bytes = if is_huge { 2 * MIB } else { 4 * KIB };
@@ -198,7 +198,7 @@ impl Builder {
 
     /// The core, the sweep over sizes and the page walks of cpu 0.
     pub fn sweep(&mut self, memory_ns: f64) {
-        let core = Experiment::Core { cpu: CpuId(0) };
+        let core = Experiment::Core(CoreCell { cpu: CpuId(0) });
         let values = [(Metric::LoadToUse, 5.0), (Metric::CoreClock, 3.2)];
         self.cell("core/cpu0", core, &values);
         let mut octave = 4 * KIB;

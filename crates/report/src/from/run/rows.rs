@@ -1,6 +1,6 @@
 //! A row per cell and metric.
 
-use numalab_record::{CellId, Experiment, WorkerPlan};
+use numalab_record::{CellId, Experiment, Pages, WorkerPlan};
 
 use crate::label;
 use crate::rows::{Holds, Rows, optional};
@@ -54,31 +54,10 @@ pub(in crate::from) fn fields(experiment: &Experiment) -> [String; 6] {
         let numbers: Vec<String> = workers.iter().map(|w| number(w).to_string()).collect();
         numbers.join(" ")
     };
-    let none = String::new;
-    let [size, pages, pattern, kernel] = match experiment {
-        Experiment::Latency(cell) => [
-            cell.size_bytes.to_string(),
-            cell.pages.name().to_owned(),
-            cell.pattern.to_string(),
-            none(),
-        ],
-        Experiment::Bandwidth(cell) => [
-            cell.size_bytes.to_string(),
-            cell.pages.name().to_owned(),
-            cell.pattern.to_string(),
-            cell.kernel.name().to_owned(),
-        ],
-        Experiment::Loaded(cell) => [
-            cell.size_bytes.to_string(),
-            cell.pages.name().to_owned(),
-            none(),
-            cell.kernel.name().to_owned(),
-        ],
-        Experiment::Frames(cell) => {
-            [cell.size_bytes.to_string(), none(), none(), cell.work.clone()]
-        }
-        Experiment::C2c(_) | Experiment::Core { .. } => [none(), none(), none(), none()],
-    };
+    let axes = experiment.description().axes();
+    let pages = axes.pages.map(Pages::name);
+    let [size, pattern] = [optional(axes.size_bytes), optional(axes.pattern)];
+    let (pages, kernel) = (optional(pages), optional(axes.kernel));
     [size, pages, pattern, kernel, list(|worker| worker.cpu.0), list(|worker| worker.node.0)]
 }
 

@@ -11,7 +11,7 @@ use numalab_analysis::run::{LevelName, Remote, Summary};
 
 /// The tiles for which there are figures.
 pub(super) fn tiles(summary: &Summary<'_>) -> Vec<Tile> {
-    let tiles = [memory(summary), remote(summary), walk(summary), bandwidth(summary), c2c(summary)];
+    let tiles = [memory(summary), remote(summary), walk(summary), bandwidth(summary)];
     tiles.into_iter().flatten().collect()
 }
 
@@ -57,18 +57,5 @@ fn bandwidth(summary: &Summary<'_>) -> Option<Tile> {
         name: "Most bandwidth",
         value: format!("{} GB/s", figure(best.figure.median)),
         detail: format!("{}, {}", best.cell.kernel.name(), count(best.cell.workers.len(), "cpu")),
-    })
-}
-
-fn c2c(summary: &Summary<'_>) -> Option<Tile> {
-    let farthest = summary.c2c.by_nearness.last()?;
-    Some(Tile {
-        name: "Cache line, one way",
-        value: format!("{} ns", figure(farthest.median_ns / 2.0)),
-        detail: format!(
-            "round trip {} ns, cpus: {}",
-            figure(farthest.median_ns),
-            farthest.nearness.name()
-        ),
     })
 }

@@ -1,0 +1,76 @@
+//! A chase of dependent loads.
+
+use serde::{Deserialize, Serialize};
+
+use super::worker::{Pages, WorkerPlan, size_name, worker_name};
+use super::{Axes, Description, Family};
+use crate::metric::Metric;
+use crate::pattern::AccessPattern;
+
+/// Sizes are in a cache up to this many times the largest one.
+const BEYOND_CACHE: u64 = 2;
+
+/// Who chases at the same time.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Team {
+    /// Nobody else.
+    #[default]
+    Serial,
+    /// Every worker of the same plan and size.
+    Concurrent,
+}
+
+/// A latency cell: one worker's chase.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LatencyCell {
+    /// The worker.
+    pub worker: WorkerPlan,
+    /// The buffer's length in bytes.
+    pub size_bytes: u64,
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages.
+    pub pages: Pages,
+    /// Whether others chase at the same time.
+    pub team: Team,
+}
+
+impl Description for LatencyCell {
+    fn kind(&self) -> &'static str {
+        "latency"
+    }
+
+    fn id(&self) -> String {
+        format!(
+            "latency/{}/{}/{}/{}{}",
+            self.pattern,
+            self.pages.name(),
+            worker_name(self.worker),
+            size_name(self.size_bytes),
+            if self.team == Team::Concurrent { "/concurrent" } else { "" },
+        )
+    }
+
+    fn workers(&self) -> Vec<WorkerPlan> {
+        vec![self.worker]
+    }
+
+    fn axes(&self) -> Axes {
+        Axes {
+            size_bytes: Some(self.size_bytes),
+            pages: Some(self.pages),
+            pattern: Some(self.pattern),
+            kernel: None,
+        }
+    }
+
+    fn family(&self, _: Metric, largest_cache_bytes: u64) -> Option<Family> {
+        let is_cached = self.size_bytes <= largest_cache_bytes * BEYOND_CACHE;
+        Some(if is_cached { Family::CacheLatency } else { Family::MemoryLatency })
+    }
+}

@@ -1,0 +1,64 @@
+//! A chase while other workers load the memory.
+
+use serde::{Deserialize, Serialize};
+
+use super::stream::StreamKernel;
+use super::worker::{Pages, WorkerPlan, size_name, team_name, worker_name};
+use super::{Axes, Description, Family};
+use crate::metric::Metric;
+
+/// A loaded-latency cell: one chaser against load workers.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct LoadedCell {
+    /// The chaser.
+    pub chaser: WorkerPlan,
+    /// The load workers.
+    pub load: Vec<WorkerPlan>,
+    /// What each load worker does.
+    pub kernel: StreamKernel,
+    /// Pauses of a load worker between chunks: 0 is full speed, `None` no load at all.
+    pub delay: Option<u32>,
+    /// The buffer's length in bytes, chaser and load worker alike.
+    pub size_bytes: u64,
+    /// The pages.
+    pub pages: Pages,
+}
+
+impl Description for LoadedCell {
+    fn kind(&self) -> &'static str {
+        "loaded"
+    }
+
+    fn id(&self) -> String {
+        format!(
+            "loaded/{}/{}/{}/against-{}/{}/{}",
+            self.kernel.name(),
+            self.pages.name(),
+            worker_name(self.chaser),
+            team_name(&self.load),
+            size_name(self.size_bytes),
+            self.delay.map_or("idle".to_owned(), |delay| format!("delay{delay}")),
+        )
+    }
+
+    fn workers(&self) -> Vec<WorkerPlan> {
+        [&[self.chaser], self.load.as_slice()].concat()
+    }
+
+    fn axes(&self) -> Axes {
+        Axes {
+            size_bytes: Some(self.size_bytes),
+            pages: Some(self.pages),
+            pattern: None,
+            kernel: Some(self.kernel.name().to_owned()),
+        }
+    }
+
+    fn family(&self, metric: Metric, _: u64) -> Option<Family> {
+        Some(match metric {
+            Metric::Bandwidth => Family::Bandwidth,
+            _ => Family::MemoryLatency,
+        })
+    }
+}

@@ -1,0 +1,89 @@
+//! What streams do, and with which instructions.
+
+use serde::{Deserialize, Serialize};
+
+/// What a stream does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum StreamKernel {
+    /// Loads only.
+    Read,
+    /// Stores that allocate in the cache.
+    Write,
+    /// Stores that bypass the cache.
+    WriteNt,
+    /// `a = b` with ordinary stores.
+    Copy,
+    /// `a = b` with stores that bypass the cache.
+    CopyNt,
+    /// `a = b + s * c` with ordinary stores.
+    Triad,
+}
+
+impl StreamKernel {
+    /// Every kernel.
+    pub const ALL: [Self; 6] =
+        [Self::Read, Self::Write, Self::WriteNt, Self::Copy, Self::CopyNt, Self::Triad];
+
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::WriteNt => "write-nt",
+            Self::Copy => "copy",
+            Self::CopyNt => "copy-nt",
+            Self::Triad => "triad",
+        }
+    }
+
+    /// Lines that go through memory for each line of an array: counted by the program, read,
+    /// written. A store through the caches first reads its line. Cpus that recognise whole
+    /// lines of stores may do without.
+    const fn lines(self) -> (u32, u32, u32) {
+        match self {
+            Self::Read => (1, 1, 0),
+            Self::Write => (1, 1, 1),
+            Self::WriteNt => (1, 0, 1),
+            Self::Copy => (2, 2, 1),
+            Self::CopyNt => (2, 1, 1),
+            Self::Triad => (3, 3, 1),
+        }
+    }
+
+    /// Of the bytes that move in memory, those that are read, in percent: 100 to 50, and less
+    /// only where stores bypass the caches.
+    #[must_use]
+    pub fn read_percent(self) -> f64 {
+        let (_, read, written) = self.lines();
+        100.0 * f64::from(read) / f64::from(read + written)
+    }
+
+    /// Bytes that move in memory for each that the program asks for.
+    #[must_use]
+    pub fn traffic_factor(self) -> f64 {
+        let (counted, read, written) = self.lines();
+        f64::from(read + written) / f64::from(counted)
+    }
+}
+
+/// The name of an instruction set: `avx512`, `neon`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct IsaName(pub String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_read_from_all_to_none_of_the_bytes_that_move() {
+        let shares = StreamKernel::ALL.map(|kernel| kernel.read_percent().round());
+        assert_eq!(shares, [100.0, 50.0, 0.0, 67.0, 50.0, 75.0]);
+        let factors = StreamKernel::ALL.map(StreamKernel::traffic_factor);
+        assert_eq!(factors, [1.0, 2.0, 1.0, 1.5, 1.0, 4.0 / 3.0]);
+    }
+}

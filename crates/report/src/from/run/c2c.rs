@@ -1,0 +1,59 @@
+//! Cache lines from core to core.
+
+use numalab_analysis::run::Summary;
+
+use crate::from::matrix_table;
+use crate::number::{figure, interval_text};
+use crate::page::{Chart, Panel, Part, Tile};
+use crate::table::Table;
+
+/// The way to the farthest cpu.
+pub(super) fn tile(summary: &Summary<'_>) -> Option<Tile> {
+    let farthest = summary.c2c.by_nearness.last()?;
+    Some(Tile {
+        name: "Cache line, one way",
+        value: format!("{} ns", figure(farthest.median_ns / 2.0)),
+        detail: format!(
+            "round trip {} ns, cpus: {}",
+            figure(farthest.median_ns),
+            farthest.nearness.name()
+        ),
+    })
+}
+
+pub(super) fn part(summary: &Summary<'_>) -> Option<Part> {
+    if summary.c2c.by_home.is_empty() {
+        return None;
+    }
+    let by_home = summary.c2c.by_home.iter().map(|(home, matrix)| {
+        let caption = format!("Round trip in ns, first sender by answerer, {}", home.name());
+        Panel::drawn(Chart::Heatmap(matrix.clone()), matrix_table(matrix, caption))
+    });
+    let mut panels: Vec<Panel> = by_home.collect();
+    panels.push(Panel::table(nearness_table(summary)));
+    let note = "A round trip is one line to the other cpu and back; one way is half of it. The cpu \
+                that waits reads the line, so that one way is two messages: the writer takes the \
+                line from the reader, and the reader fetches it again. Where the one that waits \
+                tries to write instead (compare and swap, as core-to-core-latency does), the line \
+                moves once each way, and one way is about half of this.";
+    Part::of("Cache line from cpu to cpu", panels).map(|part| part.noted(vec![note.to_owned()]))
+}
+
+fn nearness_table(summary: &Summary<'_>) -> Table {
+    let rows = summary.c2c.by_nearness.iter().map(|found| {
+        vec![
+            found.nearness.name().to_owned(),
+            found.pairs.to_string(),
+            figure(found.median_ns),
+            figure(found.median_ns / 2.0),
+            interval_text(Some(found.range_ns)),
+        ]
+    });
+    Table::new("Round trips by what two cpus share, in ns")
+        .words("cpus")
+        .figures("pairs")
+        .figures("round trip")
+        .figures("one way")
+        .figures("range of round trips")
+        .rows(rows)
+}
