@@ -135,6 +135,10 @@ fn searched(effect: f64, spread: f64, noise: Noise, confidence: Confidence) -> (
             Found::NoDifference | Found::Undecided => {}
         }
     }
+    println!(
+        "effect {effect}, spread {spread}, {noise:?}, {}: {right} found, {wrong} wrong, {most} judged",
+        confidence.get()
+    );
     (right, wrong, most)
 }
 
