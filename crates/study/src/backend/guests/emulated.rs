@@ -14,8 +14,8 @@ pub(super) struct JobMemory {
     /// What they cost because memory was remote, and because others loaded it, in ns.
     pub distance_ns: f64,
     pub load_ns: f64,
-    /// The part of what accesses cost that instructions beside them did not hide.
-    pub exposed: f64,
+    /// Misses that a core has under way at a time, as it copies; 1 where they do not overlap.
+    pub under_way: f64,
     /// Accesses that no cache had, and those of them that went to another node.
     pub misses: f64,
     pub remote_misses: f64,
@@ -39,7 +39,7 @@ struct Machine {
 
 #[derive(Deserialize)]
 struct Core {
-    ns_per_instruction: f64,
+    misses: u32,
 }
 
 #[derive(Deserialize)]
@@ -87,14 +87,7 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_
     for vcpu in phases.flat_map(|phase| &phase.vcpus) {
         sum.add(vcpu, &report.machine);
     }
-    sum.exposed = match &report.machine.core {
-        // Misses overlap: so does what they take longer.
-        Some(core) if sum.cost_ns > 0.0 => {
-            (sum.time_ns - sum.instructions * core.ns_per_instruction) / sum.cost_ns
-        }
-        // What is hidden of an access does not depend on how long it takes.
-        _ => 1.0,
-    };
+    sum.under_way = report.machine.core.map_or(1.0, |core| f64::from(core.misses));
     Ok(sum)
 }
 
@@ -122,9 +115,9 @@ impl JobMemory {
 
     /// The speed to be expected of these counts, against the same work with all memory local
     /// and loaded by nobody else, which would have taken less time by what distance and load
-    /// cost.
+    /// cost: misses that overlap take that together.
     pub(super) fn expected_speed(&self) -> Option<f64> {
-        let more_ns = self.exposed * (self.distance_ns + self.load_ns);
+        let more_ns = (self.distance_ns + self.load_ns) / self.under_way;
         (self.time_ns > 0.0).then(|| (self.time_ns - more_ns) / self.time_ns)
     }
 }
@@ -152,17 +145,14 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_loaded_memory_counts_as_far_as_it_was_exposed() {
+    fn waiting_for_loaded_memory_counts_and_misses_that_overlap_take_it_together() {
         let loaded = REPORT.replace("\"queue_ns\":0", "\"queue_ns\":500");
         let memory = job_memory(&loaded, 1).unwrap();
         assert_eq!((memory.distance_ns, memory.load_ns), (1000.0, 1000.0));
         assert_eq!(memory.expected_speed(), Some(1920.0 / 3920.0));
-        // 1000 instructions took 2420 ns of 3920, so that 1500 of 3000 ns were exposed.
-        let core = "\"machine\":{\"core\":{\"ns_per_instruction\":2.42},";
-        let overlapping = loaded.replace("\"machine\":{", core);
+        let overlapping = loaded.replace("\"machine\":{", "\"machine\":{\"core\":{\"misses\":8},");
         let memory = job_memory(&overlapping, 1).unwrap();
-        assert!((memory.exposed - 0.5).abs() < 1e-9, "{}", memory.exposed);
-        assert_eq!(memory.expected_speed(), Some(2920.0 / 3920.0));
+        assert_eq!(memory.expected_speed(), Some(3670.0 / 3920.0));
     }
 
     #[test]
