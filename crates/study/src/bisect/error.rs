@@ -61,6 +61,9 @@ pub enum BisectError {
     /// Samples cannot be taken at all.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// What was there before could not be put back: nothing more may be changed.
+    #[error("{0}")]
+    NotRestored(BackendError),
     /// A sample has no value that could be compared.
     #[error("{metric} is {value}: expected a value above 0, since commits are compared by ratios")]
     NoRatio {

@@ -53,7 +53,10 @@ impl<'a> Sampler<'a> {
         let backend = open(&study, self.interrupt)?;
         let (treatments, workloads) = ([treatment], [self.workload.clone()]);
         let scope = Scope { treatments: &treatments, workloads: &workloads };
-        let prepared = backend.prepare(&scope).map_err(|error| error.cause)?;
+        let prepared = backend.prepare(&scope).map_err(|error| match error.restore {
+            Some(restore) => BisectError::NotRestored(*restore),
+            None => error.cause.into(),
+        })?;
         let Preparation { mut backend, .. } = prepared;
         let request = SampleRequest {
             treatment: &treatments[0],
@@ -61,7 +64,7 @@ impl<'a> Sampler<'a> {
             seed: self.plan.sample_seed(number, 0),
         };
         let sampled = backend.apply(&treatments[0]).and_then(|_| backend.sample(&request));
-        backend.restore()?;
+        backend.restore().map_err(BisectError::NotRestored)?;
         let readings = sampled?.readings;
         let found = readings.iter().find(|reading| reading.quantity.metric == self.metric);
         let Some(reading) = found else {
@@ -114,6 +117,15 @@ pub(super) fn is_virtual(study: &Study) -> bool {
 mod tests {
     use super::*;
     use crate::parse;
+
+    #[test]
+    fn a_commit_that_does_not_run_is_passed_over_and_a_place_not_put_back_ends_the_search() {
+        let failed =
+            || BackendError::Failed { doing: "a boot".to_owned(), reason: "no".to_owned() };
+        assert!(is_of_the_commit(&failed().into()));
+        assert!(!is_of_the_commit(&BisectError::NotRestored(failed())));
+        assert!(!is_of_the_commit(&BackendError::Interrupted.into()));
+    }
 
     #[test]
     fn time_is_virtual_where_memory_is_emulated() {
