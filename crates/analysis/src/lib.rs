@@ -5,6 +5,7 @@
 //! what is found here into words and pages.
 #![forbid(unsafe_code)]
 
+pub mod advice;
 pub mod capture;
 pub mod compare;
 pub mod explore;

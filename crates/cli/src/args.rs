@@ -1,5 +1,6 @@
 //! The command line as typed.
 
+mod advise;
 mod bind;
 mod bisect;
 mod compare;
@@ -29,6 +30,7 @@ use clap_complete::Shell;
 use numalab_measure::plan::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
+pub(crate) use advise::AdviseArgs;
 pub(crate) use bind::{BindArgs, Policy};
 pub(crate) use bisect::BisectArgs;
 pub(crate) use compare::CompareArgs;
@@ -134,6 +136,8 @@ pub(crate) enum Command {
     Scale(ScaleArgs),
     /// Boot guests with any NUMA topology, and run commands in them
     Guest(Box<GuestArgs>),
+    /// Which placement is right for a program: predicted, then tried
+    Advise(Box<AdviseArgs>),
     /// Run a program as on any NUMA machine: what its memory would cost there
     Emulate(Box<EmulateArgs>),
     /// Run a command between markers that the memory emulator recognizes

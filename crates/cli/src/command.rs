@@ -1,6 +1,7 @@
 //! One module for each command, and what measuring commands share.
 
 pub(crate) mod acpi;
+pub(crate) mod advise;
 pub(crate) mod bandwidth;
 pub(crate) mod bind;
 pub(crate) mod bisect;

@@ -83,6 +83,11 @@ impl Failure {
         Self { code, message: message.to_string() }
     }
 
+    /// Why, in words.
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
     /// Bad input.
     pub fn bad_input(message: impl Display) -> Self {
         Self::new(Code::BadInput, message)

@@ -51,6 +51,7 @@ fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Knobs(args) => return command::knobs::run(&args.command),
         Command::Machine(args) => command::machine::run(&args.command),
         Command::Mark(args) => return command::mark::run(&args).map_err(Failure::of_wrapper),
+        Command::Advise(args) => command::advise::run(&args),
         Command::Emulate(args) => return command::emulate::run(&args).map_err(Failure::of_wrapper),
         Command::Measure(args) => command::measure::run(&args),
         Command::Topology(args) => command::topology::run(&args),

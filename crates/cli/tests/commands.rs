@@ -21,6 +21,7 @@ const COMMANDS: &[&str] = &[
     "scale",
     "compare",
     "study",
+    "advise",
     "emulate",
     "explore",
     "fleet",

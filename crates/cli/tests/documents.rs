@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use numalab_analysis::advice::Advice;
 use numalab_analysis::fleet::Analysis;
 use numalab_analysis::health::Health;
 use numalab_analysis::machine::MachineComparison;
@@ -126,7 +127,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 23] {
+fn all_schemas() -> [(Kind, Value); 24] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -151,6 +152,7 @@ fn all_schemas() -> [(Kind, Value); 23] {
         schema_of::<BisectDocument>(Kind::Bisect),
         schema_of::<Described>(Kind::Topology),
         schema_of::<AcpiShown>(Kind::Acpi),
+        schema_of::<Advice>(Kind::Advice),
     ]
 }
 

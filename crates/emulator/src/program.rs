@@ -44,8 +44,9 @@ pub use threads::with_places;
 
 /// Translations that a thread remembers; a power of two.
 const REMEMBERED: usize = 1024;
-/// A page is where its users are after so many of their accesses to its memory.
-const USERS_SETTLE: u64 = 64;
+/// A page goes to another node when that waits for it longer than its own by a quarter and by this,
+/// in ps: pages that all use stay.
+const SETTLES_PS: u64 = 500_000;
 /// Calls that are told of a place in the code.
 const MOST_CALLERS: usize = 12;
 
@@ -171,7 +172,7 @@ impl Program {
             lock(&self.contention).add(used, found.region, || stack::callers(MOST_CALLERS));
         }
         if self.follows_users && behind.reached.misses > before.reached.misses {
-            self.settle(found);
+            self.settle(found, home);
         }
         effect
     }
@@ -194,16 +195,16 @@ impl Program {
         }
     }
 
-    /// Moves a page to the node from which it is used most, if it lies elsewhere.
-    fn settle(&self, found: Remembered) {
-        let seen = found.used.seen();
-        let all: u64 = seen.accesses.iter().sum();
-        if !all.is_multiple_of(USERS_SETTLE) {
+    /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
+    fn settle(&self, found: Remembered, home: usize) {
+        let own = found.page.node;
+        if own == home {
             return;
         }
-        let most = (0..self.nodes).max_by_key(|node| seen.accesses[*node]).unwrap_or(0);
-        if most != seen.node && lock(&self.space).move_page(found.number, most).is_some() {
-            found.used.moved(most);
+        let waits_ps = found.used.seen().memory_ps;
+        let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
+        if waits_ps[home] > longest && lock(&self.space).move_page(found.number, home).is_some() {
+            found.used.moved(home);
             self.forget();
         }
     }

@@ -5,9 +5,10 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_host::{die_with_parent, on_path};
+use numalab_host::{CommandError, Interrupt, Ran, die_with_parent, on_path, run_command};
 
 use crate::emulator::{MACHINE, escaped};
 
@@ -27,6 +28,9 @@ pub struct EmulatedProgram {
     pub machine: EmulatedMachine,
     /// The cpus that threads take, in turn, by position; all in order where there are none.
     pub threads: Vec<usize>,
+    /// Where pages go of which the program says nothing, as the plugin's `policy=` has it; by first
+    /// touch without it.
+    pub policy: Option<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
@@ -66,6 +70,9 @@ pub enum ProgramError {
         /// Its name.
         program: &'static str,
     },
+    /// It did not end by itself.
+    #[error(transparent)]
+    Run(#[from] CommandError),
     /// A file or a process could not be made.
     #[error("start of the program: {0}")]
     Start(#[from] io::Error),
@@ -101,9 +108,10 @@ impl EmulatedProgram {
             true => String::new(),
             false => format!(",threads={}", threads.join(".")),
         };
+        let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
         let in_directory = |name: &str| escaped(&directory.join(name));
         let plugin = format!(
-            "{},machine={},report={}{threads}",
+            "{},machine={},report={}{threads}{policy}",
             escaped(&self.plugin),
             in_directory(MACHINE),
             in_directory(REPORT),
@@ -122,14 +130,34 @@ impl EmulatedProgram {
     /// [`ProgramError`].
     pub fn run(&self) -> Result<ProgramOutcome, ProgramError> {
         let directory = tempfile::tempdir()?;
-        let words = self.command_line(directory.path())?;
-        let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
-        fs::write(directory.path().join(MACHINE), machine)?;
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
+        let mut command = self.command_in(directory.path())?;
         die_with_parent(&mut command);
         let status = command.status()?;
         Ok(ProgramOutcome { status, reports: reports(directory.path())? })
+    }
+
+    /// Runs it to its end without input, keeps what it prints, and ends what it leaves running.
+    ///
+    /// # Errors
+    /// [`ProgramError`]; a status other than 0 is an answer here.
+    pub fn run_apart(
+        &self,
+        limit: Duration,
+        interrupt: &Interrupt,
+    ) -> Result<(Ran, Vec<String>), ProgramError> {
+        let directory = tempfile::tempdir()?;
+        let ran = run_command(self.command_in(directory.path())?, limit, interrupt)?;
+        Ok((ran, reports(directory.path())?))
+    }
+
+    /// QEMU with its files in a directory.
+    fn command_in(&self, directory: &Path) -> Result<Command, ProgramError> {
+        let words = self.command_line(directory)?;
+        let machine = serde_json::to_vec(&self.machine).map_err(io::Error::from)?;
+        fs::write(directory.join(MACHINE), machine)?;
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        Ok(command)
     }
 }
 

@@ -79,11 +79,13 @@ pub enum Kind {
     Topology,
     /// ACPI tables.
     Acpi,
+    /// Which placement is right for a program.
+    Advice,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -107,6 +109,7 @@ impl Kind {
         Self::Bisect,
         Self::Topology,
         Self::Acpi,
+        Self::Advice,
     ];
 
     /// The value of its `schema` member: `numalab/run-2`.
@@ -136,6 +139,7 @@ impl Kind {
             Self::Bisect => "numalab/bisect-2",
             Self::Topology => "numalab/topology-2",
             Self::Acpi => "numalab/acpi-2",
+            Self::Advice => "numalab/advice-1",
         }
     }
 
@@ -162,7 +166,8 @@ impl Kind {
             | Self::Probe
             | Self::Tiering
             | Self::Topology
-            | Self::Acpi => None,
+            | Self::Acpi
+            | Self::Advice => None,
         }
     }
 
@@ -264,6 +269,7 @@ impl fmt::Display for Kind {
             Self::Bisect => "a bisection",
             Self::Topology => "a machine",
             Self::Acpi => "ACPI tables",
+            Self::Advice => "advice for a program",
         })
     }
 }

@@ -29,6 +29,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         plugin: PLUGIN.find().map_err(GuestError::from)?,
         machine: described.emulated_memory(&args.costs)?,
         threads: threads(&args.threads, &described.machine)?,
+        policy: None,
         command: args.command.clone(),
     };
     if args.dry_run {
@@ -124,7 +125,7 @@ impl From<ProgramError> for Failure {
             ProgramError::NotFound(_) => Code::NotFound,
             ProgramError::Unreadable { .. } | ProgramError::Foreign(_) => Code::NotRunnable,
             ProgramError::NoQemu { .. } => Code::Lacking,
-            ProgramError::Start(_) => Code::Failed,
+            ProgramError::Start(_) | ProgramError::Run(_) => Code::Failed,
         };
         Self::new(code, error)
     }

@@ -1,0 +1,123 @@
+//! Which placement is right for a program: what it does to its memory, what could be done about
+//! that, and what each change would bring by its counts and the machine's latencies.
+
+mod candidate;
+mod predict;
+
+use numalab_record::ProgramMemory;
+use serde::{Deserialize, Serialize};
+
+pub use candidate::{Candidate, candidates};
+pub use predict::{Prediction, predict};
+
+/// Less of a program's time is not worth a change.
+pub const WORTH_SHARE: f64 = 0.02;
+
+/// A machine as predictions need it. Nodes by position, rows the cpus' node.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MachineCosts {
+    /// The nodes' numbers.
+    pub nodes: Vec<u32>,
+    /// CPUs of each node.
+    pub cpus: Vec<usize>,
+    /// ns of an access to memory.
+    pub latency_ns: Vec<Vec<f64>>,
+    /// ns of a line from another core's cache: within a node's group, and between nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfer_ns: Option<(f64, f64)>,
+}
+
+/// What is advised, the best candidate first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Advice {
+    /// The program, with its arguments.
+    pub command: Vec<String>,
+    /// The machine that the advice is for.
+    pub machine: MachineCosts,
+    /// How long the program takes as it is, in ns of that machine.
+    pub elapsed_ns: u64,
+    /// Of its threads' time, the part that waits for memory or for other caches.
+    pub memory_share: f64,
+    /// What could be done.
+    pub options: Vec<AdvisedOption>,
+}
+
+/// One thing that could be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AdvisedOption {
+    /// What.
+    pub candidate: Candidate,
+    /// What it is expected to bring.
+    pub predicted: Prediction,
+    /// What it brought when it was tried.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub measured: Option<Measured>,
+    /// The command line, where it is a matter of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// The same by numactl.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub numactl: Option<String>,
+}
+
+/// What a candidate brought.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Measured {
+    /// Change of the time, in percent; less is faster.
+    pub change_percent: f64,
+    /// Its interval.
+    pub interval_percent: (f64, f64),
+    /// The verdict: better, worse, equivalent or inconclusive.
+    pub verdict: String,
+}
+
+impl Advice {
+    /// Advice for a program that ran once on the machine, by what was counted.
+    #[must_use]
+    pub fn of(command: &[String], program: &ProgramMemory, machine: MachineCosts) -> Self {
+        let found = candidates(program, &machine);
+        let option = |candidate: Candidate| AdvisedOption {
+            predicted: predict(&candidate, program, &machine),
+            command: None,
+            numactl: None,
+            measured: None,
+            candidate,
+        };
+        let mut options: Vec<AdvisedOption> = found.into_iter().map(option).collect();
+        let change = |option: &AdvisedOption| option.predicted.change_percent;
+        options.sort_by(|one, other| change(one).total_cmp(&change(other)));
+        let busy_ns: u64 = program.threads.iter().map(|thread| thread.busy_ns).sum();
+        let accesses = program.regions.iter().flat_map(|region| &region.accesses);
+        let waited_ns: u64 = accesses.map(|by| by.waited_ns).sum();
+        Self {
+            command: command.to_vec(),
+            machine,
+            elapsed_ns: program.elapsed_ns,
+            memory_share: waited_ns as f64 / busy_ns.max(1) as f64,
+            options,
+        }
+    }
+
+    /// Those that are expected to be worth it, best first.
+    pub fn promising(&self) -> impl Iterator<Item = &AdvisedOption> {
+        self.options.iter().filter(|option| option.predicted.is_gain())
+    }
+
+    /// What to do: the candidate that was better when it was tried, or where nothing was tried the
+    /// one that is expected to be best; none where there is no gain to be had.
+    #[must_use]
+    pub fn best(&self) -> Option<&AdvisedOption> {
+        let tried = || self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
+        if tried().next().is_none() {
+            return self.promising().next();
+        }
+        let better = tried().filter(|(_, measured)| measured.verdict == "better");
+        let change = |measured: &Measured| measured.change_percent;
+        let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));
+        best.map(|(option, _)| option)
+    }
+}

@@ -1,0 +1,121 @@
+//! What could be done about a program's memory.
+
+use std::collections::BTreeSet;
+
+use numalab_record::{ContendedLine, ProgramMemory, Region, Sharing};
+use serde::{Deserialize, Serialize};
+
+use super::MachineCosts;
+use crate::program::told;
+
+/// A region is worth a word when its memory takes this part of the threads' time.
+const NAMED_SHARE: f64 = 0.02;
+
+/// Something that could be done.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Candidate {
+    /// All threads and their memory on one node.
+    Bind {
+        /// The node.
+        node: u32,
+    },
+    /// Pages on all nodes in turn.
+    Interleave,
+    /// Pages are touched first by the threads that use them.
+    FirstTouch {
+        /// Where they are touched first now.
+        line: Option<String>,
+        /// The region that gains most.
+        region: String,
+    },
+    /// Each node has its own copy of what is only read.
+    Replicate {
+        /// Where the region is made.
+        line: Option<String>,
+        /// The region that gains most.
+        region: String,
+    },
+    /// Data of different threads on different cache lines.
+    SeparateLines {
+        /// Where they are stored to now.
+        lines: Vec<String>,
+    },
+}
+
+impl Candidate {
+    /// Whether it changes the command line, not the program.
+    #[must_use]
+    pub fn is_by_command(&self) -> bool {
+        matches!(self, Self::Bind { .. } | Self::Interleave)
+    }
+}
+
+/// What could be done about a program on a machine.
+#[must_use]
+pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
+    if machine.nodes.len() < 2 {
+        return separate_lines(program).into_iter().collect();
+    }
+    let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
+    let binds = with_cpus.map(|(node, _)| Candidate::Bind { node: *node });
+    let by_pages = [first_touch(program), replicate(program), separate_lines(program)];
+    binds.chain([Candidate::Interleave]).chain(by_pages.into_iter().flatten()).collect()
+}
+
+fn busy_ns(program: &ProgramMemory) -> f64 {
+    program.threads.iter().map(|thread| thread.busy_ns as f64).sum()
+}
+
+/// The region most of whose waiting is for pages of a kind, if that is worth a word.
+fn region(program: &ProgramMemory, waits_ns: impl Fn(&Region) -> u64) -> Option<&Region> {
+    let (ns, worst) =
+        program.regions.iter().map(|of| (waits_ns(of), of)).max_by_key(|(ns, _)| *ns)?;
+    (ns as f64 >= NAMED_SHARE * busy_ns(program)).then_some(worst)
+}
+
+/// How long is waited from other nodes for pages of a region that some predicate picks.
+fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
+    let pages = region.pages.iter().filter(|pages| sharing(pages.sharing));
+    let waits = pages
+        .flat_map(|pages| pages.waits.iter().filter(|waits| waits.cpu_node != pages.memory_node));
+    waits.map(|waits| waits.memory_ns).sum()
+}
+
+fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
+    let misplaced = |region: &Region| {
+        let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);
+        let waits = pages.flat_map(|pages| &pages.waits);
+        waits.map(|waits| waits.memory_ns).sum()
+    };
+    let region = region(program, misplaced)?;
+    let most = region.first_touches.iter().max_by_key(|touches| touches.pages);
+    let line = most.and_then(|touches| told(&touches.at)?.line.clone());
+    Some(Candidate::FirstTouch { line, region: region.name.clone() })
+}
+
+fn replicate(program: &ProgramMemory) -> Option<Candidate> {
+    let region = region(program, |region| away_ns(region, |of| of == Sharing::Read))?;
+    let nodes: BTreeSet<u32> = region
+        .pages
+        .iter()
+        .filter(|pages| pages.sharing == Sharing::Read)
+        .flat_map(|pages| pages.waits.iter().map(|waits| waits.cpu_node))
+        .collect();
+    let line = told(&region.made_at).and_then(|place| place.line.clone());
+    (nodes.len() > 1).then(|| Candidate::Replicate { line, region: region.name.clone() })
+}
+
+fn separate_lines(program: &ProgramMemory) -> Option<Candidate> {
+    let shared = program.contended_lines.iter().filter(|line| line.is_false_sharing());
+    let shared: Vec<&ContendedLine> = shared.collect();
+    let waited_ns: u64 = shared.iter().map(|line| line.waited_ns()).sum();
+    if (waited_ns as f64) < NAMED_SHARE * busy_ns(program) {
+        return None;
+    }
+    let users = shared.iter().flat_map(|line| &line.threads).filter(|user| user.stores > 0);
+    let lines = users.filter_map(|user| told(&user.at)?.line.clone());
+    let lines: BTreeSet<String> = lines.collect();
+    Some(Candidate::SeparateLines { lines: lines.into_iter().collect() })
+}

@@ -1,0 +1,56 @@
+//! Arguments of `advise`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Format, MachineArgs, MemoryCostArgs, value};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab advise --emulate-like xeon-8360y-2s -- ./solver    a machine that comes with numalab
+  numalab advise --emulate 2 --cpus 8 -- ./solver            two nodes of four cpus
+  numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
+  numalab advise --emulate 2 --cpus 8 --format html -o advice.html -- ./solver
+
+The program runs under QEMU's user mode (package qemu-user) on the machine that is named,
+with its threads on all nodes in turn and its pages where they are touched first. What it
+did to its memory tells what could be done; counts and latencies predict what each change
+would bring. The best that need no change of the program are then tried there, in random
+blocks with the program as it is, and so is first touch by the users of memory. The
+program must end by itself, needs no terminal, and runs several times: its input is empty,
+its output is not shown. Compile it with -g, so that lines of its source can be named.
+Without --emulate-cache and --emulate-stages a machine has caches of 32K, 1M and 16M,
+overlapping misses, and lines that stores take from other caches.
+Exit code 1 if the program fails or does not end.")]
+pub(crate) struct AdviseArgs {
+    #[command(flatten)]
+    pub machine: MachineArgs,
+    #[command(flatten)]
+    pub costs: MemoryCostArgs,
+    /// Predict from one run; try nothing
+    #[arg(long)]
+    pub predict_only: bool,
+    /// Candidates to try, the ones that promise most first
+    #[arg(long = "try", value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "predict_only")]
+    pub tries: u16,
+    /// Blocks: each runs the program as it is and once for each candidate
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value::blocks, conflicts_with = "predict_only")]
+    pub blocks: usize,
+    /// Output format
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub format: Format,
+    /// Write the advice to FILE
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// The command to use alone
+    #[arg(short, long, conflicts_with = "format")]
+    pub quiet: bool,
+    /// Show the command line of QEMU; start nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The program, with its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub command: Vec<String>,
+}

@@ -1,0 +1,146 @@
+//! `numalab advise`.
+
+mod placements;
+mod proof;
+
+use std::path::Path;
+use std::time::Duration;
+
+use numalab_analysis::advice::{Advice, Candidate, MachineCosts};
+use numalab_formats::memory_emulator::{EmulatedMachine, parse_caches, parse_stages};
+use numalab_guest::GuestError;
+use numalab_guest::emulator::PLUGIN;
+use numalab_guest::program::EmulatedProgram;
+use numalab_host::{Interrupt, Ran, note};
+
+use crate::args::{AdviseArgs, MemoryCostArgs};
+use crate::command::emulate::longest;
+use crate::failure::{Code, Failure};
+use crate::output;
+use crate::source::{describe, describe_guest};
+use placements::placement;
+
+/// A run under emulation at most.
+const LONGEST_RUN: Duration = Duration::from_secs(3600);
+/// A program that ends sooner, by the machine's time, hardly does more than start.
+const SHORT_NS: u64 = 2_000_000;
+/// Caches and stages where nothing is said of them.
+const CACHES: &str = "32K,1M@4,16M@12.5";
+const STAGES: &str = "core,owners";
+
+/// Profiles, predicts, tries, and says what to use.
+pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
+    let machine = machine(args)?;
+    let asis = EmulatedProgram {
+        plugin: PLUGIN.find().map_err(GuestError::from)?,
+        threads: placements::spread(&machine),
+        machine,
+        policy: None,
+        command: args.command.clone(),
+    };
+    if args.dry_run {
+        let words = asis.command_line(Path::new("DIRECTORY"))?;
+        return output::print(&output::shell_lines(&words));
+    }
+    let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let (ran, report) = sample(&asis, &interrupt)?;
+    let program = report.program().ok_or_else(|| Failure::new(Code::Failed, "no program ran"))?;
+    if program.elapsed_ns < SHORT_NS {
+        note(format!(
+            "{} ends after {} us: what follows is of its start",
+            args.command[0],
+            program.elapsed_ns / 1000
+        ));
+    }
+    let mut advice = Advice::of(&args.command, program, costs(&asis.machine));
+    for option in &mut advice.options {
+        (option.command, option.numactl) = placements::commands(&option.candidate, &args.command);
+    }
+    if !args.predict_only {
+        let tried: Vec<Candidate> = advice
+            .promising()
+            .filter(|option| placement(&option.candidate, &asis).is_some())
+            .take(usize::from(args.tries))
+            .map(|option| option.candidate.clone())
+            .collect();
+        if !tried.is_empty() {
+            proof::prove(&mut advice, &asis, &tried, (args.blocks, &ran.stdout), &interrupt)?;
+        }
+    }
+    deliver(args, &advice)
+}
+
+/// Runs the program once, with what the emulator saw of it.
+fn sample(
+    program: &EmulatedProgram,
+    interrupt: &Interrupt,
+) -> Result<(Ran, numalab_report::from::memory::MemoryReport), Failure> {
+    let (ran, reports) = program.run_apart(LONGEST_RUN, interrupt)?;
+    if !ran.status.success() {
+        let said = ran.stderr.trim().lines().last().unwrap_or_default().to_owned();
+        let message = format!("{} ended with {}: {said}", program.command[0], ran.status);
+        return Err(Failure::new(Code::Failed, message));
+    }
+    if let Some(left) = ran.left.first() {
+        let message = format!(
+            "{} left {left} running, which was ended: expected a program that does its work \
+             before it ends",
+            program.command[0]
+        );
+        return Err(Failure::new(Code::Failed, message));
+    }
+    let report = longest(&reports)?;
+    Ok((ran, report))
+}
+
+/// The machine that the advice is for.
+fn machine(args: &AdviseArgs) -> Result<EmulatedMachine, Failure> {
+    let described = match args.machine.emulate_like {
+        Some(_) => describe(&args.machine)?,
+        None => describe_guest(&args.machine)?,
+    };
+    described.findings.iter().for_each(note);
+    let usual = described.file.is_none();
+    let given = &args.costs;
+    let caches = given.emulate_cache.clone().map(|caches| caches.0);
+    let stages = given.emulate_stages.clone().map(|stages| stages.0);
+    let mut machine = described.emulated_memory(&MemoryCostArgs {
+        emulate_latency: given.emulate_latency,
+        emulate_bandwidth: given.emulate_bandwidth.clone(),
+        emulate_cache: given.emulate_cache.clone(),
+        emulate_stages: given.emulate_stages.clone(),
+    })?;
+    if usual && caches.is_none() {
+        machine.caches = parse_caches(CACHES).map_err(Failure::bad_input)?;
+    }
+    if usual && stages.is_none() {
+        let stages = parse_stages(STAGES).map_err(Failure::bad_input)?;
+        machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
+    }
+    Ok(machine)
+}
+
+fn costs(machine: &EmulatedMachine) -> MachineCosts {
+    let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
+    let far = |rows: &[Vec<f64>]| rows.iter().flatten().copied().fold(0.0, f64::max);
+    MachineCosts {
+        nodes: machine.nodes.iter().map(|node| node.id).collect(),
+        cpus: (0..machine.nodes.len()).map(cpus_of).collect(),
+        latency_ns: machine.latency_ns.clone(),
+        transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),
+    }
+}
+
+fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {
+    if args.quiet {
+        let best = advice.best().and_then(|option| option.command.clone());
+        let asis = || output::shell_lines(&args.command).trim_end().to_owned();
+        return output::print(&format!("{}\n", best.unwrap_or_else(asis)));
+    }
+    let text = output::render(advice, args.format)?;
+    match &args.output {
+        Some(file) => std::fs::write(file, text)
+            .map_err(|error| Failure::new(Code::Failed, format!("{}: {error}", file.display()))),
+        None => output::print(&text),
+    }
+}

@@ -1,0 +1,56 @@
+//! A candidate as the emulator places it, and as one would type it.
+
+use numalab_analysis::advice::Candidate;
+use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_guest::program::EmulatedProgram;
+
+use crate::output;
+
+/// The cpus of a machine, one node after the other in turn.
+pub(super) fn spread(machine: &EmulatedMachine) -> Vec<usize> {
+    let turn = |cpu: usize| {
+        let before = &machine.cpus[..cpu];
+        before.iter().filter(|node| **node == machine.cpus[cpu]).count()
+    };
+    let mut order: Vec<usize> = (0..machine.cpus.len()).collect();
+    order.sort_by_key(|cpu| (turn(*cpu), machine.cpus[*cpu]));
+    order
+}
+
+/// The program as a candidate would have it; `None` for what only its author can change.
+pub(super) fn placement(candidate: &Candidate, asis: &EmulatedProgram) -> Option<EmulatedProgram> {
+    let machine = &asis.machine;
+    let (threads, policy) = match candidate {
+        Candidate::Bind { node } => {
+            let at = machine.nodes.iter().position(|of| of.id == *node)?;
+            let cpus = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at);
+            (cpus.collect(), format!("bind.{at}"))
+        }
+        Candidate::Interleave => {
+            let all: Vec<String> = (0..machine.nodes.len()).map(|at| at.to_string()).collect();
+            (asis.threads.clone(), format!("interleave.{}", all.join(".")))
+        }
+        Candidate::FirstTouch { .. } => (asis.threads.clone(), "users".to_owned()),
+        Candidate::Replicate { .. } | Candidate::SeparateLines { .. } => return None,
+    };
+    Some(EmulatedProgram { threads, policy: Some(policy), ..asis.clone() })
+}
+
+/// The command line of a candidate by numalab and by numactl.
+pub(super) fn commands(
+    candidate: &Candidate,
+    command: &[String],
+) -> (Option<String>, Option<String>) {
+    let shell = output::shell_lines(command);
+    let shell = shell.trim_end();
+    let (bind, numactl) = match candidate {
+        Candidate::Bind { node } => {
+            (format!("--numa={node}"), format!("--cpunodebind={node} --membind={node}"))
+        }
+        Candidate::Interleave => {
+            ("--numa=auto --policy interleave".to_owned(), "--interleave=all".to_owned())
+        }
+        _ => return (None, None),
+    };
+    (Some(format!("numalab bind {bind} -- {shell}")), Some(format!("numactl {numactl} {shell}")))
+}

@@ -1,0 +1,147 @@
+//! Advice for a program in words.
+
+use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, WORTH_SHARE};
+use numalab_record::Kind;
+
+use crate::documents::document;
+use crate::number::{figure, trimmed};
+use crate::page::{Lead, Mood, Page, Panel, Part};
+use crate::report::Report;
+use crate::rows::Rows;
+use crate::table::Table;
+
+impl Report for Advice {
+    fn page(&self) -> Page {
+        let best = self.best();
+        let parts = (!self.options.is_empty()).then(|| options(self));
+        Page {
+            brand: "numalab advise".to_owned(),
+            title: format!("Which placement is right for {}?", self.command.join(" ")),
+            meta: format!(
+                "{} ms on a machine of {} nodes; {} % of the threads' time waits for memory",
+                figure(self.elapsed_ns as f64 / 1e6),
+                self.machine.nodes.len(),
+                trimmed(100.0 * self.memory_share)
+            ),
+            lead: [Some(answer(self, best)), best.and_then(to_use)].into_iter().flatten().collect(),
+            parts: parts.into_iter().collect(),
+            ..Page::default()
+        }
+    }
+
+    fn json(&self) -> serde_json::Result<String> {
+        document(Kind::Advice, self)
+    }
+
+    /// A row for each option.
+    fn rows(&self) -> Option<Rows> {
+        let row = |option: &AdvisedOption| {
+            let (low, high) = option.predicted.interval_percent;
+            let figures = [option.predicted.change_percent, low, high].map(|of| of.to_string());
+            let measured = option.measured.as_ref();
+            let found = measured.map_or(String::new(), |of| of.change_percent.to_string());
+            let what = [what(&option.candidate)];
+            what.into_iter().chain(figures).chain([found]).collect()
+        };
+        let columns = Rows::new("advice").labels(["option"]).values(
+            "percent",
+            ["predicted_percent", "predicted_low", "predicted_high", "measured_percent"],
+        );
+        Some(columns.rows(self.options.iter().map(row)))
+    }
+}
+
+fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
+    let share = format!("{} % of the time waits for memory", trimmed(100.0 * advice.memory_share));
+    let tried = advice.options.iter().any(|option| option.measured.is_some());
+    let text = match best {
+        None if advice.memory_share < WORTH_SHARE => format!("No gain to be had: {share}."),
+        None if tried => format!("No gain was found: {share}, but what was tried is not faster."),
+        None => format!("No gain to be had from placement: {share}."),
+        Some(option) => {
+            let change = option.measured.as_ref().map(|of| of.change_percent);
+            let how = if change.is_some() { "measured" } else { "predicted" };
+            let change = change.unwrap_or(option.predicted.change_percent);
+            format!("{}: {} % of the time, {how}.", what(&option.candidate), signed(change))
+        }
+    };
+    let mood = if best.is_some() { Mood::Good } else { Mood::Fine };
+    Lead::new("Advice", text, mood)
+}
+
+/// The one command, or the one change.
+fn to_use(option: &AdvisedOption) -> Option<Lead> {
+    let text = match (&option.command, &option.candidate) {
+        (Some(command), _) => command.clone(),
+        (None, Candidate::FirstTouch { line: Some(line), .. }) => {
+            format!("Let the threads that use this memory touch it first, instead of {line}.")
+        }
+        (None, Candidate::SeparateLines { lines }) if !lines.is_empty() => {
+            format!("Give what {} stores a cache line (64 bytes) per thread.", lines.join(" and "))
+        }
+        (None, Candidate::Replicate { line: Some(line), .. }) => {
+            format!("Make a copy on each node of what {line} makes.")
+        }
+        _ => return None,
+    };
+    Some(Lead::new("Use", text, Mood::Plain))
+}
+
+fn options(advice: &Advice) -> Part {
+    let table =
+        Table::new("Change of the time, in %: predicted, and measured with its 95 % interval")
+            .words("option")
+            .figures("predicted")
+            .words("interval")
+            .figures("measured")
+            .words("interval")
+            .words("verdict");
+    let interval = |(low, high): (f64, f64)| format!("{} to {}", signed(low), signed(high));
+    let row = |option: &AdvisedOption| {
+        let measured = option.measured.as_ref();
+        vec![
+            what(&option.candidate),
+            signed(option.predicted.change_percent),
+            interval(option.predicted.interval_percent),
+            measured.map_or_else(String::new, |of| signed(of.change_percent)),
+            measured.map_or_else(String::new, |of| interval(of.interval_percent)),
+            measured.map_or_else(String::new, |of| of.verdict.clone()),
+        ]
+    };
+    let mut notes = vec![
+        "Predicted: counted accesses by the latencies of the machine. Measured: the program run \
+         under emulation with the placement, in random blocks with the program as it is."
+            .to_owned(),
+    ];
+    let commands = advice.options.iter().filter_map(|option| option.command.as_ref());
+    let numactl = advice.options.iter().filter_map(|option| option.numactl.as_ref());
+    notes.extend(commands.zip(numactl).map(|(one, other)| format!("{one}, or {other}")));
+    let panels = vec![Panel::table(table.rows(advice.options.iter().map(row)))];
+    Part { title: "Options".to_owned(), notes, panels, ..Part::default() }
+}
+
+fn signed(percent: f64) -> String {
+    let sign = if percent > 0.0 { "+" } else { "" };
+    format!("{sign}{percent:.1}")
+}
+
+/// An option in a few words.
+fn what(candidate: &Candidate) -> String {
+    let at = |line: &Option<String>| {
+        line.as_ref().map_or_else(String::new, |line| format!(" ({})", file_and_line(line)))
+    };
+    match candidate {
+        Candidate::Bind { node } => format!("Bind to node {node}"),
+        Candidate::Interleave => "Interleave over all nodes".to_owned(),
+        Candidate::FirstTouch { line, .. } => format!("First touch by the users{}", at(line)),
+        Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),
+        Candidate::SeparateLines { lines } => {
+            let lines: Vec<&str> = lines.iter().map(|line| file_and_line(line)).collect();
+            format!("Separate cache lines ({})", lines.join(", "))
+        }
+    }
+}
+
+fn file_and_line(line: &str) -> &str {
+    line.rsplit('/').next().unwrap_or(line)
+}
