@@ -177,6 +177,7 @@ pub const RULES: &[Rule] = &[
     rule("numalab guest image", Plans, &["numalab"]),
     rule("numalab guest image --iso", Plans, &["would write numalab.iso"]),
     rule("numalab guest pin", CPUS, &["vcpu 0: thread "]),
+    rule("numalab advise", Plans, &["qemu-x86_64 ", "-plugin", ",threads="]),
     rule("numalab emulate", Plans, &["qemu-x86_64 ", "-plugin", ",threads="]),
     rule("numalab mark", Plans, &["between markers"]),
     rule("numalab knobs list", Runs, &["numa_balancing"]),
