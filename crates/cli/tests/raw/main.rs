@@ -262,4 +262,8 @@ fn what_no_pc_boots_and_options_of_other_guests_are_refused() {
     {
         assert!(shown.contains(words), "{words}: {shown}");
     }
+    // In virtual time QEMU ends when a kernel sets an x2APIC's timer.
+    let charged = ["--kernel", &kernel, "--emulate-latency", "100", "--dry-run"];
+    let charged = text(&lab.numalab(&[&RAW[..], &charged].concat()), 0);
+    assert!(charged.contains("-cpu max,-x2apic ") && shown.contains("-cpu max "), "{charged}");
 }

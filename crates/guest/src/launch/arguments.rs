@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
-use crate::emulator::EmulatorStart;
+use crate::emulator::{EmulatorMode, EmulatorStart};
+use crate::qemu::AcceleratorKind;
 use numalab_guest_agent::protocol::PORT_NAME;
 use numalab_image::{DiskFormat, Medium};
 
@@ -103,6 +104,17 @@ impl Launch {
     }
 }
 
+/// The processor of a machine without a hypervisor.
+fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
+    let emulator = launch.guest.memory_emulator.as_ref();
+    let is_virtual = emulator.is_some_and(|own| own.mode == EmulatorMode::Virtual);
+    match (&wiring.system, launch.accelerator.kind) {
+        // QEMU 10.0 ends with "Bad icount read" when a kernel sets its APIC's timer by an MSR.
+        (System::Raw(_), AcceleratorKind::Tcg) if is_virtual => "max,-x2apic",
+        (_, accelerator) => accelerator.cpu_model(),
+    }
+}
+
 /// All of QEMU's arguments.
 fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
@@ -116,7 +128,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let emulator = emulator.unwrap_or_default();
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
-    add(&["-cpu", hypervisor.map_or(accelerator.cpu_model(), |own| own.cpu_model.as_str())]);
+    let own_model = hypervisor.map(|own| own.cpu_model.as_str());
+    add(&["-cpu", own_model.unwrap_or_else(|| cpu_model(launch, wiring))]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);
