@@ -347,6 +347,20 @@ fn ostd_takes_odd_sizes_and_gives_pieces_back_in_any_order() {
 }
 
 #[test]
+fn ostd_with_a_policy_is_served_by_it() {
+    let bench = Bench::new(two_nodes(1024));
+    let frames = bench.frames();
+    let far = OstdFrames::new(&frames, cpu0).policy(Policy::Exact(NODE1));
+    let near = OstdFrames::new(&frames, cpu0);
+    let layout = Layout::from_size_align(4096, 4096).unwrap();
+    let nodes = [far, near].map(|ostd| {
+        let addr = ostd.alloc(layout).unwrap() as u64;
+        frames.node_of(Frame::from_addr(addr).unwrap())
+    });
+    assert_eq!(nodes, [Some(NODE1), Some(NODE0)]);
+}
+
+#[test]
 fn rmm_counts_frames_and_usage() {
     let bench = Bench::new(two_nodes(1024));
     let frames = bench.frames();

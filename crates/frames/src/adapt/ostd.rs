@@ -8,7 +8,7 @@ use crate::error::{FreeError, RangeError};
 use crate::fences::Fences;
 use crate::frames::Frames;
 use crate::ids::{CpuIndex, FRAME_BYTES, Frame, Order};
-use crate::policy::Request;
+use crate::policy::{Policy, Request};
 
 /// The allocator with the methods of `GlobalFrameAllocator`; a kernel's trait implementation
 /// forwards to them, and decides what to do with the errors that the trait has no room for.
@@ -18,12 +18,20 @@ use crate::policy::Request;
 pub struct OstdFrames<'f, 'm, F> {
     frames: &'f Frames<'m, F>,
     cpu: fn() -> CpuIndex,
+    policy: Policy<'f>,
 }
 
 impl<'f, 'm, F: Fences> OstdFrames<'f, 'm, F> {
     /// The allocator for callers on the cpu that `cpu` tells.
     pub const fn new(frames: &'f Frames<'m, F>, cpu: fn() -> CpuIndex) -> Self {
-        Self { frames, cpu }
+        Self { frames, cpu, policy: Policy::Local }
+    }
+
+    /// Which nodes may serve; OSTD's trait has no argument for it.
+    #[must_use]
+    pub const fn policy(mut self, policy: Policy<'f>) -> Self {
+        self.policy = policy;
+        self
     }
 
     /// The physical address of a run for a layout in bytes; sizes are rounded up to whole frames.
@@ -31,7 +39,7 @@ impl<'f, 'm, F: Fences> OstdFrames<'f, 'm, F> {
         let bytes = layout.size() as u64;
         let align = (layout.align() as u64).div_ceil(FRAME_BYTES);
         let order = Order::new(align.ilog2().try_into().ok()?)?;
-        let request = Request::run(bytes.div_ceil(FRAME_BYTES)).aligned(order);
+        let request = Request::run(bytes.div_ceil(FRAME_BYTES)).aligned(order).policy(self.policy);
         let frame = self.frames.alloc((self.cpu)(), &request).ok()?;
         frame.addr().try_into().ok()
     }
