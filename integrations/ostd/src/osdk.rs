@@ -1,0 +1,6 @@
+//! How much memory OSTD's own allocator says is free.
+
+/// Free bytes.
+pub fn free_bytes() -> u64 {
+    osdk_frame_allocator::load_total_free_size() as u64
+}
