@@ -6,6 +6,7 @@
 mod code;
 #[path = "../kernel_lab/mod.rs"]
 mod kernel_lab;
+mod ostd;
 
 use std::fs;
 use std::path::{Path, PathBuf};

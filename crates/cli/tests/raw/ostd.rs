@@ -3,13 +3,10 @@
 //! Building it takes a toolchain of its own and minutes: with `NUMALAB_LONG=1` only, or where it
 //! has been built already.
 
-#[path = "kernel_lab/mod.rs"]
-mod kernel_lab;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use self::kernel_lab::{Lab, text};
+use super::kernel_lab::{Lab, text};
 
 /// The kernel, built now with `NUMALAB_LONG=1`. `None`, and loud words, where there is none.
 fn kernel() -> Option<PathBuf> {
