@@ -107,17 +107,20 @@ impl Advice {
         self.options.iter().filter(|option| option.predicted.is_gain())
     }
 
-    /// What to do: the candidate that was better when it was tried, or where nothing was tried the
-    /// one that is expected to be best; none where there is no gain to be had.
+    /// What to do: the candidate that was best when it was tried; where none was better, the one that
+    /// is expected to be best of those that were not tried, or cannot be. None where there is no
+    /// gain to be had.
     #[must_use]
     pub fn best(&self) -> Option<&AdvisedOption> {
-        let tried = || self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
-        if tried().next().is_none() {
-            return self.promising().next();
-        }
-        let better = tried().filter(|(_, measured)| measured.verdict == "better");
+        let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
+        let better = tried.filter(|(_, measured)| measured.verdict == "better");
         let change = |measured: &Measured| measured.change_percent;
         let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));
-        best.map(|(option, _)| option)
+        let any_tried = self.options.iter().any(|option| option.measured.is_some());
+        let mut untried = self.promising().filter(|option| {
+            // What was less promising than what failed is not advised without a trial.
+            option.measured.is_none() && !(any_tried && option.candidate.is_by_command())
+        });
+        best.map(|(option, _)| option).or_else(|| untried.next())
     }
 }

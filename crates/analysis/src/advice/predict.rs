@@ -189,7 +189,7 @@ mod tests {
     use numalab_record::{LineUser, NodeWaits, ProgramThread};
 
     use super::*;
-    use crate::advice::Advice;
+    use crate::advice::{Advice, Measured};
 
     fn machine() -> MachineCosts {
         MachineCosts {
@@ -290,6 +290,15 @@ mod tests {
         let advice = Advice::of(&[], &shared, machine());
         let apart = Candidate::SeparateLines { lines: Vec::new() };
         assert_eq!(advice.best().map(|option| &option.candidate), Some(&apart));
+        let mut failed = advice.clone();
+        let bind = failed.options.iter_mut().find(|option| option.candidate.is_by_command());
+        let measured = Measured {
+            change_percent: -1.0,
+            interval_percent: (-9.0, 7.0),
+            verdict: "inconclusive".to_owned(),
+        };
+        bind.expect("it can be bound").measured = Some(measured);
+        assert_eq!(failed.best().map(|option| &option.candidate), Some(&apart));
         let found = change(&apart, &shared);
         assert!((-80.0..-60.0).contains(&found), "{found}");
     }

@@ -56,6 +56,9 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
     let tried = advice.options.iter().any(|option| option.measured.is_some());
     let text = match best {
         None if advice.memory_share < WORTH_SHARE => format!("No gain to be had: {share}."),
+        None if is_open(advice) => {
+            format!("Undecided: {share}; --blocks with a higher number would tell.")
+        }
         None if tried => format!("No gain was found: {share}, but what was tried is not faster."),
         None => format!("No gain to be had from placement: {share}."),
         Some(option) => {
@@ -67,6 +70,12 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
     };
     let mood = if best.is_some() { Mood::Good } else { Mood::Fine };
     Lead::new("Advice", text, mood)
+}
+
+/// Whether the trials left a gain open.
+fn is_open(advice: &Advice) -> bool {
+    let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
+    measured.into_iter().any(|of| of.verdict == "inconclusive" && of.interval_percent.0 < 0.0)
 }
 
 /// The one command, or the one change.
