@@ -1,28 +1,106 @@
 //! A machine file next to what a run of the same machine, or of its replay, measured.
 
 use numalab_stats::Direction;
-use numalab_topology::{AccessAttributes, Cache, CacheKind};
-use serde::Serialize;
+use numalab_topology::{AccessAttributes, Cache, CacheKind, NodeId};
 
 use crate::capture::{Load, MachineFigures};
 
-/// One figure of both sides.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct FigurePair {
-    /// What it is: `latency from node 0 to node 1`.
-    pub what: String,
+/// A figure of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub enum MachineFigure {
+    /// What an access from a node to another's memory takes, in ns.
+    Latency {
+        /// Loads or stores.
+        access: Access,
+        /// The node of the cpu.
+        from: NodeId,
+        /// The node of the memory.
+        to: NodeId,
+    },
+    /// How fast a node reads or writes another's memory, in GB/s.
+    Bandwidth {
+        /// Loads or stores.
+        access: Access,
+        /// The node of the cpus.
+        from: NodeId,
+        /// The node of the memory.
+        to: NodeId,
+    },
+    /// What a hit in a level of the caches takes, in ns.
+    CacheHit(u8),
+    /// The size of a level of the caches, in KiB.
+    CacheSize(u8),
+    /// Entries of a level of the TLB.
+    TlbEntries {
+        /// The level.
+        level: u8,
+        /// The sizes of page that they are for, in bytes.
+        page_bytes: Vec<u64>,
+    },
+    /// What a line takes one way between cores of an L3 group, in ns.
+    LineWithinGroup,
+    /// The same between groups of two nodes, by their places in the machine.
+    LineBetweenNodes(usize, usize),
+    /// The most that memory or a link takes, in GB/s.
+    Peak(LoadedPlace),
+    /// What an access takes at that, in ns.
+    LatencyAtPeak(LoadedPlace),
+}
+
+/// Loads or stores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Loads.
+    Load,
+    /// Stores.
+    Store,
+}
+
+/// What is loaded, and how.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadedPlace {
+    /// The node of the memory.
+    pub node: NodeId,
+    /// The node from which a link leads there; `None` for the memory itself.
+    pub from: Option<NodeId>,
+    /// The part of the traffic that are writes, in percent.
+    pub writes_percent: f64,
+}
+
+impl MachineFigure {
     /// Its unit.
-    pub unit: &'static str,
+    #[must_use]
+    pub const fn unit(&self) -> &'static str {
+        match self {
+            Self::Bandwidth { .. } | Self::Peak(_) => "GB/s",
+            Self::CacheSize(_) => "KiB",
+            Self::TlbEntries { .. } => "entries",
+            _ => "ns",
+        }
+    }
+
+    /// Which way is better; `None` where neither is.
+    #[must_use]
+    pub const fn better(&self) -> Option<Direction> {
+        match self {
+            Self::Bandwidth { .. } | Self::Peak(_) => Some(Direction::HigherIsBetter),
+            Self::CacheSize(_) | Self::TlbEntries { .. } => None,
+            _ => Some(Direction::LowerIsBetter),
+        }
+    }
+}
+
+/// One figure of both sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FigurePair {
+    /// What it is.
+    pub what: MachineFigure,
     /// What the machine file says; `None` where it does not.
     pub file: Option<f64>,
     /// What the run measured; `None` where it did not.
     pub result: Option<f64>,
     /// How far the result is above the file, in percent.
     pub percent: Option<f64>,
-    /// Which way is better; `None` where neither is.
-    #[serde(skip)]
-    pub better: Option<Direction>,
 }
 
 impl FigurePair {
@@ -30,7 +108,7 @@ impl FigurePair {
     /// no better way is worse where it is off either way.
     #[must_use]
     pub fn is_worse(&self, margin_percent: f64) -> bool {
-        self.percent.is_some_and(|percent| match self.better {
+        self.percent.is_some_and(|percent| match self.what.better() {
             Some(Direction::LowerIsBetter) => percent > margin_percent,
             Some(Direction::HigherIsBetter) => -percent > margin_percent,
             None => percent.abs() > margin_percent,
@@ -39,8 +117,7 @@ impl FigurePair {
 }
 
 /// Figures of a machine file and of a run, side by side.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, PartialEq)]
 pub struct MachineComparison {
     /// Differences up to this percentage are none.
     pub margin_percent: f64,
@@ -52,18 +129,23 @@ impl MachineComparison {
     /// Compares a run's figures with a file's.
     #[must_use]
     pub fn of(file: &MachineFigures, result: &MachineFigures, margin_percent: f64) -> Self {
-        let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(Named::of_file).collect();
+        let of_file =
+            |(what, value)| FigurePair { what, file: Some(value), result: None, percent: None };
+        let mut pairs: Vec<FigurePair> = figures(file).into_iter().map(of_file).collect();
         // What the system reports of caches, where no sweep has looked for them, is no figure.
         let has_sweep = !result.cache_latency_ns.is_empty();
-        let is_figure = |found: &Named| has_sweep || !found.what.starts_with(SIZE_OF);
-        for found in figures(result).into_iter().filter(is_figure) {
-            match pairs.iter_mut().find(|pair| pair.what == found.what) {
+        let is_figure =
+            |(what, _): &Known| has_sweep || !matches!(what, MachineFigure::CacheSize(_));
+        for (what, value) in figures(result).into_iter().filter(is_figure) {
+            match pairs.iter_mut().find(|pair| pair.what == what) {
                 Some(pair) => {
-                    pair.result = Some(found.value);
-                    let share = pair.file.map(|file| 100.0 * (found.value / file - 1.0));
+                    pair.result = Some(value);
+                    let share = pair.file.map(|file| 100.0 * (value / file - 1.0));
                     pair.percent = share.filter(|percent| percent.is_finite());
                 }
-                None => pairs.push(found.of_result()),
+                None => {
+                    pairs.push(FigurePair { what, file: None, result: Some(value), percent: None });
+                }
             }
         }
         Self { pairs, margin_percent }
@@ -75,57 +157,25 @@ impl MachineComparison {
     }
 }
 
-/// How the figures of caches' sizes begin.
-const SIZE_OF: &str = "size of L";
+/// A figure with its value.
+type Known = (MachineFigure, f64);
 
-struct Named {
-    what: String,
-    unit: &'static str,
-    value: f64,
-    better: Option<Direction>,
-}
-
-impl Named {
-    fn of_file(self) -> FigurePair {
-        let Self { what, unit, value, better } = self;
-        FigurePair { what, unit, file: Some(value), result: None, percent: None, better }
-    }
-
-    fn of_result(self) -> FigurePair {
-        let Self { what, unit, value, better } = self;
-        FigurePair { what, unit, file: None, result: Some(value), percent: None, better }
-    }
-}
-
-/// A latency in ns, less being better.
-fn latency(what: String, value: f64) -> Named {
-    Named { what, unit: "ns", value, better: Some(Direction::LowerIsBetter) }
-}
-
-/// A bandwidth out of 10^6 bytes a second, more being better.
-fn bandwidth(what: String, mb_s: f64) -> Named {
-    let better = Some(Direction::HigherIsBetter);
-    Named { what, unit: "GB/s", value: mb_s / 1000.0, better }
-}
-
-fn figures(of: &MachineFigures) -> Vec<Named> {
+fn figures(of: &MachineFigures) -> Vec<Known> {
     let access = of.machine.access.iter().flat_map(of_access);
     let transfers = of.transfers.iter().flat_map(|transfers| {
-        let within = latency("line within an L3 group, one way".to_owned(), transfers.group_ns);
+        let within = (MachineFigure::LineWithinGroup, transfers.group_ns);
         let rows = transfers.node_ns.iter().enumerate();
         // A machine of one node has no line that goes between nodes.
         let between = rows.filter(|_| transfers.node_ns.len() > 1).flat_map(|(from, row)| {
-            row.iter().enumerate().map(move |(to, &ns)| {
-                latency(format!("line between groups of nodes {from} and {to}, one way"), ns)
-            })
+            let to = row.iter().enumerate();
+            to.map(move |(to, &ns)| (MachineFigure::LineBetweenNodes(from, to), ns))
         });
         std::iter::once(within).chain(between.collect::<Vec<_>>())
     });
     let tlb = of.tlb.iter().flat_map(|tlb| &tlb.parts).map(|part| {
-        let pages: Vec<String> =
-            part.page_bytes.iter().map(|bytes| format!("{} KiB", bytes >> 10)).collect();
-        let what = format!("entries of TLB level {} for pages of {}", part.level, pages.join(", "));
-        Named { what, unit: "entries", value: f64::from(part.entries), better: None }
+        let page_bytes = part.page_bytes.clone();
+        let what = MachineFigure::TlbEntries { level: part.level, page_bytes };
+        (what, f64::from(part.entries))
     });
     access
         .chain(caches(of))
@@ -135,62 +185,52 @@ fn figures(of: &MachineFigures) -> Vec<Named> {
         .collect()
 }
 
-fn of_access(access: &AccessAttributes) -> Vec<Named> {
-    let (from, to) = (access.initiator, access.target);
-    let ns = |what: &str, ps: Option<u64>| {
-        ps.map(|ps| {
-            latency(format!("{what} latency from node {from} to node {to}"), ps as f64 / 1e3)
-        })
+fn of_access(of: &AccessAttributes) -> Vec<Known> {
+    let (from, to) = (of.initiator, of.target);
+    let latency = |access, ps: Option<u64>| {
+        Some((MachineFigure::Latency { access, from, to }, ps? as f64 / 1e3))
     };
-    let gb_s = |what: &str, mb_s: Option<u64>| {
-        mb_s.map(|mb_s| bandwidth(format!("{what} from node {from} to node {to}"), mb_s as f64))
+    let bandwidth = |access, mb_s: Option<u64>| {
+        Some((MachineFigure::Bandwidth { access, from, to }, mb_s? as f64 / 1e3))
     };
     [
-        ns("load", access.read_latency_ps),
-        ns("store", access.write_latency_ps),
-        gb_s("reads", access.read_bandwidth_mb_per_s),
-        gb_s("writes", access.write_bandwidth_mb_per_s),
+        latency(Access::Load, of.read_latency_ps),
+        latency(Access::Store, of.write_latency_ps),
+        bandwidth(Access::Load, of.read_bandwidth_mb_per_s),
+        bandwidth(Access::Store, of.write_bandwidth_mb_per_s),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-fn caches(of: &MachineFigures) -> Vec<Named> {
+fn caches(of: &MachineFigures) -> Vec<Known> {
     let data = |cache: &&Cache| cache.kind != CacheKind::Instruction;
     let mut levels: Vec<(u8, Option<u64>)> =
         of.machine.caches.iter().filter(data).map(|one| (one.level, one.size_bytes)).collect();
     levels.sort_unstable();
     levels.dedup_by_key(|one| one.0);
-    let mut named = Vec::new();
+    let mut known = Vec::new();
     for (at, (level, bytes)) in levels.into_iter().enumerate() {
         let hit = of.cache_latency_ns.get(at);
-        named.extend(hit.map(|&ns| latency(format!("hit in L{level}"), ns)));
-        named.extend(bytes.map(|bytes| Named {
-            what: format!("{SIZE_OF}{level}"),
-            unit: "KiB",
-            value: bytes as f64 / 1024.0,
-            better: None,
-        }));
+        known.extend(hit.map(|&ns| (MachineFigure::CacheHit(level), ns)));
+        let kib = bytes.map(|bytes| bytes as f64 / 1024.0);
+        known.extend(kib.map(|kib| (MachineFigure::CacheSize(level), kib)));
     }
-    named
+    known
 }
 
 /// Where each curve ends.
-fn load(load: &Load) -> Vec<Named> {
-    let way = match load.from {
-        Some(from) => format!("link from node {from} to node {}", load.node),
-        None => format!("memory of node {}", load.node),
-    };
-    let peak = |writes: f64, mb_s| bandwidth(format!("peak of {way}, {writes} % writes"), mb_s);
-    let mut named: Vec<Named> = load.peak_mb_s.map(|mb_s| peak(0.0, mb_s)).into_iter().collect();
+fn load(load: &Load) -> Vec<Known> {
+    let place = |writes_percent| LoadedPlace { node: load.node, from: load.from, writes_percent };
+    let peak = |writes, mb_s: f64| (MachineFigure::Peak(place(writes)), mb_s / 1000.0);
+    let mut known: Vec<Known> = load.peak_mb_s.map(|mb_s| peak(0.0, mb_s)).into_iter().collect();
     for curve in &load.curves {
         let Some(&(mb_s, ns)) = curve.points.last() else { continue };
-        let writes = curve.writes_percent;
-        named.push(peak(writes, mb_s));
-        named.push(latency(format!("latency at the peak of {way}, {writes} % writes"), ns));
+        known.push(peak(curve.writes_percent, mb_s));
+        known.push((MachineFigure::LatencyAtPeak(place(curve.writes_percent)), ns));
     }
-    named
+    known
 }
 
 #[cfg(test)]
@@ -216,13 +256,14 @@ mod tests {
             let (file, result) = (figures_with(100, 10_000), figures_with(ns, mb_s));
             MachineComparison::of(&file, &result, 5.0)
         };
-        let worse = |ns, mb_s| -> Vec<String> {
+        let (from, to) = (NodeId(0), NodeId(1));
+        let worse = |ns, mb_s| -> Vec<MachineFigure> {
             compare(ns, mb_s).worse().map(|pair| pair.what.clone()).collect()
         };
         assert!(worse(104, 9600).is_empty());
         assert!(worse(50, 20_000).is_empty(), "better is not worse");
-        assert_eq!(worse(110, 20_000), ["load latency from node 0 to node 1"]);
-        assert_eq!(worse(100, 9000), ["reads from node 0 to node 1"]);
+        assert_eq!(worse(110, 20_000), [MachineFigure::Latency { access: Access::Load, from, to }]);
+        assert_eq!(worse(100, 9000), [MachineFigure::Bandwidth { access: Access::Load, from, to }]);
         let percent = compare(110, 9000).pairs[0].percent.unwrap();
         assert!((percent - 10.0).abs() < 1e-9);
     }

@@ -9,7 +9,6 @@ use std::process::{Command, Output};
 use numalab_analysis::advice::Advice;
 use numalab_analysis::fleet::Analysis;
 use numalab_analysis::health::Health;
-use numalab_analysis::machine::MachineComparison;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_launch::scale::Manifest;
 use numalab_record::bisect::BisectDocument;
@@ -18,8 +17,8 @@ use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
 use numalab_record::tiering::TieringProbed;
 use numalab_record::{Kind, RankRun};
 use numalab_report::documents::{
-    ComparedSamples, ExploreDocument, PublishedGains, RunComparison, RunDocument, StudyComparison,
-    StudyResults,
+    ComparedMachine, ComparedSamples, ExploreDocument, PublishedGains, RunComparison, RunDocument,
+    StudyComparison, StudyResults,
 };
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -140,7 +139,7 @@ fn all_schemas() -> [(Kind, Value); 24] {
         schema_of::<StudyComparison<'_>>(Kind::StudyComparison),
         schema_of::<ComparedSamples>(Kind::SampleComparison),
         schema_of::<PublishedGains>(Kind::Published),
-        schema_of::<MachineComparison>(Kind::MachineComparison),
+        schema_of::<ComparedMachine>(Kind::MachineComparison),
         schema_of::<Manifest>(Kind::Scale),
         schema_of::<ScalingSummary<'_>>(Kind::Scaling),
         schema_of::<ExploreDocument<'_>>(Kind::Explore),

@@ -1,6 +1,7 @@
 //! Results in JSON: one type for each document, findings included.
 
 mod explore;
+mod machine;
 mod study;
 
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::label::{answer_word, compared};
 
 pub use explore::{ExploreDocument, FoundNow};
+pub use machine::{ComparedMachine, FigurePair};
 pub use study::{AaFound, EffectFound, Found, StudyResults};
 
 /// Indented JSON of a document: its kind, and what it holds.

@@ -1,10 +1,12 @@
 //! A machine file and a run side by side.
 
-use numalab_analysis::machine::{FigurePair, MachineComparison};
+use numalab_analysis::machine::{
+    Access, FigurePair, LoadedPlace, MachineComparison, MachineFigure,
+};
 use numalab_record::Kind;
 
 use crate::Report;
-use crate::documents::document;
+use crate::documents::{self, ComparedMachine, document};
 use crate::number::{count, figure, percent, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part};
 use crate::rows::{Rows, optional};
@@ -23,14 +25,22 @@ impl Report for MachineComparison {
     }
 
     fn json(&self) -> serde_json::Result<String> {
-        document(Kind::MachineComparison, self)
+        let pairs = self.pairs.iter().map(|pair| documents::FigurePair {
+            what: words(&pair.what),
+            unit: pair.what.unit(),
+            file: pair.file,
+            result: pair.result,
+            percent: pair.percent,
+        });
+        let (margin_percent, pairs) = (self.margin_percent, pairs.collect());
+        document(Kind::MachineComparison, &ComparedMachine { margin_percent, pairs })
     }
 
     fn rows(&self) -> Option<Rows> {
         let row = |pair: &FigurePair| {
             vec![
-                pair.what.clone(),
-                pair.unit.to_owned(),
+                words(&pair.what),
+                pair.what.unit().to_owned(),
                 optional(pair.file),
                 optional(pair.result),
                 optional(pair.percent),
@@ -42,6 +52,41 @@ impl Report for MachineComparison {
             .values("", ["file", "result"])
             .values("%", ["difference_percent"]);
         Some(rows.rows(self.pairs.iter().map(row)))
+    }
+}
+
+/// What a figure is of.
+fn words(figure: &MachineFigure) -> String {
+    match figure {
+        MachineFigure::Latency { access, from, to } => {
+            let access = if *access == Access::Load { "load" } else { "store" };
+            format!("{access} latency from node {from} to node {to}")
+        }
+        MachineFigure::Bandwidth { access, from, to } => {
+            let access = if *access == Access::Load { "reads" } else { "writes" };
+            format!("{access} from node {from} to node {to}")
+        }
+        MachineFigure::CacheHit(level) => format!("hit in L{level}"),
+        MachineFigure::CacheSize(level) => format!("size of L{level}"),
+        MachineFigure::TlbEntries { level, page_bytes } => {
+            let pages = page_bytes.iter().map(|bytes| format!("{} KiB", bytes >> 10));
+            let pages: Vec<String> = pages.collect();
+            format!("entries of TLB level {level} for pages of {}", pages.join(", "))
+        }
+        MachineFigure::LineWithinGroup => "line within an L3 group, one way".to_owned(),
+        MachineFigure::LineBetweenNodes(from, to) => {
+            format!("line between groups of nodes {from} and {to}, one way")
+        }
+        MachineFigure::Peak(place) => format!("peak of {}", loaded(place)),
+        MachineFigure::LatencyAtPeak(place) => format!("latency at the peak of {}", loaded(place)),
+    }
+}
+
+fn loaded(place: &LoadedPlace) -> String {
+    let LoadedPlace { node, from, writes_percent } = place;
+    match from {
+        Some(from) => format!("link from node {from} to node {node}, {writes_percent} % writes"),
+        None => format!("memory of node {node}, {writes_percent} % writes"),
     }
 }
 
@@ -58,7 +103,7 @@ fn lead(of: &MachineComparison) -> Lead {
     });
     let widest = widest.map_or_else(String::new, |pair| {
         let off = percent(pair.percent.unwrap_or_default());
-        format!("; the widest is {off}, {}", pair.what)
+        format!("; the widest is {off}, {}", words(&pair.what))
     });
     let sentence = format!(
         "{} of {} differ by more than {} %{widest}; {} on one side only.",
@@ -75,10 +120,10 @@ fn table(of: &MachineComparison) -> Table {
     let side = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), figure);
     let rows = of.pairs.iter().map(|pair| {
         vec![
-            pair.what.clone(),
+            words(&pair.what),
             side(pair.file),
             side(pair.result),
-            pair.unit.to_owned(),
+            pair.what.unit().to_owned(),
             pair.percent.map_or_else(|| "–".to_owned(), percent),
         ]
     });

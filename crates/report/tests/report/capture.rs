@@ -1,7 +1,7 @@
 //! Machine files out of runs whose truth is known.
 
 use numalab_analysis::capture::{MachineFigures, capture, curve_families};
-use numalab_analysis::machine::MachineComparison;
+use numalab_analysis::machine::{Access, MachineComparison, MachineFigure};
 use numalab_analysis::run::Summary;
 use numalab_report::Report;
 use numalab_report::from::capture::sentences;
@@ -87,8 +87,13 @@ fn a_machine_file_and_a_run_are_shown_side_by_side() {
     *slow += *slow / 10;
     result.transfers = None;
     let compared = MachineComparison::of(&file, &result, 5.0);
-    let worse: Vec<_> = compared.worse().map(|pair| pair.what.as_str()).collect();
-    assert_eq!(worse, ["load latency from node 0 to node 1"]);
+    let worse: Vec<_> = compared.worse().map(|pair| &pair.what).collect();
+    let latency = MachineFigure::Latency { access: Access::Load, from: NodeId(0), to: NodeId(1) };
+    assert_eq!(worse, [&latency]);
+    let json: serde_json::Value =
+        serde_json::from_str(&compared.json().expect("JSON")).expect("JSON");
+    assert_eq!(json["pairs"][0]["unit"], "ns");
+    assert!(json["pairs"].to_string().contains("load latency from node 0 to node 1"), "{json}");
     let page = compared.page().markdown();
     let row = |start: &str| {
         let mut lines = page.lines().filter(|line| line.starts_with(&format!("| {start} |")));
