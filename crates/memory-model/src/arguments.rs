@@ -1,11 +1,15 @@
 //! What stands on QEMU's command line behind the plugin's name.
 
+mod given;
+
 use alloc::borrow::ToOwned;
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
-use alloc::{format, vec};
 
 use serde::Serialize;
+
+use given::Given;
 
 use crate::address::{Q35_END, q35_ranges};
 use crate::machine::{Machine, MachineError, Node, SCHEMA};
@@ -306,46 +310,6 @@ fn nodes(given: &mut Given, count: usize) -> Result<Vec<Node>, ArgumentError> {
     };
     let id = |at| u32::try_from(at).unwrap_or(u32::MAX);
     Ok(of_nodes.drain(..).enumerate().map(|(at, ranges)| Node { id: id(at), ranges }).collect())
-}
-
-/// Arguments not looked at yet.
-struct Given(Vec<(String, String)>);
-
-impl Given {
-    fn new<'a>(given: impl IntoIterator<Item = &'a str>) -> Result<Self, ArgumentError> {
-        let mut pairs: Vec<(String, String)> = Vec::new();
-        for word in given {
-            let unknown = || ArgumentError::Unknown(word.to_owned());
-            let (key, value) = word.split_once('=').ok_or_else(unknown)?;
-            if pairs.iter().any(|pair| pair.0 == key) {
-                return Err(ArgumentError::Twice(key.to_owned()));
-            }
-            pairs.push((key.to_owned(), value.to_owned()));
-        }
-        Ok(Self(pairs))
-    }
-
-    fn take(&mut self, key: &str) -> Option<String> {
-        let at = self.0.iter().position(|pair| pair.0 == key)?;
-        Some(self.0.swap_remove(at).1)
-    }
-
-    fn choice<T>(
-        &mut self,
-        key: &'static str,
-        expected: &'static str,
-        read: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<Option<T>, ArgumentError> {
-        let Some(value) = self.take(key) else { return Ok(None) };
-        let read = read(&value);
-        read.map(Some).ok_or(ArgumentError::Value { key, value, expected })
-    }
-
-    fn nothing_left(&mut self) -> Result<(), ArgumentError> {
-        self.0
-            .pop()
-            .map_or(Ok(()), |(key, value)| Err(ArgumentError::Unknown(format!("{key}={value}"))))
-    }
 }
 
 /// The machine of some arguments, for tests.
