@@ -5,6 +5,7 @@
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
+# make dist      what is released, in dist/: archives and Debian packages for x86_64 and aarch64
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=
@@ -17,7 +18,7 @@ ENABLE_BASIC_TEST ?= true
 RUNS ?= 20
 KERNEL_WORDS ?=
 
-.PHONY: measure run build test test-long bench studies check install clean
+.PHONY: measure run build test test-long bench studies check dist install clean
 
 # Builds the command only, quickly: its measuring loops as in a release, the rest unoptimised.
 measure:
@@ -61,6 +62,10 @@ check:
 	$(CARGO) clippy --workspace --all-targets --all-features -q -- -D warnings
 	@scripts/kernel check
 	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --workspace --no-deps -q
+
+dist:
+	@scripts/setup dist
+	@scripts/dist
 
 install: build
 	install -Dm755 target/release/numalab $(PREFIX)/bin/numalab
