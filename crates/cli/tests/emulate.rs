@@ -280,3 +280,16 @@ fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     let (code, _) = advise(lab, &["--predict-only"], &["no-such-program"]);
     assert_eq!(code, Some(127));
 }
+
+#[test]
+fn quietly_the_one_command_to_use_is_printed() {
+    let Some(lab) = lab() else { return };
+    let options = ["--predict-only", "--quiet"];
+    let (code, text) = advise(lab, &options, &[&lab.answers(), "one-node"]);
+    assert_eq!(code, Some(0), "{text}");
+    let expected =
+        [0, 1].map(|node| format!("numalab bind --numa={node} -- {} one-node", lab.answers()));
+    assert!(expected.contains(&text), "{text}");
+    let (_, text) = advise(lab, &options, &[&lab.answers(), "compute"]);
+    assert_eq!(text, format!("{} compute", lab.answers()));
+}
