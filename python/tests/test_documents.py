@@ -1,7 +1,7 @@
 """Documents that numalab has just written, as tables.
 
-NUMALAB_DOCUMENTS is a directory of them, NUMALAB the command; both are set by
-crates/cli/tests/python.rs.
+NUMALAB_DOCUMENTS is a directory of them, NUMALAB the command, NUMALAB_SCHEMAS the names of all
+schemas; crates/cli/tests/python.rs sets them.
 """
 
 import json
@@ -29,6 +29,10 @@ class EveryDocument(unittest.TestCase):
             for name in document.tables:
                 if name != "samples":
                     self.assertEqual(len(document.table(name)), count(document.data, name), name)
+
+    def test_every_schema_of_the_command_is_known(self) -> None:
+        for schema in os.environ["NUMALAB_SCHEMAS"].split():
+            self.assertIn(nr.Document({"schema": schema}).kind, schema)
 
     def test_a_table_that_is_not_there_is_named_with_those_that_are(self) -> None:
         with self.assertRaisesRegex(KeyError, "'nosuch': expected one of .*cells"):

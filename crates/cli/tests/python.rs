@@ -9,6 +9,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+use numalab_record::Kind;
+
 /// The distribution's own, which has its packages.
 const PYTHON: &str = "/usr/bin/python3";
 
@@ -79,6 +81,7 @@ fn python_has_tables_frames_and_charts_of_what_was_just_written() {
     tests.args(["-B", "-m", "unittest", "discover", "-s", "tests"]);
     tests.current_dir(package()).env("PYTHONPATH", "src").env("MPLCONFIGDIR", place.path());
     tests.env("NUMALAB", env!("CARGO_BIN_EXE_numalab")).env("NUMALAB_DOCUMENTS", place.path());
+    tests.env("NUMALAB_SCHEMAS", Kind::ALL.map(Kind::schema).join(" "));
     let output = finish(&mut tests);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(said.contains("\nOK\n"), "{said}");

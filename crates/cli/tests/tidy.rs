@@ -7,6 +7,8 @@ use std::process::Command;
 
 #[path = "tidy/circles.rs"]
 mod circles;
+#[path = "tidy/links.rs"]
+mod links;
 
 /// Production lines of a file at most; the aim is 150.
 const MOST_LINES: usize = 400;

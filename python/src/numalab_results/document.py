@@ -14,8 +14,8 @@ from .flatten import tables_of
 from .samples import samples_of
 from .table import Table
 
-#: The schema's version that this package knows.
-VERSION = 2
+#: The version of each kind's schema that this package knows, 2 where none is said.
+VERSIONS = {"advice": 1}
 
 _SCHEMA = re.compile(r"numalab/([a-z-]+)-([0-9]+)")
 
@@ -31,10 +31,11 @@ class Document:
         schema = data.get("schema")
         match = _SCHEMA.fullmatch(schema) if isinstance(schema, str) else None
         if match is None:
-            raise NotADocument(f"{place}: schema {schema!r}: expected numalab/KIND-{VERSION}")
-        if int(match[2]) != VERSION:
+            raise NotADocument(f"{place}: schema {schema!r}: expected numalab/KIND-2")
+        version = VERSIONS.get(match[1], 2)
+        if int(match[2]) != version:
             raise NotADocument(
-                f"{place}: schema {schema!r}: expected version {VERSION}; "
+                f"{place}: schema {schema!r}: expected version {version}; "
                 "`numalab report DIRECTORY --format json` writes results of before anew"
             )
         #: ``run``, ``study``, ``ranks``, ``fleet``, ``comparison``, ...

@@ -26,12 +26,13 @@ impl Shown {
 /// The commands of the project's documents: code blocks and code within sentences.
 pub fn in_documents() -> Vec<Shown> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md"].map(PathBuf::from).to_vec();
-    files.extend(
-        ["docs/statistics.md", "docs/tiering.md", "docs/metrics.md", "crates/kernel/README.md"]
-            .map(PathBuf::from),
-    );
-    files.extend(["crates/emulator/README.md", "integrations/README.md"].map(PathBuf::from));
+    let mut files = ["README.md", "BENCHMARKS.md", "ARCHITECTURE.md", "integrations/README.md"]
+        .map(PathBuf::from)
+        .to_vec();
+    files.extend(["crates/kernel/README.md", "crates/emulator/README.md"].map(PathBuf::from));
+    let pages = fs::read_dir(root.join("docs")).expect("the documents are there");
+    let pages = pages.map(|page| Path::new("docs").join(page.expect("readable").file_name()));
+    files.extend(pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")));
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(root.join(file)).expect("a document");
         in_markdown(&file.to_string_lossy(), &text)

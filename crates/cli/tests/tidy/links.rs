@@ -1,0 +1,75 @@
+//! Links between documents, and the book that they are.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{read, root};
+
+/// Every Markdown file of the project that people read, below the root.
+fn documents() -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for place in ["", "docs", "docs/studies", "integrations", "python"] {
+        found.extend(markdown_in(Path::new(place)));
+    }
+    for entry in fs::read_dir(root().join("crates")).expect("the crates are there") {
+        found.extend(markdown_in(&Path::new("crates").join(entry.expect("readable").file_name())));
+    }
+    found.sort();
+    found
+}
+
+fn markdown_in(place: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join(place)).into_iter().flatten();
+    let names = entries.map(|entry| PathBuf::from(entry.expect("readable").file_name()));
+    let is_markdown = |name: &PathBuf| name.extension().is_some_and(|extension| extension == "md");
+    names.filter(is_markdown).map(|name| place.join(name)).collect()
+}
+
+/// Where a document's links lead, code left out.
+fn links(text: &str) -> Vec<String> {
+    let prose = text.split("```").step_by(2).flat_map(|part| part.split('`').step_by(2));
+    let prose: String = prose.collect::<Vec<_>>().join(" ");
+    let ends = prose.split("](").skip(1);
+    ends.filter_map(|rest| rest.split_once(')')).map(|(link, _)| link.to_owned()).collect()
+}
+
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let letters = heading.trim_start_matches('#').trim().chars();
+    let kept = letters.filter(|letter| letter.is_alphanumeric() || " -_".contains(*letter));
+    kept.collect::<String>().to_lowercase().replace(' ', "-")
+}
+
+#[test]
+fn links_of_documents_lead_somewhere() {
+    for document in documents() {
+        let text = read(&root().join(&document));
+        for link in links(&text) {
+            if link.contains("://") || link.starts_with("mailto:") {
+                continue;
+            }
+            let (file, wanted) = link.split_once('#').unwrap_or((&link, ""));
+            let target = match file {
+                "" => document.clone(),
+                file => document.parent().expect("below the root").join(file),
+            };
+            let target = root().join(target);
+            assert!(target.exists(), "{}: no such file: {link}", document.display());
+            let has = || {
+                read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == wanted)
+            };
+            assert!(wanted.is_empty() || has(), "{}: no such heading: {link}", document.display());
+        }
+    }
+}
+
+#[test]
+fn every_page_of_docs_is_in_the_books_summary() {
+    let summary = read(&root().join("docs/SUMMARY.md"));
+    let listed: BTreeSet<PathBuf> =
+        links(&summary).iter().map(|link| Path::new("docs").join(link)).collect();
+    let pages = documents().into_iter().filter(|page| page.starts_with("docs"));
+    let pages: BTreeSet<PathBuf> = pages.filter(|page| !page.ends_with("SUMMARY.md")).collect();
+    assert_eq!(listed, pages);
+}
