@@ -139,7 +139,7 @@ fn what_has_no_figures_is_refused() {
 #[test]
 fn promtool_finds_nothing_to_complain_of() {
     let place = tempfile::tempdir().expect("a directory");
-    let run = ["latency", "--size", "64K,1M", "--budget", "1s", "--quiet"];
+    let run = ["latency", "--size", "64K,1M", "--budget", "5s", "--quiet"];
     let own = std::process::id().to_string();
     for arguments in [&run[..], &["explore", "--interval", "1ms"], &["explore", "--pid", &own]] {
         let arguments = [arguments, &["--format", "openmetrics"]].concat();

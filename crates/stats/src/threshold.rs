@@ -1,9 +1,9 @@
 //! On which side of a threshold a mean lies, decided while values come.
 //!
 //! Student's one-sided interval at a few looks, each at an equal share of the error, so that all
-//! looks together are wrong no oftener than the level says, wherever the mean lies. Values are log ratios, which are near symmetric: for
-//! those t errs no oftener with heavy tails (Benjamini, JASA 78, 1983); `tests/bisection.rs`
-//! counts.
+//! looks together are wrong no more often than the level says, wherever the mean lies. Values are log
+//! ratios, which are near symmetric: for those t errs no more often with heavy tails (Benjamini, JASA
+//! 78, 1983); `tests/bisection.rs` counts.
 
 use crate::distribution::student_quantile;
 use crate::{Confidence, Error};
