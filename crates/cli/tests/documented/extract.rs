@@ -33,6 +33,8 @@ pub fn in_documents() -> Vec<Shown> {
     let pages = fs::read_dir(root.join("docs")).expect("the documents are there");
     let pages = pages.map(|page| Path::new("docs").join(page.expect("readable").file_name()));
     files.extend(pages.filter(|page| page.extension().is_some_and(|extension| extension == "md")));
+    // What one page's commands make, another page's may read.
+    files.sort();
     let read = |file: &PathBuf| {
         let text = fs::read_to_string(root.join(file)).expect("a document");
         in_markdown(&file.to_string_lossy(), &text)
