@@ -140,7 +140,7 @@ question = "Do guests of QEMU run together?"
 [backend.guests]
 hypervisor = "qemu"
 guests = 2
-guest-memory-mib = 192
+guest-memory-mib = 256
 [rules]
 blocks = 1
 warm-ups = 0
@@ -202,7 +202,7 @@ fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
     let lab = Lab::open();
     let pool = || fs::read_to_string("/proc/sys/vm/nr_hugepages").expect("a pool");
     let before = pool();
-    let text_of = of_pages(r#"guest-memory = "2m", "host:huge_2m_pages" = 200"#);
+    let text_of = of_pages(r#"guest-memory = "2m", "host:huge_2m_pages" = 270"#);
     fs::write(lab.path("pages.toml"), text_of).expect("written");
     let output = lab.run(&["study", "run", "pages.toml", "--quiet"]);
     let errors = text(&output.stderr);
@@ -215,7 +215,7 @@ fn guests_of_qemu_have_the_hosts_huge_pages_and_the_pool_is_put_back() {
     let journal = lab.result("journal.jsonl");
     let samples: Vec<&str> =
         journal.lines().filter(|line| line.contains(r#""entry":"sample""#)).collect();
-    let huge = |sample: &&&str| sample.contains("192 MiB of 2048 KiB");
+    let huge = |sample: &&&str| sample.contains("256 MiB of 2048 KiB");
     assert_eq!((samples.len(), samples.iter().filter(huge).count()), (2, 1), "{journal}");
     assert!(journal.contains("host:huge_2m_pages"), "{journal}");
 }
