@@ -5,10 +5,12 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use tempfile::TempDir;
 
+/// Guests use a core for a minute.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
 /// What is built for guests: without optimisation, every instruction of which takes a
@@ -51,17 +53,16 @@ fn build(target: &Path, what: &[&str], flags: &str) {
 }
 
 /// A directory of our own.
-///
-/// Guests run side by side, as many as there are tests at a time: each uses one core, and what is
-/// expected of them is their own virtual time, counts, or no more than a least time of the host's.
 pub struct Lab {
     pub directory: TempDir,
+    _turn: MutexGuard<'static, ()>,
 }
 
 impl Lab {
     pub fn open() -> Self {
+        let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let directory = tempfile::Builder::new().prefix("nl").tempdir_in("/tmp").expect("made");
-        Self { directory }
+        Self { directory, _turn: turn }
     }
 
     pub fn path(&self, name: &str) -> PathBuf {
