@@ -1,7 +1,7 @@
 //! Bisections from outside: which commit is named, and after which builds.
 
 #[path = "raw/code.rs"]
-#[allow(dead_code, clippy::allow_attributes, reason = "other tests take the rest")]
+#[expect(dead_code, reason = "other tests take the rest")]
 mod code;
 mod schemas;
 
