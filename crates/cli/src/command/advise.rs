@@ -13,7 +13,7 @@ use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Interrupt, Ran, note};
 
-use crate::args::{AdviseArgs, MemoryCostArgs};
+use crate::args::AdviseArgs;
 use crate::command::emulate::longest;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -101,19 +101,11 @@ fn machine(args: &AdviseArgs) -> Result<EmulatedMachine, Failure> {
     };
     described.findings.iter().for_each(note);
     let usual = described.file.is_none();
-    let given = &args.costs;
-    let caches = given.emulate_cache.clone().map(|caches| caches.0);
-    let stages = given.emulate_stages.clone().map(|stages| stages.0);
-    let mut machine = described.emulated_memory(&MemoryCostArgs {
-        emulate_latency: given.emulate_latency,
-        emulate_bandwidth: given.emulate_bandwidth.clone(),
-        emulate_cache: given.emulate_cache.clone(),
-        emulate_stages: given.emulate_stages.clone(),
-    })?;
-    if usual && caches.is_none() {
+    let mut machine = described.emulated_memory(&args.costs)?;
+    if usual && args.costs.emulate_cache.is_none() {
         machine.caches = parse_caches(CACHES).map_err(Failure::bad_input)?;
     }
-    if usual && stages.is_none() {
+    if usual && args.costs.emulate_stages.is_none() {
         let stages = parse_stages(STAGES).map_err(Failure::bad_input)?;
         machine = stages.iter().fold(machine, |machine, &stage| machine.with(stage));
     }

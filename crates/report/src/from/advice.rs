@@ -1,6 +1,6 @@
 //! Advice for a program in words.
 
-use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, WORTH_SHARE};
+use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, TrialVerdict, WORTH_SHARE};
 use numalab_record::Kind;
 
 use crate::documents::document;
@@ -75,7 +75,18 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
 /// Whether the trials left a gain open.
 fn is_open(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
-    measured.into_iter().any(|of| of.verdict == "inconclusive" && of.interval_percent.0 < 0.0)
+    measured
+        .into_iter()
+        .any(|of| of.verdict == TrialVerdict::Inconclusive && of.interval_percent.0 < 0.0)
+}
+
+fn verdict(verdict: TrialVerdict) -> &'static str {
+    match verdict {
+        TrialVerdict::Better => "better",
+        TrialVerdict::Worse => "worse",
+        TrialVerdict::Equivalent => "equivalent",
+        TrialVerdict::Inconclusive => "inconclusive",
+    }
 }
 
 /// The one command, or the one change.
@@ -114,7 +125,7 @@ fn options(advice: &Advice) -> Part {
             interval(option.predicted.interval_percent),
             measured.map_or_else(String::new, |of| signed(of.change_percent)),
             measured.map_or_else(String::new, |of| interval(of.interval_percent)),
-            measured.map_or_else(String::new, |of| of.verdict.clone()),
+            measured.map_or_else(String::new, |of| verdict(of.verdict).to_owned()),
         ]
     };
     let mut notes = vec![

@@ -8,7 +8,7 @@ use numalab_record::Environment;
 use numalab_record::study::{
     Evidence, FactorKind, Observation, Quantity, Reading, Rules, Setting, StudyDocument, Treatment,
 };
-use numalab_stats::{Direction, Verdict};
+use numalab_stats::Direction;
 use numalab_study::{
     Backend, BackendError, BackendSpec, Factor, Inspection, Journal, Level, NamedLevel, Observer,
     Plan, Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, Started, Study,
@@ -69,16 +69,10 @@ pub(super) fn prove(
 fn measured(summary: &StudySummary<'_>, treatment: usize) -> Option<Measured> {
     let (_, effect) = summary.answers().find(|(_, of)| of.sides == Some((0, treatment)))?;
     let interval = effect.found.percent_interval()?;
-    let verdict = match effect.found.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Equivalent => "equivalent",
-        Verdict::Inconclusive { .. } => "inconclusive",
-    };
     Some(Measured {
         change_percent: effect.found.percent()?,
         interval_percent: (interval.lo, interval.hi),
-        verdict: verdict.to_owned(),
+        verdict: effect.found.verdict.into(),
     })
 }
 
