@@ -5,6 +5,7 @@ mod guests;
 mod heap;
 mod nodes;
 mod process;
+mod ranks;
 
 use numalab_record::explore::View;
 use numalab_topology::{CpuSet, NodeId, NodeSet};
@@ -15,6 +16,7 @@ pub use guests::GuestProblem;
 pub use heap::HeapProblem;
 pub use nodes::{NodesProblem, UnusedPool};
 pub use process::{ProcessProblem, Touched};
+pub use ranks::RanksProblem;
 
 use crate::Finding;
 
@@ -35,6 +37,7 @@ impl Explored {
             View::Nodes(view) => nodes::findings(view),
             View::Process(view) => process::findings(view),
             View::Guests(view) => guests::findings(view),
+            View::Ranks(view) => ranks::findings(view),
             View::Heap(view) => heap::findings(view),
         };
         Self { view, findings }
@@ -107,6 +110,8 @@ pub enum Problem {
     Process(ProcessProblem),
     /// Of a guest.
     Guest(GuestProblem),
+    /// Of ranks.
+    Ranks(RanksProblem),
     /// Of a heap.
     Heap(HeapProblem),
 }
@@ -164,6 +169,13 @@ pub enum Remedy {
         /// Whether NUMA balancing is off, which would move memory as well.
         balancing_is_off: bool,
     },
+    /// The program is started on the node of a device.
+    BindNear {
+        /// The device.
+        device: String,
+        /// The program.
+        command: String,
+    },
     /// The program is started so that it asks for huge pages.
     AskForHugePages {
         /// The program.
@@ -173,6 +185,13 @@ pub enum Remedy {
     AllowHugePages,
     /// It is worth a look at the nodes.
     LookAtNodes,
+    /// It is worth a look at a process.
+    LookAtProcess {
+        /// The process.
+        process: u32,
+    },
+    /// Each thread of each rank gets a cpu of its own.
+    SpreadThreads,
     /// Virtual cpus of a guest of QEMU are pinned.
     PinVcpus {
         /// The control socket.

@@ -13,6 +13,7 @@ use numalab_image::{ImageError, KernelError, ModuleError};
 use numalab_launch::bind::BindError;
 use numalab_launch::identity::IdentityError;
 use numalab_launch::local::StartError;
+use numalab_launch::near::NearError;
 use numalab_launch::scale::{DirectoryError, LaunchError, RunError};
 use numalab_measure::{MeasureError, StoreError};
 use numalab_study::bisect::BisectError;
@@ -197,6 +198,12 @@ impl From<IdentityError> for Failure {
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
         Self::bad_input(error)
+    }
+}
+
+impl From<NearError> for Failure {
+    fn from(error: NearError) -> Self {
+        Self::new(code_of(error.class()), error)
     }
 }
 

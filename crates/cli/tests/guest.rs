@@ -14,7 +14,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use numalab_formats::{emulation, machine_toml};
 use numalab_topology::{
-    AccessAttributes, AccessClass, CpuSet, Machine, MemorySideCache, NodeId, UniformMachine,
+    AccessAttributes, AccessClass, CpuSet, Device, DeviceKind, Machine, MemorySideCache, NodeId,
+    UniformMachine,
 };
 use serde_json::Value;
 use tempfile::TempDir;
@@ -52,6 +53,18 @@ done
 numalab explore --pid $worker --format json > out/process.json
 numalab explore --nodes --interval 100ms --format json > out/nodes.json
 kill -9 $worker
+numalab topology > out/topology.txt
+numalab topology --format json > out/sysfs.json
+numalab bind -q --near eth0 -- cat /proc/self/status /proc/self/numa_maps > out/near.txt
+numalab bind --dry-run --near eth0 -- true > out/said.txt
+for device in eth7 00:1f.2; do
+  numalab bind -q --near $device -- true 2>> out/refused.txt && exit 1
+done
+gpu=$(sed -n 's/.*GPU.* \\(0000:[^ ]*\\).*/\\1/p' out/topology.txt)
+numalab bind -q --numa=3 --cpus 7 -- sh -c \"exec sleep 300 3< /sys/bus/pci/devices/$gpu/resource0\" &
+sleep 2
+numalab explore --pid $! > out/device.txt
+numalab explore --pid $! --format json > out/device.json
 exit 7
 ";
 
@@ -207,7 +220,10 @@ fn a_guest_is_the_machine_that_was_asked_for_and_its_own_tables_agree() {
 fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes() {
     let lab = Lab::open();
     let results = lab.text("results");
-    let start = ["guest", "run", "--emulate", "512M,512M,512M,512M", "--cpus", "8"];
+    let file = lab.text("machine.toml");
+    let machine = Machine { devices: devices(), ..asked("512M,512M,512M,512M", 8) };
+    fs::write(&file, machine_toml::write(&machine).expect("TOML")).expect("written");
+    let start = ["guest", "run", "--topology", &file, "--module", "virtio_net"];
     let end = ["-o", &results, "--collect", "/root/out", "--", "sh", "-c", EXPLORE];
     if lab.boots(&[&start[..], &end].concat(), 7).is_none() {
         return;
@@ -225,6 +241,54 @@ fn a_thread_far_from_its_memory_is_found_and_told_within_a_guest_of_four_nodes()
     let nodes = lab.found("nodes.json");
     assert_eq!(nodes["nodes"].as_array().map(Vec::len), Some(4));
     assert!(nodes["nodes"][3]["rates"]["hit"].is_number(), "{nodes}");
+    devices_are_near_their_nodes(&lab);
+}
+
+/// A device near each of three nodes; the fourth has none.
+fn devices() -> Vec<Device> {
+    let near = [(DeviceKind::Storage, 0), (DeviceKind::Gpu, 1), (DeviceKind::Network, 2)];
+    let device = |(kind, node): (DeviceKind, u32)| Device {
+        address: format!("0000:{node:02x}:00.0"),
+        kind,
+        id: None,
+        driver: None,
+        node: Some(NodeId(node)),
+        names: Vec::new(),
+    };
+    near.map(device).into()
+}
+
+/// Linux has each device where it was asked for, programs start beside them, and one far from a
+/// device that it has open is told.
+fn devices_are_near_their_nodes(lab: &Lab) {
+    let text =
+        |name: &str| fs::read_to_string(lab.path("results/root/out").join(name)).expect(name);
+    let found = lab.found_machine("sysfs.json");
+    let near = found.devices.iter().filter(|device| device.node.is_some());
+    let near: Vec<_> = near.map(|device| (device.kind, device.node.map_or(0, |n| n.0))).collect();
+    let asked: Vec<_> = devices().iter().map(|d| (d.kind, d.node.map_or(0, |n| n.0))).collect();
+    assert_eq!(near, asked);
+    assert!(text("topology.txt").contains("network  eth0"), "{}", text("topology.txt"));
+
+    let beside = text("near.txt");
+    assert!(beside.contains("Cpus_allowed_list:\t4-5\n"), "{beside}");
+    assert!(beside.lines().any(|line| line.contains(" bind:2 ")), "{beside}");
+    let said = text("said.txt");
+    assert!(said.contains("eth0 (network, 0000:"), "{said}");
+    assert!(said.contains("is near node 2: cpus 4,5\n"), "{said}");
+    assert!(said.contains("numactl --cpunodebind=2 --membind=2 true"), "{said}");
+    let refused = text("refused.txt");
+    assert!(refused.contains("--near eth7: no such device; there are eth0,"), "{refused}");
+    assert!(refused.contains("0000:00:1f.2 (storage) is near no node"), "{refused}");
+
+    let words = text("device.txt").split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("is near node 1, and its threads run on node 3"), "{words}");
+    let document = lab.found("device.json");
+    assert_eq!(document["devices"][0]["kind"], "gpu", "{document}");
+    let problem = document["findings"].as_array().expect("findings").iter();
+    let problem = problem.filter(|finding| finding["kind"] == "device-remote");
+    let mend: Vec<_> = problem.map(|finding| finding["mend"].to_string()).collect();
+    assert!(mend.len() == 1 && mend[0].contains("numalab bind --near 0000:"), "{mend:?}");
 }
 
 /// Three nodes with cpus, a fourth of memory alone with a cache before it, and what each

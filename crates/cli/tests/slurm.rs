@@ -142,6 +142,63 @@ fn ranks_of_two_hosts_meet_over_tcp() {
     assert!(is_csv_of(2, &shown), "{shown}");
 }
 
+/// Two ranks of two threads each, whose second threads share a cpu.
+#[test]
+fn ranks_and_their_threads_are_seen_where_srun_and_openmp_put_them() {
+    let (_turn, Some(lab)) = (turn(), lab()) else { return };
+    let program = lab.directory().join("threads");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm_lab/threads.c");
+    prints(Command::new("cc").args(["-O1", "-fopenmp", source, "-o"]).arg(&program));
+    let path = program.to_str().expect("UTF-8");
+    let options = ["-n2", "--cpu-bind=mask_cpu:3,3", "--export=ALL"];
+    let mut ranks = in_job(lab, &options, &[path]);
+    ranks.envs([("OMP_NUM_THREADS", "2"), ("OMP_PLACES", "threads"), ("OMP_PROC_BIND", "close")]);
+    let mut ranks = ranks.spawn().expect("salloc starts");
+    // Other labs on this machine may have ranks as well.
+    let own = |seen: &serde_json::Value| -> Vec<serde_json::Value> {
+        let all = seen["ranks"].as_array().expect("ranks").iter();
+        all.filter(|rank| rank["command"] == path).cloned().collect()
+    };
+    let explore = |more: &[&str]| {
+        let start = ["explore", "--ranks", "--format", "json"];
+        schemas::document(&prints(Command::new(NUMALAB).args(start).args(more)))
+    };
+    let mut seen = serde_json::Value::Null;
+    waits_for("two ranks with two busy threads each", || {
+        seen = explore(&[]);
+        let busy = |rank: &serde_json::Value| {
+            let threads = rank["threads"].as_array().expect("threads").iter();
+            threads.filter(|thread| thread["cpu_ticks"].as_u64() > Some(0)).count() == 2
+        };
+        own(&seen).len() == 2 && own(&seen).iter().all(busy)
+    });
+    let ranks_seen = own(&seen);
+    let job = ranks_seen[0]["job"].as_str().expect("a job").to_owned();
+    let number = job.split('.').next().expect("a number").to_owned();
+    let of_job = own(&explore(&["--job", &number])).len();
+    let of_another = own(&explore(&["--job", "999999.0"])).len();
+    let text = prints(Command::new(NUMALAB).args(["explore", "--ranks", "--job", &number]));
+    prints(lab.command("scancel").arg(&number));
+    ranks.wait().expect("ended");
+
+    assert!(job.ends_with(".0"), "{job}");
+    assert_eq!((of_job, of_another), (2, 0), "{job}");
+    for (rank, number) in ranks_seen.iter().zip(0..) {
+        assert_eq!((rank["rank"].as_u64(), rank["size"].as_u64()), (Some(number), Some(2)));
+        assert!(rank["own_bytes_by_node"]["0"].as_u64() >= Some(32 << 20), "{rank}");
+        let allowed = |index: usize| rank["threads"][index]["allowed"].as_str();
+        assert_eq!((allowed(0), allowed(1)), (Some("0"), Some("1")), "{rank}");
+    }
+    let found = seen["findings"].as_array().expect("findings").iter();
+    let mut shared = found.filter(|finding| finding["kind"] == "cpus-shared");
+    let threads = shared.next().and_then(|finding| finding["threads"].as_u64());
+    assert!(threads >= Some(4), "{}", seen["findings"]);
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(words.contains("threads of ranks 0, 1 are bound to cpus 0,1"), "{text}");
+    let picture = text.lines().find(|line| line.trim_start().starts_with("0  0,1"));
+    assert!(picture.is_some_and(|line| line.contains("**")), "two ranks on each cpu: {text}");
+}
+
 /// A launch under srun or mpirun leaves the result directory of a run, which every command
 /// for runs takes.
 #[test]

@@ -6,6 +6,7 @@ pub mod guests;
 pub mod heap;
 pub mod nodes;
 pub mod process;
+pub mod ranks;
 mod watch;
 
 pub use error::ExploreError;
@@ -13,4 +14,5 @@ pub use guests::read_guests;
 pub use heap::read_heap;
 pub use nodes::{read_nodes, read_nodes_since};
 pub use process::{read_process, read_process_on};
+pub use ranks::read_ranks;
 pub use watch::watch;

@@ -1,5 +1,6 @@
 //! Where the memory of one process lies, beside where its threads run.
 
+mod devices;
 pub mod numa_maps;
 mod sampled;
 mod threads;
@@ -58,6 +59,8 @@ pub fn read_process_on(
             None
         }
     };
+    let mapped = mappings.iter().filter_map(|mapping| mapping.file.as_deref());
+    let devices = devices::read(root, process, mapped, machine);
     let mut view = ProcessView {
         process,
         command,
@@ -68,6 +71,7 @@ pub fn read_process_on(
         page_sizes,
         sampled,
         remote_share: None,
+        devices,
         cpus_by_node: cpus_by_node(machine),
         numa_balancing: root.value("proc/sys/kernel/numa_balancing").ok().map(|mode| mode != "0"),
         transparent_huge_pages: huge_page_mode(root),

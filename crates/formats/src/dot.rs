@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 
 use numalab_topology::{LOCAL_DISTANCE, Machine, Node};
 
+use crate::device::label_of;
 use crate::feature::{Carried, Feature};
 use crate::size::format_rounded;
 
@@ -19,8 +20,11 @@ pub const CARRIED: Carried = Carried {
         Feature::Tiers,
         Feature::OfflineCpus,
         Feature::OfflineNodes,
+        Feature::Devices,
     ],
     but: &[
+        Feature::DeviceIds,
+        Feature::UnplacedDevices,
         Feature::PackagesInNodes,
         Feature::FarDistances,
         Feature::CpuState,
@@ -81,6 +85,9 @@ fn label(machine: &Machine, node: &Node) -> String {
     }
     if let Some(tier) = machine.tier_of(node.id) {
         let _ = write!(label, "\\ntier {tier}");
+    }
+    for device in machine.devices.iter().filter(|device| device.node == Some(node.id)) {
+        let _ = write!(label, "\\n{}", label_of(device));
     }
     label
 }

@@ -81,12 +81,20 @@ pub enum Feature {
     Picoseconds,
     /// Memory tiers.
     Tiers,
+    /// Devices on PCI.
+    Devices,
+    /// Which makes of device, and which drivers.
+    DeviceIds,
+    /// What devices are called.
+    DeviceNames,
+    /// Devices that are near no node, or of which that is not known.
+    UnplacedDevices,
     /// What the process may use.
     Allowed,
 }
 
 /// Every feature, as messages name it; what contains others comes before them.
-const ALL: [(Feature, &str); 36] = [
+const ALL: [(Feature, &str); 40] = [
     (Feature::Packages, "packages"),
     (Feature::PackagesInNodes, "packages inside nodes"),
     (Feature::Cores, "cores"),
@@ -122,6 +130,10 @@ const ALL: [(Feature, &str); 36] = [
     (Feature::AccessClasses, "whether latencies and bandwidths are those of cpus"),
     (Feature::Picoseconds, "latencies below a nanosecond"),
     (Feature::Tiers, "memory tiers"),
+    (Feature::Devices, "devices"),
+    (Feature::DeviceIds, "ids and drivers of devices"),
+    (Feature::DeviceNames, "addresses and names of devices"),
+    (Feature::UnplacedDevices, "devices of no node"),
     (Feature::Allowed, "what the process may use"),
 ];
 
@@ -143,6 +155,7 @@ impl Feature {
             Self::FreeHugePages => Self::HugePages,
             Self::MemorySideWays => Self::MemorySideCaches,
             Self::CpulessInitiators | Self::AccessClasses | Self::Picoseconds => Self::Access,
+            Self::DeviceIds | Self::DeviceNames | Self::UnplacedDevices => Self::Devices,
             _ => return None,
         })
     }

@@ -79,6 +79,7 @@ pub fn read_file(text: &str) -> Result<MachineFile, ReadError> {
         ranges: document.range.into_iter().map(document::RangeTable::into_range).collect(),
         access: document.access.into_iter().map(document::AccessTable::into_access).collect(),
         tiers: document.tier.into_iter().map(document::TierTable::into_tier).collect(),
+        devices: document.device,
         allowed: document.allowed.map(document::AllowedTable::into_allowed),
     };
     Ok(MachineFile { machine, memory })

@@ -1,9 +1,11 @@
 //! QEMU arguments (`qemu-system-x86_64`): `-smp`, `-m`, memory backends and `-numa`.
 //!
+//! Devices are shown near their nodes, as far as QEMU has any of their kind.
 //! Packages become sockets and the L3 groups of one become dies. Distances that are not
 //! known are written as 10 and 20.
 
 mod arguments;
+mod devices;
 
 use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
 
@@ -35,8 +37,11 @@ pub const CARRIED: Carried = Carried {
         Feature::Distances,
         Feature::Access,
         Feature::MemorySideCaches,
+        Feature::Devices,
     ],
     but: &[
+        Feature::DeviceIds,
+        Feature::DeviceNames,
         Feature::Bytes,
         Feature::CpulessInitiators,
         Feature::AccessClasses,
@@ -45,7 +50,8 @@ pub const CARRIED: Carried = Carried {
 };
 
 /// Writes the arguments that make QEMU show a guest a machine like this one. They
-/// go with any `-machine` of type `pc` or `q35`, and leave out the accelerator and devices.
+/// go with any `-machine` of type `pc` or `q35`, with devices of type `q35`, and leave out the
+/// accelerator.
 ///
 /// # Errors
 /// [`WriteError::Unknown`] without nodes, cpus or memory.
@@ -78,6 +84,7 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
         caches.iter().for_each(|cache| add(&mut attributes, "-numa", side_cache(index, cache)));
     }
     check_size(&guest, &mut findings);
+    let devices = devices::words(machine, &guest, &mut findings);
     let shape = guest.shape;
     let output = QemuMachine {
         smp: Smp {
@@ -90,6 +97,7 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
         memory_mib: guest.memory_mib(),
         nodes: (0..guest.nodes.len()).map(|index| node(&guest, index)).collect(),
         attributes,
+        devices,
     };
     Ok(Written { output, losses: findings.into_list() })
 }

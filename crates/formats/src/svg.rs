@@ -35,8 +35,11 @@ pub const CARRIED: Carried = Carried {
         Feature::Tiers,
         Feature::OfflineCpus,
         Feature::OfflineNodes,
+        Feature::Devices,
     ],
     but: &[
+        Feature::DeviceIds,
+        Feature::UnplacedDevices,
         Feature::PackagesInNodes,
         Feature::InnerCaches,
         Feature::CacheLines,

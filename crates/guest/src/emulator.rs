@@ -126,7 +126,7 @@ impl MemoryEmulator {
             in_directory(COUNTERS)
         );
         words.extend(["-object".to_owned(), counters]);
-        words.extend(["-device".to_owned(), "ivshmem-plain,memdev=counters".to_owned()]);
+        words.extend(["-device".to_owned(), "ivshmem-plain,memdev=counters,bus=pcie.0".to_owned()]);
         words
     }
 
@@ -181,7 +181,7 @@ mod tests {
             "-object",
             "memory-backend-file,id=counters,size=65536,share=on,mem-path=/run/g/memory-counters",
             "-device",
-            "ivshmem-plain,memdev=counters",
+            "ivshmem-plain,memdev=counters,bus=pcie.0",
         ];
         assert_eq!(words, expected);
         let counting = emulator(EmulatorMode::Count);

@@ -3,6 +3,7 @@
 mod access;
 mod caches;
 mod cpus;
+mod devices;
 mod distances;
 mod memory;
 mod nodes;
@@ -77,9 +78,11 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     let distances = distances::read(&mut reader, &nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::check(&mut reader, &nodes, &ranges);
+    let devices = devices::read(&mut reader, &nodes);
     let machine = Machine {
         access: access::attributes(&mut reader, &nodes),
         tiers: access::tiers(&mut reader),
+        devices,
         allowed: root.is_live().then(|| allowed_now().ok()).flatten(),
         nodes,
         cpus,

@@ -106,6 +106,8 @@ pub struct Binding {
     pub rank: usize,
     /// The memory policy.
     pub policy: MemoryPolicy,
+    /// The node on whose cpus it runs, where that was asked for too.
+    pub cpus_of: Option<NodeId>,
 }
 
 impl Binding {
@@ -149,7 +151,7 @@ impl Binding {
                 _ => MemoryPolicy::Bind(NodeSet::from_iter([node])),
             }
         };
-        Ok(Self { rank, policy })
+        Ok(Self { rank, policy, cpus_of: None })
     }
 
     /// The two lines of the suite: what the rank is bound to, and what it becomes, with the
@@ -164,10 +166,11 @@ impl Binding {
             MemoryPolicy::Interleave(_) => format!("interleave={nodes}"),
             MemoryPolicy::WeightedInterleave(_) => format!("weighted-interleave={nodes}"),
         };
+        let cpus = self.cpus_of.map_or_else(String::new, |node| format!("cpunodebind={node} --"));
         let command = command.join(" ");
         format!(
             "[Rank {rank}] Binding to NUMA domain {nodes}\n\
-             [Rank {rank}] Executing {command}, equivalent to: numactl --{option} {command}\n"
+             [Rank {rank}] Executing {command}, equivalent to: numactl --{cpus}{option} {command}\n"
         )
     }
 }

@@ -5,6 +5,7 @@ pub mod bind;
 mod hostlist;
 pub mod identity;
 pub mod local;
+pub mod near;
 pub mod scale;
 pub mod session;
 pub mod suite;

@@ -1,19 +1,23 @@
 //! Where memory lies now, as `numalab explore` reads it: facts, and what could not be seen.
 
+mod devices;
 mod guests;
 mod heap;
 mod nodes;
 mod process;
+mod ranks;
 pub mod spread;
 
 use serde::Serialize;
 
+pub use devices::DeviceUse;
 pub use guests::{GuestMemory, GuestView, GuestsView, Hypervisor, VcpuView};
 pub use heap::{HeapNode, HeapSource, HeapView, HeapZone, XEN_PAGE_BYTES, XenDomain, XenHeap};
 pub use nodes::{Counters, Migrations, NodeView, NodesView, TierMoves, ZoneView, fragmentation};
 pub use process::{
     HugePageMode, MappingKind, MappingView, PageSizes, ProcessView, Sampled, ThreadView,
 };
+pub use ranks::{RankView, RanksView};
 pub use spread::BytesByNode;
 
 /// Where memory lies now: `{"explore": "nodes", ...}` in JSON.
@@ -27,6 +31,8 @@ pub enum View {
     Process(ProcessView),
     /// Of guests.
     Guests(GuestsView),
+    /// Of ranks.
+    Ranks(RanksView),
     /// In a heap.
     Heap(HeapView),
 }
@@ -39,6 +45,7 @@ impl View {
             Self::Nodes(view) => &view.unseen,
             Self::Process(view) => &view.unseen,
             Self::Guests(view) => &view.unseen,
+            Self::Ranks(view) => &view.unseen,
             Self::Heap(_) => &[],
         }
     }
@@ -74,6 +81,11 @@ pub enum Unseen {
         guest: String,
         /// Its process.
         process: u32,
+    },
+    /// Which processes of other users are ranks: their environment is theirs.
+    EnvironmentsOfOthers {
+        /// How many processes.
+        processes: usize,
     },
     /// Which threads of a guest are virtual cpus: QEMU was not told to name them.
     VcpuThreads {

@@ -42,6 +42,7 @@ fn process(sizes: PageSizes, mode: HugePageMode) -> ProcessView {
         own_bytes_by_node: BytesByNode::new(),
         page_sizes: Some(sizes),
         sampled: None,
+        devices: Vec::new(),
         remote_share: None,
         cpus_by_node: [(NodeId(0), CpuSet::from_iter([CpuId(0)]))].into(),
         numa_balancing: None,

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use crate::access::AccessAttributes;
 use crate::cache::{Cache, CacheKind};
 use crate::cpu::Cpu;
+use crate::device::Device;
 use crate::distance::Distances;
 use crate::id::{CpuId, NodeId};
 use crate::id_set::{CpuSet, NodeSet};
@@ -34,6 +35,9 @@ pub struct Machine {
     pub access: Vec<AccessAttributes>,
     /// Memory tiers, fastest first, where the system has them.
     pub tiers: Vec<MemoryTier>,
+    /// Devices on PCI by their addresses, where known.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub devices: Vec<Device>,
     /// What the calling process may use, for a live machine.
     pub allowed: Option<Allowed>,
 }
@@ -106,6 +110,12 @@ impl Machine {
     #[must_use]
     pub fn online_cpus(&self) -> CpuSet {
         self.cpus.iter().filter(|cpu| cpu.online).map(|cpu| cpu.id).collect()
+    }
+
+    /// The device that people call so.
+    #[must_use]
+    pub fn device(&self, name: &str) -> Option<&Device> {
+        self.devices.iter().find(|device| device.is_called(name))
     }
 
     /// The online cpus that the calling process may run on: all of them where nothing says.

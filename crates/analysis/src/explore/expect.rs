@@ -78,7 +78,9 @@ pub fn unmet(view: &View, expected: &[Expectation]) -> Vec<Unmet> {
             let of = |one| view.guests.iter().filter_map(move |guest| of_guest(view, guest, one));
             expected.iter().flat_map(of).collect()
         }
-        View::Nodes(_) | View::Heap(_) => expected.iter().map(|_| Unmet::NotOfThis).collect(),
+        View::Nodes(_) | View::Ranks(_) | View::Heap(_) => {
+            expected.iter().map(|_| Unmet::NotOfThis).collect()
+        }
     }
 }
 

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::explore::{BytesByNode, HugePageMode, ProcessView, ThreadView, spread};
-use numalab_topology::{NodeId, NodeSet};
+use numalab_record::explore::{
+    BytesByNode, DeviceUse, HugePageMode, ProcessView, ThreadView, spread,
+};
+use numalab_topology::{DeviceKind, NodeId, NodeSet};
 use serde::Serialize;
 
 use super::{Advice, ExploreFinding, Place, Problem, Remedy};
 use crate::Finding;
 
 /// Less memory than this is not reported, in bytes.
-const LEAST_BYTES: u64 = 1 << 20;
+pub(super) const LEAST_BYTES: u64 = 1 << 20;
 /// A thread is remote if this share of what it touches is elsewhere.
 pub(super) const MOSTLY: f64 = 0.5;
 /// Anonymous memory that should be on huge pages, in bytes, and the share below which too little
@@ -52,6 +54,19 @@ pub enum ProcessProblem {
         /// Who gets transparent huge pages here.
         mode: HugePageMode,
     },
+    /// A device that it has open is near another node than those where its threads run.
+    DeviceRemote {
+        /// What people call the device.
+        device: String,
+        /// Its address on PCI.
+        address: String,
+        /// What it is for.
+        device_kind: DeviceKind,
+        /// The node that it is near.
+        near: NodeId,
+        /// The nodes where threads run.
+        nodes: NodeSet,
+    },
     /// Much of a process is swapped out.
     SwappedOut {
         /// What is out.
@@ -77,6 +92,7 @@ pub enum Touched {
 pub(super) fn findings(view: &ProcessView) -> Vec<ExploreFinding> {
     let mut findings = remote_threads(view);
     findings.extend(bound_apart(view));
+    findings.extend(remote_devices(view));
     findings.extend(few_huge_pages(view));
     findings.extend(swapped(view));
     findings
@@ -168,6 +184,28 @@ fn bound_apart(view: &ProcessView) -> Option<ExploreFinding> {
         let problem = ProcessProblem::BoundApart { nodes: bound.keys().copied().collect(), bytes };
         Finding::new(Advice::note(Problem::Process(problem), None)).shown_by(places)
     })
+}
+
+/// Devices near nodes where no thread runs. It is a note: that a device is open does not say how
+/// much it is used.
+fn remote_devices(view: &ProcessView) -> Vec<ExploreFinding> {
+    let nodes = runs_on(view);
+    let finding = |device: &DeviceUse| {
+        let near = device.node.filter(|node| !nodes.is_empty() && !nodes.contains(*node))?;
+        let problem = ProcessProblem::DeviceRemote {
+            device: device.name.clone(),
+            address: device.address.clone(),
+            device_kind: device.kind,
+            near,
+            nodes: nodes.clone(),
+        };
+        let remedy =
+            Remedy::BindNear { device: device.name.clone(), command: view.command.clone() };
+        let threads = view.threads.iter().filter(|thread| thread.node.is_some());
+        let threads = threads.map(|thread| Place::Thread(thread.thread)).collect();
+        Some(Finding::new(Advice::note(Problem::Process(problem), remedy)).shown_by(threads))
+    };
+    view.devices.iter().filter_map(finding).collect()
 }
 
 fn few_huge_pages(view: &ProcessView) -> Option<ExploreFinding> {

@@ -13,6 +13,7 @@ Examples:
   mpirun -n 4 numalab bind --numa=auto -- numalab latency --size=1-512
   numalab bind --ranks 4 --cpus=0,8,1,9 --numa=0 -- ./a.out    without a launcher
   numalab bind --numa=0,1 --policy interleave -- ./a.out
+  numalab bind --near mlx5_0 -- ./a.out          cpus and memory of the node of a device
   numalab bind --numa=auto --policy weighted --weights auto -- ./a.out   by bandwidth
   srun -n4 numalab bind --numa=0,1,2,3 --dry-run -- --size=512
 
@@ -23,6 +24,10 @@ pub(crate) struct BindArgs {
     /// for all but node 0 (default: node 0)
     #[arg(long, value_name = "NODES")]
     pub numa: Option<NodeChoice>,
+    /// Bind to cpus and memory of the node that this PCI device is near: an address such as
+    /// 0000:41:00.0, or a name such as eth0, mlx5_0, nvme0n1 or nvidia0
+    #[arg(long, value_name = "DEVICE", conflicts_with_all = ["numa", "weights"])]
+    pub near: Option<String>,
     /// Memory policy: bind to the rank's node, prefer it, or interleave across all nodes
     #[arg(long, value_enum, default_value_t = Policy::Bind)]
     pub policy: Policy,

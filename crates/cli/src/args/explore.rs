@@ -19,6 +19,7 @@ Examples:
                                            exit 4, with the reason, unless its memory is there
   numalab explore --guests --expect pinned --for 10m
                                            exit 4 as soon as a guest is not pinned
+  numalab explore --ranks --job 4242       ranks and threads: who runs where, whose memory where
   numalab explore --heap console.log       a dump of numalab's kernel, or Xen's keys u and H
   numalab explore --nodes --watch --format json | jq .nodes[0].rates
                                            a line of JSON every two seconds
@@ -27,6 +28,9 @@ Read-only. Each problem is followed by the command that fixes it.")]
 pub(crate) struct ExploreArgs {
     #[command(flatten)]
     pub subject: Subject,
+    /// Only the ranks of this job, such as 4242, or step, such as 4242.0
+    #[arg(long, value_name = "JOB", requires = "ranks")]
+    pub job: Option<String>,
     /// Refresh the display until q is pressed
     #[arg(long, conflicts_with = "heap")]
     pub watch: bool,
@@ -61,6 +65,9 @@ pub(crate) struct Subject {
     /// The guests on this host
     #[arg(long)]
     pub guests: bool,
+    /// The ranks of parallel programs on this host, with their threads
+    #[arg(long)]
+    pub ranks: bool,
     /// A heap dump
     #[arg(long, value_name = "FILE")]
     pub heap: Option<PathBuf>,

@@ -8,7 +8,8 @@ use std::process::{Command, ExitCode};
 use numalab_host::{Interrupt, Root, set_process_policy};
 use numalab_launch::bind::{Binding, NodeChoice};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
-use numalab_topology::{CpuId, NodeSet};
+use numalab_launch::near::Near;
+use numalab_topology::CpuId;
 
 use crate::args::{BindArgs, CpuList};
 use crate::failure::{Code, Failure};
@@ -35,6 +36,9 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
         None => {
             let prepared = prepare(args, identity.as_ref())?;
             if !args.dry_run {
+                if let Some(near) = &prepared.near {
+                    stay_near(near)?;
+                }
                 // Never dropped: the command keeps the affinity.
                 let pinned = prepared.cpu.map(numalab_host::pin).transpose();
                 let _pinned = pinned.map_err(numalab_host::Error::from)?;
@@ -49,14 +53,23 @@ pub(crate) fn run(args: &BindArgs) -> Result<ExitCode, Failure> {
 struct Prepared {
     command: Vec<String>,
     cpu: Option<CpuId>,
+    near: Option<Near>,
 }
 
 /// Sets the policy, unless it is a dry run, and says so.
 fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
-    let choice = args.numa.clone().unwrap_or(NodeChoice::Unsaid);
+    let machine =
+        numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;
+    let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
+    let choice = match &near {
+        Some(near) => NodeChoice::List(vec![near.node]),
+        None => args.numa.clone().unwrap_or(NodeChoice::Unsaid),
+    };
     let cpu = cpu_of(args, identity)?;
-    let binding = Binding::of(&choice, args.policy.into(), identity, &nodes_with_memory()?)?;
+    let present = machine.usable_memory_nodes();
+    let binding = Binding::of(&choice, args.policy.into(), identity, &present)?;
+    let binding = Binding { cpus_of: near.as_ref().map(|near| near.node), ..binding };
     if !args.dry_run {
         set_process_policy(&binding.policy).map_err(numalab_host::Error::from)?;
     }
@@ -67,9 +80,12 @@ fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Fai
             }
             _ => String::new(),
         };
-        output::print(&format!("{unsaid}{}", binding.lines(&command)))?;
+        let said = near.as_ref().map_or_else(String::new, |Near { node, cpus, device }| {
+            format!("[Rank {}] {device} is near node {node}: cpus {cpus}\n", binding.rank)
+        });
+        output::print(&format!("{unsaid}{said}{}", binding.lines(&command)))?;
     }
-    Ok(Prepared { command, cpu })
+    Ok(Prepared { command, cpu, near })
 }
 
 /// Starts this very command as so many ranks.
@@ -80,10 +96,16 @@ fn start(ranks: usize) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(numalab_launch::local::run(ranks, &words, &interrupt)?))
 }
 
-/// The nodes whose memory this process may take.
-fn nodes_with_memory() -> Result<NodeSet, Failure> {
-    let reading = numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?;
-    Ok(reading.machine.usable_memory_nodes())
+/// Keeps this thread, and so the command that it becomes, on the cpus near a device; a node
+/// without any leaves it where it is.
+fn stay_near(near: &Near) -> Result<(), Failure> {
+    if near.cpus.is_empty() {
+        return Ok(());
+    }
+    let Near { node, cpus, .. } = near;
+    numalab_host::set_thread_affinity(std::process::id(), cpus).map_err(|errno| {
+        Failure::new(Code::Lacking, format!("cannot keep to cpus {cpus} of node {node}: {errno}"))
+    })
 }
 
 /// The cpu of this rank among those of `--cpus`.

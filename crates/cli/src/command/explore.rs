@@ -126,9 +126,19 @@ impl Looking<'_> {
             (None, None) if subject.guests => {
                 Some(View::Guests(numalab_explore::read_guests(&self.root)?))
             }
+            (None, None) if subject.ranks => {
+                let job = self.args.job.as_deref();
+                Some(View::Ranks(numalab_explore::read_ranks(&self.root, &which_rank, job)?))
+            }
             (None, None) => None,
         })
     }
+}
+
+/// The rank that a process's variables name; those that make no sense name none.
+fn which_rank(look: numalab_explore::ranks::Look<'_>) -> Option<(usize, usize)> {
+    let identity = numalab_launch::identity::detect(look).ok()??;
+    Some((identity.rank, identity.size))
 }
 
 /// A line each time, until a signal or until nobody reads any more.

@@ -10,8 +10,8 @@ use numalab_acpi::{AnyTable, Severity, Slot, Tables, check};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
 use numalab_host::{Root, read_machine};
 use numalab_topology::{
-    AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuId, HugePagePool, Machine,
-    MemorySideCache, MemoryTier, NodeId, ProximityDomain, UniformMachine,
+    AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuId, Device, DeviceKind,
+    HugePagePool, Machine, MemorySideCache, MemoryTier, NodeId, ProximityDomain, UniformMachine,
 };
 
 /// What the reader of trees never looks at, and what takes most of the time to unpack.
@@ -112,6 +112,21 @@ fn without_a_home() -> Machine {
     machine
 }
 
+/// Devices of every kind, near a node and near none.
+fn devices_of_everything() -> Vec<Device> {
+    use DeviceKind::{Accelerator, Gpu, Memory, Network, Storage};
+    let kinds = [Gpu, Accelerator, Network, Storage, Memory, Network].into_iter().zip(0..);
+    let device = |(kind, number): (DeviceKind, u32)| Device {
+        address: format!("0000:{number:02x}:00.0"),
+        kind,
+        id: (number > 0).then(|| format!("1af4:104{number}")),
+        driver: (number > 1).then(|| "virtio-pci".to_owned()),
+        node: (number < 5).then_some(NodeId(number % 4)),
+        names: (0..number).map(|name| format!("device{number}{name}")).collect(),
+    };
+    kinds.map(device).collect()
+}
+
 /// A machine that has something of every feature.
 fn rich() -> Machine {
     let shape = UniformMachine {
@@ -146,6 +161,7 @@ fn rich() -> Machine {
         cpu.online = cpu.id != CpuId(3);
         cpu.node = cpu.node.filter(|_| cpu.id != last);
     }
+    machine.devices = devices_of_everything();
     machine.tiers = vec![
         MemoryTier { id: 4, nodes: "0-1".parse().expect("nodes") },
         MemoryTier { id: 22, nodes: "2-3".parse().expect("nodes") },

@@ -48,6 +48,14 @@ impl Feature {
                 access.write_latency_ps = whole(access.write_latency_ps);
             }),
             Self::Tiers => machine.tiers.clear(),
+            Self::Devices => machine.devices.clear(),
+            Self::DeviceIds => machine.devices.iter_mut().for_each(|device| {
+                (device.id, device.driver) = (None, None);
+            }),
+            Self::DeviceNames => machine.devices.iter_mut().for_each(|device| {
+                (device.address, device.names) = (String::new(), Vec::new());
+            }),
+            Self::UnplacedDevices => machine.devices.retain(|device| device.node.is_some()),
             Self::Allowed => machine.allowed = None,
             _ => {
                 machine.nodes.iter_mut().for_each(|node| self.clear_node(node));

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuSet, HugePagePool, MemoryKind,
-    MemoryRange, MemorySideCache, MemoryTier, Node, NodeId, NodeSet, ProximityDomain,
+    AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuSet, Device, HugePagePool,
+    MemoryKind, MemoryRange, MemorySideCache, MemoryTier, Node, NodeId, NodeSet, ProximityDomain,
 };
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
@@ -40,6 +40,8 @@ pub(super) struct Document {
     pub(super) access: Vec<AccessTable>,
     #[serde(default)]
     pub(super) tier: Vec<TierTable>,
+    #[serde(default)]
+    pub(super) device: Vec<Device>,
     pub(super) allowed: Option<AllowedTable>,
     #[serde(default)]
     pub(super) memory: MemoryFigures,

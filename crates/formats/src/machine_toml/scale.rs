@@ -10,7 +10,7 @@ const LEAST_BYTES: u64 = 128 * MIB;
 
 /// The machine with at most so many cpus on each node, spread over its L3 groups and cores, and
 /// with the nodes' memory in proportion, `memory_bytes` in all. Cpus are numbered by node anew;
-/// ranges, free memory and huge pages are left out.
+/// ranges, free memory, huge pages and devices are left out.
 #[must_use]
 pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Machine {
     let nodes: Vec<&Node> = machine.nodes.iter().filter(|node| node.online).collect();
@@ -49,6 +49,7 @@ pub fn scaled(machine: &Machine, cpus_per_node: usize, memory_bytes: u64) -> Mac
         cpus,
         caches,
         ranges: Vec::new(),
+        devices: Vec::new(),
         allowed: None,
         ..machine.clone()
     }

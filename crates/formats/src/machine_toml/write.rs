@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::{Display, Write as _};
 
 use numalab_topology::{
-    AccessAttributes, AccessClass, Cache, CacheKind, Cpu, CpuSet, Machine, MemoryKind, MemoryRange,
-    Node,
+    AccessAttributes, AccessClass, Cache, CacheKind, Cpu, CpuSet, Device, Machine, MemoryKind,
+    MemoryRange, Node,
 };
 use serde::Serialize;
 
@@ -56,11 +56,25 @@ pub fn write(machine: &Machine) -> Result<String, WriteError> {
     for tier in &machine.tiers {
         let _ = writeln!(text, "\n[[tier]]\nid = {}\nnodes = \"{}\"", tier.id, tier.nodes);
     }
+    text.push_str(&devices(machine)?);
     if let Some(allowed) = &machine.allowed {
         let (cpus, nodes) = (&allowed.cpus, &allowed.memory_nodes);
         let _ = writeln!(text, "\n[allowed]\ncpus = \"{cpus}\"\nmemory_nodes = \"{nodes}\"");
     }
     Ok(text.trim_start().to_owned())
+}
+
+/// Devices; nothing for none.
+fn devices(machine: &Machine) -> Result<String, WriteError> {
+    #[derive(Serialize)]
+    struct Devices<'a> {
+        device: &'a [Device],
+    }
+    if machine.devices.is_empty() {
+        return Ok(String::new());
+    }
+    let text = toml::to_string(&Devices { device: &machine.devices });
+    text.map(|text| format!("\n{text}")).map_err(|error| inexpressible(error.to_string()))
 }
 
 fn inexpressible(what: String) -> WriteError {

@@ -15,6 +15,8 @@ pub struct QemuMachine {
     pub nodes: Vec<QemuNode>,
     /// Which cpu is on which node, distances, latencies and memory-side caches, as words.
     pub(super) attributes: Vec<String>,
+    /// Devices near nodes, as words.
+    pub(super) devices: Vec<String>,
 }
 
 /// `-smp`
@@ -107,6 +109,7 @@ impl QemuMachine {
             words.extend(["-numa".to_owned(), numa]);
         }
         words.extend_from_slice(&self.attributes);
+        words.extend_from_slice(&self.devices);
         words
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CacheKind, Cpu, CpuSet, Machine, Node};
 
 use super::canvas::{Canvas, Size, text_width, units};
+use crate::device::label_of;
 use crate::size::format_rounded;
 
 const PADDING: u32 = 10;
@@ -16,6 +17,9 @@ const GROUP_PADDING: u32 = 6;
 const GROUP_GAP: u32 = 8;
 const CORE_GAP: u32 = 3;
 const LINE_HEIGHT: u32 = 12;
+const DEVICE_HEIGHT: u32 = 14;
+/// Devices of a node that are drawn one by one.
+const MOST_DEVICES: usize = 8;
 const CPU_FONT: u32 = 10;
 const SMALL_FONT: u32 = 11;
 const LEAST_WIDTH: u32 = 150;
@@ -69,6 +73,8 @@ pub(super) struct NodeBox {
     memory_bytes: u64,
     detail: Detail,
     groups: Vec<Group>,
+    /// A line for each device that is near the node.
+    devices: Vec<String>,
 }
 
 /// The cores of one L3 group that are on the node.
@@ -105,6 +111,7 @@ impl NodeBox {
             memory_bytes: node.memory_bytes,
             detail,
             groups: groups.collect(),
+            devices: device_lines(machine, node),
         }
     }
 
@@ -134,9 +141,19 @@ impl NodeBox {
         let columns = units(self.columns());
         let rows = units(self.groups.len()).div_ceil(columns);
         let width = columns * (group.width + GROUP_GAP) - GROUP_GAP + 2 * PADDING;
+        let lines = self.devices.iter().map(|line| text_width(line, SMALL_FONT) + 2 * PADDING);
+        let no_cpus = if self.groups.is_empty() { LINE_HEIGHT } else { 0 };
+        let devices = match units(self.devices.len()) {
+            0 => 0,
+            lines => lines * DEVICE_HEIGHT + PADDING / 2 + no_cpus,
+        };
         Size {
-            width: width.max(LEAST_WIDTH),
-            height: HEADER + MEMORY_HEIGHT + rows * (group.height + GROUP_GAP) + PADDING / 2,
+            width: lines.chain([width, LEAST_WIDTH]).max().unwrap_or(LEAST_WIDTH),
+            height: HEADER
+                + MEMORY_HEIGHT
+                + rows * (group.height + GROUP_GAP)
+                + devices
+                + PADDING / 2,
         }
     }
 
@@ -168,6 +185,10 @@ impl NodeBox {
             let size = Size { width, ..group };
             one.draw(canvas, group_x, group_y, size, self.detail);
         }
+        let bottom = y + size.height - PADDING;
+        for (line, above) in self.devices.iter().rev().zip(0..) {
+            canvas.text("small", x + PADDING, bottom - above * DEVICE_HEIGHT, line);
+        }
         canvas.end_group();
     }
 
@@ -185,6 +206,18 @@ impl NodeBox {
             canvas.rectangle("bar", x, y, Size { width: part, height });
         }
     }
+}
+
+/// `network eth0 · 0000:41:00.0`, and how many there are beyond the most that are drawn.
+fn device_lines(machine: &Machine, node: &Node) -> Vec<String> {
+    let near = machine.devices.iter().filter(|device| device.node == Some(node.id));
+    let mut lines: Vec<String> = near.map(label_of).collect();
+    if lines.len() > MOST_DEVICES {
+        let more = lines.len() - MOST_DEVICES;
+        lines.truncate(MOST_DEVICES);
+        lines.push(format!("and {more} more"));
+    }
+    lines
 }
 
 impl Body {

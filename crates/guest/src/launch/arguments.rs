@@ -152,7 +152,7 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
             add(&["-d", "cpu_reset", "-D", &resets(directory).to_string_lossy()]);
         }
         System::Linux { terminal } => {
-            add(&["-device", "virtio-serial-pci"]);
+            add(&["-device", "virtio-serial-pci,bus=pcie.0"]);
             add(&["-chardev", &channel("socket", "result", &result(directory))]);
             let port = format!("virtserialport,chardev=result,name={PORT_NAME}");
             add(&["-device", &port]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use numalab_topology::{CpuId, CpuSet, NodeId};
 use serde::Serialize;
 
-use super::{BytesByNode, Unseen};
+use super::{BytesByNode, DeviceUse, Unseen};
 
 /// A process: where its memory lies and where its threads run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -30,6 +30,9 @@ pub struct ProcessView {
     /// The share of what its threads touch that is remote, 0 to 1, each thread by its time
     /// on a cpu.
     pub remote_share: Option<f64>,
+    /// The devices on PCI that it has open or mapped, by the files of `/dev` and `/sys`: what it
+    /// reaches through sockets and file systems names none.
+    pub devices: Vec<DeviceUse>,
     /// The cpus of each node.
     pub cpus_by_node: BTreeMap<NodeId, CpuSet>,
     /// Whether the kernel balances memory between nodes; `None` for one that cannot.

@@ -5,6 +5,7 @@ mod guests;
 mod heap;
 mod nodes;
 mod process;
+mod ranks;
 mod unmet;
 mod words;
 
@@ -27,6 +28,7 @@ impl Report for Explored {
             View::Nodes(view) => nodes::page(view),
             View::Process(view) => process::page(view),
             View::Guests(view) => guests::page(view),
+            View::Ranks(view) => ranks::page(view),
             View::Heap(view) => heap::page(view),
         };
         Page { brand: "numalab explore".to_owned(), lead: lead(self), ..page }
@@ -48,6 +50,7 @@ impl Report for Explored {
             View::Nodes(view) => nodes::rows(view),
             View::Process(view) => process::rows(view),
             View::Guests(view) => guests::rows(view),
+            View::Ranks(view) => ranks::rows(view),
             View::Heap(view) => heap::rows(view),
         })
     }

@@ -1,6 +1,7 @@
 //! A machine as a page.
 
 mod cpus;
+mod devices;
 mod memory;
 
 use numalab_record::Kind;
@@ -30,6 +31,7 @@ impl Report for Described {
             part("Weights for interleaving", memory::weights(machine)),
             part("CPUs and caches", shared(machine)),
             distances.or_else(|| part("Distances", memory::distances(machine))),
+            part("Devices", devices::devices(machine)),
             part("Access, as the firmware says", memory::access(machine)),
             part("What is odd", odd(&self.findings)),
         ];

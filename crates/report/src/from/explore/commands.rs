@@ -29,12 +29,20 @@ pub(super) fn command(remedy: &Remedy) -> String {
                 if *balancing_is_off { "sysctl kernel.numa_balancing=1, or " } else { "" };
             format!("{balance}start it as numactl --interleave={nodes} -- {command}")
         }
+        Remedy::BindNear { device, command } => {
+            format!("start it as numalab bind --near {device} -- {command}")
+        }
         Remedy::AskForHugePages { command } => format!(
             "start it as GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {command}, or to try: numalab knobs \
              run thp_enabled=always -- {command}"
         ),
         Remedy::AllowHugePages => {
             "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled".to_owned()
+        }
+        Remedy::LookAtProcess { process } => format!("numalab explore --pid {process}"),
+        Remedy::SpreadThreads => {
+            "srun --cpus-per-task=N --cpu-bind=cores, with OMP_NUM_THREADS=N OMP_PLACES=cores"
+                .to_owned()
         }
         Remedy::LookAtNodes => "numalab explore --nodes".to_owned(),
         Remedy::PinVcpus { socket, map } => {

@@ -2,7 +2,9 @@
 
 use std::cmp::Reverse;
 
-use numalab_record::explore::{BytesByNode, MappingKind, MappingView, ProcessView, spread};
+use numalab_record::explore::{
+    BytesByNode, DeviceUse, MappingKind, MappingView, ProcessView, spread,
+};
 use numalab_topology::NodeId;
 
 use super::shares;
@@ -22,6 +24,7 @@ pub(super) fn page(view: &ProcessView) -> Page {
     let parts = [
         by_node.map(|part| part.noted(sampled(view).into_iter().collect())),
         part("Threads", threads(view)),
+        part("Devices", devices(view)),
         part("Mappings", mappings(view)),
     ];
     Page {
@@ -148,6 +151,26 @@ fn threads(view: &ProcessView) -> Table {
         .figures("remote")
         .words("by")
         .rows(cells)
+}
+
+/// Devices that it has open, and the nodes that they are near.
+fn devices(view: &ProcessView) -> Table {
+    let row = |device: &DeviceUse| {
+        vec![
+            device.name.clone(),
+            device.kind.to_string(),
+            device.node.map_or_else(|| "-".to_owned(), |node| node.to_string()),
+            device.address.clone(),
+            cut(&device.files.join(" "), 30),
+        ]
+    };
+    Table::new("on PCI, by the device files that it has open or mapped")
+        .words("device")
+        .words("kind")
+        .figures("node")
+        .words("address")
+        .words("files")
+        .rows(view.devices.iter().map(row))
 }
 
 fn mappings(view: &ProcessView) -> Table {

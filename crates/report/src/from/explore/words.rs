@@ -2,7 +2,7 @@
 
 use numalab_analysis::explore::{
     ExploreFinding, GuestProblem, HeapProblem, NodesProblem, Place, Problem, ProcessProblem,
-    Touched,
+    RanksProblem, Touched,
 };
 use numalab_record::explore::{HugePageMode, Unseen};
 
@@ -14,6 +14,7 @@ pub(super) fn sentence(finding: &ExploreFinding) -> String {
         Problem::Nodes(problem) => of_nodes(problem),
         Problem::Process(problem) => of_process(problem, &finding.evidence),
         Problem::Guest(problem) => of_guest(problem, &finding.evidence),
+        Problem::Ranks(problem) => of_ranks(problem),
         Problem::Heap(problem) => of_heap(problem),
     }
 }
@@ -85,6 +86,13 @@ fn of_process(problem: &ProcessProblem, evidence: &[Place]) -> String {
         ProcessProblem::FewHugePages { anonymous_bytes, share, mode } => {
             few_huge_pages(*anonymous_bytes, *share, *mode)
         }
+        ProcessProblem::DeviceRemote { device, device_kind, near, nodes, .. } => {
+            let which = if nodes.len() == 1 { "node" } else { "nodes" };
+            format!(
+                "{device} ({device_kind}), which it has open, is near node {near}, and its \
+                 threads run on {which} {nodes}"
+            )
+        }
         ProcessProblem::SwappedOut { bytes, share } => format!(
             "{} of its memory ({}) is swapped out; it comes back to the node of the thread that \
              touches it",
@@ -145,6 +153,24 @@ fn of_guest(problem: &GuestProblem, evidence: &[Place]) -> String {
     format!("guest {guest}: {who} on {where_} {nodes}; {lies}{why}")
 }
 
+fn of_ranks(problem: &RanksProblem) -> String {
+    match problem {
+        RanksProblem::CpusShared { cpus, threads, ranks } => {
+            let which = if cpus.len() == 1 { "cpu" } else { "cpus" };
+            let ranks: Vec<String> = ranks.iter().map(ToString::to_string).collect();
+            let of = if ranks.len() == 1 { "rank" } else { "ranks" };
+            format!(
+                "{threads} threads of {of} {} are bound to {which} {cpus} and take turns there",
+                ranks.join(", ")
+            )
+        }
+        RanksProblem::RankRemote { rank, home, share } => format!(
+            "rank {rank}: {} of its own memory is remote to its threads, most of it on node {home}",
+            share_words(*share)
+        ),
+    }
+}
+
 fn of_heap(problem: &HeapProblem) -> String {
     match problem {
         HeapProblem::HeapNodeFull { node, free_share, roomy, roomy_share } => format!(
@@ -183,6 +209,9 @@ pub(super) fn unseen(unseen: &Unseen) -> String {
         ),
         Unseen::GuestOfAnotherUser { guest, process } => format!(
             "guest {guest} (process {process}) is another user's: sudo numalab explore --guests"
+        ),
+        Unseen::EnvironmentsOfOthers { processes } => format!(
+            "whether processes of other users ({processes}) are ranks: sudo numalab explore --ranks"
         ),
         Unseen::VcpuThreads { guest } => format!(
             "which threads of guest {guest} are virtual cpus: QEMU names them with -name \

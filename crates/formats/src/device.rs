@@ -1,0 +1,12 @@
+//! Devices, as drawings label them.
+
+use numalab_topology::Device;
+
+/// `network eth0 · 0000:41:00.0`
+pub(crate) fn label_of(device: &Device) -> String {
+    let Device { kind, address, .. } = device;
+    match device.names.first() {
+        Some(name) => format!("{kind} {name} · {address}"),
+        None => format!("{kind} {address}"),
+    }
+}

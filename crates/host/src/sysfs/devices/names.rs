@@ -1,0 +1,116 @@
+//! What the system calls the interfaces, disks and device files of a device.
+
+use std::fs;
+
+use crate::root::Root;
+
+/// Directories of which the entries are names: interfaces, disks, files in `/dev`.
+const CLASSES: [&str; 8] =
+    ["net", "infiniband", "block", "nvme", "drm", "accel", "infiniband_verbs", "dax"];
+/// A disk on SAS is seven directories below its controller.
+const DEEPEST: usize = 8;
+
+/// The names, in the order of [`CLASSES`]: those that people use most come first.
+pub(super) fn of(root: &Root, directory: &str, address: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    collect(root, directory, DEEPEST, &mut found);
+    found.extend(nvidia(root, address).map(|name| (CLASSES.len(), name)));
+    found.sort();
+    found.dedup();
+    found.into_iter().map(|(_, name)| name).collect()
+}
+
+/// Names below a directory, each with the place of its class. Links lead to other devices, and
+/// directories with an address of PCI are other devices.
+fn collect(root: &Root, directory: &str, deep: usize, found: &mut Vec<(usize, String)>) {
+    for name in root.names(directory) {
+        let path = format!("{directory}/{name}");
+        let is_directory = fs::symlink_metadata(root.path(&path)).is_ok_and(|file| file.is_dir());
+        if !is_directory || is_address(&name) {
+            continue;
+        }
+        if let Some(class) = CLASSES.iter().position(|class| *class == name) {
+            for entry in root.names(&path) {
+                if is_own(&name, &entry) {
+                    let disks = root.names(&format!("{path}/{entry}"));
+                    let is_disk = |disk: &String| name == "nvme" && disk.starts_with(&entry);
+                    let block = CLASSES.iter().position(|class| *class == "block");
+                    let disks = disks.into_iter().filter(is_disk);
+                    found.extend(disks.map(|disk| (block.unwrap_or(class), disk)));
+                    found.push((class, entry));
+                }
+            }
+        } else if deep > 0 {
+            collect(root, &path, deep - 1, found);
+        }
+    }
+}
+
+/// `drm` has connectors and versions beside devices.
+fn is_own(class: &str, entry: &str) -> bool {
+    class != "drm"
+        || ["card", "renderD"].iter().any(|prefix| {
+            let number = entry.strip_prefix(prefix);
+            number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+        })
+}
+
+/// `0000:41:00.0`
+fn is_address(name: &str) -> bool {
+    let digits = |text: &str| text.bytes().all(|digit| digit.is_ascii_hexdigit());
+    let mut parts = name.split([':', '.']);
+    let lengths = parts.by_ref().take(4).filter(|part| digits(part)).map(str::len);
+    let lengths: Vec<usize> = lengths.collect();
+    matches!(lengths.as_slice(), [domain, 2, 2, 1] if *domain >= 4) && parts.next().is_none()
+}
+
+/// NVIDIA's driver numbers its device files by itself.
+fn nvidia(root: &Root, address: &str) -> Option<String> {
+    let text = root.document(&format!("proc/driver/nvidia/gpus/{address}/information")).ok()?;
+    let minor = text.lines().find_map(|line| line.strip_prefix("Device Minor:"))?;
+    Some(format!("nvidia{}", minor.trim().parse::<u32>().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tree(files: &[&str]) -> (tempfile::TempDir, Root) {
+        let top = tempfile::tempdir().unwrap();
+        for file in files {
+            fs::create_dir_all(top.path().join(file)).unwrap();
+        }
+        let root = Root::at(top.path());
+        (top, root)
+    }
+
+    #[test]
+    fn interfaces_disks_and_device_files_are_names_of_their_device() {
+        let (_top, root) = tree(&[
+            "d/net/eth0/queues",
+            "d/infiniband/mlx5_0",
+            "d/infiniband_verbs/uverbs0",
+            "d/virtio0/block/vda/vda1",
+            "d/ata1/host0/target0:0:0/0:0:0:0/block/sda",
+            "d/nvme/nvme0/nvme0n1",
+            "d/nvme/nvme0/power",
+            "d/drm/card0/card0-DP-1",
+            "d/drm/renderD128",
+            "d/drm/version",
+            "d/0000:42:00.0/net/eth9",
+        ]);
+        let names = of(&root, "d", "0000:41:00.0");
+        let expected =
+            ["eth0", "mlx5_0", "nvme0n1", "sda", "vda", "nvme0", "card0", "renderD128", "uverbs0"];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_gpu_of_nvidia_is_called_by_its_minor_number() {
+        let (top, root) = tree(&["proc/driver/nvidia/gpus/0000:41:00.0", "d"]);
+        let file = top.path().join("proc/driver/nvidia/gpus/0000:41:00.0/information");
+        fs::write(file, "Model: \t\t NVIDIA A100\nDevice Minor: \t 3\n").unwrap();
+        assert_eq!(of(&root, "d", "0000:41:00.0"), ["nvidia3"]);
+        assert_eq!(of(&root, "d", "0000:42:00.0"), [""; 0]);
+    }
+}

@@ -1,0 +1,126 @@
+//! Devices that are near a node.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::id::NodeId;
+
+/// A device on PCI for which it matters which node it is near.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Device {
+    /// Its address on PCI, such as `0000:41:00.0`.
+    pub address: String,
+    /// What it is for.
+    pub kind: DeviceKind,
+    /// Vendor and product as PCI numbers them, such as `15b3:101b`.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub id: Option<String>,
+    /// The kernel's driver that has it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub driver: Option<String>,
+    /// The node that it is near, where the firmware says it.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Option::is_none"))]
+    pub node: Option<NodeId>,
+    /// What the system calls its interfaces, disks and device files: `eth0`, `mlx5_0`, `nvme0n1`.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "Vec::is_empty"))]
+    pub names: Vec<String>,
+}
+
+/// What a device is for, by its class on PCI.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum DeviceKind {
+    /// Graphics, and what computes on it.
+    Gpu,
+    /// Other processors.
+    Accelerator,
+    /// Networks, `InfiniBand` among them.
+    Network,
+    /// Disks and their controllers.
+    Storage,
+    /// Memory on CXL.
+    Memory,
+}
+
+impl DeviceKind {
+    /// Of a class as PCI numbers it (PCI Code and ID Assignment, section 1): base class, subclass,
+    /// interface, a byte each. `None` for bridges and the like.
+    #[must_use]
+    pub const fn of_class(class: u32) -> Option<Self> {
+        match (class >> 16, (class >> 8) & 0xff) {
+            (0x01, _) => Some(Self::Storage),
+            (0x02, _) | (0x0c, 0x06) => Some(Self::Network),
+            (0x03, _) => Some(Self::Gpu),
+            (0x05, 0x02) => Some(Self::Memory),
+            (0x0b, 0x40) | (0x12, _) => Some(Self::Accelerator),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Gpu => "GPU",
+            Self::Accelerator => "accelerator",
+            Self::Network => "network",
+            Self::Storage => "storage",
+            Self::Memory => "CXL memory",
+        })
+    }
+}
+
+impl Device {
+    /// Whether people call it so: by its address, with or without the domain 0000, or by a name.
+    #[must_use]
+    pub fn is_called(&self, name: &str) -> bool {
+        let short = self.address.strip_prefix("0000:");
+        self.address.eq_ignore_ascii_case(name)
+            || short.is_some_and(|short| short.eq_ignore_ascii_case(name))
+            || self.names.iter().any(|own| own == name)
+    }
+
+    /// What people call it: its first name, or its address.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.names.first().unwrap_or(&self.address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::borrow::ToOwned;
+
+    use super::*;
+
+    #[test]
+    fn a_class_of_pci_says_what_a_device_is_for_and_bridges_are_nothing() {
+        let kinds = [0x03_0200, 0x12_0000, 0x02_0700, 0x01_0802, 0x05_0210, 0x06_0400, 0x05_0000];
+        let kinds = kinds.map(DeviceKind::of_class);
+        use DeviceKind::{Accelerator, Gpu, Memory, Network, Storage};
+        let expected = [Some(Gpu), Some(Accelerator), Some(Network), Some(Storage), Some(Memory)];
+        assert_eq!(kinds[..5], expected);
+        assert_eq!(kinds[5..], [None, None]);
+    }
+
+    #[test]
+    fn a_device_is_called_by_its_address_and_all_its_names() {
+        let device = Device {
+            address: "0000:4a:00.0".to_owned(),
+            kind: DeviceKind::Network,
+            id: None,
+            driver: None,
+            node: None,
+            names: Vec::from(["eth0".to_owned(), "mlx5_0".to_owned()]),
+        };
+        assert!(["0000:4A:00.0", "4a:00.0", "eth0", "mlx5_0"].iter().all(|n| device.is_called(n)));
+        assert!(!["eth", "0000:4a:00.1", ""].iter().any(|name| device.is_called(name)));
+        assert_eq!(device.name(), "eth0");
+    }
+}
