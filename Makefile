@@ -5,7 +5,7 @@
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
-# make dist      what is released, in dist/: archives and Debian packages for x86_64 and aarch64
+# make dist      what is released, in dist/: archives, Debian and RPM packages for x86_64 and aarch64
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
 ARGS ?=

@@ -63,9 +63,12 @@ pub(crate) use value::{CpuList, SizeList, Weights};
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
 
+/// The version with what the program was built for and by: `--version`, where `-V` is one line.
+const LONG_VERSION: &str = concat!(env!("NUMALAB_VERSION"), "\nbuilt for ", env!("NUMALAB_BUILD"));
+
 /// What memory placement costs on a machine, and whether a change really helps.
 #[derive(Debug, Parser)]
-#[command(name = "numalab", version = VERSION, propagate_version = true, max_term_width = 100)]
+#[command(name = "numalab", version = VERSION, long_version = LONG_VERSION, propagate_version = true, max_term_width = 100)]
 #[command(after_help = "\
 Start here:
   numalab measure                    the whole machine, in about a minute

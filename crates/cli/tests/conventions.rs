@@ -126,7 +126,13 @@ fn every_machine_that_is_listed_is_shown_and_can_be_read_again() {
 
 #[test]
 fn a_version_names_the_build() {
-    let version = prints(&["--version"]);
+    let long = prints(&["--version"]);
+    let (version, built) = long.split_once('\n').expect("two lines");
+    assert_eq!(prints(&["-V"]).trim(), version);
+    let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
+    let expected = format!("built for {}-", std::env::consts::ARCH);
+    assert!(built.starts_with(&expected) && built.contains(linked), "{built}");
+    assert!(built.contains("optimised") && built.contains("rustc 1."), "{built}");
     let build = if cfg!(debug_assertions) { "(debug build)" } else { "(commit " };
     assert!(version.contains(build), "{version}");
     let directory = tempfile::tempdir().expect("a directory");

@@ -77,7 +77,7 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus);
     let distances = distances::read(&mut reader, &nodes);
     let ranges = ranges::read(&mut reader, &nodes);
-    memory::check(&mut reader, &nodes, &ranges);
+    memory::complete(&mut reader, &mut nodes, &ranges);
     let devices = devices::read(&mut reader, &nodes);
     let machine = Machine {
         access: access::attributes(&mut reader, &nodes),

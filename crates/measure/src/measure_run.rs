@@ -67,17 +67,17 @@ impl<'a> MeasurePlan<'a> {
         Self { beyond_bytes, ..self }
     }
 
-    /// The core, and the latency curve over sizes on the first cpu: memory first, so that its
+    /// The latency curve over sizes on the first cpu, and the core: memory first, so that its
     /// figure is seen at once and is there whatever the budget reaches.
     #[must_use]
     pub fn first_phase(&self) -> Vec<Cell> {
         let worker = self.first_worker();
-        let mut cells = vec![Cell::of(Experiment::Core(CoreCell { cpu: worker.cpu }))];
         let mut sizes = self.curve_sizes();
         let memory = sizes.iter().position(|&size| size >= BEYOND_CACHES_BYTES);
         let memory = memory.unwrap_or(sizes.len().saturating_sub(1));
         sizes[..=memory].rotate_right(1);
-        cells.extend(latency_cells(&[worker], &sizes, self.plain_latency()));
+        let mut cells = latency_cells(&[worker], &sizes, self.plain_latency());
+        cells.push(Cell::of(Experiment::Core(CoreCell { cpu: worker.cpu })));
         cells
     }
 
@@ -307,6 +307,7 @@ mod tests {
             _ => None,
         };
         let mut sizes: Vec<u64> = plan.first_phase().iter().filter_map(size).collect();
+        assert!(matches!(plan.first_phase()[0].experiment, Experiment::Latency(_)));
         assert_eq!(Some(&sizes[0]), plan.curve_sizes().last(), "no larger one is quick");
         sizes.sort_unstable();
         assert_eq!(sizes, plan.curve_sizes());

@@ -117,6 +117,8 @@ pub const RULES: &[Rule] = &[
     rule("numalab compare results/mine-1", Runs, &["Does a larger block", "Two runs of a study"]),
     rule("numalab compare --table", Runs, &["dbench 4", "+12"]),
     rule("numalab compare --commands", Runs, &["Is `./new` better than `./old`?"]),
+    rule("numalab bind --near", Needs("no such device"), &["is near node "]),
+    rule("numalab explore --ranks", Runs, &["on this host"]),
     rule("numalab explore", Runs, &["node 0", "Used for"]),
     rule("numalab explore --format openmetrics", Runs, &["numalab_node_free_bytes{"]),
     rule("numalab explore --pid 4242", Runs, &["sleep 600", "in memory, 1 thread"]),

@@ -96,24 +96,50 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
     caches
 }
 
-/// Says so when the nodes together report much less than the machine has: memory
-/// that was added while running can be missing in the nodes' figures.
-pub(super) fn check(reader: &mut Reader<'_>, nodes: &[Node], ranges: &[MemoryRange]) {
+/// Gives nodes what the machine has where they together report much less, and says so: a kernel
+/// that initialises memory when it is first used counts it into its node only then, and so does one
+/// for memory that was added while running. The only node with memory has all of it; several share
+/// it as their memory blocks do, where these hold that much.
+pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
-    if let Some(total) = of_machine(reader).total_bytes
-        && figures_disagree(reported, total)
-    {
-        let in_ranges = sum(&mut ranges.iter().map(|range| range.length_bytes));
-        let message = format!(
-            "MemTotal of all nodes is {} MiB, but proc/meminfo says {} MiB and memory blocks hold {} MiB",
-            reported >> 20,
-            total >> 20,
-            in_ranges >> 20,
-        );
-        let place = format!("{NODE_DIRECTORY}/node*/meminfo");
-        reader.warn("node-memory-understated", &place, message);
-    }
+    let machine = of_machine(reader);
+    let Some(total) = machine.total_bytes.filter(|total| figures_disagree(reported, *total)) else {
+        return;
+    };
+    let blocks_of = |node: &Node| {
+        let own = ranges.iter().filter(|range| range.node == node.id);
+        sum(&mut own.map(|range| range.length_bytes))
+    };
+    let in_blocks = sum(&mut ranges.iter().map(|range| range.length_bytes));
+    let has_memory = |node: &Node| node.memory_bytes > 0;
+    let taken = if nodes.iter().filter(|node| has_memory(node)).count() == 1 {
+        for node in nodes.iter_mut().filter(|node| has_memory(node)) {
+            (node.memory_bytes, node.free_bytes) = (total, machine.free_bytes);
+        }
+        "; the node is taken to have the latter: the kernel counts memory into its node when it is first used"
+    } else if in_blocks >= total {
+        for node in nodes.iter_mut() {
+            node.memory_bytes = share(total, blocks_of(node), in_blocks);
+        }
+        "; the nodes are taken to share the latter as memory blocks: the kernel counts memory into its node when it is first used"
+    } else {
+        ""
+    };
+    let message = format!(
+        "MemTotal of all nodes is {} MiB, but proc/meminfo says {} MiB and memory blocks hold {} MiB{taken}",
+        reported >> 20,
+        total >> 20,
+        in_blocks >> 20,
+    );
+    let place = format!("{NODE_DIRECTORY}/node*/meminfo");
+    reader.warn("node-memory-understated", &place, message);
+}
+
+/// The part of `total` that `own` is of `all`.
+fn share(total: u64, own: u64, all: u64) -> u64 {
+    let share = u128::from(total) * u128::from(own) / u128::from(all.max(1));
+    u64::try_from(share).unwrap_or(total)
 }
 
 /// Whether nodes which sum to `nodes_bytes` leave out more than an eighth of the
