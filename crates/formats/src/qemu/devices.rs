@@ -37,7 +37,7 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
         let room = MOST_PORTS.min(BUSES.saturating_sub(next_bus + 1));
         if models.len() > room {
             let message = format!("{} devices, of which QEMU has buses for {room}", models.len());
-            findings.warning("devices-beyond-qemu", &format!("node {node}"), message);
+            findings.warning("devices-beyond-qemu", format!("node {node}"), message);
         }
         if room > 0 {
             let bridge = format!("pxb-pcie,id=node{node},bus=pcie.0,bus_nr={next_bus}");
