@@ -1,6 +1,7 @@
 //! Remedies as commands.
 
 use numalab_analysis::explore::Remedy;
+use numalab_topology::NodeId;
 
 /// The command that mends something, to be copied.
 pub(super) fn command(remedy: &Remedy) -> String {
@@ -53,16 +54,18 @@ pub(super) fn command(remedy: &Remedy) -> String {
         Remedy::ListCpus { guest, cpus } => format!(
             "in its configuration: cpus = [\"{cpus}\"] (a list), then xl destroy {guest} and xl create"
         ),
-        Remedy::PinDomain { guest, node, is_pinned } => {
-            let anew = match is_pinned {
-                true => ", or create it anew with cpus = [\"node:N\"] (Xen does not move memory)",
-                false => "",
-            };
-            format!("xl vcpu-pin {guest} all node:{node}{anew}")
-        }
+        Remedy::PinDomain { guest, node, is_pinned } => pin_domain(guest, *node, *is_pinned),
         Remedy::RecreateDomain { domain, node } => format!(
             "in its configuration: cpus = [\"node:{node}\"], then xl destroy {domain} and xl \
              create (Xen does not move memory)"
         ),
     }
+}
+
+fn pin_domain(guest: &str, node: NodeId, is_pinned: bool) -> String {
+    let anew = match is_pinned {
+        true => ", or create it anew with cpus = [\"node:N\"] (Xen does not move memory)",
+        false => "",
+    };
+    format!("xl vcpu-pin {guest} all node:{node}{anew}")
 }
