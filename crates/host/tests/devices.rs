@@ -105,8 +105,11 @@ fn unpacked(tarball: &Path, below: &str) -> (Machine, Vec<String>) {
     machine_below(&top.path().join(below))
 }
 
+/// A tarball, the directory in it, and so many devices on so many nodes.
+type RealTree = (&'static str, &'static str, &'static [(i64, usize)]);
+
 /// Trees of the corpus that have their devices, with how many there are on each node (-1: none).
-const REAL: [(&str, &str, &[(i64, usize)]); 2] = [
+const REAL: [RealTree; 2] = [
     ("40intel64-2g2n4c+pcilocality.tar.bz2", "40intel64-2g2n4c+pci", &[(2, 1), (-1, 7)]),
     ("linux-amd64-accel-nvidia.tar.gz", "", &[(-1, 7)]),
 ];
