@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use numalab_record::SharedMachine;
 use numalab_record::study::{
-    Cells, Counted, EndReason, Entry, Quantity, SampleEntry, StudyDocument,
+    Cells, Counted, EndReason, Entry, Notice, Quantity, SampleEntry, StudyDocument,
 };
 use numalab_stats::{
     Comparison, Confidence, Criteria, Direction, Draws, Estimate, Margin, Resampling, Sample, Test,
@@ -145,11 +145,11 @@ impl<'a> StudySummary<'a> {
 
     /// What the backend said before the study started, each once.
     #[must_use]
-    pub fn notices(&self) -> Vec<&str> {
-        let mut notices: Vec<&str> = Vec::new();
+    pub fn notices(&self) -> Vec<&Notice> {
+        let mut notices: Vec<&Notice> = Vec::new();
         for entry in &self.document.journal {
             let Entry::Began { notices: found, .. } = entry else { continue };
-            for notice in found.iter().map(String::as_str) {
+            for notice in found {
                 if !notices.contains(&notice) {
                     notices.push(notice);
                 }

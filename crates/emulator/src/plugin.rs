@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::api::{Api, PluginId};
 use crate::flows::Flows;
 use crate::pmu::Pmu;
-use crate::program::{self, Program, Summary};
+use crate::program::{self, Program, program_memory};
 use crate::qemu::{Clock, Running, complain, refuse};
 use crate::report::{Host, Report};
 use crate::self_test::{self, Check};
@@ -164,7 +164,7 @@ impl Plugin {
         if self.program.is_none() {
             checks.push(self.range_check());
         }
-        let program = self.program.as_ref().map(|program| Summary::new(program, &self.engine));
+        let program = self.program.as_ref().map(|program| program_memory(program, &self.engine));
         let report = Report::new(&self.engine, &self.host, &checks, program);
         let file = self.engine.arguments.report.as_deref().map(|file| match self.program {
             // Processes that a program starts have this plugin too.

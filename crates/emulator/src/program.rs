@@ -37,7 +37,7 @@ use page_use::{Line, PageUse};
 use pages::Pages;
 use regions::{MOST, Regions};
 pub use stack::{called, is_call, is_return, returned};
-pub use summary::Summary;
+pub use summary::program_memory;
 use syscalls::{Call, Numbers};
 use threads::Threads;
 pub use threads::with_places;

@@ -6,13 +6,13 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::program::Summary;
 use crate::self_test::Check;
 use numalab_memory_model::arguments::{Mode, Start};
 use numalab_memory_model::counters::{NodeFigures, VcpuFigures};
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::gate::Tally;
 use numalab_memory_model::machine::Machine;
+use numalab_record::ProgramMemory;
 
 /// Name of the format.
 pub const SCHEMA: &str = "numalab-emulator/1";
@@ -47,7 +47,7 @@ pub struct Report<'a> {
     phases: Vec<Phase>,
     /// What ran, where it was no machine.
     #[serde(skip_serializing_if = "Option::is_none")]
-    program: Option<Summary>,
+    program: Option<ProgramMemory>,
 }
 
 #[derive(Debug, Serialize)]
@@ -99,7 +99,7 @@ impl<'a> Report<'a> {
         engine: &'a Engine,
         qemu: &'a Host,
         self_test: &'a [Check],
-        program: Option<Summary>,
+        program: Option<ProgramMemory>,
     ) -> Self {
         let arguments = &engine.arguments;
         let phase = |(phase, vcpus): (usize, &[VcpuFigures])| {

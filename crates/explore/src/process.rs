@@ -8,7 +8,7 @@ mod threads;
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
-use numalab_host::proc::{self, address_range, smaps};
+use numalab_host::proc::{address_range, smaps};
 use numalab_host::{Root, base_page_bytes, read_machine};
 use numalab_record::explore::{
     BytesByNode, HugePageMode, MappingView, PageSizes, ProcessView, Sampled, Unseen, spread,
@@ -212,12 +212,11 @@ fn page_sizes(
 
 /// Sums over all mappings, and the bytes of each in transparent huge pages, by first address.
 fn sums(root: &Root, file: &str) -> Option<(PageSizes, BTreeMap<u64, u64>)> {
-    let mut sum = proc::PageSizes::default();
+    let mut sum = PageSizes::default();
     let mut huge = BTreeMap::new();
     for mapping in smaps(&root.document(file).ok()?) {
         sum += mapping.sizes;
         huge.insert(mapping.start, mapping.sizes.transparent_huge);
     }
-    let proc::PageSizes { resident, anonymous, transparent_huge, reserved_huge, swapped } = sum;
-    Some((PageSizes { resident, anonymous, transparent_huge, reserved_huge, swapped }, huge))
+    Some((sum, huge))
 }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use numalab_analysis::explore::Explored;
 use numalab_explore::{read_nodes, read_process};
-use numalab_host::{Pages, Root, bound_and_touched, current_place};
+use numalab_host::{Root, bound_and_touched, current_place};
+use numalab_record::Pages;
 use numalab_record::explore::{Unseen, View, spread};
 use numalab_report::{Report, Style};
 

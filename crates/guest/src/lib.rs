@@ -15,7 +15,7 @@ pub use launch::{
     SessionError, Sink, Task, Times,
 };
 pub use qemu::{
-    Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuNeeds,
-    Version,
+    Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, Qemu, QemuError, QemuHazard,
+    QemuNeeds, Version,
 };
 pub use qmp::{PinPlan, PinReport, QmpAddress, QmpClient, QmpError};

@@ -7,6 +7,8 @@ mod fetch;
 mod version;
 
 pub use abilities::Abilities;
-pub use accelerator::{Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind};
+pub use accelerator::{
+    Accelerator, AcceleratorChoice, AcceleratorError, AcceleratorKind, QemuHazard,
+};
 pub use choose::{Qemu, QemuError, QemuNeeds};
 pub use version::Version;

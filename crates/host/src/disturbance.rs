@@ -1,7 +1,7 @@
 //! What disturbed a measurement, found without looking at the measured value.
 //!
 //! Two grains: [`ThreadSnapshot`] around each window, for a few hundred nanoseconds, and
-//! [`SystemSnapshot`] around each cell, for the price of reading `/proc/stat`.
+//! [`SystemSnapshot`] around a whole command, for the price of reading `/proc/stat`.
 
 mod children;
 mod system;
@@ -14,7 +14,7 @@ use numalab_topology::CpuId;
 pub use system::{SystemSnapshot, SystemWatch};
 pub use thread::ThreadSnapshot;
 
-/// What disturbed a window or a cell.
+/// What disturbed a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     /// The scheduler took the cpu away.
@@ -47,32 +47,6 @@ pub enum Reason {
         /// How many.
         faults: u64,
     },
-    /// The hypervisor ran something else on the watched cpus.
-    Stolen {
-        /// Milliseconds stolen, of all watched cpus together.
-        stolen_ms: u64,
-        /// Milliseconds of all watched cpus together.
-        of_ms: u64,
-    },
-    /// Other processes ran on the watched cpus.
-    Foreign {
-        /// Milliseconds of others, of all watched cpus together.
-        foreign_ms: u64,
-        /// Milliseconds of all watched cpus together.
-        of_ms: u64,
-    },
-    /// A watched cpu lowered its frequency because of heat or power.
-    Throttled {
-        /// How often.
-        events: u64,
-    },
-    /// Processes waited for memory.
-    Pressure {
-        /// Milliseconds in which at least one process waited.
-        waited_ms: u64,
-        /// Milliseconds in all.
-        wall_ms: u64,
-    },
 }
 
 impl Reason {
@@ -85,10 +59,6 @@ impl Reason {
             Self::OffCpu { .. } => "off-cpu",
             Self::MajorFaults { .. } => "major-faults",
             Self::MinorFaults { .. } => "minor-faults",
-            Self::Stolen { .. } => "stolen",
-            Self::Foreign { .. } => "foreign",
-            Self::Throttled { .. } => "throttled",
-            Self::Pressure { .. } => "pressure",
         }
     }
 }
@@ -103,12 +73,6 @@ impl fmt::Display for Reason {
             Self::OffCpu { off_ns, wall_ns } => write!(f, "{name} {off_ns} of {wall_ns} ns"),
             Self::MajorFaults { faults } | Self::MinorFaults { faults } => {
                 write!(f, "{name} {faults}")
-            }
-            Self::Stolen { stolen_ms, of_ms } => write!(f, "{name} {stolen_ms} of {of_ms} ms"),
-            Self::Foreign { foreign_ms, of_ms } => write!(f, "{name} {foreign_ms} of {of_ms} ms"),
-            Self::Throttled { events } => write!(f, "{name} {events}"),
-            Self::Pressure { waited_ms, wall_ms } => {
-                write!(f, "{name} {waited_ms} of {wall_ms} ms")
             }
         }
     }

@@ -2,36 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use numalab_record::Environment;
 use numalab_topology::CpuSet;
-use serde::{Deserialize, Serialize};
 
 use crate::proc::field;
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
-
-/// Facts about the system by stable name. A fact that the system does not tell is absent.
-///
-/// | name | is |
-/// |---|---|
-/// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
-/// | `architecture` | what the binary is built for |
-/// | `distribution` | `PRETTY_NAME` of os-release |
-/// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu |
-/// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
-/// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
-/// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
-/// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
-/// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
-/// | `cpus`, `nodes` | how many are online |
-/// | `smt`, `isolated_cpus`, `clocksource` | as sysfs says |
-/// | `mitigations` | vulnerabilities that are mitigated, with the means |
-/// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
-/// | `load_average` | of 1, 5 and 15 minutes when it was read |
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(transparent)]
-pub struct Environment {
-    facts: BTreeMap<String, String>,
-}
 
 /// Facts that are the whole text of one file.
 const WHOLE_FILES: [(&str, &str); 16] = [
@@ -78,74 +54,76 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
     ("memory_available_kb", "MemAvailable"),
 ];
 
-impl Environment {
-    /// Reads what can be read.
-    #[must_use]
-    pub fn read(root: &Root) -> Self {
-        let mut facts = BTreeMap::new();
-        let mut add = |name: &str, value: Option<String>| {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                facts.insert(name.to_owned(), value);
-            }
-        };
-        add("architecture", Some(std::env::consts::ARCH.to_owned()));
-        for (name, path) in WHOLE_FILES {
-            add(name, root.value(path).ok());
+/// Reads the facts about the system that it tells; one that it does not tell is absent.
+///
+/// | name | is |
+/// |---|---|
+/// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
+/// | `architecture` | what the binary is built for |
+/// | `distribution` | `PRETTY_NAME` of os-release |
+/// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu |
+/// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
+/// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
+/// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
+/// | `huge_pages_<size>kb` | pages reserved and free: `0 (0 free)` |
+/// | `governor`, `frequency_driver`, `boost` | frequency control of cpu 0 |
+/// | `cpus`, `nodes` | how many are online |
+/// | `smt`, `isolated_cpus`, `clocksource` | as sysfs says |
+/// | `mitigations` | vulnerabilities that are mitigated, with the means |
+/// | `swap_total_kb`, `swap_free_kb`, `memory_total_kb`, `memory_available_kb` | `/proc/meminfo` |
+/// | `load_average` | of 1, 5 and 15 minutes when it was read |
+#[must_use]
+pub fn read_environment(root: &Root) -> Environment {
+    let mut facts = BTreeMap::new();
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            facts.insert(name.to_owned(), value);
         }
-        for (name, path) in CHOSEN_WORDS {
-            add(name, root.value(path).ok().and_then(|text| chosen(&text)));
-        }
-        for (name, path) in COUNTED_LISTS {
-            let list = root.value(path).ok().and_then(|text| text.parse::<CpuSet>().ok());
-            add(name, list.map(|members| members.len().to_string()));
-        }
-        let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
-        for (name, keys) in CPUINFO_LINES {
-            add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
-        }
-        let meminfo = root.document("proc/meminfo").unwrap_or_default();
-        for (name, key) in MEMINFO_LINES {
-            let value = field(&meminfo, key);
-            add(name, value.map(|text| text.trim_end_matches(" kB").to_owned()));
-        }
-        for (name, value) in huge_pages(root) {
-            add(&name, Some(value));
-        }
-        add("distribution", distribution(root));
-        add("mitigations", mitigations(root));
-        let mut environment = Self { facts };
-        environment.complete_hypervisor(root, &cpuinfo);
-        environment
+    };
+    add("architecture", Some(std::env::consts::ARCH.to_owned()));
+    for (name, path) in WHOLE_FILES {
+        add(name, root.value(path).ok());
     }
-
-    /// All facts by name.
-    #[must_use]
-    pub fn facts(&self) -> BTreeMap<String, String> {
-        self.facts.clone()
+    for (name, path) in CHOSEN_WORDS {
+        add(name, root.value(path).ok().and_then(|text| chosen(&text)));
     }
-
-    /// One fact.
-    #[must_use]
-    pub fn fact(&self, name: &str) -> Option<&str> {
-        self.facts.get(name).map(String::as_str)
+    for (name, path) in COUNTED_LISTS {
+        let list = root.value(path).ok().and_then(|text| text.parse::<CpuSet>().ok());
+        add(name, list.map(|members| members.len().to_string()));
     }
+    let cpuinfo = root.document("proc/cpuinfo").unwrap_or_default();
+    for (name, keys) in CPUINFO_LINES {
+        add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
+    }
+    let meminfo = root.document("proc/meminfo").unwrap_or_default();
+    for (name, key) in MEMINFO_LINES {
+        let value = field(&meminfo, key);
+        add(name, value.map(|text| text.trim_end_matches(" kB").to_owned()));
+    }
+    for (name, value) in huge_pages(root) {
+        add(&name, Some(value));
+    }
+    add("distribution", distribution(root));
+    add("mitigations", mitigations(root));
+    complete_hypervisor(&mut facts, root, &cpuinfo);
+    Environment { facts }
+}
 
-    /// Only Xen names itself in sysfs; the processor tells others, as lscpu(1) has them, else
-    /// the vendor in the firmware's tables. The cpu flag `hypervisor` tells a guest of an
-    /// unknown one.
-    fn complete_hypervisor(&mut self, root: &Root, cpuinfo: &str) {
-        let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
-        if let Some(machine) = self.facts.get_mut("machine") {
-            *machine = format!("{vendor} {machine}").trim().to_owned();
-        }
-        let flags = field(cpuinfo, "flags").unwrap_or_default();
-        let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
-        if is_guest && !self.facts.contains_key("hypervisor") {
-            let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
-            let name = root.is_live().then(hypervisor_of_processor).flatten().or(vendor);
-            let name = name.unwrap_or_else(|| "unknown".to_owned());
-            self.facts.insert("hypervisor".to_owned(), name);
-        }
+/// Only Xen names itself in sysfs; the processor tells others, as lscpu(1) has them, else
+/// the vendor in the firmware's tables. The cpu flag `hypervisor` tells a guest of an
+/// unknown one.
+fn complete_hypervisor(facts: &mut BTreeMap<String, String>, root: &Root, cpuinfo: &str) {
+    let vendor = root.value("sys/class/dmi/id/sys_vendor").unwrap_or_default();
+    if let Some(machine) = facts.get_mut("machine") {
+        *machine = format!("{vendor} {machine}").trim().to_owned();
+    }
+    let flags = field(cpuinfo, "flags").unwrap_or_default();
+    let is_guest = flags.split(' ').any(|flag| flag == "hypervisor");
+    if is_guest && !facts.contains_key("hypervisor") {
+        let vendor = Some(vendor).filter(|vendor| !vendor.is_empty());
+        let name = root.is_live().then(hypervisor_of_processor).flatten().or(vendor);
+        let name = name.unwrap_or_else(|| "unknown".to_owned());
+        facts.insert("hypervisor".to_owned(), name);
     }
 }
 
@@ -252,7 +230,7 @@ mod tests {
             ("sys/devices/system/cpu/vulnerabilities/mds", "Not affected\n"),
             ("etc/os-release", "ID=debian\nPRETTY_NAME=\"Debian 12\"\n"),
         ]);
-        let environment = Environment::read(&Root::at(top.path()));
+        let environment = read_environment(&Root::at(top.path()));
         let expected = [
             ("kernel", "6.1.0"),
             ("thp_enabled", "madvise"),
@@ -275,7 +253,7 @@ mod tests {
 
     #[test]
     fn it_serialises_in_a_stable_order_and_back() {
-        let environment = Environment::read(&Root::live());
+        let environment = read_environment(&Root::live());
         let json = serde_json::to_string(&environment).unwrap();
         assert_eq!(serde_json::from_str::<Environment>(&json).unwrap(), environment);
         let kernel = json.find("\"kernel\"").unwrap();
@@ -284,7 +262,7 @@ mod tests {
 
     #[test]
     fn the_live_system_tells_its_kernel_and_cpu_architecture() {
-        let environment = Environment::read(&Root::live());
+        let environment = read_environment(&Root::live());
         assert!(environment.fact("kernel").is_some());
         assert_eq!(environment.fact("architecture"), Some(std::env::consts::ARCH));
     }

@@ -1,10 +1,11 @@
 //! The reserved pools of huge pages.
 
+use numalab_record::Pages;
 use numalab_topology::NodeId;
 
 use crate::mapping_error::MappingError;
-use crate::pages::Pages;
 use crate::root::Root;
+use crate::system_page::page_size_bytes;
 
 /// A reserved pool of huge pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(crate) fn require(
     if !pages.is_reserved() {
         return Ok(());
     }
-    let pool = HugePool::read(root, pages.page_bytes(), node)
+    let pool = HugePool::read(root, page_size_bytes(pages), node)
         .ok_or(MappingError::HugePagesUnsupported { pages })?;
     if pool.free >= needed {
         return Ok(());

@@ -19,7 +19,6 @@ mod memory_limit;
 mod memory_usage;
 mod mpi;
 mod page_nodes;
-mod pages;
 mod populate;
 pub mod proc;
 mod process_policy;
@@ -44,7 +43,7 @@ pub use command::{
 };
 pub use disturbance::{Reason, SystemSnapshot, SystemWatch, ThreadSnapshot};
 pub use emulator::emulator_counters;
-pub use environment::Environment;
+pub use environment::read_environment;
 pub use error::Error;
 pub use error_class::ErrorClass;
 pub use huge_pool::HugePool;
@@ -54,13 +53,14 @@ pub use memory_limit::{LimitSource, MemoryError, MemoryLimit, nodes_with_memory}
 pub use memory_usage::{MemoryUse, memory_use};
 pub use mpi::{Mpi, MpiError, MpiFlavour};
 pub use page_nodes::{PageNodesError, page_nodes};
-pub use pages::{Pages, UnknownPages};
 pub use process_policy::{MemoryPolicy, PolicyError, process_policy, set_process_policy};
-pub use proof::{Proof, ProofError, ProofMethod, prove, prove_span, prove_within};
+pub use proof::{Proof, ProofError, prove, prove_span, prove_within};
 pub use root::Root;
 pub use shared_words::SharedWords;
 pub use signals::{Interrupt, SignalError, end_gently};
 pub use source_lines::{SourceLines, SourcePlace};
 pub use stderr::{note, print_error};
 pub use sysfs::{Reading, SysfsError, read_machine};
-pub use system_page::{base_page_bytes, huge_page_sizes, transparent_huge_page_bytes};
+pub use system_page::{
+    base_page_bytes, huge_page_sizes, page_size_bytes, transparent_huge_page_bytes,
+};

@@ -3,16 +3,17 @@
 use std::ffi::c_void;
 use std::ptr::NonNull;
 
+use numalab_record::Pages;
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 use rustix::mm::{self, Advice, MapFlags, MprotectFlags, ProtFlags};
 
 use crate::huge_pool;
 use crate::mapping_error::MappingError;
-use crate::pages::Pages;
 use crate::populate;
 use crate::root::Root;
 use crate::syscall;
+use crate::system_page::page_size_bytes;
 
 /// Where a mapping lies and what it was asked to be: enough to prove its placement
 /// while its bytes are lent out.
@@ -62,7 +63,7 @@ pub fn bound_and_touched(
     pages: Pages,
     node: NodeId,
 ) -> Result<Mapping, MappingError> {
-    let needed = (size_bytes as u64).div_ceil(pages.page_bytes());
+    let needed = (size_bytes as u64).div_ceil(page_size_bytes(pages));
     huge_pool::require(&Root::live(), pages, Some(node), needed)?;
     let mut mapping = Mapping::new(size_bytes, pages)?;
     mapping.bind(node)?;
@@ -178,7 +179,7 @@ impl Mapping {
             Err(Errno::PERM | Errno::NOSYS | Errno::ACCESS) if is_only_node(node) => {}
             Err(errno) => return Err(self.bind_error(node, errno)),
         }
-        let needed = self.mapped_bytes as u64 / self.pages.page_bytes();
+        let needed = self.mapped_bytes as u64 / page_size_bytes(self.pages);
         huge_pool::require(&Root::live(), self.pages, Some(node), needed)?;
         self.node = Some(node);
         Ok(())
@@ -252,7 +253,7 @@ impl Mapping {
     }
 
     fn populate_error(&self, errno: Errno) -> MappingError {
-        let needed = self.mapped_bytes as u64 / self.pages.page_bytes();
+        let needed = self.mapped_bytes as u64 / page_size_bytes(self.pages);
         match errno {
             Errno::NOMEM => self.out_of_memory(),
             // The kernel's word for a fault that would be SIGBUS: the pool ran dry.
@@ -353,7 +354,7 @@ fn map(length: usize, access: ProtFlags, flags: MapFlags) -> Result<NonNull<c_vo
 
 /// The size of a page of the choice as a length.
 fn granule(pages: Pages, size_bytes: usize) -> Result<usize, MappingError> {
-    usize::try_from(pages.page_bytes()).map_err(|_| MappingError::Size { size_bytes })
+    usize::try_from(page_size_bytes(pages)).map_err(|_| MappingError::Size { size_bytes })
 }
 
 /// Whether the machine has no other node than this.

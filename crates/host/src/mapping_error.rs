@@ -1,10 +1,10 @@
 //! Why memory cannot be had.
 
+use numalab_record::Pages;
 use numalab_topology::NodeId;
 use rustix::io::Errno;
 
 use crate::error_class::ErrorClass;
-use crate::pages::Pages;
 
 /// Why memory could not be had, bound or touched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

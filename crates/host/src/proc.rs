@@ -12,5 +12,5 @@ pub use maps::address_range;
 pub use numa_maps::{NumaKind, NumaMapping, numa_maps};
 pub use page_moves::PageMoves;
 pub(crate) use smaps::bytes_per_page_size;
-pub use smaps::{PageSizes, SmapsMapping, smaps, total_page_sizes};
+pub use smaps::{SmapsMapping, smaps, total_page_sizes};
 pub use stat::{Stat, descendants, processes, threads};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use numalab_record::{Pages, ProofMethod};
 use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -9,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use crate::error_class::ErrorClass;
 use crate::mapping::{Mapping, Span, is_only_node};
 use crate::page_nodes;
-use crate::pages::Pages;
 use crate::proc::{bytes_per_page_size, numa_maps};
 use crate::root::Root;
-use crate::system_page::base_page_bytes;
+use crate::system_page::{base_page_bytes, page_size_bytes};
 
 /// The most pages whose node is asked for: all of 256 MiB in pages of 4 KiB, about
 /// 10 ms. Of a larger mapping so many are drawn, one from each equal part.
@@ -20,18 +20,6 @@ const MOST_PAGES: u64 = 65_536;
 
 /// Pages per system call.
 const BATCH_PAGES: usize = 4096;
-
-/// How the node of the pages was found out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProofMethod {
-    /// `move_pages(2)` without target nodes: the kernel's answer page by page.
-    MovePages,
-    /// The mapping's line in `/proc/self/numa_maps`.
-    NumaMaps,
-    /// The machine has this node only, and a kernel that does not tell nodes.
-    OnlyNode,
-}
 
 /// Where a mapping's pages were found.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -161,7 +149,7 @@ pub fn prove_span(span: Span, expected: NodeId) -> Result<Proof, ProofError> {
 /// # Errors
 /// As [`prove`].
 pub fn prove_within(span: Span, expected: &NodeSet) -> Result<Proof, ProofError> {
-    let page_bytes = span.pages.page_bytes();
+    let page_bytes = page_size_bytes(span.pages);
     let mapped_bytes = span.mapped_bytes as u64;
     let bytes_per_page_size = prove_page_size(span, page_bytes)?;
     let pages_total = mapped_bytes.div_ceil(page_bytes);
@@ -186,7 +174,7 @@ fn prove_page_size(span: Span, page_bytes: u64) -> Result<BTreeMap<u64, u64>, Pr
     let text = Root::live()
         .document("proc/self/smaps")
         .map_err(|error| ProofError::NoSmaps { reason: error.to_string() })?;
-    let huge_bytes = Pages::Transparent.page_bytes();
+    let huge_bytes = page_size_bytes(Pages::Transparent);
     let sizes = bytes_per_page_size(&text, span.address as u64, mapped_bytes, huge_bytes)
         .ok_or_else(|| ProofError::NoSmaps {
             reason: format!("no mapping at {:x}", span.address),

@@ -1,5 +1,7 @@
 //! The page sizes of this machine.
 
+use numalab_record::Pages;
+
 use crate::root::Root;
 use crate::sysfs::pool_kilobytes;
 
@@ -7,6 +9,18 @@ use crate::sysfs::pool_kilobytes;
 #[must_use]
 pub fn base_page_bytes() -> u64 {
     rustix::param::page_size() as u64
+}
+
+/// The size of a page of this choice in bytes. Without transparent huge pages that of
+/// [`Pages::Transparent`] is 2 MiB.
+#[must_use]
+pub fn page_size_bytes(pages: Pages) -> u64 {
+    match pages {
+        Pages::Base => base_page_bytes(),
+        Pages::Transparent => transparent_huge_page_bytes(&Root::live()).unwrap_or(2 << 20),
+        Pages::Huge2M => 2 << 20,
+        Pages::Huge1G => 1 << 30,
+    }
 }
 
 /// The size of a transparent huge page in bytes, if the kernel has them.

@@ -4,9 +4,10 @@ use std::sync::Mutex;
 use std::thread;
 
 use numalab_host::{
-    AffinityError, ErrorClass, Mapping, MappingError, Pages, ProofError, ProofMethod, Root,
-    bound_and_touched, current_affinity, current_place, pin, prove, prove_span, read_machine,
+    AffinityError, ErrorClass, Mapping, MappingError, ProofError, Root, bound_and_touched,
+    current_affinity, current_place, page_size_bytes, pin, prove, prove_span, read_machine,
 };
+use numalab_record::{Pages, ProofMethod};
 use numalab_topology::{CpuId, NodeId, NodeSet};
 
 /// Huge page pools and free memory are the machine's: such tests take turns.
@@ -90,7 +91,7 @@ fn touched_memory_on_its_node_is_proven() {
         }
         Err(error) => panic!("{error}"),
     };
-    assert_eq!(proof.pages_total, (8 << 20) / Pages::Base.page_bytes());
+    assert_eq!(proof.pages_total, (8 << 20) / page_size_bytes(Pages::Base));
     assert_eq!(proof.address, memory.address());
     assert_eq!(proof.bytes_per_page_size.values().sum::<u64>(), 8 << 20);
     assert_eq!(proof.pages_per_node.len(), 1);
@@ -123,7 +124,7 @@ fn memory_on_another_node_than_expected_is_an_error() {
     let memory = bound_and_touched(1 << 20, Pages::Base, node).unwrap();
     match prove(&memory, NodeId(node.0 + 1)).unwrap_err() {
         ProofError::WrongNode { misplaced, .. } => {
-            assert_eq!(misplaced, (1 << 20) / Pages::Base.page_bytes());
+            assert_eq!(misplaced, (1 << 20) / page_size_bytes(Pages::Base));
         }
         error => assert_eq!(error.class(), ErrorClass::Lacking, "{error}"),
     }
@@ -154,10 +155,10 @@ fn transparent_huge_pages_are_proven_to_be_huge() {
         Ok(memory) => memory,
         Err(error) => panic!("{error}"),
     };
-    assert_eq!(memory.address() % Pages::Transparent.page_bytes(), 0);
+    assert_eq!(memory.address() % page_size_bytes(Pages::Transparent), 0);
     match prove(&memory, node) {
         Ok(proof) => {
-            let huge = proof.bytes_per_page_size[&Pages::Transparent.page_bytes()];
+            let huge = proof.bytes_per_page_size[&page_size_bytes(Pages::Transparent)];
             assert_eq!(huge, 16 << 20);
         }
         Err(error) => {
@@ -174,7 +175,7 @@ fn base_pages_asked_for_are_not_huge_ones() {
     let memory = bound_and_touched(16 << 20, Pages::Base, node).unwrap();
     if let Ok(proof) = prove(&memory, node) {
         let sizes: Vec<u64> = proof.bytes_per_page_size.into_keys().collect();
-        assert_eq!(sizes, [Pages::Base.page_bytes()]);
+        assert_eq!(sizes, [page_size_bytes(Pages::Base)]);
     }
 }
 
@@ -187,7 +188,7 @@ fn reserved_huge_pages_are_proven_or_refused_with_the_command() {
         match bound_and_touched(1, pages, node) {
             Ok(memory) => {
                 let proof = prove(&memory, node).unwrap();
-                let page_bytes = pages.page_bytes();
+                let page_bytes = page_size_bytes(pages);
                 assert_eq!(proof.bytes_per_page_size[&page_bytes], page_bytes);
                 println!("{pages} proven on node {node}");
             }
@@ -234,7 +235,7 @@ fn populating_can_be_stopped_between_pieces() {
     let node = node_with_memory();
     match prove(&memory, node).unwrap_err() {
         ProofError::NotTouched { absent, .. } => {
-            assert_eq!(absent, (32 << 20) / Pages::Base.page_bytes());
+            assert_eq!(absent, (32 << 20) / page_size_bytes(Pages::Base));
         }
         error => assert!(matches!(error, ProofError::NoSmaps { .. }), "{error}"),
     }

@@ -2,9 +2,8 @@
 
 use std::thread;
 
-use numalab_host::{
-    ErrorClass, Mapping, MappingError, Pages, ProofError, ProofMethod, Root, prove, read_machine,
-};
+use numalab_host::{ErrorClass, Mapping, MappingError, ProofError, Root, prove, read_machine};
+use numalab_record::{Pages, ProofMethod};
 
 /// Makes the kernel answer `EPERM` to these system calls of the calling thread; false if
 /// it has no filters (qemu-user).

@@ -3,7 +3,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use numalab_frames::{Frame, MemoryRange, NodeIndex, RangeState};
+use numalab_frames::{Frame, MemoryRange, NodeIndex, PC_ZONE_LIMITS, RangeState};
 use numalab_topology::{
     Cpu, CpuId, CpuLessNodes, EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec, Finding,
     LOCAL_DISTANCE, Machine, MemoryKind, Node, NodeId, REMOTE_DISTANCE, Severity, order,
@@ -56,6 +56,24 @@ impl Plan {
             }
         };
         Ok(Self::of_machine(machine, findings))
+    }
+
+    /// The orders of nodes, as the frame allocator borrows them.
+    #[must_use]
+    pub fn fallback_slices(&self) -> Vec<&[NodeIndex]> {
+        self.fallback.iter().map(Vec::as_slice).collect()
+    }
+
+    /// What the frame allocator is told, with the [orders of nodes](Self::fallback_slices).
+    #[must_use]
+    pub fn served<'p>(&'p self, fallback: &'p [&'p [NodeIndex]]) -> numalab_frames::Machine<'p> {
+        numalab_frames::Machine {
+            ranges: &self.ranges,
+            zone_limits: &PC_ZONE_LIMITS,
+            cpus: &self.cpu_nodes,
+            fallback,
+            distances: &self.distances,
+        }
     }
 
     fn of_machine(machine: Machine, findings: Vec<Finding>) -> Self {

@@ -15,8 +15,9 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use numalab_host::{Mapping, Pages, emulator_counters, monotonic_raw_ns, pin, prove_within};
+use numalab_host::{Mapping, emulator_counters, monotonic_raw_ns, pin, prove_within};
 use numalab_membench::{Chase, Clock, Cycle, Line, LineSize, Pattern, Walk, virtual_time};
+use numalab_record::Pages;
 use numalab_topology::{CpuId, NodeSet};
 
 const CALIBRATION_NS: u64 = 20_000_000;

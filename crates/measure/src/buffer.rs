@@ -2,10 +2,10 @@
 
 use numalab_host::{Mapping, MemoryPolicy, Pinned, Span, prove_within};
 use numalab_membench::Line;
-use numalab_record::{Pages, Placement, ProofMethod};
+use numalab_record::{Pages, Placement};
 use numalab_topology::{CpuId, NodeId, NodeSet};
 
-use crate::context::{MeasureContext, host_pages};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
 /// Where a worker's memory comes from.
@@ -73,7 +73,7 @@ impl Buffer {
         };
         limit.check(size_bytes, node)?;
         let size = usize::try_from(size_bytes).unwrap_or(usize::MAX);
-        let mut mapping = Mapping::new(size, host_pages(pages))?;
+        let mut mapping = Mapping::new(size, pages)?;
         if let Some(node) = node {
             mapping.bind(node)?;
         }
@@ -154,11 +154,7 @@ impl MemoryClaim {
             },
             address: proof.address,
             buffer_bytes: proof.buffer_bytes,
-            method: match proof.method {
-                numalab_host::ProofMethod::MovePages => ProofMethod::MovePages,
-                numalab_host::ProofMethod::NumaMaps => ProofMethod::NumaMaps,
-                numalab_host::ProofMethod::OnlyNode => ProofMethod::OnlyNode,
-            },
+            method: proof.method,
             pages_checked: proof.pages_checked,
             pages_per_node: proof.pages_per_node,
             bytes_per_page_size: proof.bytes_per_page_size,

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, monotonic_raw_ns};
 use numalab_membench::{Clock, virtual_time};
-use numalab_record::Pages;
 use numalab_stats::Precision;
 use numalab_topology::{CpuId, Machine};
 
@@ -118,15 +117,5 @@ impl MeasureContext {
     pub(crate) fn for_tests() -> Self {
         let settings = Settings { seed: 3, precision: 0.5, budget: Duration::from_secs(1) };
         Self::new(Machine::default(), settings, Interrupt::never()).expect("a clock")
-    }
-}
-
-/// The host's name of a page choice.
-pub(crate) fn host_pages(pages: Pages) -> numalab_host::Pages {
-    match pages {
-        Pages::Base => numalab_host::Pages::Base,
-        Pages::Transparent => numalab_host::Pages::Transparent,
-        Pages::Huge2M => numalab_host::Pages::Huge2M,
-        Pages::Huge1G => numalab_host::Pages::Huge1G,
     }
 }

@@ -1,6 +1,7 @@
 //! What `numalab measure` measures: first the core and the curve over sizes, then,
 //! with the caches' end known, everything that needs a size beyond them.
 
+use numalab_host::page_size_bytes;
 use numalab_record::{
     AccessPattern, Cell, CoreCell, Document, Experiment, LatencyCell, Metric, Pages, StreamKernel,
     Team, WorkerPlan,
@@ -8,7 +9,6 @@ use numalab_record::{
 use numalab_stats::{Sample, SizePoint, plateaus};
 use numalab_topology::Machine;
 
-use crate::context::host_pages;
 use crate::plan::{
     BandwidthSpec, LatencySpec, LoadedSpec, MatrixShape, Scope, all_workers, bandwidth_cells,
     bandwidth_matrix, c2c_cells, c2c_pairs, curve_sizes, isa_name, latency_cells, loaded_cells,
@@ -184,11 +184,11 @@ impl<'a> MeasurePlan<'a> {
     /// memory of other cells goes. One in each base page's size of a large one shows whether the
     /// TLB takes the large one for one page.
     fn tlb_probes(&self, pages: Pages, size_bytes: u64) -> Vec<(u64, Vec<u64>)> {
-        let base_bytes = host_pages(Pages::Base).page_bytes();
+        let base_bytes = page_size_bytes(Pages::Base);
         if pages == Pages::Base {
             return vec![(base_bytes, self.tlb_counts(MOST_TLB_PAGES))];
         }
-        let page_bytes = host_pages(pages).page_bytes();
+        let page_bytes = page_size_bytes(pages);
         let curve = self.curve_sizes().last().copied().unwrap_or(0);
         let quick = self.effort == Effort::Quick;
         let most_bytes = if quick { size_bytes } else { curve.max(size_bytes) };

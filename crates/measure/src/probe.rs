@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-use numalab_host::{Mapping, Pages, ProofError, Span, monotonic_raw_ns, pin, prove_span};
+use numalab_host::{Mapping, ProofError, Span, monotonic_raw_ns, pin, prove_span};
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern};
+use numalab_record::Pages;
 use numalab_stats::Sample;
 use numalab_topology::{CpuId, Machine, NodeId};
 

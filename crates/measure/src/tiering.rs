@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use numalab_host::proc::PageMoves;
 use numalab_host::{
-    Mapping, MemoryPolicy, Pages, Root, monotonic_raw_ns, page_nodes, pin, set_process_policy,
+    Mapping, MemoryPolicy, Root, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Stamp, Walk, virtual_time};
+use numalab_record::Pages;
 use numalab_record::tiering::TierLook;
 use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
 

@@ -196,7 +196,8 @@ impl Space {
     }
 
     /// Bytes of touched pages by position of the node.
-    pub fn bytes_by_node(&self) -> Vec<u64> {
+    #[cfg(test)]
+    fn bytes_by_node(&self) -> Vec<u64> {
         let mut bytes = alloc::vec![0; self.pools.len()];
         for page in self.pages.values() {
             bytes[page.node] += PAGE_BYTES;

@@ -20,6 +20,12 @@ pub struct Environment {
 const PASSING: [&str; 3] = ["load_average", "memory_available_kb", "swap_free_kb"];
 
 impl Environment {
+    /// One fact.
+    #[must_use]
+    pub fn fact(&self, name: &str) -> Option<&str> {
+        self.facts.get(name).map(String::as_str)
+    }
+
     /// The part of a fact that stays while nothing is changed; `None` if all of it passes.
     #[must_use]
     pub fn lasting(name: &str, value: &str) -> Option<String> {

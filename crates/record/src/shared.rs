@@ -75,7 +75,7 @@ impl SharedMachine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::study::{Arm, Observation};
+    use crate::study::{Arm, Disturbance, Load, LoadedMachine, Observation};
     use crate::{CellId, Metric};
 
     fn values(disturbed: &[bool]) -> Vec<f64> {
@@ -103,8 +103,8 @@ mod tests {
         assert!(values(&[]).is_empty());
     }
 
-    fn machine_of(samples: &[(usize, &str)]) -> SharedMachine {
-        let sample = |&(attempt, disturbance): &(usize, &str)| SampleEntry {
+    fn machine_of(samples: &[(usize, Option<&Disturbance>)]) -> SharedMachine {
+        let sample = |&(attempt, disturbance): &(usize, Option<&Disturbance>)| SampleEntry {
             block: 0,
             treatment: 0,
             arm: Arm::Main,
@@ -113,10 +113,7 @@ mod tests {
             unix_ms: 0,
             took_s: 1.0,
             observation: Observation {
-                disturbances: Some(disturbance.to_owned())
-                    .filter(|d| !d.is_empty())
-                    .into_iter()
-                    .collect(),
+                disturbances: disturbance.into_iter().cloned().collect(),
                 ..Observation::default()
             },
         };
@@ -126,13 +123,16 @@ mod tests {
 
     #[test]
     fn a_machine_is_shared_once_most_of_six_first_attempts_are_disturbed_by_load_and_stays_so() {
-        let (busy, quiet) = ((0, "foreign 9 of 20 ms"), (0, ""));
+        let load = Load::Foreign { foreign_ms: 9, of_ms: 20 };
+        let load = Disturbance::Load { on: LoadedMachine::Own, load };
+        let crashed = Disturbance::Guest { guest: "g01".to_owned(), reason: None };
+        let (busy, quiet) = ((0, Some(&load)), (0, None));
         assert!(!machine_of(&[busy; 5]).is_found());
         assert!(machine_of(&[busy; 6]).is_found());
         assert!(!machine_of(&[[busy; 3], [quiet; 3]].concat()).is_found());
         assert!(machine_of(&[&[busy; 6][..], &[quiet; 30]].concat()).is_found());
         // Neither another attempt nor a guest that failed says that others use the machine.
-        assert!(!machine_of(&[(1, "foreign 9 of 20 ms"); 9]).is_found());
-        assert!(!machine_of(&[(0, "guest g01: the domain crashed"); 9]).is_found());
+        assert!(!machine_of(&[(1, Some(&load)); 9]).is_found());
+        assert!(!machine_of(&[(0, Some(&crashed)); 9]).is_found());
     }
 }

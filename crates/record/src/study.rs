@@ -4,16 +4,20 @@
 //! and `journal.jsonl` an [`Entry`] a line, append-only. [`StudyDocument`] joins them.
 
 mod definition;
+mod disturbance;
 mod document;
 mod journal;
+mod notice;
 mod plan;
 mod planned;
 mod quantity;
 mod setting;
 
 pub use definition::{Factor, FactorKind, Rules, Workload};
+pub use disturbance::{Disturbance, Load, LoadedMachine};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};
 pub use journal::{Applied, EndReason, Entry, Evidence, GuestPlace, Observation, SampleEntry};
+pub use notice::{EmulatedCosts, Notice};
 pub use plan::{Arm, Treatment, Visit};
 pub use planned::{
     BackendSettings, Decision, Decisions, ListedSetting, ListedStudy, PlannedLevel, PlannedStudy,

@@ -45,7 +45,7 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
             readings: vec![Reading { quantity, value }],
             counters: BTreeMap::from([("numa_hint_faults".to_owned(), 3.0)]),
             evidence: vec![Evidence::of("v", "1", "1")],
-            disturbances: disturbed.then(|| "foreign 1 of 2 ms".to_owned()).into_iter().collect(),
+            disturbances: disturbed.then_some(DISTURBED).into_iter().collect(),
             guests: vec![GuestPlace {
                 guest: "g01".to_owned(),
                 home: Some(0),
@@ -56,6 +56,9 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
     })
 }
 
+const DISTURBED: Disturbance =
+    Disturbance::Load { on: LoadedMachine::Own, load: Load::Foreign { foreign_ms: 1, of_ms: 2 } };
+
 fn journal() -> Vec<Entry> {
     let facts = BTreeMap::from([("kernel".to_owned(), "6.1 \"x\"\n".to_owned())]);
     let environment = Environment { facts };
@@ -63,7 +66,7 @@ fn journal() -> Vec<Entry> {
         plan: run().plan,
         unix_ms: 1,
         environment,
-        notices: vec!["one node".to_owned()],
+        notices: vec![Notice::PolicyWithoutEffect],
     }];
     let visits = [(0, Arm::Main), (1, Arm::Main), (0, Arm::Again)];
     for block in 0..3 {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use numalab_host::{Interrupt, UtcTime};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Applied, EndReason, Entry, SampleEntry, StudyDocument, Treatment, Visit,
+    Applied, EndReason, Entry, Notice, SampleEntry, StudyDocument, Treatment, Visit,
 };
 use numalab_workload::Workload;
 
@@ -24,7 +24,7 @@ use attempts::{Attempts, Cell};
 /// Watches a session, and says when its intervals are narrow enough.
 pub trait Observer {
     /// The backend is ready; these things should be known beforehand.
-    fn starting(&mut self, _notices: &[String]) {}
+    fn starting(&mut self, _notices: &[Notice]) {}
 
     /// A sample was kept. Done and in all: the samples that will count.
     fn sampled(&mut self, _done: usize, _in_all: usize) {}
@@ -125,7 +125,7 @@ impl<'a> Session<'a> {
         &self,
         journal: impl FnOnce() -> Result<Journal, JournalError>,
         environment: Environment,
-        notices: Vec<String>,
+        notices: Vec<Notice>,
     ) -> Result<Journal, SessionError> {
         let mut journal = journal()?;
         refuse_other_environment(journal.document(), &environment)?;

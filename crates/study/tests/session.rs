@@ -8,7 +8,8 @@ use std::rc::Rc;
 use numalab_host::Interrupt;
 use numalab_record::Environment;
 use numalab_record::study::{
-    EndReason, Entry, Evidence, Observation, Quantity, Reading, Treatment,
+    Disturbance, EndReason, Entry, Evidence, Load, LoadedMachine, Observation, Quantity, Reading,
+    Treatment,
 };
 use numalab_study::{
     Backend, BackendError, Inspection, Journal, Observer, Plan, Preparation, PrepareError,
@@ -44,7 +45,7 @@ struct Scripted {
     calls: Calls,
     fails_at: Option<usize>,
     restores: bool,
-    disturbance: Option<&'static str>,
+    disturbance: Option<Disturbance>,
 }
 
 impl Scripted {
@@ -95,7 +96,7 @@ impl Prepared for Scripted {
         let quantity = Quantity::lower("t", "s");
         Ok(Observation {
             readings: vec![Reading { quantity, value: 1.0 }],
-            disturbances: self.disturbance.map(str::to_owned).into_iter().collect(),
+            disturbances: self.disturbance.clone().into_iter().collect(),
             ..Observation::default()
         })
     }
@@ -162,6 +163,11 @@ impl Lab {
     }
 }
 
+fn other_load() -> Disturbance {
+    let load = Load::Foreign { foreign_ms: 120, of_ms: 2000 };
+    Disturbance::Load { on: LoadedMachine::Own, load }
+}
+
 #[test]
 fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one() {
     let study = STUDY.replace("blocks = 2", "blocks = 6").replace("repeats = 0", "repeats = 2");
@@ -173,21 +179,22 @@ fn on_a_shared_machine_samples_are_taken_again_only_until_it_is_known_to_be_one(
     };
     assert_eq!(taken(None), 12);
     // Five cells three times, and the sixth once: then it is known.
-    assert_eq!(taken(Some("foreign 120 of 2000 ms")), 5 * 3 + 7);
+    assert_eq!(taken(Some(other_load())), 5 * 3 + 7);
     // A guest that fails is tried again to the end.
-    assert_eq!(taken(Some("guest g01: the domain crashed")), 12 * 3);
+    let guest = "g01".to_owned();
+    assert_eq!(taken(Some(Disturbance::Guest { guest, reason: None })), 12 * 3);
 }
 
 #[test]
 fn a_study_that_is_gone_on_with_stays_on_its_shared_machine() {
     let study = STUDY.replace("blocks = 2", "blocks = 4").replace("repeats = 0", "repeats = 1");
     let lab = Lab::of(&study);
-    let disturbance = Some("foreign 120 of 2000 ms");
     // Prepared; then in each visit applied, and five cells sampled twice, the sixth once.
-    let killed = Scripted { disturbance, ..Scripted::new(Some(1 + 6 + 11), true) };
+    let killed =
+        Scripted { disturbance: Some(other_load()), ..Scripted::new(Some(1 + 6 + 11), true) };
     assert!(lab.run(&killed).is_err());
     assert_eq!(lab.samples(), 11);
-    let backend = Scripted { disturbance, ..Scripted::new(None, true) };
+    let backend = Scripted { disturbance: Some(other_load()), ..Scripted::new(None, true) };
     assert!(matches!(lab.resume(&backend), Ok(EndReason::Done)));
     assert_eq!(lab.samples(), 11 + 2, "nothing is taken again");
 }

@@ -6,7 +6,6 @@
 
 use alloc::boxed::Box;
 use alloc::string::ToString;
-use alloc::vec::Vec;
 use core::alloc::Layout;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -183,14 +182,12 @@ fn serve() -> Result<&'static Frames<'static, CpuFences>, Failure> {
     let numa = wanted_nodes();
     let mut free = recorded::spans();
     let first = machine::make(&free, &numa)?;
-    let fallback: Vec<&[NodeIndex]> = first.fallback.iter().map(Vec::as_slice).collect();
-    let needed = machine::served(&first, &fallback).metadata_words();
+    let needed = first.served(&first.fallback_slices()).metadata_words();
     let needed = needed.map_err(|error| error.to_string())? + SLACK_WORDS;
     let metadata = carve(&mut free, needed as u64 * 8).ok_or("no room for the metadata")?;
     let plan: &'static Plan = Box::leak(Box::new(machine::make(&free, &numa)?));
-    let fallback = plan.fallback.iter().map(Vec::as_slice).collect::<Vec<_>>().leak();
     let metadata = physical::words(&metadata).ok_or("the metadata's memory is in use")?;
     machine::keep(plan);
-    let served = machine::served(plan, fallback);
+    let served = plan.served(plan.fallback_slices().leak());
     FRAMES.init(served, metadata, CpuFences).map_err(|error| error.to_string())
 }

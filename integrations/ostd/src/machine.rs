@@ -3,7 +3,6 @@
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
-use numalab_frames::{Machine, NodeIndex, PC_ZONE_LIMITS};
 use numalab_kernel::command::Numa;
 use numalab_kernel::memory_map::Span;
 use numalab_kernel::plan::Plan;
@@ -33,17 +32,6 @@ pub fn keep(plan: &'static Plan) {
 pub fn make(free: &[Span], numa: &Numa) -> Result<Plan, Failure> {
     let found = tables::find(&Firmware, None);
     Plan::new(&found, free, apic_id(), numa).map_err(|error| error.to_string())
-}
-
-/// What the allocator is told.
-pub fn served<'p>(plan: &'p Plan, fallback: &'p [&'p [NodeIndex]]) -> Machine<'p> {
-    Machine {
-        ranges: &plan.ranges,
-        zone_limits: &PC_ZONE_LIMITS,
-        cpus: &plan.cpu_nodes,
-        fallback,
-        distances: &plan.distances,
-    }
 }
 
 /// The APIC id of the cpu that runs this.

@@ -19,7 +19,7 @@ pub(crate) struct Selection {
     #[arg(long, value_name = "LIST")]
     pub nodes: Option<Chosen<NodeId>>,
     /// Pages behind the buffers: 4k, thp, 2m, 1g (default: thp where it is on, else 4k)
-    #[arg(long, value_name = "PAGES", value_parser = value::pages)]
+    #[arg(long, value_name = "PAGES")]
     pub pages: Option<Pages>,
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use numalab_analysis::explore::Expectation;
 use numalab_formats::size;
 use numalab_host::allowed_now;
-use numalab_record::{Pages, StreamKernel};
+use numalab_record::StreamKernel;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
 /// A smaller buffer has no order to visit it in.
@@ -91,13 +91,6 @@ pub(crate) fn size(text: &str) -> Result<u64, String> {
         [size] => Ok(size),
         _ => Err(format!("`{text}` is a list: expected one size, such as 256M")),
     }
-}
-
-/// `4k`, `thp`, `2m`, `1g`.
-pub(crate) fn pages(text: &str) -> Result<Pages, String> {
-    let all = [Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G];
-    let found = all.into_iter().find(|pages| pages.name().eq_ignore_ascii_case(text));
-    found.ok_or_else(|| format!("`{text}` are no pages: expected 4k, thp, 2m or 1g"))
 }
 
 /// `read`, `write`, `write-nt`, `copy`, `copy-nt`, `triad`.

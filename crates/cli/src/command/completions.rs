@@ -53,7 +53,7 @@ fn completed(argument: Arg, group: &str) -> Arg {
 }
 
 fn values(argument: &str, group: &str) -> Vec<&'static str> {
-    let pages = [Pages::Base, Pages::Transparent, Pages::Huge2M, Pages::Huge1G].map(Pages::name);
+    let pages = Pages::ALL.map(Pages::name);
     // The names live as long as this process, which ends when they are printed.
     let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|listed| listed.knob);
     match (group, argument) {

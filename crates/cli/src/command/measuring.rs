@@ -8,13 +8,13 @@ use std::time::Duration;
 use numalab_analysis::capture::{CurveFamily, curve_families};
 use numalab_analysis::run::Summary;
 use numalab_formats::mess;
-use numalab_host::{Environment, Interrupt, Root, UtcTime, note};
+use numalab_host::{Interrupt, Root, UtcTime, note, read_environment};
 use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{
     MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, StoreError, Tally,
     check_plan,
 };
-use numalab_record::{Cell, Document, Environment as Facts, Kind, Pages, Run, file};
+use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 
 use crate::args::{Output, Rules, Selection, VERSION};
@@ -51,7 +51,7 @@ pub(crate) fn too_few(selection: &Selection) -> Code {
 /// Transparent huge pages where the kernel gives them, else base pages.
 pub(crate) fn usual_pages() -> Pages {
     let root = Root::live();
-    let modes = Environment::read(&root).fact("thp_enabled").map(str::to_owned);
+    let modes = read_environment(&root).fact("thp_enabled").map(str::to_owned);
     match modes {
         Some(mode) if mode != "never" => Pages::Transparent,
         _ => Pages::Base,
@@ -91,11 +91,11 @@ pub(crate) fn new_run(
 }
 
 /// Facts about this system, now.
-pub(crate) fn facts_now() -> Facts {
+pub(crate) fn facts_now() -> Environment {
     let root = Root::live();
-    let mut facts = Environment::read(&root).facts();
-    facts.extend(memory_modules::facts(&root));
-    Facts { facts }
+    let mut environment = read_environment(&root);
+    environment.facts.extend(memory_modules::facts(&root));
+    environment
 }
 
 /// The rules of `run`, for measuring by them.

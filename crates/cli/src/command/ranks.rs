@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_analysis::run::Summary;
-use numalab_host::{Environment, Interrupt, Root, base_page_bytes, current_place};
+use numalab_host::{Interrupt, Root, base_page_bytes, current_place, read_environment};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::session::{Findings, SessionPlan, Surroundings, Work, run as measure};
 use numalab_launch::suite;
@@ -170,7 +170,7 @@ fn debug_block(machine: &Machine, identity: &Identity, team: &Team) -> String {
         .collect();
     let place = current_place();
     let nodes = machine.nodes.len();
-    let kernel = Environment::read(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
+    let kernel = read_environment(&Root::live()).fact("kernel").unwrap_or("unknown").to_owned();
     format!(
         "\n=== Debug Information ===\nMPI Configuration:\n  Number of ranks: {}\n  \
          Launcher: {}\n  Meeting: {}\n  Command line arguments:\n{arguments}\n\

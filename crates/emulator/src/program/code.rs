@@ -4,8 +4,6 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Mutex;
 
-use serde::Serialize;
-
 use super::lock;
 
 /// An instruction of a translated block.
@@ -42,15 +40,6 @@ impl Instructions {
     }
 }
 
-/// A place in a program's code.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct CodePlace {
-    /// The file that it was mapped from.
-    pub object: String,
-    /// Where in that file.
-    pub offset: u64,
-}
-
 /// The files that this process has mapped, by address.
 #[derive(Debug)]
 pub struct Objects(Vec<Mapped>);
@@ -75,7 +64,7 @@ impl Objects {
         let at = self.0.partition_point(|mapped| mapped.end <= address);
         let mapped = self.0.get(at).filter(|mapped| mapped.start <= address)?;
         let offset = address - mapped.start + mapped.offset;
-        Some(CodePlace { object: mapped.path.clone(), offset })
+        Some(CodePlace { object: mapped.path.clone(), offset, function: None, line: None })
     }
 
     /// An instruction's place, if there is one, and those of the calls that it was made in, by

@@ -4,26 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use numalab_memory_model::machine::MOST_NODES;
+use numalab_record::Sharing;
 
 use super::page_use::{PageUse, Seen};
 
 /// Of a page's accesses, stores among several nodes' are this part at most where copies on the
 /// nodes would pay.
 const READ_MOSTLY: u64 = 100;
-
-/// Who uses pages.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Sharing {
-    /// One thread.
-    Private,
-    /// Threads of one node.
-    OneNode,
-    /// Threads of several nodes, which read.
-    Read,
-    /// Threads of several nodes, some of which write.
-    Written,
-}
 
 /// Pages that are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

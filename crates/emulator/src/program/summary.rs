@@ -1,17 +1,19 @@
-//! What a program did to its memory, for the report: the parts of `numalab_record::ProgramMemory`.
+//! What a program did to its memory, for the report.
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use serde::Serialize;
-
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::Machine;
+use numalab_record::{
+    self as record, ContendedLine, LineUser, NodeWaits, PagesAlike, ProgramMemory, ProgramThread,
+    RegionAccesses,
+};
 
 use super::accesses::Done;
-use super::code::{CodePlace, Objects};
+use super::code::Objects;
 use super::contention::{Contended, Party};
 use super::page_use::LINE_BYTES;
-use super::pages::{Alike, Sharing, Sum};
+use super::pages::{Alike, Sum};
 use super::regions::{FirstTouches, Region};
 use super::{Program, lock};
 
@@ -20,147 +22,49 @@ const MOST_LINES: usize = 64;
 /// Of a region's accesses, its hot pages take this part.
 const HOT_PERCENT: u64 = 90;
 
-/// The program's part of a report.
-#[derive(Clone, Debug, Serialize)]
-pub struct Summary {
-    process: u32,
-    /// What it went on as.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    became: Option<String>,
-    elapsed_ns: u64,
-    threads: Vec<Thread>,
-    regions: Vec<Used>,
-    contended_lines: Vec<Line>,
-    /// Bytes of the pages that are there at the end, by node.
-    bytes: Vec<Bytes>,
-    /// Accesses to pages for which the machine had no memory left.
-    unplaced: u64,
-}
-
-/// A seat of the model that threads ran on.
-#[derive(Clone, Debug, Serialize)]
-struct Thread {
-    thread: usize,
-    cpu_node: u32,
-    busy_ns: u64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Bytes {
-    node: u32,
-    bytes: u64,
-}
-
-/// A region that was accessed.
-#[derive(Clone, Debug, Serialize)]
-struct Used {
-    start: u64,
-    end: u64,
-    name: String,
-    made_at: Vec<CodePlace>,
-    first_touches: Vec<Touches>,
-    hot_pages: u64,
-    pages: Vec<PagesAlike>,
-    accesses: Vec<From>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Touches {
-    thread: usize,
-    cpu_node: u32,
-    pages: u64,
-    at: Vec<CodePlace>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct PagesAlike {
-    memory_node: u32,
-    main_node: u32,
-    sharing: Sharing,
-    pages: u64,
-    accesses: u64,
-    waits: Vec<NodeWaits>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct NodeWaits {
-    cpu_node: u32,
-    memory_ns: u64,
-}
-
-/// What a thread did to a region's pages on a node.
-#[derive(Clone, Debug, Serialize)]
-struct From {
-    thread: usize,
-    cpu_node: u32,
-    memory_node: u32,
-    loads: u64,
-    stores: u64,
-    misses: u64,
-    waited_ns: u64,
-    memory_ns: u64,
-    queue_ns: u64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Line {
-    address: u64,
-    region: String,
-    changes: u64,
-    threads: Vec<LineUser>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct LineUser {
-    thread: usize,
-    cpu_node: u32,
-    loads: u64,
-    stores: u64,
-    loaded_bytes: u64,
-    stored_bytes: u64,
-    waited_ns: u64,
-    at: Vec<CodePlace>,
-}
-
-impl Summary {
-    /// As far as the program has come.
-    pub fn new(program: &Program, engine: &Engine) -> Self {
-        let machine = &engine.arguments.machine;
-        let objects = Objects::read();
-        let threads = (0..machine.cpus.len()).filter_map(|place| {
-            let busy_ps = engine.busy_ps(place);
-            // Those that still run have a time too.
-            (busy_ps > 0).then(|| {
-                program.clock.now_ps(place, busy_ps);
-                Thread { thread: place, cpu_node: home(machine, place), busy_ns: busy_ps / 1000 }
-            })
-        });
-        let threads: Vec<Thread> = threads.collect();
-        let bytes = lock(&program.space).bytes_by_node();
-        let bytes = machine.nodes.iter().zip(bytes);
-        Self {
-            process: std::process::id(),
-            became: lock(&program.becomes).clone(),
-            elapsed_ns: program.clock.elapsed_ps() / 1000,
-            threads,
-            regions: regions(program, machine, &objects),
-            contended_lines: lines(program, machine, &objects),
-            bytes: bytes.map(|(node, bytes)| Bytes { node: node.id, bytes }).collect(),
-            unplaced: program.unplaced.load(Relaxed),
-        }
+/// What the program did as far as it has come.
+pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
+    let machine = &engine.arguments.machine;
+    let objects = Objects::read();
+    let threads = (0..machine.cpus.len()).filter_map(|place| {
+        let busy_ps = engine.busy_ps(place);
+        // Those that still run have a time too.
+        (busy_ps > 0).then(|| {
+            program.clock.now_ps(place, busy_ps);
+            ProgramThread {
+                thread: number(place),
+                cpu_node: home(machine, place),
+                busy_ns: busy_ps / 1000,
+            }
+        })
+    });
+    let threads: Vec<_> = threads.collect();
+    ProgramMemory {
+        process: std::process::id(),
+        became: lock(&program.becomes).clone(),
+        elapsed_ns: program.clock.elapsed_ps() / 1000,
+        threads,
+        regions: regions(program, machine, &objects),
+        contended_lines: lines(program, machine, &objects),
+        unplaced: program.unplaced.load(Relaxed),
     }
+}
+
+/// A thread's number in the report: its place.
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 fn home(machine: &Machine, place: usize) -> u32 {
     machine.nodes[machine.cpus[place]].id
 }
 
-fn regions(program: &Program, machine: &Machine, objects: &Objects) -> Vec<Used> {
+fn regions(program: &Program, machine: &Machine, objects: &Objects) -> Vec<record::Region> {
     let (alike, heat) = {
         let pages = lock(&program.pages);
         (pages.alike(), pages.heat())
     };
-    let of_region = |number: usize, region: &Region| Used {
+    let of_region = |number: usize, region: &Region| record::Region {
         start: region.start,
         end: region.end,
         name: region.name.clone(),
@@ -191,9 +95,9 @@ fn hot(heat: &[u64]) -> u64 {
     heat.iter().take_while(cold).count() as u64
 }
 
-fn touches(of: &FirstTouches, machine: &Machine, objects: &Objects) -> Touches {
-    Touches {
-        thread: of.place,
+fn touches(of: &FirstTouches, machine: &Machine, objects: &Objects) -> record::FirstTouches {
+    record::FirstTouches {
+        thread: number(of.place),
         cpu_node: home(machine, of.place),
         pages: of.pages,
         at: objects.places(Some(of.instruction), &of.callers),
@@ -214,7 +118,7 @@ fn pages_alike(alike: &Alike, sum: &Sum, machine: &Machine) -> PagesAlike {
     }
 }
 
-fn accesses(program: &Program, machine: &Machine, region: usize) -> Vec<From> {
+fn accesses(program: &Program, machine: &Machine, region: usize) -> Vec<RegionAccesses> {
     let nodes = machine.nodes.len();
     let of = |place: usize, node: usize| {
         let done = program.accesses[place].of(region * nodes + node);
@@ -224,9 +128,9 @@ fn accesses(program: &Program, machine: &Machine, region: usize) -> Vec<From> {
     places.flat_map(|place| (0..nodes).filter_map(move |node| of(place, node))).collect()
 }
 
-fn from(machine: &Machine, place: usize, node: usize, done: Done) -> From {
-    From {
-        thread: place,
+fn from(machine: &Machine, place: usize, node: usize, done: Done) -> RegionAccesses {
+    RegionAccesses {
+        thread: number(place),
         cpu_node: home(machine, place),
         memory_node: machine.nodes[node].id,
         loads: done.loads,
@@ -238,10 +142,10 @@ fn from(machine: &Machine, place: usize, node: usize, done: Done) -> From {
     }
 }
 
-fn lines(program: &Program, machine: &Machine, objects: &Objects) -> Vec<Line> {
+fn lines(program: &Program, machine: &Machine, objects: &Objects) -> Vec<ContendedLine> {
     let contention = lock(&program.contention);
     let regions = lock(&program.regions);
-    let line = |(number, line): (u64, &Contended)| Line {
+    let line = |(number, line): (u64, &Contended)| ContendedLine {
         address: number * LINE_BYTES,
         region: regions.all()[line.region].name.clone(),
         changes: line.changes,
@@ -252,7 +156,7 @@ fn lines(program: &Program, machine: &Machine, objects: &Objects) -> Vec<Line> {
 
 fn user(party: &Party, machine: &Machine, objects: &Objects) -> LineUser {
     LineUser {
-        thread: party.place,
+        thread: number(party.place),
         cpu_node: home(machine, party.place),
         loads: party.accesses[0],
         stores: party.accesses[1],

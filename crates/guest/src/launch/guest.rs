@@ -11,7 +11,7 @@ use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
-use crate::qemu::{Accelerator, AcceleratorKind, Qemu};
+use crate::qemu::{Accelerator, AcceleratorKind, Qemu, QemuHazard};
 use crate::qmp::PinPlan;
 use numalab_image::{BootFiles, DiskFormat};
 
@@ -141,7 +141,7 @@ impl Launch {
 
     /// What its user should know before it starts; for guests that run Linux.
     #[must_use]
-    pub fn hazard(&self) -> Option<String> {
+    pub fn hazard(&self) -> Option<QemuHazard> {
         self.accelerator.kind.hazard(&self.qemu, self.guest.machine.online_cpus().len())
     }
 

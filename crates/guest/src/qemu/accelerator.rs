@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::choose::{LOCKS_CODE, Qemu};
+use super::version::Version;
 use numalab_host::{CommandError, Interrupt, Ran, Root, run_command};
 use numalab_image::{Cache, CacheError, EntryKind};
 
@@ -19,6 +20,15 @@ const PROBE_LIMIT: Duration = Duration::from_secs(6);
 const GAVE_UP: &str = "Kernel panic - not syncing: VFS";
 const DEVICE: &str = "/dev/kvm";
 const ANSWER: &str = "answer.json";
+
+/// A QEMU whose translator can hang Linux on several cpus, if seldom.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QemuHazard {
+    /// Its version.
+    pub version: Version,
+    /// The first version that cannot.
+    pub mended_in: Version,
+}
 
 /// Which accelerator is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -95,15 +105,10 @@ impl AcceleratorKind {
 
     /// What its user should know before this QEMU is a Linux machine with so many cpus.
     #[must_use]
-    pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<String> {
+    pub fn hazard(self, qemu: &Qemu, cpus: usize) -> Option<QemuHazard> {
         let translated = self == Self::Tcg && cpus > 1;
-        (translated && !qemu.locks_code()).then(|| {
-            format!(
-                "QEMU {} can hang Linux on several cpus, if seldom; mended in \
-                 {LOCKS_CODE}; on Debian 12: numalab guest image --fetch-qemu",
-                qemu.version
-            )
-        })
+        (translated && !qemu.locks_code())
+            .then_some(QemuHazard { version: qemu.version, mended_in: LOCKS_CODE })
     }
 }
 
@@ -219,8 +224,8 @@ mod tests {
     #[test]
     fn a_translator_that_can_hang_linux_is_said_with_what_mends_it() {
         let old = Qemu::of(Version::new(7, 2, 22), true);
-        let hazard = AcceleratorKind::Tcg.hazard(&old, 8).unwrap();
-        assert!(hazard.contains("7.2.22") && hazard.contains("--fetch-qemu"), "{hazard}");
+        let hazard = QemuHazard { version: old.version, mended_in: Version::new(8, 1, 0) };
+        assert_eq!(AcceleratorKind::Tcg.hazard(&old, 8), Some(hazard));
         assert_eq!(AcceleratorKind::Tcg.hazard(&old, 1), None);
         assert_eq!(AcceleratorKind::Kvm.hazard(&old, 8), None);
         let new = Qemu::of(Version::new(10, 0, 2), true);

@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 
+use numalab_record::study::Load;
 use numalab_topology::CpuSet;
 
 use crate::clock::{children_cpu_ns, monotonic_raw_ns, process_cpu_ns};
-use crate::disturbance::Reason;
 use crate::disturbance::children::living_children_ticks;
 
 /// The most that is read of one counter file: `/proc/stat` of a thousand cpus has
@@ -111,11 +111,11 @@ impl SystemSnapshot {
     /// of the time. Time comes in ticks of the kernel's counters, and one per cpu
     /// is allowed besides. None of them looks at what was measured.
     #[must_use]
-    pub fn disturbance_since(&self, before: &Self) -> Option<Reason> {
+    pub fn disturbance_since(&self, before: &Self) -> Option<Load> {
         const NS_PER_MS: u64 = 1_000_000;
         let events = self.throttle_events.saturating_sub(before.throttle_events);
         if events > 0 {
-            return Some(Reason::Throttled { events });
+            return Some(Load::Throttled { events });
         }
         let wall_ns = self.wall_ns.saturating_sub(before.wall_ns);
         let of_ns = wall_ns.saturating_mul(self.cpus);
@@ -124,16 +124,16 @@ impl SystemSnapshot {
         let stolen_ns = self.stolen_ns.saturating_sub(before.stolen_ns);
         if stolen_ns > granularity_ns + of_ns / STOLEN_SHARE {
             let stolen_ms = stolen_ns / NS_PER_MS;
-            return Some(Reason::Stolen { stolen_ms, of_ms });
+            return Some(Load::Stolen { stolen_ms, of_ms });
         }
         let busy_ns = self.busy_ns.saturating_sub(before.busy_ns);
         let foreign_ns = busy_ns.saturating_sub(self.own_ns.saturating_sub(before.own_ns));
         if foreign_ns > granularity_ns + of_ns / FOREIGN_SHARE {
             let foreign_ms = foreign_ns / NS_PER_MS;
-            return Some(Reason::Foreign { foreign_ms, of_ms });
+            return Some(Load::Foreign { foreign_ms, of_ms });
         }
         let waited_ns = self.memory_wait_ns.saturating_sub(before.memory_wait_ns);
-        (waited_ns > wall_ns / PRESSURE_SHARE).then_some(Reason::Pressure {
+        (waited_ns > wall_ns / PRESSURE_SHARE).then_some(Load::Pressure {
             waited_ms: waited_ns / NS_PER_MS,
             wall_ms: wall_ns / NS_PER_MS,
         })
@@ -247,21 +247,21 @@ mod tests {
         after.busy_ns += 120_000_000;
         assert_eq!(after.disturbance_since(&before), None);
         after.busy_ns += 10_000_000;
-        let reason = after.disturbance_since(&before).unwrap();
-        assert_eq!(reason.to_string(), "foreign 130 of 2000 ms");
+        let load = after.disturbance_since(&before);
+        assert_eq!(load, Some(Load::Foreign { foreign_ms: 130, of_ms: 2000 }));
     }
 
     #[test]
     fn stolen_time_throttling_and_pressure_are_disturbances() {
         let (before, after) = second_of_two_cpus();
         let stolen = SystemSnapshot { stolen_ns: 70_000_000, ..after };
-        let reason = stolen.disturbance_since(&before).unwrap();
-        assert_eq!(reason.to_string(), "stolen 70 of 2000 ms");
+        let load = stolen.disturbance_since(&before);
+        assert_eq!(load, Some(Load::Stolen { stolen_ms: 70, of_ms: 2000 }));
         let throttled = SystemSnapshot { throttle_events: 1, ..after };
-        let reason = throttled.disturbance_since(&before);
-        assert_eq!(reason, Some(Reason::Throttled { events: 1 }));
+        let load = throttled.disturbance_since(&before);
+        assert_eq!(load, Some(Load::Throttled { events: 1 }));
         let waiting = SystemSnapshot { memory_wait_ns: 11_000_000, ..after };
-        let reason = waiting.disturbance_since(&before).unwrap();
-        assert_eq!(reason.to_string(), "pressure 11 of 1000 ms");
+        let load = waiting.disturbance_since(&before);
+        assert_eq!(load, Some(Load::Pressure { waited_ms: 11, wall_ms: 1000 }));
     }
 }

@@ -2,47 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use numalab_record::explore::PageSizes;
+
 use super::address_range;
-
-/// What pages memory is made of, in bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PageSizes {
-    /// In memory, reserved huge pages apart.
-    pub resident: u64,
-    /// Of these: anonymous.
-    pub anonymous: u64,
-    /// Of these: in transparent huge pages, anonymous or not.
-    pub transparent_huge: u64,
-    /// In reserved huge pages.
-    pub reserved_huge: u64,
-    /// Swapped out.
-    pub swapped: u64,
-}
-
-impl PageSizes {
-    fn take(&mut self, name: &str, bytes: u64) {
-        let field = match name {
-            "Rss" => &mut self.resident,
-            "Anonymous" => &mut self.anonymous,
-            "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => &mut self.transparent_huge,
-            "Shared_Hugetlb" | "Private_Hugetlb" => &mut self.reserved_huge,
-            "Swap" => &mut self.swapped,
-            _ => return,
-        };
-        *field = field.saturating_add(bytes);
-    }
-}
-
-impl std::ops::AddAssign for PageSizes {
-    /// Sums saturate.
-    fn add_assign(&mut self, other: Self) {
-        self.resident = self.resident.saturating_add(other.resident);
-        self.anonymous = self.anonymous.saturating_add(other.anonymous);
-        self.transparent_huge = self.transparent_huge.saturating_add(other.transparent_huge);
-        self.reserved_huge = self.reserved_huge.saturating_add(other.reserved_huge);
-        self.swapped = self.swapped.saturating_add(other.swapped);
-    }
-}
 
 /// One mapping of `smaps`; `smaps_rollup` is one mapping of everything.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -62,7 +24,7 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
     for line in text.lines() {
         match (field(line), mappings.last_mut()) {
             (Some(("KernelPageSize", bytes)), Some(last)) => last.page_bytes = bytes,
-            (Some((name, bytes)), Some(last)) => last.sizes.take(name, bytes),
+            (Some((name, bytes)), Some(last)) => take(&mut last.sizes, name, bytes),
             (Some(_), None) => {}
             (None, _) => mappings.extend(
                 address_range(line)
@@ -71,6 +33,19 @@ pub fn smaps(text: &str) -> Vec<SmapsMapping> {
         }
     }
     mappings
+}
+
+/// Adds a line of a mapping, if it is one of those that are kept.
+fn take(sizes: &mut PageSizes, name: &str, bytes: u64) {
+    let field = match name {
+        "Rss" => &mut sizes.resident,
+        "Anonymous" => &mut sizes.anonymous,
+        "AnonHugePages" | "ShmemPmdMapped" | "FilePmdMapped" => &mut sizes.transparent_huge,
+        "Shared_Hugetlb" | "Private_Hugetlb" => &mut sizes.reserved_huge,
+        "Swap" => &mut sizes.swapped,
+        _ => return,
+    };
+    *field = field.saturating_add(bytes);
 }
 
 /// What all memory of a process is made of, if it is there and may be seen.

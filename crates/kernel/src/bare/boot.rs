@@ -2,10 +2,9 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
-use alloc::vec::Vec;
 use core::arch::global_asm;
 
-use numalab_frames::{CpuFences, Machine, NodeIndex, PC_ZONE_LIMITS};
+use numalab_frames::CpuFences;
 use numalab_kernel::boot_info::{BootInfo, BootInfoError};
 use numalab_kernel::command::Command;
 use numalab_kernel::event::{Boot, Event, NodeRow};
@@ -91,16 +90,13 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
         plan.unwrap_or_else(|error| refuse(&error))
     };
     let first = plan(&free);
-    let fallback: Vec<&[NodeIndex]> = first.fallback.iter().map(Vec::as_slice).collect();
-    let words_needed = machine(&first, &fallback).metadata_words();
+    let words_needed = first.served(&first.fallback_slices()).metadata_words();
     let words_needed = words_needed.unwrap_or_else(|error| refuse(&error)) + SLACK_WORDS;
     let Some(metadata) = carve(&mut free, words_needed as u64 * 8) else {
         refuse(&"no room for the frame allocator's metadata");
     };
     let plan: &'static Plan = Box::leak(Box::new(plan(&free)));
-    let fallback: &'static [&'static [NodeIndex]] =
-        plan.fallback.iter().map(Vec::as_slice).collect::<Vec<_>>().leak();
-    let machine = machine(plan, fallback);
+    let machine = plan.served(plan.fallback_slices().leak());
     // SAFETY: `carve` cut the span, of whole blocks of 2 MiB of mapped memory, off what the plan
     // gives to anybody.
     let metadata = unsafe { words(&metadata) };
@@ -108,16 +104,6 @@ fn serve_memory(info: &BootInfo, command: &Command) -> &'static Plan {
         refuse(&error);
     }
     plan
-}
-
-fn machine<'p>(plan: &'p Plan, fallback: &'p [&'p [NodeIndex]]) -> Machine<'p> {
-    Machine {
-        ranges: &plan.ranges,
-        zone_limits: &PC_ZONE_LIMITS,
-        cpus: &plan.cpu_nodes,
-        fallback,
-        distances: &plan.distances,
-    }
 }
 
 /// Says what machine this is.

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use numalab_host::page_size_bytes;
 use numalab_membench::{Barrier, C2cError, Ping, Pong};
 use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
 
@@ -33,7 +34,7 @@ pub(super) fn run(
     experiment: &C2cCell,
     limit: Duration,
 ) -> Result<Measured, MeasureError> {
-    let page_bytes = numalab_host::Pages::Base.page_bytes();
+    let page_bytes = page_size_bytes(Pages::Base);
     let source = MemorySource::Node(experiment.home);
     let mut buffer = Buffer::untouched(page_bytes, Pages::Base, source)?;
     let claim = buffer.claim();
@@ -152,7 +153,7 @@ mod tests {
     #[test]
     fn a_line_is_on_no_node_until_its_sender_writes_it() {
         let node = numalab_host::allowed_now().unwrap().memory_nodes.first().unwrap_or_default();
-        let bytes = numalab_host::Pages::Base.page_bytes();
+        let bytes = page_size_bytes(Pages::Base);
         let source = MemorySource::Node(node);
         let mut buffer = Buffer::untouched(bytes, Pages::Base, source).expect("memory");
         let span = buffer.claim().span;

@@ -2,12 +2,13 @@
 
 use std::num::NonZeroUsize;
 
+use numalab_host::page_size_bytes;
 use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Walk, WordChain};
 use numalab_record::{AccessPattern, Metric, Pages};
 use numalab_topology::CpuId;
 
 use crate::buffer::pinned;
-use crate::context::{MeasureContext, host_pages};
+use crate::context::MeasureContext;
 use crate::error::MeasureError;
 use crate::sampling::{Reading, WindowLength};
 
@@ -50,7 +51,7 @@ impl ChaseOrder {
             AccessPattern::FisherYates => return Ok(None),
             AccessPattern::Random => Pattern::Random,
             AccessPattern::PageLocal => {
-                let page_bytes = host_pages(self.pages).page_bytes();
+                let page_bytes = page_size_bytes(self.pages);
                 Pattern::PageLocal { block_bytes: bytes(page_bytes.max(LEAST_BLOCK_BYTES)) }
             }
             AccessPattern::OneLinePer(apart) => {

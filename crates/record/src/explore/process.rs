@@ -128,6 +128,17 @@ pub struct PageSizes {
     pub swapped: u64,
 }
 
+impl std::ops::AddAssign for PageSizes {
+    /// Sums saturate.
+    fn add_assign(&mut self, other: Self) {
+        self.resident = self.resident.saturating_add(other.resident);
+        self.anonymous = self.anonymous.saturating_add(other.anonymous);
+        self.transparent_huge = self.transparent_huge.saturating_add(other.transparent_huge);
+        self.reserved_huge = self.reserved_huge.saturating_add(other.reserved_huge);
+        self.swapped = self.swapped.saturating_add(other.swapped);
+    }
+}
+
 /// Who gets transparent huge pages (`/sys/kernel/mm/transparent_hugepage/enabled`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::disturbance::Disturbance;
+use super::notice::Notice;
 use super::plan::Arm;
 use super::quantity::Reading;
 use crate::Environment;
@@ -22,7 +24,7 @@ pub enum Entry {
         /// Facts about the backend.
         environment: Environment,
         /// What the reader should know beforehand, such as that a knob cannot act here.
-        notices: Vec<String>,
+        notices: Vec<Notice>,
     },
     /// A treatment was applied.
     Applied(Applied),
@@ -141,7 +143,7 @@ pub struct Observation {
     pub guests: Vec<GuestPlace>,
     /// What disturbed it, found without a look at its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub disturbances: Vec<String>,
+    pub disturbances: Vec<Disturbance>,
 }
 
 /// Where a guest ran and where its memory lay.
@@ -164,8 +166,6 @@ impl Observation {
     /// Whether what disturbed it was other load, as against a guest that failed.
     #[must_use]
     pub fn is_disturbed_by_load(&self) -> bool {
-        let is_load =
-            |what: &String| !["guest ", "the emulator"].iter().any(|own| what.starts_with(own));
-        !self.disturbances.is_empty() && self.disturbances.iter().all(is_load)
+        !self.disturbances.is_empty() && self.disturbances.iter().all(Disturbance::is_load)
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::{Setting, Visit};
+use super::{Notice, Setting, Visit};
 
 /// What a study would do, before anything is started.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -21,7 +21,7 @@ pub struct PlannedStudy {
     /// Why it cannot be run here and now.
     pub cannot_run: Option<String>,
     /// What the backend says before it starts.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// Memory that its guests take, in bytes.
     pub memory_bytes: u64,
     /// What must be downloaded first.

@@ -7,6 +7,7 @@ use numalab_record::study::{
     StudyList, StudyTime, Visit,
 };
 
+use super::study::notice_words;
 use crate::documents::document;
 use crate::number::{count, seconds_words, size, trimmed};
 use crate::page::{Lead, Mood, Page, Panel, Part};
@@ -138,7 +139,7 @@ fn lead(plan: &PlannedStudy) -> Vec<Lead> {
     if let Some(reason) = &plan.cannot_run {
         say("It cannot be run now", reason.clone());
     }
-    plan.notices.iter().for_each(|notice| say("Before it starts", notice.clone()));
+    plan.notices.iter().for_each(|notice| say("Before it starts", notice_words(notice)));
     if !plan.downloads.is_empty() {
         let downloads = plan.downloads.join(", ");
         let what = format!("{downloads}; versions and sizes are not known until fetched");

@@ -3,6 +3,7 @@
 mod charts;
 mod findings;
 mod method;
+mod notices;
 mod pair;
 mod placeholder;
 mod places;
@@ -10,6 +11,7 @@ mod rows;
 mod tables;
 mod words;
 
+pub use notices::notice as notice_words;
 use numalab_analysis::study::{
     Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject,
 };
@@ -85,7 +87,8 @@ fn lead(summary: &StudySummary<'_>) -> Vec<Lead> {
     });
     let best = said(|finding| matches!(finding.what, StudyObservation::Best(_)));
     let notices = summary.notices().into_iter();
-    let notices = notices.map(|notice| Lead::new("Before it started", notice, Mood::Odd));
+    let notices =
+        notices.map(|notice| Lead::new("Before it started", notice_words(notice), Mood::Odd));
     let incomplete = said(|finding| matches!(finding.what, StudyObservation::Incomplete { .. }));
     let depends = said(is_in_doubt);
     let against_itself =

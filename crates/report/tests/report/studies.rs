@@ -5,13 +5,19 @@ use std::collections::BTreeMap;
 use numalab_record::study::*;
 use numalab_record::{Environment, Kind};
 
+/// Other processes took so much of two seconds.
+pub fn disturbed_by(foreign_ms: u64) -> Disturbance {
+    let load = Load::Foreign { foreign_ms, of_ms: 2000 };
+    Disturbance::Load { on: LoadedMachine::Own, load }
+}
+
 /// What a study is made of.
 pub struct Made {
     pub factors: Vec<Factor>,
     pub metrics: Vec<(&'static str, Quantity)>,
     pub blocks: usize,
     pub aa: bool,
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     pub end: Option<EndReason>,
 }
 
@@ -66,7 +72,7 @@ impl Made {
                     taken += 1;
                     let value = value(metric, block, treatment, arm == Arm::Again);
                     let mut attempt = 0;
-                    let mut add = |value: f64, disturbances: Vec<String>| {
+                    let mut add = |value: f64, disturbances: Vec<Disturbance>| {
                         let reading = Reading { quantity: quantity.clone(), value };
                         let counters =
                             BTreeMap::from([("numa_hint_faults".to_owned(), 10.0 * value)]);
@@ -88,7 +94,7 @@ impl Made {
                         attempt += 1;
                     };
                     if disturbed && taken % 7 == 0 {
-                        add(10.0 * value, vec!["foreign 120 of 2000 ms".to_owned()]);
+                        add(10.0 * value, vec![disturbed_by(120)]);
                     }
                     add(value, Vec::new());
                 }
@@ -216,7 +222,8 @@ pub fn one_block() -> StudyDocument {
 /// Virtual time: every block gives the same.
 pub fn without_variance() -> StudyDocument {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
-    let notices = vec!["One node: numa_balancing cannot act here.".to_owned()];
+    let reason = "memory is on one node".to_owned();
+    let notices = vec![Notice::KnobWithoutEffect { knob: "numa_balancing".to_owned(), reason }];
     let made =
         Made { notices, ..Made::of(vec![choice("numa_balancing", &["0", "1"])], metrics, 5) };
     made.document(false, |_, _, treatment, _| if treatment == 1 { 106.0 } else { 226.0 })

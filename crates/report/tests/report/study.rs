@@ -86,7 +86,7 @@ fn on_a_shared_machine_no_interval_is_narrower_than_what_the_baseline_shows_agai
     let shared = |document: &mut StudyDocument| {
         for entry in &mut document.journal {
             let Entry::Sample(sample) = entry else { continue };
-            sample.observation.disturbances = vec!["foreign 900 of 2000 ms".to_owned()];
+            sample.observation.disturbances = vec![studies::disturbed_by(900)];
         }
     };
     // A change of 1 % in every block, and equals that lie 8 % apart.

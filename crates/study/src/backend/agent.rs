@@ -5,7 +5,7 @@ use std::io::{self, BufRead, Write};
 
 use numalab_host::Interrupt;
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Treatment};
+use numalab_record::study::{Evidence, Notice, Observation, Treatment};
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -36,7 +36,7 @@ pub(super) enum Request {
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Answer {
     Ready,
-    Prepared { environment: Environment, notices: Vec<String> },
+    Prepared { environment: Environment, notices: Vec<Notice> },
     Evidence(Vec<Evidence>),
     Observation(Observation),
     Failed(BackendError),

@@ -3,7 +3,7 @@
 use crate::study_place::StudyPlace;
 use numalab_host::ErrorClass;
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Treatment};
+use numalab_record::study::{Evidence, Notice, Observation, Treatment};
 use numalab_workload::Workload;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +49,7 @@ pub struct Scope<'a> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Inspection {
     /// What the reader should know, such as that a knob cannot act on one node.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// What must be downloaded first. How large it is, and what depends on its content, is
     /// not known until it is fetched.
     pub downloads: Vec<String>,
@@ -63,7 +63,7 @@ pub struct Preparation {
     /// machine changes by itself are the same.
     pub environment: Environment,
     /// What the reader should know before the first sample.
-    pub notices: Vec<String>,
+    pub notices: Vec<Notice>,
     /// Where samples are taken.
     pub backend: Box<dyn Prepared>,
 }

@@ -1,6 +1,7 @@
 //! What else this machine did while guests took samples of its time.
 
 use numalab_host::{SystemSnapshot, SystemWatch, allowed_now};
+use numalab_record::study::{Disturbance, LoadedMachine};
 use numalab_topology::CpuSet;
 
 use super::contract::BackendError;
@@ -32,9 +33,9 @@ impl DisturbanceWatch {
     pub(super) fn disturbance(
         before: Option<SystemSnapshot>,
         after: Option<SystemSnapshot>,
-    ) -> Option<String> {
-        let reason = after?.disturbance_since(&before?)?;
-        Some(format!("host: {reason}"))
+    ) -> Option<Disturbance> {
+        let load = after?.disturbance_since(&before?)?;
+        Some(Disturbance::Load { on: LoadedMachine::Host, load })
     }
 }
 

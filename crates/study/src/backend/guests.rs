@@ -25,9 +25,10 @@ mod xen;
 use std::collections::BTreeMap;
 
 use numalab_guest::HostPages;
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, read_environment};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Treatment};
+use numalab_record::study::{Disturbance, Evidence, Observation, Treatment};
+use numalab_workload::Workload;
 
 use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
@@ -167,7 +168,7 @@ impl Backend for Guests {
         let notices = self.inspect(scope)?.notices;
         let (inputs, wanted) = self.resolve(scope)?;
         inputs.fetch()?;
-        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        let mut facts = read_environment(&Root::live()).facts;
         facts.extend(builds::facts(&inputs.builds));
         let backend = PreparedGuests {
             pool: None,
@@ -226,10 +227,7 @@ impl Prepared for PreparedGuests {
                 .iter()
                 .any(|reading| !kind::OWN_METRICS.contains(&reading.quantity.metric.as_str()))
         {
-            return Err(BackendError::Failed {
-                doing: format!("workload {} in the guests", request.workload.name),
-                reason: taken.disturbances.join("; "),
-            });
+            return Err(no_values(request.workload, &taken.disturbances));
         }
         Ok(taken)
     }
@@ -242,10 +240,23 @@ impl Prepared for PreparedGuests {
     }
 }
 
+/// Guests that live gave nothing: what the first of them said of it.
+fn no_values(workload: &Workload, disturbances: &[Disturbance]) -> BackendError {
+    let said = disturbances.iter().find_map(|disturbance| match disturbance {
+        Disturbance::Guest { guest, reason } => Some((guest.as_str(), reason.clone())),
+        _ => None,
+    });
+    let (guest, reason) = said.unwrap_or_default();
+    BackendError::Failed {
+        doing: format!("workload {} in guest {guest}", workload.name),
+        reason: reason.unwrap_or_else(|| "no answer".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_workload::{Workload, WorkloadSpec};
+    use numalab_workload::WorkloadSpec;
     use outcome::{GuestOutcome, JobOutcome};
 
     fn guests(outcome: GuestOutcome) -> (PreparedGuests, Workload, Treatment) {
@@ -279,7 +290,8 @@ mod tests {
         let request = SampleRequest { treatment: &treatment, workload: &workload, seed: 1 };
         let taken = guests.sample(&request).unwrap();
         assert_eq!(taken.readings, []);
-        assert_eq!(taken.disturbances, ["guest g01: not \"ready\" after 300s"]);
+        let reason = Some("not \"ready\" after 300s".to_owned());
+        assert_eq!(taken.disturbances, [Disturbance::Guest { guest: "g01".to_owned(), reason }]);
     }
 
     #[test]

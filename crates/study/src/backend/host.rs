@@ -1,8 +1,10 @@
 //! This machine: treatments are knobs, and parts of the commands that are run.
 
-use numalab_host::{Interrupt, Root, SystemWatch, on_path, run_command};
+use numalab_host::{Interrupt, Root, SystemWatch, on_path, read_environment, run_command};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Setting, Treatment};
+use numalab_record::study::{
+    Disturbance, Evidence, LoadedMachine, Observation, Setting, Treatment,
+};
 use numalab_topology::Machine;
 use numalab_workload::{KernelNeed, Tool, Workload};
 use serde::Deserialize;
@@ -67,7 +69,7 @@ impl Host {
 
     /// Facts about this machine, and the versions of the workloads' tools.
     fn environment(&self, workloads: &[Workload]) -> Environment {
-        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        let mut facts = read_environment(&Root::live()).facts;
         for tool in workloads.iter().flat_map(|workload| &workload.tools) {
             let name = format!("tool_{}", tool.program);
             if let Some(version) = version(tool, &self.interrupt) {
@@ -156,13 +158,14 @@ impl Prepared for PreparedHost {
         let executed = executed?;
         let mut counters = executed.counters;
         counters.extend(facts::grown(&self.options.counters, &counters_before, &facts::vmstat()));
-        let disturbance = self.watch.snapshot().disturbance_since(&before);
+        let load = self.watch.snapshot().disturbance_since(&before);
+        let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
         Ok(Observation {
             readings: executed.readings,
             guests: Vec::new(),
             counters,
             evidence: seen.iter().flat_map(page_evidence).collect(),
-            disturbances: disturbance.map(|reason| reason.to_string()).into_iter().collect(),
+            disturbances: disturbance.into_iter().collect(),
         })
     }
 

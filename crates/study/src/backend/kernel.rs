@@ -10,14 +10,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_guest::{Guest, Launch, Limits, Runtime};
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{BootFiles, own_kernel};
 use numalab_kernel::command::{Command, KEYS};
 use numalab_kernel::event::Boot;
 use numalab_kernel::results::Results;
 use numalab_kernel::run::{RunError, run};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Treatment};
+use numalab_record::study::{Evidence, Notice, Observation, Treatment};
 use numalab_topology::Machine;
 use numalab_workload::{Ending, Finished, Reading, Workload};
 
@@ -101,7 +101,7 @@ impl Kernel {
     }
 
     fn environment(&self, place: &Place) -> Result<Environment, BackendError> {
-        let mut facts = numalab_host::Environment::read(&Root::live()).facts();
+        let mut facts = read_environment(&Root::live()).facts;
         let kernel = match &self.file {
             Some(file) => file.fact()?,
             None => format!("numalab-kernel {}", env!("CARGO_PKG_VERSION")),
@@ -111,7 +111,7 @@ impl Kernel {
         facts.insert("nodes".to_owned(), self.machine.nodes.len().to_string());
         facts.insert("accelerator".to_owned(), place.accelerator.kind.name().to_owned());
         facts.insert("qemu".to_owned(), place.qemu.version.to_string());
-        facts.insert("memory_system".to_owned(), place.kind.notice());
+        facts.insert("memory_system".to_owned(), place.kind.name().to_owned());
         Ok(Environment { facts })
     }
 }
@@ -173,7 +173,7 @@ impl Backend for Kernel {
         let mut notices = vec![place.kind.notice()];
         let mut downloads = Vec::new();
         if place.kind.has_host_times() {
-            notices.push("whether KVM works is not known until it is tried".to_owned());
+            notices.push(Notice::AcceleratorNotTried);
             downloads = place::downloads()?;
         }
         let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();

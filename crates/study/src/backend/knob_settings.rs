@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use numalab_host::knobs::{Acts, FileState, Knob, KnobError, Tuning};
 use numalab_host::{ErrorClass, Root};
-use numalab_record::study::{Evidence, Setting, Treatment};
+use numalab_record::study::{Evidence, Notice, Setting, Treatment};
 use numalab_workload::Workload;
 
 use super::contract::{BackendError, Scope};
@@ -26,7 +26,7 @@ pub(super) fn find(prefix: &str, setting: &str) -> Option<Knob> {
 }
 
 /// Looks whether all knobs of these treatments are there, and tells which cannot act.
-pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<String>, BackendError> {
+pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Notice>, BackendError> {
     let root = Root::live();
     let mut notices = Vec::new();
     for knob in &knobs(prefix, treatments) {
@@ -36,10 +36,7 @@ pub(super) fn inspect(prefix: &str, treatments: &[Treatment]) -> Result<Vec<Stri
             FileState::Value(_) | FileState::WriteOnly => {}
         }
         if let Acts::No(reason) = knob.acts(&root) {
-            notices.push(format!(
-                "{} cannot show an effect here: {reason}; at most what it costs is seen",
-                knob.name()
-            ));
+            notices.push(Notice::KnobWithoutEffect { knob: knob.name().to_owned(), reason });
         }
     }
     Ok(notices)

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use numalab_formats::size::format_rounded;
 use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Limits, Qemu, QemuNeeds};
-use numalab_host::{Interrupt, Root};
+use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
-use numalab_record::study::{Evidence, Observation, Setting, Treatment};
+use numalab_record::study::{Evidence, Notice, Observation, Setting, Treatment};
 use numalab_topology::Machine;
 
 use super::agent::{Answer, Request, Setup};
@@ -33,8 +33,6 @@ use super::placement;
 use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
 
-const TRIES_KVM: &str = "the guest runs under KVM if a guest can here, else under TCG: not known \
-    until it is tried, before the first block";
 /// A guest that pays for every access by the instruction boots slowly.
 const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
 
@@ -168,43 +166,45 @@ impl LinuxGuest {
     }
 
     /// That a knob about nodes has nothing to do in a guest of one node.
-    fn one_node_notice(&self, treatments: &[Treatment]) -> Option<String> {
+    fn one_node_notice(&self, treatments: &[Treatment]) -> Option<Notice> {
         const ABOUT_NODES: [&str; 3] = ["numa_balancing", "zone_reclaim_mode", "demotion"];
         let nodes = self.machine.nodes.iter().filter(|node| node.memory_bytes > 0).count();
         let names = treatments.iter().flat_map(|treatment| treatment.settings.keys());
         let mut about = names.filter(|name| ABOUT_NODES.contains(&name.as_str()));
-        let name = about.next().filter(|_| nodes < 2)?;
-        Some(format!("{name} cannot act: the guest's memory is on one node"))
+        let knob = about.next().filter(|_| nodes < 2)?;
+        Some(Notice::GuestOfOneNode { knob: knob.clone() })
     }
 
     /// What the reader should know of a guest under this accelerator.
-    fn notices(&self, qemu: &Qemu, accelerator: &Accelerator) -> Vec<String> {
-        let kind = accelerator.kind.name();
-        let mut notices = vec![format!("the guest runs under {kind}: {}", accelerator.reason)];
+    fn notices(&self, qemu: &Qemu, accelerator: &Accelerator) -> Vec<Notice> {
+        let (name, reason) = (accelerator.kind.name(), accelerator.reason.clone());
         let cpus = self.machine.online_cpus().len();
-        notices.extend(accelerator.kind.hazard(qemu, cpus));
-        if self.settings.costs.are_emulated() {
-            notices.push(
-                "the guest's time is virtual: an instruction takes a nanosecond, and memory \
-                 what its node or tier says"
-                    .to_owned(),
-            );
-        } else if kind == "tcg" {
-            notices.push(
-                "under TCG every access goes through QEMU's software TLB: the figures are of \
-                 the guest kernel's work and of QEMU, not of this processor's page walks"
-                    .to_owned(),
-            );
-        }
-        notices
+        let can_hang = accelerator.kind.hazard(qemu, cpus).map(|hazard| Notice::QemuCanHang {
+            version: hazard.version.to_string(),
+            mended_in: hazard.mended_in.to_string(),
+        });
+        let time = match name {
+            _ if self.settings.costs.are_emulated() => Some(Notice::VirtualTime),
+            "tcg" => Some(Notice::SoftwareTlb),
+            _ => None,
+        };
+        let runs_under = Notice::Accelerator { name: name.to_owned(), reason };
+        [Some(runs_under), can_hang, time].into_iter().flatten().collect()
     }
+}
+
+/// That a knob cannot act in the guest, which only the guest knows. What else it says of its
+/// treatments is known from its machine.
+fn knob_evidence(notice: &Notice) -> Option<Evidence> {
+    let Notice::KnobWithoutEffect { knob, reason } = notice else { return None };
+    Some(Evidence::fact(format!("{knob} in the guest without effect"), reason))
 }
 
 impl PreparedLinuxGuest {
     /// Facts about the host and the files that it boots, then about the first guest, which
     /// runs the baseline and is booted now.
     fn environment(&mut self, treatments: &[Treatment]) -> Result<Environment, BackendError> {
-        let host = numalab_host::Environment::read(&Root::live());
+        let host = read_environment(&Root::live());
         let mut facts = BTreeMap::new();
         for name in ["kernel", "cpu_model", "hypervisor", "machine"] {
             if let Some(fact) = host.fact(name) {
@@ -242,8 +242,7 @@ impl PreparedLinuxGuest {
         let launch = self.launch(&outside)?;
         let (guest, inside) =
             LiveGuest::boot(launch, self.settings.inner(), &self.setup, &self.interrupt)?;
-        let notices = inside.notices.into_iter();
-        evidence.extend(notices.map(|found| Evidence::fact("notice of the guest", found)));
+        evidence.extend(inside.notices.iter().filter_map(knob_evidence));
         evidence.extend(kernel_evidence(treatment, &inside.environment));
         evidence.push(facts::huge_pages("of the host after the boot"));
         self.boot_evidence = evidence;
@@ -310,7 +309,7 @@ impl Backend for LinuxGuest {
             Qemu::find(&cache, &self.qemu_needs()?).map_err(|error| failed(&error.into()))?;
         match known_accelerator(self.settings.accelerator()?) {
             Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
-            None => notices.push(TRIES_KVM.to_owned()),
+            None => notices.push(Notice::AcceleratorNotTried),
         }
         notices.extend(self.one_node_notice(treatments));
         let mut supplies = supplies(&cache)?;

@@ -8,6 +8,7 @@ use numalab_guest::{GuestError, Launch, Outcome, Runtime, Sink, Task};
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
 use numalab_record::Environment;
+use numalab_record::study::Notice;
 use serde::Serialize;
 
 use super::agent::{Answer, Request, Setup};
@@ -29,7 +30,7 @@ pub(super) struct LiveGuest {
 /// What a guest says of itself when it is up.
 pub(super) struct Inside {
     pub(super) environment: Environment,
-    pub(super) notices: Vec<String>,
+    pub(super) notices: Vec<Notice>,
 }
 
 impl LiveGuest {

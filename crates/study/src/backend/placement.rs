@@ -6,7 +6,7 @@ mod applied;
 use std::collections::BTreeMap;
 
 use numalab_host::MemoryPolicy;
-use numalab_record::study::Setting;
+use numalab_record::study::{Notice, Setting};
 use numalab_topology::{Chosen, CpuId, CpuSet, Id, IdSet, Machine, NodeSet};
 use numalab_workload::Workload;
 
@@ -52,7 +52,7 @@ pub(super) const LEVELS: [SettingSpec; 5] = [CPUS, NODES, POLICY, RANKS, THREADS
 pub(super) fn inspect(
     scope: &Scope<'_>,
     machine: &Machine,
-) -> Result<Option<String>, BackendError> {
+) -> Result<Option<Notice>, BackendError> {
     let mut has_policy = false;
     for treatment in scope.treatments {
         for workload in scope.workloads {
@@ -60,10 +60,7 @@ pub(super) fn inspect(
         }
     }
     let cannot_act = has_policy && machine.memory_nodes().len() < 2;
-    Ok(cannot_act.then(|| {
-        "policy cannot show an effect here: all memory is on one node, whatever the policy"
-            .to_owned()
-    }))
+    Ok(cannot_act.then_some(Notice::PolicyWithoutEffect))
 }
 
 /// Where a command's copies run, and whose memory they take.

@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use numalab_guest::{
     Accelerator, AcceleratorKind, Guest, GuestError, HostMemory, HostPages, Launch, Limits, Pins,
-    Qemu,
+    Qemu, QemuHazard,
 };
 use numalab_host::{Root, note, read_machine};
 use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_record::study::Notice;
+use numalab_report::from::study::notice_words;
 use numalab_topology::Machine;
 
 use super::memory_emulator;
@@ -41,7 +43,10 @@ pub(super) fn prepare(
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
     say_losses(&launch);
-    launch.hazard().iter().for_each(note);
+    if let Some(QemuHazard { version, mended_in }) = launch.hazard() {
+        let (version, mended_in) = (version.to_string(), mended_in.to_string());
+        note(notice_words(&Notice::QemuCanHang { version, mended_in }));
+    }
     Ok(launch)
 }
 

@@ -8,7 +8,8 @@ use std::time::Duration;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_analysis::study::StudySummary;
 use numalab_host::{Interrupt, UtcTime, print_error};
-use numalab_record::study::{EndReason, Entry, StudyDocument};
+use numalab_record::study::{EndReason, Entry, Notice, StudyDocument};
+use numalab_report::from::study::notice_words;
 use numalab_report::from::{seconds_words, time_words, too_few_blocks};
 use numalab_study::{
     Journal, Observer, Plan, Session, SessionError, Started, open, parse, read, stated_time,
@@ -156,9 +157,9 @@ impl Watcher {
 }
 
 impl Observer for Watcher {
-    fn starting(&mut self, notices: &[String]) {
+    fn starting(&mut self, notices: &[Notice]) {
         for notice in notices.iter().filter(|_| !self.quiet) {
-            print_error(format_args!("{notice}\n"));
+            print_error(format_args!("{}\n", notice_words(notice)));
         }
     }
 

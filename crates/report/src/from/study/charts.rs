@@ -4,7 +4,7 @@ use numalab_analysis::study::{Effect, StudySummary, Subject};
 use numalab_record::study::{Arm, SampleEntry};
 use numalab_stats::{Scale, percent_change};
 
-use super::words;
+use super::{notices, words};
 use crate::label;
 use crate::number::figure;
 use crate::page::{BlockChanges, Dot, IntervalRow, RunOrder};
@@ -97,7 +97,7 @@ fn dot(summary: &StudySummary<'_>, subject: &Subject, sample: &SampleEntry, valu
     };
     let mut detail = format!("{name}{again}\n{} {}, {block}", figure(value), subject.quantity.unit);
     for disturbance in &sample.observation.disturbances {
-        detail.push_str(&format!("\n{disturbance}"));
+        detail.push_str(&format!("\n{}", notices::disturbance(disturbance)));
     }
     let disturbed = !sample.observation.disturbances.is_empty();
     Dot { value, kind: sample.treatment, disturbed, detail }

@@ -3,6 +3,7 @@
 use numalab_analysis::study::StudySummary;
 use numalab_record::study::Arm;
 
+use super::notices;
 use crate::rows::{Holds, Rows};
 
 /// Every value as it was taken, warm-ups and disturbed ones included.
@@ -15,6 +16,8 @@ pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
             Arm::Main => "main",
             Arm::Again => "again",
         };
+        let disturbances = sample.observation.disturbances.iter();
+        let disturbed: Vec<String> = disturbances.map(notices::disturbance).collect();
         sample.observation.readings.iter().map(move |reading| {
             let quantity = &reading.quantity;
             let better = quantity.better.name();
@@ -31,7 +34,7 @@ pub(super) fn rows(summary: &StudySummary<'_>) -> Rows {
                 reading.value.to_string(),
                 quantity.unit.clone(),
                 better.to_owned(),
-                sample.observation.disturbances.join("; "),
+                disturbed.join("; "),
             ]
         })
     });

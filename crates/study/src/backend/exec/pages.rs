@@ -6,7 +6,8 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use numalab_host::Root;
-use numalab_host::proc::{PageSizes, descendants, field, total_page_sizes};
+use numalab_host::proc::{descendants, field, total_page_sizes};
+use numalab_record::explore::PageSizes;
 
 /// How often it is looked. A look takes about a millisecond.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(250);

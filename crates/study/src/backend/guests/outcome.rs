@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::Evidence;
+use numalab_record::study::{Disturbance, Evidence};
 
 /// All guests of one treatment, after all jobs.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -13,7 +13,7 @@ pub(super) struct Outcome {
     /// What the memory emulator reported; phase N is job N, counted from 1.
     pub memory_report: Option<String>,
     /// What else this machine did during a job, where that matters.
-    pub disturbances: BTreeMap<usize, String>,
+    pub disturbances: BTreeMap<usize, Disturbance>,
 }
 
 /// One guest.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use numalab_record::study::{GuestPlace, Observation, Quantity, Reading};
+use numalab_record::study::{Disturbance, GuestPlace, Observation, Quantity, Reading};
 use numalab_stats::Direction;
 use numalab_workload::{Ending, Finished, Workload};
 
@@ -25,7 +25,9 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
                     values.entry(reading.quantity).or_default().push(of_guest);
                 }
             }
-            Err(reason) => taken.disturbances.push(format!("guest {}: {reason}", guest.name)),
+            Err(reason) => {
+                taken.disturbances.push(Disturbance::Guest { guest: guest.name.clone(), reason })
+            }
         }
         taken.evidence.extend(guest.evidence.iter().cloned());
         taken.guests.push(place(guest));
@@ -42,24 +44,28 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
     if let Some(report) = &outcome.memory_report {
         match job_memory(report, job + 1) {
             Ok(memory) => add_memory(&mut taken, &memory),
-            Err(error) => taken.disturbances.push(format!("the emulator's report: {error}")),
+            Err(error) => {
+                taken.disturbances.push(Disturbance::EmulatorReport { reason: error.to_string() })
+            }
         }
     }
     taken
 }
 
 /// What one guest's output says.
-fn readings(guest: &GuestOutcome, workload: &Workload, job: usize) -> Result<Vec<Reading>, String> {
-    let Some(done) = guest.jobs.get(&job) else {
-        return Err(guest.lost.clone().unwrap_or_else(|| "no answer".to_owned()));
-    };
+fn readings(
+    guest: &GuestOutcome,
+    workload: &Workload,
+    job: usize,
+) -> Result<Vec<Reading>, Option<String>> {
+    let done = guest.jobs.get(&job).ok_or_else(|| guest.lost.clone())?;
     let finished = Finished {
         ending: Ending::Exited(i32::from(done.exit)),
         stdout: &done.output,
         stderr: "",
         elapsed_s: seconds(done),
     };
-    workload.read(&finished).map_err(|error| error.to_string())
+    workload.read(&finished).map_err(|error| Some(error.to_string()))
 }
 
 /// Throughputs add up; of times and latencies the mean tells how the guests fare.
@@ -125,6 +131,7 @@ fn place(guest: &GuestOutcome) -> GuestPlace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numalab_record::study::{Load, LoadedMachine};
     use numalab_workload::WorkloadSpec;
 
     fn dbench() -> Workload {
@@ -158,7 +165,7 @@ mod tests {
         assert_eq!(taken.counters["throughput g02"], 1.0);
         assert_eq!(taken.counters["throughput fairness %"], 80.0);
         assert_eq!(taken.counters["together %"], 50.0);
-        assert_eq!(taken.disturbances, Vec::<String>::new());
+        assert_eq!(taken.disturbances, []);
     }
 
     #[test]
@@ -168,7 +175,8 @@ mod tests {
         lost.lost = Some("the domain crashed".to_owned());
         let guests = vec![guest("g01", "3.0", 0, 0), lost];
         let taken = sample(&Outcome { guests, ..Outcome::default() }, &dbench(), 0);
-        assert_eq!(taken.disturbances, ["guest g02: the domain crashed"]);
+        let reason = Some("the domain crashed".to_owned());
+        assert_eq!(taken.disturbances, [Disturbance::Guest { guest: "g02".to_owned(), reason }]);
         assert_eq!(taken.counters["lost guests"], 1.0);
         assert_eq!(value(&taken, "throughput"), Some(3.0));
     }
@@ -176,15 +184,17 @@ mod tests {
     #[test]
     fn what_disturbed_a_job_is_said_of_its_sample_alone() {
         let guests = vec![guest("g01", "3.0", 0, 0)];
+        let load = Load::Foreign { foreign_ms: 9, of_ms: 20 };
+        let disturbance = Disturbance::Load { on: LoadedMachine::Host, load };
         let outcome = |job| Outcome {
             guests: guests.clone(),
-            disturbances: BTreeMap::from([(job, "host: foreign 9 of 20 ms".to_owned())]),
+            disturbances: BTreeMap::from([(job, disturbance.clone())]),
             ..Outcome::default()
         };
         let taken = sample(&outcome(0), &dbench(), 0);
-        assert_eq!(taken.disturbances, ["host: foreign 9 of 20 ms"]);
+        assert_eq!(taken.disturbances, [disturbance.clone()]);
         assert_eq!(value(&taken, "throughput"), Some(3.0));
-        assert_eq!(sample(&outcome(1), &dbench(), 0).disturbances, Vec::<String>::new());
+        assert_eq!(sample(&outcome(1), &dbench(), 0).disturbances, []);
     }
 
     #[test]

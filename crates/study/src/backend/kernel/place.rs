@@ -10,6 +10,7 @@ use numalab_guest::{
 };
 use numalab_host::{Root, read_machine};
 use numalab_image::{Cache, Kernel, KernelChoice};
+use numalab_record::study::{EmulatedCosts, Notice};
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
@@ -45,30 +46,27 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// What is said of it before the start and in the report.
-    pub fn notice(&self) -> String {
+    /// What a reader should know of it before the start.
+    pub fn notice(&self) -> Notice {
         match self {
-            Self::Real { nodes, .. } => {
-                let nodes: Vec<String> = nodes.iter().map(NodeSet::to_string).collect();
-                format!(
-                    "real nodes under KVM: memory bound to host nodes {}, cpus pinned there",
-                    nodes.join(", ")
-                )
-            }
-            Self::Emulated { latency, .. } => {
-                let costs = match latency {
-                    LatencyModel::Distance { .. } => "remote accesses cost what the distances say",
-                    LatencyModel::Firmware => "accesses cost what the HMAT says",
-                    LatencyModel::Flat { .. } => "every node costs the same, the control",
-                };
-                format!(
-                    "TCG with the memory emulator: {costs}, and time is virtual, the same in \
-                     every run with the same seed"
-                )
-            }
-            Self::Plain => {
-                "plain TCG: only where frames lie means anything, so times are left out".to_owned()
-            }
+            Self::Real { nodes, .. } => Notice::RealNodes { nodes: nodes.clone() },
+            Self::Emulated { latency, .. } => Notice::EmulatedMemory {
+                costs: match latency {
+                    LatencyModel::Distance { .. } => EmulatedCosts::Distances,
+                    LatencyModel::Firmware => EmulatedCosts::Hmat,
+                    LatencyModel::Flat { .. } => EmulatedCosts::Flat,
+                },
+            },
+            Self::Plain => Notice::PlainTcg,
+        }
+    }
+
+    /// Its name in the environment.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Real { .. } => "real nodes",
+            Self::Emulated { .. } => "memory emulator",
+            Self::Plain => "plain TCG",
         }
     }
 

@@ -1,0 +1,117 @@
+//! What a reader should know before a study begins, as facts; its words are the report's.
+
+use std::path::PathBuf;
+
+use numalab_topology::NodeSet;
+use serde::{Deserialize, Serialize};
+
+/// What a backend found that bears on what its samples can show.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Notice {
+    /// A knob cannot show an effect on this machine.
+    KnobWithoutEffect {
+        /// The knob.
+        knob: String,
+        /// Why.
+        reason: String,
+    },
+    /// A memory policy cannot show an effect: all memory is on one node.
+    PolicyWithoutEffect,
+    /// A knob about nodes cannot act, since the guest's memory is on one.
+    GuestOfOneNode {
+        /// The knob.
+        knob: String,
+    },
+    /// What QEMU runs the guest under.
+    Accelerator {
+        /// `kvm` or `tcg`.
+        name: String,
+        /// Why this one.
+        reason: String,
+    },
+    /// Whether KVM works shows only when it is tried.
+    AcceleratorNotTried,
+    /// This QEMU can hang Linux on several CPUs.
+    QemuCanHang {
+        /// Its version.
+        version: String,
+        /// The first version that cannot.
+        mended_in: String,
+    },
+    /// Without KVM accesses go through QEMU's software TLB.
+    SoftwareTlb,
+    /// The guest's time is virtual.
+    VirtualTime,
+    /// Our kernel runs on real nodes under KVM.
+    RealNodes {
+        /// The host's nodes behind each of the guest's.
+        nodes: Vec<NodeSet>,
+    },
+    /// Our kernel runs with the memory emulator.
+    EmulatedMemory {
+        /// What accesses cost.
+        costs: EmulatedCosts,
+    },
+    /// Our kernel runs without anything that gives its times a meaning.
+    PlainTcg,
+    /// Memory costs the same everywhere in these guests.
+    EqualCosts,
+    /// Guests run in virtual time, each CPU with its own.
+    OwnClocks,
+    /// Several boots run at once, which shortens the time that is stated.
+    BootsSideBySide,
+    /// The tools in dom0 are of another build than the hypervisor.
+    DebianTools,
+    /// `cpus="..."` pins a domain's CPUs and not its memory.
+    CpusAsString,
+    /// One of the machines has one node, where `numa` cannot act.
+    MachineOfOneNode,
+    /// A hypervisor of the user's own.
+    XenBuild {
+        /// The file.
+        file: PathBuf,
+        /// The SHA-256 of its content.
+        sha256: String,
+    },
+    /// A sentence, as journals up to 0.1.0 had it.
+    #[serde(untagged)]
+    Sentence(String),
+}
+
+/// What gives accesses their costs in the memory emulator.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EmulatedCosts {
+    /// The machine's distances.
+    Distances,
+    /// Its HMAT.
+    Hmat,
+    /// Every node costs the same.
+    Flat,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_notice_is_read_back_and_so_is_a_sentence_of_an_earlier_journal() {
+        let reason = "memory is on one node".to_owned();
+        let notices = vec![
+            Notice::KnobWithoutEffect { knob: "numa_balancing".to_owned(), reason },
+            Notice::PolicyWithoutEffect,
+            Notice::Sentence("the guest runs under tcg: asked for".to_owned()),
+        ];
+        let json = serde_json::to_string(&notices).unwrap();
+        let expected = concat!(
+            r#"[{"kind":"knob-without-effect","knob":"numa_balancing","#,
+            r#""reason":"memory is on one node"},{"kind":"policy-without-effect"},"#,
+            r#""the guest runs under tcg: asked for"]"#
+        );
+        assert_eq!(json, expected);
+        assert_eq!(serde_json::from_str::<Vec<Notice>>(&json).unwrap(), notices);
+    }
+}
