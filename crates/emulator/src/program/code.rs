@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::Mutex;
 
+use numalab_record::CodePlace;
+
 use super::lock;
 
 /// An instruction of a translated block.
