@@ -26,7 +26,7 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
                 }
             }
             Err(reason) => {
-                taken.disturbances.push(Disturbance::Guest { guest: guest.name.clone(), reason })
+                taken.disturbances.push(Disturbance::Guest { guest: guest.name.clone(), reason });
             }
         }
         taken.evidence.extend(guest.evidence.iter().cloned());
@@ -45,7 +45,7 @@ pub(super) fn sample(outcome: &Outcome, workload: &Workload, job: usize) -> Obse
         match job_memory(report, job + 1) {
             Ok(memory) => add_memory(&mut taken, &memory),
             Err(error) => {
-                taken.disturbances.push(Disturbance::EmulatorReport { reason: error.to_string() })
+                taken.disturbances.push(Disturbance::EmulatorReport { reason: error.to_string() });
             }
         }
     }
@@ -192,7 +192,7 @@ mod tests {
             ..Outcome::default()
         };
         let taken = sample(&outcome(0), &dbench(), 0);
-        assert_eq!(taken.disturbances, [disturbance.clone()]);
+        assert_eq!(taken.disturbances, std::slice::from_ref(&disturbance));
         assert_eq!(value(&taken, "throughput"), Some(3.0));
         assert_eq!(sample(&outcome(1), &dbench(), 0).disturbances, []);
     }
