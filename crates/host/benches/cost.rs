@@ -5,9 +5,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use numalab_host::{
-    Pages, Root, SystemWatch, ThreadSnapshot, bound_and_touched, current_affinity, current_place,
-    pin, prove, read_machine,
+    Root, SystemWatch, ThreadSnapshot, bound_and_touched, current_affinity, current_place, pin,
+    prove, read_machine,
 };
+use numalab_record::Pages;
 
 /// Runs `work` in `repetitions` of `calls`, and prints microseconds per call.
 fn cost(name: &str, repetitions: usize, calls: u32, mut work: impl FnMut()) {

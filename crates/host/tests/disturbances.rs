@@ -6,8 +6,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use numalab_host::{
-    Mapping, Pages, Reason, SystemWatch, ThreadSnapshot, current_affinity, current_place, pin,
+    Mapping, Reason, SystemWatch, ThreadSnapshot, current_affinity, current_place, pin,
 };
+use numalab_record::Pages;
+use numalab_record::study::Load;
 
 fn work_for(duration: Duration) {
     let end = Instant::now() + duration;
@@ -88,10 +90,7 @@ fn another_process_on_a_watched_cpu_is_foreign() {
     child.wait().unwrap();
     drop(pinned);
     assert!(
-        matches!(
-            reason,
-            Some(Reason::Foreign { .. } | Reason::Stolen { .. } | Reason::Throttled { .. })
-        ),
+        matches!(reason, Some(Load::Foreign { .. } | Load::Stolen { .. } | Load::Throttled { .. })),
         "{reason:?}"
     );
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use numalab_host::{Environment, ErrorClass, MemoryLimit, Reading, Root, read_machine};
+use numalab_host::{ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine};
 use numalab_topology::NodeId;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -335,7 +335,7 @@ proptest! {
         prop_assert_eq!(reading.machine.cpus.len(), 4);
         prop_assert_eq!(reading.machine.nodes.len(), 2);
         let _ = MemoryLimit::read(&root);
-        let _ = Environment::read(&root);
+        let _ = read_environment(&root);
     }
 
     /// Every file of a sound tree is cut after the same number of bytes.

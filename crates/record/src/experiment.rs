@@ -15,6 +15,7 @@ mod worker;
 use serde::{Deserialize, Serialize};
 
 use crate::metric::Metric;
+use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
 pub use self::core::CoreCell;
@@ -24,7 +25,7 @@ pub use frames::FramesCell;
 pub use latency::{LatencyCell, Team};
 pub use loaded::LoadedCell;
 pub use stream::{IsaName, StreamKernel};
-pub use worker::{Pages, WorkerPlan};
+pub use worker::WorkerPlan;
 
 /// What is done in a cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -15,6 +15,7 @@ mod experiment;
 pub mod explore;
 mod kind;
 mod metric;
+mod pages;
 mod pattern;
 mod placement;
 mod program;
@@ -34,6 +35,7 @@ pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;
 pub use kind::{Kind, KindError, file};
 pub use metric::{Metric, Unit};
+pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{

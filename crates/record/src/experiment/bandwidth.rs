@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::stream::{IsaName, StreamKernel};
-use super::worker::{Pages, WorkerPlan, size_name, team_name};
+use super::worker::{WorkerPlan, size_name, team_name};
 use super::{Axes, Description, Family};
 use crate::metric::Metric;
+use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
 /// A bandwidth cell: all workers stream at once. Values count the bytes that the

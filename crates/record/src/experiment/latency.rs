@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::worker::{Pages, WorkerPlan, size_name, worker_name};
+use super::worker::{WorkerPlan, size_name, worker_name};
 use super::{Axes, Description, Family};
 use crate::metric::Metric;
+use crate::pages::Pages;
 use crate::pattern::AccessPattern;
 
 /// Sizes are in a cache up to this many times the largest one.

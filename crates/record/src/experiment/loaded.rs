@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use super::stream::StreamKernel;
-use super::worker::{Pages, WorkerPlan, size_name, team_name, worker_name};
+use super::worker::{WorkerPlan, size_name, team_name, worker_name};
 use super::{Axes, Description, Family};
 use crate::metric::Metric;
+use crate::pages::Pages;
 
 /// A loaded-latency cell: one chaser against load workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
