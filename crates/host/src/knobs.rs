@@ -7,6 +7,7 @@
 
 mod acts;
 mod catalogue;
+mod damon;
 mod error;
 mod file;
 mod journal;

@@ -5,6 +5,7 @@ const START: &str = include_str!("../studies/start.toml");
 
 /// Name and text of every bundled study.
 const STUDIES: &[(&str, &str)] = &[
+    ("damon", include_str!("../studies/damon.toml")),
     ("demotion", include_str!("../studies/demotion.toml")),
     ("frame-allocator", include_str!("../studies/frame-allocator.toml")),
     ("frame-allocator-backends", include_str!("../studies/frame-allocator-backends.toml")),

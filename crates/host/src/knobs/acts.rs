@@ -1,5 +1,6 @@
 //! Whether a change of a knob can have an effect on this machine.
 
+use super::damon;
 use super::file::{self, FileState};
 use super::knob::{Knob, Nature};
 use crate::root::Root;
@@ -36,6 +37,10 @@ impl Knob {
         let name = self.name();
         let file = path.rsplit('/').next().unwrap_or(path);
         match (name, file) {
+            ("damon_migrate", _) => match tiers(root) {
+                Acts::Yes => damon::hindrance(root).map_or(Acts::Yes, Acts::No),
+                no @ Acts::No(_) => no,
+            },
             ("demotion" | "promote_rate_limit", _)
             | (_, "demotion_enabled" | "numa_balancing_promote_rate_limit_MBps") => tiers(root),
             (weight, _) if weight.starts_with("interleave_weight_node") => several_nodes(root),

@@ -1,6 +1,7 @@
 //! The knobs that have names.
 
 use super::acts::Acts;
+use super::damon;
 use super::error::KnobError;
 use super::file::FileState;
 use super::knob::{Knob, Nature};
@@ -26,8 +27,10 @@ enum Place {
     MemoryLimit,
     /// Another file of that group, if it is of version 2.
     Group(&'static str),
+    /// DAMON's threads and schemes.
+    Damon,
 }
-use Place::{Cpu, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
+use Place::{Cpu, Damon, EachCpu, Group, Interrupts, Memory, MemoryLimit, Pool, Sysctl};
 
 const CPUS: &str = "sys/devices/system/cpu";
 
@@ -39,7 +42,7 @@ const WEIGHTS: &str = "sys/kernel/mm/mempolicy/weighted_interleave";
 /// Name, files, what it is.
 type Row = (&'static str, Place, &'static str);
 
-const ROWS: [Row; 38] = [
+const ROWS: [Row; 39] = [
     (
         "numa_balancing",
         Sysctl("kernel/numa_balancing"),
@@ -50,6 +53,12 @@ const ROWS: [Row; 38] = [
         "promote_rate_limit",
         Sysctl("kernel/numa_balancing_promote_rate_limit_MBps"),
         "most that tiering promotes, MB/s",
+    ),
+    (
+        "damon_migrate",
+        Damon,
+        "DAMON moves memory of slower tiers that is used to the fast one, and memory that is not \
+         used for a second away from it: off, hot, cold, hot,cold",
     ),
     (
         "watermark_scale_factor",
@@ -162,7 +171,7 @@ fn file_of(place: Place) -> Option<String> {
         Sysctl(file) => Some(format!("proc/sys/{file}")),
         Memory(file) => Some(format!("sys/kernel/mm/{file}")),
         Cpu(file) => Some(format!("{CPUS}/{file}")),
-        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit | Group(_) => None,
+        EachCpu(_) | Interrupts | Pool(_) | MemoryLimit | Group(_) | Damon => None,
     }
 }
 
@@ -171,6 +180,7 @@ fn nature(name: &str) -> Nature {
     match name {
         "compact_memory" | "drop_caches" | "memory_reclaim" => Nature::Trigger,
         "irq_affinity" => Nature::WherePossible,
+        "damon_migrate" => Nature::Damon,
         _ => Nature::Value,
     }
 }
@@ -298,6 +308,7 @@ fn knob_of(root: &Root, row: &Row) -> Knob {
         MemoryLimit => {
             Knob::new(name, cgroup::memory_limit_file(root).into_iter().collect(), nature)
         }
+        Damon => Knob::new(name, vec![damon::COUNT.to_owned()], nature),
         Group(file) => {
             Knob::new(name, cgroup::group_file(root, file).into_iter().collect(), nature)
         }

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use crate::root::Root;
@@ -27,6 +28,8 @@ pub(super) enum Nature {
     WherePossible,
     /// Writing makes something happen once; there is nothing to put back.
     Trigger,
+    /// Many files, of which the first one is kept: DAMON's migration.
+    Damon,
 }
 
 impl Knob {
@@ -50,6 +53,9 @@ impl Knob {
     /// separated by blanks.
     #[must_use]
     pub fn state(&self, root: &Root) -> FileState {
+        if self.nature == Nature::Damon {
+            return damon::state(root);
+        }
         let mut values: Vec<String> = Vec::new();
         for path in &self.writes {
             match file::read(root, path) {

@@ -1,5 +1,6 @@
 //! Putting back what was there before.
 
+use super::damon;
 use super::error::KnobError;
 use super::file::{self, FileState};
 use super::journal::{Content, JOURNAL, Journal};
@@ -105,6 +106,9 @@ fn put_back_one(root: &Root, path: &str, prior: &str) -> Result<String, String> 
     let found = read(root, path)?;
     if value::same(&found, prior) {
         return Ok(found);
+    }
+    if path == damon::COUNT {
+        damon::stop(root).map_err(|(file, _, why)| format!("/{file}: {why}"))?;
     }
     file::write(root, path, prior).map_err(|why| why.to_string())?;
     let kept = read(root, path)?;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::damon;
 use super::error::{KnobError, WriteFailure};
 use super::file::{self, FileState};
 use super::journal::{JOURNAL, Journal};
@@ -60,6 +61,9 @@ impl Tuning {
         if knob.writes.is_empty() {
             let file = knob.place("");
             return Err(KnobError::Absent { name: knob.name().to_owned(), file });
+        }
+        if knob.nature == Nature::Damon {
+            check_damon(&self.root, knob, value)?;
         }
         if knob.nature != Nature::Trigger {
             self.save(knob)?;
@@ -146,8 +150,30 @@ impl Tuning {
         }
     }
 
+    /// Ends DAMON's threads, and starts one where the value asks for it.
+    fn write_damon(&self, knob: &Knob, wanted: &str) -> Result<String, KnobError> {
+        let failed =
+            |(path, value, why): damon::Failed| knob.failure(&self.root, &path, &value, why);
+        damon::stop(&self.root).map_err(failed)?;
+        for (path, value) in damon::writes(&self.root, wanted).unwrap_or_default() {
+            damon::write(&self.root, &path, &value).map_err(failed)?;
+        }
+        match damon::state(&self.root) {
+            FileState::Value(kept) if kept == wanted => Ok(kept),
+            found => {
+                let (name, file) = (knob.name().to_owned(), knob.place(damon::COUNT));
+                let kept = if let FileState::Value(kept) = found { kept } else { String::new() };
+                Err(KnobError::Clamped { name, file, wanted: wanted.to_owned(), kept })
+            }
+        }
+    }
+
     /// Writes one file and gives what it then has.
     fn write(&self, knob: &Knob, path: &str, wanted: &str) -> Result<String, KnobError> {
+        if knob.nature == Nature::Damon {
+            // What is kept is the number of threads, and only that there are none is put back.
+            return self.write_damon(knob, if wanted == "0" { "off" } else { wanted });
+        }
         let failure = |why: WriteFailure| knob.failure(&self.root, path, wanted, why);
         file::write(&self.root, path, wanted).map_err(failure)?;
         if knob.nature == Nature::Trigger {
@@ -167,6 +193,19 @@ impl Drop for Tuning {
     fn drop(&mut self) {
         let _ = self.restore();
     }
+}
+
+/// Refuses what DAMON cannot be set to, and to take it from somebody else.
+fn check_damon(root: &Root, knob: &Knob, value: &str) -> Result<(), KnobError> {
+    let (name, file) = (knob.name().to_owned(), knob.place(damon::COUNT));
+    if let Some(reason) = damon::in_use(root) {
+        return Err(KnobError::Unsupported { name, file, reason });
+    }
+    if damon::writes(root, value).is_none() {
+        let expected = format!(", expected one of {}", damon::choices());
+        return Err(KnobError::Refused { name, value: value.to_owned(), expected });
+    }
+    Ok(())
 }
 
 fn check_nothing_left(root: &Root, journal: &Journal) -> Result<(), KnobError> {

@@ -1,0 +1,197 @@
+//! DAMON's migration between memory tiers: a kernel thread that watches physical memory, and
+//! schemes that move what is hot to the fast tier and what is cold to a slow one (Linux 6.11,
+//! `Documentation/admin-guide/mm/damon/usage.rst`).
+//!
+//! It is one setting in many files, most of which exist only while it is set. The number of
+//! threads is the one that is kept and put back: without threads there is nothing else.
+
+use numalab_topology::{Machine, MemoryTier, NodeId};
+
+use super::error::WriteFailure;
+use super::file::{self, FileState};
+use crate::root::Root;
+use crate::sysfs::read_machine;
+
+/// How many threads there are.
+pub(super) const COUNT: &str = "sys/kernel/mm/damon/admin/kdamonds/nr_kdamonds";
+const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
+/// The first Linux whose schemes migrate.
+const SINCE: (u32, u32) = (6, 11);
+/// The kernel looks at each region this often, and counts looks for so long.
+const SAMPLE_US: u64 = 5_000;
+const AGGREGATION_US: u64 = 100_000;
+/// Looks that found no access, for so many aggregations, make memory cold: a second.
+const COLD_AGGREGATIONS: u64 = 1_000_000 / AGGREGATION_US;
+
+/// The values that the setting takes, and the schemes of each.
+const VALUES: [(&str, &[Action]); 4] = [
+    ("off", &[]),
+    ("hot", &[Action::Hot]),
+    ("cold", &[Action::Cold]),
+    ("hot,cold", &[Action::Hot, Action::Cold]),
+];
+
+/// What a scheme does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Action {
+    /// Moves what was accessed to the fast tier.
+    Hot,
+    /// Moves what was not to a slow one.
+    Cold,
+}
+
+impl Action {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Hot => "migrate_hot",
+            Self::Cold => "migrate_cold",
+        }
+    }
+
+    /// Which regions it is for: limits of size in bytes, of looks that found an access, and of age
+    /// in aggregations.
+    fn pattern(self) -> [(&'static str, u64); 6] {
+        let (accesses, age) = match self {
+            Self::Hot => ([1, AGGREGATION_US / SAMPLE_US], 0),
+            Self::Cold => ([0, 0], COLD_AGGREGATIONS),
+        };
+        [
+            ("sz/min", 4096),
+            ("sz/max", i64::MAX.cast_unsigned()),
+            ("nr_accesses/min", accesses[0]),
+            ("nr_accesses/max", accesses[1]),
+            ("age/min", age),
+            ("age/max", u64::from(u32::MAX)),
+        ]
+    }
+}
+
+/// Which of the values is set; the actions of schemes that are of none.
+pub(super) fn state(root: &Root) -> FileState {
+    match file::read(root, COUNT) {
+        FileState::Value(count) if count == "0" => return FileState::Value("off".to_owned()),
+        FileState::Value(_) => {}
+        other => return other,
+    }
+    let schemes = format!("{THREADS}/0/contexts/0/schemes");
+    let action = |number: u32| root.value(&format!("{schemes}/{number}/action"));
+    let actions: Vec<String> =
+        root.numbered(&schemes, "").into_iter().filter_map(|number| action(number).ok()).collect();
+    let is = |(_, expected): &&(&str, &[Action])| {
+        !expected.is_empty() && expected.iter().map(|action| action.name()).eq(actions.iter())
+    };
+    let value = VALUES.iter().find(is).map(|(value, _)| (*value).to_owned());
+    FileState::Value(value.unwrap_or_else(|| format!("schemes {}", actions.join(","))))
+}
+
+/// Why it cannot act here, if it cannot.
+pub(super) fn hindrance(root: &Root) -> Option<String> {
+    let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
+    if version(&release).is_some_and(|version| version < SINCE) {
+        return Some(format!("DAMON of Linux {release} does not migrate: 6.11 and later do"));
+    }
+    let untold = || "this kernel does not tell which memory is of a slow tier".to_owned();
+    in_use(root).or_else(|| match read_machine(root) {
+        Ok(read) if !regions(&read.machine, true).is_empty() => None,
+        _ => Some(untold()),
+    })
+}
+
+/// Who else uses DAMON, whose threads would have to end.
+pub(super) fn in_use(root: &Root) -> Option<String> {
+    let FileState::Value(found) = state(root) else { return None };
+    let is_ours = VALUES.iter().any(|(value, _)| *value == found);
+    (!is_ours).then(|| format!("DAMON is in use, with {found}"))
+}
+
+/// The values that it takes.
+pub(super) fn choices() -> String {
+    VALUES.map(|(value, _)| value).join(" | ")
+}
+
+/// What is written for a value, in this order, once nothing runs; none for no such value.
+pub(super) fn writes(root: &Root, value: &str) -> Option<Vec<(String, String)>> {
+    let (_, actions) = VALUES.iter().find(|(name, _)| *name == value)?;
+    if actions.is_empty() {
+        return Some(Vec::new());
+    }
+    let machine = read_machine(root).map(|read| read.machine).unwrap_or_default();
+    let mut writes = vec![(COUNT.to_owned(), "1".to_owned())];
+    let mut write = |file: &str, value: &dyn std::fmt::Display| {
+        writes.push((format!("{THREADS}/0/{file}"), value.to_string()));
+    };
+    write("contexts/nr_contexts", &1);
+    write("contexts/0/operations", &"paddr");
+    write("contexts/0/monitoring_attrs/intervals/sample_us", &SAMPLE_US);
+    write("contexts/0/monitoring_attrs/intervals/aggr_us", &AGGREGATION_US);
+    write("contexts/0/targets/nr_targets", &1);
+    let hot_alone = actions.iter().all(|action| *action == Action::Hot);
+    let regions = regions(&machine, hot_alone);
+    write("contexts/0/targets/0/regions/nr_regions", &regions.len());
+    for (number, (start, end)) in regions.iter().enumerate() {
+        let region = format!("contexts/0/targets/0/regions/{number}");
+        write(&format!("{region}/start"), start);
+        write(&format!("{region}/end"), end);
+    }
+    write("contexts/0/schemes/nr_schemes", &actions.len());
+    for (number, action) in actions.iter().enumerate() {
+        let scheme = format!("contexts/0/schemes/{number}");
+        write(&format!("{scheme}/action"), &action.name());
+        write(&format!("{scheme}/target_nid"), &target(&machine, *action)?.0);
+        for (limit, value) in action.pattern() {
+            write(&format!("{scheme}/access_pattern/{limit}"), &value);
+        }
+    }
+    write("state", &"on");
+    Some(writes)
+}
+
+/// Ends all threads.
+pub(super) fn stop(root: &Root) -> Result<(), Failed> {
+    for number in root.numbered(THREADS, "") {
+        let state = format!("{THREADS}/{number}/state");
+        // One that does not run cannot be ended.
+        if root.value(&state).is_ok_and(|found| found == "on") {
+            write(root, &state, "off")?;
+        }
+    }
+    match file::read(root, COUNT) {
+        FileState::Value(count) if count != "0" => write(root, COUNT, "0"),
+        _ => Ok(()),
+    }
+}
+
+/// A write that failed: file, value, why.
+pub(super) type Failed = (String, String, WriteFailure);
+
+/// Writes a file.
+pub(super) fn write(root: &Root, path: &str, value: &str) -> Result<(), Failed> {
+    file::write(root, path, value).map_err(|why| (path.to_owned(), value.to_owned(), why))
+}
+
+/// The tiers from that of the cpus on: first that one, then slower ones.
+fn tiers(machine: &Machine) -> Vec<&MemoryTier> {
+    let with_cpus = machine.cpu_nodes();
+    let is_fast = |tier: &&MemoryTier| !tier.nodes.intersection(&with_cpus).is_empty();
+    machine.tiers.iter().skip_while(|tier| !is_fast(tier)).collect()
+}
+
+/// The node that memory is moved to.
+fn target(machine: &Machine, action: Action) -> Option<NodeId> {
+    let place = usize::from(action == Action::Cold);
+    tiers(machine).get(place)?.nodes.first()
+}
+
+/// Start and end of the physical memory to watch: that of slower tiers, or of all.
+fn regions(machine: &Machine, slower_only: bool) -> Vec<(u64, u64)> {
+    let tiers = tiers(machine);
+    let watched = tiers.get(usize::from(slower_only)..).unwrap_or_default();
+    let is_watched = |node| watched.iter().any(|tier| tier.nodes.contains(node));
+    let ranges = machine.ranges.iter().filter(|range| is_watched(range.node));
+    ranges.filter_map(|range| Some((range.base, range.end()?))).collect()
+}
+
+fn version(release: &str) -> Option<(u32, u32)> {
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
+}

@@ -1,0 +1,169 @@
+//! DAMON's migration as a knob, on a tree of files.
+
+use std::fs;
+use std::path::Path;
+
+use numalab_host::knobs::{Acts, FileState, JOURNAL, Knob, KnobError, Tuning, restore_stale};
+use numalab_host::{ErrorClass, Root};
+
+const THREADS: &str = "sys/kernel/mm/damon/admin/kdamonds";
+
+/// A machine of a node with a cpu and a slower one without, whose kernel has DAMON.
+struct Lab {
+    top: tempfile::TempDir,
+    root: Root,
+}
+
+impl Lab {
+    fn new() -> Self {
+        let top = tempfile::tempdir().unwrap();
+        let root = Root::at(top.path());
+        let lab = Self { top, root };
+        lab.write("proc/sys/kernel/osrelease", "6.12.95\n");
+        lab.write("sys/devices/system/cpu/online", "0\n");
+        lab.write("sys/devices/system/cpu/cpu0/topology/core_id", "0\n");
+        lab.write("sys/devices/system/memory/block_size_bytes", "8000000\n");
+        for (node, cpus, tier) in [(0, "0", "memory_tier4"), (1, "", "memory_tier27")] {
+            let directory = format!("sys/devices/system/node/node{node}");
+            lab.write(&format!("{directory}/cpulist"), &format!("{cpus}\n"));
+            lab.write(
+                &format!("{directory}/meminfo"),
+                &format!("Node {node} MemTotal: 262144 kB\n"),
+            );
+            for block in [2 * node, 2 * node + 1] {
+                lab.write(&format!("{directory}/memory{block}/online"), "1\n");
+            }
+            let nodes = format!("sys/devices/virtual/memory_tiering/{tier}/nodelist");
+            lab.write(&nodes, &format!("{node}\n"));
+        }
+        lab.write("sys/devices/system/node/node0/cpu0/online", "1\n");
+        lab.write(&format!("{THREADS}/nr_kdamonds"), "0\n");
+        lab
+    }
+
+    /// The files that the kernel makes where numbers say how many of each there are.
+    fn with_thread(self, schemes: u32) -> Self {
+        let context = "0/contexts/0";
+        let mut files = vec!["0/state".to_owned(), "0/contexts/nr_contexts".to_owned()];
+        for file in [
+            "operations",
+            "monitoring_attrs/intervals/sample_us",
+            "monitoring_attrs/intervals/aggr_us",
+            "targets/nr_targets",
+            "targets/0/regions/nr_regions",
+            "targets/0/regions/0/start",
+            "targets/0/regions/0/end",
+            "targets/0/regions/1/start",
+            "targets/0/regions/1/end",
+            "schemes/nr_schemes",
+        ] {
+            files.push(format!("{context}/{file}"));
+        }
+        for scheme in 0..schemes {
+            let limits = ["sz", "nr_accesses", "age"].into_iter();
+            let limits = limits.flat_map(|of| [format!("{of}/min"), format!("{of}/max")]);
+            let patterns = limits.map(|limit| format!("access_pattern/{limit}"));
+            let names = patterns.chain(["action".to_owned(), "target_nid".to_owned()]);
+            files.extend(names.map(|name| format!("{context}/schemes/{scheme}/{name}")));
+        }
+        files.iter().for_each(|file| self.write(&format!("{THREADS}/{file}"), "\n"));
+        self
+    }
+
+    fn path(&self) -> &Path {
+        self.top.path()
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn text(&self, file: &str) -> String {
+        fs::read_to_string(self.path().join(THREADS).join(file)).unwrap().trim().to_owned()
+    }
+
+    fn knob(&self) -> Knob {
+        Knob::find(&self.root, "damon_migrate").unwrap()
+    }
+
+    fn set(&self, tuning: &mut Tuning, value: &str) -> Result<String, KnobError> {
+        tuning.set(&self.knob(), value).map(|applied| applied.found)
+    }
+}
+
+#[test]
+fn hot_memory_of_the_slow_tier_is_watched_and_has_the_fast_node_as_its_target() {
+    let lab = Lab::new().with_thread(1);
+    assert_eq!(lab.knob().state(&lab.root), FileState::Value("off".to_owned()));
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    assert_eq!(lab.set(&mut tuning, "hot").unwrap(), "hot");
+    let scheme = |file: &str| lab.text(&format!("0/contexts/0/schemes/0/{file}"));
+    assert_eq!((scheme("action"), scheme("target_nid")), ("migrate_hot".into(), "0".into()));
+    assert_eq!(scheme("access_pattern/nr_accesses/min"), "1");
+    let region = |file: &str| lab.text(&format!("0/contexts/0/targets/0/regions/0/{file}"));
+    assert_eq!((region("start"), region("end")), ("268435456".into(), "536870912".into()));
+    assert_eq!((lab.text("nr_kdamonds"), lab.text("0/state")), ("1".into(), "on".into()));
+    assert_eq!(lab.knob().state(&lab.root), FileState::Value("hot".to_owned()));
+    tuning.restore().unwrap();
+    assert_eq!((lab.text("nr_kdamonds"), lab.text("0/state")), ("0".into(), "off".into()));
+    assert!(!lab.path().join(JOURNAL).exists());
+}
+
+#[test]
+fn both_schemes_watch_all_memory_and_cold_memory_goes_to_the_slow_node() {
+    let lab = Lab::new().with_thread(2);
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    assert_eq!(lab.set(&mut tuning, "hot,cold").unwrap(), "hot,cold");
+    let scheme = |file: &str| lab.text(&format!("0/contexts/0/schemes/1/{file}"));
+    assert_eq!((scheme("action"), scheme("target_nid")), ("migrate_cold".into(), "1".into()));
+    let limits = ["nr_accesses/max", "age/min"].map(|of| scheme(&format!("access_pattern/{of}")));
+    assert_eq!(limits, ["0", "10"], "nothing for ten aggregations of 100 ms");
+    let starts = [0, 1].map(|n| lab.text(&format!("0/contexts/0/targets/0/regions/{n}/start")));
+    assert_eq!(starts, ["0", "268435456"]);
+    assert_eq!(lab.set(&mut tuning, "off").unwrap(), "off");
+    assert_eq!((lab.text("nr_kdamonds"), lab.text("0/state")), ("0".into(), "off".into()));
+}
+
+#[test]
+fn the_thread_of_a_killed_run_is_ended_by_knobs_restore() {
+    let lab = Lab::new().with_thread(1);
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    lab.set(&mut tuning, "hot").unwrap();
+    let journal = fs::read(lab.path().join(JOURNAL)).unwrap();
+    drop(tuning);
+    lab.write(&format!("{THREADS}/nr_kdamonds"), "1\n");
+    lab.write(&format!("{THREADS}/0/state"), "on\n");
+    fs::write(lab.path().join(JOURNAL), journal).unwrap();
+    restore_stale(&lab.root).unwrap();
+    assert_eq!((lab.text("nr_kdamonds"), lab.text("0/state")), ("0".into(), "off".into()));
+}
+
+#[test]
+fn schemes_of_somebody_else_and_values_that_there_are_not_are_refused() {
+    let lab = Lab::new().with_thread(1);
+    let mut tuning = Tuning::new(&lab.root).unwrap();
+    let error = lab.set(&mut tuning, "warm").unwrap_err();
+    assert!(error.to_string().contains("expected one of off | hot | cold | hot,cold"), "{error}");
+    lab.write(&format!("{THREADS}/nr_kdamonds"), "1\n");
+    lab.write(&format!("{THREADS}/0/state"), "on\n");
+    lab.write(&format!("{THREADS}/0/contexts/0/schemes/0/action"), "pageout\n");
+    let error = lab.set(&mut tuning, "hot").unwrap_err();
+    assert_eq!(error.class(), ErrorClass::Lacking);
+    assert!(error.to_string().contains("DAMON is in use, with schemes pageout"), "{error}");
+    assert_eq!(lab.text("0/state"), "on");
+    assert!(matches!(lab.knob().acts(&lab.root), Acts::No(_)));
+}
+
+#[test]
+fn a_kernel_before_6_11_and_one_tier_cannot_migrate() {
+    let lab = Lab::new();
+    assert_eq!(lab.knob().acts(&lab.root), Acts::Yes);
+    lab.write("proc/sys/kernel/osrelease", "6.10.3-amd64\n");
+    let Acts::No(reason) = lab.knob().acts(&lab.root) else { panic!("it acts") };
+    assert_eq!(reason, "DAMON of Linux 6.10.3-amd64 does not migrate: 6.11 and later do");
+    fs::remove_dir_all(lab.path().join("sys/devices/virtual/memory_tiering/memory_tier27"))
+        .unwrap();
+    assert_eq!(lab.knob().acts(&lab.root), Acts::No("all memory is of one tier".to_owned()));
+}
