@@ -35,4 +35,6 @@ pub use run::stream::{RoundLog, Span, StreamRules, stream_over};
 pub use sampling::{Reading, Samples, WindowLength, outcome_of, sample_here};
 pub use session::{Observer, Session, Tally};
 pub use store::{Store, StoreError, directory_name, read};
-pub use tiering::{Heat, MovedPages, TierPlace, TieringFound, TieringProbe, fast_and_slow};
+pub use tiering::{
+    Heat, MovedPages, TierAccess, TierPlace, TieringFound, TieringProbe, fast_and_slow,
+};

@@ -1,6 +1,7 @@
 //! Whether the kernel brings hot memory to the fast tier: accesses to a working set of which it
 //! is known what is hot, with what they cost and what was moved.
 
+mod access;
 mod heat;
 
 use std::time::Duration;
@@ -9,18 +10,23 @@ use numalab_host::proc::PageMoves;
 use numalab_host::{
     Mapping, MemoryPolicy, Root, monotonic_raw_ns, page_nodes, pin, set_process_policy,
 };
-use numalab_membench::{Chase, Cycle, Line, LineSize, Pattern, Stamp, Walk, virtual_time};
+use numalab_membench::{Line, Stamp, virtual_time};
 use numalab_record::Pages;
 use numalab_record::tiering::TierLook;
 use numalab_topology::{CpuId, Machine, NodeId, NodeSet};
 
+pub use access::TierAccess;
 pub use heat::Heat;
+
+use access::{Part, Prepared};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
 
-/// How often it is looked where pages are.
-const LOOKS: u64 = 32;
+/// How often it is looked where pages are, at most.
+const LOOKS: u32 = 32;
+/// So much is accessed between two looks at least: what a look leaves idle is soon made up for.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
 const PAGE_BYTES: u64 = 4096;
 
 /// Where memory is placed before it is accessed.
@@ -39,6 +45,8 @@ pub struct TieringProbe {
     pub size_bytes: u64,
     /// What is hot.
     pub heat: Heat,
+    /// Whether an access waits for the one before it.
+    pub access: TierAccess,
     /// After how long another part of it is hot; never if none.
     pub moves_every: Option<Duration>,
     /// Where it is placed.
@@ -60,9 +68,9 @@ pub struct TieringFound {
     pub mean_ns: f64,
     /// The same in the last eighth of the time.
     pub end_ns: f64,
-    /// What the accesses that the emulator counted on each tier cost at the latencies that the
-    /// firmware tells, per access of the probe, in nanoseconds; none without an emulator, and
-    /// where a tier has several nodes.
+    /// What the accesses that the emulator counted on each tier cost at the latencies or
+    /// bandwidths that the firmware tells ([`TierAccess::cost_ns`]), per access of the probe, in
+    /// nanoseconds; none without an emulator, and where a tier has several nodes.
     pub predicted_ns: Option<f64>,
     /// The share of accesses in the last eighth of the time that the fast tier served, in
     /// percent; where `predicted_ns` is there.
@@ -152,14 +160,16 @@ impl TieringProbe {
         if let (TierPlace::Slow, Some(slow)) = (self.place, self.slow.first()) {
             policy(MemoryPolicy::Preferred(slow))?;
         }
-        let chases = build(&parts, Line::slice_from_bytes(mapping.as_bytes_mut())?, context)?;
+        let lines = Line::slice_from_bytes(mapping.as_bytes_mut())?;
+        let mut prepared = self.access.prepare(&parts, lines, context.settings.seed)?;
         policy(MemoryPolicy::Local)?;
         let before = MovedPages::now();
-        let mut found = self.access(context, &chases, start, size)?;
+        let mut begun: Vec<Part<'_, '_>> = prepared.iter_mut().map(Prepared::begin).collect();
+        let mut found = self.measure(context, &mut begun, start, size)?;
         found.moved = MovedPages::now().since(before);
         let hottest = self.heat.hottest(parts.len(), self.moves(self.time));
         // Pages that are marked tell no node: used again, they do.
-        chases[hottest].walk().loads(chases[hottest].cycle().nodes() as u64);
+        prepared[hottest].pass();
         let offset: u64 = parts[..hottest].iter().sum();
         let look = self.look(start + offset, parts[hottest])?;
         let known = look.fast_pages + look.slow_pages;
@@ -177,35 +187,37 @@ impl TieringProbe {
             .unwrap_or(0)
     }
 
-    fn access(
+    fn measure(
         &self,
         context: &MeasureContext,
-        chases: &[Chase<'_>],
+        parts: &mut [Part<'_, '_>],
         start: u64,
         size: u64,
     ) -> Result<TieringFound, MeasureError> {
-        let mut walks: Vec<Walk<'_>> = chases.iter().map(Chase::walk).collect();
         let (mut all, mut end, mut since_look) =
             (Stretch::default(), Stretch::default(), Stretch::default());
         let mut looks = Vec::new();
         let begun_ns = monotonic_raw_ns();
         let time = self.time.max(Duration::from_nanos(1));
+        let between = BETWEEN_LOOKS.max(time / LOOKS);
+        let mut next_look = between;
         loop {
             context.check_interrupt()?;
             let passed_ns = monotonic_raw_ns().saturating_sub(begun_ns);
             let passed = Duration::from_nanos(passed_ns);
-            let loads = self.heat.loads(walks.len(), self.moves(passed));
-            let stretch = self.round(context, &mut walks, &loads)?;
+            let loads = self.heat.loads(parts.len(), self.moves(passed));
+            let stretch = self.round(context, parts, &loads)?;
             all.add(stretch);
             since_look.add(stretch);
             if passed >= time * 7 / 8 {
                 end.add(stretch);
             }
-            let due = time.as_nanos() * (looks.len() as u128 + 1) / u128::from(LOOKS);
-            if passed.as_nanos() >= due {
+            if passed >= next_look {
                 let look = self.look(start, size)?;
                 looks.push(TierLook { at_ns: passed_ns, latency_ns: since_look.mean_ns(), ..look });
                 since_look = Stretch::default();
+                let looked = Duration::from_nanos(monotonic_raw_ns().saturating_sub(begun_ns));
+                next_look = (next_look + between).max(looked + BETWEEN_LOOKS);
             }
             if passed >= time {
                 break;
@@ -228,25 +240,27 @@ impl TieringProbe {
     fn round(
         &self,
         context: &MeasureContext,
-        walks: &mut [Walk<'_>],
+        parts: &mut [Part<'_, '_>],
         loads: &[u64],
     ) -> Result<Stretch, MeasureError> {
         let mut stretch = Stretch::default();
         let before = virtual_time::misses();
         let start = Stamp::now();
-        for (walk, &loads) in walks.iter_mut().zip(loads) {
-            walk.loads(loads);
+        for (part, &loads) in parts.iter_mut().zip(loads) {
+            part.access(loads);
             stretch.loads += loads;
         }
         stretch.ns = context.clock.ns(Stamp::now().since(start)?);
         let (Some(before), Some(after)) = (before, virtual_time::misses()) else {
             return Ok(stretch);
         };
-        let latencies = [&self.fast, &self.slow].map(|tier| told_ns(&context.machine, tier));
-        let [Some(fast_ns), Some(slow_ns)] = latencies else { return Ok(stretch) };
-        let [fast, slow] = [0, 1].map(|place| after[place].saturating_sub(before[place]));
-        stretch.predicted_ns = fast as f64 * fast_ns + slow as f64 * slow_ns;
-        (stretch.fast, stretch.counted) = (fast, fast + slow);
+        let counted = [0, 1].map(|place| after[place].saturating_sub(before[place]));
+        let tiers = [&self.fast, &self.slow];
+        let Some(cost_ns) = self.access.cost_ns(&context.machine, tiers, counted) else {
+            return Ok(stretch);
+        };
+        stretch.predicted_ns = cost_ns;
+        (stretch.fast, stretch.counted) = (counted[0], counted[0] + counted[1]);
         Ok(stretch)
     }
 
@@ -264,28 +278,4 @@ impl TieringProbe {
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
         Ok(TierLook { at_ns: 0, latency_ns: 0.0, fast_pages, slow_pages, marked_pages })
     }
-}
-
-/// What the firmware tells of reading the memory of a tier of one node, in nanoseconds: only
-/// there do the emulator's counts, of the cpu's own node and of others, tell tiers apart.
-fn told_ns(machine: &Machine, tier: &NodeSet) -> Option<f64> {
-    let node = tier.first().filter(|_| tier.len() == 1)?;
-    machine.best_read(node).0.map(|ps| ps as f64 / 1000.0)
-}
-
-/// A chase through each part, built in order of address.
-fn build<'m>(
-    parts: &[u64],
-    mut lines: &'m mut [Line],
-    context: &MeasureContext,
-) -> Result<Vec<Chase<'m>>, MeasureError> {
-    let mut chases = Vec::new();
-    for &bytes in parts {
-        let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-        let (part, rest) = lines.split_at_mut((bytes / size_of::<Line>()).min(lines.len()));
-        lines = rest;
-        let cycle = Cycle::new(Pattern::Random, bytes, LineSize::Bytes64, context.settings.seed)?;
-        chases.push(Chase::build(cycle, part)?);
-    }
-    Ok(chases)
 }

@@ -27,6 +27,8 @@ Examples:
   numalab knobs run numa_balancing=2 -- numalab probe tiering --time 10s
   numalab probe tiering --place first-touch --size 256M --heat zipf
   numalab probe tiering --hot 2M --moves-every 5s --time 20s --format json
+  numalab bind --policy weighted --numa=auto --weights auto -- \\
+    numalab probe tiering --heat uniform --place first-touch --access independent
 
 It needs memory of several tiers, which --emulate-tiers of guest run makes on any machine.")]
 pub(crate) struct TieringArgs {
@@ -46,6 +48,9 @@ pub(crate) struct TieringArgs {
     /// Another part becomes the hot set each time this has passed (default: never)
     #[arg(long, value_name = "TIME", value_parser = value::duration)]
     pub moves_every: Option<Duration>,
+    /// Whether an access waits for the one before it
+    #[arg(long, value_enum, default_value_t = AccessKind::Dependent)]
+    pub access: AccessKind,
     /// Where memory is placed before it is accessed
     #[arg(long, value_enum, default_value_t = PlaceKind::Slow)]
     pub place: PlaceKind,
@@ -72,6 +77,15 @@ pub(crate) enum HeatKind {
     Zipf,
     /// All pages alike
     Uniform,
+}
+
+/// Whether an access waits for the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AccessKind {
+    /// It does: latency limits
+    Dependent,
+    /// It does not: bandwidth limits, where there is less than is asked for
+    Independent,
 }
 
 /// Where memory is placed.

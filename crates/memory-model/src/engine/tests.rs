@@ -1,6 +1,8 @@
 use super::*;
 use crate::pipeline::x86::decode;
 
+mod interleaved;
+
 const MIB: u64 = 1 << 20;
 const MACHINE: &str = "cpus=0.1,memory=64M.64M,latency=100.250/250.100";
 

@@ -3,14 +3,16 @@
 use numalab_formats::size::format_rounded;
 use numalab_host::{Interrupt, Root, UtcTime, read_machine};
 use numalab_measure::{
-    Heat, MeasureContext, Settings, TierPlace, TieringFound, TieringProbe, fast_and_slow,
+    Heat, MeasureContext, Settings, TierAccess, TierPlace, TieringFound, TieringProbe,
+    fast_and_slow,
 };
+use numalab_membench::Line;
 use numalab_record::study::Quantity;
 use numalab_record::tiering::TieringProbed;
 use numalab_topology::{CpuId, Machine};
 
 use super::PRECISION;
-use crate::args::{HeatKind, PlaceKind, TieringArgs};
+use crate::args::{AccessKind, HeatKind, PlaceKind, TieringArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 
@@ -73,6 +75,10 @@ fn plan(args: &TieringArgs, machine: &Machine) -> Result<TieringProbe, Failure> 
             HeatKind::Zipf => Heat::Zipf,
             HeatKind::Uniform => Heat::Uniform,
         },
+        access: match args.access {
+            AccessKind::Dependent => TierAccess::Dependent,
+            AccessKind::Independent => TierAccess::Independent,
+        },
         moves_every: args.moves_every,
         place: match args.place {
             PlaceKind::Slow => TierPlace::Slow,
@@ -94,6 +100,10 @@ fn heat(probe: &TieringProbe) -> String {
         Heat::Zipf => "the page of rank n as often as 1/n".to_owned(),
         Heat::Uniform => "all pages alike".to_owned(),
     };
+    let heat = match probe.access {
+        TierAccess::Dependent => heat,
+        TierAccess::Independent => format!("{heat}, many at a time"),
+    };
     match probe.moves_every {
         Some(every) => format!("{heat}, elsewhere every {} s", every.as_secs_f64()),
         None => heat,
@@ -114,6 +124,10 @@ fn probed(probe: &TieringProbe, found: TieringFound) -> TieringProbed {
         Quantity::lower("latency-end", "ns").at(found.end_ns),
         Quantity::lower("latency", "ns").at(found.mean_ns),
     ];
+    if probe.access == TierAccess::Independent {
+        let gb_per_s = Line::SIZE_BYTES as f64 / found.mean_ns;
+        readings.push(Quantity::higher("bandwidth", "GB/s").at(gb_per_s));
+    }
     let counted = [
         (Quantity::lower("predicted", "ns"), found.predicted_ns),
         (Quantity::higher("fast-accesses", "%"), found.fast_accesses_percent),

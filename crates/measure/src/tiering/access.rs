@@ -1,0 +1,186 @@
+//! How the parts of a working set are accessed, and what that should cost.
+
+use numalab_membench::{
+    Access, Arrays, Chase, Cycle, Isa, Kernel, Line, LineSize, Pattern, Stream, Walk,
+};
+use numalab_topology::{Machine, NodeSet};
+
+use crate::error::MeasureError;
+
+/// Lines of a page of 4 KiB.
+const PAGE_LINES: usize = 4096 / Line::SIZE_BYTES;
+
+/// Whether an access waits for the one before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TierAccess {
+    /// It does: time follows from latency.
+    Dependent,
+    /// It does not: many are under way at a time, and where they ask for more than memory has,
+    /// time follows from bandwidth. Pages take turns, a line of each.
+    Independent,
+}
+
+impl TierAccess {
+    /// Prepares each part of this memory, in order of address.
+    pub(super) fn prepare<'m>(
+        self,
+        parts: &[u64],
+        mut lines: &'m mut [Line],
+        seed: u64,
+    ) -> Result<Vec<Prepared<'m>>, MeasureError> {
+        let mut prepared = Vec::new();
+        for &bytes in parts {
+            let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+            let (part, rest) = lines.split_at_mut((bytes / Line::SIZE_BYTES).min(lines.len()));
+            lines = rest;
+            prepared.push(self.part(part, bytes, seed)?);
+        }
+        Ok(prepared)
+    }
+
+    fn part(
+        self,
+        lines: &mut [Line],
+        bytes: usize,
+        seed: u64,
+    ) -> Result<Prepared<'_>, MeasureError> {
+        Ok(match self {
+            Self::Dependent => {
+                let cycle = Cycle::new(Pattern::Random, bytes, LineSize::Bytes64, seed)?;
+                Prepared::Chase(Chase::build(cycle, lines)?)
+            }
+            Self::Independent => {
+                // Memory that nobody wrote to has no node.
+                lines.fill(Line::ZERO);
+                let by_page = Access::Strided { stride_bytes: PAGE_LINES * Line::SIZE_BYTES };
+                let arrays = Arrays::One(lines);
+                Prepared::Stream(Stream::new(Kernel::Read, by_page, Isa::detect(), arrays)?)
+            }
+        })
+    }
+
+    /// What so many accesses to the memory of each tier take by what the firmware tells: each
+    /// its latency, one after the other; or, where they do not wait for each other, as long as
+    /// the tier takes that has the most to do for its bandwidth, since both work at a time.
+    pub(super) fn cost_ns(
+        self,
+        machine: &Machine,
+        tiers: [&NodeSet; 2],
+        counted: [u64; 2],
+    ) -> Option<f64> {
+        let each = tiers.map(|tier| self.each_ns(machine, tier));
+        let [fast, slow] = [counted[0] as f64 * each[0]?, counted[1] as f64 * each[1]?];
+        Some(match self {
+            Self::Dependent => fast + slow,
+            Self::Independent => f64::max(fast, slow),
+        })
+    }
+
+    /// What the firmware tells of a line of a tier of one node: only there do the emulator's
+    /// counts, of the cpu's own node and of others, tell tiers apart.
+    fn each_ns(self, machine: &Machine, tier: &NodeSet) -> Option<f64> {
+        let node = tier.first().filter(|_| tier.len() == 1)?;
+        let (latency_ps, mb_per_s) = machine.best_read(node);
+        match self {
+            Self::Dependent => latency_ps.map(|ps| ps as f64 / 1000.0),
+            Self::Independent => mb_per_s.map(|mb| Line::SIZE_BYTES as f64 * 1000.0 / mb as f64),
+        }
+    }
+}
+
+/// A part of the working set that can be accessed.
+#[derive(Debug)]
+pub(super) enum Prepared<'m> {
+    Chase(Chase<'m>),
+    Stream(Stream<'m>),
+}
+
+impl<'m> Prepared<'m> {
+    /// Accesses to it, from its beginning on.
+    pub(super) fn begin(&mut self) -> Part<'_, 'm> {
+        match self {
+            Self::Chase(chase) => Part::Dependent(chase.walk()),
+            Self::Stream(stream) => Part::Independent(stream),
+        }
+    }
+
+    /// Accesses all of it once.
+    pub(super) fn pass(&mut self) {
+        match self {
+            Self::Chase(chase) => chase.walk().loads(chase.cycle().nodes() as u64),
+            Self::Stream(stream) => _ = stream.pass(),
+        }
+    }
+}
+
+/// Accesses to a part that are under way.
+#[derive(Debug)]
+pub(super) enum Part<'p, 'm> {
+    Dependent(Walk<'p>),
+    Independent(&'p mut Stream<'m>),
+}
+
+impl Part<'_, '_> {
+    /// So many more.
+    pub(super) fn access(&mut self, lines: u64) {
+        match self {
+            Self::Dependent(walk) => walk.loads(lines),
+            Self::Independent(stream) => {
+                _ = stream.advance(usize::try_from(lines).unwrap_or(usize::MAX));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::{EmulatedTier, TierSpec};
+
+    use super::*;
+
+    fn machine() -> Machine {
+        let tier = |ns: u64, mb_per_s| EmulatedTier {
+            memory_bytes: 1 << 30,
+            latency_ps: ns * 1000,
+            bandwidth_mb_per_s: Some(mb_per_s),
+            side_cache_bytes: None,
+        };
+        TierSpec { tiers: vec![tier(100, 2000), tier(300, 1000)] }.machine(1).unwrap()
+    }
+
+    #[test]
+    fn dependent_accesses_cost_latencies_and_others_the_time_of_the_busier_tier() {
+        let machine = machine();
+        let nodes: Vec<NodeSet> = ["0", "1"].map(|set| set.parse().unwrap()).into();
+        let cost = |access: TierAccess, counted| {
+            access.cost_ns(&machine, [&nodes[0], &nodes[1]], counted).unwrap()
+        };
+        assert_eq!(cost(TierAccess::Dependent, [10, 5]), 2500.0);
+        // A line of 64 bytes takes 32 ns of the fast tier and 64 ns of the slow one.
+        assert_eq!(cost(TierAccess::Independent, [10, 5]), 320.0);
+        assert_eq!(cost(TierAccess::Independent, [10, 10]), 640.0);
+        assert_eq!(
+            TierAccess::Dependent.cost_ns(&machine, [&nodes[0], &NodeSet::default()], [1, 1]),
+            None
+        );
+    }
+
+    #[test]
+    fn every_line_of_a_part_is_accessed_in_either_way() {
+        for access in [TierAccess::Dependent, TierAccess::Independent] {
+            let mut memory = vec![Line::ZERO; 3 * 64];
+            let parts = [4096, 8192];
+            let mut prepared = access.prepare(&parts, &mut memory, 7).unwrap();
+            assert_eq!(prepared.len(), 2);
+            for (part, bytes) in prepared.iter_mut().zip(parts) {
+                part.pass();
+                part.begin().access(bytes / Line::SIZE_BYTES as u64 + 3);
+                let bytes = usize::try_from(bytes).unwrap();
+                match part {
+                    Prepared::Chase(chase) => assert_eq!(chase.cycle().nodes() * 64, bytes),
+                    Prepared::Stream(stream) => assert_eq!(stream.array_bytes(), bytes),
+                }
+            }
+        }
+    }
+}
