@@ -111,11 +111,11 @@ impl Plugin {
         self.ask_running.get_or_init(|| {
             let vcpus = self.host.vcpus;
             let by_translator = self.api.version >= crate::api::INDEX_OF_TRANSLATOR;
-            if vcpus == 1 || Running::one_thread() == Some(false) {
+            if Running::one_thread() == Some(false) {
                 return self.index_passed("QEMU says which vCPU runs", false);
             }
             let known = self.running.learn();
-            if !by_translator && known.is_err() {
+            if vcpus == 1 || (!by_translator && known.is_err()) {
                 return self.index_passed("QEMU says which vCPU runs", false);
             }
             let check = self_test::index(vcpus, known);

@@ -8,6 +8,9 @@ use spin::Mutex;
 /// Own time of a vCPU after which the next one has its turn: half a window of the queues,
 /// which judge a vCPU's share by what the others used in their last window.
 const TURN_PS: u64 = 5_000_000;
+/// The same where a vCPU has nobody to meet: QEMU looks at its timers when a turn ends, which
+/// without an end it does after so many instructions, whatever time they were charged.
+const TURN_ALONE_PS: u64 = 100_000_000;
 /// A vCPU that is further behind the others waited, for work or for them.
 const BEHIND_PS: u64 = 2 * TURN_PS;
 
@@ -35,6 +38,7 @@ impl Front {
 /// its turn at once, until the others have caught up.
 #[derive(Debug)]
 pub struct Turns {
+    length_ps: u64,
     vcpu: AtomicUsize,
     /// The vCPU's own time at which its turn is over.
     end_ps: AtomicU64,
@@ -54,9 +58,11 @@ struct Past {
 impl Turns {
     /// The first vCPU of so many has its turn.
     pub fn new(vcpus: usize) -> Self {
+        let length_ps = if vcpus == 1 { TURN_ALONE_PS } else { TURN_PS };
         Self {
+            length_ps,
             vcpu: AtomicUsize::new(0),
-            end_ps: AtomicU64::new(TURN_PS),
+            end_ps: AtomicU64::new(length_ps),
             past: Mutex::new(Past { count: 0, last: vec![None; vcpus], waits: None }),
         }
     }
@@ -87,7 +93,7 @@ impl Turns {
         let running = others.filter_map(|(_, last)| last.filter(|(number, _)| *number > oldest));
         let slowest_ps = running.map(|(_, time_ps)| time_ps).fold(time_ps, u64::min);
         self.vcpu.store(vcpu, Relaxed);
-        self.end_ps.store((slowest_ps / TURN_PS + 1) * TURN_PS, Relaxed);
+        self.end_ps.store(self.end_after(slowest_ps), Relaxed);
     }
 
     /// The vCPU whose turn it is waits for another one.
@@ -95,10 +101,15 @@ impl Turns {
         self.past.lock().waits = Some(vcpu);
     }
 
+    /// The next end of a turn on the grid.
+    fn end_after(&self, time_ps: u64) -> u64 {
+        (time_ps / self.length_ps + 1) * self.length_ps
+    }
+
     /// All vCPUs go on from this time together.
     pub fn align(&self, time_ps: u64) {
         self.past.lock().last.fill(None);
-        self.end_ps.store((time_ps / TURN_PS + 1) * TURN_PS, Relaxed);
+        self.end_ps.store(self.end_after(time_ps), Relaxed);
     }
 }
 
@@ -125,6 +136,15 @@ mod tests {
         turns.pass(2 * TURN_PS + 9, 2, 9);
         assert!(!turns.is_over(9), "another vCPU's turn begins");
         assert!(turns.is_over(TURN_PS));
+    }
+
+    #[test]
+    fn a_machine_with_one_vcpu_has_longer_turns() {
+        let turns = Turns::new(1);
+        assert!(!turns.is_over(TURN_ALONE_PS - 1));
+        assert!(turns.is_over(TURN_ALONE_PS));
+        turns.pass(TURN_ALONE_PS, 0, TURN_ALONE_PS);
+        assert!(!turns.is_over(2 * TURN_ALONE_PS - 1));
     }
 
     #[test]
