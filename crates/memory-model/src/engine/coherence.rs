@@ -71,6 +71,8 @@ impl Engine {
         } else {
             transfers.node_ns[cpus[access.vcpu]][cpus[who]]
         };
-        has.then(|| ps(ns))
+        // Half a round trip has a hit in it: the last load that still finds the old value.
+        let hit_ps = self.hit_ps.first().copied().unwrap_or(0);
+        has.then(|| ps(ns).saturating_sub(hit_ps))
     }
 }

@@ -79,6 +79,20 @@ fn a_hit_in_a_farther_cache_costs_what_it_says() {
 }
 
 #[test]
+fn a_line_of_another_vcpu_takes_its_figure_without_the_hit_that_the_figure_has_in_it() {
+    let engine = engine("mode=virtual,overlap=1,caches=1:8K:4:64:cpu:3,stages=owners");
+    for vcpu in [0, 1] {
+        engine.block(vcpu, 1);
+        engine.access(store(vcpu, MIB));
+    }
+    engine.block(0, 2000);
+    let remote_ns = engine.arguments.machine.transfers.as_ref().unwrap().node_ns[0][1];
+    let hit_and_instruction_ns = 3 + 1;
+    let expected = Effect::Advance(remote_ns as u64 - hit_and_instruction_ns);
+    assert_eq!(engine.access(load(0, MIB, 0)), expected);
+}
+
+#[test]
 fn an_l3_group_of_any_number_is_a_group() {
     let cache = "caches=1:8K:4:64:group,l3-groups";
     let engine = engine(&format!("{cache}={}.18446744073709551615", 1_u64 << 60));
