@@ -173,14 +173,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
 /// translator is too slow for the ten ticks that the kernel waits for at its start, and it
 /// panics with "IO-APIC + timer doesn't work". `cryptomgr.notests`: Debian's 6.12 tests its
 /// ciphers in threads which run on for half a second after the first program has started.
-const LINUX_WORDS: [&str; 6] = [
-    "console=ttyS0",
-    "panic=-1",
-    "no_timer_check",
-    "cryptomgr.notests",
-    "quiet",
-    "loglevel=4",
-];
+const LINUX_WORDS: [&str; 6] =
+    ["console=ttyS0", "panic=-1", "no_timer_check", "cryptomgr.notests", "quiet", "loglevel=4"];
 
 fn boot(launch: &Launch, system: System) -> Vec<String> {
     let kernel = launch.files.kernel.to_string_lossy().into_owned();
