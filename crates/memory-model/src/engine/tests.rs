@@ -86,10 +86,10 @@ fn a_line_of_another_vcpu_takes_its_figure_without_the_hit_that_the_figure_has_i
         engine.access(store(vcpu, MIB));
     }
     engine.block(0, 2000);
-    let remote_ns = engine.arguments.machine.transfers.as_ref().unwrap().node_ns[0][1];
-    let hit_and_instruction_ns = 3 + 1;
-    let expected = Effect::Advance(remote_ns as u64 - hit_and_instruction_ns);
-    assert_eq!(engine.access(load(0, MIB, 0)), expected);
+    let of_transfer = engine.arguments.machine.transfers.as_ref().unwrap().node_ns[0][1];
+    let (hit_ns, instruction_ns) = (3.0, 1.0);
+    let Effect::Advance(ns) = engine.access(load(0, MIB, 0)) else { panic!("nothing charged") };
+    assert!((ns as f64 - (of_transfer - hit_ns - instruction_ns)).abs() < 0.5, "{ns} ns");
 }
 
 #[test]
