@@ -45,7 +45,7 @@ pub(crate) use health::HealthArgs;
 pub(crate) use knobs::{KnobListArgs, KnobRestoreArgs, KnobRunArgs, KnobsArgs, KnobsCommand};
 pub(crate) use machine::{CaptureArgs, MachineCommand, MachineFileArgs};
 pub(crate) use mark::{MarkArgs, Phase};
-pub(crate) use measuring::{Format, Output, Rules, Selection};
+pub(crate) use measuring::{Format, Measuring, Output, Rules, Selection};
 pub(crate) use memory_emulator::{MemoryCostArgs, MemoryEmulatorArgs};
 pub(crate) use probe::{
     AccessKind, BalancingArgs, HeatKind, PlaceKind, ProbeArgs, ProbeCommand, TieringArgs,
@@ -191,11 +191,7 @@ pub(crate) struct MeasureArgs {
     #[arg(long)]
     pub thorough: bool,
     #[command(flatten)]
-    pub selection: Selection,
-    #[command(flatten)]
-    pub rules: Rules,
-    #[command(flatten)]
-    pub output: Output,
+    pub given: Measuring,
     /// Continue the interrupted run in this directory
     #[arg(long, value_name = "DIR", conflicts_with_all = ["quick", "thorough", "dry_run", "label", "seed", "output", "cpus", "nodes", "pages", "precision", "budget"])]
     pub resume: Option<PathBuf>,
@@ -261,11 +257,7 @@ pub(crate) struct LatencyArgs {
     #[command(flatten)]
     pub chase: ChaseArgs,
     #[command(flatten)]
-    pub selection: Selection,
-    #[command(flatten)]
-    pub rules: Rules,
-    #[command(flatten)]
-    pub output: Output,
+    pub given: Measuring,
 }
 
 /// Which CPUs represent a node in a matrix.
@@ -316,11 +308,7 @@ pub(crate) struct BandwidthArgs {
     #[command(flatten)]
     pub ranks: RankArgs,
     #[command(flatten)]
-    pub selection: Selection,
-    #[command(flatten)]
-    pub rules: Rules,
-    #[command(flatten)]
-    pub output: Output,
+    pub given: Measuring,
 }
 
 #[derive(Debug, Args)]
@@ -347,11 +335,7 @@ pub(crate) struct LoadedArgs {
     #[arg(long, value_name = "NODE")]
     pub chaser_node: Option<u32>,
     #[command(flatten)]
-    pub selection: Selection,
-    #[command(flatten)]
-    pub rules: Rules,
-    #[command(flatten)]
-    pub output: Output,
+    pub given: Measuring,
 }
 
 #[derive(Debug, Args)]
@@ -364,11 +348,7 @@ pub(crate) struct C2cArgs {
     #[arg(long, value_name = "N", default_value_t = 2_016)]
     pub pairs: usize,
     #[command(flatten)]
-    pub selection: Selection,
-    #[command(flatten)]
-    pub rules: Rules,
-    #[command(flatten)]
-    pub output: Output,
+    pub given: Measuring,
 }
 
 #[derive(Debug, Args)]

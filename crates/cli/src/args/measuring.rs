@@ -9,6 +9,17 @@ use numalab_topology::{Chosen, CpuId, CpuSet, Machine, NodeId, NodeSet};
 
 use super::value;
 
+/// What every command takes that measures cells of its own.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Measuring {
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(flatten)]
+    pub rules: Rules,
+    #[command(flatten)]
+    pub output: Output,
+}
+
 /// Which part of the machine.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Selection {

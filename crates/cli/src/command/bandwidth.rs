@@ -10,7 +10,7 @@ use numalab_measure::plan::{
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};
+use super::measuring::{Target, run_cells};
 use super::ranks::{self, Role, Task};
 use crate::args::BandwidthArgs;
 use crate::failure::Failure;
@@ -22,7 +22,7 @@ const BUFFER_BYTES: u64 = 384 << 20;
 pub(crate) fn run(args: &BandwidthArgs) -> Result<(), Failure> {
     match ranks::role(&args.ranks, args.ranks.csv.is_some())? {
         Role::NoRanks => run_here(args),
-        Role::Starter(ranks) => ranks::start(ranks, &args.output),
+        Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
         Role::Rank(identity) => ranks::run(task(args)?, &identity),
     }
 }
@@ -36,9 +36,7 @@ fn task(args: &BandwidthArgs) -> Result<Task<'_>, Failure> {
         work: Work::Bandwidth(rules),
         sizes_bytes: args.size.as_ref().map_or(vec![BUFFER_BYTES], |sizes| sizes.0.clone()),
         serial: args.serial,
-        selection: &args.selection,
-        rules: &args.rules,
-        output: &args.output,
+        given: &args.given,
         ranks: &args.ranks,
     })
 }
@@ -60,14 +58,9 @@ fn run_here(args: &BandwidthArgs) -> Result<(), Failure> {
             return Err(Failure::bad_input(message));
         }
     };
-    let target = Target::survey(&args.selection)?;
+    let target = Target::survey(&args.given.selection)?;
     let cells = plan(args, &target, size_bytes);
-    if args.output.dry_run {
-        return print_plan(&cells, &args.rules, usual_budget(&cells));
-    }
-    let rules = (&args.rules, &args.output);
-    let (document, directory) = run_plan("bandwidth", &target, rules, &cells, |_| Vec::new())?;
-    deliver(&document, directory.as_deref(), &args.output)
+    run_cells("bandwidth", &target, &args.given, &cells)
 }
 
 /// Every kernel on one cpu and on all; with several nodes, node x node too.

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &LatencyArgs) -> Result<(), Failure> {
     let wants_ranks = args.ranks.csv.is_some() || args.chase.chain == Chain::FisherYates;
     match ranks::role(&args.ranks, wants_ranks)? {
         Role::NoRanks => run_here(args),
-        Role::Starter(ranks) => ranks::start(ranks, &args.output),
+        Role::Starter(ranks) => ranks::start(ranks, &args.given.output),
         Role::Rank(identity) => ranks::run(task(args), &identity),
     }
 }
@@ -36,7 +36,7 @@ fn task(args: &LatencyArgs) -> Task<'_> {
     let pattern = match args.chase.chain {
         Chain::FisherYates => AccessPattern::FisherYates,
         Chain::Cycle => {
-            args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.selection)))
+            args.pattern.unwrap_or_else(|| plain_pattern(ranks::pages(&args.given.selection)))
         }
     };
     let (iterations, warmup) = (args.chase.iterations, args.chase.warmup);
@@ -45,16 +45,14 @@ fn task(args: &LatencyArgs) -> Task<'_> {
         work: Work::Latency(ChaseRules { pattern, iterations, warmup }),
         sizes_bytes: args.size.as_ref().map_or(vec![RANK_BYTES], |sizes| sizes.0.clone()),
         serial: args.serial,
-        selection: &args.selection,
-        rules: &args.rules,
-        output: &args.output,
+        given: &args.given,
         ranks: &args.ranks,
     }
 }
 
 /// Measures latency with this process's threads.
 fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
-    let target = Target::survey(&args.selection)?;
+    let target = Target::survey(&args.given.selection)?;
     let first = match &args.size {
         Some(sizes) => matrix(args, &target, &sizes.0),
         None => curve(args, &target),
@@ -63,19 +61,18 @@ fn run_here(args: &LatencyArgs) -> Result<(), Failure> {
         Some(_) => Vec::new(),
         None => matrix(args, &target, &[size_bytes]),
     };
-    if args.output.dry_run {
+    if args.given.output.dry_run {
         let budget = usual_budget(&first);
         let foreseen = [first, second(FORESEEN_MATRIX_BYTES)].concat();
-        return print_plan(&foreseen, &args.rules, budget);
+        return print_plan(&foreseen, &args.given.rules, budget);
     }
-    let (document, directory) =
-        run_plan("latency", &target, (&args.rules, &args.output), &first, |document| {
-            second(beyond_caches(document))
-        })?;
-    if args.table && args.output.format == Format::Text {
+    let (document, directory) = run_plan("latency", &target, &args.given, &first, |document| {
+        second(beyond_caches(document))
+    })?;
+    if args.table && args.given.output.format == Format::Text {
         return output::print(&numalab_report::latency_table(&document));
     }
-    deliver(&document, directory.as_deref(), &args.output)
+    deliver(&document, directory.as_deref(), &args.given.output)
 }
 
 /// The first cpu over all sizes.

@@ -5,20 +5,15 @@ use numalab_measure::plan::{LoadedSpec, Scope, load_workers, loaded_cells, loade
 use numalab_record::{Cell, StreamKernel, WorkerPlan};
 use numalab_topology::{NodeId, NodeSet};
 
-use super::measuring::{Target, deliver, print_plan, run_plan, too_few, usual_budget};
+use super::measuring::{Target, run_cells, too_few};
 use crate::args::LoadedArgs;
 use crate::failure::Failure;
 
 /// Measures latency under load and prints it.
 pub(crate) fn run(args: &LoadedArgs) -> Result<(), Failure> {
-    let target = Target::survey(&args.selection)?;
+    let target = Target::survey(&args.given.selection)?;
     let cells = cells(args, &target)?;
-    if args.output.dry_run {
-        return print_plan(&cells, &args.rules, usual_budget(&cells));
-    }
-    let rules = (&args.rules, &args.output);
-    let (document, directory) = run_plan("loaded", &target, rules, &cells, |_| Vec::new())?;
-    deliver(&document, directory.as_deref(), &args.output)
+    run_cells("loaded", &target, &args.given, &cells)
 }
 
 /// The first cpu chases; one cpu of every other core loads.
@@ -51,7 +46,7 @@ fn cells(args: &LoadedArgs, target: &Target) -> Result<Vec<Cell>, Failure> {
     };
     if cells.is_empty() {
         return Err(Failure::new(
-            too_few(&args.selection),
+            too_few(&args.given.selection),
             "loaded latency needs two cores: one to chase, one to load the memory; \
              choose more with --cpus",
         ));

@@ -25,14 +25,14 @@ const RESULTS: &str = "results";
 /// Measures the machine, writes the reports, and compares if asked to.
 pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
     let baseline = named_runs(&args.baseline)?;
-    if args.output.dry_run {
-        let target = Target::survey(&args.selection)?;
+    if args.given.output.dry_run {
+        let target = Target::survey(&args.given.selection)?;
         let plan = plan(&target, effort(args)).like(baseline.first().map(|run| &run.document));
-        return print_plan(&plan.foreseen(), &args.rules, budget(effort(args)));
+        return print_plan(&plan.foreseen(), &args.given.rules, budget(effort(args)));
     }
     let runs = match &args.resume {
         Some(directory) => {
-            let recorder = resume(directory, &baseline, args.output.quiet)?;
+            let recorder = resume(directory, &baseline, args.given.output.quiet)?;
             vec![finished(&recorder, args)?]
         }
         None => measure(args, &baseline)?,
@@ -43,12 +43,13 @@ pub(crate) fn run(args: &MeasureArgs) -> Result<(), Failure> {
 /// Takes the runs one after the other; all measure at the sizes of the baseline's first, or
 /// of their own first.
 fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, Failure> {
-    let target = Target::survey(&args.selection)?;
+    let target = Target::survey(&args.given.selection)?;
     let effort = effort(args);
-    let mut parent = args.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
+    let mut parent = args.given.output.output.clone().unwrap_or_else(|| PathBuf::from(RESULTS));
     let mut runs: Vec<NamedRun> = Vec::new();
     for number in 1..=args.repeat {
-        let mut run = new_run("measure", &target, &args.rules, &args.output, budget(effort));
+        let mut run =
+            new_run("measure", &target, &args.given.rules, &args.given.output, budget(effort));
         let context = context_for(&run)?;
         note_clock(&mut run, &context);
         if args.repeat > 1 && number == 1 {
@@ -57,10 +58,10 @@ fn measure(args: &MeasureArgs, baseline: &[NamedRun]) -> Result<Vec<NamedRun>, F
         let recorder = recorder_for(run, Some(&parent))?;
         let first = baseline.first().or(runs.first()).map(|run| &run.document);
         let plan = plan(&target, effort).like(first);
-        let recorder = go_on(&context, recorder, &plan, args.output.quiet)?;
+        let recorder = go_on(&context, recorder, &plan, args.given.output.quiet)?;
         runs.push(finished(&recorder, args)?);
     }
-    if args.repeat > 1 && args.output.format == Format::Text && !args.output.quiet {
+    if args.repeat > 1 && args.given.output.format == Format::Text && !args.given.output.quiet {
         let place = parent.display();
         output::print(&format!("\n{} runs, a baseline: --baseline {place}\n", runs.len()))?;
     }
@@ -77,7 +78,7 @@ fn place_of_repeats(run: &Run, parent: &Path) -> Result<PathBuf, Failure> {
 /// Writes and prints the reports of a run.
 fn finished(recorder: &RunRecorder, args: &MeasureArgs) -> Result<NamedRun, Failure> {
     let document = recorder.document();
-    deliver(&document, recorder.directory(), &args.output)?;
+    deliver(&document, recorder.directory(), &args.given.output)?;
     point_to(recorder.directory(), args)?;
     let name = recorder.directory().map(|path| path.display().to_string()).unwrap_or_default();
     Ok(NamedRun { name, document })
@@ -112,7 +113,7 @@ fn resume(directory: &Path, baseline: &[NamedRun], quiet: bool) -> Result<RunRec
             )));
         }
     };
-    let target = Target::survey(&begun.selection)?;
+    let target = Target::survey(&begun.given.selection)?;
     recorder.check_same_system(&facts_now())?;
     let context = context_for(recorder.run())?;
     let plan = plan(&target, effort(&begun)).like(baseline.first().map(|run| &run.document));
@@ -142,7 +143,7 @@ fn budget(effort: Effort) -> Duration {
 /// Says where the page is.
 fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure> {
     match directory {
-        Some(directory) if args.output.format == Format::Text && !args.output.quiet => {
+        Some(directory) if args.given.output.format == Format::Text && !args.given.output.quiet => {
             output::print(&format!("\nThe whole report: {}/report.html\n", directory.display()))
         }
         _ => Ok(()),
@@ -151,7 +152,7 @@ fn point_to(directory: Option<&Path>, args: &MeasureArgs) -> Result<(), Failure>
 
 fn judge(args: &MeasureArgs, baseline: &[NamedRun], runs: &[NamedRun]) -> Result<(), Failure> {
     let comparison = compare(baseline, runs, args.margin)?;
-    if args.output.format == Format::Text {
+    if args.given.output.format == Format::Text {
         output::show(&comparison, Format::Text)?;
     }
     fail_if(args.fail_if, comparison.any_worse(), args.margin, &comparison.baseline.join(", "))

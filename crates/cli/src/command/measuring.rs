@@ -17,7 +17,7 @@ use numalab_measure::{
 use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 
-use crate::args::{Output, Rules, Selection, VERSION};
+use crate::args::{Measuring, Output, Rules, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 use crate::progress::Progress;
@@ -151,11 +151,12 @@ fn measure(
 pub(crate) fn run_plan(
     name: &str,
     target: &Target,
-    (rules, output): (&Rules, &Output),
+    given: &Measuring,
     first: &[Cell],
     second: impl FnOnce(&Document) -> Vec<Cell>,
 ) -> Result<(Document, Option<PathBuf>), Failure> {
-    let mut run = new_run(name, target, rules, output, usual_budget(first));
+    let output = &given.output;
+    let mut run = new_run(name, target, &given.rules, output, usual_budget(first));
     let context = context_for(&run)?;
     note_clock(&mut run, &context);
     let mut recorder = recorder_for(run, output.output.as_deref())?;
@@ -163,6 +164,20 @@ pub(crate) fn run_plan(
         .map_err(|error| interrupted(error, &recorder))?;
     complain(&tally)?;
     Ok((recorder.document(), recorder.directory().map(Path::to_owned)))
+}
+
+/// Measures all cells of a command at once and prints what was found, or the plan.
+pub(crate) fn run_cells(
+    name: &str,
+    target: &Target,
+    given: &Measuring,
+    cells: &[Cell],
+) -> Result<(), Failure> {
+    if given.output.dry_run {
+        return print_plan(cells, &given.rules, usual_budget(cells));
+    }
+    let (document, directory) = run_plan(name, target, given, cells, |_| Vec::new())?;
+    deliver(&document, directory.as_deref(), &given.output)
 }
 
 /// The time that a plan may take on a machine that disturbs it, unless `--budget` says more.

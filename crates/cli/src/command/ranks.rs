@@ -15,7 +15,7 @@ use numalab_topology::Machine;
 
 use super::bind::own_program;
 use super::measuring::{Target, new_run, recorder_for, usual_pages, write_reports};
-use crate::args::{Format, Output, RankArgs, Rules, Selection, VERSION};
+use crate::args::{Format, Measuring, Output, RankArgs, Selection, VERSION};
 use crate::failure::{Code, Failure, code_of};
 use crate::output;
 
@@ -28,9 +28,7 @@ pub(crate) struct Task<'a> {
     pub work: Work,
     pub sizes_bytes: Vec<u64>,
     pub serial: bool,
-    pub selection: &'a Selection,
-    pub rules: &'a Rules,
-    pub output: &'a Output,
+    pub given: &'a Measuring,
     pub ranks: &'a RankArgs,
 }
 
@@ -77,9 +75,10 @@ pub(crate) fn start(ranks: u32, output: &Output) -> Result<(), Failure> {
 
 /// Measures as one of the ranks.
 pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
-    let target = Target::survey(&Selection { cpus: None, nodes: None, ..task.selection.clone() })?;
+    let target =
+        Target::survey(&Selection { cpus: None, nodes: None, ..task.given.selection.clone() })?;
     let plan = plan(&task, &target)?;
-    if task.output.dry_run {
+    if task.given.output.dry_run {
         return if identity.rank == 0 { show(&plan, identity) } else { Ok(()) };
     }
     let look = |name: &str| std::env::var(name).ok();
@@ -87,13 +86,13 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     let mut team = joined.map_err(|error| of_rank(identity, error.class(), &error))?;
     let around = Surroundings { identity, machine: &target.machine, look: &look };
     let mut begin = |team: &Team| {
-        if !task.output.quiet && task.output.format == Format::Text {
+        if !task.given.output.quiet && task.given.output.format == Format::Text {
             // A reader that went away is told of at the end.
             let _ = output::print(&debug_block(&target.machine, identity, team));
         }
-        let run = new_run(task.name, &target, task.rules, task.output, NO_BUDGET);
+        let run = new_run(task.name, &target, &task.given.rules, &task.given.output, NO_BUDGET);
         let run = Run { seed: plan.seed, ..run };
-        Ok(recorder_for(run, task.output.output.as_deref())?)
+        Ok(recorder_for(run, task.given.output.output.as_deref())?)
     };
     let outcome = measure(&mut team, around, &plan, &mut begin);
     let findings = outcome.map_err(|error| match error.is_of_another_rank() {
@@ -102,7 +101,7 @@ pub(crate) fn run(task: Task<'_>, identity: &Identity) -> Result<(), Failure> {
     })?;
     team.part().map_err(|error| of_rank(identity, error.class(), &error))?;
     match findings {
-        Some(findings) => deliver(&findings, task.output),
+        Some(findings) => deliver(&findings, &task.given.output),
         None => Ok(()),
     }
 }
@@ -116,7 +115,7 @@ fn of_rank(
 }
 
 fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
-    let (cpus, nodes) = task.selection.among(&target.machine);
+    let (cpus, nodes) = task.given.selection.among(&target.machine);
     let node = match nodes {
         None => None,
         Some(nodes) if nodes.len() == 1 => nodes.first(),
@@ -129,7 +128,7 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         }
     };
     // All ranks must draw from the same seed, and their clocks differ.
-    let seed = task.rules.seed.unwrap_or(0);
+    let seed = task.given.rules.seed.unwrap_or(0);
     let csv = task.ranks.csv.as_deref().map(Path::to_owned);
     if csv.as_ref().is_some_and(|csv| csv.file_name().is_none()) {
         return Err(Failure::bad_input("--csv: expected the name of a file"));
@@ -140,7 +139,7 @@ fn plan(task: &Task<'_>, target: &Target) -> Result<SessionPlan, Failure> {
         pages: target.pages,
         serial: task.serial,
         seed,
-        precision: task.rules.precision,
+        precision: task.given.rules.precision,
         cpus,
         node,
         overcommit: task.ranks.overcommit,

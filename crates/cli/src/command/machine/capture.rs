@@ -11,7 +11,7 @@ use numalab_record::{Cell, Document, Experiment, StreamKernel};
 use numalab_report::from::capture::sentences;
 
 use super::figures::file_of;
-use crate::args::{CaptureArgs, Format, Output, VERSION};
+use crate::args::{CaptureArgs, Format, Measuring, Output, Rules, VERSION};
 use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, write_reports};
 use crate::failure::Failure;
 use crate::{input, output, source};
@@ -59,18 +59,19 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     if args.dry_run {
         return print_plan(&foreseen, &args.rules, budget).map(|()| None);
     }
-    let mut rules = args.rules.clone();
-    rules.budget = rules.budget.or(Some(budget));
-    let kept = Output {
-        output: args.output.clone(),
-        label: None,
-        format: Format::Text,
-        quiet: args.quiet,
-        dry_run: false,
+    let given = Measuring {
+        selection: args.selection.clone(),
+        rules: Rules { budget: args.rules.budget.or(Some(budget)), ..args.rules.clone() },
+        output: Output {
+            output: args.output.clone(),
+            label: None,
+            format: Format::Text,
+            quiet: args.quiet,
+            dry_run: false,
+        },
     };
     let second = |document: &Document| with_surface(plan.second_phase(document));
-    let (document, directory) =
-        run_plan("capture", &target, (&rules, &kept), &plan.first_phase(), second)?;
+    let (document, directory) = run_plan("capture", &target, &given, &plan.first_phase(), second)?;
     if let Some(directory) = directory {
         write_reports(&document, &directory)?;
     }
