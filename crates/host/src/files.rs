@@ -5,6 +5,49 @@ use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use crate::error_class::ErrorClass;
+
+/// A file or directory of results that could not be read or written.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: could not {action}: {source}")]
+pub struct FileError {
+    /// The file or directory.
+    pub path: PathBuf,
+    /// What was tried.
+    pub action: &'static str,
+    /// The system's reason.
+    pub source: io::Error,
+}
+
+const READ: &str = "read it";
+
+impl FileError {
+    /// That this was tried with this file.
+    pub fn at(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_owned();
+        move |source| Self { path, action, source }
+    }
+
+    /// The class of the error: what is to be read and is not there was named wrongly.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self.source.kind() {
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory if self.action == READ => {
+                ErrorClass::BadInput
+            }
+            _ => ErrorClass::Failed,
+        }
+    }
+}
+
+/// The whole text of a file of results.
+///
+/// # Errors
+/// [`FileError`] if it cannot be read.
+pub fn read_text(path: &Path) -> Result<String, FileError> {
+    fs::read_to_string(path).map_err(FileError::at(path, READ))
+}
+
 /// Creates the directory `parent/name`; if that exists, with `-2`, `-3` and so on behind it.
 ///
 /// # Errors

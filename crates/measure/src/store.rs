@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_host::files::{
-    append_synced, create_unique_directory, drop_cut_line, write_atomically,
+    FileError, append_synced, create_unique_directory, drop_cut_line, read_text, write_atomically,
 };
 use numalab_host::{ErrorClass, UtcTime};
 use numalab_record::{
@@ -16,15 +16,8 @@ use numalab_record::{
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
     /// A file or directory could not be read or written.
-    #[error("{path}: could not {action}: {source}{}", advice(.source))]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    #[error("{0}{advice}", advice = advice(&.0.source))]
+    Io(#[from] FileError),
     /// The directory holds no readable results.
     #[error("{path}: {source}")]
     Unreadable {
@@ -62,22 +55,15 @@ impl StoreError {
     /// The class of the error.
     #[must_use]
     pub fn class(&self) -> ErrorClass {
-        use io::ErrorKind::{NotADirectory, NotFound};
         match self {
             Self::OtherSystem { .. } | Self::Unreadable { .. } | Self::OtherKind { .. } => {
                 ErrorClass::BadInput
             }
-            Self::Io { action: READ, source, .. }
-                if matches!(source.kind(), NotFound | NotADirectory) =>
-            {
-                ErrorClass::BadInput
-            }
-            Self::Io { .. } | Self::Json(_) => ErrorClass::Failed,
+            Self::Io(error) => error.class(),
+            Self::Json(_) => ErrorClass::Failed,
         }
     }
 }
-
-const READ: &str = "read it";
 
 fn advice(error: &io::Error) -> &'static str {
     match error.kind() {
@@ -103,9 +89,9 @@ impl Store {
     /// # Errors
     /// [`StoreError::Io`] if the directory or its files cannot be written.
     pub fn create(parent: &Path, run: &Run) -> Result<Self, StoreError> {
-        fs::create_dir_all(parent).map_err(io_error(parent, "create it"))?;
+        fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let directory = create_unique_directory(parent, &directory_name(run))
-            .map_err(io_error(parent, "create a directory in it"))?;
+            .map_err(FileError::at(parent, "create a directory in it"))?;
         let store = Self::open(directory, CSV_HEADER)?;
         store.write_run(run)?;
         Ok(store)
@@ -119,7 +105,7 @@ impl Store {
         let document = read(directory)?;
         for file in [file::CELLS, file::SAMPLES] {
             let path = directory.join(file);
-            drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
+            drop_cut_line(&path).map_err(FileError::at(&path, "cut its last line"))?;
         }
         Ok((Self::open(directory.to_owned(), "")?, document))
     }
@@ -138,7 +124,7 @@ impl Store {
         let mut text = serde_json::to_string_pretty(run)?;
         text.push('\n');
         let path = self.directory.join(file::RUN);
-        write_atomically(&path, &text).map_err(io_error(&path, "write it"))
+        Ok(write_atomically(&path, &text).map_err(FileError::at(&path, "write it"))?)
     }
 
     /// Appends one finished cell and its samples, and waits until they are on disk.
@@ -151,10 +137,11 @@ impl Store {
             write_sample(&mut text, sample);
         }
         append_synced(&mut self.samples, &text)
-            .map_err(io_error(&self.directory.join(file::SAMPLES), "append samples"))?;
+            .map_err(FileError::at(&self.directory.join(file::SAMPLES), "append samples"))?;
         let line = format!("{}\n", serde_json::to_string(finished)?);
         append_synced(&mut self.cells, &line)
-            .map_err(io_error(&self.directory.join(file::CELLS), "append the cell"))
+            .map_err(FileError::at(&self.directory.join(file::CELLS), "append the cell"))?;
+        Ok(())
     }
 
     /// Writes a file of its own, such as a report, into the directory.
@@ -163,7 +150,7 @@ impl Store {
     /// [`StoreError::Io`] if it cannot be written.
     pub fn write_file(directory: &Path, name: &str, text: &str) -> Result<PathBuf, StoreError> {
         let path = directory.join(name);
-        write_atomically(&path, text).map_err(io_error(&path, "write it"))?;
+        write_atomically(&path, text).map_err(FileError::at(&path, "write it"))?;
         Ok(path)
     }
 
@@ -171,12 +158,12 @@ impl Store {
         let append = |name: &str| {
             let path = directory.join(name);
             let file = OpenOptions::new().create(true).append(true).open(&path);
-            file.map_err(io_error(&path, "open it"))
+            file.map_err(FileError::at(&path, "open it"))
         };
         let (cells, mut samples) = (append(file::CELLS)?, append(file::SAMPLES)?);
         if !header.is_empty() {
             append_synced(&mut samples, &format!("{header}\n"))
-                .map_err(io_error(&directory.join(file::SAMPLES), "write its header"))?;
+                .map_err(FileError::at(&directory.join(file::SAMPLES), "write its header"))?;
         }
         Ok(Self { directory, cells, samples })
     }
@@ -192,17 +179,9 @@ pub fn read(directory: &Path) -> Result<Document, StoreError> {
     Kind::Run
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| StoreError::OtherKind { path: directory.to_owned(), source })?;
-    let text = |name: &str| {
-        let path = directory.join(name);
-        fs::read_to_string(&path).map_err(io_error(&path, READ))
-    };
+    let text = |name: &str| read_text(&directory.join(name));
     Document::from_files(&text(file::RUN)?, &text(file::CELLS)?, &text(file::SAMPLES)?)
         .map_err(unreadable)
-}
-
-fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> StoreError {
-    let path = path.to_owned();
-    move |source| StoreError::Io { path, action, source }
 }
 
 /// What the directory of a run is called: `measure-20261121-024500-label`.

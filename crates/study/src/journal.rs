@@ -1,13 +1,12 @@
 //! The result directory of a study: written once, appended to and synced, never overwritten.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use numalab_host::files::{
-    append_synced, create_unique_directory, drop_cut_line, write_atomically,
+    FileError, append_synced, create_unique_directory, drop_cut_line, read_text, write_atomically,
 };
 use numalab_host::{ErrorClass, UtcTime};
 use numalab_record::study::{Entry, StudyDocument, StudyError, StudyRun};
@@ -20,15 +19,8 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(300);
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// A file or directory could not be read or written.
-    #[error("{path}: could not {action}: {source}")]
-    Io {
-        /// The file or directory.
-        path: PathBuf,
-        /// What was tried.
-        action: &'static str,
-        /// The system's reason.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] FileError),
     /// The directory holds no results of a study.
     #[error("{path}: {source}")]
     Unreadable {
@@ -62,16 +54,11 @@ impl JournalError {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Unreadable { .. } | Self::OtherKind { .. } => ErrorClass::BadInput,
-            Self::Io { source, action, .. } if *action == READ => match source.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ErrorClass::BadInput,
-                _ => ErrorClass::Failed,
-            },
-            _ => ErrorClass::Failed,
+            Self::Io(error) => error.class(),
+            Self::InUse { .. } | Self::Json(_) => ErrorClass::Failed,
         }
     }
 }
-
-const READ: &str = "read it";
 
 /// A study's results while they are being taken.
 #[derive(Debug)]
@@ -87,12 +74,12 @@ impl Journal {
     /// # Errors
     /// [`JournalError`] if it cannot be written.
     pub fn create(parent: &Path, run: StudyRun, definition: &str) -> Result<Self, JournalError> {
-        fs::create_dir_all(parent).map_err(io_error(parent, "create it"))?;
+        fs::create_dir_all(parent).map_err(FileError::at(parent, "create it"))?;
         let time = UtcTime { unix_ms: run.started_unix_ms }.compact();
         let directory = create_unique_directory(parent, &format!("{}-{time}", run.name))
-            .map_err(io_error(parent, "create a directory in it"))?;
+            .map_err(FileError::at(parent, "create a directory in it"))?;
         let path = directory.join(file::STUDY);
-        write_atomically(&path, definition).map_err(io_error(&path, "write it"))?;
+        write_atomically(&path, definition).map_err(FileError::at(&path, "write it"))?;
         write_run(&directory, &run)?;
         let file = open(&directory)?;
         Ok(Self { directory, file, document: StudyDocument { run, journal: Vec::new() } })
@@ -107,7 +94,7 @@ impl Journal {
         read(directory)?;
         let file = open(directory)?;
         let path = directory.join(file::JOURNAL);
-        drop_cut_line(&path).map_err(io_error(&path, "cut its last line"))?;
+        drop_cut_line(&path).map_err(FileError::at(&path, "cut its last line"))?;
         Ok(Self { directory: directory.to_owned(), file, document: read(directory)? })
     }
 
@@ -140,7 +127,7 @@ impl Journal {
     pub fn append(&mut self, entry: Entry) -> Result<(), JournalError> {
         let line = format!("{}\n", serde_json::to_string(&entry)?);
         append_synced(&mut self.file, &line)
-            .map_err(io_error(&self.directory.join(file::JOURNAL), "append to it"))?;
+            .map_err(FileError::at(&self.directory.join(file::JOURNAL), "append to it"))?;
         self.document.journal.push(entry);
         Ok(())
     }
@@ -154,10 +141,7 @@ pub fn read(directory: &Path) -> Result<StudyDocument, JournalError> {
     Kind::Study
         .check_directory(|name| directory.join(name).is_file())
         .map_err(|source| JournalError::OtherKind { path: directory.to_owned(), source })?;
-    let text = |name: &str| {
-        let path = directory.join(name);
-        fs::read_to_string(&path).map_err(io_error(&path, READ))
-    };
+    let text = |name: &str| read_text(&directory.join(name));
     StudyDocument::from_files(&text(file::RUN)?, &text(file::JOURNAL)?)
         .map_err(|source| JournalError::Unreadable { path: directory.to_owned(), source })
 }
@@ -172,11 +156,11 @@ pub fn is_study(directory: &Path) -> bool {
 fn open(directory: &Path) -> Result<File, JournalError> {
     let path = directory.join(file::JOURNAL);
     let file = OpenOptions::new().create(true).append(true).open(&path);
-    let file = file.map_err(io_error(&path, "open it"))?;
+    let file = file.map_err(FileError::at(&path, "open it"))?;
     match lock(&file) {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(JournalError::InUse { path: directory.to_owned() }),
-        Err(TryLockError::Error(source)) => Err(io_error(&path, "lock it")(source)),
+        Err(TryLockError::Error(source)) => Err(FileError::at(&path, "lock it")(source).into()),
     }
 }
 
@@ -197,10 +181,5 @@ fn lock(file: &File) -> Result<(), TryLockError> {
 fn write_run(directory: &Path, run: &StudyRun) -> Result<(), JournalError> {
     let path = directory.join(file::RUN);
     let text = serde_json::to_string_pretty(run)? + "\n";
-    write_atomically(&path, &text).map_err(io_error(&path, "write it"))
-}
-
-fn io_error(path: &Path, action: &'static str) -> impl FnOnce(io::Error) -> JournalError {
-    let path = path.to_owned();
-    move |source| JournalError::Io { path, action, source }
+    Ok(write_atomically(&path, &text).map_err(FileError::at(&path, "write it"))?)
 }
