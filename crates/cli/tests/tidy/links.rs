@@ -9,7 +9,7 @@ use super::{read, root};
 /// Every Markdown file of the project that people read, below the root.
 fn documents() -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for place in ["", "docs", "docs/studies", "integrations", "python"] {
+    for place in ["", "docs", "docs/examples", "docs/studies", "integrations", "python"] {
         found.extend(markdown_in(Path::new(place)));
     }
     for entry in fs::read_dir(root().join("crates")).expect("the crates are there") {
