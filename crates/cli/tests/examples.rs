@@ -37,7 +37,7 @@ const FLEET: &str = "docs/examples/fleet";
 fn a_kept_run_is_read_and_its_pages_are_made_again() {
     let run = ["report", "docs/examples/run", "--format"];
     is_kept("run.md", &prints(&[&run[..], &["md"]].concat()));
-    is_kept("run.html", &prints(&[&run[..], &["html"]].concat()));
+    is_kept("run/report.html", &prints(&[&run[..], &["html"]].concat()));
 }
 
 #[test]
