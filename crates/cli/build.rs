@@ -20,22 +20,18 @@ fn main() {
     println!("cargo:rustc-env=NUMALAB_BUILD={}", build());
 }
 
-/// `x86_64-unknown-linux-gnu, static, optimised (3), rustc 1.90.0`: what a report of a bug is
+/// `x86_64-unknown-linux-gnu, static, rustc 1.90.0`: what a report of a bug is
 /// asked for beside the version.
 fn build() -> String {
     let said = |name: &str| env::var(name).unwrap_or_default();
     let is_static = said("CARGO_CFG_TARGET_FEATURE").split(',').any(|one| one == "crt-static");
-    let optimised = match said("OPT_LEVEL").as_str() {
-        "0" => "not optimised".to_owned(),
-        level => format!("optimised ({level})"),
-    };
     let compiler = Command::new(said("RUSTC")).arg("--version").output();
     let compiler = compiler.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
     // Without the date, which says nothing that the number does not.
     let compiler = compiler.unwrap_or_default();
     let compiler = compiler.split(" (").next().unwrap_or_default().trim();
     let linked = if is_static { "static" } else { "dynamic" };
-    format!("{}, {linked}, {optimised}, {compiler}", said("TARGET"))
+    format!("{}, {linked}, {compiler}", said("TARGET"))
 }
 
 /// The commit that cargo wrote into the package.

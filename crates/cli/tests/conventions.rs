@@ -132,7 +132,7 @@ fn a_version_names_the_build() {
     let linked = if cfg!(target_feature = "crt-static") { "static" } else { "dynamic" };
     let expected = format!("built for {}-", std::env::consts::ARCH);
     assert!(built.starts_with(&expected) && built.contains(linked), "{built}");
-    assert!(built.contains("optimised") && built.contains("rustc 1."), "{built}");
+    assert!(built.contains("rustc 1."), "{built}");
     let build = if cfg!(debug_assertions) { "(debug build)" } else { "(commit " };
     assert!(version.contains(build), "{version}");
     let directory = tempfile::tempdir().expect("a directory");
