@@ -27,8 +27,7 @@ Examples:
   numalab knobs run numa_balancing=2 -- numalab probe tiering --time 10s
   numalab probe tiering --place first-touch --size 256M --heat zipf
   numalab probe tiering --hot 2M --moves-every 5s --time 20s --format json
-  numalab bind --policy weighted --numa=auto --weights auto -- \\
-    numalab probe tiering --heat uniform --place first-touch --access independent
+  numalab probe tiering --heat uniform --place first-touch --access independent
 
 It needs memory of several tiers, which --emulate-tiers of guest run makes on any machine.")]
 pub(crate) struct TieringArgs {
