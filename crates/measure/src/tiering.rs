@@ -69,7 +69,7 @@ pub struct TieringFound {
     /// The same in the last eighth of the time.
     pub end_ns: f64,
     /// What the accesses that the emulator counted on each tier cost at the latencies or
-    /// bandwidths that the firmware tells ([`TierAccess::cost_ns`]), per access of the probe, in
+    /// bandwidths that the firmware tells, per access of the probe, in
     /// nanoseconds; none without an emulator, and where a tier has several nodes.
     pub predicted_ns: Option<f64>,
     /// The share of accesses in the last eighth of the time that the fast tier served, in
