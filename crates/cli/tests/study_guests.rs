@@ -74,7 +74,9 @@ impl Drop for Other {
 /// before others.
 #[track_caller]
 fn assert_disturbed(sample: &str) {
-    let is_told = ["host: foreign", "host: stolen"].iter().any(|words| sample.contains(words));
+    let is_told = ["foreign", "stolen"].iter().any(|kind| {
+        sample.contains(&format!(r#""kind":"load","on":"host","load":{{"kind":"{kind}""#))
+    });
     assert!(is_told, "others ran beside it: {sample}");
 }
 
