@@ -17,6 +17,7 @@ pub mod program;
 pub mod run;
 pub mod samples;
 pub mod scaling;
+pub mod self_test;
 pub mod study;
 
 pub use finding::Finding;

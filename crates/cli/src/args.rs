@@ -19,6 +19,7 @@ mod probe;
 mod ranks;
 mod raw;
 mod scale;
+mod self_test;
 mod study;
 mod topology;
 mod value;
@@ -52,6 +53,7 @@ pub(crate) use probe::{
 };
 pub(crate) use ranks::{Chain, ChaseArgs, RankArgs};
 pub(crate) use scale::ScaleArgs;
+pub(crate) use self_test::SelfTestArgs;
 pub(crate) use study::{
     Change as StudyChange, NewArgs as StudyNewArgs, PlanArgs as StudyPlanArgs,
     ReportArgs as StudyReportArgs, ResumeArgs as StudyResumeArgs, RunArgs as StudyRunArgs,
@@ -153,6 +155,9 @@ pub(crate) enum Command {
     Knobs(KnobsArgs),
     /// Test one kernel behavior, such as whether memory follows its thread
     Probe(ProbeArgs),
+    /// Test what numalab does on a machine of several nodes, and print the evidence
+    #[command(name = "selftest")]
+    SelfTest(SelfTestArgs),
     /// Regenerate the report of a result directory from its raw samples
     Report(ReportArgs),
     /// Print a completion script for a shell

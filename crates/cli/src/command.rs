@@ -25,6 +25,7 @@ mod probe;
 mod ranks;
 mod report;
 mod scale;
+mod self_test;
 mod study;
 mod topology;
 pub(crate) mod wrapper;
@@ -59,6 +60,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Explore(args) => explore::run(&args),
         Command::Fleet(args) => fleet::run(&args.command),
         Command::Health(args) => health::run(&args),
+        Command::SelfTest(args) => self_test::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions { shell } => completions::run(shell),
         Command::Man { directory } => man::run(&directory),

@@ -84,6 +84,11 @@ impl Failure {
         Self { code, message: message.to_string() }
     }
 
+    /// What kind of failure.
+    pub const fn code(&self) -> Code {
+        self.code
+    }
+
     /// Why, in words.
     pub fn message(&self) -> &str {
         &self.message

@@ -19,6 +19,7 @@ const COMMANDS: &[&str] = &[
     "bind",
     "bisect",
     "scale",
+    "selftest",
     "compare",
     "study",
     "advise",

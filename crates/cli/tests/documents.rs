@@ -12,6 +12,7 @@ use numalab_analysis::health::Health;
 use numalab_analysis::scaling::ScalingSummary;
 use numalab_launch::scale::Manifest;
 use numalab_record::bisect::BisectDocument;
+use numalab_record::self_test::SelfTest;
 use numalab_record::study::{PlannedStudy, SettingList, ShownStudy, StudyList};
 use numalab_record::system::{AcpiShown, BalancingProbed, Described, KnobList};
 use numalab_record::tiering::TieringProbed;
@@ -126,7 +127,7 @@ fn schema_of<T: JsonSchema>(kind: Kind) -> (Kind, Value) {
 }
 
 /// The schema of every kind of document, from the type that it is made of.
-fn all_schemas() -> [(Kind, Value); 24] {
+fn all_schemas() -> [(Kind, Value); 25] {
     [
         schema_of::<RunDocument<'_>>(Kind::Run),
         schema_of::<RankRun>(Kind::Ranks),
@@ -148,6 +149,7 @@ fn all_schemas() -> [(Kind, Value); 24] {
         schema_of::<KnobList>(Kind::Knobs),
         schema_of::<BalancingProbed>(Kind::Probe),
         schema_of::<TieringProbed>(Kind::Tiering),
+        schema_of::<SelfTest>(Kind::SelfTest),
         schema_of::<BisectDocument>(Kind::Bisect),
         schema_of::<Described>(Kind::Topology),
         schema_of::<AcpiShown>(Kind::Acpi),

@@ -520,3 +520,40 @@ fn the_cache_is_shown_and_emptied() {
     image(&["--clean"]);
     assert!(!entry.exists());
 }
+
+/// The rest of a self-test, on machines of several nodes, is in `emulated/self_test.rs`.
+#[test]
+fn a_self_test_boots_a_guest_whose_nodes_lie_on_those_of_this_machine() {
+    let lab = Lab::open();
+    let output = lab.run(&["selftest", "--real-nodes", "--size", "8M", "--format", "json"]);
+    let found = schemas::document(&output.stdout);
+    let checks = found["checks"].as_array().expect("checks");
+    let guest = checks.iter().find(|checked| checked["check"] == "guest").expect("a guest");
+    if guest["outcome"] == "not-checked" {
+        let required = std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some_and(|v| v == "1");
+        assert!(!required, "no guest can be booted here: {guest}");
+        eprintln!("NOT RUN: no guest can be booted here: {guest}");
+        return;
+    }
+    assert_eq!(guest["outcome"], "passed", "{guest}");
+    let node = &guest["found"]["nodes"][0];
+    assert_eq!(
+        (&node["there_bytes"], &node["elsewhere_bytes"]),
+        (&(256_u64 << 20).into(), &0.into())
+    );
+    lab.nothing_is_left();
+    let memory_nodes = host_nodes_with_memory();
+    let expected = if memory_nodes > 1 { 0 } else { 3 };
+    assert_eq!(output.status.code(), Some(expected), "{}", stderr(&output));
+    if memory_nodes == 1 {
+        let proof = checks.iter().find(|checked| checked["check"] == "proof").expect("a proof");
+        assert_eq!(proof["outcome"], "not-checked");
+        assert_eq!(proof["reason"], "it takes two nodes with memory");
+        assert!(stderr(&output).contains("numalab guest run --emulate 4"), "{}", stderr(&output));
+    }
+}
+
+fn host_nodes_with_memory() -> usize {
+    let text = fs::read_to_string("/sys/devices/system/node/has_memory").unwrap_or_default();
+    text.trim().parse::<numalab_topology::NodeSet>().map_or(1, |nodes| nodes.len().max(1))
+}

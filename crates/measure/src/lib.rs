@@ -17,6 +17,7 @@ mod probe;
 mod recorder;
 mod run;
 mod sampling;
+pub mod self_test;
 mod session;
 mod share;
 mod store;

@@ -81,11 +81,13 @@ pub enum Kind {
     Acpi,
     /// Which placement is right for a program.
     Advice,
+    /// A test of numalab on the nodes of a machine.
+    SelfTest,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::Run,
         Self::Study,
         Self::StudyPlan,
@@ -110,6 +112,7 @@ impl Kind {
         Self::Topology,
         Self::Acpi,
         Self::Advice,
+        Self::SelfTest,
     ];
 
     /// The value of its `schema` member: `numalab/run-2`.
@@ -140,6 +143,7 @@ impl Kind {
             Self::Topology => "numalab/topology-2",
             Self::Acpi => "numalab/acpi-2",
             Self::Advice => "numalab/advice-1",
+            Self::SelfTest => "numalab/self-test-1",
         }
     }
 
@@ -167,7 +171,8 @@ impl Kind {
             | Self::Tiering
             | Self::Topology
             | Self::Acpi
-            | Self::Advice => None,
+            | Self::Advice
+            | Self::SelfTest => None,
         }
     }
 
@@ -270,6 +275,7 @@ impl fmt::Display for Kind {
             Self::Topology => "a machine",
             Self::Acpi => "ACPI tables",
             Self::Advice => "advice for a program",
+            Self::SelfTest => "a self-test",
         })
     }
 }

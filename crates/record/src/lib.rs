@@ -23,6 +23,7 @@ mod ranks;
 mod run;
 mod sample;
 pub mod scaling;
+pub mod self_test;
 mod shared;
 pub mod shell;
 pub mod study;

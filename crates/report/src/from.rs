@@ -14,6 +14,7 @@ pub mod published;
 pub mod run;
 pub mod samples;
 pub mod scaling;
+mod self_test;
 mod settings;
 pub mod study;
 pub mod system;

@@ -180,6 +180,11 @@ pub const RULES: &[Rule] = &[
     rule("numalab knobs run", Plans, &[" would be "]),
     rule("numalab probe tiering", Needs("memory of one tier"), &["fast tier: nodes"]),
     rule("numalab probe balancing", CPUS, &["placed by cpu 0, read from cpu "]),
+    rule(
+        "numalab selftest --real-nodes",
+        Plans,
+        &["memory bound to each node", "nodes with memory"],
+    ),
     rule("numalab report", Runs, &["report.md", "report.html"]),
     rule("numalab report results/measure-20261121-024500 --format json", Runs, &["numalab/run-2"]),
     rule("numalab report results_scaling/job_123456 --format csv", Runs, &["file,mode,domains"]),

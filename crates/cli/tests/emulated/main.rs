@@ -13,4 +13,7 @@ mod like;
 mod machines;
 mod placement;
 mod reports;
+#[path = "../schemas/mod.rs"]
+mod schemas;
+mod self_test;
 mod tiers;

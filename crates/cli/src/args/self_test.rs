@@ -1,0 +1,36 @@
+//! Arguments of `numalab selftest`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::{Output, value};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sudo numalab selftest --real-nodes       on a machine of several nodes, about a minute
+  numalab selftest --real-nodes --dry-run  what it would check, and which settings it would change
+  sudo numalab selftest --real-nodes --format md > selftest.md
+                                           to be sent with a report
+  numalab guest run --emulate 4 --emulate-latency 100 -- numalab selftest --real-nodes --size 2M
+                                           the same in a machine of four emulated nodes
+
+It checks, on each node: pins, bound memory, first touch, the proof of placement, transparent and
+reserved huge pages; NUMA balancing; latency against distance; and a guest whose nodes are pinned
+to those of this machine, where there is QEMU. What cannot be checked is named with the reason.
+Settings are changed through the journal of `numalab knobs`, and put back.
+Exit codes: 0 nothing failed, 3 fewer than two nodes with memory, 4 a check failed.")]
+pub(crate) struct SelfTestArgs {
+    /// Test the nodes of this machine
+    #[arg(long, required = true)]
+    pub real_nodes: bool,
+    /// Buffer of the latency matrix, well beyond the caches
+    #[arg(long, value_name = "SIZE", default_value = "512M", value_parser = value::size)]
+    pub size: u64,
+    /// How long memory may take to follow its thread
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value::duration)]
+    pub time: Duration,
+    #[command(flatten)]
+    pub output: Output,
+}
