@@ -1,6 +1,9 @@
 //! Pins, placement and proof on each node of this machine, as a test of numalab looks at them.
 
-use numalab_host::{Mapping, Pages, ProofError, bound_and_touched, pin, prove, prove_within};
+use numalab_host::{
+    Mapping, ProofError, bound_and_touched, page_size_bytes, pin, prove, prove_within,
+};
+use numalab_record::Pages;
 use numalab_record::self_test::{CheckFound, NodePages};
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
@@ -65,7 +68,7 @@ pub fn claimed_elsewhere(node: NodeId, claimed: NodeId) -> Result<CheckFound, Me
 fn pages_on(mapping: &Mapping, node: NodeId) -> Result<NodePages, MeasureError> {
     let proof = prove_within(mapping.span(), &NodeSet::new())?;
     let on_node = proof.pages_per_node.get(&node).copied().unwrap_or_default();
-    let page_bytes = mapping.pages().page_bytes();
+    let page_bytes = page_size_bytes(mapping.pages());
     Ok(NodePages { node, page_bytes, pages: proof.pages_checked, on_node })
 }
 

@@ -20,8 +20,8 @@ pub(crate) struct Measuring {
     pub output: Output,
 }
 
-/// Which part of the machine.
-#[derive(Clone, Debug, Args)]
+/// Which part of the machine; by default all that this process may use.
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Selection {
     /// CPUs to measure on, such as 0-3,8, all, or !0: all but CPU 0 (default: all that this process may use)
     #[arg(long, value_name = "LIST")]

@@ -31,7 +31,7 @@ const ORDER: [Check; 10] = [
 
 /// Checks this machine's nodes, puts every setting back, and says what was found.
 pub(crate) fn run(args: &SelfTestArgs) -> Result<(), Failure> {
-    let target = Target::survey(&Selection { cpus: None, nodes: None, pages: None })?;
+    let target = Target::survey(&Selection::default())?;
     if args.output.dry_run {
         return output::print(&foreseen(&target));
     }

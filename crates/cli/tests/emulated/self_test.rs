@@ -50,7 +50,8 @@ fn every_node_has_its_pages_and_every_pair_the_latency_of_its_distance() {
     let pairs = checked(&found, "matrix")["found"]["pairs"].as_array().expect("pairs");
     assert_eq!(pairs.len(), 16);
     for pair in pairs {
-        let [from, to] = ["from", "to"].map(|end| pair[end].as_u64().expect("a node") as usize);
+        let node = |end: &str| usize::try_from(pair[end].as_u64().expect("a node")).expect("small");
+        let (from, to) = (node("from"), node("to"));
         let charged = LOCAL_NS * f64::from(DISTANCES[from][to]) / 10.0;
         let latency = pair["latency_ns"].as_f64().expect("a latency");
         assert_near(latency, charged, 0.03, &format!("node {from} to {to}"));

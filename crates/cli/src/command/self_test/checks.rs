@@ -2,18 +2,18 @@
 
 use numalab_analysis::run::Summary;
 use numalab_analysis::self_test::pairs;
-use numalab_host::Pages;
 use numalab_measure::plan::{
     LatencySpec, MatrixShape, latency_cells, matrix_workers, plain_pattern,
 };
 use numalab_measure::{BalancingFound, BalancingProbe, self_test};
+use numalab_record::Pages;
 use numalab_record::Team;
 use numalab_record::self_test::{Check, CheckFound};
 use numalab_topology::{CpuId, NodeId};
 
 use super::guest;
 use super::settings::Settings;
-use crate::args::{Rules, SelfTestArgs};
+use crate::args::{Measuring, Rules, Selection, SelfTestArgs};
 use crate::command::measuring::{Target, context_for, new_run, run_plan};
 use crate::failure::{Code, Failure};
 
@@ -117,8 +117,9 @@ impl Checks<'_> {
         let pattern = plain_pattern(*pages);
         let spec = LatencySpec { pattern, pages: *pages, team: Team::Serial };
         let cells = latency_cells(&workers, &[self.args.size], spec);
-        let how = (&rules(), &self.args.output);
-        let (document, _) = run_plan("selftest", self.target, how, &cells, |_| Vec::new())?;
+        let output = self.args.output.clone();
+        let given = Measuring { selection: Selection::default(), rules: rules(), output };
+        let (document, _) = run_plan("selftest", self.target, &given, &cells, |_| Vec::new())?;
         let summary = Summary::of(&document);
         let matrix = summary.matrices.first();
         let matrix = matrix.ok_or_else(|| Failure::new(Code::Failed, "no pair was measured"))?;
