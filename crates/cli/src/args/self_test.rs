@@ -9,17 +9,15 @@ use super::{Output, value};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sudo numalab selftest --real-nodes       on a machine of several nodes, about a minute
-  numalab selftest --real-nodes --dry-run  what it would check, and which settings it would change
-  sudo numalab selftest --real-nodes --format md > selftest.md
-                                           to be sent with a report
+  numalab selftest --real-nodes               as root on a machine of several nodes, about a minute
+  numalab selftest --real-nodes --format md   a page to be sent with a report
   numalab guest run --emulate 4 --emulate-latency 100 -- numalab selftest --real-nodes --size 2M
-                                           the same in a machine of four emulated nodes
+                                              the same in a machine of four emulated nodes
 
 It checks, on each node: pins, bound memory, first touch, the proof of placement, transparent and
 reserved huge pages; NUMA balancing; latency against distance; and a guest whose nodes are pinned
 to those of this machine, where there is QEMU. What cannot be checked is named with the reason.
-Settings are changed through the journal of `numalab knobs`, and put back.
+Settings are changed through the journal of `numalab knobs`, and put back; --dry-run names them.
 Exit codes: 0 nothing failed, 3 fewer than two nodes with memory, 4 a check failed.")]
 pub(crate) struct SelfTestArgs {
     /// Test the nodes of this machine

@@ -92,7 +92,7 @@ fn foreseen(target: &Target) -> String {
     let scope = &target.scope;
     let lines = ORDER.iter().map(|&check| format!("{}\n", described(check)));
     let (cpus, nodes) = (scope.cpus.len(), scope.nodes.len());
-    lines.collect::<String>() + &format!("on {cpus} CPUs and {nodes} nodes with memory\n")
+    lines.collect::<String>() + &format!("CPUs: {cpus}; nodes with memory: {nodes}\n")
 }
 
 const fn described(check: Check) -> &'static str {

@@ -167,7 +167,8 @@ fn pages_words(nodes: &[NodePages]) -> String {
     }
     let all: NodeSet = nodes.iter().map(|node| node.node).collect();
     let pages = nodes.first().map(|node| (node.pages, size(node.page_bytes))).unwrap_or_default();
-    format!("nodes {all}: all {} pages of {} there", pages.0, pages.1)
+    let word = if all.len() == 1 { "node" } else { "nodes" };
+    format!("{word} {all}: all {} pages of {} there", pages.0, pages.1)
 }
 
 fn order_words(pairs: &[NodeLatency]) -> String {
