@@ -18,10 +18,6 @@ const SEND_LIMIT: Duration = Duration::from_secs(60);
 /// After the channel has closed, QEMU's end tells why.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// QEMU is started anew so often where it fails an assertion of its own in a guest's first
-/// moments, as several threads of its translator seldom do (10.0.2: `iotlb_to_section`).
-const FRESH_STARTS: u32 = 2;
-
 /// What came of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
@@ -88,12 +84,10 @@ impl Launch {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
         prepare_results(task).map_err(channel_failed)?;
-        let mut fresh_starts = FRESH_STARTS;
+        let mut starts = 0;
         loop {
             match self.run_once(runtime, task, &mut *sink, asked) {
-                Err(error) if fresh_starts > 0 && error.is_an_assertion_of_qemu() => {
-                    fresh_starts -= 1;
-                }
+                Err(error) if starts < error.fresh_starts() => starts += 1,
                 done => return done,
             }
         }
