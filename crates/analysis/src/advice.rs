@@ -5,11 +5,12 @@ mod candidate;
 mod predict;
 
 use numalab_record::ProgramMemory;
-use numalab_stats::Verdict;
 use serde::{Deserialize, Serialize};
 
 pub use candidate::{Candidate, candidates};
 pub use predict::{Prediction, predict};
+
+use crate::VerdictWord;
 
 /// Less of a program's time is not worth a change.
 pub const WORTH_SHARE: f64 = 0.02;
@@ -73,33 +74,7 @@ pub struct Measured {
     /// Its interval.
     pub interval_percent: (f64, f64),
     /// Whether it helps.
-    pub verdict: TrialVerdict,
-}
-
-/// What trials say of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum TrialVerdict {
-    /// The program is faster.
-    Better,
-    /// It is slower.
-    Worse,
-    /// Neither, within a margin.
-    Equivalent,
-    /// The trials do not tell.
-    Inconclusive,
-}
-
-impl From<Verdict> for TrialVerdict {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Better => Self::Better,
-            Verdict::Worse => Self::Worse,
-            Verdict::Equivalent => Self::Equivalent,
-            Verdict::Inconclusive { .. } => Self::Inconclusive,
-        }
-    }
+    pub verdict: VerdictWord,
 }
 
 impl Advice {
@@ -140,7 +115,7 @@ impl Advice {
     #[must_use]
     pub fn best(&self) -> Option<&AdvisedOption> {
         let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
-        let better = tried.filter(|(_, measured)| measured.verdict == TrialVerdict::Better);
+        let better = tried.filter(|(_, measured)| measured.verdict == VerdictWord::Better);
         let change = |measured: &Measured| measured.change_percent;
         let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));
         let any_tried = self.options.iter().any(|option| option.measured.is_some());

@@ -19,5 +19,7 @@ pub mod samples;
 pub mod scaling;
 pub mod self_test;
 pub mod study;
+mod verdict;
 
 pub use finding::Finding;
+pub use verdict::VerdictWord;

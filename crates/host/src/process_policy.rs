@@ -6,6 +6,7 @@ use numalab_topology::{NodeId, NodeSet};
 use rustix::io::Errno;
 
 use crate::error_class::ErrorClass;
+use crate::linux_version::linux_version;
 use crate::mapping::is_only_node;
 use crate::syscall;
 
@@ -197,9 +198,7 @@ pub fn set_process_policy(policy: &MemoryPolicy) -> Result<(), PolicyError> {
 
 /// Whether this kernel knows weighted interleave.
 fn has_weights() -> bool {
-    let release = release();
-    let mut numbers = release.split(['.', '-']).map(|part| part.parse::<u32>().unwrap_or(0));
-    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0)) >= (6, 9)
+    linux_version(&release()).is_some_and(|version| version >= (6, 9))
 }
 
 fn release() -> String {

@@ -1,5 +1,7 @@
 //! DAMON's migration as a knob, on a tree of files.
 
+mod tree;
+
 use std::fs;
 use std::path::Path;
 
@@ -75,9 +77,7 @@ impl Lab {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        tree::write(self.path(), path, text);
     }
 
     fn text(&self, file: &str) -> String {

@@ -1,6 +1,7 @@
 //! Devices of real machines, and of trees that make no sense.
 
-use std::fs;
+mod tree;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -22,9 +23,7 @@ fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         ("sys/devices/system/node/online", "0-1"),
     ];
     for (path, text) in always.iter().chain(files) {
-        let path = top.path().join(path);
-        fs::create_dir_all(path.parent().expect("a directory")).expect("made");
-        fs::write(path, text).expect("written");
+        tree::write(top.path(), path, text);
     }
     top
 }

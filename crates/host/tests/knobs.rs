@@ -1,5 +1,7 @@
 //! Knobs on a tree of files, and on the running system where nothing is changed.
 
+mod tree;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -36,9 +38,7 @@ impl Lab {
     }
 
     fn write(&self, path: &str, text: &str) {
-        let path = self.path().join(path);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
+        tree::write(self.path(), path, text);
     }
 
     fn text(&self, path: &str) -> String {

@@ -1,12 +1,14 @@
 //! Damaged and made-up sysfs trees.
 
+mod tree;
+
 use std::fs;
-use std::path::Path;
 
 use numalab_host::{ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine};
 use numalab_topology::NodeId;
 use proptest::prelude::*;
 use tempfile::TempDir;
+use tree::write;
 
 /// A tree with these files.
 fn tree(files: &[(&str, &[u8])]) -> TempDir {
@@ -15,12 +17,6 @@ fn tree(files: &[(&str, &[u8])]) -> TempDir {
         write(top.path(), path, bytes);
     }
     top
-}
-
-fn write(top: &Path, path: &str, bytes: &[u8]) {
-    let path = top.join(path);
-    fs::create_dir_all(path.parent().unwrap()).unwrap();
-    fs::write(path, bytes).unwrap();
 }
 
 const CPU: &str = "sys/devices/system/cpu";

@@ -114,10 +114,9 @@ impl MovedPages {
 /// and those of all slower ones. None where memory is of one tier.
 #[must_use]
 pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
-    let with_cpus = machine.cpu_nodes();
-    let fast = machine.tiers.iter().find(|tier| !tier.nodes.intersection(&with_cpus).is_empty())?;
-    let slower = machine.tiers.iter().filter(|tier| tier.id > fast.id);
-    let slow: NodeSet = slower.flat_map(|tier| tier.nodes.iter()).collect();
+    let tiers = machine.tiers_from_cpus();
+    let (fast, slower) = tiers.split_first()?;
+    let slow: NodeSet = slower.iter().flat_map(|tier| tier.nodes.iter()).collect();
     (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
 }
 

@@ -4,12 +4,13 @@ mod explore;
 mod machine;
 mod study;
 
+use numalab_analysis::VerdictWord;
 use numalab_analysis::compare::{ComparedCell, Comparison, FactDifference};
 use numalab_analysis::run::{RunFinding, Tlb, TlbLevel};
 use numalab_analysis::samples::{Published, PublishedRow, SampleComparison};
 use numalab_analysis::study::{PairRow, StudyPair};
 use numalab_record::{CellId, Document, Kind, Metric, Pages, WorkerPlan};
-use numalab_stats::{Interval, Sample, Verdict};
+use numalab_stats::{Interval, Sample};
 use serde::Serialize;
 
 use crate::label::{answer_word, compared};
@@ -73,32 +74,6 @@ impl<'a> TlbFound<'a> {
             levels: &tlb.levels,
             beyond_ns: tlb.beyond_ns,
             costs_ns: tlb.points.iter().map(|point| (point.pages, point.cost_ns())).collect(),
-        }
-    }
-}
-
-/// A verdict in a word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum VerdictWord {
-    /// A difference is shown, for the better.
-    Better,
-    /// A difference is shown, for the worse.
-    Worse,
-    /// The difference is shown to lie within the margin.
-    Equivalent,
-    /// Neither is shown.
-    Inconclusive,
-}
-
-impl From<Verdict> for VerdictWord {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Better => Self::Better,
-            Verdict::Worse => Self::Worse,
-            Verdict::Equivalent => Self::Equivalent,
-            Verdict::Inconclusive { .. } => Self::Inconclusive,
         }
     }
 }

@@ -162,6 +162,16 @@ impl Machine {
         self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
     }
 
+    /// The tiers from that of the cpus on: first that one, then slower ones.
+    #[must_use]
+    pub fn tiers_from_cpus(&self) -> Vec<&MemoryTier> {
+        let with_cpus = self.cpu_nodes();
+        let is_fast = |tier: &&MemoryTier| !tier.nodes.intersection(&with_cpus).is_empty();
+        let Some(fast) = self.tiers.iter().find(is_fast) else { return Vec::new() };
+        let slower = self.tiers.iter().filter(|tier| tier.id > fast.id);
+        core::iter::once(fast).chain(slower).collect()
+    }
+
     /// Memory of all nodes in bytes.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {

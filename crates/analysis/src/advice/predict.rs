@@ -189,7 +189,8 @@ mod tests {
     use numalab_record::{LineUser, NodeWaits, ProgramThread};
 
     use super::*;
-    use crate::advice::{Advice, Measured, TrialVerdict};
+    use crate::VerdictWord;
+    use crate::advice::{Advice, Measured};
 
     fn machine() -> MachineCosts {
         MachineCosts {
@@ -295,7 +296,7 @@ mod tests {
         let measured = Measured {
             change_percent: -1.0,
             interval_percent: (-9.0, 7.0),
-            verdict: TrialVerdict::Inconclusive,
+            verdict: VerdictWord::Inconclusive,
         };
         bind.expect("it can be bound").measured = Some(measured);
         assert_eq!(failed.best().map(|option| &option.candidate), Some(&apart));

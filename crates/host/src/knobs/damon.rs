@@ -5,10 +5,11 @@
 //! It is one setting in many files, most of which exist only while it is set. The number of
 //! threads is the one that is kept and put back: without threads there is nothing else.
 
-use numalab_topology::{Machine, MemoryTier, NodeId};
+use numalab_topology::{Machine, NodeId};
 
 use super::error::WriteFailure;
 use super::file::{self, FileState};
+use crate::linux_version::linux_version;
 use crate::root::Root;
 use crate::sysfs::read_machine;
 
@@ -87,7 +88,7 @@ pub(super) fn state(root: &Root) -> FileState {
 /// Why it cannot act here, if it cannot.
 pub(super) fn hindrance(root: &Root) -> Option<String> {
     let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
-    if version(&release).is_some_and(|version| version < SINCE) {
+    if linux_version(&release).is_some_and(|version| version < SINCE) {
         return Some(format!("DAMON of Linux {release} does not migrate: 6.11 and later do"));
     }
     let untold = || "this kernel does not tell which memory is of a slow tier".to_owned();
@@ -169,29 +170,17 @@ pub(super) fn write(root: &Root, path: &str, value: &str) -> Result<(), Failed> 
     file::write(root, path, value).map_err(|why| (path.to_owned(), value.to_owned(), why))
 }
 
-/// The tiers from that of the cpus on: first that one, then slower ones.
-fn tiers(machine: &Machine) -> Vec<&MemoryTier> {
-    let with_cpus = machine.cpu_nodes();
-    let is_fast = |tier: &&MemoryTier| !tier.nodes.intersection(&with_cpus).is_empty();
-    machine.tiers.iter().skip_while(|tier| !is_fast(tier)).collect()
-}
-
 /// The node that memory is moved to.
 fn target(machine: &Machine, action: Action) -> Option<NodeId> {
     let place = usize::from(action == Action::Cold);
-    tiers(machine).get(place)?.nodes.first()
+    machine.tiers_from_cpus().get(place)?.nodes.first()
 }
 
 /// Start and end of the physical memory to watch: that of slower tiers, or of all.
 fn regions(machine: &Machine, slower_only: bool) -> Vec<(u64, u64)> {
-    let tiers = tiers(machine);
+    let tiers = machine.tiers_from_cpus();
     let watched = tiers.get(usize::from(slower_only)..).unwrap_or_default();
     let is_watched = |node| watched.iter().any(|tier| tier.nodes.contains(node));
     let ranges = machine.ranges.iter().filter(|range| is_watched(range.node));
     ranges.filter_map(|range| Some((range.base, range.end()?))).collect()
-}
-
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Read as _;
 use std::path::Path;
 
+use numalab_host::linux_version;
+
 use super::{Kernel, KernelError};
 
 /// The first Linux that looks at HMAT for the tier of a node without cpus
@@ -28,7 +30,7 @@ impl Kernel {
             None => image_release(&self.file)?,
         };
         match release {
-            Some(release) if version(&release).is_some_and(|version| version < FIRST) => {
+            Some(release) if linux_version(&release).is_some_and(|version| version < FIRST) => {
                 Err(KernelError::NoTiers { release })
             }
             _ => Ok(()),
@@ -52,12 +54,6 @@ fn release_in(head: &[u8]) -> Option<String> {
     let text = head.get(SETUP_BASE + usize::from(offset)..)?;
     let text = text.split(|&byte| byte == 0 || byte == b' ').next()?;
     String::from_utf8(text.to_vec()).ok()
-}
-
-/// `6.12` of `6.12.95+deb12-cloud-amd64`.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|letter: char| !letter.is_ascii_digit());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 #[cfg(test)]

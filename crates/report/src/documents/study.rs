@@ -1,11 +1,12 @@
 //! A study with its effects, in JSON.
 
+use numalab_analysis::VerdictWord;
 use numalab_analysis::study::{Change, Effect, StudyFinding, StudySummary, Subject};
 use numalab_record::study::StudyDocument;
 use numalab_stats::Verdict;
 use serde::Serialize;
 
-use super::{Bounds, VerdictWord, bounds};
+use super::{Bounds, bounds};
 use crate::label::change_words;
 
 /// A study with every raw sample and every effect.

@@ -1,6 +1,7 @@
 //! Advice for a program in words.
 
-use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, TrialVerdict, WORTH_SHARE};
+use numalab_analysis::VerdictWord;
+use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, WORTH_SHARE};
 use numalab_record::Kind;
 
 use crate::documents::document;
@@ -77,15 +78,15 @@ fn is_open(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
     measured
         .into_iter()
-        .any(|of| of.verdict == TrialVerdict::Inconclusive && of.interval_percent.0 < 0.0)
+        .any(|of| of.verdict == VerdictWord::Inconclusive && of.interval_percent.0 < 0.0)
 }
 
-fn verdict(verdict: TrialVerdict) -> &'static str {
+fn verdict(verdict: VerdictWord) -> &'static str {
     match verdict {
-        TrialVerdict::Better => "better",
-        TrialVerdict::Worse => "worse",
-        TrialVerdict::Equivalent => "equivalent",
-        TrialVerdict::Inconclusive => "inconclusive",
+        VerdictWord::Better => "better",
+        VerdictWord::Worse => "worse",
+        VerdictWord::Equivalent => "equivalent",
+        VerdictWord::Inconclusive => "inconclusive",
     }
 }
 
