@@ -150,10 +150,10 @@ pub enum GuestError {
 
 /// As several threads of QEMU's translator seldom do in a guest's first moments (10.0.2:
 /// `iotlb_to_section`).
-const STARTS_AFTER_ASSERTION: u32 = 2;
+const STARTS_AFTER_ASSERTION: usize = 2;
 /// Seldom a guest of many cpus under TCG loses a timer while it boots ("Possible timer handling
-/// issue on cpu=5"), and its drivers never end.
-const STARTS_AFTER_NOT_READY: u32 = 1;
+/// issue on cpu=5"): its drivers never end, or nothing comes any more.
+const STARTS_AFTER_NOT_READY: usize = 1;
 
 /// What is known when a guest's conversation has failed.
 pub struct Evidence<'a> {
@@ -170,9 +170,9 @@ pub struct Evidence<'a> {
 impl GuestError {
     /// How many times more it is worth to start the guest that failed so. Nothing of its command
     /// has run.
-    pub(super) fn fresh_starts(&self) -> u32 {
+    pub(super) fn fresh_starts(&self) -> usize {
         match self {
-            Self::NotReady { .. } => STARTS_AFTER_NOT_READY,
+            Self::NotReady { .. } | Self::Hung { phase: Phase::Boot, .. } => STARTS_AFTER_NOT_READY,
             _ if self.is_an_assertion_of_qemu() => STARTS_AFTER_ASSERTION,
             _ => 0,
         }
@@ -332,6 +332,11 @@ mod tests {
         assert_eq!(diagnosed_after(true, closed(), "booting\n", Some(0)).fresh_starts(), 0);
         assert_eq!(diagnosed(closed(), "Kernel panic - not syncing\n", Some(0)).fresh_starts(), 0);
         assert_eq!(diagnosed(closed(), "booting\n", Some(9)).fresh_starts(), 0);
+        let hung = |phase| {
+            let limit = Duration::from_secs(180);
+            diagnosed(io::Error::other(Ended::Deadline { phase, limit }), "", None).fresh_starts()
+        };
+        assert_eq!((hung(Phase::Boot), hung(Phase::Run)), (1, 0));
     }
 
     #[test]

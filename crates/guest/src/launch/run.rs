@@ -23,7 +23,8 @@ const LAST_WORDS: Duration = Duration::from_secs(3);
 pub struct Outcome {
     /// How the command ended.
     pub exit: Exit,
-    /// What the guest could not do, such as a file to collect that was not there.
+    /// What the guest could not do, such as a file to collect that was not there, and why it was
+    /// started anew.
     pub complaints: Vec<String>,
     /// Files that came back.
     pub files: Vec<std::path::PathBuf>,
@@ -84,11 +85,17 @@ impl Launch {
         let channel_failed =
             |error| GuestError::Channel { error, console: super::ConsoleTail::default() };
         prepare_results(task).map_err(channel_failed)?;
-        let mut starts = 0;
+        let mut failed_starts = Vec::new();
         loop {
             match self.run_once(runtime, task, &mut *sink, asked) {
-                Err(error) if starts < error.fresh_starts() => starts += 1,
-                done => return done,
+                Err(error) if failed_starts.len() < error.fresh_starts() => {
+                    failed_starts.push(started_anew(&error));
+                }
+                Err(error) => return Err(error),
+                Ok(mut outcome) => {
+                    outcome.complaints.splice(0..0, failed_starts);
+                    return Ok(outcome);
+                }
             }
         }
     }
@@ -116,6 +123,12 @@ impl Launch {
         outcome.memory_report = running.memory_report();
         judged(&running, outcome)
     }
+}
+
+/// What is told of a start that failed, once the next has not.
+fn started_anew(error: &GuestError) -> String {
+    let error = error.to_string();
+    format!("started anew: {}", error.lines().next().unwrap_or_default())
 }
 
 /// What is said to a running guest, from its first word to its end marker.

@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -25,47 +25,62 @@ fn a_panic_is_reported_with_the_end_of_the_console() {
     assert!(console.0.iter().any(|line| line.contains("sysrq_handle_crash")), "{error}");
 }
 
+/// Has the lab start `real` by a script that does `instead` the first `times`; the file has a
+/// line for each start.
+fn fail_first(lab: &mut Lab, real: &Path, times: u32, instead: &str) -> PathBuf {
+    let directory = lab.directory.path();
+    let (count, program) = (directory.join("count"), directory.join("qemu"));
+    let _ = fs::remove_file(&count);
+    let script = format!(
+        "#!/bin/sh\necho x >> {count}\n[ $(wc -l < {count}) -gt {times} ] && exec {real} \"$@\"\n\
+         {instead}\n",
+        count = count.display(),
+        real = real.display()
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    lab.qemu.program = program;
+    count
+}
+
+fn lines_of(file: &Path) -> usize {
+    fs::read_to_string(file).unwrap().lines().count()
+}
+
 #[test]
 fn a_qemu_that_fails_its_own_assertion_is_started_anew_but_not_for_ever() {
     let Some(mut lab) = Lab::open() else { return };
-    let (count, program) = (lab.directory.path().join("count"), lab.directory.path().join("qemu"));
-    let script = |fails: u32| {
-        format!(
-            "#!/bin/sh\necho x >> {count}\n[ $(wc -l < {count}) -gt {fails} ] && exec {real} \"$@\"\n\
-             echo \"f: Assertion \\`x' failed.\" >&2\nkill -ABRT $$\n",
-            count = count.display(),
-            real = lab.qemu.program.display()
-        )
-    };
-    let (twice, always) = (script(2), script(9));
-    lab.qemu.program = program.clone();
-    let starts = |script: &str| {
-        fs::write(&program, script).unwrap();
-        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
-        let _ = fs::remove_file(&count);
-        let outcome = lab.run(small(), &shell("echo here")).map(|ran| ran.output);
-        (outcome, fs::read_to_string(&count).unwrap().lines().count())
-    };
-    let (outcome, started) = starts(&twice);
-    assert_eq!((outcome.unwrap().as_str(), started), ("here\n", 3));
-    let (outcome, started) = starts(&always);
-    assert!(outcome.unwrap_err().to_string().contains("Assertion `x' failed"));
-    assert_eq!(started, 3);
+    let real = lab.qemu.program.clone();
+    let fails = "echo \"f: Assertion \\`x' failed.\" >&2; kill -ABRT $$";
+    let count = fail_first(&mut lab, &real, 2, fails);
+    let ran = lab.run(small(), &shell("echo here")).unwrap();
+    assert_eq!((ran.output.as_str(), lines_of(&count)), ("here\n", 3));
+    let [first, second] = &ran.outcome.complaints[..] else { panic!("{:?}", ran.outcome) };
+    assert!(first.starts_with("started anew: ") && first == second, "{first}");
+    assert!(first.contains("Assertion `x' failed"), "{first}");
+
+    let count = fail_first(&mut lab, &real, 9, fails);
+    let error = lab.failing(small(), "echo here");
+    assert!(error.to_string().contains("Assertion `x' failed"), "{error}");
+    assert_eq!(lines_of(&count), 3);
 }
 
 #[test]
 fn a_command_that_does_not_end_and_a_boot_that_takes_too_long_meet_their_deadlines() {
-    let Some(lab) = Lab::open() else { return };
+    let Some(mut lab) = Lab::open() else { return };
     let run = Some(Duration::from_secs(1));
     let limits = Limits { run, ..Limits::default() };
     let error = lab.failing(Guest { limits, ..small() }, "exec sleep 1000");
     assert!(matches!(error, GuestError::Hung { phase: Phase::Run, .. }), "{error}");
 
+    let real = lab.qemu.program.clone();
+    let count = fail_first(&mut lab, &real, 0, "");
     let boot = Duration::from_millis(200);
     let limits = Limits { boot, ..Limits::default() };
     let error = lab.failing(Guest { limits, ..small() }, "true");
     let shown = error.to_string();
     assert!(shown.starts_with("the guest hung while it booted: nothing after 200ms"), "{shown}");
+    assert_eq!(lines_of(&count), 2, "started anew once");
 }
 
 #[test]
