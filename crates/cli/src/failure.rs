@@ -254,6 +254,7 @@ impl From<GuestError> for Failure {
 fn guest_code(error: &GuestError) -> Code {
     match error {
         GuestError::Machine(_)
+        | GuestError::Board(_)
         | GuestError::Contents(_)
         | GuestError::EmulatorNeedsTcg { .. }
         | GuestError::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {

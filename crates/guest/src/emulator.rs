@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use numalab_formats::memory_emulator::EmulatedMachine;
-use numalab_image::Companion;
+use numalab_image::{Architecture, Companion};
 
 use crate::qemu::{QemuNeeds, Version};
 
@@ -83,10 +83,10 @@ impl EmulatorMode {
 
     /// Words of Linux's command line without which it does not trust its clock.
     #[must_use]
-    pub fn kernel_arguments(self) -> &'static [&'static str] {
-        match self {
-            Self::Virtual => &["tsc=reliable"],
-            Self::Count | Self::Sleep => &[],
+    pub fn kernel_arguments(self, architecture: Architecture) -> &'static [&'static str] {
+        match (self, architecture) {
+            (Self::Virtual, Architecture::X86_64) => &["tsc=reliable"],
+            _ => &[],
         }
     }
 }

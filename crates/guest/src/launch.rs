@@ -2,6 +2,7 @@
 
 mod arguments;
 mod bare;
+mod board;
 mod console;
 mod failure;
 mod guest;
@@ -18,6 +19,7 @@ mod shell;
 mod watch;
 
 pub use bare::{BareKernel, BareOutcome};
+pub use board::BoardError;
 pub use console::ConsoleTail;
 pub use failure::GuestError;
 pub use guest::{Disk, Guest, Hypervisor, Launch, Limits, Pins};

@@ -13,6 +13,7 @@ use super::elf;
 use super::kernel::{Kernel, KernelError};
 use super::libraries::{self, LibraryError, Roots};
 use super::tree::Tree;
+use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::package::{self, PackageError, Unpacked};
 use numalab_guest_agent::init;
@@ -160,6 +161,7 @@ pub struct Builder {
     trees: Vec<PathBuf>,
     /// Libraries that no program names, but one loads while it runs.
     loaded_later: Vec<String>,
+    architecture: Architecture,
 }
 
 impl Builder {
@@ -177,6 +179,7 @@ impl Builder {
             programs: Vec::new(),
             trees: Vec::new(),
             loaded_later: Vec::new(),
+            architecture: contents.architecture,
         };
         builder.add_settings();
         builder.add_init("/usr/bin/numalab", &contents.init)?;
@@ -188,7 +191,7 @@ impl Builder {
             builder.add_program(path, file)?;
         }
         for name in &contents.packages {
-            let unpacked = package::ensure_unpacked(cache, name, note)?;
+            let unpacked = package::ensure_unpacked_for(cache, name, contents.architecture, note)?;
             builder.add_package(unpacked)?;
         }
         Ok(builder)
@@ -203,8 +206,10 @@ impl Builder {
         cache: &Cache,
         note: &mut dyn FnMut(&str),
     ) -> Result<Vec<u8>, ImageError> {
-        let shell = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
-        self.add_shell(&shell.own)?;
+        // The same program, of which the host can be asked what it knows.
+        let runs_here = package::ensure_unpacked(cache, SHELL_PACKAGE, note)?;
+        let shell = package::ensure_unpacked_for(cache, SHELL_PACKAGE, self.architecture, note)?;
+        self.add_shell(&shell.own, &runs_here.own)?;
         self.add_libraries()?;
         let io = |source| ImageError::Io { path: PathBuf::from(FILE), source };
         self.tree.write(Vec::new()).map_err(io)
@@ -324,11 +329,10 @@ impl Builder {
     }
 
     /// Adds busybox, under each of its names that no other program has.
-    fn add_shell(&mut self, tree: &Path) -> Result<(), ImageError> {
-        let places = ["bin/busybox", "usr/bin/busybox"].map(|place| tree.join(place));
-        let busybox = places.iter().find(|place| place.exists()).unwrap_or(&places[0]);
-        self.add_program("/usr/bin/busybox", busybox)?;
-        for name in output_of(tool(busybox, ["--list"]), Duration::from_secs(10))?.lines() {
+    fn add_shell(&mut self, tree: &Path, runs_here: &Path) -> Result<(), ImageError> {
+        self.add_program("/usr/bin/busybox", &busybox_in(tree))?;
+        let list = tool(busybox_in(runs_here), ["--list"]);
+        for name in output_of(list, Duration::from_secs(10))?.lines() {
             self.tree.link(&format!("/usr/bin/{name}"), "busybox");
         }
         Ok(())
@@ -336,7 +340,11 @@ impl Builder {
 
     fn add_libraries(&mut self) -> Result<(), ImageError> {
         let mut programs: Vec<_> = self.programs.drain(..).collect();
-        let roots = Roots::before_host(self.trees.drain(..));
+        let trees = self.trees.drain(..);
+        let roots = match self.architecture.foreign() {
+            None => Roots::before_host(trees),
+            Some(_) => Roots::alone(trees),
+        };
         for name in self.loaded_later.drain(..) {
             let (path, file) = libraries::named(&name, &roots)?;
             self.tree
@@ -351,6 +359,11 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+fn busybox_in(tree: &Path) -> PathBuf {
+    let [first, second] = ["bin/busybox", "usr/bin/busybox"].map(|place| tree.join(place));
+    if second.exists() { second } else { first }
 }
 
 /// Packages also hold programs for other processors, which are only data here.

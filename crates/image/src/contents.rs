@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::architecture::Architecture;
+
 /// Programs that guests are often asked for, and the packages that have each.
 const PACKAGES_OF: [(&str, &[&str]); 12] = [
     ("dbench", &["dbench"]),
@@ -32,6 +34,8 @@ pub struct Contents {
     pub packages: Vec<String>,
     /// Files of the host and where they are in the guest.
     pub files: Vec<(PathBuf, String)>,
+    /// The processor that all of it is for.
+    pub architecture: Architecture,
     /// Kernel modules beyond those that the guest itself needs.
     pub modules: Vec<String>,
 }

@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::modules::{self, Module, ModuleError, ModuleIndex};
+use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
-use crate::package::{Archive, PackageError, PackageRecord, backports};
+use crate::package::{Archive, PackageError, PackageRecord, backports, packages_for};
 use numalab_guest_agent::sha256;
 
-/// Packages whose one dependency is the newest kernel for virtual machines: Debian's, Ubuntu's.
-const VIRTUAL: [&str; 2] = ["linux-image-cloud-amd64", "linux-image-virtual"];
 /// Those for any machine, which can also be the first domain of Xen.
 const GENERAL: [&str; 2] = ["linux-image-amd64", "linux-image-generic"];
 
@@ -23,6 +22,9 @@ pub(crate) const DISTRIBUTION: &str = "distribution-";
 pub(crate) const BACKPORTS: &str = "backports-";
 /// This distribution's for any machine.
 pub(crate) const GENERAL_MACHINE: &str = "general-";
+
+/// Where a kernel's package comes from.
+type Source<'a> = &'a dyn Fn(&Cache, &mut dyn FnMut(&str)) -> Result<Archive, PackageError>;
 
 /// Which kernel a guest boots.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -92,6 +94,19 @@ impl Kernel {
         choice: &KernelChoice,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
+        Self::ensure_for(cache, choice, Architecture::X86_64, note)
+    }
+
+    /// The same for a guest's processor.
+    ///
+    /// # Errors
+    /// [`KernelError`].
+    pub fn ensure_for(
+        cache: &Cache,
+        choice: &KernelChoice,
+        architecture: Architecture,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, KernelError> {
         let prefix = match choice {
             KernelChoice::File(file) if file.extension().is_some_and(|kind| kind == "deb") => {
                 return Self::of_package(cache, file, note);
@@ -100,8 +115,12 @@ impl Kernel {
             KernelChoice::Distribution => DISTRIBUTION,
             KernelChoice::Backports => BACKPORTS,
         };
-        let backported = *choice == KernelChoice::Backports;
-        Self::ensure_packaged(cache, prefix, &VIRTUAL, backported, note)
+        let prefix = format!("{}{prefix}", architecture.prefix());
+        let source: Source<'_> = match choice {
+            KernelChoice::Backports => &backports,
+            _ => &move |cache, note| packages_for(cache, architecture, note),
+        };
+        Self::ensure_packaged(cache, &prefix, architecture.kernel_packages(), source, note)
     }
 
     /// The distribution's kernel for any machine, with all that it can be built with.
@@ -109,14 +128,14 @@ impl Kernel {
     /// # Errors
     /// [`KernelError`].
     pub fn ensure_general(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Self, KernelError> {
-        Self::ensure_packaged(cache, GENERAL_MACHINE, &GENERAL, false, note)
+        Self::ensure_packaged(cache, GENERAL_MACHINE, &GENERAL, &|_, _| Ok(Archive::host()), note)
     }
 
     fn ensure_packaged(
         cache: &Cache,
         prefix: &str,
         metas: &[&str],
-        backported: bool,
+        source: Source<'_>,
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, KernelError> {
         if let Some(known) = Self::newest(cache, prefix)? {
@@ -126,7 +145,7 @@ impl Kernel {
         if let Some(known) = Self::newest(cache, prefix)? {
             return Ok(known);
         }
-        let archive = if backported { backports(cache, note)? } else { Archive::host() };
+        let archive = source(cache, note)?;
         let package = kernel_package(&archive, metas)?;
         Self::fetch(cache, &archive, &package, prefix, note)
     }

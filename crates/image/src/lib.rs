@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod architecture;
 pub mod build;
 mod cache;
 mod companion;
@@ -16,6 +17,7 @@ mod supplies;
 mod tree;
 pub mod vmlinux;
 
+pub use architecture::Architecture;
 pub use build::{BootFiles, Image, ImageError};
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use companion::{Companion, CompanionError};

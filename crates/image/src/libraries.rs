@@ -10,9 +10,11 @@ use super::elf::{self, ElfError};
 
 /// Directories that the dynamic linkers of Debian, Fedora, Arch and SUSE search
 /// without being told.
-const DEFAULT_DIRECTORIES: [&str; 6] = [
+const DEFAULT_DIRECTORIES: [&str; 8] = [
     "/usr/lib/x86_64-linux-gnu",
     "/lib/x86_64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu",
+    "/lib/aarch64-linux-gnu",
     "/usr/lib64",
     "/lib64",
     "/usr/lib",
@@ -63,6 +65,12 @@ impl Roots {
         let mut roots: Vec<PathBuf> = trees.into_iter().collect();
         roots.push(PathBuf::from("/"));
         Self(roots)
+    }
+
+    /// The unpacked trees only: the host's own files are for another processor.
+    #[must_use]
+    pub fn alone(trees: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self(trees.into_iter().collect())
     }
 
     /// The file which a path means, in the first tree that has it.

@@ -7,6 +7,8 @@ mod record;
 mod store;
 
 pub use archive::{Archive, PackageError};
-pub use backports::backports;
+pub use backports::{backports, packages_for};
 pub use record::PackageRecord;
-pub use store::{Unpacked, closure, ensure_unpacked, ensure_with_libraries, extract};
+pub use store::{
+    Unpacked, closure, ensure_unpacked, ensure_unpacked_for, ensure_with_libraries, extract,
+};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use numalab_guest::{AcceleratorChoice, HostPages, PinPlan, QmpAddress};
+use numalab_image::Architecture;
 use numalab_topology::{CpuSet, NodeSet};
 
 use super::guest_value::{BootKernel, NodeSets};
@@ -45,6 +46,7 @@ Examples:
   numalab guest run --emulate 2 --cpus 8 --distances '10,21;21,10' --emulate-latency 100 \\
     -- numalab latency --size 16M --per node
   numalab guest run --kernel backports --emulate-tiers 512M@100ns,1G@300ns -- numalab topology
+  numalab guest run --arch aarch64 --emulate 2 --cpus 4 -- numalab topology
   numalab guest run --kernel numalab --emulate 4 --cpus 8 -- work=chase
   numalab guest run --kernel numalab --emulate 2 --cpus 2 --memory 32G -- work=test_numa runs=3
   numalab guest run --kernel my.elf --raw --emulate 2 --cpus 2 --expect 'tests passed' \\
@@ -140,6 +142,10 @@ pub(crate) struct BootArgs {
 /// What the guest boots.
 #[derive(Debug, Args)]
 pub(crate) struct ContentArgs {
+    /// The guest's processor: x86_64, or aarch64 (a `virt` machine with Debian's arm64 kernel and
+    /// packages, under TCG)
+    #[arg(long = "arch", value_name = "ARCH", default_value = "x86_64", value_parser = guest_value::architecture)]
+    pub architecture: Architecture,
     /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (its
     /// own bare-metal kernel, parameters after --), or a file: a Linux image with virtio-console
     /// built in, or with --raw anything that a PC boots

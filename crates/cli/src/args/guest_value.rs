@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use numalab_guest::{HostPages, PinPlan};
-use numalab_image::KernelChoice;
+use numalab_image::{Architecture, KernelChoice};
 use numalab_topology::{CpuSet, NodeSet};
 
 use super::value;
@@ -30,6 +30,15 @@ pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
         "1g" => Ok(HostPages::Huge { page_bytes: 1 << 30 }),
         "memfd" => Ok(HostPages::Shared),
         _ => Err(format!("`{text}` are no host pages: expected normal, 2m, 1g or memfd")),
+    }
+}
+
+/// `x86_64`, `aarch64`, or as Debian calls them.
+pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
+    match text {
+        "x86_64" | "amd64" => Ok(Architecture::X86_64),
+        "aarch64" | "arm64" => Ok(Architecture::Aarch64),
+        _ => Err(format!("`{text}`: no guests with it here, expected x86_64 or aarch64")),
     }
 }
 

@@ -164,6 +164,11 @@ pub const RULES: &[Rule] = &[
     rule("sbatch", Never("needs a cluster; slurm.rs has one of its own"), &[]),
     rule("numalab guest run", Plans, QEMU),
     rule("numalab guest run --emulate 2 --cpus 4 --pages 2m", Needs("no such node"), QEMU),
+    rule(
+        "numalab guest run --arch aarch64",
+        Needs("no qemu-system-aarch64 on this machine"),
+        &["qemu-system-aarch64", "-machine virt", "-m "],
+    ),
     rule("numalab guest run --kernel my.elf --raw", Plans, &["isa-debug-exit", "-kernel my.elf"]),
     rule("numalab guest run --kernel numalab", Plans, &["qemu-system-x86_64", "-append", "work="]),
     rule("numalab guest shell", Plans, QEMU),

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::board;
 use super::guest::{Hypervisor, Launch};
 use super::runtime;
 use crate::emulator::{EmulatorMode, EmulatorStart};
@@ -111,7 +112,7 @@ fn cpu_model(launch: &Launch, wiring: &Wiring) -> &'static str {
     match (&wiring.system, launch.accelerator.kind) {
         // QEMU 10.0 ends with "Bad icount read" when a kernel sets its APIC's timer by an MSR.
         (System::Raw(_), AcceleratorKind::Tcg) if is_virtual => "max,-x2apic",
-        (_, accelerator) => accelerator.cpu_model(),
+        (_, accelerator) => board::cpu_model(launch.guest.architecture, accelerator),
     }
 }
 
@@ -121,7 +122,8 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let mut add = |option: &[&str]| words.extend(option.iter().map(|word| (*word).to_owned()));
     let accelerator = launch.accelerator.kind;
     add(&["-nodefaults", "-no-user-config", "-no-reboot", "-display", "none"]);
-    add(&["-machine", "q35", "-accel", accelerator.name()]);
+    let board = board::machine(launch.guest.architecture);
+    add(&["-machine", board, "-accel", accelerator.name()]);
     let directory = &wiring.directory;
     let emulator = launch.guest.memory_emulator.as_ref();
     let emulator = emulator.map(|emulator| emulator.arguments(directory, wiring.system.charged()));
@@ -173,17 +175,17 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
 /// translator is too slow for the ten ticks that the kernel waits for at its start, and it
 /// panics with "IO-APIC + timer doesn't work". `cryptomgr.notests`: Debian's 6.12 tests its
 /// ciphers in threads which run on for half a second after the first program has started.
-const LINUX_WORDS: [&str; 6] =
-    ["console=ttyS0", "panic=-1", "no_timer_check", "cryptomgr.notests", "quiet", "loglevel=4"];
+const LINUX_WORDS: [&str; 4] = ["panic=-1", "cryptomgr.notests", "quiet", "loglevel=4"];
 
 fn boot(launch: &Launch, system: System) -> Vec<String> {
     let kernel = launch.files.kernel.to_string_lossy().into_owned();
+    let architecture = launch.guest.architecture;
     let mut line = match system {
-        System::Linux { .. } => LINUX_WORDS.to_vec(),
+        System::Linux { .. } => [board::linux_words(architecture), &LINUX_WORDS].concat(),
         System::Bare | System::Raw(_) => Vec::new(),
     };
     if let (System::Linux { .. }, Some(emulator)) = (system, &launch.guest.memory_emulator) {
-        line.extend(emulator.mode.kernel_arguments());
+        line.extend(emulator.mode.kernel_arguments(architecture));
     }
     line.extend(launch.guest.kernel_arguments.iter().map(String::as_str));
     if let Some(hypervisor) = &launch.guest.hypervisor {

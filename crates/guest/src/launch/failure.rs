@@ -23,6 +23,9 @@ pub enum GuestError {
     /// The machine cannot be a guest.
     #[error(transparent)]
     Machine(#[from] WriteError),
+    /// The machine with its processor cannot be so.
+    #[error(transparent)]
+    Board(#[from] super::board::BoardError),
     /// The host cannot give the memory.
     #[error(transparent)]
     HostMemory(#[from] HostMemoryError),

@@ -7,17 +7,20 @@ use std::time::Duration;
 use numalab_host::Root;
 use numalab_topology::{CpuSet, Finding, Machine};
 
+use super::board;
 use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
 use crate::qemu::{Accelerator, AcceleratorKind, Qemu, QemuHazard};
 use crate::qmp::PinPlan;
-use numalab_image::{BootFiles, DiskFormat};
+use numalab_image::{Architecture, BootFiles, DiskFormat};
 
 /// What a guest is.
 #[derive(Clone, Debug, Default)]
 pub struct Guest {
+    /// Its processor.
+    pub architecture: Architecture,
     /// Its cpus, nodes, memory and distances.
     pub machine: Machine,
     /// What stands behind its memory on the host.
@@ -115,12 +118,13 @@ impl Launch {
         if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
         }
+        board::check(&guest, accelerator.kind)?;
         guest.memory.check(&guest.machine, qemu.abilities, &Root::live())?;
         if files.initramfs.is_some() {
             host_memory::check_linux(&guest.machine)?;
         }
         let written = match guest.tables[..] {
-            [] => machine_arguments(&guest.machine, &guest.memory, qemu.abilities)?,
+            [] => machine_arguments(&guest, qemu.abilities)?,
             _ => arguments_with_tables(&guest.machine, &guest.tables)?,
         };
         Ok(Self {

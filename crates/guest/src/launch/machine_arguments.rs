@@ -6,7 +6,8 @@ use numalab_formats::WriteError;
 use numalab_formats::qemu::{self, Smp};
 use numalab_topology::{Finding, Machine, Severity};
 
-use super::host_memory::HostMemory;
+use super::board;
+use super::guest::Guest;
 use crate::qemu::Abilities;
 
 /// The arguments, and what of the machine QEMU cannot show.
@@ -19,17 +20,20 @@ pub struct MachineArguments {
 
 /// Writes the machine with this memory behind it.
 pub fn machine_arguments(
-    machine: &Machine,
-    memory: &HostMemory,
+    guest: &Guest,
     abilities: Abilities,
 ) -> Result<MachineArguments, WriteError> {
+    let machine = &guest.machine;
     let mut written = qemu::describe(machine)?;
     for (index, backend) in written.output.backends_mut().enumerate() {
-        memory.give(index, backend, abilities);
+        guest.memory.give(index, backend, abilities);
     }
     let mut losses = written.losses;
     losses.extend(unusable_latencies(machine));
-    Ok(MachineArguments { words: written.output.words(), losses })
+    Ok(MachineArguments {
+        words: board::levels(guest.architecture, written.output.words()),
+        losses,
+    })
 }
 
 /// Writes the machine's cpus and the sum of its memory, with these tables: QEMU makes a
@@ -78,7 +82,7 @@ fn unusable_latencies(machine: &Machine) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::host_memory::HostPages;
+    use super::super::host_memory::{HostMemory, HostPages};
     use super::*;
     use numalab_formats::HostPlacement;
     use numalab_topology::{AccessAttributes, Cpu, CpuId, Node, NodeId};
@@ -108,10 +112,14 @@ mod tests {
         }
     }
 
+    fn with(machine: Machine, memory: &HostMemory) -> Guest {
+        Guest { machine, memory: memory.clone(), ..Guest::default() }
+    }
+
     #[test]
     fn plain_memory_gives_the_writers_own_words() {
         let plain = HostMemory::default();
-        let ours = machine_arguments(&machine(), &plain, Abilities::default()).unwrap();
+        let ours = machine_arguments(&with(machine(), &plain), Abilities::default()).unwrap();
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
         assert_eq!(ours.words, theirs.output);
         let backend = "memory-backend-ram,id=ram1,size=1024M".to_owned();
@@ -154,7 +162,8 @@ mod tests {
             vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];
         let codes = |machine: &Machine| {
             let memory = HostMemory::default();
-            let losses = machine_arguments(machine, &memory, Abilities::default()).unwrap().losses;
+            let guest = with(machine.clone(), &memory);
+            let losses = machine_arguments(&guest, Abilities::default()).unwrap().losses;
             losses.into_iter().map(|loss| loss.code).collect::<Vec<_>>()
         };
         assert!(!codes(&machine).contains(&"hmat-ignored".to_owned()));
@@ -171,7 +180,7 @@ mod tests {
             unreserved: false,
         };
         let abilities = Abilities { prealloc_context: true, ..Abilities::default() };
-        let words = machine_arguments(&machine(), &memory, abilities).unwrap().words;
+        let words = machine_arguments(&with(machine(), &memory), abilities).unwrap().words;
         let objects: Vec<&str> = words
             .windows(2)
             .filter(|pair| pair[0] == "-object")

@@ -119,6 +119,13 @@ impl Accelerator {
         Self { kind: AcceleratorKind::Tcg, reason: "asked for".to_owned() }
     }
 
+    /// TCG: the guest's processor is not this machine's.
+    #[must_use]
+    pub fn foreign() -> Self {
+        let reason = "the guest's processor is another than this machine's".to_owned();
+        Self { kind: AcceleratorKind::Tcg, reason }
+    }
+
     /// Decides; KVM is tried with this kernel, once per boot of the host.
     ///
     /// # Errors

@@ -10,9 +10,8 @@ use numalab_host::{CommandError, on_path, output_of};
 use super::abilities::Abilities;
 use super::version::Version;
 use numalab_image::package::PackageError;
-use numalab_image::{Cache, CacheError, EntryKind};
+use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 
-const PROGRAM: &str = "qemu-system-x86_64";
 /// The oldest that plain guests were proven with: Debian 12's.
 const OLDEST: Version = Version::new(7, 2, 0);
 /// The first whose translator locks guest code before it reads it (QEMU's commit
@@ -46,8 +45,11 @@ pub struct Qemu {
 #[derive(Debug, thiserror::Error)]
 pub enum QemuError {
     /// There is none at all.
-    #[error("no {PROGRAM} on this machine")]
-    Absent,
+    #[error("no {} on this machine", program_of(*.architecture))]
+    Absent {
+        /// The guest's processor.
+        architecture: Architecture,
+    },
     /// Those that are here cannot do what is needed.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
@@ -84,7 +86,14 @@ impl QemuError {
     #[must_use]
     pub fn remedy(&self) -> Option<String> {
         match self {
-            Self::Absent => Some("apt-get install qemu-system-x86".to_owned()),
+            Self::Absent { architecture: Architecture::X86_64 } => {
+                Some("apt-get install qemu-system-x86".to_owned())
+            }
+            Self::Absent { architecture } => Some(format!(
+                "apt-get install qemu-system-arm, or on Debian 12: numalab guest image --fetch-qemu \
+                 --arch {}",
+                architecture.name()
+            )),
             Self::Unfit { .. } => Some(
                 "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu \
                  (unpacks the one of bookworm-backports into the cache, installs nothing)"
@@ -116,22 +125,35 @@ impl Qemu {
     /// # Errors
     /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
     pub fn find(cache: &Cache, needs: &QemuNeeds) -> Result<Self, QemuError> {
-        if let Some(program) = std::env::var_os("NUMALAB_QEMU") {
+        Self::find_for(cache, Architecture::X86_64, needs)
+    }
+
+    /// The same for a guest's processor; `$NUMALAB_QEMU` is that for x86-64.
+    ///
+    /// # Errors
+    /// As [`Qemu::find`].
+    pub fn find_for(
+        cache: &Cache,
+        architecture: Architecture,
+        needs: &QemuNeeds,
+    ) -> Result<Self, QemuError> {
+        let named = std::env::var_os("NUMALAB_QEMU");
+        if let Some(program) = named.filter(|_| architecture == Architecture::X86_64) {
             return Self::at(PathBuf::from(program), Vec::new())?.checked(needs);
         }
-        let installed = match Self::installed() {
-            Err(QemuError::Absent) => None,
+        let installed = match Self::installed_for(architecture) {
+            Err(QemuError::Absent { .. }) => None,
             found => Some(found?),
         };
         let best = |qemu: &Self| needs.met_by(qemu) && qemu.locks_code();
         let cached = match installed.as_ref().is_some_and(best) {
             true => Vec::new(),
-            false => Self::cached(cache)?,
+            false => Self::cached(cache, architecture)?,
         };
         if let Some(qemu) = preferred(installed.iter().chain(&cached), needs) {
             return Ok(qemu.clone());
         }
-        installed.ok_or(QemuError::Absent)?.checked(needs)
+        installed.ok_or(QemuError::Absent { architecture })?.checked(needs)
     }
 
     /// The one on the `PATH`.
@@ -139,7 +161,12 @@ impl Qemu {
     /// # Errors
     /// [`QemuError::Absent`], or it does not say what it is.
     pub fn installed() -> Result<Self, QemuError> {
-        Self::at(on_path(PROGRAM).ok_or(QemuError::Absent)?, Vec::new())
+        Self::installed_for(Architecture::X86_64)
+    }
+
+    fn installed_for(architecture: Architecture) -> Result<Self, QemuError> {
+        let program = on_path(program_of(architecture));
+        Self::at(program.ok_or(QemuError::Absent { architecture })?, Vec::new())
     }
 
     /// Whether its translator is sound with several cpus.
@@ -179,15 +206,26 @@ impl Qemu {
     }
 
     /// Those that were unpacked into the cache.
-    fn cached(cache: &Cache) -> Result<Vec<Self>, QemuError> {
+    fn cached(cache: &Cache, architecture: Architecture) -> Result<Vec<Self>, QemuError> {
         let mut found = Vec::new();
         for entry in cache.entries()?.into_iter().rev() {
             if entry.kind == EntryKind::Qemu {
                 let tree = cache.path(EntryKind::Qemu, &entry.name);
-                found.push(Self::at(tree.join("usr/bin").join(PROGRAM), vec![tree])?);
+                let program = tree.join("usr/bin").join(program_of(architecture));
+                if program.exists() {
+                    found.push(Self::at(program, vec![tree])?);
+                }
             }
         }
         Ok(found)
+    }
+}
+
+/// The program that is a machine with this processor.
+pub(super) const fn program_of(architecture: Architecture) -> &'static str {
+    match architecture {
+        Architecture::X86_64 => "qemu-system-x86_64",
+        Architecture::Aarch64 => "qemu-system-aarch64",
     }
 }
 

@@ -76,11 +76,16 @@ impl Archive {
     }
 
     /// Sources of our own, their lists kept below `directory` and fetched now;
-    /// the host's apt is not touched.
+    /// the host's apt is not touched. With the distribution's name for another processor they
+    /// are packages for that.
     ///
     /// # Errors
     /// [`PackageError`] if the lists cannot be fetched.
-    pub fn of_source(source_line: &str, directory: &Path) -> Result<Self, PackageError> {
+    pub(super) fn of_source(
+        source_line: &str,
+        directory: &Path,
+        architecture: Option<&str>,
+    ) -> Result<Self, PackageError> {
         let lists = directory.join("lists");
         let io = |path: &Path, result: io::Result<()>| {
             result.map_err(|source| PackageError::Io { path: path.to_path_buf(), source })
@@ -93,7 +98,7 @@ impl Archive {
             text.push(value);
             text
         };
-        let archive = Self {
+        let mut archive = Self {
             options: vec![
                 option("Dir::Etc::sourcelist", &list),
                 "-oDir::Etc::sourceparts=/dev/null".into(),
@@ -102,6 +107,12 @@ impl Archive {
                 "-oAPT::Sandbox::User=".into(),
             ],
         };
+        if let Some(name) = architecture {
+            archive.options.push(format!("-oAPT::Architecture={name}").into());
+            archive.options.push(format!("-oAPT::Architectures={name}").into());
+            // What is installed here is for the host's own processor.
+            archive.options.push("-oDir::State::status=/dev/null".into());
+        }
         archive.apt("apt-get", &["update", "-qq"], directory, DOWNLOAD_LIMIT)?;
         Ok(archive)
     }

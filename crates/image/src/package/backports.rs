@@ -1,8 +1,10 @@
-//! Debian's backports: newer packages for the release that the host runs.
+//! Packages of the Debian release that the host runs which its own sources do not have: newer
+//! ones out of backports, and those for another processor.
 
 use std::fs;
 
 use super::archive::{Archive, PackageError};
+use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
 
 /// The backports of the host's own Debian release, with lists kept in the cache.
@@ -10,18 +12,47 @@ use crate::cache::{Cache, CacheError, EntryKind};
 /// # Errors
 /// [`PackageError::NoBackports`] on another system, or if the lists cannot be fetched.
 pub fn backports(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Archive, PackageError> {
+    debian(cache, "-backports", None, note)
+}
+
+/// The packages of the host's own Debian release for a guest's processor: the host's own
+/// sources, or lists kept in the cache.
+///
+/// # Errors
+/// As [`backports`].
+pub fn packages_for(
+    cache: &Cache,
+    architecture: Architecture,
+    note: &mut dyn FnMut(&str),
+) -> Result<Archive, PackageError> {
+    match architecture.foreign() {
+        None => Ok(Archive::host()),
+        foreign => debian(cache, "", foreign, note),
+    }
+}
+
+/// A suite of the host's release, for the host's processor or another.
+fn debian(
+    cache: &Cache,
+    suite: &str,
+    architecture: Option<&str>,
+    note: &mut dyn FnMut(&str),
+) -> Result<Archive, PackageError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
     let codename = debian_codename(&release).ok_or_else(|| PackageError::NoBackports {
         system: field(&release, "PRETTY_NAME").unwrap_or("unknown").to_owned(),
     })?;
-    note(&format!("fetching the package lists of {codename}-backports"));
+    let suite = format!("{codename}{suite}");
+    let of = architecture.map(|name| format!(" for {name}")).unwrap_or_default();
+    note(&format!("fetching the package lists of {suite}{of}"));
+    let only = architecture.map(|name| format!("arch={name} ")).unwrap_or_default();
     let line = format!(
-        "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
-         http://deb.debian.org/debian {codename}-backports main"
+        "deb [{only}signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
+         http://deb.debian.org/debian {suite} main"
     );
-    let lists = cache.path(EntryKind::Probe, "backports");
+    let lists = cache.path(EntryKind::Probe, architecture.unwrap_or("backports"));
     fs::create_dir_all(&lists).map_err(|source| CacheError::Io { path: lists.clone(), source })?;
-    Archive::of_source(&line, &lists)
+    Archive::of_source(&line, &lists, architecture)
 }
 
 /// The codename if `os-release` is Debian's (os-release(5)).

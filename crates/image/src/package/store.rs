@@ -9,7 +9,9 @@ use std::time::Duration;
 use numalab_host::{output_of, tool};
 
 use super::archive::{Archive, PackageError};
+use super::backports::packages_for;
 use super::record::PackageRecord;
+use crate::architecture::Architecture;
 use crate::cache::{Cache, EntryKind};
 
 const UNPACK_LIMIT: Duration = Duration::from_secs(300);
@@ -35,7 +37,20 @@ pub fn ensure_unpacked(
     name: &str,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
-    ensure(cache, name, &|_| true, note)
+    ensure_unpacked_for(cache, name, Architecture::X86_64, note)
+}
+
+/// The same for a guest's processor; for another than the host's, with every dependency.
+///
+/// # Errors
+/// [`PackageError`].
+pub fn ensure_unpacked_for(
+    cache: &Cache,
+    name: &str,
+    architecture: Architecture,
+    note: &mut dyn FnMut(&str),
+) -> Result<Unpacked, PackageError> {
+    ensure(cache, (name, architecture), &|_| true, note)
 }
 
 /// The same with no other dependencies than libraries (packages named `lib...`), for
@@ -48,25 +63,29 @@ pub fn ensure_with_libraries(
     name: &str,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
-    ensure(cache, name, &|dependency| dependency.starts_with("lib"), note)
+    ensure(cache, (name, Architecture::X86_64), &|dependency| dependency.starts_with("lib"), note)
 }
 
 fn ensure(
     cache: &Cache,
-    name: &str,
+    (name, architecture): (&str, Architecture),
     wanted: &dyn Fn(&str) -> bool,
     note: &mut dyn FnMut(&str),
 ) -> Result<Unpacked, PackageError> {
-    if let Some(known) = recall(cache, name) {
+    let prefix = architecture.prefix();
+    if let Some(known) = recall(cache, &format!("{prefix}{name}")) {
         return Ok(known);
     }
-    let archive = Archive::host();
-    let records = closure(&archive, &[name], wanted)?;
+    let archive = packages_for(cache, architecture, note)?;
+    let here = if prefix.is_empty() { installed()? } else { BTreeSet::new() };
+    let records = closure_beyond(&here, &archive, &[name], wanted)?;
     let mut trees = Vec::new();
+    let mut list = Vec::new();
     for record in &records {
-        trees.push(unpack(cache, &archive, record, note)?);
+        let entry = format!("{prefix}{}", record.entry_name());
+        trees.push(unpack(cache, &archive, (record, &entry), note)?);
+        list.push(entry);
     }
-    let list: Vec<String> = records.iter().map(PackageRecord::entry_name).collect();
     let list_path = trees[0].join(LIST_NAME);
     fs::write(&list_path, list.join("\n"))
         .map_err(|source| PackageError::Io { path: list_path, source })?;
@@ -96,16 +115,15 @@ fn recall(cache: &Cache, name: &str) -> Option<Unpacked> {
 fn unpack(
     cache: &Cache,
     archive: &Archive,
-    package: &PackageRecord,
+    (package, entry): (&PackageRecord, &str),
     note: &mut dyn FnMut(&str),
 ) -> Result<PathBuf, PackageError> {
-    let name = package.entry_name();
-    let done = cache.path(EntryKind::Package, &name);
+    let done = cache.path(EntryKind::Package, entry);
     if done.exists() {
         return Ok(done);
     }
     note(&format!("downloading package {} {}", package.name, package.version));
-    cache.make(EntryKind::Package, &name, |directory| {
+    cache.make(EntryKind::Package, entry, |directory| {
         let file = archive.download(package, directory)?;
         extract(&file, directory)?;
         fs::remove_file(&file).map_err(|source| PackageError::Io { path: file, source })
@@ -132,7 +150,16 @@ pub fn closure(
     names: &[&str],
     wanted_name: &dyn Fn(&str) -> bool,
 ) -> Result<Vec<PackageRecord>, PackageError> {
-    let installed = installed()?;
+    closure_beyond(&installed()?, archive, names, wanted_name)
+}
+
+/// The same for a system that has these packages.
+fn closure_beyond(
+    installed: &BTreeSet<String>,
+    archive: &Archive,
+    names: &[&str],
+    wanted_name: &dyn Fn(&str) -> bool,
+) -> Result<Vec<PackageRecord>, PackageError> {
     let mut records = Vec::new();
     for name in names {
         records.push(archive.record(name)?);

@@ -8,7 +8,7 @@ use numalab_guest::{
     Qemu, QemuHazard,
 };
 use numalab_host::{Root, note, read_machine};
-use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Architecture, BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Notice;
 use numalab_report::from::study::notice_words;
 use numalab_topology::Machine;
@@ -34,6 +34,7 @@ pub(super) fn prepare(
     let program = command.first().map(String::as_str);
     let (kernel, image) = files(&cache, &args.contents, program, &guest.machine, args.quiet)?;
     let accelerator = match (&guest.memory_emulator, args.accel) {
+        _ if is_foreign(args) && args.accel != Accel::Kvm => Accelerator::foreign(),
         (Some(_), Accel::Auto) => emulating(),
         _ => Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache)
             .map_err(GuestError::from)?,
@@ -64,7 +65,7 @@ pub(super) fn show(
     let kind = match args.accel {
         Accel::Kvm => AcceleratorKind::Kvm,
         Accel::Tcg => AcceleratorKind::Tcg,
-        Accel::Auto if guest.memory_emulator.is_some() => AcceleratorKind::Tcg,
+        Accel::Auto if guest.memory_emulator.is_some() || is_foreign(args) => AcceleratorKind::Tcg,
         Accel::Auto => {
             note(format_args!(
                 "--accel auto: a start runs a guest under KVM for a moment and takes it \
@@ -97,10 +98,14 @@ pub(super) fn files(
             note(text);
         }
     };
-    let init = std::env::current_exe()
-        .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?;
+    let init = match args.architecture.own_program() {
+        Some(companion) => companion.find().map_err(GuestError::from)?,
+        None => std::env::current_exe()
+            .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?,
+    };
     let contents = contents(args, init, program)?;
-    let kernel = Kernel::ensure(cache, linux(args)?, &mut note).map_err(GuestError::from)?;
+    let kernel = Kernel::ensure_for(cache, linux(args)?, args.architecture, &mut note);
+    let kernel = kernel.map_err(GuestError::from)?;
     if machine.tiers.len() > 1 {
         kernel.expect_tiers().map_err(GuestError::from)?;
     }
@@ -114,7 +119,11 @@ pub(super) fn contents(
     init: PathBuf,
     program: Option<&str>,
 ) -> Result<Contents, Failure> {
-    let mut contents = Contents { modules: args.module.clone(), ..Contents::new(init) };
+    let mut contents = Contents {
+        modules: args.module.clone(),
+        architecture: args.architecture,
+        ..Contents::new(init)
+    };
     for program in &args.with {
         contents.add_program(program).map_err(GuestError::from)?;
     }
@@ -122,9 +131,19 @@ pub(super) fn contents(
     Ok(contents)
 }
 
+fn is_foreign(args: &BootArgs) -> bool {
+    args.contents.architecture != Architecture::X86_64
+}
+
 /// The Linux that is to be booted.
 fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
+        BootKernel::Linux(KernelChoice::Backports) if args.architecture != Architecture::X86_64 => {
+            Err(Failure::bad_input(format!(
+                "--arch {} --kernel backports: expected linux or a file",
+                args.architecture.name()
+            )))
+        }
         BootKernel::Linux(choice) => Ok(choice),
         BootKernel::Numalab => Err(Failure::bad_input(
             "--kernel numalab: it has no shell and no image, expected `numalab guest run`",
@@ -148,13 +167,14 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     let pins = pins(args)?;
     let guest =
         Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
-    Ok(Guest { memory_emulator: emulator, ..guest })
+    let architecture = args.contents.architecture;
+    Ok(Guest { memory_emulator: emulator, architecture, ..guest })
 }
 
 /// A QEMU that can be this guest.
 pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
     let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
-    Ok(Qemu::find(cache, &needs).map_err(GuestError::from)?)
+    Ok(Qemu::find_for(cache, guest.architecture, &needs).map_err(GuestError::from)?)
 }
 
 /// The accelerator of a guest that is no Linux of ours: KVM only where one really runs under it.

@@ -27,7 +27,8 @@ pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
     }
     if args.fetch_qemu {
         let mut report = |text: &str| note(text);
-        let qemu = Qemu::fetch_backports(&cache, &mut report).map_err(GuestError::from)?;
+        let qemu = Qemu::fetch_backports_for(&cache, args.contents.architecture, &mut report);
+        let qemu = qemu.map_err(GuestError::from)?;
         output::print(&format!("QEMU {}: {}\n", qemu.version, qemu.program.display()))?;
     }
     if args.build {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use numalab_guest::{GuestError, Runtime, Task};
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::Interrupt;
+use numalab_image::Architecture;
 
 use super::{boot, kernel, raw, report};
 use crate::args::{BootKernel, RunArgs};
@@ -13,6 +14,13 @@ use crate::failure::Failure;
 
 /// Boots the guest and runs the command in it.
 pub(super) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let architecture = args.guest.contents.architecture;
+    let is_linux = matches!(args.guest.contents.kernel, BootKernel::Linux(_)) && !args.raw.raw;
+    if architecture != Architecture::X86_64 && !is_linux {
+        let name = architecture.name();
+        let message = format!("--arch {name}: expected a Linux guest, without --raw");
+        return Err(Failure::bad_input(message).of_wrapper());
+    }
     if args.raw.raw {
         return raw::run_raw(args);
     }
