@@ -5,6 +5,7 @@
 # make bench     compare with peers
 # make studies   run whole studies and keep their reports in docs/studies
 # make check     format, lints, documentation
+# make aarch64   numalab for aarch64, which guests with --arch aarch64 run
 # make dist      what is released, in dist/: archives, Debian and RPM packages for x86_64 and aarch64
 CARGO ?= cargo
 PREFIX ?= $(HOME)/.local
@@ -18,7 +19,7 @@ ENABLE_BASIC_TEST ?= true
 RUNS ?= 20
 KERNEL_WORDS ?=
 
-.PHONY: measure run build test test-long bench studies check dist install clean
+.PHONY: measure run build aarch64 test test-long bench studies check dist install clean
 
 # Builds the command only, quickly: its measuring loops as in a release, the rest unoptimised.
 measure:
@@ -38,6 +39,12 @@ build:
 	@$(CARGO) build --release -p numalab
 	@$(CARGO) build --release -p numalab-emulator
 	@scripts/kernel
+
+aarch64:
+	@scripts/setup aarch64
+	@CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER=aarch64-linux-gnu-gcc \
+	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUSTFLAGS='-C target-feature=+crt-static' \
+	  $(CARGO) build --release -p numalab --target aarch64-unknown-linux-gnu
 
 test:
 	@scripts/setup test

@@ -257,6 +257,7 @@ fn guest_code(error: &GuestError) -> Code {
         | GuestError::Board(_)
         | GuestError::Contents(_)
         | GuestError::EmulatorNeedsTcg { .. }
+        | GuestError::Kernel(KernelError::OtherProcessor { .. })
         | GuestError::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
             ..
         })))

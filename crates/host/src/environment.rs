@@ -1,5 +1,7 @@
 //! Facts about the system that a measurement may depend on.
 
+mod arm;
+
 use std::collections::BTreeMap;
 
 use numalab_record::Environment;
@@ -61,7 +63,7 @@ const MEMINFO_LINES: [(&str, &str); 4] = [
 /// | `kernel`, `kernel_version`, `kernel_command_line` | release, build, boot arguments |
 /// | `architecture` | what the binary is built for |
 /// | `distribution` | `PRETTY_NAME` of os-release |
-/// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu |
+/// | `cpu_model`, `cpu_vendor`, `microcode` | as `/proc/cpuinfo` names the first cpu; Arm's by number |
 /// | `hypervisor`, `machine` | who runs this guest, if it is one; vendor and product |
 /// | `thp_enabled`, `thp_defrag` | transparent huge pages: the chosen words |
 /// | `numa_balancing`, `zone_reclaim_mode`, `swappiness`, `overcommit_memory` | sysctls |
@@ -95,6 +97,7 @@ pub fn read_environment(root: &Root) -> Environment {
     for (name, keys) in CPUINFO_LINES {
         add(name, keys.iter().find_map(|key| field(&cpuinfo, key)).map(str::to_owned));
     }
+    add("cpu_model", arm::model(&cpuinfo));
     let meminfo = root.document("proc/meminfo").unwrap_or_default();
     for (name, key) in MEMINFO_LINES {
         let value = field(&meminfo, key);

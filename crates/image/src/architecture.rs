@@ -1,6 +1,22 @@
 //! The processors that guests can have.
 
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use elf::abi::{EM_AARCH64, EM_X86_64};
+
 use crate::companion::Companion;
+use crate::elf::is_readable;
+
+/// So much of a file tells which processor it is for.
+const START_BYTES: u64 = 0x210;
+/// Where an ELF file has its processor (`e_machine`).
+const ELF_MACHINE: usize = 18;
+/// Linux's boot protocols: `Documentation/arch/x86/boot.rst` and
+/// `Documentation/arch/arm64/booting.rst`.
+const LINUX_X86: (usize, &[u8]) = (0x202, b"HdrS");
+const LINUX_AARCH64: (usize, &[u8]) = (56, b"ARM\x64");
 
 /// What a guest's processor is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +64,29 @@ impl Architecture {
         }
     }
 
+    /// That of a program or a kernel's image; none where its beginning does not tell.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn of_file(file: &Path) -> io::Result<Option<Self>> {
+        let mut start = Vec::new();
+        File::open(file)?.take(START_BYTES).read_to_end(&mut start)?;
+        Ok(Self::of_start(&start))
+    }
+
+    fn of_start(start: &[u8]) -> Option<Self> {
+        let has = |(at, magic): (usize, &[u8])| start.get(at..at + magic.len()) == Some(magic);
+        let machine = start.get(ELF_MACHINE..ELF_MACHINE + 2);
+        let machine = machine.map(|bytes| u16::from_le_bytes([bytes[0], bytes[1]]));
+        match machine {
+            Some(EM_X86_64) if is_readable(start) => Some(Self::X86_64),
+            Some(EM_AARCH64) if is_readable(start) => Some(Self::Aarch64),
+            _ if has(LINUX_X86) => Some(Self::X86_64),
+            _ if has(LINUX_AARCH64) => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+
     /// What the names of its entries in the cache begin with.
     pub(crate) fn prefix(self) -> String {
         self.foreign().map(|name| format!("{name}-")).unwrap_or_default()
@@ -60,5 +99,24 @@ impl Architecture {
             Self::X86_64 => None,
             Self::Aarch64 => Some(&NUMALAB_AARCH64),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_and_kernels_say_which_processor_they_are_for() {
+        let this = Architecture::of_file(&std::env::current_exe().unwrap()).unwrap();
+        assert_eq!(this.map(Architecture::name), Some(std::env::consts::ARCH));
+        let mut image = [0; 0x210];
+        assert_eq!(Architecture::of_start(&image), None);
+        image[56..60].copy_from_slice(b"ARMd");
+        assert_eq!(Architecture::of_start(&image), Some(Architecture::Aarch64));
+        image[56] = 0;
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        assert_eq!(Architecture::of_start(&image), Some(Architecture::X86_64));
+        assert_eq!(Architecture::of_start(b"#!/bin/sh\n"), None);
     }
 }

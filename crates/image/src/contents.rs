@@ -49,6 +49,16 @@ pub enum ContentsError {
         /// The path as given.
         path: PathBuf,
     },
+    /// It is for another processor than the guest's.
+    #[error("{path}: a program for {}, expected one for {}", .found.name(), .expected.name())]
+    OtherProcessor {
+        /// The program.
+        path: PathBuf,
+        /// What it is for.
+        found: Architecture,
+        /// What the guest is.
+        expected: Architecture,
+    },
     /// No package is known to have it.
     #[error(
         "`{name}`: no program that numalab knows a package of; expected one of {}, or a file such \
@@ -85,7 +95,8 @@ impl Contents {
     /// to have it, else whatever has that name in the guest (busybox).
     ///
     /// # Errors
-    /// [`ContentsError::NoProgram`] for a path that is no file.
+    /// [`ContentsError::NoProgram`] for a path that is no file;
+    /// [`ContentsError::OtherProcessor`].
     pub fn need_program(&mut self, program: &str) -> Result<String, ContentsError> {
         if program.contains('/') {
             return self.need_host_program(Path::new(program));
@@ -101,11 +112,29 @@ impl Contents {
     fn need_host_program(&mut self, path: &Path) -> Result<String, ContentsError> {
         let file = std::path::absolute(path).ok().filter(|path| path.is_file());
         let file = file.ok_or_else(|| ContentsError::NoProgram { path: path.to_path_buf() })?;
+        self.expect_own_processor(&file)?;
         let name = file.to_string_lossy().into_owned();
         if !self.programs.contains(&file) {
             self.programs.push(file);
         }
         Ok(name)
+    }
+
+    /// Refuses a program for another processor; a script or a 32-bit program tells none.
+    ///
+    /// # Errors
+    /// [`ContentsError::OtherProcessor`].
+    pub fn expect_own_processor(&self, program: &Path) -> Result<(), ContentsError> {
+        let expected = self.architecture;
+        // Who cannot read it now cannot put it into the image either, and says why.
+        let found = Architecture::of_file(program).ok().flatten();
+        match found.filter(|found| *found != expected) {
+            Some(found) => {
+                let path = program.to_path_buf();
+                Err(ContentsError::OtherProcessor { path, found, expected })
+            }
+            None => Ok(()),
+        }
     }
 }
 
@@ -139,6 +168,9 @@ mod tests {
         let this = std::env::current_exe().unwrap();
         let name = contents.need_program(this.to_str().unwrap()).unwrap();
         assert_eq!(contents.programs, [PathBuf::from(name)]);
+        contents.architecture = Architecture::Aarch64;
+        let error = contents.need_program(this.to_str().unwrap()).unwrap_err().to_string();
+        assert!(error.ends_with(": a program for x86_64, expected one for aarch64"), "{error}");
         let error = contents.need_program("./no/such").unwrap_err();
         let path = PathBuf::from("./no/such");
         assert_eq!(error, ContentsError::NoProgram { path });

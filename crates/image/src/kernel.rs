@@ -76,6 +76,16 @@ pub enum KernelError {
         /// The package.
         package: String,
     },
+    /// It is for another processor than the guest's.
+    #[error("{path}: a kernel for {}, expected one for {}", .found.name(), .expected.name())]
+    OtherProcessor {
+        /// The file as given.
+        path: PathBuf,
+        /// What it is for.
+        found: Architecture,
+        /// What the guest is.
+        expected: Architecture,
+    },
     /// It is too old for memory tiers.
     #[error("Linux {release} makes no memory tiers of HMAT's latencies: 6.10 and later do")]
     NoTiers {
@@ -109,16 +119,16 @@ impl Kernel {
     ) -> Result<Self, KernelError> {
         let prefix = match choice {
             KernelChoice::File(file) if file.extension().is_some_and(|kind| kind == "deb") => {
-                return Self::of_package(cache, file, note);
+                return Self::of_package(cache, file, note)?.checked(file, architecture);
             }
-            KernelChoice::File(file) => return Self::of_file(file),
+            KernelChoice::File(file) => return Self::of_file(file)?.checked(file, architecture),
             KernelChoice::Distribution => DISTRIBUTION,
             KernelChoice::Backports => BACKPORTS,
         };
         let prefix = format!("{}{prefix}", architecture.prefix());
         let source: Source<'_> = match choice {
-            KernelChoice::Backports => &backports,
-            _ => &move |cache, note| packages_for(cache, architecture, note),
+            KernelChoice::Backports => &|cache, note| backports(cache, architecture, note),
+            _ => &|cache, note| packages_for(cache, architecture, note),
         };
         Self::ensure_packaged(cache, &prefix, architecture.kernel_packages(), source, note)
     }
@@ -186,6 +196,18 @@ impl Kernel {
                 Err(ModuleError::Missing { name, release }.into())
             }
             _ => Ok(()),
+        }
+    }
+
+    /// Refuses the kernel that was given as `file` if its image is for another processor.
+    fn checked(self, file: &Path, expected: Architecture) -> Result<Self, KernelError> {
+        let found = Architecture::of_file(&self.file);
+        let found = found.map_err(|source| KernelError::Io { path: self.file.clone(), source })?;
+        match found.filter(|found| *found != expected) {
+            Some(found) => {
+                Err(KernelError::OtherProcessor { path: file.to_path_buf(), found, expected })
+            }
+            None => Ok(self),
         }
     }
 

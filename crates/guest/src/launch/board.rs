@@ -6,7 +6,6 @@
 
 use numalab_image::Architecture;
 
-use super::guest::Guest;
 use crate::qemu::AcceleratorKind;
 
 /// Why a guest cannot have this processor.
@@ -20,31 +19,6 @@ pub enum BoardError {
         /// What they do not have.
         what: &'static str,
     },
-}
-
-/// Refuses what a guest of this processor does not have.
-pub fn check(guest: &Guest, accelerator: AcceleratorKind) -> Result<(), BoardError> {
-    let architecture = guest.architecture;
-    if architecture == Architecture::X86_64 {
-        return Ok(());
-    }
-    let machine = &guest.machine;
-    let what = [
-        (accelerator == AcceleratorKind::Kvm, "KVM on this machine"),
-        (guest.hypervisor.is_some(), "hypervisor"),
-        (!guest.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
-        (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
-        (machine.tiers.len() > 1, "memory tiers"),
-        (
-            machine.nodes.iter().any(|node| node.online && node.memory_bytes == 0),
-            "nodes without memory",
-        ),
-        (guest.memory_emulator.is_some(), "memory emulator: its markers are those of x86-64"),
-    ];
-    match what.into_iter().find(|(is_asked, _)| *is_asked) {
-        Some((_, what)) => Err(BoardError::Unable { architecture, what }),
-        None => Ok(()),
-    }
 }
 
 /// As in `-machine`.
@@ -87,31 +61,6 @@ pub fn levels(architecture: Architecture, words: Vec<String>) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_topology::{AccessAttributes, Machine, Node};
-
-    fn arm(machine: Machine) -> Guest {
-        Guest { machine, architecture: Architecture::Aarch64, ..Guest::default() }
-    }
-
-    fn refused(guest: &Guest) -> String {
-        check(guest, AcceleratorKind::Tcg).expect_err("refused").to_string()
-    }
-
-    #[test]
-    fn what_a_device_tree_does_not_tell_is_refused_by_name() {
-        let node = |memory_bytes| Node { online: true, memory_bytes, ..Node::default() };
-        let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
-        assert_eq!(check(&arm(plain.clone()), AcceleratorKind::Tcg), Ok(()));
-        let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };
-        assert!(refused(&arm(empty.clone())).contains("aarch64: guests with it have no nodes wi"));
-        let pc = Guest { machine: empty, ..Guest::default() };
-        assert_eq!(check(&pc, AcceleratorKind::Tcg), Ok(()));
-        let access = vec![AccessAttributes::default()];
-        assert!(refused(&arm(Machine { access, ..plain.clone() })).contains("(HMAT)"));
-        let tables = Guest { tables: vec!["SRAT.bin".into()], ..arm(plain.clone()) };
-        assert!(refused(&tables).contains("ACPI tables"));
-        assert!(check(&arm(plain), AcceleratorKind::Kvm).is_err());
-    }
 
     #[test]
     fn a_die_of_a_pc_is_a_cluster_of_a_virt_machine() {

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::Root;
-use numalab_topology::{CpuSet, Finding, Machine};
+use numalab_topology::{CpuSet, Finding, Machine, Node};
 
-use super::board;
+use super::board::BoardError;
 use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
@@ -100,6 +100,34 @@ impl Default for Limits {
     }
 }
 
+impl Guest {
+    /// Refuses what QEMU's machine with the guest's processor cannot be.
+    ///
+    /// # Errors
+    /// [`BoardError`].
+    pub fn expect_possible(&self, is_kvm: bool) -> Result<(), BoardError> {
+        let architecture = self.architecture;
+        if architecture == Architecture::X86_64 {
+            return Ok(());
+        }
+        let machine = &self.machine;
+        let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
+        let what = [
+            (is_kvm, "KVM on this machine"),
+            (self.hypervisor.is_some(), "hypervisor"),
+            (!self.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
+            (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
+            (machine.tiers.len() > 1, "memory tiers"),
+            (machine.nodes.iter().any(is_empty), "nodes without memory"),
+            (self.memory_emulator.is_some(), "memory emulator: its markers are those of x86-64"),
+        ];
+        match what.into_iter().find(|(is_asked, _)| *is_asked) {
+            Some((_, what)) => Err(BoardError::Unable { architecture, what }),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Launch {
     /// Checks that this QEMU on this host can be that guest. Starts nothing.
     ///
@@ -118,13 +146,18 @@ impl Launch {
         if guest.memory_emulator.is_some() && accelerator.kind != AcceleratorKind::Tcg {
             return Err(GuestError::EmulatorNeedsTcg { found: accelerator.kind.name() });
         }
-        board::check(&guest, accelerator.kind)?;
+        guest.expect_possible(accelerator.kind == AcceleratorKind::Kvm)?;
         guest.memory.check(&guest.machine, qemu.abilities, &Root::live())?;
         if files.initramfs.is_some() {
             host_memory::check_linux(&guest.machine)?;
         }
         let written = match guest.tables[..] {
-            [] => machine_arguments(&guest, qemu.abilities)?,
+            [] => machine_arguments(
+                &guest.machine,
+                &guest.memory,
+                guest.architecture,
+                qemu.abilities,
+            )?,
             _ => arguments_with_tables(&guest.machine, &guest.tables)?,
         };
         Ok(Self {
@@ -181,11 +214,32 @@ fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numalab_topology::AccessAttributes;
 
     #[test]
     fn a_path_that_qemu_would_cut_is_refused() {
         let files = BootFiles { kernel: "/my cache/vmlinux".into(), initramfs: None };
         let error = check_module_paths(&files).unwrap_err().to_string();
         assert!(error.contains("/my cache/vmlinux"), "{error}");
+    }
+
+    #[test]
+    fn what_a_device_tree_does_not_tell_is_refused_by_name() {
+        let arm =
+            |machine| Guest { machine, architecture: Architecture::Aarch64, ..Guest::default() };
+        let refused =
+            |guest: &Guest| guest.expect_possible(false).expect_err("refused").to_string();
+        let node = |memory_bytes| Node { online: true, memory_bytes, ..Node::default() };
+        let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
+        assert_eq!(arm(plain.clone()).expect_possible(false), Ok(()));
+        let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };
+        assert!(refused(&arm(empty.clone())).contains("aarch64: guests with it have no nodes wi"));
+        let pc = Guest { machine: empty, ..Guest::default() };
+        assert_eq!(pc.expect_possible(true), Ok(()));
+        let access = vec![AccessAttributes::default()];
+        assert!(refused(&arm(Machine { access, ..plain.clone() })).contains("(HMAT)"));
+        let tables = Guest { tables: vec!["SRAT.bin".into()], ..arm(plain.clone()) };
+        assert!(refused(&tables).contains("ACPI tables"));
+        assert!(arm(plain).expect_possible(true).is_err());
     }
 }

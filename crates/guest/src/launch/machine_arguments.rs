@@ -7,8 +7,9 @@ use numalab_formats::qemu::{self, Smp};
 use numalab_topology::{Finding, Machine, Severity};
 
 use super::board;
-use super::guest::Guest;
+use super::host_memory::HostMemory;
 use crate::qemu::Abilities;
+use numalab_image::Architecture;
 
 /// The arguments, and what of the machine QEMU cannot show.
 pub struct MachineArguments {
@@ -20,20 +21,18 @@ pub struct MachineArguments {
 
 /// Writes the machine with this memory behind it.
 pub fn machine_arguments(
-    guest: &Guest,
+    machine: &Machine,
+    memory: &HostMemory,
+    architecture: Architecture,
     abilities: Abilities,
 ) -> Result<MachineArguments, WriteError> {
-    let machine = &guest.machine;
     let mut written = qemu::describe(machine)?;
     for (index, backend) in written.output.backends_mut().enumerate() {
-        guest.memory.give(index, backend, abilities);
+        memory.give(index, backend, abilities);
     }
     let mut losses = written.losses;
     losses.extend(unusable_latencies(machine));
-    Ok(MachineArguments {
-        words: board::levels(guest.architecture, written.output.words()),
-        losses,
-    })
+    Ok(MachineArguments { words: board::levels(architecture, written.output.words()), losses })
 }
 
 /// Writes the machine's cpus and the sum of its memory, with these tables: QEMU makes a
@@ -112,14 +111,14 @@ mod tests {
         }
     }
 
-    fn with(machine: Machine, memory: &HostMemory) -> Guest {
-        Guest { machine, memory: memory.clone(), ..Guest::default() }
+    fn on_a_pc(machine: &Machine, memory: &HostMemory, abilities: Abilities) -> MachineArguments {
+        machine_arguments(machine, memory, Architecture::X86_64, abilities).unwrap()
     }
 
     #[test]
     fn plain_memory_gives_the_writers_own_words() {
         let plain = HostMemory::default();
-        let ours = machine_arguments(&with(machine(), &plain), Abilities::default()).unwrap();
+        let ours = on_a_pc(&machine(), &plain, Abilities::default());
         let theirs = qemu::write(&machine(), &HostPlacement::default()).unwrap();
         assert_eq!(ours.words, theirs.output);
         let backend = "memory-backend-ram,id=ram1,size=1024M".to_owned();
@@ -162,8 +161,7 @@ mod tests {
             vec![AccessAttributes { read_latency_ps: Some(80_000), ..AccessAttributes::default() }];
         let codes = |machine: &Machine| {
             let memory = HostMemory::default();
-            let guest = with(machine.clone(), &memory);
-            let losses = machine_arguments(&guest, Abilities::default()).unwrap().losses;
+            let losses = on_a_pc(machine, &memory, Abilities::default()).losses;
             losses.into_iter().map(|loss| loss.code).collect::<Vec<_>>()
         };
         assert!(!codes(&machine).contains(&"hmat-ignored".to_owned()));
@@ -180,7 +178,7 @@ mod tests {
             unreserved: false,
         };
         let abilities = Abilities { prealloc_context: true, ..Abilities::default() };
-        let words = machine_arguments(&with(machine(), &memory), abilities).unwrap().words;
+        let words = on_a_pc(&machine(), &memory, abilities).words;
         let objects: Vec<&str> = words
             .windows(2)
             .filter(|pair| pair[0] == "-object")

@@ -36,7 +36,7 @@ impl Qemu {
         note: &mut dyn FnMut(&str),
     ) -> Result<Self, QemuError> {
         let _lock = cache.lock()?;
-        let archive = package::backports(cache, note)?;
+        let archive = package::backports(cache, Architecture::X86_64, note)?;
         let records = package::closure(&archive, packages(architecture), &|_| true)?;
         let name = format!("backports-{}", records[0].entry_name());
         let tree = cache.make(EntryKind::Qemu, &name, |directory| {

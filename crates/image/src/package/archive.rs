@@ -36,11 +36,13 @@ pub enum PackageError {
         /// The name asked for.
         name: String,
     },
-    /// The host's system has no backports that we know.
-    #[error("{system} has no backports that numalab knows; they are Debian's")]
-    NoBackports {
+    /// They are Debian's, and the host's system is not.
+    #[error("{system}: {packages} are wanted, which numalab takes on Debian only")]
+    OtherSystem {
         /// The system's name.
         system: String,
+        /// What was to be fetched.
+        packages: String,
     },
     /// A file of a package cannot be read or written.
     #[error("{path}: {source}")]
@@ -62,7 +64,7 @@ impl PackageError {
             )),
             Self::Tool(_) => Some("check the network and run: apt-get update".to_owned()),
             Self::Unknown { .. } => Some("apt-get update".to_owned()),
-            Self::NoBackports { .. } => Some("use Debian 12 or later".to_owned()),
+            Self::OtherSystem { .. } => Some("use Debian 12 or later".to_owned()),
             Self::Cache(_) | Self::Io { .. } => None,
         }
     }

@@ -7,12 +7,17 @@ use super::archive::{Archive, PackageError};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
 
-/// The backports of the host's own Debian release, with lists kept in the cache.
+/// The backports of the host's own Debian release for a guest's processor, with lists kept in
+/// the cache.
 ///
 /// # Errors
-/// [`PackageError::NoBackports`] on another system, or if the lists cannot be fetched.
-pub fn backports(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Archive, PackageError> {
-    debian(cache, "-backports", None, note)
+/// [`PackageError::OtherSystem`] on another system, or if the lists cannot be fetched.
+pub fn backports(
+    cache: &Cache,
+    architecture: Architecture,
+    note: &mut dyn FnMut(&str),
+) -> Result<Archive, PackageError> {
+    debian(cache, "-backports", architecture, note)
 }
 
 /// The packages of the host's own Debian release for a guest's processor: the host's own
@@ -25,34 +30,36 @@ pub fn packages_for(
     architecture: Architecture,
     note: &mut dyn FnMut(&str),
 ) -> Result<Archive, PackageError> {
-    match architecture.foreign() {
-        None => Ok(Archive::host()),
-        foreign => debian(cache, "", foreign, note),
+    match architecture {
+        Architecture::X86_64 => Ok(Archive::host()),
+        Architecture::Aarch64 => debian(cache, "", architecture, note),
     }
 }
 
-/// A suite of the host's release, for the host's processor or another.
+/// A suite of the host's release, such as `-backports`, for the host's processor or another.
 fn debian(
     cache: &Cache,
     suite: &str,
-    architecture: Option<&str>,
+    architecture: Architecture,
     note: &mut dyn FnMut(&str),
 ) -> Result<Archive, PackageError> {
     let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
-    let codename = debian_codename(&release).ok_or_else(|| PackageError::NoBackports {
+    let foreign = architecture.foreign();
+    let of = foreign.map(|name| format!(" for {name}")).unwrap_or_default();
+    let codename = debian_codename(&release).ok_or_else(|| PackageError::OtherSystem {
         system: field(&release, "PRETTY_NAME").unwrap_or("unknown").to_owned(),
+        packages: format!("packages of Debian{suite}{of}"),
     })?;
-    let suite = format!("{codename}{suite}");
-    let of = architecture.map(|name| format!(" for {name}")).unwrap_or_default();
-    note(&format!("fetching the package lists of {suite}{of}"));
-    let only = architecture.map(|name| format!("arch={name} ")).unwrap_or_default();
+    note(&format!("fetching the package lists of {codename}{suite}{of}"));
+    let only = foreign.map(|name| format!("arch={name} ")).unwrap_or_default();
     let line = format!(
         "deb [{only}signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
-         http://deb.debian.org/debian {suite} main"
+         http://deb.debian.org/debian {codename}{suite} main"
     );
-    let lists = cache.path(EntryKind::Probe, architecture.unwrap_or("backports"));
+    let name = format!("{}lists{suite}", architecture.prefix());
+    let lists = cache.path(EntryKind::Probe, &name);
     fs::create_dir_all(&lists).map_err(|source| CacheError::Io { path: lists.clone(), source })?;
-    Archive::of_source(&line, &lists, architecture)
+    Archive::of_source(&line, &lists, foreign)
 }
 
 /// The codename if `os-release` is Debian's (os-release(5)).

@@ -104,6 +104,7 @@ pub(super) fn files(
             .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?,
     };
     let contents = contents(args, init, program)?;
+    contents.expect_own_processor(&contents.init).map_err(GuestError::from)?;
     let kernel = Kernel::ensure_for(cache, linux(args)?, args.architecture, &mut note);
     let kernel = kernel.map_err(GuestError::from)?;
     if machine.tiers.len() > 1 {
@@ -138,12 +139,6 @@ fn is_foreign(args: &BootArgs) -> bool {
 /// The Linux that is to be booted.
 fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
-        BootKernel::Linux(KernelChoice::Backports) if args.architecture != Architecture::X86_64 => {
-            Err(Failure::bad_input(format!(
-                "--arch {} --kernel backports: expected linux or a file",
-                args.architecture.name()
-            )))
-        }
         BootKernel::Linux(choice) => Ok(choice),
         BootKernel::Numalab => Err(Failure::bad_input(
             "--kernel numalab: it has no shell and no image, expected `numalab guest run`",
@@ -168,7 +163,9 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
     let guest =
         Guest { machine: described.machine, memory, tables, pins, limits, ..Guest::default() };
     let architecture = args.contents.architecture;
-    Ok(Guest { memory_emulator: emulator, architecture, ..guest })
+    let guest = Guest { memory_emulator: emulator, architecture, ..guest };
+    guest.expect_possible(args.accel == Accel::Kvm).map_err(GuestError::from)?;
+    Ok(guest)
 }
 
 /// A QEMU that can be this guest.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use numalab_formats::size::format_rounded;
 use numalab_guest::{GuestError, Qemu};
 use numalab_host::note;
-use numalab_image::{Cache, CacheEntry, EntryKind};
+use numalab_image::{Architecture, Cache, CacheEntry, EntryKind};
 use numalab_topology::Machine;
 
 use super::{boot, kernel};
@@ -16,6 +16,9 @@ use crate::output;
 /// Fills, empties or shows the cache.
 pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
     if let Some(file) = &args.iso {
+        if args.contents.architecture != Architecture::X86_64 {
+            return Err(Failure::bad_input("--iso: numalab's own kernel is for x86_64 alone"));
+        }
         return kernel::write_image(file, &args.words, args.dry_run);
     }
     let cache = Cache::open().map_err(GuestError::from)?;
