@@ -1,4 +1,4 @@
-//! The command line as typed.
+//! The arguments of commands as typed.
 
 mod advise;
 mod bind;
@@ -22,13 +22,12 @@ mod scale;
 mod self_test;
 mod study;
 mod topology;
-mod value;
+pub(crate) mod value;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use clap_complete::Shell;
-use numalab_measure::plan::MatrixShape;
+use clap::{Args, ValueEnum};
+use numalab_measure::MatrixShape;
 use numalab_record::{AccessPattern, StreamKernel};
 
 pub(crate) use advise::AdviseArgs;
@@ -67,39 +66,6 @@ pub(crate) use value::{CpuList, SizeList, Weights};
 /// The version, and what this program was built from.
 pub(crate) const VERSION: &str = env!("NUMALAB_VERSION");
 
-/// The version with what the program was built for and by: `--version`, where `-V` is one line.
-const LONG_VERSION: &str = concat!(env!("NUMALAB_VERSION"), "\nbuilt for ", env!("NUMALAB_BUILD"));
-
-/// What memory placement costs on a machine, and whether a change really helps.
-#[derive(Debug, Parser)]
-#[command(name = "numalab", version = VERSION, long_version = LONG_VERSION, propagate_version = true, max_term_width = 100)]
-#[command(after_help = "\
-Start here:
-  numalab measure                    the whole machine, in about a minute
-  numalab topology                   what this machine is
-  numalab latency --nodes 0,1        memory of node 1 compared with node 0
-  numalab compare results/A results/B   what changed between two runs
-  numalab study run noise            false positives: how often this machine
-                                     sees a difference where there is none
-  numalab guest run --emulate 4 --cpus 8 -- numalab topology
-                                     a four-node machine as a guest
-
-Exit codes:
-  0  done                            3  this machine lacks what is needed
-  1  failed while running            4  --fail-if or --expect fails; health: failing
-  2  usage or bad input              5  a check found errors in its input
-                                     6  health: degraded, or not certain
-bind, emulate, mark, knobs run and guest run end with the exit code of the command they run; they
-exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
-pub(crate) struct Cli {
-    #[command(subcommand)]
-    pub command: Command,
-    /// Leave the host's name, command lines, paths and your user name out of pages
-    /// [default: yes for md and html, no for text]
-    #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
-    pub redact: Option<Redact>,
-}
-
 /// Whether pages are made to be sent to anybody.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Redact {
@@ -107,73 +73,6 @@ pub(crate) enum Redact {
     Yes,
     /// Everything is shown
     No,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum Command {
-    /// Measure latency, bandwidth and caches of this machine, and write a report
-    Measure(MeasureArgs),
-    /// Show NUMA nodes, CPUs, caches, memory and distances
-    Topology(TopologyArgs),
-    /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
-    Acpi(AcpiArgs),
-    /// Measure memory latency by buffer size, CPU and node
-    Latency(LatencyArgs),
-    /// Measure memory bandwidth by kernel, CPUs and node
-    Bandwidth(BandwidthArgs),
-    /// Measure memory latency under load from other CPUs
-    Loaded(LoadedArgs),
-    /// Measure core-to-core latency: a cache line passed between two CPUs
-    C2c(C2cArgs),
-    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
-    Study(StudyArgs),
-    /// Find the commit that made a metric worse: build, boot and sample until decided
-    Bisect(Box<BisectArgs>),
-    /// Compare two results: what changed, and whether it exceeds the noise
-    Compare(CompareArgs),
-    /// Show where memory is now: per process, per node, per guest, or in a heap dump
-    Explore(ExploreArgs),
-    /// Measure every host of a cluster the same way, and find the outliers
-    Fleet(FleetArgs),
-    /// Check in seconds whether this machine is as good as its baseline, for health checks
-    Health(HealthArgs),
-    /// Run a command with its memory bound to chosen nodes, rank by rank
-    Bind(BindArgs),
-    /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither
-    Scale(ScaleArgs),
-    /// Boot guests with any NUMA topology, and run commands in them
-    Guest(Box<GuestArgs>),
-    /// Which placement is right for a program: predicted, then tried
-    Advise(Box<AdviseArgs>),
-    /// Run a program as on any NUMA machine: what its memory would cost there
-    Emulate(Box<EmulateArgs>),
-    /// Run a command between markers that the memory emulator recognizes
-    Mark(MarkArgs),
-    /// Machine files: what a machine is and what its memory costs
-    Machine(MachineFileArgs),
-    /// Show, set and restore kernel settings that affect memory
-    Knobs(KnobsArgs),
-    /// Test one kernel behavior, such as whether memory follows its thread
-    Probe(ProbeArgs),
-    /// Test what numalab does on a machine of several nodes, and print the evidence
-    #[command(name = "selftest")]
-    SelfTest(SelfTestArgs),
-    /// Regenerate the report of a result directory from its raw samples
-    Report(ReportArgs),
-    /// Print a completion script for a shell
-    #[command(
-        after_help = "Examples:\n  . <(numalab completions bash)              for this shell\n  numalab completions zsh > _numalab         into a directory of $fpath"
-    )]
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-    /// Write the manual pages
-    #[command(after_help = "Example:\n  numalab man ~/.local/share/man/man1")]
-    Man {
-        /// Directory for the pages; made if it is not there
-        directory: PathBuf,
-    },
 }
 
 #[derive(Debug, Args)]
@@ -312,46 +211,6 @@ pub(crate) struct BandwidthArgs {
     pub serial: bool,
     #[command(flatten)]
     pub ranks: RankArgs,
-    #[command(flatten)]
-    pub given: Measuring,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  numalab loaded                           chase on the first CPU, load from the others of its node
-  numalab loaded --kernel write --cpus 0-15
-  numalab loaded --chaser-node 1           measure latency to memory of node 1
-  numalab loaded --surface --dry-run       the plan of all of it, and how long it takes
-  numalab loaded --surface -o results      every kernel, node, and side that loads")]
-pub(crate) struct LoadedArgs {
-    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad, or a list
-    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or
-    /// write past the caches)
-    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
-    pub kernel: Vec<StreamKernel>,
-    /// Load the memory of every node, from the CPUs of the chaser's node and from the others'
-    #[arg(long, conflicts_with = "chaser_node")]
-    pub surface: bool,
-    /// Bytes of each worker's buffer
-    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
-    pub size: u64,
-    /// Node of the memory whose latency is measured (default: the nearest)
-    #[arg(long, value_name = "NODE")]
-    pub chaser_node: Option<u32>,
-    #[command(flatten)]
-    pub given: Measuring,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  numalab c2c                              all pairs; a stratified sample on large machines
-  numalab c2c --cpus 0,8,16                only these CPUs")]
-pub(crate) struct C2cArgs {
-    /// Maximum number of pairs, approximately
-    #[arg(long, value_name = "N", default_value_t = 2_016)]
-    pub pairs: usize,
     #[command(flatten)]
     pub given: Measuring,
 }

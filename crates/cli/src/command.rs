@@ -1,11 +1,11 @@
-//! One module for each command, what measuring commands share, and which command runs what.
+//! The command line: one module for each command, what measuring commands share, and which command
+//! runs what.
 
 mod acpi;
 mod advise;
 mod bandwidth;
 mod bind;
 mod bisect;
-mod c2c;
 mod compare;
 mod completions;
 mod emulate;
@@ -13,9 +13,9 @@ mod explore;
 mod fleet;
 mod guest;
 mod health;
+mod kind;
 mod knobs;
 mod latency;
-mod loaded;
 mod machine;
 mod man;
 mod mark;
@@ -30,10 +30,118 @@ mod study;
 mod topology;
 pub(crate) mod wrapper;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::args::Command;
+use clap::{Parser, Subcommand};
+use clap_complete::Shell;
+
+use crate::args::{
+    AcpiArgs, AdviseArgs, BandwidthArgs, BindArgs, BisectArgs, CompareArgs, EmulateArgs,
+    ExploreArgs, FleetArgs, GuestArgs, HealthArgs, KnobsArgs, LatencyArgs, MachineFileArgs,
+    MarkArgs, MeasureArgs, ProbeArgs, Redact, ReportArgs, ScaleArgs, SelfTestArgs, StudyArgs,
+    TopologyArgs, VERSION,
+};
 use crate::failure::Failure;
+use kind::KindCommand;
+
+/// The version with what the program was built for and by: `--version`, where `-V` is one line.
+const LONG_VERSION: &str = concat!(env!("NUMALAB_VERSION"), "\nbuilt for ", env!("NUMALAB_BUILD"));
+
+/// What memory placement costs on a machine, and whether a change really helps.
+#[derive(Debug, Parser)]
+#[command(name = "numalab", version = VERSION, long_version = LONG_VERSION, propagate_version = true, max_term_width = 100)]
+#[command(after_help = "\
+Start here:
+  numalab measure                    the whole machine, in about a minute
+  numalab topology                   what this machine is
+  numalab latency --nodes 0,1        memory of node 1 compared with node 0
+  numalab compare results/A results/B   what changed between two runs
+  numalab study run noise            false positives: how often this machine
+                                     sees a difference where there is none
+  numalab guest run --emulate 4 --cpus 8 -- numalab topology
+                                     a four-node machine as a guest
+
+Exit codes:
+  0  done                            3  this machine lacks what is needed
+  1  failed while running            4  --fail-if or --expect fails; health: failing
+  2  usage or bad input              5  a check found errors in its input
+                                     6  health: degraded, or not certain
+bind, emulate, mark, knobs run and guest run end with the exit code of the command they run; they
+exit 125 if they fail themselves, 126 if it cannot be run, and 127 if it is not found.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+    /// Leave the host's name, command lines, paths and your user name out of pages
+    /// [default: yes for md and html, no for text]
+    #[arg(long, global = true, value_enum, value_name = "WHETHER", display_order = 1000)]
+    pub redact: Option<Redact>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Measure latency, bandwidth and caches of this machine, and write a report
+    Measure(MeasureArgs),
+    /// Show NUMA nodes, CPUs, caches, memory and distances
+    Topology(TopologyArgs),
+    /// Decode, check and build ACPI tables: SRAT, SLIT, HMAT, MADT, CEDT
+    Acpi(AcpiArgs),
+    /// Measure memory latency by buffer size, CPU and node
+    Latency(LatencyArgs),
+    /// Measure memory bandwidth by kernel, CPUs and node
+    Bandwidth(BandwidthArgs),
+    #[command(flatten)]
+    Kind(KindCommand),
+    /// Test whether a change really helps: randomized blocks, paired analysis, a verdict
+    Study(StudyArgs),
+    /// Find the commit that made a metric worse: build, boot and sample until decided
+    Bisect(Box<BisectArgs>),
+    /// Compare two results: what changed, and whether it exceeds the noise
+    Compare(CompareArgs),
+    /// Show where memory is now: per process, per node, per guest, or in a heap dump
+    Explore(ExploreArgs),
+    /// Measure every host of a cluster the same way, and find the outliers
+    Fleet(FleetArgs),
+    /// Check in seconds whether this machine is as good as its baseline, for health checks
+    Health(HealthArgs),
+    /// Run a command with its memory bound to chosen nodes, rank by rank
+    Bind(BindArgs),
+    /// Measure scaling from one rank to all cores of chosen nodes, under SLURM, MPI or neither
+    Scale(ScaleArgs),
+    /// Boot guests with any NUMA topology, and run commands in them
+    Guest(Box<GuestArgs>),
+    /// Which placement is right for a program: predicted, then tried
+    Advise(Box<AdviseArgs>),
+    /// Run a program as on any NUMA machine: what its memory would cost there
+    Emulate(Box<EmulateArgs>),
+    /// Run a command between markers that the memory emulator recognizes
+    Mark(MarkArgs),
+    /// Machine files: what a machine is and what its memory costs
+    Machine(MachineFileArgs),
+    /// Show, set and restore kernel settings that affect memory
+    Knobs(KnobsArgs),
+    /// Test one kernel behavior, such as whether memory follows its thread
+    Probe(ProbeArgs),
+    /// Test what numalab does on a machine of several nodes, and print the evidence
+    #[command(name = "selftest")]
+    SelfTest(SelfTestArgs),
+    /// Regenerate the report of a result directory from its raw samples
+    Report(ReportArgs),
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Examples:\n  . <(numalab completions bash)              for this shell\n  numalab completions zsh > _numalab         into a directory of $fpath"
+    )]
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+    /// Write the manual pages
+    #[command(after_help = "Example:\n  numalab man ~/.local/share/man/man1")]
+    Man {
+        /// Directory for the pages; made if it is not there
+        directory: PathBuf,
+    },
+}
 
 /// The exit code of a command that did what it should; a guest's is that of its own command.
 pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
@@ -51,8 +159,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode, Failure> {
         Command::Acpi(args) => acpi::run(&args.command),
         Command::Latency(args) => latency::run(&args),
         Command::Bandwidth(args) => bandwidth::run(&args),
-        Command::Loaded(args) => loaded::run(&args),
-        Command::C2c(args) => c2c::run(&args),
+        Command::Kind(command) => kind::run(&command),
         Command::Study(args) => study::run(&args.command),
         Command::Bind(args) => return bind::run(&args).map_err(Failure::of_wrapper),
         Command::Scale(args) => scale::run(&args),

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::args::Cli;
+use crate::command::Cli;
 
 fn main() -> ExitCode {
     // In the guests that `numalab guest` boots, this program is process 1.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use numalab_host::print_error;
 use numalab_measure::Observer;
-use numalab_measure::plan::estimate_plan;
+use numalab_measure::estimate_plan;
 use numalab_record::{Cell, Sample, counted_values, is_shared};
 use numalab_report::text::figure;
 use numalab_stats::Sample as Values;

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::{Interrupt, MemoryPolicy, Pinned, process_policy};
-use numalab_measure::plan::Scope;
+use numalab_measure::Scope;
 use numalab_measure::{
     Buffer, MeasureContext, MeasureError, MemorySource, RunRecorder, Settings, StreamRules,
 };

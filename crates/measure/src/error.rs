@@ -3,7 +3,7 @@
 use numalab_host::{Error as HostError, ErrorClass};
 use numalab_membench::{ClockError, CycleError, MemoryError, StreamError};
 
-use crate::plan::ScopeError;
+use crate::scope::ScopeError;
 use crate::store::StoreError;
 
 /// Why a cell or a run could not be measured.

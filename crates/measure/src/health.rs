@@ -7,7 +7,7 @@ use numalab_record::{
 };
 use numalab_topology::{Machine, NodeId};
 
-use crate::plan::Scope;
+use crate::scope::Scope;
 
 /// The core clock, and for each node of the scope the latency of its memory and the bandwidth at
 /// which the most of its own cpus read it: cells of the baseline, whose names and sizes they

@@ -1,26 +1,52 @@
-//! What to measure: cells in the order in which they are measured.
+//! A plan as a whole: which cells are run together, how long it takes, what the machine refuses.
 
-mod bandwidth;
-mod c2c;
-mod estimate;
-mod latency;
-mod loaded;
-mod scope;
-mod shared;
+use std::time::Duration;
 
-use numalab_record::IsaName;
+use numalab_record::Cell;
 
-pub use bandwidth::{BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix};
-pub use c2c::{c2c_cells, c2c_pairs};
-pub(crate) use estimate::estimate_unsampled;
-pub use estimate::{estimate_cell, estimate_plan};
-pub use latency::{LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern};
-pub use loaded::{LoadedSpec, load_workers, loaded_cells, loaded_surface};
-pub use scope::{MatrixShape, Scope, ScopeError};
-pub(crate) use shared::shared_run;
+use crate::error::MeasureError;
+use crate::kind::measurement;
 
-/// The name of an instruction set in cells: `avx512`.
+/// The cells in order, in parts whose cells share their buffers and are run together.
+pub(crate) fn shared_runs(plan: &[Cell]) -> impl Iterator<Item = &[Cell]> {
+    let mut rest = plan;
+    std::iter::from_fn(move || {
+        let first = measurement(&rest.first()?.experiment);
+        let others = rest.iter().skip(1);
+        let sharing = others.take_while(|cell| first.shares_buffers(&cell.experiment)).count();
+        let (together, later) = rest.split_at(1 + sharing);
+        rest = later;
+        Some(together)
+    })
+}
+
+/// Time for `plan`, with buffers and cycles that are shared counted once.
 #[must_use]
-pub fn isa_name(isa: numalab_membench::Isa) -> IsaName {
-    IsaName(isa.to_string().to_lowercase().replace('-', ""))
+pub fn estimate_plan(plan: &[Cell]) -> Duration {
+    let sampling = |cell: &Cell| measurement(&cell.experiment).sampling();
+    estimate_unsampled(plan) + plan.iter().map(sampling).sum::<Duration>()
+}
+
+/// Time of a plan in which nothing is sampled: filling buffers, building cycles, warming up.
+pub(crate) fn estimate_unsampled(plan: &[Cell]) -> Duration {
+    let building = |cells: &[Cell]| measurement(&cells[0].experiment).building(cells);
+    let warm_up = |cell: &Cell| measurement(&cell.experiment).warm_up();
+    shared_runs(plan).map(building).sum::<Duration>() + plan.iter().map(warm_up).sum::<Duration>()
+}
+
+/// Fails as a run of `plan` would in which no cell can be measured: for too much memory, pages
+/// that are not reserved, an instruction set or an order that there is not. Memory is asked
+/// for and given back untouched.
+///
+/// # Errors
+/// The first cell's [`MeasureError`], if every cell has one.
+pub fn check_plan(plan: &[Cell]) -> Result<(), MeasureError> {
+    let mut first = None;
+    for together in shared_runs(plan) {
+        match measurement(&together[0].experiment).check(together) {
+            Ok(()) => return Ok(()),
+            Err(error) => first = first.or(Some(error)),
+        }
+    }
+    first.map_or(Ok(()), Err)
 }

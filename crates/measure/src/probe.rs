@@ -10,7 +10,7 @@ use numalab_topology::{CpuId, Machine, NodeId};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::plan::ScopeError;
+use crate::scope::ScopeError;
 
 /// Loads in a window.
 const WINDOW_LOADS: u64 = 20_000;

@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn every_cpu_and_node_of_this_machine_is_as_the_kernel_says() {
         let machine = read_machine(&Root::live()).unwrap().machine;
-        let scope = crate::plan::Scope::new(&machine, None, None).unwrap();
+        let scope = crate::scope::Scope::new(&machine, None, None).unwrap();
         let found = pinned_everywhere(&machine, &scope.cpus).unwrap();
         let all = scope.cpus.iter().copied().collect();
         assert_eq!(found, CheckFound::Pins { right: all, wrong: CpuSet::new() });
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_claim_about_a_node_that_has_none_of_the_pages_is_refused() {
         let machine = read_machine(&Root::live()).unwrap().machine;
-        let node = crate::plan::Scope::new(&machine, None, None).unwrap().nodes[0];
+        let node = crate::scope::Scope::new(&machine, None, None).unwrap().nodes[0];
         let claimed = NodeId(1000);
         let found = claimed_elsewhere(node, claimed).unwrap();
         assert_eq!(found, CheckFound::Claim { node, claimed, pages: 1024, refused: 1024 });

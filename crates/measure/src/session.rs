@@ -7,9 +7,10 @@ use numalab_record::{Cell, Outcome, Sample};
 
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
-use crate::plan::shared_run;
+use crate::kind::{Together, measurement};
+use crate::measured::Measured;
+use crate::plan::{estimate_unsampled, shared_runs};
 use crate::recorder::RunRecorder;
-use crate::run::{Measured, run_shared};
 use crate::share::Share;
 
 /// Who looks on while cells are measured, such as a progress bar.
@@ -77,15 +78,15 @@ impl<'a> Session<'a> {
         let left: Vec<Cell> =
             plan.iter().filter(|cell| !done.contains(&cell.id)).cloned().collect();
         let mut rest = &left[..];
-        while !rest.is_empty() {
+        for together in shared_runs(&left) {
             let left = self.context.time_left();
             if left.is_zero() {
                 self.tally.unmeasured += rest.len();
                 break;
             }
-            let (together, later) = rest.split_at(shared_run(rest).max(1));
-            self.run_together(together, &Share::of(left, together, [later, self.later]))?;
-            rest = later;
+            rest = &rest[together.len()..];
+            let share = Share::of(left, together, [rest, self.later], estimate_unsampled);
+            self.run_together(together, &share)?;
         }
         Ok(())
     }
@@ -108,7 +109,8 @@ impl<'a> Session<'a> {
             observer.finished(cell, &measured.samples);
             Ok(())
         };
-        let ran = run_shared(self.context, cells, share, &mut give);
+        let first = measurement(&cells[0].experiment);
+        let ran = first.run(Together { context: self.context, cells, share }, &mut give);
         match ran {
             Ok(()) => {
                 // What the budget did not reach.

@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use numalab_record::Cell;
 
-use crate::plan::estimate_unsampled;
-
 /// A cell gets at least so much time: fewer windows have no interval.
 const LEAST_PER_CELL: Duration = Duration::from_millis(60);
 /// A cell that is not precise after this long is on a machine too restless for it.
@@ -14,6 +12,9 @@ const MOST_PER_CELL: Duration = Duration::from_secs(3);
 /// a share ends after it, and theirs may be the smaller ones.
 const ASIDE: f64 = 0.25;
 
+/// How long cells take in which nothing is sampled.
+type Unsampled = fn(&[Cell]) -> Duration;
+
 /// The time in which cells that share their buffers are begun. Where building and warming up
 /// take longer than estimated, it is they that lose their last cells, not those after them.
 #[derive(Debug)]
@@ -21,17 +22,23 @@ pub(crate) struct Share<'a> {
     cells: &'a [Cell],
     begun: Instant,
     time: Duration,
+    unsampled: Unsampled,
 }
 
 impl<'a> Share<'a> {
     /// The part of `left` that `cells` need at least, as against all that come `later`, for
     /// which some is kept aside.
-    pub fn of(left: Duration, cells: &'a [Cell], later: [&[Cell]; 2]) -> Self {
-        let own = least_time(cells).as_secs_f64();
-        let others: f64 = later.map(|cells| least_time(cells).as_secs_f64()).iter().sum();
+    pub fn of(
+        left: Duration,
+        cells: &'a [Cell],
+        later: [&[Cell]; 2],
+        unsampled: Unsampled,
+    ) -> Self {
+        let least = |cells| least_time(cells, unsampled).as_secs_f64();
+        let (own, others) = (least(cells), later.map(least).iter().sum::<f64>());
         let aside = if others > 0.0 { ASIDE } else { 0.0 };
         let part = (1.0 - aside) * own / (own + others);
-        Self { cells, begun: Instant::now(), time: left.mul_f64(part) }
+        Self { cells, begun: Instant::now(), time: left.mul_f64(part), unsampled }
     }
 
     /// How long the cell at `index` may be sampled: cells that were precise early, or took
@@ -39,7 +46,7 @@ impl<'a> Share<'a> {
     pub fn limit(&self, index: usize) -> Duration {
         let to_come = self.cells.get(index..).unwrap_or_default();
         let cells = u32::try_from(to_come.len().max(1)).unwrap_or(u32::MAX);
-        let share = self.left().saturating_sub(estimate_unsampled(to_come)) / cells;
+        let share = self.left().saturating_sub((self.unsampled)(to_come)) / cells;
         share.clamp(LEAST_PER_CELL, MOST_PER_CELL)
     }
 
@@ -59,15 +66,16 @@ impl<'a> Share<'a> {
 }
 
 /// What cells take if each is sampled as briefly as it may be.
-fn least_time(cells: &[Cell]) -> Duration {
+fn least_time(cells: &[Cell], unsampled: Unsampled) -> Duration {
     let count = u32::try_from(cells.len()).unwrap_or(u32::MAX);
-    estimate_unsampled(cells) + LEAST_PER_CELL.saturating_mul(count)
+    unsampled(cells) + LEAST_PER_CELL.saturating_mul(count)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{LatencySpec, latency_cells};
+    use crate::kind::latency::{LatencySpec, latency_cells};
+    use crate::plan::estimate_unsampled;
     use numalab_record::{AccessPattern, Pages, Team, WorkerPlan};
     use numalab_topology::{CpuId, NodeId};
 
@@ -81,13 +89,13 @@ mod tests {
     fn time_is_shared_by_what_cells_need_and_a_late_cell_has_the_least() {
         let (small, all) = (cells(&[4 << 10]), cells(&[4 << 10, 8 << 10, 16 << 10]));
         let left = Duration::from_secs(4);
-        let share = Share::of(left, &all, [&small, &[]]);
+        let share = Share::of(left, &all, [&small, &[]], estimate_unsampled);
         assert!((2.2..=2.3).contains(&share.left().as_secs_f64()), "{share:?}");
         assert!((0.7..=0.8).contains(&share.limit(0).as_secs_f64()), "{share:?}");
         assert!(share.limit(2) > share.limit(0) * 2 && !share.is_spent(), "{share:?}");
-        let large = Share::of(left, &small, [&cells(&[1 << 30]), &[]]);
+        let large = Share::of(left, &small, [&cells(&[1 << 30]), &[]], estimate_unsampled);
         assert!(large.left() < left / 4, "what is built is counted: {large:?}");
-        let none = Share::of(Duration::ZERO, &all, [&small, &[]]);
+        let none = Share::of(Duration::ZERO, &all, [&small, &[]], estimate_unsampled);
         assert!(none.is_spent() && none.limit(0) == LEAST_PER_CELL);
     }
 }

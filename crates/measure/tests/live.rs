@@ -6,11 +6,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use numalab_host::{Interrupt, Root, read_machine};
-use numalab_measure::plan::{
-    BandwidthSpec, LatencySpec, LoadedSpec, Scope, all_workers, bandwidth_cells, c2c_cells,
-    c2c_pairs, isa_name, latency_cells, loaded_cells,
-};
+use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells};
+use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
+use numalab_measure::kind::latency::{LatencySpec, latency_cells};
+use numalab_measure::kind::loaded::{LoadedSpec, loaded_cells};
 use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Tally, read};
+use numalab_measure::{Scope, all_workers, isa_name};
 use numalab_record::{
     AccessPattern, Cell, CoreCell, Document, Environment, Experiment, Kind, Metric, Outcome, Pages,
     Run, StreamKernel, Team, WorkerPlan,

@@ -1,6 +1,6 @@
 //! What is done in a cell: the kinds of measurement, and what each says of itself.
 //!
-//! A kind is a file below this one and a row of [`Experiment`]. All that others need to know of
+//! A kind is a file below this one and a row of `kinds!`, which makes [`Experiment`]. All that others need to know of
 //! it, they ask its [`Description`] for.
 
 mod bandwidth;
@@ -27,11 +27,41 @@ pub use loaded::LoadedCell;
 pub use stream::{IsaName, StreamKernel};
 pub use worker::WorkerPlan;
 
-/// What is done in a cell.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "kind", rename_all = "kebab-case")]
-pub enum Experiment {
+/// Makes [`Experiment`] of the kinds, and what finds a kind's cell in it.
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident($cell:ident),)*) => {
+        /// What is done in a cell.
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind", rename_all = "kebab-case")]
+        pub enum Experiment {
+            $($(#[$doc])* $kind($cell),)*
+        }
+
+        impl Experiment {
+            /// What its kind says of it.
+            #[must_use]
+            pub fn description(&self) -> &dyn Description {
+                match self {
+                    $(Self::$kind(cell) => cell,)*
+                }
+            }
+        }
+
+        $(impl<'a> TryFrom<&'a Experiment> for &'a $cell {
+            type Error = OtherKind;
+
+            fn try_from(experiment: &'a Experiment) -> Result<Self, OtherKind> {
+                match experiment {
+                    Experiment::$kind(cell) => Ok(cell),
+                    _ => Err(OtherKind),
+                }
+            }
+        })*
+    };
+}
+
+kinds! {
     /// A chase of dependent loads.
     Latency(LatencyCell),
     /// Streams of all workers at once.
@@ -46,18 +76,18 @@ pub enum Experiment {
     Frames(FramesCell),
 }
 
+/// The experiment is of another kind than was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OtherKind;
+
 impl Experiment {
-    /// What its kind says of it.
+    /// The cell of this kind, if it is one.
     #[must_use]
-    pub fn description(&self) -> &dyn Description {
-        match self {
-            Self::Latency(cell) => cell,
-            Self::Bandwidth(cell) => cell,
-            Self::Loaded(cell) => cell,
-            Self::C2c(cell) => cell,
-            Self::Core(cell) => cell,
-            Self::Frames(cell) => cell,
-        }
+    pub fn cell<'a, T>(&'a self) -> Option<&'a T>
+    where
+        &'a T: TryFrom<&'a Self>,
+    {
+        self.try_into().ok()
     }
 
     /// Who works, and on which memory: the chaser before its load, both sides of a line that

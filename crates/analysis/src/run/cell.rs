@@ -1,8 +1,8 @@
 //! One cell's figures.
 
 use numalab_record::{
-    BandwidthCell, Cell, CellResult, Experiment, LatencyCell, LoadedCell, Metric, Outcome,
-    Placement, all_windows_count,
+    BandwidthCell, Cell, CellResult, LatencyCell, LoadedCell, Metric, Outcome, Placement,
+    all_windows_count,
 };
 use numalab_stats::{Confidence, Interval, Sample, stopped_interval};
 
@@ -130,28 +130,19 @@ impl<'a> CellSummary<'a> {
     /// The cell as a latency cell, if it is one.
     #[must_use]
     pub fn latency(&self) -> Option<&'a LatencyCell> {
-        match &self.cell.experiment {
-            Experiment::Latency(cell) => Some(cell),
-            _ => None,
-        }
+        self.cell.experiment.cell()
     }
 
     /// The cell as a bandwidth cell, if it is one.
     #[must_use]
     pub fn bandwidth(&self) -> Option<&'a BandwidthCell> {
-        match &self.cell.experiment {
-            Experiment::Bandwidth(cell) => Some(cell),
-            _ => None,
-        }
+        self.cell.experiment.cell()
     }
 
     /// The cell as a loaded-latency cell, if it is one.
     #[must_use]
     pub fn loaded(&self) -> Option<&'a LoadedCell> {
-        match &self.cell.experiment {
-            Experiment::Loaded(cell) => Some(cell),
-            _ => None,
-        }
+        self.cell.experiment.cell()
     }
 }
 

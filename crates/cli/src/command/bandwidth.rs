@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 
 use numalab_launch::session::Work;
 use numalab_measure::StreamRules;
-use numalab_measure::plan::{
-    BandwidthSpec, all_workers, bandwidth_cells, bandwidth_matrix, isa_name,
-};
+use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells, bandwidth_matrix};
+use numalab_measure::{all_workers, isa_name};
 use numalab_membench::Isa;
 use numalab_record::{Cell, IsaName, StreamKernel};
 

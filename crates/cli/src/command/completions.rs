@@ -7,7 +7,7 @@ use numalab_formats::gallery;
 use numalab_host::Root;
 use numalab_record::{Pages, StreamKernel};
 
-use crate::args::Cli;
+use super::Cli;
 use crate::failure::Failure;
 use crate::output;
 

@@ -2,9 +2,8 @@
 
 use numalab_launch::session::{ChaseRules, Work};
 use numalab_measure::beyond_caches;
-use numalab_measure::plan::{
-    LatencySpec, curve_sizes, latency_cells, matrix_workers, plain_pattern,
-};
+use numalab_measure::kind::latency::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
+use numalab_measure::matrix_workers;
 use numalab_record::{AccessPattern, Cell, Team, WorkerPlan};
 
 use super::measuring::{Target, deliver, print_plan, run_plan, usual_budget};

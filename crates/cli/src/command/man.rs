@@ -7,7 +7,7 @@ use std::path::Path;
 use clap::{Command, CommandFactory};
 use clap_mangen::Man;
 
-use crate::args::Cli;
+use super::Cli;
 use crate::failure::{Code, EXIT_STATUS, Failure};
 
 /// When what the pages say changed last.

@@ -15,7 +15,8 @@ use super::measuring::{
     Target, complain, context_for, deliver, facts_now, interrupted, measure_phases, new_run,
     note_clock, print_plan, recorder_for,
 };
-use crate::args::{Cli, Command, Format, MeasureArgs};
+use super::{Cli, Command};
+use crate::args::{Format, MeasureArgs};
 use crate::failure::{Code, Failure};
 use crate::output;
 

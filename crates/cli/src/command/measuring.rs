@@ -9,11 +9,11 @@ use numalab_analysis::capture::{CurveFamily, curve_families};
 use numalab_analysis::run::Summary;
 use numalab_formats::mess;
 use numalab_host::{Interrupt, Root, UtcTime, note, read_environment};
-use numalab_measure::plan::{Scope, estimate_plan};
 use numalab_measure::{
     MeasureContext, MeasureError, RunRecorder, Session, Settings, Store, StoreError, Tally,
     check_plan,
 };
+use numalab_measure::{Scope, estimate_plan};
 use numalab_record::{Cell, Document, Environment, Kind, Pages, Run, file};
 use numalab_topology::{Finding, Machine, Severity};
 

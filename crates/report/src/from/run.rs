@@ -5,6 +5,7 @@ mod c2c;
 mod latency;
 mod loaded;
 mod oddity;
+mod others;
 mod provenance;
 pub(in crate::from) mod rows;
 mod sentences;
@@ -83,6 +84,7 @@ fn parts(summary: &Summary<'_>) -> Vec<Part> {
         bandwidth::part(summary),
         loaded::loaded(summary),
         c2c::part(summary),
+        others::part(summary),
         provenance::oddities(summary),
         provenance::placement(summary),
         provenance::unfinished(summary),

@@ -137,16 +137,13 @@ impl Builder {
     }
 
     fn placements(&self, experiment: &Experiment) -> Vec<Placement> {
-        let (workers, bytes, pages) = match experiment {
-            Experiment::Latency(cell) => (vec![cell.worker], cell.size_bytes, cell.pages),
-            Experiment::Bandwidth(cell) => (cell.workers.clone(), cell.size_bytes, cell.pages),
-            Experiment::Loaded(cell) => (vec![cell.chaser], cell.size_bytes, cell.pages),
-            Experiment::C2c(cell) => {
-                let worker = |cpu| WorkerPlan { cpu, node: cell.home };
-                (vec![worker(cell.from), worker(cell.to)], 4 * KIB, Pages::Base)
-            }
-            Experiment::Core(_) | Experiment::Frames(_) => (Vec::new(), 0, Pages::Base),
+        let workers = match experiment {
+            Experiment::Loaded(cell) => vec![cell.chaser],
+            other => other.workers(),
         };
+        let axes = experiment.description().axes();
+        let (bytes, pages) =
+            (axes.size_bytes.unwrap_or(4 * KIB), axes.pages.unwrap_or(Pages::Base));
         let is_huge = pages != Pages::Base && bytes >= 2 * MIB;
         let page_bytes = if is_huge { 2 * MIB } else { 4 * KIB };
         let placement = |worker: WorkerPlan| Placement {
@@ -402,6 +399,16 @@ pub fn two_nodes() -> Document {
     run.loaded(87.0);
     run.c2c();
     run.document.run.label = Some("after <b>tuning</b>".into());
+    run.document
+}
+
+/// What a kernel of our own found of its frames.
+pub fn frames() -> Document {
+    let mut run = Builder::new(machine(2, 4, |from, to| if from == to { 10 } else { 21 }));
+    let cpus = vec![CpuId(0), CpuId(4)];
+    let cell = FramesCell { work: "test_numa".into(), cpus, size_bytes: GIB };
+    let values = [(Metric::Elapsed, 2.5), (Metric::LocalShare, 1.0)];
+    run.cell("kernel/test_numa", Experiment::Frames(cell), &values);
     run.document
 }
 

@@ -330,3 +330,13 @@ fn cycles_of_an_l1_hit_are_whole_though_the_clock_was_taken_at_another_frequency
     let cycles = of_summary(&document);
     assert!((cycles - 5.0).abs() < 0.01, "{cycles}");
 }
+
+#[test]
+fn cells_of_a_kind_without_a_part_of_its_own_are_on_the_page_and_others_not_twice() {
+    let page = |document: &Document| Summary::of(document).page().markdown();
+    let frames = page(&runs::frames());
+    let rows = ["2 cpus, 1G each | elapsed | s | 2.5", "2 cpus, 1G each | local-share | x | 1.0"];
+    assert!(frames.contains("Other measurements"), "{frames}");
+    assert!(rows.iter().all(|row| frames.contains(row)), "{frames}");
+    assert!(!page(&runs::two_nodes()).contains("Other measurements"));
+}

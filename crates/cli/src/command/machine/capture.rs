@@ -5,7 +5,7 @@ use std::path::Path;
 use numalab_analysis::capture::{Captured, Load, Remark, capture};
 use numalab_formats::{machine_toml, mess};
 use numalab_host::{UtcTime, note};
-use numalab_measure::plan::loaded_surface;
+use numalab_measure::kind::loaded::loaded_surface;
 use numalab_measure::{Effort, MeasurePlan};
 use numalab_record::{Cell, Document, Experiment, StreamKernel};
 use numalab_report::from::capture::sentences;

@@ -3,16 +3,17 @@
 use std::time::Duration;
 
 use numalab_membench::Adds;
-use numalab_record::{AccessPattern, Cell, Metric, Pages};
+use numalab_record::{AccessPattern, Cell, CoreCell, Metric, Pages};
 use numalab_topology::CpuId;
 
-use super::Measured;
-use super::chase::{BuiltChase, ChaseOrder};
-use super::team::join_all;
+use super::{Measurement, Together};
 use crate::buffer::{Buffer, MemorySource, pinned};
+use crate::chase::{BuiltChase, ChaseOrder};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
+use crate::measured::{Give, Measured};
 use crate::sampling::{Reading, Samples, sample_here};
+use crate::team::join_all;
 
 /// Half the smallest L1 data cache in use.
 const BUFFER_BYTES: u64 = 16 << 10;
@@ -20,8 +21,15 @@ const BUFFER_BYTES: u64 = 16 << 10;
 const ADDS: u64 = 400_000;
 const LOADS: u64 = 100_000;
 
+impl Measurement for CoreCell {
+    fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        let Together { context, cells, share } = together;
+        cells.iter().try_for_each(|cell| give(cell, run(context, cell, self.cpu, share.limit(0))?))
+    }
+}
+
 /// Alternates windows of adds and of L1 loads on `cpu`.
-pub(super) fn run(
+fn run(
     context: &MeasureContext,
     cell: &Cell,
     cpu: CpuId,

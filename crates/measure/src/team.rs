@@ -7,11 +7,11 @@ use std::thread::ScopedJoinHandle;
 use numalab_membench::Barrier;
 use numalab_record::Cell;
 
-use super::{Give, Measured};
 use crate::error::MeasureError;
+use crate::measured::{Give, Measured};
 
 /// Runs a worker; if it fails or panics, frees those who wait for it at the barrier.
-pub(super) fn abort_on_error<T>(
+pub(crate) fn abort_on_error<T>(
     start: &Barrier,
     work: impl FnOnce() -> Result<T, MeasureError>,
 ) -> Result<T, MeasureError> {
@@ -19,7 +19,7 @@ pub(super) fn abort_on_error<T>(
 }
 
 /// Runs a worker; if it fails or panics, `give_up` tells those who would wait for it for ever.
-pub(super) fn give_up_on_error<T>(
+pub(crate) fn give_up_on_error<T>(
     give_up: impl FnOnce(),
     work: impl FnOnce() -> Result<T, MeasureError>,
 ) -> Result<T, MeasureError> {
@@ -36,7 +36,7 @@ pub(super) fn give_up_on_error<T>(
 ///
 /// # Errors
 /// What kept a cell from being kept, else the first failure of a worker.
-pub(super) fn give_and_join<'scope>(
+pub(crate) fn give_and_join<'scope>(
     receiver: Receiver<(&Cell, Measured)>,
     give: Give<'_>,
     barrier: &Barrier,
@@ -54,7 +54,7 @@ pub(super) fn give_and_join<'scope>(
 ///
 /// # Errors
 /// The first failure that is a worker's own, not the echo of another's.
-pub(super) fn join_all<'scope, T>(
+pub(crate) fn join_all<'scope, T>(
     workers: impl IntoIterator<Item = ScopedJoinHandle<'scope, Result<T, MeasureError>>>,
 ) -> Result<Vec<T>, MeasureError> {
     let (mut all, mut failure) = (Vec::new(), None);

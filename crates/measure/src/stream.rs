@@ -161,10 +161,16 @@ pub(crate) fn membench_kernel(kernel: StreamKernel) -> Kernel {
     }
 }
 
+/// The name of an instruction set in cells: `avx512`.
+#[must_use]
+pub fn isa_name(isa: Isa) -> IsaName {
+    IsaName(isa.to_string().to_lowercase().replace('-', ""))
+}
+
 fn isa_named(name: &str) -> Result<Isa, MeasureError> {
     let available = || Isa::ALL.into_iter().filter(|isa| isa.is_available());
-    available().find(|isa| crate::plan::isa_name(*isa).0 == name).ok_or_else(|| {
-        let names: Vec<_> = available().map(|isa| crate::plan::isa_name(isa).0).collect();
+    available().find(|isa| isa_name(*isa).0 == name).ok_or_else(|| {
+        let names: Vec<_> = available().map(|isa| isa_name(isa).0).collect();
         MeasureError::UnknownIsa { name: name.to_owned(), available: names.join(", ") }
     })
 }

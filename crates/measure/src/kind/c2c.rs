@@ -1,18 +1,61 @@
-//! Core-to-core cells: one cache line on a fresh page, sent back and forth.
+//! Core-to-core cells: pairs of cpus, and one cache line on a fresh page, sent back and forth.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use numalab_host::page_size_bytes;
 use numalab_membench::{Barrier, C2cError, Ping, Pong};
-use numalab_record::{C2cCell, Cell, Metric, Outcome, Pages, Placement, Sample};
+use numalab_record::{C2cCell, Cell, Experiment, Metric, Outcome, Pages, Placement, Sample};
+use numalab_topology::{CpuId, Machine, NodeId};
 
-use super::Measured;
-use super::team::{give_up_on_error, join_all};
+use super::{Measurement, Together};
 use crate::buffer::{Buffer, MemoryClaim, MemorySource, pinned};
 use crate::context::MeasureContext;
 use crate::error::MeasureError;
+use crate::measured::{Give, Measured};
 use crate::sampling::{Reading, Samples, sample_here};
+use crate::scope::Scope;
+use crate::survey::{Effort, Survey};
+use crate::team::{give_up_on_error, join_all};
+
+/// The pairs of cpus to measure, at most about `at_most`: all pairs where they
+/// fit, else pairs of the first cpus of every core, L3 group and node in turn.
+#[must_use]
+pub fn c2c_pairs(machine: &Machine, scope: &Scope, at_most: usize) -> Vec<(CpuId, CpuId)> {
+    let fits = |cpus: &[CpuId]| cpus.len() * cpus.len().saturating_sub(1) / 2 <= at_most;
+    let mut cpus = scope.cpus.clone();
+    if !fits(&cpus) {
+        cpus = scope.one_cpu_per_core(machine);
+    }
+    if !fits(&cpus) {
+        cpus = scope.two_cpus_per_l3_group(machine);
+    }
+    if !fits(&cpus) {
+        cpus = scope.one_cpu_per_node(machine);
+    }
+    let upper = |(index, &from): (usize, &CpuId)| {
+        cpus[index + 1..].iter().map(move |&to| (from, to)).collect::<Vec<_>>()
+    };
+    cpus.iter().enumerate().flat_map(upper).take(at_most.max(1)).collect()
+}
+
+/// A cell for each pair and each side's node as the line's home.
+#[must_use]
+pub fn c2c_cells(machine: &Machine, scope: &Scope, pairs: &[(CpuId, CpuId)]) -> Vec<Cell> {
+    let homes = |from: CpuId, to: CpuId| -> Vec<NodeId> {
+        let mut homes = vec![scope.nearest_node(machine, from), scope.nearest_node(machine, to)];
+        homes.dedup();
+        homes
+    };
+    pairs
+        .iter()
+        .flat_map(|&(from, to)| {
+            homes(from, to)
+                .into_iter()
+                .map(move |home| Cell::of(Experiment::C2c(C2cCell { from, to, home })))
+        })
+        .collect()
+}
 
 /// Round trips in a window: about 200 microseconds within a socket.
 const WINDOW_ROUNDS: u64 = 2_000;
@@ -27,8 +70,26 @@ struct Exchange<'a> {
     over: AtomicBool,
 }
 
+/// What `numalab measure` takes: pairs, as many as it has time for.
+pub(super) fn beyond_caches(survey: &Survey<'_>, _: u64) -> Vec<Cell> {
+    let at_most = match survey.effort {
+        Effort::Quick => 8,
+        Effort::Normal => 64,
+        Effort::Thorough => 2_016,
+    };
+    let pairs = c2c_pairs(survey.machine, &survey.scope, at_most);
+    c2c_cells(survey.machine, &survey.scope, &pairs)
+}
+
+impl Measurement for C2cCell {
+    fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        let Together { context, cells, share } = together;
+        cells.iter().try_for_each(|cell| give(cell, run(context, cell, self, share.limit(0))?))
+    }
+}
+
 /// Runs one pair on a page of its own.
-pub(super) fn run(
+fn run(
     context: &MeasureContext,
     cell: &Cell,
     experiment: &C2cCell,

@@ -1,5 +1,6 @@
 //! Which cpus and nodes a plan may use.
 
+use numalab_record::WorkerPlan;
 use numalab_topology::{CpuId, CpuSet, Machine, NodeId, NodeSet};
 
 /// How the workers of a matrix are chosen.
@@ -177,6 +178,24 @@ impl Scope {
         };
         self.cpus.iter().copied().filter(is_first).collect()
     }
+}
+
+/// One worker per core in scope, each with the memory nearest to it.
+#[must_use]
+pub fn all_workers(machine: &Machine, scope: &Scope) -> Vec<WorkerPlan> {
+    let nearest = |cpu| WorkerPlan { cpu, node: scope.nearest_node(machine, cpu) };
+    scope.one_cpu_per_core(machine).into_iter().map(nearest).collect()
+}
+
+/// The workers of a matrix over the scope.
+#[must_use]
+pub fn matrix_workers(machine: &Machine, scope: &Scope, shape: MatrixShape) -> Vec<WorkerPlan> {
+    let cpus = match shape {
+        MatrixShape::PerCpu => scope.cpus.clone(),
+        MatrixShape::PerNode => scope.one_cpu_per_node(machine),
+    };
+    let pairs = scope.nodes.iter().flat_map(|&node| cpus.iter().map(move |&cpu| (cpu, node)));
+    pairs.map(|(cpu, node)| WorkerPlan { cpu, node }).collect()
 }
 
 fn usable_cpu(machine: &Machine, cpu: CpuId) -> Result<CpuId, ScopeError> {

@@ -1,0 +1,129 @@
+//! Commands that measure one kind of cells: their arguments, and the cells that these mean.
+
+use clap::{Args, Subcommand};
+use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
+use numalab_measure::kind::loaded::{LoadedSpec, load_workers, loaded_cells, loaded_surface};
+use numalab_measure::{MeasureError, Scope};
+use numalab_record::{Cell, StreamKernel, WorkerPlan};
+use numalab_topology::{NodeId, NodeSet};
+
+use super::measuring::{Target, run_cells, too_few};
+use crate::args::{Measuring, value};
+use crate::failure::Failure;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KindCommand {
+    /// Measure memory latency under load from other CPUs
+    Loaded(LoadedArgs),
+    /// Measure core-to-core latency: a cache line passed between two CPUs
+    C2c(C2cArgs),
+}
+
+/// Measures the cells of a command and prints what was found.
+pub(crate) fn run(command: &KindCommand) -> Result<(), Failure> {
+    match command {
+        KindCommand::Loaded(args) => measure("loaded", &args.given, |target| args.cells(target)),
+        KindCommand::C2c(args) => measure("c2c", &args.given, |target| args.cells(target)),
+    }
+}
+
+fn measure(
+    name: &str,
+    given: &Measuring,
+    cells: impl FnOnce(&Target) -> Result<Vec<Cell>, Failure>,
+) -> Result<(), Failure> {
+    let target = Target::survey(&given.selection)?;
+    run_cells(name, &target, given, &cells(&target)?)
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab loaded                           chase on the first CPU, load from the others of its node
+  numalab loaded --kernel write --cpus 0-15
+  numalab loaded --chaser-node 1           measure latency to memory of node 1
+  numalab loaded --surface --dry-run       the plan of all of it, and how long it takes
+  numalab loaded --surface -o results      every kernel, node, and side that loads")]
+pub(crate) struct LoadedArgs {
+    /// What the load generators do: read, write, write-nt, copy, copy-nt, triad, or a list
+    /// (default: read; with --surface all, which read 100 to 50 % of the bytes they move, or
+    /// write past the caches)
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = value::kernel)]
+    pub kernel: Vec<StreamKernel>,
+    /// Load the memory of every node, from the CPUs of the chaser's node and from the others'
+    #[arg(long, conflicts_with = "chaser_node")]
+    pub surface: bool,
+    /// Bytes of each worker's buffer
+    #[arg(long, value_name = "SIZE", default_value = "256M", value_parser = value::size)]
+    pub size: u64,
+    /// Node of the memory whose latency is measured (default: the nearest)
+    #[arg(long, value_name = "NODE")]
+    pub chaser_node: Option<u32>,
+    #[command(flatten)]
+    pub given: Measuring,
+}
+
+impl LoadedArgs {
+    /// The first cpu chases; one cpu of every other core loads.
+    fn cells(&self, target: &Target) -> Result<Vec<Cell>, Failure> {
+        let Target { machine, scope, pages } = target;
+        let cpu = scope.cpus.first().copied().unwrap_or_default();
+        let kernels: &[StreamKernel] = match (self.kernel.as_slice(), self.surface) {
+            ([], true) => &StreamKernel::ALL,
+            ([], false) => &[StreamKernel::Read],
+            (kernels, _) => kernels,
+        };
+        let cells = if self.surface {
+            loaded_surface(machine, scope, cpu, kernels, (self.size, *pages))
+        } else {
+            let node = match self.chaser_node.map(NodeId) {
+                Some(node) => {
+                    let chosen = NodeSet::from_iter([node]);
+                    Scope::new(machine, None, Some(&chosen)).map_err(MeasureError::from)?;
+                    node
+                }
+                None => scope.nearest_node(machine, cpu),
+            };
+            let load = load_workers(machine, scope, cpu, node);
+            let curve = |&kernel: &StreamKernel| {
+                let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
+                let (size_bytes, pages) = (self.size, *pages);
+                loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages })
+            };
+            if load.is_empty() { Vec::new() } else { kernels.iter().flat_map(curve).collect() }
+        };
+        if cells.is_empty() {
+            return Err(Failure::new(
+                too_few(&self.given.selection),
+                "loaded latency needs two cores: one to chase, one to load the memory; \
+             choose more with --cpus",
+            ));
+        }
+        Ok(cells)
+    }
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  numalab c2c                              all pairs; a stratified sample on large machines
+  numalab c2c --cpus 0,8,16                only these CPUs")]
+pub(crate) struct C2cArgs {
+    /// Maximum number of pairs, approximately
+    #[arg(long, value_name = "N", default_value_t = 2_016)]
+    pub pairs: usize,
+    #[command(flatten)]
+    pub given: Measuring,
+}
+
+impl C2cArgs {
+    /// Every pair of cpus, or a sample of them.
+    fn cells(&self, target: &Target) -> Result<Vec<Cell>, Failure> {
+        let pairs = c2c_pairs(&target.machine, &target.scope, self.pairs);
+        if pairs.is_empty() {
+            let message = "a cache line needs two cpus to go between; choose more with --cpus";
+            return Err(Failure::new(too_few(&self.given.selection), message));
+        }
+        Ok(c2c_cells(&target.machine, &target.scope, &pairs))
+    }
+}

@@ -1,0 +1,296 @@
+//! Bandwidth cells: a team streams in rounds, and only the time in which every
+//! worker ran counts.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use numalab_membench::{Barrier, Isa, virtual_time};
+use numalab_record::{
+    AccessPattern, BandwidthCell, Cell, Experiment, IsaName, Metric, Outcome, Pages, Placement,
+    StreamKernel, WorkerPlan,
+};
+use numalab_topology::Machine;
+
+use super::{Measurement, ROUNDS, Together, cells_of, check_sum, filling};
+use crate::buffer::{Buffer, MemorySource, pinned};
+use crate::context::MeasureContext;
+use crate::error::MeasureError;
+use crate::measured::{Give, Measured};
+use crate::sampling::{Reading, Samples};
+use crate::scope::{MatrixShape, Scope, all_workers, matrix_workers};
+use crate::share::Share;
+use crate::stream::{RoundLog, Span, StreamRules, isa_name, stream_over};
+use crate::survey::{Effort, Survey};
+use crate::team::{abort_on_error, give_and_join};
+
+/// What bandwidth cells have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BandwidthSpec {
+    /// The order of visits.
+    pub pattern: AccessPattern,
+    /// The pages.
+    pub pages: Pages,
+    /// The instruction set.
+    pub isa: IsaName,
+    /// Bytes of all buffers of one worker together.
+    pub size_bytes: u64,
+}
+
+/// A cell for each kernel with one team.
+#[must_use]
+pub fn bandwidth_cells(
+    workers: &[WorkerPlan],
+    kernels: &[StreamKernel],
+    spec: &BandwidthSpec,
+) -> Vec<Cell> {
+    let one = |&kernel: &StreamKernel| {
+        Cell::of(Experiment::Bandwidth(BandwidthCell {
+            workers: workers.to_vec(),
+            kernel,
+            pattern: spec.pattern,
+            size_bytes: spec.size_bytes,
+            pages: spec.pages,
+            isa: spec.isa.clone(),
+        }))
+    };
+    kernels.iter().map(one).collect()
+}
+
+/// A cell for each pair of a node with cpus and a node with memory: all cores of
+/// the first stream from the second.
+#[must_use]
+pub fn bandwidth_matrix(
+    machine: &Machine,
+    scope: &Scope,
+    kernel: StreamKernel,
+    spec: &BandwidthSpec,
+) -> Vec<Cell> {
+    let cores = scope.one_cpu_per_core(machine);
+    let node_of = |cpu| machine.cpu(cpu).and_then(|cpu| cpu.node);
+    matrix_workers(machine, scope, MatrixShape::PerNode)
+        .into_iter()
+        .flat_map(|pair| {
+            let home = node_of(pair.cpu);
+            let team: Vec<WorkerPlan> = cores
+                .iter()
+                .filter(|&&cpu| node_of(cpu) == home)
+                .map(|&cpu| WorkerPlan { cpu, node: pair.node })
+                .collect();
+            bandwidth_cells(&team, &[kernel], spec)
+        })
+        .collect()
+}
+
+/// Length of a round in nanoseconds: long against the start of all workers.
+const ROUND_NS: f64 = 8_000_000.0;
+
+/// What the workers of a team share.
+struct TeamWork<'a> {
+    context: &'a MeasureContext,
+    cells: Vec<(&'a Cell, &'a BandwidthCell)>,
+    share: &'a Share<'a>,
+    barrier: Barrier,
+    logs: Vec<Mutex<RoundLog>>,
+    placements: Vec<Mutex<Option<Placement>>>,
+    cell_is_over: AtomicBool,
+    time_is_over: AtomicBool,
+}
+
+/// What `numalab measure` takes: one cpu and all of them, and node x node.
+pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
+    let spec = |pattern| BandwidthSpec {
+        pattern,
+        pages: survey.pages,
+        isa: isa_name(Isa::detect()),
+        size_bytes,
+    };
+    let sequential = spec(AccessPattern::Sequential);
+    let (first, all) = ([survey.first_worker()], all_workers(survey.machine, &survey.scope));
+    let quick = [StreamKernel::Read, StreamKernel::WriteNt, StreamKernel::Triad];
+    let kernels = if survey.effort == Effort::Quick { &quick[..] } else { &StreamKernel::ALL };
+    let mut cells = bandwidth_cells(&first, kernels, &sequential);
+    if all.len() > 1 {
+        cells.extend(bandwidth_cells(&all, kernels, &sequential));
+    }
+    if survey.effort != Effort::Quick {
+        for pattern in [AccessPattern::Stride(256), AccessPattern::Random] {
+            cells.extend(bandwidth_cells(&all, &[StreamKernel::Read], &spec(pattern)));
+        }
+    }
+    if survey.scope.nodes.len() > 1 {
+        let read = StreamKernel::Read;
+        cells.extend(bandwidth_matrix(survey.machine, &survey.scope, read, &sequential));
+    }
+    let mut seen = BTreeSet::new();
+    cells.retain(|cell| seen.insert(cell.id.clone()));
+    cells
+}
+
+impl Measurement for BandwidthCell {
+    fn shares_buffers(&self, other: &Experiment) -> bool {
+        other.cell().is_some_and(|other: &Self| {
+            self.workers == other.workers
+                && self.size_bytes == other.size_bytes
+                && self.pages == other.pages
+        })
+    }
+
+    /// Runs cells of one team on buffers that each worker fills once.
+    fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        let Together { context, share, .. } = together;
+        let cells = cells_of::<Self>(together.cells);
+        let Some(&(_, first)) = cells.first() else {
+            return Ok(());
+        };
+        let workers = first.workers.clone();
+        let team = TeamWork {
+            context,
+            cells,
+            share,
+            barrier: Barrier::new(u32::try_from(workers.len()).unwrap_or(u32::MAX)),
+            logs: workers.iter().map(|_| Mutex::default()).collect(),
+            placements: workers.iter().map(|_| Mutex::default()).collect(),
+            cell_is_over: AtomicBool::new(false),
+            time_is_over: AtomicBool::new(false),
+        };
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let team = &team;
+            let start = |(index, worker): (usize, WorkerPlan)| {
+                let sender = (index == 0).then(|| sender.clone());
+                scope.spawn(move || {
+                    abort_on_error(&team.barrier, || team.work(index, worker, sender.as_ref()))
+                })
+            };
+            let threads: Vec<_> = workers.into_iter().enumerate().map(start).collect();
+            drop(sender);
+            give_and_join(receiver, give, &team.barrier, threads)
+        })
+    }
+
+    fn check(&self, _: &[Cell]) -> Result<(), MeasureError> {
+        StreamRules::of(self).checked(0)?;
+        check_sum(self.size_bytes.saturating_mul(self.workers.len() as u64))?;
+        for worker in &self.workers {
+            drop(Buffer::untouched(self.size_bytes, self.pages, MemorySource::Node(worker.node))?);
+        }
+        Ok(())
+    }
+
+    fn building(&self, _: &[Cell]) -> Duration {
+        filling(self.size_bytes)
+    }
+
+    fn sampling(&self) -> Duration {
+        ROUNDS
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl<'a> TeamWork<'a> {
+    fn wait(&self) -> Result<(), MeasureError> {
+        self.barrier.wait().map_err(|_| MeasureError::Abandoned)
+    }
+
+    /// One worker's part of all cells; the one with `sender` leads.
+    fn work(
+        &self,
+        index: usize,
+        worker: WorkerPlan,
+        sender: Option<&Sender<(&'a Cell, Measured)>>,
+    ) -> Result<(), MeasureError> {
+        let pinned = pinned(worker.cpu)?;
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
+        let source = MemorySource::Node(worker.node);
+        let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
+        let claim = buffer.claim();
+        for (number, &(cell, bandwidth)) in self.cells.iter().enumerate() {
+            let samples =
+                sender.map(|_| Samples::new(self.context, &cell.id, self.share.limit(number)));
+            let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
+            let placement = claim.prove(self.context, &pinned)?;
+            *lock(&self.placements[index]) = Some(placement);
+            self.wait()?;
+            if let (Some(sender), Some((outcome, samples))) = (sender, ended) {
+                let placements = self.placements.iter().filter_map(|slot| lock(slot).take());
+                let measured =
+                    Measured::new(cell, outcome, placements.collect(), samples.into_taken());
+                // The receiver is gone only if keeping failed, which ends the team anyway.
+                let _ = sender.send((cell, measured));
+                self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
+            }
+            self.wait()?;
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Streams round by round until the leader, who has the samples, ends the cell.
+    fn stream_one(
+        &self,
+        index: usize,
+        bandwidth: &BandwidthCell,
+        buffer: &mut Buffer,
+        mut samples: Option<Samples<'a>>,
+    ) -> Result<Option<(Outcome, Samples<'a>)>, MeasureError> {
+        let lines = buffer.lines(bandwidth.size_bytes)?;
+        let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
+        stream.pass();
+        loop {
+            self.wait()?;
+            self.align(samples.is_some())?;
+            lock(&self.logs[index]).round(&mut stream, &self.context.clock, ROUND_NS)?;
+            self.wait()?;
+            let mut outcome = None;
+            if let Some(samples) = &mut samples {
+                match self.read_logs()? {
+                    Some((reading, disturbed)) => samples.push(&reading, disturbed),
+                    None => samples.miss(),
+                }
+                outcome = samples.ended()?;
+                self.cell_is_over.store(outcome.is_some(), Ordering::Relaxed);
+            }
+            self.wait()?;
+            if self.cell_is_over.load(Ordering::Relaxed) {
+                return Ok(outcome.zip(samples));
+            }
+        }
+    }
+
+    /// In an emulated machine, makes the workers' own clocks agree at the start of a round.
+    fn align(&self, leads: bool) -> Result<(), MeasureError> {
+        if !virtual_time::in_use() {
+            return Ok(());
+        }
+        if leads {
+            virtual_time::align();
+        }
+        self.wait()
+    }
+
+    /// The bandwidth of a round over the time in which all workers ran; none if there
+    /// was no such time, because the system kept one worker waiting.
+    fn read_logs(&self) -> Result<Option<(Reading, Option<String>)>, MeasureError> {
+        let logs: Vec<_> = self.logs.iter().map(lock).collect();
+        let spans = logs.iter().filter_map(|log| log.span());
+        let Some(span) = Span::common(spans) else { return Ok(None) };
+        let clock = &self.context.clock;
+        let duration_ns = span.ns(clock)?;
+        let bytes: f64 = logs.iter().map(|log| log.bytes_within(span, clock)).sum();
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rounded down")]
+        let (duration, work) = (duration_ns as u64, bytes as u64);
+        let values = vec![(Metric::Bandwidth, bytes / duration_ns)];
+        let disturbed = logs.iter().find_map(|log| log.disturbed.clone());
+        Ok(Some((Reading { values, duration_ns: duration, work }, disturbed)))
+    }
+}

@@ -1,0 +1,13 @@
+//! Frames are measured by a kernel of our own, not here.
+
+use numalab_record::FramesCell;
+
+use super::{Measurement, Together};
+use crate::error::MeasureError;
+use crate::measured::Give;
+
+impl Measurement for FramesCell {
+    fn run(&self, _: Together<'_>, _: Give<'_>) -> Result<(), MeasureError> {
+        Err(MeasureError::KernelOnly { work: self.work.clone() })
+    }
+}

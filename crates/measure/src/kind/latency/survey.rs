@@ -1,0 +1,127 @@
+//! The chases of `numalab measure`: the curve, the matrix, translation, all cpus at once.
+
+use numalab_host::page_size_bytes;
+use numalab_record::{AccessPattern, Cell, LatencyCell, Pages, Team};
+
+use super::{LatencySpec, curve_sizes, latency_cells, plain_pattern};
+use crate::scope::{MatrixShape, all_workers, matrix_workers};
+use crate::survey::{Effort, Survey};
+
+/// The TLB is probed from so many pages on: fewer than any first level holds.
+const FEWEST_TLB_PAGES: u64 = 16;
+/// More small pages than the last level of a TLB holds, for most processors.
+const MOST_TLB_PAGES: u64 = 8192;
+/// More matrix cells than this, and one cpu speaks for its node.
+const MOST_MATRIX_CELLS: usize = 256;
+
+/// All chases at a size that no cache holds.
+pub(in crate::kind) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
+    [survey.matrix(size_bytes), survey.translation(size_bytes), survey.interference(size_bytes)]
+        .concat()
+}
+
+impl Survey<'_> {
+    /// The latency curve over sizes on the first cpu, from `memory_bytes` or the largest before
+    /// all others.
+    pub(crate) fn curve(&self, memory_bytes: u64) -> Vec<Cell> {
+        let mut sizes = self.curve_sizes();
+        let memory = sizes.iter().position(|&size| size >= memory_bytes);
+        let memory = memory.unwrap_or(sizes.len().saturating_sub(1));
+        sizes[..=memory].rotate_right(1);
+        latency_cells(&[self.first_worker()], &sizes, self.plain_latency())
+    }
+
+    fn plain_latency(&self) -> LatencySpec {
+        self.latency(plain_pattern(self.pages), self.pages)
+    }
+
+    fn latency(&self, pattern: AccessPattern, pages: Pages) -> LatencySpec {
+        LatencySpec { pattern, pages, team: Team::Serial }
+    }
+
+    pub(crate) fn curve_sizes(&self) -> Vec<u64> {
+        let largest = match self.effort {
+            Effort::Quick => 256 << 20,
+            Effort::Normal => 1 << 30,
+            Effort::Thorough => 8 << 30,
+        };
+        let sizes = curve_sizes(4 << 10, largest.min(self.most_bytes_per_worker()));
+        let step = if self.effort == Effort::Quick { 2 } else { 1 };
+        sizes.into_iter().step_by(step).collect()
+    }
+
+    fn matrix(&self, size_bytes: u64) -> Vec<Cell> {
+        let fits = self.scope.cpus.len() * self.scope.nodes.len() <= MOST_MATRIX_CELLS;
+        let shape = match self.effort {
+            Effort::Quick => MatrixShape::PerNode,
+            _ if fits => MatrixShape::PerCpu,
+            _ => MatrixShape::PerNode,
+        };
+        let workers = matrix_workers(self.machine, &self.scope, shape);
+        latency_cells(&workers, &[size_bytes], self.plain_latency())
+    }
+
+    /// Random and page-local chases on the large pages and on base pages, and one line of each
+    /// page: what a page walk costs, and what the TLB holds.
+    fn translation(&self, size_bytes: u64) -> Vec<Cell> {
+        let worker = self.first_worker();
+        let mut cells = Vec::new();
+        for pages in [self.pages, Pages::Base] {
+            let mut chase = |pattern, sizes: &[u64]| {
+                cells.extend(latency_cells(&[worker], sizes, self.latency(pattern, pages)));
+            };
+            chase(AccessPattern::PageLocal, &[size_bytes]);
+            chase(AccessPattern::Random, &[size_bytes]);
+            for (apart_bytes, counts) in self.tlb_probes(pages, size_bytes) {
+                let sizes: Vec<u64> = counts.iter().map(|count| count * apart_bytes).collect();
+                chase(AccessPattern::OneLinePer(apart_bytes), &sizes);
+            }
+            if pages == self.pages && pages == Pages::Base {
+                break;
+            }
+        }
+        cells.retain(|cell| !self.is_in_matrix(cell));
+        cells
+    }
+
+    /// How far apart lines lie, and how many there are: one in each page, large ones as far as the
+    /// memory of other cells goes. One in each base page's size of a large one shows whether the
+    /// TLB takes the large one for one page.
+    fn tlb_probes(&self, pages: Pages, size_bytes: u64) -> Vec<(u64, Vec<u64>)> {
+        let base_bytes = page_size_bytes(Pages::Base);
+        if pages == Pages::Base {
+            return vec![(base_bytes, self.tlb_counts(MOST_TLB_PAGES))];
+        }
+        let page_bytes = page_size_bytes(pages);
+        let curve = self.curve_sizes().last().copied().unwrap_or(0);
+        let quick = self.effort == Effort::Quick;
+        let most_bytes = if quick { size_bytes } else { curve.max(size_bytes) };
+        let most = (most_bytes / page_bytes).min(MOST_TLB_PAGES);
+        let within = if quick { vec![] } else { vec![MOST_TLB_PAGES / 16, MOST_TLB_PAGES / 4] };
+        let within = [within, vec![MOST_TLB_PAGES]].concat();
+        vec![(page_bytes, self.tlb_counts(most)), (base_bytes, within)]
+    }
+
+    fn tlb_counts(&self, most: u64) -> Vec<u64> {
+        let powers = (FEWEST_TLB_PAGES.ilog2()..=most.max(1).ilog2()).map(|bit| 1_u64 << bit);
+        let counts = powers.flat_map(|power| [power, power + power / 2]);
+        let step = if self.effort == Effort::Quick { 2 } else { 1 };
+        counts.step_by(step).filter(|count| *count <= most).collect()
+    }
+
+    fn is_in_matrix(&self, cell: &Cell) -> bool {
+        cell.experiment.cell().is_some_and(|cell: &LatencyCell| {
+            cell.pattern == plain_pattern(self.pages) && cell.pages == self.pages
+        })
+    }
+
+    /// All cpus chasing at once, each in its nearest memory.
+    fn interference(&self, size_bytes: u64) -> Vec<Cell> {
+        let workers = all_workers(self.machine, &self.scope);
+        if workers.len() < 2 || self.effort == Effort::Quick {
+            return Vec::new();
+        }
+        let spec = LatencySpec { team: Team::Concurrent, ..self.plain_latency() };
+        latency_cells(&workers, &[size_bytes], spec)
+    }
+}

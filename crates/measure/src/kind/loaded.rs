@@ -1,0 +1,352 @@
+//! Loaded latency: one chaser, and load workers that stream beside it.
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
+
+use numalab_membench::{Access, Arrays, Barrier, Isa, Stamp, Stream, Throttle, generate};
+use numalab_record::{
+    AccessPattern, Cell, Experiment, LoadedCell, Metric, Pages, Placement, StreamKernel, WorkerPlan,
+};
+use numalab_topology::{CpuId, Machine, NodeId};
+
+use super::{Measurement, ROUNDS, Together, cells_of, check_sum, filling};
+use crate::buffer::{Buffer, MemorySource, pinned};
+use crate::chase::{BuiltChase, ChaseOrder, Windows};
+use crate::context::MeasureContext;
+use crate::error::MeasureError;
+use crate::measured::{Give, Measured};
+use crate::sampling::{Samples, sample_here};
+use crate::scope::{Scope, all_workers};
+use crate::share::Share;
+use crate::stream::membench_kernel;
+use crate::survey::{Effort, Survey};
+use crate::team::{give_and_join, give_up_on_error};
+
+/// Pauses between chunks of a load worker, from nearly idle to full speed.
+const DELAYS: [u32; 9] = [4_096, 2_048, 1_024, 512, 256, 128, 64, 32, 0];
+
+/// The load workers of a chaser on `cpu`: one cpu of every other core, each on memory of `node`.
+#[must_use]
+pub fn load_workers(machine: &Machine, scope: &Scope, cpu: CpuId, node: NodeId) -> Vec<WorkerPlan> {
+    let others = all_workers(machine, scope).into_iter().filter(|worker| worker.cpu != cpu);
+    others.map(|worker| WorkerPlan { node, ..worker }).collect()
+}
+
+/// The curves of a surface: `chaser` on the memory of every node in scope, loaded by cores of
+/// its own node and, apart from them, by those of the other nodes, with every kernel.
+#[must_use]
+pub fn loaded_surface(
+    machine: &Machine,
+    scope: &Scope,
+    cpu: CpuId,
+    kernels: &[StreamKernel],
+    (size_bytes, pages): (u64, Pages),
+) -> Vec<Cell> {
+    let home = machine.cpu(cpu).and_then(|cpu| cpu.node);
+    let is_near = |worker: &WorkerPlan| machine.cpu(worker.cpu).and_then(|cpu| cpu.node) == home;
+    let mut cells = Vec::new();
+    for &node in &scope.nodes {
+        let all = load_workers(machine, scope, cpu, node);
+        let (near, far): (Vec<_>, Vec<_>) = all.into_iter().partition(is_near);
+        for load in [near, far].into_iter().filter(|load| !load.is_empty()) {
+            for &kernel in kernels {
+                let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
+                let spec = LoadedSpec { chaser, load, kernel, size_bytes, pages };
+                cells.extend(loaded_cells(&spec));
+            }
+        }
+    }
+    cells
+}
+
+/// What the cells of one loaded-latency curve have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadedSpec {
+    /// The chaser.
+    pub chaser: WorkerPlan,
+    /// The load workers.
+    pub load: Vec<WorkerPlan>,
+    /// What each load worker does.
+    pub kernel: StreamKernel,
+    /// Length of each worker's buffer in bytes.
+    pub size_bytes: u64,
+    /// The pages.
+    pub pages: Pages,
+}
+
+/// The cells of a curve: no load first, then rising load.
+#[must_use]
+pub fn loaded_cells(spec: &LoadedSpec) -> Vec<Cell> {
+    let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
+    delays
+        .map(|delay| {
+            Cell::of(Experiment::Loaded(LoadedCell {
+                chaser: spec.chaser,
+                load: spec.load.clone(),
+                kernel: spec.kernel,
+                delay,
+                size_bytes: spec.size_bytes,
+                pages: spec.pages,
+            }))
+        })
+        .collect()
+}
+
+/// What a load worker streams between two pauses.
+const CHUNK_BYTES: usize = 16 << 10;
+/// Chase windows in one sample: long against the pause between two chunks.
+const WINDOWS_PER_SAMPLE: u64 = 4;
+
+/// What chaser and load workers share.
+struct LoadedTeam<'a> {
+    context: &'a MeasureContext,
+    cells: Vec<(&'a Cell, &'a LoadedCell)>,
+    share: &'a Share<'a>,
+    barrier: Barrier,
+    stop: AtomicBool,
+    time_is_over: AtomicBool,
+    counted_bytes: Vec<AtomicU64>,
+}
+
+/// What `numalab measure` takes: the first cpu against all other cores of its node.
+pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
+    let chaser = survey.first_worker();
+    let core_of = |cpu| survey.machine.cpu(cpu).and_then(|cpu| cpu.core);
+    let load: Vec<WorkerPlan> = all_workers(survey.machine, &survey.scope)
+        .into_iter()
+        .filter(|worker| worker.node == chaser.node)
+        .filter(|worker| {
+            core_of(worker.cpu).is_none() || core_of(worker.cpu) != core_of(chaser.cpu)
+        })
+        .filter(|worker| worker.cpu != chaser.cpu)
+        .collect();
+    if load.is_empty() || survey.effort == Effort::Quick {
+        return Vec::new();
+    }
+    let (kernel, pages) = (StreamKernel::Read, survey.pages);
+    loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages })
+}
+
+impl Measurement for LoadedCell {
+    fn shares_buffers(&self, other: &Experiment) -> bool {
+        other.cell().is_some_and(|other: &Self| {
+            self.chaser == other.chaser
+                && self.load == other.load
+                && (self.kernel, self.size_bytes, self.pages)
+                    == (other.kernel, other.size_bytes, other.pages)
+        })
+    }
+
+    /// Runs the cells of one curve on buffers that each worker fills once.
+    fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+        let Together { context, share, .. } = together;
+        let cells = cells_of::<Self>(together.cells);
+        let Some(&(_, first)) = cells.first() else {
+            return Ok(());
+        };
+        let load = first.load.clone();
+        let team = LoadedTeam {
+            context,
+            cells,
+            share,
+            barrier: Barrier::new(u32::try_from(load.len() + 1).unwrap_or(u32::MAX)),
+            stop: AtomicBool::new(false),
+            time_is_over: AtomicBool::new(false),
+            counted_bytes: load.iter().map(|_| AtomicU64::new(0)).collect(),
+        };
+        std::thread::scope(|scope| {
+            let (sender, receiver) = channel();
+            let team = &team;
+            let mut threads = vec![scope.spawn(move || team.ending(|| team.chase(&sender)))];
+            threads.extend(load.into_iter().enumerate().map(|(index, worker)| {
+                scope.spawn(move || team.ending(|| team.load(index, worker)))
+            }));
+            give_and_join(receiver, give, &team.barrier, threads)
+        })
+    }
+
+    fn check(&self, _: &[Cell]) -> Result<(), MeasureError> {
+        check_sum(self.size_bytes.saturating_mul(self.load.len() as u64 + 1))?;
+        drop(Buffer::untouched(self.size_bytes, self.pages, MemorySource::Node(self.chaser.node))?);
+        Ok(())
+    }
+
+    fn building(&self, _: &[Cell]) -> Duration {
+        filling(self.size_bytes)
+    }
+
+    fn sampling(&self) -> Duration {
+        ROUNDS
+    }
+}
+
+impl<'a> LoadedTeam<'a> {
+    /// Runs a worker; if it fails or panics, nobody waits for it or loads on.
+    fn ending<T>(&self, work: impl FnOnce() -> Result<T, MeasureError>) -> Result<T, MeasureError> {
+        let give_up = || {
+            self.barrier.abort();
+            self.stop.store(true, Ordering::Relaxed);
+        };
+        give_up_on_error(give_up, work)
+    }
+
+    fn wait(&self) -> Result<(), MeasureError> {
+        self.barrier.wait().map_err(|_| MeasureError::Abandoned)
+    }
+
+    fn chase(&self, sender: &Sender<(&'a Cell, Measured)>) -> Result<(), MeasureError> {
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
+        let WorkerPlan { cpu, node } = first.chaser;
+        let pinned = pinned(cpu)?;
+        let (size, pages, source) = (first.size_bytes, first.pages, MemorySource::Node(node));
+        let mut buffer = Buffer::touched(self.context, size, pages, source)?;
+        let claim = buffer.claim();
+        let order = ChaseOrder { pattern: AccessPattern::Random, pages };
+        let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
+        for (number, &(cell, loaded)) in self.cells.iter().enumerate() {
+            let before: Vec<u64> = self.counts().collect();
+            self.wait()?;
+            if loaded.delay.is_some() {
+                self.wait_for_load(&before);
+            }
+            let limit = self.share.limit(number);
+            let measured =
+                self.sample((cell, limit), &chase, |context| claim.prove(context, &pinned));
+            self.stop.store(true, Ordering::Relaxed);
+            let measured = measured?;
+            self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
+            self.wait()?;
+            self.stop.store(false, Ordering::Relaxed);
+            // The receiver is gone only if keeping failed, which ends the team anyway.
+            let _ = sender.send((cell, measured));
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn sample(
+        &self,
+        (cell, limit): (&Cell, Duration),
+        chase: &BuiltChase<'_>,
+        prove: impl FnOnce(&MeasureContext) -> Result<Placement, MeasureError>,
+    ) -> Result<Measured, MeasureError> {
+        let clock = &self.context.clock;
+        let mut walk = chase.walk();
+        let mut windows = Windows::warmed_up(self.context, chase, &mut walk)?;
+        let mut samples = Samples::new(self.context, &cell.id, limit);
+        let outcome = sample_here(&mut samples, |_| {
+            let (start, bytes_before) = (Stamp::now(), self.bytes_loaded());
+            let mut reading = windows.take_several(self.context, WINDOWS_PER_SAMPLE)?;
+            let bytes = self.bytes_loaded() - bytes_before;
+            let ns = clock.ns(Stamp::now().since(start)?);
+            reading.values.push((Metric::Bandwidth, bytes as f64 / ns));
+            Ok(reading)
+        })?;
+        let placement = prove(self.context)?;
+        Ok(Measured::new(cell, outcome, vec![placement], samples.into_taken()))
+    }
+
+    fn bytes_loaded(&self) -> u64 {
+        self.counts().sum()
+    }
+
+    fn counts(&self) -> impl Iterator<Item = u64> {
+        self.counted_bytes.iter().map(|bytes| bytes.load(Ordering::Relaxed))
+    }
+
+    /// Waits until every load worker streams: other work on its cpu may keep it from that for
+    /// long after the barrier, and what is measured then is not under load.
+    fn wait_for_load(&self, before: &[u64]) {
+        let idle = || self.counts().zip(before).any(|(now, &before)| now == before);
+        while idle() && !self.barrier.is_aborted() {
+            spin_loop();
+        }
+    }
+
+    fn load(&self, index: usize, worker: WorkerPlan) -> Result<(), MeasureError> {
+        let Some(&(_, first)) = self.cells.first() else {
+            return Ok(());
+        };
+        let pinned = pinned(worker.cpu)?;
+        let source = MemorySource::Node(worker.node);
+        let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
+        let claim = buffer.claim();
+        let kernel = membench_kernel(first.kernel);
+        let arrays = Arrays::split(kernel, buffer.lines(first.size_bytes)?)?;
+        let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
+        claim.prove(self.context, &pinned)?;
+        for &(_, loaded) in &self.cells {
+            self.wait()?;
+            if let Some(delay_spins) = loaded.delay {
+                let throttle = Throttle { chunk_bytes: CHUNK_BYTES, delay_spins };
+                generate(&mut stream, throttle, &self.stop, &self.counted_bytes[index]);
+            }
+            self.wait()?;
+            if self.time_is_over.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use numalab_record::Experiment;
+    use numalab_topology::{Cpu, Node};
+    use std::collections::BTreeSet;
+
+    /// Two nodes with two cpus each, and one of memory alone.
+    fn machine() -> Machine {
+        let node = |id: u32, cpus: &str| Node {
+            id: NodeId(id),
+            online: true,
+            memory_bytes: 1 << 30,
+            cpus: cpus.parse().unwrap(),
+            ..Node::default()
+        };
+        let cpu = |id: u32| Cpu {
+            id: CpuId(id),
+            online: true,
+            node: Some(NodeId(id / 2)),
+            core: Some(id),
+            ..Cpu::default()
+        };
+        let nodes = vec![node(0, "0-1"), node(1, "2-3"), node(2, "")];
+        Machine { nodes, cpus: (0..4).map(cpu).collect(), ..Machine::default() }
+    }
+
+    #[test]
+    fn a_surface_has_every_node_s_memory_loaded_from_either_side_by_every_kernel() {
+        let machine = machine();
+        let scope = Scope::new(&machine, None, None).unwrap();
+        let kernels = [StreamKernel::Read, StreamKernel::Write];
+        let cells = loaded_surface(&machine, &scope, CpuId(0), &kernels, (64, Pages::Base));
+        let curves: BTreeSet<_> = cells
+            .iter()
+            .map(|cell| match &cell.experiment {
+                Experiment::Loaded(loaded) => {
+                    assert!(loaded.load.iter().all(|worker| worker.node == loaded.chaser.node));
+                    let cpus = loaded.load.iter().map(|worker| worker.cpu.0).collect::<Vec<_>>();
+                    (loaded.chaser.node.0, cpus, loaded.kernel.name())
+                }
+                other => panic!("{other:?}"),
+            })
+            .collect();
+        let expected = (0..3).flat_map(|node| {
+            [vec![1], vec![2, 3]]
+                .into_iter()
+                .flat_map(move |cpus| ["read", "write"].map(|kernel| (node, cpus.clone(), kernel)))
+        });
+        assert_eq!(curves, expected.collect());
+        let names: BTreeSet<_> = cells.iter().map(|cell| &cell.id).collect();
+        assert_eq!((cells.len(), names.len()), (120, 120), "no name twice");
+    }
+}

@@ -1,0 +1,36 @@
+//! What measuring a cell gives, and where it goes.
+
+use numalab_host::ErrorClass;
+use numalab_record::{Cell, Finished, Outcome, Placement, Sample};
+
+use crate::error::MeasureError;
+
+/// What a cell gave.
+pub(crate) struct Measured {
+    pub finished: Finished,
+    pub samples: Vec<Sample>,
+    /// What kind of failure it was, if it failed.
+    pub failure: Option<ErrorClass>,
+}
+
+impl Measured {
+    pub fn new(
+        cell: &Cell,
+        outcome: Outcome,
+        placements: Vec<Placement>,
+        samples: Vec<Sample>,
+    ) -> Self {
+        let finished = Finished { cell: cell.id.clone(), outcome, placements };
+        Self { finished, samples, failure: None }
+    }
+
+    /// A cell that could not be measured.
+    pub fn failed(cell: &Cell, error: &MeasureError) -> Self {
+        let outcome = Outcome::Failed { reason: error.to_string() };
+        let failure = Some(error.class());
+        Self { failure, ..Self::new(cell, outcome, Vec::new(), Vec::new()) }
+    }
+}
+
+/// Where measured cells go, one by one.
+pub(crate) type Give<'a> = &'a mut dyn FnMut(&Cell, Measured) -> Result<(), MeasureError>;

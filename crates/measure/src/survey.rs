@@ -1,0 +1,48 @@
+//! What a run of `numalab measure` has to measure with.
+
+use numalab_record::{Pages, WorkerPlan};
+use numalab_topology::Machine;
+
+use crate::scope::Scope;
+
+/// How much is measured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Effort {
+    /// About 10 s: a health check.
+    Quick,
+    /// About a minute.
+    #[default]
+    Normal,
+    /// As long as it takes to see everything.
+    Thorough,
+}
+
+/// The machine, the part of it that may be used, and how much is measured.
+#[derive(Clone, Debug)]
+pub(crate) struct Survey<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// The cpus and nodes that may be used.
+    pub scope: Scope,
+    /// How much is measured.
+    pub effort: Effort,
+    /// The pages for everything that is not about pages.
+    pub pages: Pages,
+}
+
+impl Survey<'_> {
+    /// The first cpu in scope, with the memory nearest to it.
+    pub(crate) fn first_worker(&self) -> WorkerPlan {
+        let cpu = self.scope.cpus.first().copied().unwrap_or_default();
+        WorkerPlan { cpu, node: self.scope.nearest_node(self.machine, cpu) }
+    }
+
+    /// A share of the memory that leaves room for the system and the other workers.
+    pub(crate) fn most_bytes_per_worker(&self) -> u64 {
+        let workers = self.scope.cpus.len() as u64 + 1;
+        let of_node = self.scope.nodes.iter().filter_map(|&node| self.machine.node(node));
+        let smallest = of_node.map(|node| node.memory_bytes / 4).min().unwrap_or(1 << 30);
+        let free = (self.machine.memory_bytes() / 2 / workers).min(smallest);
+        (free & !((2 << 20) - 1)).max(4 << 20)
+    }
+}
