@@ -1,7 +1,7 @@
 //! The kinds of measurement: each file below plans the cells of one and runs them.
 //!
-//! A new one is a file, its [`Measurement`], its row in [`measurement`] and, if `numalab measure`
-//! is to have it, in [`MEASURED_BEYOND_CACHES`].
+//! A new one is a file with its `Measurement`, its row in `measurement` and, if `numalab measure`
+//! is to have it, in `MEASURED_BEYOND_CACHES`.
 
 pub mod bandwidth;
 pub mod c2c;
