@@ -4,68 +4,17 @@
 //! They need QEMU's user mode (package qemu-user) and a C compiler. With
 //! `NUMALAB_REQUIRE_TOOLS=1` their lack is a failure; otherwise it is printed.
 
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
-use std::sync::OnceLock;
+#[path = "programs/lab.rs"]
+mod lab;
 
+use std::process::{Command, Output};
+
+use lab::{Lab, lab, line_of};
 use serde_json::Value;
 
 const MACHINE: [&str; 6] = ["--emulate", "2", "--cpus", "4", "--emulate-cache", "32K,256K"];
 
-struct Lab {
-    directory: tempfile::TempDir,
-    plugin: PathBuf,
-}
-
-/// The plugin, and the programs of `programs`; once for all tests.
-fn lab() -> Option<&'static Lab> {
-    static LAB: OnceLock<Option<Lab>> = OnceLock::new();
-    let made = LAB.get_or_init(|| match build() {
-        Ok(lab) => Some(lab),
-        Err(why) if std::env::var_os("NUMALAB_REQUIRE_TOOLS").is_some() => panic!("{why}"),
-        Err(why) => {
-            eprintln!("NOT RUN: {why}");
-            None
-        }
-    });
-    made.as_ref()
-}
-
-fn build() -> Result<Lab, String> {
-    if Command::new("qemu-x86_64").arg("--version").output().is_err() {
-        return Err("qemu-x86_64 is missing: apt install qemu-user".to_owned());
-    }
-    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let target = manifest.join("../../target");
-    let cargo = Command::new(env!("CARGO"))
-        .args(["build", "-q", "--release", "-p", "numalab-emulator", "--target-dir"])
-        .arg(&target)
-        .current_dir(manifest)
-        .status();
-    assert!(cargo.expect("cargo runs").success());
-    let directory = tempfile::tempdir().expect("a directory");
-    for (name, how) in [("placement", "-static"), ("answers", "-g")] {
-        let compiled = Command::new("cc")
-            .args(["-O1", "-pthread", how, "-o"])
-            .arg(directory.path().join(name))
-            .arg(manifest.join(format!("tests/programs/{name}.c")))
-            .status();
-        if !compiled.is_ok_and(|status| status.success()) {
-            return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
-        }
-    }
-    Ok(Lab { directory, plugin: target.join("release/libnumalab_emulator.so") })
-}
-
 impl Lab {
-    fn program(&self) -> String {
-        self.directory.path().join("placement").to_string_lossy().into_owned()
-    }
-
-    fn answers(&self) -> String {
-        self.directory.path().join("answers").to_string_lossy().into_owned()
-    }
-
     fn run(&self, options: &[&str], command: &[&str]) -> Output {
         let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
         run.env("NUMALAB_EMULATOR", &self.plugin).arg("emulate").args(options).arg("--");
@@ -74,7 +23,7 @@ impl Lab {
 
     /// The report of the program run one way.
     fn report(&self, how: &str) -> Value {
-        self.report_of(&[&self.program(), how])
+        self.report_of(&[&self.program("placement"), how])
     }
 
     fn report_of(&self, command: &[&str]) -> Value {
@@ -116,7 +65,7 @@ fn memory_that_one_thread_touched_first_is_named_with_what_it_costs() {
     let accesses = block_accesses(&report);
     assert_eq!(of_nodes(&accesses, 1, 0), 2 * READS, "{accesses:?}");
     assert_eq!(of_nodes(&accesses, 0, 1) + of_nodes(&accesses, 1, 1), 0, "{accesses:?}");
-    let output = lab.run(&MACHINE, &[&lab.program(), "first"]);
+    let output = lab.run(&MACHINE, &[&lab.program("placement"), "first"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("Remote memory costs"), "{text}");
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -130,7 +79,7 @@ fn threads_that_touch_their_own_memory_have_nothing_to_gain() {
     let accesses = block_accesses(&lab.report("own"));
     assert!(of_nodes(&accesses, 1, 1) >= 2 * READS, "{accesses:?}");
     assert_eq!(of_nodes(&accesses, 1, 0) + of_nodes(&accesses, 0, 1), 0, "{accesses:?}");
-    let output = lab.run(&MACHINE, &[&lab.program(), "own"]);
+    let output = lab.run(&MACHINE, &[&lab.program("placement"), "own"]);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(text.contains("No gain to be had from placement"), "{text}");
 }
@@ -151,7 +100,7 @@ fn threads_packed_on_one_node_have_all_their_memory_there() {
     let Some(lab) = lab() else { return };
     let pack = ["--threads", "0-1", "-o", "/dev/stdout"];
     let options: Vec<&str> = MACHINE.into_iter().chain(pack).collect();
-    let output = lab.run(&options, &[&lab.program(), "first"]);
+    let output = lab.run(&options, &[&lab.program("placement"), "first"]);
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let accesses = block_accesses(&report);
     assert!(accesses.iter().all(|(nodes, _)| *nodes == (0, 0)), "{accesses:?}");
@@ -161,7 +110,7 @@ fn threads_packed_on_one_node_have_all_their_memory_there() {
 fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it() {
     let Some(lab) = lab() else { return };
     let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();
-    assert_eq!(code(&[&lab.program(), "own", "fails"]), Some(7));
+    assert_eq!(code(&[&lab.program("placement"), "own", "fails"]), Some(7));
     assert_eq!(code(&["no-such-program"]), Some(127));
     assert_eq!(code(&["/etc/passwd"]), Some(127), "it is not executable");
     let script = lab.directory.path().join("script");
@@ -177,7 +126,7 @@ fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it()
 #[test]
 fn a_program_that_another_becomes_is_emulated_as_well() {
     let Some(lab) = lab() else { return };
-    let script = format!("exec {} first", lab.program());
+    let script = format!("exec {} first", lab.program("placement"));
     let report = lab.report_of(&["sh", "-c", &script]);
     assert_eq!(of_nodes(&block_accesses(&report), 1, 0), 2 * READS);
     let output = lab.run(&MACHINE, &["sh", "-c", "exec /bin/no-such-program"]);
@@ -186,19 +135,11 @@ fn a_program_that_another_becomes_is_emulated_as_well() {
     assert!(String::from_utf8_lossy(&output.stdout).lines().any(|line| line == "A=b"));
 }
 
-/// The line of `programs/answers.c` that ends in a comment with this word.
-fn line_of(word: &str) -> String {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/answers.c");
-    let text = std::fs::read_to_string(source).expect("the source");
-    let at = text.lines().position(|line| line.ends_with(&format!("/* {word} */")));
-    format!("answers.c:{}", at.expect("the word stands there") + 1)
-}
-
 /// What `numalab emulate` says of a program of `programs/answers.c`, its line breaks aside.
 fn told(lab: &Lab, how: &str) -> String {
     let stages = ["--emulate-stages", "core,owners"];
     let options: Vec<&str> = MACHINE.into_iter().chain(stages).collect();
-    let output = lab.run(&options, &[&lab.answers(), how]);
+    let output = lab.run(&options, &[&lab.program("answers"), how]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     text.split_whitespace().collect::<Vec<_>>().join(" ")
@@ -220,76 +161,4 @@ fn false_sharing_is_named_by_file_and_line() {
         format!("threads store to different bytes of one cache line, at {}", line_of("COUNTS"));
     assert!(text.contains(&expected), "{text}");
     assert!(!told(lab, "compute").contains("False sharing:"));
-}
-
-/// A machine on which the quarters of a block of 8 MiB do not stay in caches.
-const SMALL_CACHES: [&str; 8] = [
-    "--emulate",
-    "2",
-    "--cpus",
-    "8",
-    "--emulate-cache",
-    "32K,256K",
-    "--emulate-stages",
-    "core,owners",
-];
-
-fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
-    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
-    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
-    let output = run.arg("--").args(command).output().expect("it starts");
-    let text = [output.stdout, output.stderr].concat();
-    let words = String::from_utf8_lossy(&text).into_owned();
-    (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
-}
-
-#[test]
-fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
-    let Some(lab) = lab() else { return };
-    let (code, text) = advise(lab, &[], &[&lab.answers(), "compute"]);
-    assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("Advice: No gain to be had:"), "{text}");
-}
-
-#[test]
-fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
-    let Some(lab) = lab() else { return };
-    let options = ["--format", "json", "--try", "1"];
-    let (code, text) = advise(lab, &options, &[&lab.answers(), "first-touch"]);
-    assert_eq!(code, Some(0), "{text}");
-    let advice: Value = serde_json::from_str(&text).expect("JSON");
-    assert_eq!(advice["schema"], "numalab/advice-1");
-    let options = advice["options"].as_array().expect("options");
-    let by_users = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
-    let line = by_users.expect("an option")["candidate"]["first-touch"]["line"].as_str();
-    assert!(line.is_some_and(|line| line.ends_with(&line_of("FIRST"))), "{line:?}");
-    let tried = options.iter().find(|option| option["measured"].is_object());
-    let tried = tried.unwrap_or_else(|| panic!("something was tried: {text}"));
-    assert_eq!(tried["measured"]["verdict"], "better", "{tried:#}");
-}
-
-#[test]
-fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
-    let Some(lab) = lab() else { return };
-    let (code, text) = advise(lab, &[], &["sh", "-c", "echo no licence >&2; exit 3"]);
-    assert_eq!(code, Some(1));
-    assert!(text.contains("ended with exit status: 3: no licence"), "{text}");
-    let (code, text) = advise(lab, &[], &["sh", "-c", "sleep 600 & true"]);
-    assert_eq!(code, Some(1));
-    assert!(text.contains("running, which was ended"), "{text}");
-    let (code, _) = advise(lab, &["--predict-only"], &["no-such-program"]);
-    assert_eq!(code, Some(127));
-}
-
-#[test]
-fn quietly_the_one_command_to_use_is_printed() {
-    let Some(lab) = lab() else { return };
-    let options = ["--predict-only", "--quiet"];
-    let (code, text) = advise(lab, &options, &[&lab.answers(), "one-node"]);
-    assert_eq!(code, Some(0), "{text}");
-    let expected =
-        [0, 1].map(|node| format!("numalab bind --numa={node} -- {} one-node", lab.answers()));
-    assert!(expected.contains(&text), "{text}");
-    let (_, text) = advise(lab, &options, &[&lab.answers(), "compute"]);
-    assert_eq!(text, format!("{} compute", lab.answers()));
 }

@@ -32,9 +32,9 @@ pub(crate) struct AdviseArgs {
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
-    /// Candidates to try, the ones that promise most first
-    #[arg(long = "try", value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=16), conflicts_with = "predict_only")]
-    pub tries: u16,
+    /// Candidates to try, the ones that promise most first; all: those too that promise nothing
+    #[arg(long = "try", value_name = "N|all", default_value = "2", value_parser = tries, conflicts_with = "predict_only")]
+    pub tries: Tries,
     /// Blocks: each runs the program as it is and once for each candidate
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = value::blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
@@ -53,4 +53,21 @@ pub(crate) struct AdviseArgs {
     /// The program, with its arguments
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub command: Vec<String>,
+}
+
+/// Candidates that are tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tries {
+    /// So many of those that promise a gain.
+    Best(usize),
+    /// All that can be.
+    All,
+}
+
+fn tries(text: &str) -> Result<Tries, String> {
+    if text == "all" {
+        return Ok(Tries::All);
+    }
+    let count = text.parse().ok().filter(|count| (1..=16).contains(count));
+    count.map(Tries::Best).ok_or_else(|| "expected 1 to 16, or all".to_owned())
 }

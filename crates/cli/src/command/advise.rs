@@ -6,14 +6,14 @@ mod proof;
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_analysis::advice::{Advice, Candidate, MachineCosts};
+use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, MachineCosts};
 use numalab_formats::memory_emulator::{EmulatedMachine, parse_caches, parse_stages};
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Interrupt, Ran, note};
 
-use crate::args::AdviseArgs;
+use crate::args::{AdviseArgs, Tries};
 use crate::command::emulate::longest;
 use crate::failure::{Code, Failure};
 use crate::output;
@@ -57,17 +57,24 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         (option.command, option.numactl) = placements::commands(&option.candidate, &args.command);
     }
     if !args.predict_only {
-        let tried: Vec<Candidate> = advice
-            .promising()
-            .filter(|option| placement(&option.candidate, &asis).is_some())
-            .take(usize::from(args.tries))
-            .map(|option| option.candidate.clone())
-            .collect();
+        let tried = tried(&advice, &asis, args.tries);
         if !tried.is_empty() {
             proof::prove(&mut advice, &asis, &tried, (args.blocks, &ran.stdout), &interrupt)?;
         }
     }
     deliver(args, &advice)
+}
+
+/// Which candidates are to be tried.
+fn tried(advice: &Advice, asis: &EmulatedProgram, tries: Tries) -> Vec<Candidate> {
+    let most = match tries {
+        Tries::Best(count) => count,
+        Tries::All => usize::MAX,
+    };
+    let wanted = |option: &&AdvisedOption| tries == Tries::All || option.predicted.is_gain();
+    let can_be = |option: &&AdvisedOption| placement(&option.candidate, asis).is_some();
+    let options = advice.options.iter().filter(wanted).filter(can_be).take(most);
+    options.map(|option| option.candidate.clone()).collect()
 }
 
 /// Runs the program once, with what the emulator saw of it.

@@ -1,0 +1,144 @@
+//! Programs whose right placement is known on machines of the gallery: predictions beside trials.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::lab::{Lab, lab, line_of};
+use crate::table::{Case, inside, markdown, no_gains, winners};
+
+/// What numalab is told of a machine.
+type Machine = (&'static str, &'static [&'static str]);
+
+/// Small caches, so that small programs use memory.
+const SMALL: Machine = (
+    "2 nodes, 4 cpus",
+    &["--emulate", "2", "--cpus", "4", "--emulate-cache", "32K,256K", "--emulate-stages", STAGES],
+);
+const STAGES: &str = "core,owners";
+const GALLERY: [Machine; 4] = [
+    ("xeon-8360y-2s", &["--emulate-like", "xeon-8360y-2s"]),
+    ("x460", &["--emulate-like", "x460"]),
+    ("epyc-7452-cxl", &["--emulate-like", "epyc-7452-cxl"]),
+    ("graviton3", &["--emulate-like", "graviton3"]),
+];
+/// Blocks, the fewest that give an interval.
+const BLOCKS: &str = "6";
+
+/// Programs of `answers.c`, as its words.
+const SHORT: [&str; 5] = ["first-touch 2", "table 1", "one-node 1", "compute 1", "streams 2"];
+const SYNTHETIC: [&str; 12] = [
+    "first-touch 8",
+    "false-sharing 2",
+    "one-node 8",
+    "table 8",
+    "streams 8",
+    "compute 4",
+    "hand-over 8",
+    "hot-node 8",
+    "migrating 8 1",
+    "pages 16",
+    "bandwidth 16",
+    "mixed 8",
+];
+/// Programs of the distribution: a name, and what a shell is to run.
+const REAL: [(&str, &str); 12] = [
+    ("stream (OpenMP)", "OMP_NUM_THREADS=4 exec $LAB/stream"),
+    ("sysbench memory", "exec sysbench memory --threads=4 --memory-total-size=16M --time=0 run"),
+    ("sysbench mutex", "exec sysbench mutex --threads=4 --mutex-locks=500 --mutex-loops=100 run"),
+    ("stress-ng vm", "exec stress-ng --vm 1 --vm-bytes 2M --vm-ops 200 --no-rand-seed"),
+    ("sqlite3", "exec sqlite3 :memory: <$LAB/rows.sql"),
+    ("gzip", "exec gzip -c $LAB/text"),
+    ("zstd", "exec zstd -q -T4 -c $LAB/text"),
+    ("xz", "exec xz -0 -T4 -c $LAB/text"),
+    ("sort", "exec sort --parallel=4 -S 8M $LAB/text"),
+    ("gcc", "exec gcc -O1 -S -o /dev/null $LAB/small.c"),
+    ("python3", "exec python3 -c 'print(sum(len(str(i)) for i in range(20000)))'"),
+    (
+        "redis",
+        "redis-server --save '' --port 0 --unixsocket $LAB/redis.sock --daemonize no & \
+         until redis-cli -s $LAB/redis.sock ping >/dev/null 2>&1; do sleep 0.1; done; \
+         redis-benchmark -s $LAB/redis.sock -q -n 500 -c 4 -t set,get >/dev/null; \
+         redis-cli -s $LAB/redis.sock shutdown nosave; wait",
+    ),
+];
+
+fn case(lab: &Lab, program: &str, machine: Machine, command: &[&str]) -> Option<Case> {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).env("LAB", lab.directory.path()).arg("advise");
+    run.args(machine.1).args(["--try", "all", "--blocks", BLOCKS, "--format", "json", "--"]);
+    let output = run.args(command).output().expect("it starts");
+    if !output.status.success() {
+        println!("FAILED: {program}: {}", String::from_utf8_lossy(&output.stderr));
+        return None;
+    }
+    let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    names_what_was_planted(program, &advice);
+    Some(Case::of(program, machine.0, &advice))
+}
+
+/// A bad first touch and false sharing are named by file and line wherever they are an option.
+fn names_what_was_planted(program: &str, advice: &Value) {
+    let options = advice["options"].as_array().expect("options");
+    let candidates = || options.iter().map(|option| &option["candidate"]);
+    if program.starts_with("first-touch") {
+        let lines = candidates().filter_map(|of| of["first-touch"]["line"].as_str());
+        lines.for_each(|line| assert!(line.ends_with(&line_of("FIRST")), "{line}"));
+    }
+    if program.starts_with("false-sharing") {
+        let lines = candidates().filter_map(|of| of["separate-lines"]["lines"].as_array());
+        let names = |lines: &Vec<Value>| {
+            lines
+                .iter()
+                .any(|line| line.as_str().is_some_and(|line| line.ends_with(&line_of("COUNTS"))))
+        };
+        assert!(lines.into_iter().all(names), "{advice:#}");
+    }
+}
+
+fn synthetic(lab: &Lab, programs: &[&str], machine: Machine) -> Vec<Case> {
+    let answers = lab.program("answers");
+    let run = |program: &&str| {
+        let words: Vec<&str> = [answers.as_str()].into_iter().chain(program.split(' ')).collect();
+        case(lab, program, machine, &words)
+    };
+    programs.iter().filter_map(run).collect()
+}
+
+fn real(lab: &Lab, machine: Machine) -> Vec<Case> {
+    let run = |(name, script): &(&str, &str)| case(lab, name, machine, &["sh", "-c", script]);
+    REAL.iter().filter_map(run).collect()
+}
+
+#[test]
+fn predictions_agree_with_trials_on_a_machine_of_small_caches() {
+    let Some(lab) = lab() else { return };
+    let cases = synthetic(lab, &SHORT, SMALL);
+    let text = markdown(&cases);
+    println!("{text}");
+    assert_eq!(cases.len(), SHORT.len(), "{text}");
+    assert!(inside(&cases).is_at_least(80), "{text}");
+    assert!(winners(&cases).is_at_least(95), "{text}");
+    assert!(no_gains(&cases).all > 0 && no_gains(&cases).is_at_least(95), "{text}");
+}
+
+#[test]
+fn predictions_agree_with_trials_on_machines_of_the_gallery() {
+    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
+        println!("NOT RUN: the gallery's machines, without NUMALAB_LONG=1");
+        return;
+    }
+    let Some(lab) = lab() else { return };
+    let of_machine = |machine| {
+        let mut cases = synthetic(lab, &SYNTHETIC, machine);
+        cases.extend(real(lab, machine));
+        cases
+    };
+    let machines = [SMALL].into_iter().chain(GALLERY);
+    let cases: Vec<Case> = machines.flat_map(of_machine).collect();
+    println!("{}", markdown(&cases));
+    assert!(cases.len() >= (SYNTHETIC.len() + REAL.len()) * 4, "{} cases", cases.len());
+    assert!(inside(&cases).is_at_least(80));
+    assert!(winners(&cases).is_at_least(95));
+    assert!(no_gains(&cases).is_at_least(95));
+}

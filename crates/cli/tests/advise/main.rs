@@ -1,0 +1,84 @@
+//! `numalab advise` from outside: what it says of programs whose right placement is known, and a
+//! bench of predictions beside trials.
+
+mod bench;
+#[path = "../programs/lab.rs"]
+mod lab;
+mod table;
+
+use std::process::Command;
+
+use lab::{Lab, lab, line_of};
+use serde_json::Value;
+
+/// A machine on which the quarters of a block of 8 MiB do not stay in caches.
+const SMALL_CACHES: [&str; 8] = [
+    "--emulate",
+    "2",
+    "--cpus",
+    "8",
+    "--emulate-cache",
+    "32K,256K",
+    "--emulate-stages",
+    "core,owners",
+];
+
+fn advise(lab: &Lab, options: &[&str], command: &[&str]) -> (Option<i32>, String) {
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).arg("advise").args(SMALL_CACHES).args(options);
+    let output = run.arg("--").args(command).output().expect("it starts");
+    let text = [output.stdout, output.stderr].concat();
+    let words = String::from_utf8_lossy(&text).into_owned();
+    (output.status.code(), words.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+#[test]
+fn a_program_that_computes_is_told_at_once_that_there_is_no_gain() {
+    let Some(lab) = lab() else { return };
+    let (code, text) = advise(lab, &[], &[&lab.program("answers"), "compute"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("Advice: No gain to be had:"), "{text}");
+}
+
+#[test]
+fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
+    let Some(lab) = lab() else { return };
+    let options = ["--format", "json", "--try", "1"];
+    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "first-touch"]);
+    assert_eq!(code, Some(0), "{text}");
+    let advice: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(advice["schema"], "numalab/advice-1");
+    let options = advice["options"].as_array().expect("options");
+    let by_users = options.iter().find(|option| option["candidate"]["first-touch"].is_object());
+    let line = by_users.expect("an option")["candidate"]["first-touch"]["line"].as_str();
+    assert!(line.is_some_and(|line| line.ends_with(&line_of("FIRST"))), "{line:?}");
+    let tried = options.iter().find(|option| option["measured"].is_object());
+    let tried = tried.unwrap_or_else(|| panic!("something was tried: {text}"));
+    assert_eq!(tried["measured"]["verdict"], "better", "{tried:#}");
+}
+
+#[test]
+fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
+    let Some(lab) = lab() else { return };
+    let (code, text) = advise(lab, &[], &["sh", "-c", "echo no licence >&2; exit 3"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("ended with exit status: 3: no licence"), "{text}");
+    let (code, text) = advise(lab, &[], &["sh", "-c", "sleep 600 & true"]);
+    assert_eq!(code, Some(1));
+    assert!(text.contains("running, which was ended"), "{text}");
+    let (code, _) = advise(lab, &["--predict-only"], &["no-such-program"]);
+    assert_eq!(code, Some(127));
+}
+
+#[test]
+fn quietly_the_one_command_to_use_is_printed() {
+    let Some(lab) = lab() else { return };
+    let options = ["--predict-only", "--quiet"];
+    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "one-node"]);
+    assert_eq!(code, Some(0), "{text}");
+    let expected = [0, 1]
+        .map(|node| format!("numalab bind --numa={node} -- {} one-node", lab.program("answers")));
+    assert!(expected.contains(&text), "{text}");
+    let (_, text) = advise(lab, &options, &[&lab.program("answers"), "compute"]);
+    assert_eq!(text, format!("{} compute", lab.program("answers")));
+}
