@@ -117,7 +117,8 @@ fn install_for_program(
         id,
         flows: Flows::of(arguments.machine.core.is_some(), &target),
         // The model's frames are ours, whatever QEMU does.
-        engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now),
+        engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now)
+            .watching_one_node(),
         program: Some(program),
         clock: None,
         pmu: None,

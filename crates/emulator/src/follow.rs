@@ -48,7 +48,6 @@ pub extern "C" fn access(index: c_uint, info: MemoryInfo, address: u64, by: *mut
     let kind = if store { Kind::Store } else { Kind::Load };
     let made = Made { address, bytes, kind, by };
     plugin.apply(place, program.access(&plugin.engine, place, made));
-    program.pace(&plugin.engine, place);
 }
 
 extern "C" fn thread_ends(_: PluginId, index: c_uint) {

@@ -117,7 +117,9 @@ unsafe fn followed(
 extern "C" fn begin_block(vcpu: c_uint, instructions: *mut c_void) {
     let Some(plugin) = Plugin::get() else { return };
     if plugin.engine.gate.is_open() {
-        plugin.step(plugin.engine.block(plugin.vcpu(vcpu), instructions as u64));
+        let vcpu = plugin.vcpu(vcpu);
+        plugin.step(plugin.engine.block(vcpu, instructions as u64));
+        keep_pace(plugin, vcpu);
     }
 }
 
@@ -126,7 +128,17 @@ extern "C" fn begin_block_of_flow(vcpu: c_uint, flow: *mut c_void) {
     if plugin.engine.gate.is_open() {
         // SAFETY: `translate` passed a flow that lives for good.
         let flow: &'static BlockFlow = unsafe { &*flow.cast_const().cast() };
-        plugin.step(plugin.engine.block_of(plugin.vcpu(vcpu), flow));
+        let vcpu = plugin.vcpu(vcpu);
+        plugin.step(plugin.engine.block_of(vcpu, flow));
+        keep_pace(plugin, vcpu);
+    }
+}
+
+/// Threads of a program go on side by side.
+#[inline]
+fn keep_pace(plugin: &Plugin, vcpu: usize) {
+    if let Some(program) = &plugin.program {
+        program.pace(&plugin.engine, vcpu);
     }
 }
 

@@ -6,6 +6,7 @@ mod calls;
 mod clock;
 mod code;
 mod contention;
+mod cpus;
 mod exec;
 mod guest_memory;
 mod pace;
@@ -32,6 +33,7 @@ use accesses::{Accesses, Touch, Waits};
 use clock::Clock;
 pub use code::{Flow, Instruction, Instructions};
 use contention::{Contention, Use};
+use cpus::Cpus;
 use pace::Pace;
 use page_use::{Line, PageUse};
 use pages::Pages;
@@ -60,6 +62,7 @@ pub struct Program {
     threads: Threads,
     clock: Clock,
     pace: Pace,
+    cpus: Cpus,
     space: Mutex<Space>,
     pages: Mutex<Pages>,
     contention: Mutex<Contention>,
@@ -119,6 +122,7 @@ impl Program {
             threads: Threads::new(machine.cpus.len(), order.to_vec(), first),
             clock: Clock::new(machine.cpus.len()),
             pace: Pace::new(machine.cpus.len()),
+            cpus: Cpus::new(machine.cpus.len(), machine.cpus.len()),
             space: Mutex::new(Space::new(machine)),
             pages: Mutex::default(),
             contention: Mutex::default(),
@@ -144,6 +148,7 @@ impl Program {
         self.threads.known(index as usize).unwrap_or_else(|| {
             let place = self.threads.place(index as usize);
             self.clock.begins(place, engine.busy_ps(place));
+            self.cpus.comes(place, engine.busy_ps(place));
             place
         })
     }
@@ -157,13 +162,15 @@ impl Program {
         let home = engine.arguments.machine.cpus[place];
         let line = found.used.access(place, home, virtual_address, kind);
         let before = Waits::of(engine, place, found.page.node);
+        let came = engine.outcome(place);
         let access =
             Access { vcpu: place, address, virtual_address, kind, position: made.by.position };
         let effect = engine.access(access);
         let behind = Waits::of(engine, place, found.page.node);
         let slot = found.region * self.nodes + found.page.node;
         let touch = Touch { slot, kind, used: found.used, home };
-        self.accesses[place].add(touch, MOST * self.nodes, [before, behind]);
+        let outcomes = [came, engine.outcome(place)];
+        self.accesses[place].add(touch, MOST * self.nodes, [before, behind], outcomes);
         if let Line::Contended(changed) = line {
             let waited_ps = behind.waited_ps.saturating_sub(before.waited_ps);
             let Made { address, bytes, by, .. } = made;
@@ -182,13 +189,23 @@ impl Program {
     pub fn pace(&self, engine: &Engine, place: usize) {
         let phase_ps = engine.phase_ps(place);
         if self.pace.is_due(place, phase_ps) {
+            self.take_time(engine, place);
             self.pace.keep(place, self.clock.now_ps(place, engine.busy_ps(place)), phase_ps);
         }
+    }
+
+    /// The thread at a place has been busy until now: it waits for others of its cpu.
+    fn take_time(&self, engine: &Engine, place: usize) {
+        let busy_ps = engine.busy_ps(place);
+        let now_ps = self.clock.now_ps(place, busy_ps);
+        let seat = (place, self.threads.cpu(place));
+        self.clock.waits_for_cpu(place, self.cpus.book(seat, busy_ps, now_ps));
     }
 
     /// A thread has ended, by QEMU's index.
     pub fn thread_ends(&self, engine: &Engine, index: c_uint) {
         if let Some(place) = self.threads.known(index as usize) {
+            self.take_time(engine, place);
             self.clock.ends(place, engine.busy_ps(place));
             self.pace.stops(place);
             self.threads.leave(index as usize);

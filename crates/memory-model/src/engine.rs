@@ -18,6 +18,7 @@ use crate::gate::{Change, Gate};
 use crate::load::Load;
 use crate::machine::{CacheLevel, Scope};
 use crate::marker::Marker;
+use crate::one_node::OneNode;
 use crate::owners::Owners;
 use crate::phase_names::PhaseNames;
 use crate::pipeline::flow::Flow;
@@ -82,6 +83,8 @@ pub struct Engine {
     vcpus: Vec<Vcpu>,
     /// Shared caches by L3 group, nearest first.
     shared: Vec<Mutex<Vec<Cache>>>,
+    /// What they would hold if all vCPUs were on one node, where that is asked for.
+    one_node: Option<OneNode>,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     /// A hit in each level of the TLBs.
@@ -130,6 +133,7 @@ impl Engine {
             sampler: Sampler::new(machine.cpus.len(), arguments.sample),
             vcpus: machine.cpus.iter().map(vcpu).collect(),
             shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
+            one_node: None,
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
@@ -181,6 +185,9 @@ impl Engine {
         if let Some(pipeline) = &state.pipeline {
             let begin_ps = pipeline.lock().begin(flow, time_ps, state.instructions.get() + 1);
             let waited_ps = begin_ps - time_ps;
+            if waited_ps > 0 {
+                state.last.resumes(begin_ps);
+            }
             state.time_ps.set(begin_ps);
             figures.time_ps.add(waited_ps);
             // QEMU's clock counts the block's instructions at its own rate.
@@ -347,6 +354,7 @@ impl Engine {
         for group in &self.shared {
             group.lock().iter().for_each(Cache::clear);
         }
+        self.one_node.iter().for_each(OneNode::clear);
         if let Some(bandwidth) = &self.bandwidth {
             bandwidth.lock().clear();
         }
@@ -389,6 +397,7 @@ const LINE_BYTES: u32 = 64;
 mod charge;
 mod coherence;
 mod translation;
+mod watch;
 
 #[cfg(test)]
 mod tests;

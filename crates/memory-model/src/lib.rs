@@ -16,6 +16,8 @@ pub mod gate;
 pub mod load;
 pub mod machine;
 pub mod marker;
+mod one_node;
+pub mod outcome;
 pub mod owners;
 pub mod phase_names;
 pub mod pipeline;

@@ -4,6 +4,7 @@ use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
 use crate::machine::{Core, Tlb};
+use crate::outcome::LastAccess;
 use crate::pipeline::Pipeline;
 use crate::sleep::Debt;
 use crate::tlb::Tlbs;
@@ -40,6 +41,8 @@ pub struct Vcpu {
     pub looks: Figure,
     /// Time not slept yet.
     pub debt: Mutex<Debt>,
+    /// How its last access went.
+    pub(crate) last: LastAccess,
 }
 
 impl Vcpu {
@@ -60,6 +63,7 @@ impl Vcpu {
             watched: Figure::default(),
             looks: Figure::default(),
             debt: Mutex::default(),
+            last: LastAccess::default(),
         }
     }
 

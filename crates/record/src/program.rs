@@ -144,6 +144,18 @@ pub struct RegionAccesses {
     pub memory_ns: u64,
     /// Of that, because the memory was busy.
     pub queue_ns: u64,
+    /// Of `memory_ns`, for lines that shared caches would have had if all threads were on one node.
+    #[serde(default)]
+    pub cached_ns: u64,
+    /// Of `waited_ns`, for lines from caches of other cpus on the thread's node.
+    #[serde(default)]
+    pub near_ns: u64,
+    /// The same from other nodes.
+    #[serde(default)]
+    pub far_ns: u64,
+    /// Accesses that a shared cache served and would not if all threads were on one node.
+    #[serde(default)]
+    pub uncached: u64,
 }
 
 /// A cache line that threads contend for.

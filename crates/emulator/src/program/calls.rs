@@ -33,6 +33,7 @@ impl Program {
         PENDING.set(call.map(|call| (call, arguments)));
         let place = self.place(engine, index);
         let busy_ps = engine.busy_ps(place);
+        self.take_time(engine, place);
         self.pace.stops(place);
         let [first, second, _, _, fifth, _] = arguments;
         match call {
@@ -141,6 +142,7 @@ impl Program {
                 let moved = self.threads.allow(index as usize, &mask(third, second * 8));
                 if let Some(moved) = moved {
                     let [from, to] = moved.map(|place| (place, engine.busy_ps(place)));
+                    self.cpus.comes(to.0, to.1);
                     self.clock.moves(from, to);
                 }
             }

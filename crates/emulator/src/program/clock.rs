@@ -77,6 +77,11 @@ impl Clock {
         now_ps
     }
 
+    /// A thread waits for others that run on its cpu.
+    pub fn waits_for_cpu(&self, place: usize, ps: u64) {
+        self.skew_ps[place].fetch_add(ps.cast_signed(), Relaxed);
+    }
+
     /// A thread begins at a place, when the one that made it did so.
     pub fn begins(&self, place: usize, busy_ps: u64) {
         let Some((made_ps, tells_at)) = lock(&self.meetings).made.take() else { return };

@@ -139,6 +139,10 @@ fn from(machine: &Machine, place: usize, node: usize, done: Done) -> RegionAcces
         waited_ns: done.waited_ps / 1000,
         memory_ns: done.memory_ps / 1000,
         queue_ns: done.queue_ps / 1000,
+        cached_ns: done.cached_ps / 1000,
+        near_ns: done.near_ps / 1000,
+        far_ns: done.far_ps / 1000,
+        uncached: done.uncached,
     }
 }
 

@@ -1,10 +1,22 @@
 //! What an access takes: caches, memory, queues, and what of it goes on beside it.
 
+use super::coherence::Transfer;
 use super::{Access, Effect, Engine};
 use crate::arguments::Mode;
 use crate::counters::{Kind, VcpuFigures};
+use crate::outcome::Source;
 use crate::pipeline::Pipeline;
 use crate::vcpu::Vcpu;
+
+/// Where a line comes from that is transferred, or that a cache has.
+fn source(transfer: Option<Transfer>, found: Option<usize>) -> Source {
+    match (transfer, found) {
+        (Some(Transfer { far: true, .. }), _) => Source::Far,
+        (Some(_), _) => Source::Near,
+        (None, Some(_)) => Source::Cache,
+        (None, None) => Source::Memory,
+    }
+}
 
 impl Engine {
     /// An access through caches and queues.
@@ -21,14 +33,17 @@ impl Engine {
         let time_ps = state.time_ps.get() + translation_ps;
         let found = self.hit(state, access);
         let own = found.is_some_and(|level| level < state.caches.len());
-        let (cost_ps, queue_ps) = match self.transfer(access, time_ps, own) {
+        let transfer = self.transfer(access, time_ps, own);
+        let (cost_ps, queue_ps) = match transfer {
             Some(transfer) => (transfer.begin_ps - time_ps + transfer.cost_ps, 0),
             None => self.past_nearest(access, time_ps, target, found, latency_ps),
         };
         node.cost_ps.add(cost_ps);
         node.queue_ps.add(queue_ps);
         let cost_ps = translation_ps + cost_ps;
+        let source = source(transfer, found);
         if cost_ps == 0 {
+            state.last.ends(source, 0, time_ps);
             return Effect::None;
         }
         figures.cost_ps.add(cost_ps);
@@ -36,6 +51,7 @@ impl Engine {
         let (most, ps_each) = (self.arguments.overlap, self.ps_each);
         let exposed_ps = state.overlap.exposed_ps(cost_ps, instruction, most, ps_each);
         figures.time_ps.add(exposed_ps);
+        state.last.ends(source, exposed_ps, time_ps + exposed_ps);
         match self.arguments.mode {
             Mode::Count => {
                 state.time_ps.add(exposed_ps);
@@ -72,7 +88,9 @@ impl Engine {
         let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
         let own = found.is_some_and(|level| level < state.caches.len());
         let transfer = self.transfer(access, begin_ps, own);
-        let (cost_ps, queue_ps) = match (transfer, pipeline.under_way_ps(line, begin_ps), found) {
+        let under_way = pipeline.under_way_ps(line, begin_ps);
+        let source = source(transfer, under_way.map(|_| 0).or(found));
+        let (cost_ps, queue_ps) = match (transfer, under_way, found) {
             (Some(transfer), _, _) => {
                 begin_ps = transfer.begin_ps;
                 (transfer.cost_ps, 0)
@@ -98,6 +116,10 @@ impl Engine {
         // What another vCPU wrote usually decides what comes next.
         let waits = transfer.is_some() || pipeline.waits(position);
         let goes_on_ps = if waits { done_ps } else { issue_ps };
+        if issue_ps > reached_ps {
+            state.last.resumes(issue_ps);
+        }
+        state.last.ends(source, goes_on_ps - issue_ps, done_ps);
         let waited_ps = goes_on_ps - reached_ps;
         figures.time_ps.add(waited_ps);
         state.time_ps.add(waited_ps);
@@ -129,6 +151,9 @@ impl Engine {
     pub(super) fn hit(&self, state: &Vcpu, access: Access) -> Option<usize> {
         let own = state.caches.len();
         let found = state.caches.iter().position(|cache| cache.access(access.address));
+        let one_node = self.one_node.as_ref().filter(|_| found.is_none());
+        let on_one_node = one_node.is_some_and(|of| of.access(access.vcpu, access.address));
+        state.last.found(found.is_some(), on_one_node);
         if found.is_some() || own == self.hit_ps.len() {
             return found;
         }

@@ -16,6 +16,8 @@ pub(super) struct Transfer {
     pub begin_ps: u64,
     /// What it takes.
     pub cost_ps: u64,
+    /// Whether it comes from another node.
+    pub far: bool,
 }
 
 impl Engine {
@@ -46,7 +48,8 @@ impl Engine {
         if access.kind == Kind::Store {
             owners.stored(line, begin_ps + cost_ps);
         }
-        Some(Transfer { begin_ps, cost_ps })
+        let cpus = &self.arguments.machine.cpus;
+        Some(Transfer { begin_ps, cost_ps, far: cpus[who] != cpus[access.vcpu] })
     }
 
     /// A store takes its line away from a vCPU.
