@@ -2,7 +2,9 @@
 //! that, and what each change would bring by its counts and the machine's latencies.
 
 mod candidate;
+mod demand;
 mod predict;
+mod waits;
 
 use numalab_record::ProgramMemory;
 use serde::{Deserialize, Serialize};
@@ -28,6 +30,12 @@ pub struct MachineCosts {
     /// ns of a line from another core's cache: within a node's group, and between nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transfer_ns: Option<(f64, f64)>,
+    /// ns of a hit in the caches that cpus share, the farthest of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared_cache_ns: Option<f64>,
+    /// 10^6 bytes a second of each node's memory, 0 without a limit; none where there are no limits.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub bandwidth_mb_s: Vec<f64>,
 }
 
 /// What is advised, the best candidate first.

@@ -8,6 +8,7 @@ mod file;
 mod text;
 
 use numalab_memory_model::address::q35_ranges;
+pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,
 };

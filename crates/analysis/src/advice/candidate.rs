@@ -10,6 +10,8 @@ use crate::program::told;
 
 /// A region is worth a word when its memory takes this part of the threads' time.
 const NAMED_SHARE: f64 = 0.02;
+/// Of a node for which others have hardly any bandwidth.
+const MOST_WEIGHT: f64 = 16.0;
 
 /// Something that could be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -23,6 +25,11 @@ pub enum Candidate {
     },
     /// Pages on all nodes in turn.
     Interleave,
+    /// Pages on all nodes, on each as many in turn as its weight says.
+    WeightedInterleave {
+        /// Of each node, by its bandwidth.
+        weights: Vec<u32>,
+    },
     /// Pages are touched first by the threads that use them.
     FirstTouch {
         /// Where they are touched first now.
@@ -48,7 +55,7 @@ impl Candidate {
     /// Whether it changes the command line, not the program.
     #[must_use]
     pub fn is_by_command(&self) -> bool {
-        matches!(self, Self::Bind { .. } | Self::Interleave)
+        matches!(self, Self::Bind { .. } | Self::Interleave | Self::WeightedInterleave { .. })
     }
 }
 
@@ -61,7 +68,21 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
     let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
     let binds = with_cpus.map(|(node, _)| Candidate::Bind { node: *node });
     let by_pages = [first_touch(program), replicate(program), separate_lines(program)];
-    binds.chain([Candidate::Interleave]).chain(by_pages.into_iter().flatten()).collect()
+    binds
+        .chain([Candidate::Interleave])
+        .chain(weighted(machine))
+        .chain(by_pages.into_iter().flatten())
+        .collect()
+}
+
+/// Weights of interleaving by bandwidth, where nodes differ in it.
+fn weighted(machine: &MachineCosts) -> Option<Candidate> {
+    let least =
+        machine.bandwidth_mb_s.iter().copied().reduce(f64::min).filter(|mb_s| *mb_s > 0.0)?;
+    let weight = |mb_s: &f64| (mb_s / least).round().min(MOST_WEIGHT) as u32;
+    let weights: Vec<u32> = machine.bandwidth_mb_s.iter().map(weight).collect();
+    let differ = weights.iter().any(|weight| *weight != weights[0]);
+    differ.then_some(Candidate::WeightedInterleave { weights })
 }
 
 fn busy_ns(program: &ProgramMemory) -> f64 {

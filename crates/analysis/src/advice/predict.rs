@@ -1,15 +1,14 @@
-//! What a candidate would bring: each thread's counted waiting by the latencies that it would have.
+//! What a candidate would bring: each thread's time without what it would no longer wait.
 //!
-//! What a thread waits for memory is scaled by the latency that it would find there over the one
-//! that it found; its instructions, and what it waits for caches, stay. How the threads' times make
-//! up the program's is told in two ways, between which the interval lies: all times shrink
-//! alike, or the longest thread and the one that made it decide.
+//! How the threads' times make up the program's is told in two ways, between which the interval lies:
+//! all times shrink alike, or the longest thread and the one that made it decide. No program is
+//! faster than the bandwidth of the memory that it would use.
 
-use std::collections::BTreeMap;
-
-use numalab_record::{ContendedLine, PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
+use numalab_record::ProgramMemory;
 use serde::{Deserialize, Serialize};
 
+use super::demand::Demand;
+use super::waits::saved_ns;
 use super::{Candidate, MachineCosts, WORTH_SHARE};
 
 /// What the model of a program's time leaves out, as a part of a change and in points.
@@ -48,13 +47,18 @@ pub fn predict(
         let busy_ns = thread.busy_ns as f64;
         (thread.thread, busy_ns, (busy_ns - saved_ns).max(0.0))
     });
-    let times: Vec<(u32, f64, f64)> = times.collect();
-    let sums = times.iter().fold((0.0, 0.0), |sum, (_, now, then)| (sum.0 + now, sum.1 + then));
+    let times: Vec<Times> = times.collect();
     let elapsed_ns = (program.elapsed_ns as f64).max(1.0);
-    let alike = sums.1 / sums.0.max(1.0) - 1.0;
-    let path = (path_ns(&times, |of| of.2) - path_ns(&times, |of| of.1)) / elapsed_ns;
-    let crowd = crowding(candidate, &times, machine, elapsed_ns);
-    let ways = [alike, path].map(|change| 100.0 * ((1.0 + change.max(-1.0)) * crowd - 1.0));
+    let cpus = cpus(candidate, machine);
+    let sums = times.iter().fold((0.0, 0.0), |sum, (_, now, then)| (sum.0 + now, sum.1 + then));
+    let now_ns = path_ns(&times, |of| of.1, f64::INFINITY);
+    let then_ns = path_ns(&times, |of| of.2, cpus);
+    let path = 1.0 + (then_ns - now_ns) / elapsed_ns;
+    // Threads that wait for each other have their cpus to themselves for a part of the time.
+    let alike = sums.1 / sums.0.max(1.0);
+    let alike = alike * crowding(&times, cpus, elapsed_ns);
+    let least = Demand::then(candidate, program, machine).least_ns(machine) / elapsed_ns;
+    let ways = [alike, path].map(|part| 100.0 * (part.max(0.0).max(least) - 1.0));
     let change_percent = if is_fork_join(&times, elapsed_ns) { ways[1] } else { ways[0] };
     let beyond = UNKNOWN_PART * change_percent.abs() + UNKNOWN_POINTS;
     let low = ways[0].min(ways[1]).max(-100.0) - beyond;
@@ -62,131 +66,44 @@ pub fn predict(
     Prediction { change_percent, interval_percent: (low.max(-100.0), high) }
 }
 
-/// The first thread and the longest of the others, one after the other.
-fn path_ns(times: &[(u32, f64, f64)], of: impl Fn(&(u32, f64, f64)) -> f64) -> f64 {
+/// The first thread, and after it the longest of the others, or all of these on so many cpus.
+fn path_ns(times: &[Times], of: impl Fn(&Times) -> f64, cpus: f64) -> f64 {
     let first = times.first().map_or(0.0, &of);
-    first + times.iter().skip(1).map(of).fold(0.0, f64::max)
+    let others = || times.iter().skip(1).map(&of);
+    first + others().fold(others().sum::<f64>() / cpus, f64::max)
 }
 
-/// Whether that is about the time that passed.
-fn is_fork_join(times: &[(u32, f64, f64)], elapsed_ns: f64) -> bool {
-    (path_ns(times, |of| of.1) / elapsed_ns - 1.0).abs() < 0.1
+/// Whether the first thread and the longest of the others take about the time that passed.
+fn is_fork_join(times: &[Times], elapsed_ns: f64) -> bool {
+    (path_ns(times, |of| of.1, f64::INFINITY) / elapsed_ns - 1.0).abs() < 0.1
 }
 
-/// How much longer threads take that have fewer cpus than before.
-fn crowding(
-    candidate: &Candidate,
-    times: &[(u32, f64, f64)],
-    machine: &MachineCosts,
-    elapsed_ns: f64,
-) -> f64 {
-    let Candidate::Bind { node } = candidate else { return 1.0 };
+/// CPUs that threads would have.
+fn cpus(candidate: &Candidate, machine: &MachineCosts) -> f64 {
+    let Candidate::Bind { node } = candidate else { return f64::INFINITY };
     let at = machine.nodes.iter().position(|id| id == node);
-    let cpus = at.and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64;
+    at.and_then(|at| machine.cpus.get(at)).copied().unwrap_or(1).max(1) as f64
+}
+
+/// How much longer threads take that have fewer cpus than run at a time, on average of the time but
+/// for the first thread's own.
+fn crowding(times: &[Times], cpus: f64, elapsed_ns: f64) -> f64 {
     let busy_ns: f64 = times.iter().map(|(_, now, _)| now).sum();
-    // Threads that run at a time, on average of the time but for the first thread's own.
     let alone_ns = times.first().map_or(0.0, |(_, now, _)| *now);
     let together_ns = (elapsed_ns - alone_ns).max(elapsed_ns * 0.01);
     let threads = if times.len() > 1 { (busy_ns - alone_ns) / together_ns } else { 1.0 };
     (threads / cpus).max(1.0)
 }
 
-/// What each thread would save, in ns; negative for what it would lose.
-fn saved_ns(
-    candidate: &Candidate,
-    program: &ProgramMemory,
-    machine: &MachineCosts,
-) -> BTreeMap<u32, f64> {
-    let mut saved: BTreeMap<u32, f64> = BTreeMap::new();
-    if let Candidate::SeparateLines { .. } = candidate {
-        let shared = program.contended_lines.iter().filter(|line| line.is_false_sharing());
-        for user in shared.flat_map(|line| &line.threads) {
-            *saved.entry(user.thread).or_default() += user.waited_ns as f64;
-        }
-        return saved;
-    }
-    for region in &program.regions {
-        for accesses in &region.accesses {
-            let ratio = ratio(candidate, region, accesses, machine);
-            *saved.entry(accesses.thread).or_default() += accesses.memory_ns as f64 * (1.0 - ratio);
-        }
-    }
-    if let Candidate::Bind { .. } = candidate {
-        nearer_lines(&program.contended_lines, machine, &mut saved);
-    }
-    saved
-}
-
-/// Lines that went from node to node stay on one.
-fn nearer_lines(lines: &[ContendedLine], machine: &MachineCosts, saved: &mut BTreeMap<u32, f64>) {
-    let Some((near, far)) = machine.transfer_ns.filter(|(near, far)| far > near) else { return };
-    for line in lines {
-        let nodes: std::collections::BTreeSet<u32> =
-            line.threads.iter().map(|user| user.cpu_node).collect();
-        // Of the turns, those among different nodes.
-        let away = 1.0 - 1.0 / nodes.len().max(1) as f64;
-        for user in &line.threads {
-            let mean = away * far + (1.0 - away) * near;
-            *saved.entry(user.thread).or_default() += user.waited_ns as f64 * (1.0 - near / mean);
-        }
-    }
-}
-
-/// How long a thread would wait for what it waits for now.
-fn ratio(
-    candidate: &Candidate,
-    region: &Region,
-    accesses: &RegionAccesses,
-    machine: &MachineCosts,
-) -> f64 {
-    let latency = |cpu: u32, memory: u32| latency_ns(machine, cpu, memory);
-    let now = latency(accesses.cpu_node, accesses.memory_node);
-    let then = match candidate {
-        Candidate::Bind { node } => latency(*node, *node),
-        Candidate::Interleave => {
-            let all = machine.nodes.iter().map(|node| latency(accesses.cpu_node, *node));
-            all.sum::<f64>() / machine.nodes.len().max(1) as f64
-        }
-        Candidate::FirstTouch { .. } => {
-            return by_pages(region, accesses, |pages| {
-                latency(accesses.cpu_node, pages.main_node) / now
-            });
-        }
-        Candidate::Replicate { .. } => {
-            let own = latency(accesses.cpu_node, accesses.cpu_node);
-            return by_pages(region, accesses, |pages| match pages.sharing {
-                Sharing::Read => own / now,
-                _ => 1.0,
-            });
-        }
-        Candidate::SeparateLines { .. } => now,
-    };
-    then / now
-}
-
-/// The mean over the pages that a thread's node waits for on that node, by how long it does.
-fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAlike) -> f64) -> f64 {
-    let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);
-    let waits = pages.filter_map(|pages| {
-        let of_node = pages.waits.iter().find(|waits| waits.cpu_node == accesses.cpu_node)?;
-        Some((of_node.memory_ns as f64, ratio(pages)))
-    });
-    let (all, then) =
-        waits.fold((0.0, 0.0), |(all, then), (ns, ratio)| (all + ns, then + ns * ratio));
-    if all > 0.0 { then / all } else { 1.0 }
-}
-
-fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
-    let at = |node: u32| machine.nodes.iter().position(|id| *id == node);
-    let found = at(cpu)
-        .zip(at(memory))
-        .and_then(|(cpu, memory)| machine.latency_ns.get(cpu)?.get(memory).copied());
-    found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
-}
+/// A thread, and how long it is busy now and would be then.
+type Times = (u32, f64, f64);
 
 #[cfg(test)]
 mod tests {
-    use numalab_record::{LineUser, NodeWaits, ProgramThread};
+    use numalab_record::{
+        ContendedLine, LineUser, NodeWaits, PagesAlike, ProgramThread, Region, RegionAccesses,
+        Sharing,
+    };
 
     use super::*;
     use crate::VerdictWord;
@@ -198,6 +115,8 @@ mod tests {
             cpus: vec![2, 2],
             latency_ns: vec![vec![100.0, 200.0], vec![200.0, 100.0]],
             transfer_ns: Some((20.0, 200.0)),
+            shared_cache_ns: Some(10.0),
+            bandwidth_mb_s: Vec::new(),
         }
     }
 
@@ -263,6 +182,49 @@ mod tests {
         let bind = Candidate::Bind { node: 0 };
         // 2.6 at a time on two cpus.
         assert!(change(&bind, &program(0, Sharing::Private, 0)) > 25.0);
+    }
+
+    #[test]
+    fn bound_threads_find_what_they_share_in_one_cache_and_lose_what_it_has_no_room_for() {
+        let bind = Candidate::Bind { node: 1 };
+        let plain = program(400, Sharing::Read, 0);
+        let of = |change_accesses: fn(&mut RegionAccesses)| {
+            let mut program = plain.clone();
+            program.regions[0].accesses.iter_mut().for_each(change_accesses);
+            change(&bind, &program)
+        };
+        let before = change(&bind, &plain);
+        assert!(of(|by| by.cached_ns = 300) < before - 5.0);
+        assert!(of(|by| (by.misses, by.uncached) = (2, 2)) > before + 5.0);
+        assert!(of(|by| by.far_ns = 300) < before - 5.0);
+        assert_eq!(of(|by| by.near_ns = 300), before);
+    }
+
+    #[test]
+    fn no_program_is_faster_than_the_bandwidth_that_is_left_to_it() {
+        let bind = Candidate::Bind { node: 1 };
+        let mut program = program(400, Sharing::Private, 1);
+        program.regions[0].accesses.iter_mut().for_each(|by| by.misses = 100);
+        // 200 lines of 64 bytes at 6.4 bytes a ns.
+        let narrow = MachineCosts { bandwidth_mb_s: vec![6400.0; 2], ..machine() };
+        let found = predict(&bind, &program, &narrow).change_percent;
+        assert!((found - 100.0 * (2000.0 / 1100.0 - 1.0)).abs() < 0.1, "{found}");
+        assert!(predict(&Candidate::Interleave, &program, &narrow).change_percent < 10.0);
+    }
+
+    #[test]
+    fn pages_go_by_bandwidth_where_nodes_differ_in_it() {
+        let mut program = program(400, Sharing::Private, 0);
+        program.regions[0].accesses.iter_mut().for_each(|by| by.misses = 100);
+        let uneven = MachineCosts { bandwidth_mb_s: vec![20_000.0, 10_000.0], ..machine() };
+        let advice = Advice::of(&[], &program, uneven);
+        let weighted = Candidate::WeightedInterleave { weights: vec![2, 1] };
+        let found = advice.options.iter().find(|option| option.candidate == weighted);
+        let found = found.expect("it is an option").predicted.change_percent;
+        let evenly = change(&Candidate::Interleave, &program);
+        assert!(found < 0.0 && evenly < found, "{found}, {evenly}: those on node 1 wait longer");
+        let even = Advice::of(&[], &program, machine());
+        assert!(even.options.iter().all(|option| option.candidate != weighted));
     }
 
     #[test]

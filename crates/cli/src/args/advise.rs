@@ -12,6 +12,7 @@ Examples:
   numalab advise --emulate-like xeon-8360y-2s -- ./solver    a machine that comes with numalab
   numalab advise --emulate 2 --cpus 8 -- ./solver            two nodes of four cpus
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
+  numalab advise --emulate 2 --cpus 8 --try all -- ./solver
   numalab advise --emulate 2 --cpus 8 --format html -o advice.html -- ./solver
 
 The program runs under QEMU's user mode (package qemu-user) on the machine that is named,
@@ -35,8 +36,8 @@ pub(crate) struct AdviseArgs {
     /// Candidates to try, the ones that promise most first; all: those too that promise nothing
     #[arg(long = "try", value_name = "N|all", default_value = "2", value_parser = tries, conflicts_with = "predict_only")]
     pub tries: Tries,
-    /// Blocks: each runs the program as it is and once for each candidate
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = value::blocks, conflicts_with = "predict_only")]
+    /// Blocks: each runs the program as it is and once for each candidate; 6 or more
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
@@ -62,6 +63,15 @@ pub(crate) enum Tries {
     Best(usize),
     /// All that can be.
     All,
+}
+
+/// Fewer pairs have no interval of 95 % (Wilcoxon's signed ranks).
+const LEAST_BLOCKS: usize = 6;
+
+fn blocks(text: &str) -> Result<usize, String> {
+    let count = value::blocks(text)?;
+    let enough = || format!("expected {LEAST_BLOCKS} or more: fewer give no interval");
+    (count >= LEAST_BLOCKS).then_some(count).ok_or_else(enough)
 }
 
 fn tries(text: &str) -> Result<Tries, String> {

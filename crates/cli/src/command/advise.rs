@@ -7,7 +7,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, MachineCosts};
-use numalab_formats::memory_emulator::{EmulatedMachine, parse_caches, parse_stages};
+use numalab_formats::memory_emulator::{
+    CacheScope, Curve, EmulatedMachine, parse_caches, parse_stages,
+};
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::program::EmulatedProgram;
@@ -121,13 +123,29 @@ fn machine(args: &AdviseArgs) -> Result<EmulatedMachine, Failure> {
 
 fn costs(machine: &EmulatedMachine) -> MachineCosts {
     let cpus_of = |node: usize| machine.cpus.iter().filter(|of| **of == node).count();
+    let levels = machine.caches.iter().filter(|level| level.scope == CacheScope::Group);
+    let shared = levels.max_by_key(|level| level.level);
     let far = |rows: &[Vec<f64>]| rows.iter().flatten().copied().fold(0.0, f64::max);
     MachineCosts {
         nodes: machine.nodes.iter().map(|node| node.id).collect(),
         cpus: (0..machine.nodes.len()).map(cpus_of).collect(),
         latency_ns: machine.latency_ns.clone(),
         transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),
+        shared_cache_ns: shared.map(|level| level.latency_ns),
+        bandwidth_mb_s: bandwidths(machine),
     }
+}
+
+/// What each node's memory gives at most, by its limit or its curve without writes.
+fn bandwidths(machine: &EmulatedMachine) -> Vec<f64> {
+    if let Some(limits) = &machine.node_bandwidth_mb_s {
+        return limits.clone();
+    }
+    let most = |curves: &Vec<Curve>| {
+        let points = curves.first().and_then(|curve| curve.points.last());
+        points.map_or(0.0, |(mb_s, _)| *mb_s)
+    };
+    machine.node_load.as_ref().map_or_else(Vec::new, |nodes| nodes.iter().map(most).collect())
 }
 
 fn deliver(args: &AdviseArgs, advice: &Advice) -> Result<(), Failure> {

@@ -134,9 +134,10 @@ fn options(advice: &Advice) -> Part {
          under emulation with the placement, in random blocks with the program as it is."
             .to_owned(),
     ];
-    let commands = advice.options.iter().filter_map(|option| option.command.as_ref());
-    let numactl = advice.options.iter().filter_map(|option| option.numactl.as_ref());
-    notes.extend(commands.zip(numactl).map(|(one, other)| format!("{one}, or {other}")));
+    let both = |option: &AdvisedOption| {
+        Some(format!("{}, or {}", option.command.as_ref()?, option.numactl.as_ref()?))
+    };
+    notes.extend(advice.options.iter().filter_map(both));
     let panels = vec![Panel::table(table.rows(advice.options.iter().map(row)))];
     Part { title: "Options".to_owned(), notes, panels, ..Part::default() }
 }
@@ -154,6 +155,10 @@ fn what(candidate: &Candidate) -> String {
     match candidate {
         Candidate::Bind { node } => format!("Bind to node {node}"),
         Candidate::Interleave => "Interleave over all nodes".to_owned(),
+        Candidate::WeightedInterleave { weights } => {
+            let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
+            format!("Interleave by bandwidth ({})", weights.join(":"))
+        }
         Candidate::FirstTouch { line, .. } => format!("First touch by the users{}", at(line)),
         Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),
         Candidate::SeparateLines { lines } => {

@@ -30,6 +30,13 @@ pub(super) fn placement(candidate: &Candidate, asis: &EmulatedProgram) -> Option
             let all: Vec<String> = (0..machine.nodes.len()).map(|at| at.to_string()).collect();
             (asis.threads.clone(), format!("interleave.{}", all.join(".")))
         }
+        Candidate::WeightedInterleave { weights } => {
+            let turns = weights.iter().enumerate().flat_map(|(at, weight)| {
+                std::iter::repeat_n(at.to_string(), usize::try_from(*weight).unwrap_or(1))
+            });
+            let turns: Vec<String> = turns.collect();
+            (asis.threads.clone(), format!("interleave.{}", turns.join(".")))
+        }
         Candidate::FirstTouch { .. } => (asis.threads.clone(), "users".to_owned()),
         Candidate::Replicate { .. } | Candidate::SeparateLines { .. } => return None,
     };
@@ -49,6 +56,12 @@ pub(super) fn commands(
         }
         Candidate::Interleave => {
             ("--numa=auto --policy interleave".to_owned(), "--interleave=all".to_owned())
+        }
+        Candidate::WeightedInterleave { weights } => {
+            let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
+            let weights = weights.join(",");
+            let bind = format!("--numa=auto --policy weighted --weights {weights}");
+            (bind, "--weighted-interleave=all".to_owned())
         }
         _ => return (None, None),
     };

@@ -1,0 +1,147 @@
+//! What threads would no longer wait for, by what each waited for and the machine's latencies.
+//!
+//! What a thread waits for memory is scaled by the latency that it would find there over the one
+//! that it found, and the part that is for bandwidth by what all would ask of that memory. Threads on
+//! one node share its caches: what these would have, and what they would have no room for, was
+//! counted. Instructions, and what is waited for a cpu's own caches, stay.
+
+use std::collections::BTreeMap;
+
+use numalab_record::{PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
+
+use super::demand::Demand;
+use super::{Candidate, MachineCosts};
+
+/// Who waits for pages less than others by less than this factor may as well touch them first.
+const AS_LONG: f64 = 1.25;
+
+/// What each thread would save, in ns; negative for what it would lose.
+pub(super) fn saved_ns(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+) -> BTreeMap<u32, f64> {
+    let mut saved: BTreeMap<u32, f64> = BTreeMap::new();
+    if let Candidate::SeparateLines { .. } = candidate {
+        let shared = program.contended_lines.iter().filter(|line| line.is_false_sharing());
+        for user in shared.flat_map(|line| &line.threads) {
+            *saved.entry(user.thread).or_default() += user.waited_ns as f64;
+        }
+        return saved;
+    }
+    let demand = [Demand::now(program, machine), Demand::then(candidate, program, machine)];
+    for region in &program.regions {
+        for accesses in &region.accesses {
+            let entry = saved.entry(accesses.thread).or_default();
+            *entry += memory_saved_ns(candidate, region, accesses, machine, &demand);
+            if let Candidate::Bind { .. } = candidate {
+                *entry += nearer_ns(accesses, machine);
+            }
+        }
+    }
+    saved
+}
+
+/// What is saved of the waiting for memory.
+fn memory_saved_ns(
+    candidate: &Candidate,
+    region: &Region,
+    accesses: &RegionAccesses,
+    machine: &MachineCosts,
+    [now, then]: &[Demand; 2],
+) -> f64 {
+    let ratio = ratio(candidate, region, accesses, machine);
+    let [memory, queue] = [accesses.memory_ns, accesses.queue_ns].map(|ns| ns as f64);
+    let load = then.of_most() / now.of(machine, accesses.memory_node);
+    let then_ns = (memory - queue) * ratio + queue * load.min(1.0);
+    let Candidate::Bind { node } = candidate else { return memory - then_ns };
+    let hit_ns = machine.shared_cache_ns.unwrap_or(0.0);
+    let own_ns = latency_ns(machine, *node, *node);
+    let now_ns = latency_ns(machine, accesses.cpu_node, accesses.memory_node);
+    let cached = accesses.cached_ns as f64 / memory.max(1.0);
+    let hits_ns = accesses.cached_ns as f64 * (hit_ns / now_ns).min(1.0);
+    // Of a miss that is waited for, as much as of those that were.
+    let exposed = match accesses.misses {
+        0 => 1.0,
+        misses => (memory / (misses as f64 * now_ns)).min(1.0),
+    };
+    let lost_ns = accesses.uncached as f64 * (own_ns - hit_ns).max(0.0) * exposed;
+    memory - then_ns * (1.0 - cached) - hits_ns - lost_ns
+}
+
+/// What is saved of the waiting for lines from caches of other nodes.
+fn nearer_ns(accesses: &RegionAccesses, machine: &MachineCosts) -> f64 {
+    let transfers = machine.transfer_ns.filter(|(near, far)| far > near);
+    transfers.map_or(0.0, |(near, far)| accesses.far_ns as f64 * (1.0 - near / far))
+}
+
+/// How long a thread would wait for memory, by what it waits now.
+fn ratio(
+    candidate: &Candidate,
+    region: &Region,
+    accesses: &RegionAccesses,
+    machine: &MachineCosts,
+) -> f64 {
+    let latency = |cpu: u32, memory: u32| latency_ns(machine, cpu, memory);
+    let now = latency(accesses.cpu_node, accesses.memory_node);
+    let then = match candidate {
+        Candidate::Bind { node } => latency(*node, *node),
+        Candidate::Interleave => {
+            let all = machine.nodes.iter().map(|node| latency(accesses.cpu_node, *node));
+            all.sum::<f64>() / machine.nodes.len().max(1) as f64
+        }
+        Candidate::WeightedInterleave { weights } => {
+            let nodes = machine.nodes.iter().zip(weights);
+            let sums = nodes.fold((0.0, 0.0), |(ns, sum), (node, weight)| {
+                let weight = f64::from(*weight);
+                (ns + weight * latency(accesses.cpu_node, *node), sum + weight)
+            });
+            sums.0 / f64::max(sums.1, 1.0)
+        }
+        Candidate::FirstTouch { .. } => {
+            return by_pages(region, accesses, |pages| {
+                let users = first_touchers(pages);
+                let all = users.iter().map(|node| latency(accesses.cpu_node, *node));
+                all.sum::<f64>() / users.len().max(1) as f64 / now
+            });
+        }
+        Candidate::Replicate { .. } => {
+            let own = latency(accesses.cpu_node, accesses.cpu_node);
+            return by_pages(region, accesses, |pages| match pages.sharing {
+                Sharing::Read => own / now,
+                _ => 1.0,
+            });
+        }
+        Candidate::SeparateLines { .. } => now,
+    };
+    then / now
+}
+
+/// The nodes any of which may touch pages first: that which waits for them most, and all that wait
+/// about as long.
+fn first_touchers(pages: &PagesAlike) -> Vec<u32> {
+    let longest = pages.waits.iter().map(|waits| waits.memory_ns).max().unwrap_or(0) as f64;
+    let as_long = pages.waits.iter().filter(|of| of.memory_ns as f64 * AS_LONG > longest);
+    let nodes: Vec<u32> = as_long.map(|waits| waits.cpu_node).collect();
+    if nodes.is_empty() { vec![pages.main_node] } else { nodes }
+}
+
+/// The mean over the pages that a thread's node waits for on that node, by how long it does.
+fn by_pages(region: &Region, accesses: &RegionAccesses, ratio: impl Fn(&PagesAlike) -> f64) -> f64 {
+    let pages = region.pages.iter().filter(|pages| pages.memory_node == accesses.memory_node);
+    let waits = pages.filter_map(|pages| {
+        let of_node = pages.waits.iter().find(|waits| waits.cpu_node == accesses.cpu_node)?;
+        Some((of_node.memory_ns as f64, ratio(pages)))
+    });
+    let (all, then) =
+        waits.fold((0.0, 0.0), |(all, then), (ns, ratio)| (all + ns, then + ns * ratio));
+    if all > 0.0 { then / all } else { 1.0 }
+}
+
+fn latency_ns(machine: &MachineCosts, cpu: u32, memory: u32) -> f64 {
+    let at = |node: u32| machine.nodes.iter().position(|id| *id == node);
+    let found = at(cpu)
+        .zip(at(memory))
+        .and_then(|(cpu, memory)| machine.latency_ns.get(cpu)?.get(memory).copied());
+    found.filter(|ns| *ns > 0.0).unwrap_or(1.0)
+}
