@@ -26,7 +26,7 @@ const GALLERY: [Machine; 4] = [
 const BLOCKS: &str = "6";
 
 /// Programs of `answers.c`, as its words.
-const SHORT: [&str; 5] = ["first-touch 2", "table 1", "one-node 1", "compute 1", "streams 2"];
+const SHORT: [&str; 3] = ["table 1", "one-node 1", "compute 1"];
 const SYNTHETIC: [&str; 12] = [
     "first-touch 8",
     "false-sharing 2",

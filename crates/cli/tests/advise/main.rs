@@ -71,6 +71,40 @@ fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
 }
 
 #[test]
+fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
+    let Some(lab) = lab() else { return };
+    for (options, expected) in [
+        (["--blocks", "5"], "expected 6 or more: fewer give no interval"),
+        (["--try", "0"], "expected 1 to 16, or all"),
+        (["--try", "some"], "expected 1 to 16, or all"),
+    ] {
+        let (code, text) = advise(lab, &options, &["true"]);
+        assert_eq!(code, Some(2), "{text}");
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[test]
+fn a_program_that_ends_at_once_or_prints_other_words_each_time_is_told_of() {
+    let Some(lab) = lab() else { return };
+    let (code, text) = advise(lab, &["--predict-only"], &["true"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("true ends after"), "{text}");
+    let script = format!("{} one-node 1; echo $$", lab.program("answers"));
+    let (code, text) = advise(lab, &["--try", "1", "--blocks", "6"], &["sh", "-c", &script]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("the program's output is not the same in every run"), "{text}");
+}
+
+#[test]
+fn a_program_that_waits_for_a_terminal_finds_no_input_and_ends() {
+    let Some(lab) = lab() else { return };
+    let (code, text) = advise(lab, &["--predict-only"], &["sh", "-c", "read answer || exit 5"]);
+    assert_eq!(code, Some(1), "{text}");
+    assert!(text.contains("ended with exit status: 5"), "{text}");
+}
+
+#[test]
 fn quietly_the_one_command_to_use_is_printed() {
     let Some(lab) = lab() else { return };
     let options = ["--predict-only", "--quiet"];

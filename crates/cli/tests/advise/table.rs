@@ -16,7 +16,6 @@ pub(crate) struct Row {
     pub promises: bool,
     pub measured: f64,
     pub interval: (f64, f64),
-    pub decided: bool,
 }
 
 /// One program on one machine.
@@ -47,6 +46,12 @@ impl Rate {
 }
 
 impl Row {
+    /// Whether the interval says if there is a change, and which.
+    fn is_decided(&self) -> bool {
+        let (low, high) = self.interval;
+        low > 0.0 || high < 0.0 || (low > -MARGIN && high < MARGIN)
+    }
+
     pub(crate) fn is_inside(&self) -> bool {
         let (low, high) = self.interval;
         (low - BESIDE..=high + BESIDE).contains(&self.predicted)
@@ -68,7 +73,6 @@ impl Case {
                 promises: change < -MARGIN && worst < 0.0,
                 measured: number(&measured["change_percent"]),
                 interval: (number(&interval[0]), number(&interval[1])),
-                decided: measured["verdict"] != "inconclusive",
             })
         };
         let options = advice["options"].as_array().expect("options");
@@ -110,7 +114,7 @@ fn name(candidate: &Value) -> String {
 
 pub(crate) fn inside(cases: &[Case]) -> Rate {
     let rows = cases.iter().flat_map(|case| &case.rows);
-    Rate::of(rows.filter(|row| row.decided).map(Row::is_inside))
+    Rate::of(rows.filter(|row| row.is_decided()).map(Row::is_inside))
 }
 
 pub(crate) fn winners(cases: &[Case]) -> Rate {
@@ -130,7 +134,7 @@ pub(crate) fn markdown(cases: &[Case]) -> String {
     for case in cases {
         let winner = if case.winner_is_right() { "right" } else { "wrong" };
         for row in &case.rows {
-            let inside = match (row.decided, row.is_inside()) {
+            let inside = match (row.is_decided(), row.is_inside()) {
                 (false, _) => "undecided",
                 (true, true) => "yes",
                 (true, false) => "no",
