@@ -246,37 +246,6 @@ impl Engine {
         if self.is_plain() { self.busy_ps(vcpu) } else { self.vcpus[vcpu].time_ps.get() }
     }
 
-    /// How long a vCPU has waited for memory and caches in this phase: its time, but for that of
-    /// its instructions.
-    #[inline]
-    pub fn waited_ps(&self, vcpu: usize) -> u64 {
-        let figures = self.figures(vcpu);
-        figures.time_ps.get().saturating_sub(figures.instructions.get() * self.ps_own)
-    }
-
-    /// How long a vCPU has been busy in all: its instructions, and what it waited for them.
-    pub fn busy_ps(&self, vcpu: usize) -> u64 {
-        self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
-    }
-
-    /// How long a vCPU has been busy in this phase.
-    #[inline]
-    pub fn phase_ps(&self, vcpu: usize) -> u64 {
-        self.figures(vcpu).time_ps.get()
-    }
-
-    /// Of a vCPU's accesses to a node in this phase: how many reached memory, what they cost, and
-    /// what of that was waiting for bandwidth.
-    #[inline]
-    pub fn reached(&self, vcpu: usize, node: usize) -> Reached {
-        let figures = &self.figures(vcpu).nodes[node];
-        Reached {
-            misses: figures.misses[0].get() + figures.misses[1].get(),
-            cost_ps: figures.cost_ps.get(),
-            queue_ps: figures.queue_ps.get(),
-        }
-    }
-
     /// A vCPU's thread has slept.
     pub fn slept(&self, vcpu: usize, slept: Duration) {
         self.vcpus[vcpu].debt.lock().slept(slept);

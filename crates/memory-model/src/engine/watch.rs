@@ -1,6 +1,6 @@
 //! What is kept of accesses for who follows a program.
 
-use super::Engine;
+use super::{Engine, Reached};
 use crate::one_node::OneNode;
 use crate::outcome::Outcome;
 
@@ -16,5 +16,36 @@ impl Engine {
     #[inline]
     pub fn outcome(&self, vcpu: usize) -> Outcome {
         self.vcpus[vcpu].last.get()
+    }
+
+    /// How long a vCPU has waited for memory and caches in this phase: its time, but for that of
+    /// its instructions.
+    #[inline]
+    pub fn waited_ps(&self, vcpu: usize) -> u64 {
+        let figures = self.figures(vcpu);
+        figures.time_ps.get().saturating_sub(figures.instructions.get() * self.ps_own)
+    }
+
+    /// How long a vCPU has been busy in all: its instructions, and what it waited for them.
+    pub fn busy_ps(&self, vcpu: usize) -> u64 {
+        self.counters.phases().map(|(_, vcpus)| vcpus[vcpu].time_ps.get()).sum()
+    }
+
+    /// How long a vCPU has been busy in this phase.
+    #[inline]
+    pub fn phase_ps(&self, vcpu: usize) -> u64 {
+        self.figures(vcpu).time_ps.get()
+    }
+
+    /// Of a vCPU's accesses to a node in this phase: how many reached memory, what they cost, and
+    /// what of that was waiting for bandwidth.
+    #[inline]
+    pub fn reached(&self, vcpu: usize, node: usize) -> Reached {
+        let figures = &self.figures(vcpu).nodes[node];
+        Reached {
+            misses: figures.misses[0].get() + figures.misses[1].get(),
+            cost_ps: figures.cost_ps.get(),
+            queue_ps: figures.queue_ps.get(),
+        }
     }
 }
