@@ -89,8 +89,8 @@ impl Case {
 
     /// Whether what was predicted to be best is, or is as good.
     pub(crate) fn winner_is_right(&self) -> bool {
-        let promising = self.rows.iter().filter(|row| row.promises);
-        let chosen = promising.min_by(|one, other| one.predicted.total_cmp(&other.predicted));
+        let better = self.rows.iter().filter(|row| row.predicted < -MARGIN);
+        let chosen = better.min_by(|one, other| one.predicted.total_cmp(&other.predicted));
         chosen.map_or(0.0, |row| row.measured) <= self.best_measured() + MARGIN
     }
 
