@@ -107,6 +107,17 @@ fn threads_packed_on_one_node_have_all_their_memory_there() {
 }
 
 #[test]
+fn threads_take_cpus_in_the_order_in_which_they_are_made() {
+    let Some(lab) = lab() else { return };
+    let report = lab.report_of(&[&lab.program("births")]);
+    let threads = report["program"]["threads"].as_array().expect("threads").iter();
+    let busy = threads.map(|thread| thread["busy_ns"].as_u64().expect("a number"));
+    let busy: Vec<u64> = busy.skip(1).collect();
+    assert_eq!(busy.len(), 24, "{busy:?}");
+    assert!(busy.is_sorted(), "each has more to do than the one before: {busy:?}");
+}
+
+#[test]
 fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it() {
     let Some(lab) = lab() else { return };
     let code = |command: &[&str]| lab.run(&MACHINE, command).status.code();

@@ -36,7 +36,13 @@ fn build() -> Result<Lab, String> {
         .status();
     assert!(cargo.expect("cargo runs").success());
     let directory = tempfile::tempdir().expect("a directory");
-    for (name, how) in [("placement", "-static"), ("answers", "-g"), ("stream", "-fopenmp")] {
+    let programs = [
+        ("placement", "-static"),
+        ("answers", "-g"),
+        ("stream", "-fopenmp"),
+        ("births", "-static"),
+    ];
+    for (name, how) in programs {
         let compiled = Command::new("cc")
             .args(["-O1", "-pthread", how, "-o"])
             .arg(directory.path().join(name))

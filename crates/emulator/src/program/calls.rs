@@ -62,6 +62,9 @@ impl Program {
         let Some((call, arguments)) = PENDING.take() else { return };
         let Ok(value) = u64::try_from(value) else {
             lock(&self.becomes).take_if(|_| call == Call::Execute);
+            if call == Call::Clone {
+                self.clock.makes_none();
+            }
             // The host has one node where the machine has several: what it refuses, the machine
             // would do.
             return self.policy(engine, index, call, arguments);
@@ -104,7 +107,8 @@ impl Program {
                 let place = self.place(engine, index);
                 self.clock.woken(place, engine.busy_ps(place), address);
             }
-            Call::Advise | Call::Execute | Call::Futex | Call::Clone | Call::Exit => {}
+            Call::Clone => self.clock.await_begin(),
+            Call::Advise | Call::Execute | Call::Futex | Call::Exit => {}
         }
     }
 

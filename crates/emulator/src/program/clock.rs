@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use super::lock;
 
@@ -14,6 +15,9 @@ use super::lock;
 const TELLS_END: u64 = 0x20_0000;
 /// `CLONE_THREAD`
 const THREAD: u64 = 0x1_0000;
+/// A thread that was made begins when the host has a cpu for it; nobody waits for that longer, on
+/// the host's clock.
+const LONGEST_BIRTH: Duration = Duration::from_secs(2);
 
 /// What futex(2) does, by its command's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,13 +100,29 @@ impl Clock {
         self.tells_at[to.0].store(self.tells_at[from.0].load(Relaxed), Relaxed);
     }
 
-    /// A thread makes another one, by clone(2) with these flags.
+    /// A thread makes another one, by clone(2) with these flags, as soon as none is being made.
     pub fn makes(&self, place: usize, busy_ps: u64, flags: u64, tells_at: u64) {
         if flags & THREAD != 0 {
             let tells_at = if flags & TELLS_END != 0 { tells_at } else { 0 };
             let now_ps = self.now_ps(place, busy_ps);
+            self.await_begin();
             lock(&self.meetings).made = Some((now_ps, tells_at));
         }
+    }
+
+    /// Waits until the thread that was made last has begun. Threads take places in the order in which
+    /// they begin: if the one that makes them went on at once, that would be up to the host, and so
+    /// would be which of them works beside its memory.
+    pub fn await_begin(&self) {
+        let asked = Instant::now();
+        while lock(&self.meetings).made.is_some() && asked.elapsed() < LONGEST_BIRTH {
+            std::thread::yield_now();
+        }
+    }
+
+    /// The thread that was to be made was not.
+    pub fn makes_none(&self) {
+        lock(&self.meetings).made = None;
     }
 
     /// A thread ends.
@@ -158,6 +178,26 @@ mod tests {
         clock.woken(0, 110, 0x40);
         assert_eq!(clock.now_ps(0, 115), 155);
         assert_eq!(clock.elapsed_ps(), 155);
+    }
+
+    #[test]
+    fn who_makes_a_thread_goes_on_when_that_has_begun() {
+        let clock = Clock::new(3);
+        clock.makes(0, 100, THREAD, 0);
+        std::thread::scope(|scope| {
+            let begins = scope.spawn(|| {
+                std::thread::sleep(Duration::from_millis(20));
+                clock.begins(1, 0);
+            });
+            clock.await_begin();
+            assert_eq!(clock.now_ps(1, 0), 100, "it has its time");
+            begins.join().expect("it begins");
+        });
+        clock.makes(0, 300, THREAD, 0);
+        clock.makes_none();
+        clock.await_begin();
+        clock.begins(2, 0);
+        assert_eq!(clock.now_ps(2, 0), 0, "nobody made it");
     }
 
     #[test]

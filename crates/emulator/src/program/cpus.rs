@@ -82,9 +82,9 @@ mod tests {
         let in_turn = Cpus::new(1, 2);
         let mut waited = [0, 0];
         for turn in 1..=10 {
-            for place in 0..2 {
-                let now_ps = turn * HALF + waited[place];
-                waited[place] += in_turn.book((place, 0), turn * HALF, now_ps);
+            for (place, waited_ps) in waited.iter_mut().enumerate() {
+                let now_ps = turn * HALF + *waited_ps;
+                *waited_ps += in_turn.book((place, 0), turn * HALF, now_ps);
             }
         }
         assert!(waited.iter().all(|ps| (9 * HALF..=10 * HALF).contains(ps)), "{waited:?}");
