@@ -17,6 +17,9 @@ use crate::VerdictWord;
 /// Less of a program's time is not worth a change.
 pub const WORTH_SHARE: f64 = 0.02;
 
+/// Predictions this near each other, in percentage points, are the same.
+const ALIKE_POINTS: f64 = 0.1;
+
 /// A machine as predictions need it. Nodes by position, rows the cpus' node.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -73,6 +76,15 @@ pub struct AdvisedOption {
     pub numactl: Option<String>,
 }
 
+impl AdvisedOption {
+    /// Whether both bind, and are predicted to bring the same.
+    fn is_bound_alike(&self, other: &Self) -> bool {
+        let binds = [self, other].map(|of| matches!(of.candidate, Candidate::Bind { .. }));
+        let [one, two] = [self, other].map(|of| of.predicted.change_percent);
+        binds == [true, true] && (one - two).abs() < ALIKE_POINTS
+    }
+}
+
 /// What a candidate brought.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -115,6 +127,20 @@ impl Advice {
     /// Those that are expected to be worth it, best first.
     pub fn promising(&self) -> impl Iterator<Item = &AdvisedOption> {
         self.options.iter().filter(|option| option.predicted.is_gain())
+    }
+
+    /// Those that a trial may show to be worth it, best first: likely gains, even where what
+    /// predictions leave out might make them losses. Of nodes to which binding is predicted to bring
+    /// the same, as on a machine whose nodes are alike, the first.
+    pub fn worth_a_trial(&self) -> impl Iterator<Item = &AdvisedOption> {
+        let likely = || self.options.iter().filter(|option| option.predicted.is_likely_gain());
+        let is_again = move |at: usize, option: &AdvisedOption| {
+            likely().take(at).any(|before| before.is_bound_alike(option))
+        };
+        likely()
+            .enumerate()
+            .filter(move |(at, option)| !is_again(*at, option))
+            .map(|(_, option)| option)
     }
 
     /// What to do: the candidate that was best when it was tried; where none was better, the one that

@@ -11,7 +11,7 @@ use crate::program::told;
 /// A region is worth a word when its memory takes this part of the threads' time.
 const NAMED_SHARE: f64 = 0.02;
 /// Of a node for which others have hardly any bandwidth.
-const MOST_WEIGHT: f64 = 16.0;
+const MOST_WEIGHT: u32 = 16;
 
 /// Something that could be done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -79,8 +79,12 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
 fn weighted(machine: &MachineCosts) -> Option<Candidate> {
     let least =
         machine.bandwidth_mb_s.iter().copied().reduce(f64::min).filter(|mb_s| *mb_s > 0.0)?;
-    let weight = |mb_s: &f64| (mb_s / least).round().min(MOST_WEIGHT) as u32;
-    let weights: Vec<u32> = machine.bandwidth_mb_s.iter().map(weight).collect();
+    let beside = |weight: u32, mb_s: f64| (f64::from(weight) - mb_s / least).abs();
+    let weight = |mb_s: f64| {
+        (1..=MOST_WEIGHT).min_by(|one, other| beside(*one, mb_s).total_cmp(&beside(*other, mb_s)))
+    };
+    let weights: Vec<u32> =
+        machine.bandwidth_mb_s.iter().filter_map(|mb_s| weight(*mb_s)).collect();
     let differ = weights.iter().any(|weight| *weight != weights[0]);
     differ.then_some(Candidate::WeightedInterleave { weights })
 }

@@ -29,8 +29,13 @@ impl Prediction {
     /// Whether it is worth a change, even at the worse end of the interval.
     #[must_use]
     pub fn is_gain(&self) -> bool {
-        let least = -100.0 * WORTH_SHARE;
-        self.change_percent < least && self.interval_percent.1 < 0.0
+        self.is_likely_gain() && self.interval_percent.1 < 0.0
+    }
+
+    /// Whether the change that is expected is worth it, whatever the interval.
+    #[must_use]
+    pub fn is_likely_gain(&self) -> bool {
+        self.change_percent < -100.0 * WORTH_SHARE
     }
 }
 
@@ -107,7 +112,7 @@ mod tests {
 
     use super::*;
     use crate::VerdictWord;
-    use crate::advice::{Advice, Measured};
+    use crate::advice::{Advice, AdvisedOption, Measured};
 
     fn machine() -> MachineCosts {
         MachineCosts {
@@ -167,6 +172,22 @@ mod tests {
         let best = advice.best().expect("a gain");
         assert!(matches!(best.candidate, Candidate::FirstTouch { .. }), "{advice:?}");
         assert!(change(&best.candidate, &program) < -20.0, "{best:?}");
+    }
+
+    #[test]
+    fn what_is_likely_to_gain_is_worth_a_trial_and_nodes_that_are_alike_one() {
+        let of_all = program(1000, Sharing::Read, 0);
+        let mut advice = Advice::of(&[], &of_all, machine());
+        let bind = |option: &&AdvisedOption| matches!(option.candidate, Candidate::Bind { .. });
+        let binds = |advice: &Advice| advice.worth_a_trial().filter(bind).count();
+        assert_eq!(advice.options.iter().filter(bind).count(), 2, "{advice:?}");
+        assert_eq!(binds(&advice), 1, "{advice:?}");
+        let second = advice.options.iter_mut().filter(|option| bind(&&**option)).nth(1);
+        let second = second.expect("there are two");
+        second.predicted.change_percent += 1.0;
+        second.predicted.interval_percent.1 = 9.0;
+        assert_eq!(binds(&advice), 2, "{advice:?}");
+        assert!(!advice.promising().any(|option| option.predicted.interval_percent.1 > 0.0));
     }
 
     #[test]

@@ -33,10 +33,11 @@ pub(crate) struct AdviseArgs {
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
-    /// Candidates to try, the ones that promise most first; all: those too that promise nothing
+    /// Candidates to try, those first that are predicted to bring most; all: those too that bring nothing
     #[arg(long = "try", value_name = "N|all", default_value = "2", value_parser = tries, conflicts_with = "predict_only")]
     pub tries: Tries,
-    /// Blocks: each runs the program as it is and once for each candidate; 6 or more
+    /// Blocks: each runs the program as it is and once for each candidate; 6 or more, and at least
+    /// as many as can tell all candidates from chance
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
     /// Output format
@@ -59,7 +60,7 @@ pub(crate) struct AdviseArgs {
 /// Candidates that are tried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Tries {
-    /// So many of those that promise a gain.
+    /// So many of those that are likely to bring a gain.
     Best(usize),
     /// All that can be.
     All,

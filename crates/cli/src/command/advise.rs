@@ -61,7 +61,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     if !args.predict_only {
         let tried = tried(&advice, &asis, args.tries);
         if !tried.is_empty() {
-            proof::prove(&mut advice, &asis, &tried, (args.blocks, &ran.stdout), &interrupt)?;
+            let blocks = proof::enough_blocks(args.blocks, tried.len());
+            proof::prove(&mut advice, &asis, &tried, (blocks, &ran.stdout), &interrupt)?;
         }
     }
     deliver(args, &advice)
@@ -69,14 +70,12 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 
 /// Which candidates are to be tried.
 fn tried(advice: &Advice, asis: &EmulatedProgram, tries: Tries) -> Vec<Candidate> {
-    let most = match tries {
-        Tries::Best(count) => count,
-        Tries::All => usize::MAX,
-    };
-    let wanted = |option: &&AdvisedOption| tries == Tries::All || option.predicted.is_gain();
     let can_be = |option: &&AdvisedOption| placement(&option.candidate, asis).is_some();
-    let options = advice.options.iter().filter(wanted).filter(can_be).take(most);
-    options.map(|option| option.candidate.clone()).collect()
+    let of = |option: &AdvisedOption| option.candidate.clone();
+    match tries {
+        Tries::Best(count) => advice.worth_a_trial().filter(can_be).take(count).map(of).collect(),
+        Tries::All => advice.options.iter().filter(can_be).map(of).collect(),
+    }
 }
 
 /// Runs the program once, with what the emulator saw of it.

@@ -85,6 +85,26 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
 }
 
 #[test]
+fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
+    let Some(lab) = lab() else { return };
+    let options = ["--format", "json", "--blocks", "6"];
+    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "table", "1"]);
+    assert_eq!(code, Some(0), "{text}");
+    let (notes, json) = text.split_at(text.find('{').expect("JSON"));
+    assert!(notes.is_empty(), "notes follow what is printed: {notes}");
+    let end = json.rfind('}').expect("JSON") + 1;
+    let advice: Value = serde_json::from_str(&json[..end]).expect("JSON");
+    let note = "6 blocks could not tell 2 candidates: 7 are run";
+    assert!(json[end..].contains(note), "{}", &json[end..]);
+    let options = advice["options"].as_array().expect("options");
+    let pages = options.iter().find(|option| option["candidate"] == "interleave");
+    let pages = pages.expect("an option");
+    let worst = pages["predicted"]["interval_percent"][1].as_f64();
+    assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {pages}");
+    assert_eq!(pages["measured"]["verdict"], "better", "{pages}");
+}
+
+#[test]
 fn a_program_that_ends_at_once_or_prints_other_words_each_time_is_told_of() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &["--predict-only"], &["true"]);

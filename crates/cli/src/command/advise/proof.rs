@@ -8,7 +8,7 @@ use numalab_record::Environment;
 use numalab_record::study::{
     Evidence, FactorKind, Observation, Quantity, Reading, Rules, Setting, StudyDocument, Treatment,
 };
-use numalab_stats::Direction;
+use numalab_stats::{Confidence, Direction, least_pairs};
 use numalab_study::{
     Backend, BackendError, BackendSpec, Factor, Inspection, Journal, Level, NamedLevel, Observer,
     Plan, Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, Started, Study,
@@ -33,6 +33,15 @@ struct Trials {
     expected: String,
     interrupt: Interrupt,
     told_of_output: bool,
+}
+
+/// As many blocks as were asked for, or as can tell each of so many candidates from chance.
+pub(super) fn enough_blocks(wanted: usize, candidates: usize) -> usize {
+    let least = least_pairs(Confidence::P95.alpha() / candidates as f64);
+    if least > wanted {
+        note(format!("{wanted} blocks could not tell {candidates} candidates: {least} are run"));
+    }
+    wanted.max(least)
 }
 
 /// Tries candidates, and puts what they brought beside what was predicted.
