@@ -48,7 +48,7 @@ fn one_boot(cache: &Cache, init: &str, boot: u32) -> Result<(), GuestError> {
     let outcome = launch.run(&runtime, &task, &mut sink, &|| false)?;
     println!(
         "boot {boot}: ready {ready:.2?}, first output {:.2?} after the command, total {:.2?}; \
-         guest {:?}; {kind:?} ({reason})",
+         guest {:?}; {kind:?} ({reason:?})",
         first.unwrap_or_default(),
         started.elapsed(),
         outcome.times,

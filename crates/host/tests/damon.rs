@@ -2,6 +2,7 @@
 
 mod tree;
 
+use numalab_record::NoEffect;
 use std::fs;
 use std::path::Path;
 
@@ -153,7 +154,8 @@ fn schemes_of_somebody_else_and_values_that_there_are_not_are_refused() {
     assert_eq!(error.class(), ErrorClass::Lacking);
     assert!(error.to_string().contains("DAMON is in use, with schemes pageout"), "{error}");
     assert_eq!(lab.text("0/state"), "on");
-    assert!(matches!(lab.knob().acts(&lab.root), Acts::No(_)));
+    let in_use = NoEffect::DamonInUse("schemes pageout".to_owned());
+    assert_eq!(lab.knob().acts(&lab.root), Acts::No(in_use));
 }
 
 #[test]
@@ -161,9 +163,9 @@ fn a_kernel_before_6_11_and_one_tier_cannot_migrate() {
     let lab = Lab::new();
     assert_eq!(lab.knob().acts(&lab.root), Acts::Yes);
     lab.write("proc/sys/kernel/osrelease", "6.10.3-amd64\n");
-    let Acts::No(reason) = lab.knob().acts(&lab.root) else { panic!("it acts") };
-    assert_eq!(reason, "DAMON of Linux 6.10.3-amd64 does not migrate: 6.11 and later do");
+    let too_old = NoEffect::DamonTooOld("6.10.3-amd64".to_owned());
+    assert_eq!(lab.knob().acts(&lab.root), Acts::No(too_old));
     fs::remove_dir_all(lab.path().join("sys/devices/virtual/memory_tiering/memory_tier27"))
         .unwrap();
-    assert_eq!(lab.knob().acts(&lab.root), Acts::No("all memory is of one tier".to_owned()));
+    assert_eq!(lab.knob().acts(&lab.root), Acts::No(NoEffect::OneTier));
 }

@@ -2,6 +2,7 @@
 
 mod tree;
 
+use numalab_record::NoEffect;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
@@ -169,7 +170,7 @@ fn a_file_that_sysfs_only_shows_is_denied_to_root_too() {
         return;
     }
     let knob = Knob::find(&root, name).unwrap();
-    assert_eq!(knob.acts(&root), Acts::No("it can only be read".to_owned()));
+    assert_eq!(knob.acts(&root), Acts::No(NoEffect::ReadOnly));
 }
 
 #[test]
@@ -257,17 +258,16 @@ fn names_that_lead_elsewhere_are_refused() {
 fn whether_a_knob_can_act_follows_from_the_machine() {
     let lab = Lab::new();
     let acts = |name: &str| Knob::find(&lab.root, name).unwrap().acts(&lab.root);
-    let no = |reason: &str| Acts::No(reason.to_owned());
     lab.write("sys/devices/system/node/has_memory", "0\n");
-    assert_eq!(acts("numa_balancing"), no("memory is on one node"));
+    assert_eq!(acts("numa_balancing"), Acts::No(NoEffect::OneNode));
     lab.write("sys/devices/system/node/has_memory", "0,8\n");
     assert_eq!(acts("numa_balancing"), Acts::Yes);
     lab.write("proc/swaps", "Filename Type Size\n");
-    assert_eq!(acts("swappiness"), no("there is no swap, so that reclaim has no choice"));
-    assert_eq!(acts("zone_reclaim_mode"), no("this kernel does not have it"));
-    assert_eq!(acts("governor"), no("this machine has none"));
+    assert_eq!(acts("swappiness"), Acts::No(NoEffect::NoSwap));
+    assert_eq!(acts("zone_reclaim_mode"), Acts::No(NoEffect::NotInKernel));
+    assert_eq!(acts("governor"), Acts::No(NoEffect::NothingToSet));
     lab.write("sys/devices/system/cpu/smt/control", "notsupported\n");
-    assert_eq!(acts("smt"), no("the kernel says notsupported"));
+    assert_eq!(acts("smt"), Acts::No(NoEffect::Fixed("notsupported".to_owned())));
 }
 
 #[test]
@@ -279,7 +279,7 @@ fn knobs_of_tiers_act_where_memory_is_of_several_tiers() {
     let tier = |id| format!("sys/devices/virtual/memory_tiering/memory_tier{id}/nodelist");
     lab.write(&tier(4), "0\n");
     for name in ["demotion", "promote_rate_limit"] {
-        assert_eq!(acts(name), Acts::No("all memory is of one tier".to_owned()), "{name}");
+        assert_eq!(acts(name), Acts::No(NoEffect::OneTier), "{name}");
     }
     lab.write(&tier(13), "1\n");
     for name in ["demotion", "promote_rate_limit"] {
@@ -303,7 +303,7 @@ fn the_group_of_a_process_has_a_part_that_reclaim_spares() {
     assert_eq!(low.state(&lab.root), FileState::Value("0".to_owned()));
     assert_eq!(low.acts(&lab.root), Acts::Yes);
     let reclaim = Knob::find(&lab.root, "memory_reclaim").unwrap();
-    assert_eq!(reclaim.acts(&lab.root), Acts::No("this machine has none".to_owned()));
+    assert_eq!(reclaim.acts(&lab.root), Acts::No(NoEffect::NothingToSet));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 //! `study.toml` holds the question as its author wrote it, `run.json` a [`StudyRun`],
 //! and `journal.jsonl` an [`Entry`] a line, append-only. [`StudyDocument`] joins them.
 
+mod accelerator;
 mod definition;
 mod disturbance;
 mod document;
@@ -13,6 +14,7 @@ mod planned;
 mod quantity;
 mod setting;
 
+pub use accelerator::{AcceleratorReason, KvmFault};
 pub use definition::{Factor, FactorKind, Rules, Workload};
 pub use disturbance::{Disturbance, Load, LoadedMachine};
 pub use document::{Cells, Counted, StudyDocument, StudyError, StudyRun};

@@ -3,6 +3,7 @@
 use numalab_topology::{CpuId, Finding, Machine, NodeId};
 use serde::Serialize;
 
+use crate::no_effect::NoEffect;
 use crate::study::Reading;
 
 /// What the kernel's knobs hold.
@@ -28,7 +29,7 @@ pub struct KnobNow {
     /// Whether a change can have an effect here.
     pub acts: bool,
     /// Why not.
-    pub why_not: Option<String>,
+    pub why_not: Option<NoEffect>,
     /// What it is; empty for one that was named by its file.
     pub summary: String,
 }

@@ -195,7 +195,7 @@ impl GuestError {
             Self::HostMemory(error) => error.remedy(),
             Self::Qemu(error) => error.remedy(),
             Self::Plugin(error) => Some(error.remedy()),
-            Self::Accelerator(AcceleratorError::NoKvm { .. }) => Some("--accel tcg".to_owned()),
+            Self::Accelerator(AcceleratorError::NoKvm(_)) => Some("--accel tcg".to_owned()),
             Self::Kernel(KernelError::Package(error))
             | Self::Image(ImageError::Package(error))
             | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),

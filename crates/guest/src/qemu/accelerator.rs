@@ -7,7 +7,7 @@ use std::fs::{self, OpenOptions};
 use std::path::Path;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use numalab_record::study::{AcceleratorReason, KvmFault};
 
 use super::choose::{LOCKS_CODE, Qemu};
 use super::version::Version;
@@ -19,7 +19,7 @@ const PROBE_LIMIT: Duration = Duration::from_secs(6);
 /// What it says then.
 const GAVE_UP: &str = "Kernel panic - not syncing: VFS";
 const DEVICE: &str = "/dev/kvm";
-const ANSWER: &str = "answer.json";
+const ANSWER: &str = "fault.json";
 
 /// A QEMU whose translator can hang Linux on several cpus, if seldom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,19 +56,16 @@ pub enum AcceleratorKind {
 pub struct Accelerator {
     /// Which it is.
     pub kind: AcceleratorKind,
-    /// Why, in words for people.
-    pub reason: String,
+    /// Why.
+    pub reason: AcceleratorReason,
 }
 
 /// Why there is no accelerator as asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum AcceleratorError {
     /// KVM was asked for and does not work.
-    #[error("KVM was asked for and does not work here: {reason}")]
-    NoKvm {
-        /// Why.
-        reason: String,
-    },
+    #[error("KVM was asked for and does not work here: {0}")]
+    NoKvm(KvmFault),
     /// QEMU cannot be run.
     #[error(transparent)]
     Tool(#[from] CommandError),
@@ -77,12 +74,8 @@ pub enum AcceleratorError {
     Cache(#[from] CacheError),
 }
 
-/// What the probe found, as it is kept until the next boot.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Answer {
-    works: bool,
-    reason: String,
-}
+/// What the probe found, as it is kept until the next boot: what KVM fails with, if it does.
+type Answer = Option<KvmFault>;
 
 impl AcceleratorKind {
     /// As in `-accel`.
@@ -116,14 +109,20 @@ impl Accelerator {
     /// TCG, asked for.
     #[must_use]
     pub fn tcg() -> Self {
-        Self { kind: AcceleratorKind::Tcg, reason: "asked for".to_owned() }
+        Self::tcg_for(AcceleratorReason::Requested)
     }
 
-    /// TCG: the guest's processor is not this machine's.
+    /// TCG, for this reason.
     #[must_use]
-    pub fn foreign() -> Self {
-        let reason = "the guest's processor is another than this machine's".to_owned();
+    pub fn tcg_for(reason: AcceleratorReason) -> Self {
         Self { kind: AcceleratorKind::Tcg, reason }
+    }
+
+    /// TCG where the device of KVM is not there; `None` where KVM must be tried.
+    #[must_use]
+    pub fn without_device() -> Option<Self> {
+        let no_device = || Self::tcg_for(AcceleratorReason::KvmFails(KvmFault::NoDevice));
+        (!Path::new(DEVICE).exists()).then(no_device)
     }
 
     /// Decides; KVM is tried with this kernel, once per boot of the host.
@@ -139,21 +138,21 @@ impl Accelerator {
         if choice == AcceleratorChoice::Tcg {
             return Ok(Self::tcg());
         }
-        let Answer { works, reason } = probed(qemu, kernel, cache)?;
-        let kind = match (works, choice) {
-            (true, _) => AcceleratorKind::Kvm,
-            (false, AcceleratorChoice::Kvm) => return Err(AcceleratorError::NoKvm { reason }),
-            (false, _) => AcceleratorKind::Tcg,
-        };
-        Ok(Self { kind, reason })
+        match (probed(qemu, kernel, cache)?, choice) {
+            (None, _) => {
+                let reason = AcceleratorReason::KvmWorks;
+                Ok(Self { kind: AcceleratorKind::Kvm, reason })
+            }
+            (Some(fault), AcceleratorChoice::Kvm) => Err(AcceleratorError::NoKvm(fault)),
+            (Some(fault), _) => Ok(Self::tcg_for(AcceleratorReason::KvmFails(fault))),
+        }
     }
 }
 
 /// The answer of this boot of the host: kept, or found now.
 fn probed(qemu: &Qemu, kernel: &Path, cache: &Cache) -> Result<Answer, AcceleratorError> {
     if let Err(error) = OpenOptions::new().read(true).write(true).open(DEVICE) {
-        let reason = format!("{DEVICE}: {error}");
-        return Ok(Answer { works: false, reason });
+        return Ok(Some(KvmFault::NotOpened { error: error.to_string() }));
     }
     let name = format!("kvm-{}-qemu-{}", Root::live().boot_id(), qemu.version);
     let kept = fs::read(cache.path(EntryKind::Probe, &name).join(ANSWER)).unwrap_or_default();
@@ -180,24 +179,20 @@ fn probe(qemu: &Qemu, kernel: &Path) -> Result<Answer, AcceleratorError> {
     command.arg("-kernel").arg(kernel);
     match run_command(command, PROBE_LIMIT, &Interrupt::never()) {
         Ok(finished) => Ok(judged(&finished)),
-        Err(CommandError::TimedOut { .. }) => Ok(Answer {
-            works: false,
-            reason: format!("{DEVICE} opens, but a guest hung under it for {PROBE_LIMIT:?}"),
-        }),
+        Err(CommandError::TimedOut { .. }) => {
+            Ok(Some(KvmFault::Hung { limit_s: PROBE_LIMIT.as_secs() }))
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 fn judged(finished: &Ran) -> Answer {
     if finished.stdout.contains(GAVE_UP) {
-        return Answer { works: true, reason: "a guest ran under KVM".to_owned() };
+        return None;
     }
     let first = finished.stderr.lines().find(|line| !line.trim().is_empty());
     let said = first.unwrap_or("it said nothing");
-    Answer {
-        works: false,
-        reason: format!("{DEVICE} opens, but no guest runs under it ({}): {said}", finished.status),
-    }
+    Some(KvmFault::Ended { status: finished.status.to_string(), said: said.to_owned() })
 }
 
 #[cfg(test)]
@@ -221,11 +216,12 @@ mod tests {
 
     #[test]
     fn kvm_works_only_if_the_kernel_came_to_its_end() {
-        assert!(finished("[ 0.9] Kernel panic - not syncing: VFS: Unable", "").works);
-        let aborted = finished("", "\nqemu: error: failed to set MSR 0x10a to 0x69\n");
-        assert!(!aborted.works);
-        assert!(aborted.reason.ends_with("failed to set MSR 0x10a to 0x69"), "{}", aborted.reason);
-        assert!(!finished("Linux version 6.1", "").works, "a start is not enough");
+        assert_eq!(finished("[ 0.9] Kernel panic - not syncing: VFS: Unable", ""), None);
+        let said = "qemu: error: failed to set MSR 0x10a to 0x69".to_owned();
+        let aborted = finished("", &format!("\n{said}\n"));
+        let status = ExitStatus::from_raw(0).to_string();
+        assert_eq!(aborted, Some(KvmFault::Ended { status, said }));
+        assert!(finished("Linux version 6.1", "").is_some(), "a start is not enough");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Whether a change of a knob can have an effect on this machine.
 
+use numalab_record::NoEffect;
+
 use super::damon;
 use super::file::{self, FileState};
 use super::knob::{Knob, Nature};
@@ -11,7 +13,7 @@ pub enum Acts {
     /// It can.
     Yes,
     /// It cannot, for this reason.
-    No(String),
+    No(NoEffect),
 }
 
 impl Knob {
@@ -19,20 +21,19 @@ impl Knob {
     /// knob's value.
     #[must_use]
     pub fn acts(&self, root: &Root) -> Acts {
-        let no = |reason: &str| Acts::No(reason.to_owned());
         let Some(path) = self.files().first() else {
-            return no("this machine has none");
+            return Acts::No(NoEffect::NothingToSet);
         };
         match self.state(root) {
-            FileState::Absent => return no("this kernel does not have it"),
-            FileState::Denied(reason) => return Acts::No(reason),
+            FileState::Absent => return Acts::No(NoEffect::NotInKernel),
+            FileState::Denied(reason) => return Acts::No(NoEffect::Denied(reason)),
             FileState::WriteOnly if self.nature != Nature::Trigger => {
-                return no("it can only be written, so that nobody could put it back");
+                return Acts::No(NoEffect::WriteOnly);
             }
             FileState::WriteOnly | FileState::Value(_) => {}
         }
         if !file::is_writable(root, path) {
-            return no("it can only be read");
+            return Acts::No(NoEffect::ReadOnly);
         }
         let name = self.name();
         let file = path.rsplit('/').next().unwrap_or(path);
@@ -47,13 +48,11 @@ impl Knob {
             (_, "numa_balancing" | "zone_reclaim_mode" | "merge_across_nodes") => {
                 several_nodes(root)
             }
-            (_, "swappiness") if !has_swap(root) => {
-                no("there is no swap, so that reclaim has no choice")
-            }
+            (_, "swappiness") if !has_swap(root) => Acts::No(NoEffect::NoSwap),
             ("smt", _) => match self.state(root) {
                 FileState::Value(value) if value == "on" || value == "off" => Acts::Yes,
-                FileState::Value(value) => Acts::No(format!("the kernel says {value}")),
-                _ => no("this machine has no sibling threads"),
+                FileState::Value(value) => Acts::No(NoEffect::Fixed(value)),
+                _ => Acts::No(NoEffect::NoSiblings),
             },
             _ => Acts::Yes,
         }
@@ -62,7 +61,7 @@ impl Knob {
 
 fn several_nodes(root: &Root) -> Acts {
     match crate::memory_limit::nodes_with_memory(root).len() {
-        0 | 1 => Acts::No("memory is on one node".to_owned()),
+        0 | 1 => Acts::No(NoEffect::OneNode),
         _ => Acts::Yes,
     }
 }
@@ -71,7 +70,7 @@ fn several_nodes(root: &Root) -> Acts {
 fn tiers(root: &Root) -> Acts {
     let tiers = root.names("sys/devices/virtual/memory_tiering");
     match tiers.iter().filter(|name| name.starts_with("memory_tier")).count() {
-        0 | 1 => Acts::No("all memory is of one tier".to_owned()),
+        0 | 1 => Acts::No(NoEffect::OneTier),
         _ => Acts::Yes,
     }
 }

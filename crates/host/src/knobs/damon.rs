@@ -5,6 +5,7 @@
 //! It is one setting in many files, most of which exist only while it is set. The number of
 //! threads is the one that is kept and put back: without threads there is nothing else.
 
+use numalab_record::NoEffect;
 use numalab_topology::{Machine, NodeId};
 
 use super::error::WriteFailure;
@@ -86,23 +87,22 @@ pub(super) fn state(root: &Root) -> FileState {
 }
 
 /// Why it cannot act here, if it cannot.
-pub(super) fn hindrance(root: &Root) -> Option<String> {
+pub(super) fn hindrance(root: &Root) -> Option<NoEffect> {
     let release = root.value("proc/sys/kernel/osrelease").unwrap_or_default();
     if linux_version(&release).is_some_and(|version| version < SINCE) {
-        return Some(format!("DAMON of Linux {release} does not migrate: 6.11 and later do"));
+        return Some(NoEffect::DamonTooOld(release));
     }
-    let untold = || "this kernel does not tell which memory is of a slow tier".to_owned();
-    in_use(root).or_else(|| match read_machine(root) {
+    in_use(root).map(NoEffect::DamonInUse).or_else(|| match read_machine(root) {
         Ok(read) if !regions(&read.machine, true).is_empty() => None,
-        _ => Some(untold()),
+        _ => Some(NoEffect::TiersUntold),
     })
 }
 
-/// Who else uses DAMON, whose threads would have to end.
+/// For what somebody else uses DAMON, whose threads would have to end.
 pub(super) fn in_use(root: &Root) -> Option<String> {
     let FileState::Value(found) = state(root) else { return None };
     let is_ours = VALUES.iter().any(|(value, _)| *value == found);
-    (!is_ours).then(|| format!("DAMON is in use, with {found}"))
+    (!is_ours).then_some(found)
 }
 
 /// The values that it takes.

@@ -198,7 +198,8 @@ impl Drop for Tuning {
 /// Refuses what DAMON cannot be set to, and to take it from somebody else.
 fn check_damon(root: &Root, knob: &Knob, value: &str) -> Result<(), KnobError> {
     let (name, file) = (knob.name().to_owned(), knob.place(damon::COUNT));
-    if let Some(reason) = damon::in_use(root) {
+    if let Some(found) = damon::in_use(root) {
+        let reason = format!("DAMON is in use, with {found}");
         return Err(KnobError::Unsupported { name, file, reason });
     }
     if damon::writes(root, value).is_none() {

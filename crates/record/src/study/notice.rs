@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use numalab_topology::NodeSet;
 use serde::{Deserialize, Serialize};
 
+use super::accelerator::AcceleratorReason;
+use crate::no_effect::NoEffect;
+
 /// What a backend found that bears on what its samples can show.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,7 +18,7 @@ pub enum Notice {
         /// The knob.
         knob: String,
         /// Why.
-        reason: String,
+        reason: NoEffect,
     },
     /// A memory policy cannot show an effect: all memory is on one node.
     PolicyWithoutEffect,
@@ -29,7 +32,7 @@ pub enum Notice {
         /// `kvm` or `tcg`.
         name: String,
         /// Why this one.
-        reason: String,
+        reason: AcceleratorReason,
     },
     /// Whether KVM works shows only when it is tried.
     AcceleratorNotTried,
@@ -96,22 +99,44 @@ pub enum EmulatedCosts {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::KvmFault;
 
     #[test]
     fn a_notice_is_read_back_and_so_is_a_sentence_of_an_earlier_journal() {
-        let reason = "memory is on one node".to_owned();
+        let (knob, name) = ("numa_balancing".to_owned(), "tcg".to_owned());
+        let fault = KvmFault::Hung { limit_s: 6 };
         let notices = vec![
-            Notice::KnobWithoutEffect { knob: "numa_balancing".to_owned(), reason },
+            Notice::KnobWithoutEffect { knob, reason: NoEffect::OneNode },
+            Notice::Accelerator { name, reason: AcceleratorReason::KvmFails(fault) },
             Notice::PolicyWithoutEffect,
             Notice::Sentence("the guest runs under tcg: asked for".to_owned()),
         ];
         let json = serde_json::to_string(&notices).unwrap();
         let expected = concat!(
             r#"[{"kind":"knob-without-effect","knob":"numa_balancing","#,
-            r#""reason":"memory is on one node"},{"kind":"policy-without-effect"},"#,
+            r#""reason":"one-node"},{"kind":"accelerator","name":"tcg","#,
+            r#""reason":{"kvm-fails":{"hung":{"limit_s":6}}}},{"kind":"policy-without-effect"},"#,
             r#""the guest runs under tcg: asked for"]"#
         );
         assert_eq!(json, expected);
         assert_eq!(serde_json::from_str::<Vec<Notice>>(&json).unwrap(), notices);
+    }
+
+    #[test]
+    fn reasons_that_earlier_journals_had_as_sentences_are_read() {
+        let (sentence, text) = ("memory is on one node".to_owned(), "asked for".to_owned());
+        let json = format!(
+            r#"[{{"kind":"knob-without-effect","knob":"smt","reason":"{sentence}"}},
+                {{"kind":"accelerator","name":"tcg","reason":"{text}"}}]"#
+        );
+        let reason = NoEffect::Sentence(sentence);
+        let expected = [
+            Notice::KnobWithoutEffect { knob: "smt".to_owned(), reason },
+            Notice::Accelerator {
+                name: "tcg".to_owned(),
+                reason: AcceleratorReason::Sentence(text),
+            },
+        ];
+        assert_eq!(serde_json::from_str::<Vec<Notice>>(&json).unwrap(), expected);
     }
 }

@@ -11,7 +11,7 @@ mod rows;
 mod tables;
 mod words;
 
-pub use notices::notice as notice_words;
+pub use notices::{accelerator_reason, notice as notice_words};
 use numalab_analysis::study::{
     Effect, EffectKind, StudyFinding, StudyObservation, StudySummary, Subject,
 };

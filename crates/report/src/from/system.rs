@@ -1,9 +1,9 @@
 //! Knobs, probes and ACPI tables as pages.
 
-use numalab_record::Kind;
 use numalab_record::system::{
     AcpiShown, AcpiTable, BalancingProbed, KnobList, KnobNow, KnobState, ProbedPlace,
 };
+use numalab_record::{Kind, NoEffect};
 
 use super::topology::odd;
 use crate::documents::document;
@@ -41,7 +41,7 @@ impl Report for KnobList {
                 knob.name.clone(),
                 knob_value(knob.state, knob.value.as_deref()).to_owned(),
                 knob.acts.to_string(),
-                optional(knob.why_not.as_ref()),
+                optional(knob.why_not.as_ref().map(no_effect)),
                 knob.summary.clone(),
                 knob.files.join(" "),
             ]
@@ -54,10 +54,33 @@ impl Report for KnobList {
 fn knob_table<'a>(why: &str, knobs: impl Iterator<Item = &'a KnobNow>) -> Table {
     let row = |knob: &KnobNow| {
         let value = knob_value(knob.state, knob.value.as_deref()).to_owned();
-        let why = knob.why_not.as_ref().unwrap_or(&knob.summary).clone();
+        let why = knob.why_not.as_ref().map_or_else(|| knob.summary.clone(), no_effect);
         vec![knob.name.clone(), value, why]
     };
     Table::new("name, value now").words("knob").words("value").words(why).rows(knobs.map(row))
+}
+
+/// Why a knob cannot have an effect.
+#[must_use]
+pub fn no_effect(why: &NoEffect) -> String {
+    let text = match why {
+        NoEffect::NothingToSet => "this machine has none",
+        NoEffect::NotInKernel => "this kernel does not have it",
+        NoEffect::WriteOnly => "it can only be written, so that nobody could put it back",
+        NoEffect::ReadOnly => "it can only be read",
+        NoEffect::OneNode => "memory is on one node",
+        NoEffect::OneTier => "all memory is of one tier",
+        NoEffect::NoSwap => "there is no swap, so that reclaim has no choice",
+        NoEffect::NoSiblings => "this machine has no sibling threads",
+        NoEffect::TiersUntold => "this kernel does not tell which memory is of a slow tier",
+        NoEffect::Denied(text) | NoEffect::Sentence(text) => text,
+        NoEffect::Fixed(value) => return format!("the kernel says {value}"),
+        NoEffect::DamonInUse(found) => return format!("DAMON is in use, with {found}"),
+        NoEffect::DamonTooOld(release) => {
+            return format!("DAMON of Linux {release} does not migrate: 6.11 and later do");
+        }
+    };
+    text.to_owned()
 }
 
 /// What a knob holds, in words.

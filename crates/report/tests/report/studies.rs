@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::*;
-use numalab_record::{Environment, Kind};
+use numalab_record::{Environment, Kind, NoEffect};
 
 /// Other processes took so much of two seconds.
 pub fn disturbed_by(foreign_ms: u64) -> Disturbance {
@@ -222,7 +222,7 @@ pub fn one_block() -> StudyDocument {
 /// Virtual time: every block gives the same.
 pub fn without_variance() -> StudyDocument {
     let metrics = vec![("chase", Quantity::lower("latency", "ns"))];
-    let reason = "memory is on one node".to_owned();
+    let reason = NoEffect::OneNode;
     let notices = vec![Notice::KnobWithoutEffect { knob: "numa_balancing".to_owned(), reason }];
     let made =
         Made { notices, ..Made::of(vec![choice("numa_balancing", &["0", "1"])], metrics, 5) };

@@ -1,7 +1,5 @@
 //! What must be there before guests can boot, as far as it is known without a boot.
 
-use std::path::Path;
-
 use numalab_guest::{Accelerator, AcceleratorChoice};
 use numalab_image::{Cache, Supplies};
 
@@ -17,13 +15,9 @@ pub(super) fn supplies(cache: &Cache) -> Result<Supplies, BackendError> {
 
 /// The accelerator as far as it is known without booting a guest: `None` if KVM must be tried.
 pub(super) fn known_accelerator(choice: AcceleratorChoice) -> Option<Accelerator> {
-    let no_kvm = || {
-        let reason = "/dev/kvm is not there".to_owned();
-        Accelerator { reason, ..Accelerator::tcg() }
-    };
     match choice {
         AcceleratorChoice::Tcg => Some(Accelerator::tcg()),
-        AcceleratorChoice::Auto => (!Path::new("/dev/kvm").exists()).then(no_kvm),
+        AcceleratorChoice::Auto => Accelerator::without_device(),
         AcceleratorChoice::Kvm => None,
     }
 }

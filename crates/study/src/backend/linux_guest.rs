@@ -197,7 +197,9 @@ impl LinuxGuest {
 /// treatments is known from its machine.
 fn knob_evidence(notice: &Notice) -> Option<Evidence> {
     let Notice::KnobWithoutEffect { knob, reason } = notice else { return None };
-    Some(Evidence::fact(format!("{knob} in the guest without effect"), reason))
+    let reason = serde_json::to_value(reason).ok()?;
+    let found = reason.as_str().map_or_else(|| reason.to_string(), str::to_owned);
+    Some(Evidence::fact(format!("{knob} in the guest without effect"), found))
 }
 
 impl PreparedLinuxGuest {

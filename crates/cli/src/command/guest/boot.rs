@@ -9,8 +9,8 @@ use numalab_guest::{
 };
 use numalab_host::{Root, note, read_machine};
 use numalab_image::{Architecture, BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
-use numalab_record::study::Notice;
-use numalab_report::from::study::notice_words;
+use numalab_record::study::{AcceleratorReason, Notice};
+use numalab_report::from::study::{accelerator_reason, notice_words};
 use numalab_topology::Machine;
 
 use super::memory_emulator;
@@ -34,13 +34,15 @@ pub(super) fn prepare(
     let program = command.first().map(String::as_str);
     let (kernel, image) = files(&cache, &args.contents, program, &guest.machine, args.quiet)?;
     let accelerator = match (&guest.memory_emulator, args.accel) {
-        _ if is_foreign(args) && args.accel != Accel::Kvm => Accelerator::foreign(),
-        (Some(_), Accel::Auto) => emulating(),
+        _ if is_foreign(args) && args.accel != Accel::Kvm => {
+            Accelerator::tcg_for(AcceleratorReason::OtherArchitecture)
+        }
+        (Some(_), Accel::Auto) => Accelerator::tcg_for(AcceleratorReason::MemoryEmulator),
         _ => Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache)
             .map_err(GuestError::from)?,
     };
     if !args.quiet {
-        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
+        say_accelerator(&accelerator);
     }
     let launch = Launch::plan(guest, qemu, accelerator, image.boot_files())?;
     say_losses(&launch);
@@ -74,7 +76,7 @@ pub(super) fn show(
             AcceleratorKind::Tcg
         }
     };
-    let accelerator = Accelerator { kind, reason: "shown only".to_owned() };
+    let accelerator = Accelerator { kind, reason: AcceleratorReason::NotTried };
     let kernel = match linux(&args.contents)? {
         KernelChoice::File(file) => file.clone(),
         KernelChoice::Distribution | KernelChoice::Backports => PathBuf::from("KERNEL"),
@@ -182,15 +184,18 @@ pub(super) fn bare_accelerator(
     qemu: &Qemu,
     cache: &Cache,
 ) -> Result<Accelerator, Failure> {
-    let has_kvm = || Path::new("/dev/kvm").exists();
     match args.accel {
-        Accel::Auto if guest.memory_emulator.is_some() => Ok(emulating()),
+        Accel::Auto if guest.memory_emulator.is_some() => {
+            Ok(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
+        }
         Accel::Kvm if args.dry_run => {
-            Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: "shown only".to_owned() })
+            Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
         }
         accel if args.dry_run || accel == Accel::Tcg => Ok(Accelerator::tcg()),
-        Accel::Auto if !has_kvm() => Ok(Accelerator::tcg()),
         accel => {
+            if let (Accel::Auto, Some(tcg)) = (accel, Accelerator::without_device()) {
+                return Ok(tcg);
+            }
             let mut report = |text: &str| note(text);
             let probe = Kernel::ensure(cache, &KernelChoice::Distribution, &mut report);
             let probe = probe.map_err(GuestError::from)?;
@@ -200,10 +205,10 @@ pub(super) fn bare_accelerator(
     }
 }
 
-/// The accelerator of a guest whose memory is emulated.
-fn emulating() -> Accelerator {
-    let reason = "the memory emulator is a plugin of it".to_owned();
-    Accelerator { kind: AcceleratorKind::Tcg, reason }
+/// Says which accelerator is used, and why.
+pub(super) fn say_accelerator(accelerator: &Accelerator) {
+    let reason = accelerator_reason(&accelerator.reason);
+    note(format_args!("accelerator {}: {reason}", accelerator.kind.name()));
 }
 
 /// Whether memory of which the guest may never touch most must not be set aside at once.

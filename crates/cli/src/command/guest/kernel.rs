@@ -19,6 +19,7 @@ use numalab_measure::RunRecorder;
 use numalab_record::Document;
 use numalab_record::system::Described;
 use numalab_report::Report;
+use numalab_report::from::study::accelerator_reason;
 
 use super::{boot, memory_emulator};
 use crate::args::{Format, RunArgs};
@@ -77,7 +78,7 @@ impl Planned {
         let accelerator = self.launch.accelerator();
         let facts = [
             ("accelerator", accelerator.kind.name().to_owned()),
-            ("accelerator_reason", accelerator.reason.clone()),
+            ("accelerator_reason", accelerator_reason(&accelerator.reason)),
             ("qemu", self.qemu.version.to_string()),
             ("hostname", "numalab-kernel guest".to_owned()),
         ];
@@ -99,7 +100,7 @@ fn plan(args: &RunArgs) -> Result<Planned, Failure> {
     let qemu = Qemu::find(&cache, &needs).map_err(GuestError::from)?;
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !args.guest.quiet {
-        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
+        boot::say_accelerator(&accelerator);
     }
     let files = BootFiles { kernel, initramfs: None };
     let launch = Launch::plan(guest, qemu.clone(), accelerator, &files)?;

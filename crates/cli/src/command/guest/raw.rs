@@ -83,7 +83,7 @@ fn plan(args: &RunArgs) -> Result<(Launch, Medium), Failure> {
     let accelerator = boot::bare_accelerator(&guest, &args.guest, &qemu, &cache)?;
     if !args.guest.quiet {
         note(format_args!("{} boots as {}", file.display(), medium.name()));
-        note(format_args!("accelerator {}: {}", accelerator.kind.name(), accelerator.reason));
+        boot::say_accelerator(&accelerator);
     }
     let files = BootFiles { kernel: file.clone(), initramfs: args.raw.initrd.clone() };
     let launch = Launch::plan(guest, qemu, accelerator, &files)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use numalab_host::knobs::{Acts, Knob, KnobError, Tuning};
 use numalab_host::{Interrupt, Root, note};
 use numalab_record::shell::command_line;
+use numalab_report::from::system::no_effect;
 
 use super::list::state_words;
 use crate::args::KnobRunArgs;
@@ -41,7 +42,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
             note(format_args!("{name}: {} (was {})", applied.found, state_words(&before)));
             applied.left_out.iter().for_each(|file| note(format_args!("{name}: left out {file}")));
             if let Acts::No(reason) = knob.acts(&root) {
-                note(format_args!("{name} cannot act here: {reason}"));
+                note(format_args!("{name} cannot act here: {}", no_effect(&reason)));
             }
         }
     }
@@ -68,7 +69,7 @@ fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> 
         let state = knob.state(root);
         text += &format!("{name}: {} would be {value}", state_words(&state));
         if let Acts::No(reason) = knob.acts(root) {
-            text += &format!(", and cannot act here: {reason}");
+            text += &format!(", and cannot act here: {}", no_effect(&reason));
         }
         text.push('\n');
     }

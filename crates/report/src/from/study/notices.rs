@@ -1,7 +1,11 @@
 //! What backends found, in words.
 
-use numalab_record::study::{Disturbance, EmulatedCosts, Load, LoadedMachine, Notice};
+use numalab_record::study::{
+    AcceleratorReason, Disturbance, EmulatedCosts, Load, LoadedMachine, Notice,
+};
 use numalab_topology::NodeSet;
+
+use crate::from::system::no_effect;
 
 const POLICY_WITHOUT_EFFECT: &str =
     "policy cannot show an effect here: all memory is on one node, whatever the policy";
@@ -38,12 +42,15 @@ const MACHINE_OF_ONE_NODE: &str =
 pub fn notice(notice: &Notice) -> String {
     match notice {
         Notice::KnobWithoutEffect { knob, reason } => {
+            let reason = no_effect(reason);
             format!("{knob} cannot show an effect here: {reason}; at most what it costs is seen")
         }
         Notice::GuestOfOneNode { knob } => {
             format!("{knob} cannot act: the guest's memory is on one node")
         }
-        Notice::Accelerator { name, reason } => format!("the guest runs under {name}: {reason}"),
+        Notice::Accelerator { name, reason } => {
+            format!("the guest runs under {name}: {}", accelerator_reason(reason))
+        }
         Notice::QemuCanHang { version, mended_in } => format!(
             "QEMU {version} can hang Linux on several cpus, if seldom; mended in {mended_in}; on \
              Debian 12: numalab guest image --fetch-qemu"
@@ -77,6 +84,22 @@ pub fn notice(notice: &Notice) -> String {
         Notice::DebianTools => DEBIAN_TOOLS.to_owned(),
         Notice::CpusAsString => CPUS_AS_STRING.to_owned(),
         Notice::MachineOfOneNode => MACHINE_OF_ONE_NODE.to_owned(),
+    }
+}
+
+/// Why a guest runs under its accelerator.
+#[must_use]
+pub fn accelerator_reason(reason: &AcceleratorReason) -> String {
+    match reason {
+        AcceleratorReason::Requested => "asked for".to_owned(),
+        AcceleratorReason::NotTried => "not tried".to_owned(),
+        AcceleratorReason::KvmWorks => "a guest ran under KVM".to_owned(),
+        AcceleratorReason::KvmFails(fault) => fault.to_string(),
+        AcceleratorReason::OtherArchitecture => {
+            "the guest's processor is another than this machine's".to_owned()
+        }
+        AcceleratorReason::MemoryEmulator => "the memory emulator is a plugin of it".to_owned(),
+        AcceleratorReason::Sentence(text) => text.clone(),
     }
 }
 

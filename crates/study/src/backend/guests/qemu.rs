@@ -12,7 +12,7 @@ use numalab_guest::{
 use numalab_guest_agent::{Job, Stream};
 use numalab_host::{Root, read_machine};
 use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
-use numalab_record::study::Evidence;
+use numalab_record::study::{AcceleratorReason, Evidence};
 use numalab_topology::{Cpu, CpuSet, Machine, Node, NodeId};
 use numalab_workload::Workload;
 use numalab_xen::Pinning;
@@ -79,15 +79,12 @@ impl BootContext<'_> {
             let disturbance = DisturbanceWatch::disturbance(before, watch.now());
             outcome.disturbances.extend(disturbance.map(|reason| (job, reason)));
         }
-        outcome.facts = vec![Evidence::fact(
-            "hypervisor",
-            format!(
-                "QEMU {}, {}: {}",
-                shared.qemu.version,
-                shared.accelerator.kind.name(),
-                shared.accelerator.reason
-            ),
-        )];
+        let Accelerator { kind, reason } = &shared.accelerator;
+        let hypervisor = format!("QEMU {}, {}", shared.qemu.version, kind.name());
+        outcome.facts = vec![Evidence::fact("hypervisor", hypervisor)];
+        if let AcceleratorReason::KvmFails(fault) = reason {
+            outcome.facts.push(Evidence::fact("kvm", fault.to_string()));
+        }
         Ok(outcome)
     }
 

@@ -1,7 +1,5 @@
 //! Which of the three kinds of places there are here, and what each can show.
 
-use std::path::Path;
-
 use numalab_formats::memory_emulator::{LatencyModel, describe};
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{
@@ -10,7 +8,7 @@ use numalab_guest::{
 };
 use numalab_host::{Root, read_machine};
 use numalab_image::{Cache, Kernel, KernelChoice};
-use numalab_record::study::{EmulatedCosts, Notice};
+use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
 use numalab_topology::{Machine, NodeSet};
 
 use super::shape::{Shape, Wanted};
@@ -91,9 +89,8 @@ pub(super) fn find(shape: &Shape, machine: &Machine) -> Result<Place, BackendErr
 
 /// The place that will be found if KVM works, without trying it.
 pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, BackendError> {
-    let reason = "not tried yet".to_owned();
     search(shape, machine, &|_, _| {
-        Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: reason.clone() })
+        Ok(Accelerator { kind: AcceleratorKind::Kvm, reason: AcceleratorReason::NotTried })
     })
 }
 
@@ -134,13 +131,13 @@ fn real(machine: &Machine, cache: &Cache, decide: Decide<'_>) -> Result<Place, B
         let what = format!("{here} host nodes with memory, the study has {wanted}");
         return Err(lacks(&what, "expected a machine with as many, or where = \"emulator\""));
     }
-    if !Path::new("/dev/kvm").exists() {
-        return Err(lacks("/dev/kvm is not there", "load kvm_intel or kvm_amd"));
+    if Accelerator::without_device().is_some() {
+        return Err(lacks(&KvmFault::NoDevice.to_string(), "load kvm_intel or kvm_amd"));
     }
     let qemu = Qemu::find(cache, &QemuNeeds::default()).map_err(|error| lacking(&error.into()))?;
     let accelerator = decide(&qemu, cache).map_err(|error| lacking(&error))?;
-    if accelerator.kind != AcceleratorKind::Kvm {
-        return Err(lacks(&accelerator.reason, "expected a machine with KVM"));
+    if let AcceleratorReason::KvmFails(fault) = &accelerator.reason {
+        return Err(lacks(&fault.to_string(), "expected a machine with KVM"));
     }
     let nodes = with_memory.into_iter().take(machine.nodes.len()).collect();
     Ok(Place { qemu, accelerator, kind: Kind::Real { host: Box::new(host), nodes } })
