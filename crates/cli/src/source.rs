@@ -8,7 +8,7 @@ use numalab_formats::memory_emulator::{self, EmulatedMachine};
 use numalab_formats::size::{format_bytes, format_rounded};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_guest::GuestError;
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::{Document, Kind};
 use numalab_topology::{
     Cache, EmulatedNodes, EmulationSpec, Finding, Findings, Machine, TierSpec, UniformMachine,
@@ -269,7 +269,7 @@ fn measured(place: &Path) -> Result<(Machine, Vec<Finding>), Failure> {
 }
 
 fn live(root: &Root) -> Result<(Machine, Vec<Finding>), Failure> {
-    let reading = read_machine(root).map_err(numalab_host::Error::from)?;
+    let reading = read_machine_and_devices(root).map_err(numalab_host::Error::from)?;
     Ok((reading.machine, reading.findings))
 }
 

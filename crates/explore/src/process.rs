@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
 use numalab_host::proc::{address_range, smaps};
-use numalab_host::{Root, base_page_bytes, read_machine};
+use numalab_host::{Root, base_page_bytes, read_machine_and_devices};
 use numalab_record::explore::{
     BytesByNode, HugePageMode, MappingView, PageSizes, ProcessView, Sampled, Unseen, spread,
 };
@@ -25,7 +25,7 @@ const MOST_SMAPS: usize = 20_000;
 /// # Errors
 /// [`ExploreError::NoProcess`], and [`ExploreError::Foreign`] for another user's process.
 pub fn read_process(root: &Root, process: u32) -> Result<ProcessView, ExploreError> {
-    let machine = read_machine(root)?.machine;
+    let machine = read_machine_and_devices(root)?.machine;
     read_process_on(root, process, &machine)
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
 
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, read_machine_and_devices};
 use numalab_record::explore::{ProcessView, RankView, RanksView, Unseen, spread};
 
 use crate::error::ExploreError;
@@ -25,7 +25,7 @@ pub fn read_ranks(
     which_rank: WhichRank<'_>,
     job: Option<&str>,
 ) -> Result<RanksView, ExploreError> {
-    let machine = read_machine(root)?.machine;
+    let machine = read_machine_and_devices(root)?.machine;
     let own = std::process::id();
     let mut processes: BTreeMap<(String, usize, usize), Vec<ProcessView>> = BTreeMap::new();
     let mut denied = 0;

@@ -62,7 +62,7 @@ pub use shared_words::SharedWords;
 pub use signals::{Interrupt, SignalError, end_gently};
 pub use source_lines::{SourceLines, SourcePlace};
 pub use stderr::{note, print_error};
-pub use sysfs::{Reading, SysfsError, read_machine};
+pub use sysfs::{Reading, SysfsError, read_machine, read_machine_and_devices};
 pub use system_page::{
     base_page_bytes, huge_page_sizes, page_size_bytes, transparent_huge_page_bytes,
 };

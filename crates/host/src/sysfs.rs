@@ -12,7 +12,7 @@ mod reader;
 
 use std::path::PathBuf;
 
-use numalab_topology::{Finding, Machine};
+use numalab_topology::{Device, Finding, Machine, Node};
 
 use crate::allowed::allowed_now;
 use crate::error_class::ErrorClass;
@@ -55,7 +55,7 @@ impl SysfsError {
     }
 }
 
-/// Reads the machine below `root`. What makes no sense is left out and reported as a
+/// Reads the machine below `root`, its devices apart. What makes no sense is left out and reported as a
 /// finding; only a directory without any cpu is an error. A machine without
 /// node directories is one node. What the calling process may use
 /// ([`Machine::allowed`]) is known for the live system only.
@@ -63,6 +63,21 @@ impl SysfsError {
 /// # Errors
 /// [`SysfsError::NoCpus`] if there is no cpu directory.
 pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
+    read(root, |_, _| Vec::new())
+}
+
+/// As [`read_machine`], with the devices on PCI: a dozen files for each of them.
+///
+/// # Errors
+/// As [`read_machine`].
+pub fn read_machine_and_devices(root: &Root) -> Result<Reading, SysfsError> {
+    read(root, devices::read)
+}
+
+fn read(
+    root: &Root,
+    devices: impl FnOnce(&mut Reader<'_>, &[Node]) -> Vec<Device>,
+) -> Result<Reading, SysfsError> {
     let mut reader = Reader::new(root);
     let mut cpus = cpus::read(&mut reader);
     if cpus.is_empty() {
@@ -78,7 +93,7 @@ pub fn read_machine(root: &Root) -> Result<Reading, SysfsError> {
     let distances = distances::read(&mut reader, &nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);
-    let devices = devices::read(&mut reader, &nodes);
+    let devices = devices(&mut reader, &nodes);
     let machine = Machine {
         access: access::attributes(&mut reader, &nodes),
         tiers: access::tiers(&mut reader),

@@ -5,11 +5,11 @@ mod tree;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use numalab_host::{Root, read_machine};
+use numalab_host::{Reading, Root, read_machine, read_machine_and_devices};
 use numalab_topology::{Device, DeviceKind, Machine, NodeId};
 
 fn machine_below(top: &Path) -> (Machine, Vec<String>) {
-    let reading = read_machine(&Root::at(top)).expect("a machine");
+    let reading = read_machine_and_devices(&Root::at(top)).expect("a machine");
     (reading.machine, reading.findings.iter().map(ToString::to_string).collect())
 }
 
@@ -132,4 +132,15 @@ fn real_trees_have_their_devices_on_the_nodes_that_they_say() {
             assert_eq!(on(node), count, "{file}, node {node}");
         }
     }
+}
+
+#[test]
+fn a_machine_is_read_without_looking_at_its_devices_unless_they_are_asked_for() {
+    let top = tree(&[("sys/bus/pci/devices/0000:41:00.0/class", "no class\n")]);
+    let asked = read_machine_and_devices(&Root::at(top.path())).expect("a machine");
+    let plain = read_machine(&Root::at(top.path())).expect("a machine");
+    let of_class = |reading: &Reading| {
+        reading.findings.iter().filter(|finding| finding.to_string().contains("no class")).count()
+    };
+    assert_eq!((of_class(&asked), of_class(&plain)), (1, 0));
 }

@@ -4,7 +4,9 @@ mod tree;
 
 use std::fs;
 
-use numalab_host::{ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine};
+use numalab_host::{
+    ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
+};
 use numalab_topology::NodeId;
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -68,7 +70,7 @@ fn machine_tree() -> TempDir {
 }
 
 fn read(top: &TempDir) -> Reading {
-    read_machine(&Root::at(top.path())).unwrap()
+    read_machine_and_devices(&Root::at(top.path())).unwrap()
 }
 
 fn codes(reading: &Reading) -> Vec<&str> {
@@ -94,7 +96,7 @@ fn a_sound_tree_is_read_without_findings() {
 #[test]
 fn a_directory_that_is_no_machine_is_bad_input() {
     let top = tree(&[("something", b"else")]);
-    let error = read_machine(&Root::at(top.path())).unwrap_err();
+    let error = read_machine_and_devices(&Root::at(top.path())).unwrap_err();
     assert_eq!(error.class(), ErrorClass::BadInput);
     assert!(error.to_string().contains("expected a directory that holds sys/ and proc/"));
 }
@@ -327,7 +329,7 @@ proptest! {
         let (path, _) = file.get(&files);
         write(top.path(), path, &bytes);
         let root = Root::at(top.path());
-        let reading = read_machine(&root).unwrap();
+        let reading = read_machine_and_devices(&root).unwrap();
         prop_assert_eq!(reading.machine.cpus.len(), 4);
         prop_assert_eq!(reading.machine.nodes.len(), 2);
         let _ = MemoryLimit::read(&root);

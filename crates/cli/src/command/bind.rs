@@ -5,7 +5,7 @@ mod weights;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode};
 
-use numalab_host::{Interrupt, Root, set_process_policy};
+use numalab_host::{Interrupt, Root, read_machine, read_machine_and_devices, set_process_policy};
 use numalab_launch::bind::{Binding, NodeChoice};
 use numalab_launch::identity::{Identity, Launcher, Local, detect_own};
 use numalab_launch::near::Near;
@@ -59,8 +59,8 @@ struct Prepared {
 /// Sets the policy, unless it is a dry run, and says so.
 fn prepare(args: &BindArgs, identity: Option<&Identity>) -> Result<Prepared, Failure> {
     let command = command_of(args)?;
-    let machine =
-        numalab_host::read_machine(&Root::live()).map_err(numalab_host::Error::from)?.machine;
+    let read = if args.near.is_some() { read_machine_and_devices } else { read_machine };
+    let machine = read(&Root::live()).map_err(numalab_host::Error::from)?.machine;
     let near = args.near.as_ref().map(|name| Near::of(&machine, name)).transpose()?;
     let choice = match &near {
         Some(near) => NodeChoice::List(vec![near.node]),

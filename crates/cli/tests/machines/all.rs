@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use numalab_acpi::{AnyTable, Severity, Slot, Tables, check};
 use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
-use numalab_host::{Root, read_machine};
+use numalab_host::{Root, read_machine_and_devices};
 use numalab_topology::{
     AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuId, Device, DeviceKind,
     HugePagePool, Machine, MemorySideCache, MemoryTier, NodeId, ProximityDomain, UniformMachine,
@@ -273,7 +273,7 @@ fn of_tree(tarball: &Path, root: &str) -> Machine {
     tar.arg("-xf").arg(tarball).arg("-C").arg(directory.path());
     let status = tar.status().expect("tar is needed: apt-get install tar bzip2 xz-utils");
     assert!(status.success(), "{}: tar: {status}", tarball.display());
-    let reading = read_machine(&Root::at(directory.path().join(root)));
+    let reading = read_machine_and_devices(&Root::at(directory.path().join(root)));
     reading.unwrap_or_else(|error| panic!("{}: {error}", tarball.display())).machine
 }
 

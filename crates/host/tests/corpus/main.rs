@@ -15,7 +15,7 @@ use std::thread;
 
 use expected::Comparison;
 use manifest::Entry;
-use numalab_host::{Reading, Root, read_machine};
+use numalab_host::{Reading, Root, read_machine_and_devices};
 use numalab_topology::Machine;
 
 /// Expected outputs that differ for a reason which holds: (file, what is not compared, why).
@@ -87,7 +87,7 @@ fn read_all(directory: &Path, entries: &[Entry]) -> (Vec<String>, usize) {
     for entry in entries {
         let unpacked = tree::unpack(&directory.join("trees").join(&entry.file));
         let root = Root::at(unpacked.path().join(&entry.root));
-        let reading = read_machine(&root).unwrap();
+        let reading = read_machine_and_devices(&root).unwrap();
         faults.extend(entry.compare(&reading.machine));
         faults.extend(fallback::faults(&entry.file, &reading.machine));
         let outputs = compare_outputs(directory, entry, &reading.machine, &mut faults);
