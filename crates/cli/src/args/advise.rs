@@ -1,6 +1,7 @@
 //! Arguments of `advise`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 
@@ -13,6 +14,7 @@ Examples:
   numalab advise --emulate 2 --cpus 8 -- ./solver            two nodes of four cpus
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
   numalab advise --emulate 2 --cpus 8 --try all -- ./solver
+  numalab advise --emulate 2 --cpus 8 --try 4 --budget 10m -- ./solver
   numalab advise --emulate 2 --cpus 8 --format html -o advice.html -- ./solver
 
 The program runs under QEMU's user mode (package qemu-user) on the machine that is named,
@@ -40,6 +42,9 @@ pub(crate) struct AdviseArgs {
     /// as many as can tell all candidates from chance
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
+    /// Time for the trials at most, such as 10m: fewer candidates and blocks, if need be none
+    #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "predict_only")]
+    pub budget: Option<Duration>,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,

@@ -1,10 +1,11 @@
 //! `numalab advise`.
 
+mod extent;
 mod placements;
 mod proof;
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, MachineCosts};
 use numalab_formats::memory_emulator::{
@@ -20,6 +21,7 @@ use crate::command::emulate::longest;
 use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::{describe, describe_guest};
+use extent::Extent;
 use placements::placement;
 
 /// A run under emulation at most.
@@ -45,7 +47,9 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         return output::print(&output::shell_lines(&words));
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
+    let begun = Instant::now();
     let (ran, report) = sample(&asis, &interrupt)?;
+    let took = begun.elapsed();
     let program = report.program().ok_or_else(|| Failure::new(Code::Failed, "no program ran"))?;
     if program.elapsed_ns < SHORT_NS {
         note(format!(
@@ -59,10 +63,12 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         (option.command, option.numactl) = placements::commands(&option.candidate, &args.command);
     }
     if !args.predict_only {
-        let tried = tried(&advice, &asis, args.tries);
+        let mut tried = tried(&advice, &asis, args.tries);
+        let extent = extent(args, tried.len(), took);
+        tried.truncate(extent.candidates);
         if !tried.is_empty() {
-            let blocks = proof::enough_blocks(args.blocks, tried.len());
-            proof::prove(&mut advice, &asis, &tried, (blocks, &ran.stdout), &interrupt)?;
+            let rules = proof::rules(extent.blocks, args.budget);
+            proof::prove(&mut advice, &asis, &tried, (rules, &ran.stdout), &interrupt)?;
         }
     }
     deliver(args, &advice)
@@ -76,6 +82,41 @@ fn tried(advice: &Advice, asis: &EmulatedProgram, tries: Tries) -> Vec<Candidate
         Tries::Best(count) => advice.worth_a_trial().filter(can_be).take(count).map(of).collect(),
         Tries::All => advice.options.iter().filter(can_be).map(of).collect(),
     }
+}
+
+/// How many of so many candidates are tried in how many blocks, by how long a run takes; says where
+/// that is not what was asked for.
+fn extent(args: &AdviseArgs, candidates: usize, run: Duration) -> Extent {
+    let asked = Extent { candidates, blocks: args.blocks };
+    if candidates == 0 {
+        return asked;
+    }
+    let enough = asked.enough();
+    if enough != asked {
+        let Extent { blocks, .. } = enough;
+        note(format!(
+            "{} blocks could not tell {candidates} candidates: {blocks} are run",
+            asked.blocks
+        ));
+    }
+    let Some(budget) = args.budget else { return enough };
+    let took = run.as_secs_f64();
+    let Some(within) = enough.within(budget, run) else {
+        note(format!(
+            "the budget has no room for trials: a run takes {took:.1} s, and one candidate needs 12 \
+             of them; what follows is predicted"
+        ));
+        return Extent { candidates: 0, ..enough };
+    };
+    if within != enough {
+        let Extent { candidates, blocks } = within;
+        note(format!(
+            "the budget has room for {candidates} of {} candidates in {blocks} blocks: a run takes \
+             {took:.1} s",
+            asked.candidates
+        ));
+    }
+    within
 }
 
 /// Runs the program once, with what the emulator saw of it.

@@ -105,6 +105,16 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
 }
 
 #[test]
+fn a_budget_without_room_for_trials_leaves_predictions_and_says_so() {
+    let Some(lab) = lab() else { return };
+    let options = ["--format", "json", "--budget", "100ms"];
+    let (code, text) = advise(lab, &options, &[&lab.program("answers"), "one-node", "1"]);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("the budget has no room for trials: a run takes"), "{text}");
+    assert!(text.contains("\"predicted\"") && !text.contains("\"measured\""), "{text}");
+}
+
+#[test]
 fn a_program_that_ends_at_once_or_prints_other_words_each_time_is_told_of() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &["--predict-only"], &["true"]);

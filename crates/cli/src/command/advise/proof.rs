@@ -1,14 +1,17 @@
 //! Candidates tried: a study whose samples are runs of the program under emulation.
 
+use std::time::Duration;
+
 use numalab_analysis::advice::{Advice, Candidate, Measured};
 use numalab_analysis::study::StudySummary;
 use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Interrupt, UtcTime, note};
 use numalab_record::Environment;
 use numalab_record::study::{
-    Evidence, FactorKind, Observation, Quantity, Reading, Rules, Setting, StudyDocument, Treatment,
+    EndReason, Evidence, FactorKind, Observation, Quantity, Reading, Rules, Setting, StudyDocument,
+    Treatment,
 };
-use numalab_stats::{Confidence, Direction, least_pairs};
+use numalab_stats::Direction;
 use numalab_study::{
     Backend, BackendError, BackendSpec, Factor, Inspection, Journal, Level, NamedLevel, Observer,
     Plan, Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, Started, Study,
@@ -35,21 +38,12 @@ struct Trials {
     told_of_output: bool,
 }
 
-/// As many blocks as were asked for, or as can tell each of so many candidates from chance.
-pub(super) fn enough_blocks(wanted: usize, candidates: usize) -> usize {
-    let least = least_pairs(Confidence::P95.alpha() / candidates as f64);
-    if least > wanted {
-        note(format!("{wanted} blocks could not tell {candidates} candidates: {least} are run"));
-    }
-    wanted.max(least)
-}
-
 /// Tries candidates, and puts what they brought beside what was predicted.
 pub(super) fn prove(
     advice: &mut Advice,
     asis: &EmulatedProgram,
     tried: &[Candidate],
-    (blocks, expected): (usize, &str),
+    (rules, expected): (Rules, &str),
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
@@ -62,7 +56,7 @@ pub(super) fn prove(
         interrupt: interrupt.clone(),
         told_of_output: false,
     };
-    let document = take(study(&trials, blocks), trials, interrupt)?;
+    let document = take(study(&trials, rules), trials, interrupt)?;
     let summary = StudySummary::of(&document);
     for (at, candidate) in tried.iter().enumerate() {
         let measured = measured(&summary, at + 1);
@@ -85,7 +79,18 @@ fn measured(summary: &StudySummary<'_>, treatment: usize) -> Option<Measured> {
     })
 }
 
-fn study(trials: &Trials, blocks: usize) -> Study {
+/// So many blocks, in so much time at most.
+pub(super) fn rules(blocks: usize, budget: Option<Duration>) -> Rules {
+    Rules {
+        blocks,
+        warm_ups: 0,
+        margin_percent: MARGIN_PERCENT,
+        budget_s: budget.map(|budget| budget.as_secs_f64()),
+        ..Rules::default()
+    }
+}
+
+fn study(trials: &Trials, rules: Rules) -> Study {
     let level = |(name, _): &(String, EmulatedProgram)| {
         let set = [("placement".to_owned(), Setting::Text(name.clone()))].into();
         Level::Named(NamedLevel { name: name.clone(), set })
@@ -104,7 +109,7 @@ fn study(trials: &Trials, blocks: usize) -> Study {
         question: "Which placement is best?".to_owned(),
         note: None,
         backend: BackendSpec::default(),
-        rules: Rules { blocks, warm_ups: 0, margin_percent: MARGIN_PERCENT, ..Rules::default() },
+        rules,
         factors: vec![Factor {
             name: "placement".to_owned(),
             kind: FactorKind::Choice,
@@ -133,7 +138,10 @@ fn take(study: Study, trials: Trials, interrupt: &Interrupt) -> Result<StudyDocu
     let kept = tempfile::tempdir().map_err(|error| Failure::new(Code::Failed, error))?;
     let session = Session::new(&plan, &workloads, interrupt);
     let journal = || Journal::create(kept.path(), run, &text);
-    let (journal, _) = session.run(Box::new(trials), journal, &mut Silent)?;
+    let (journal, end) = session.run(Box::new(trials), journal, &mut Silent)?;
+    if end == EndReason::BudgetSpent {
+        note("the budget was spent before all blocks were run");
+    }
     Ok(journal.document().clone())
 }
 
