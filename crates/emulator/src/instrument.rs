@@ -69,8 +69,7 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
         }
         for position in 0..count {
             let instruction = (api.block_instruction)(block, position);
-            let marker = api.bytes(instruction).and_then(|bytes| marker::decode(&bytes));
-            if let Some(marker) = marker {
+            if let Some(marker) = marker_at(plugin, instruction) {
                 let marker = number(marker::number(marker));
                 (api.register_instruction)(instruction, mark, NO_REGISTERS, marker);
             } else if !open && plugin.clock.is_some() && only_waits(api, instruction) {
@@ -84,6 +83,21 @@ extern "C" fn translate(_: PluginId, block: *mut c_void) {
                 };
                 (api.register_memory)(instruction, access, NO_REGISTERS, READS_AND_WRITES, data);
             }
+        }
+    }
+}
+
+/// The marker that an instruction of a block that is being translated is.
+///
+/// # Safety
+/// `instruction` is one of that block.
+unsafe fn marker_at(plugin: &Plugin, instruction: *const c_void) -> Option<Marker> {
+    let api = &plugin.api;
+    // SAFETY: the caller vouches for it.
+    unsafe {
+        match plugin.host.target.as_str() {
+            "aarch64" => marker::decode_aarch64(&api.bytes(instruction)?),
+            _ => marker::decode(&api.bytes(instruction)?),
         }
     }
 }

@@ -2,12 +2,14 @@
 //! anywhere else.
 
 use numalab_membench::mark::{
-    BEGIN, END, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH, REPORT,
+    BEGIN, END, FIRST_PHASE, LETTER, NAME, NAMED_PHASE, OPCODE, PHASES, PUBLISH, REPORT, aarch64,
 };
 use numalab_memory_model::marker::{self, Marker};
 
 /// Length of a marker instruction in bytes.
 pub const LENGTH: usize = 8;
+/// Length of one on aarch64.
+pub const AARCH64_LENGTH: usize = 4;
 /// Number of the letter 0, behind all code bytes.
 const LETTERS: usize = 0x100;
 
@@ -20,6 +22,17 @@ pub fn decode(instruction: &[u8; LENGTH]) -> Option<Marker> {
     match [n0, n1, n2] {
         NAME if opcode == OPCODE => of_code(code),
         LETTER if opcode == OPCODE => Some(Marker::Letter(code)),
+        _ => None,
+    }
+}
+
+/// The marker that these bytes of an aarch64 program are.
+pub fn decode_aarch64(instruction: &[u8; AARCH64_LENGTH]) -> Option<Marker> {
+    let word = u32::from_le_bytes(*instruction);
+    let [_, _, _, code] = (word >> 5).to_be_bytes();
+    match word {
+        _ if word == aarch64(code, NAME) => of_code(code),
+        _ if word == aarch64(code, LETTER) => Some(Marker::Letter(code)),
         _ => None,
     }
 }
@@ -75,6 +88,24 @@ mod tests {
             }
         }
         assert_eq!(of_code(u8::MAX), Some(Marker::Phase(239)));
+    }
+
+    #[test]
+    fn on_aarch64_every_code_is_one_marker_or_none_and_nothing_else_is() {
+        for code in 0..=u8::MAX {
+            let marker = decode_aarch64(&aarch64(code, NAME).to_le_bytes());
+            assert_eq!(marker.is_some(), matches!(code, 1..=5 | 16..), "code {code}");
+            let letter = decode_aarch64(&aarch64(code, LETTER).to_le_bytes());
+            assert_eq!(letter, Some(Marker::Letter(code)));
+        }
+        // `movz xzr, #0x4d01, lsl #48`, as binutils encode it.
+        let begin = 0xd2e9_a03f_u32;
+        assert_eq!(decode_aarch64(&begin.to_le_bytes()), Some(Marker::Begin));
+        for bit in (0..32).filter(|bit| !(5..13).contains(bit)) {
+            let other = (begin ^ 1 << bit).to_le_bytes();
+            let is_letter = decode_aarch64(&other) == Some(Marker::Letter(1));
+            assert!(is_letter == (bit == 13) || decode_aarch64(&other).is_none(), "bit {bit}");
+        }
     }
 
     #[test]

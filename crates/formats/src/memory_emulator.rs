@@ -7,7 +7,7 @@ mod costs;
 mod file;
 mod text;
 
-use numalab_memory_model::address::q35_ranges;
+use numalab_memory_model::address::{q35_ranges, virt_ranges};
 pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,
@@ -62,6 +62,23 @@ pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachin
     };
     let described = costs.stages.iter().fold(described, |machine, &stage| machine.with(stage));
     checked(described)
+}
+
+/// The same memory as QEMU's `virt` machine of aarch64 lays it out.
+///
+/// # Errors
+/// [`WriteError::Inexpressible`] for more memory than there are addresses.
+pub fn on_virt(mut machine: EmulatedMachine) -> Result<EmulatedMachine, WriteError> {
+    let bytes = |node: &EmulatedNode| node.ranges.iter().map(|(start, end)| end - start).sum();
+    let bytes: Vec<u64> = machine.nodes.iter().map(bytes).collect();
+    let ranges = virt_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
+        format: FORMAT,
+        what: "memory beyond 64 bits of address".to_owned(),
+    })?;
+    for (node, ranges) in machine.nodes.iter_mut().zip(ranges) {
+        node.ranges = ranges;
+    }
+    checked(machine)
 }
 
 /// The description, if it fits together.
@@ -134,6 +151,16 @@ mod tests {
             "caches": [],
         });
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn on_a_virt_machine_the_same_nodes_follow_each_other_without_a_hole() {
+        let plain = describe(&machine(), &costs(LatencyModel::Flat { ns: 90.0 })).unwrap();
+        let moved = on_virt(plain.clone()).unwrap();
+        let ranges: Vec<_> = moved.nodes.iter().map(|node| node.ranges.clone()).collect();
+        let gib = |from: u64| vec![(from << 30, (from + 1) << 30)];
+        assert_eq!(ranges, [gib(1), gib(2), gib(3)]);
+        assert_eq!(moved.latency_ns, plain.latency_ns);
     }
 
     fn equal_distances(nodes: u8) -> Distances {

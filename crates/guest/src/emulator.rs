@@ -27,7 +27,7 @@ const COUNTERS: &str = "memory-counters";
 const COUNTER_BYTES: u64 = 64 << 10;
 /// Linux with several cpus hangs under `-icount` at "Booting SMP" on QEMU 7.2; this one
 /// was proven to boot.
-const OLDEST_FOR_VIRTUAL_TIME: Version = Version::new(10, 0, 0);
+const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 
 /// How accesses are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -73,11 +73,19 @@ impl EmulatorMode {
         }
     }
 
-    /// What QEMU must be for a Linux guest with so many cpus.
+    /// What QEMU must be for a Linux guest with so many cpus of x86-64.
     #[must_use]
     pub fn needs(self, cpus: usize) -> QemuNeeds {
+        self.needs_for(Architecture::X86_64, cpus)
+    }
+
+    /// What QEMU must be for a Linux guest with so many cpus of this processor.
+    #[must_use]
+    pub fn needs_for(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
+        // Before 8.2 it gives a plugin addresses of which only those of a PC are known.
+        let is_proven_only = architecture == Architecture::Aarch64;
         let virtual_time = self == Self::Virtual && cpus > 1;
-        let least_version = virtual_time.then_some(OLDEST_FOR_VIRTUAL_TIME);
+        let least_version = (is_proven_only || virtual_time).then_some(OLDEST_PROVEN);
         QemuNeeds { least_version, plugins: true }
     }
 
@@ -193,10 +201,12 @@ mod tests {
     #[test]
     fn only_virtual_time_with_several_cpus_needs_a_newer_qemu() {
         let least = |mode: EmulatorMode, cpus| mode.needs(cpus).least_version;
-        assert_eq!(least(EmulatorMode::Virtual, 8), Some(OLDEST_FOR_VIRTUAL_TIME));
+        assert_eq!(least(EmulatorMode::Virtual, 8), Some(OLDEST_PROVEN));
         assert_eq!(least(EmulatorMode::Virtual, 1), None);
         assert_eq!(least(EmulatorMode::Count, 8), None);
         assert!(EmulatorMode::Sleep.needs(1).plugins);
+        let on_arm = EmulatorMode::Count.needs_for(Architecture::Aarch64, 1);
+        assert_eq!(on_arm.least_version, Some(OLDEST_PROVEN));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A marker is an instruction that does nothing: on hardware, under KVM or in a QEMU
 //! without the plugin a program with markers runs as without. Under the plugin it says
 //! where measuring begins and ends and which phase it is in, for the whole machine.
-//! On other architectures than x86-64 markers are nothing at all.
+//! On other architectures than x86-64 and aarch64 markers are nothing at all.
 
 /// The variable that tells a command when to mark, in ns of the wall clock, so that several
 /// guests begin what counts together.
@@ -12,6 +12,16 @@ pub const AT: &str = "NUMALAB_MARK_AT_NS";
 /// What a marker's instruction begins with: `nop dword ptr [rax + rax + disp32]`. The
 /// displacement is the marker's code and a name.
 pub const OPCODE: [u8; 4] = [0x0f, 0x1f, 0x84, 0x00];
+/// A marker on aarch64: `movz xzr, #(letter << 8 | code), lsl #48`, which writes to the register
+/// that stays zero. The letter is the first of the marker's name.
+#[must_use]
+pub const fn aarch64(code: u8, name: [u8; 3]) -> u32 {
+    AARCH64 | (u32::from_be_bytes([0, 0, name[0], code])) << 5
+}
+
+/// `movz xzr, #0, lsl #48` (Arm ARM C6.2, MOVZ).
+const AARCH64: u32 = 0xd2e0_001f;
+
 /// The name behind the code of a marker.
 pub const NAME: [u8; 3] = *b"MUN";
 /// The name behind a letter of a phase's name.
@@ -85,6 +95,17 @@ fn emit<const CODE: u8>() {
             options(nostack, preserves_flags),
         );
     }
+    #[cfg(target_arch = "aarch64")]
+    // SAFETY: a move to the register that stays zero, and a branch to the next instruction.
+    unsafe {
+        core::arch::asm!(
+            ".inst {marker}",
+            "b 2f",
+            "2:",
+            marker = const aarch64(CODE, NAME),
+            options(nostack, preserves_flags),
+        );
+    }
 }
 
 /// A function that executes one marker of a table, by its place: markers from `$first` on
@@ -128,22 +149,57 @@ macro_rules! marker_table {
     };
 }
 
-#[cfg(target_arch = "x86_64")]
+/// The same of eight bytes each: a marker and a branch to the table's end.
+#[cfg(target_arch = "aarch64")]
+macro_rules! marker_table {
+    ($(#[$doc:meta])* $function:ident, $count:expr, $first:expr, $name:expr) => {
+        $(#[$doc])*
+        #[inline(never)]
+        fn $function(place: u64) {
+            debug_assert!(place < u64::from($count));
+            // SAFETY: the place is below the number of markers in the table, so the branch
+            // goes to one of them, from which another one leads to the table's end.
+            unsafe {
+                core::arch::asm!(
+                    "adr {table}, 2f",
+                    "add {table}, {table}, {at}, lsl #3",
+                    "br {table}",
+                    "2:",
+                    ".set numalab_marker_code, {first}",
+                    ".rept {count}",
+                    ".long {marker} + (numalab_marker_code << 5)",
+                    "b 3f",
+                    ".set numalab_marker_code, numalab_marker_code + 1",
+                    ".endr",
+                    "3:",
+                    at = in(reg) place,
+                    table = out(reg) _,
+                    first = const $first,
+                    count = const $count,
+                    marker = const aarch64(0, $name),
+                    options(nostack),
+                );
+            }
+        }
+    };
+}
+
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 marker_table!(
     /// The marker of a phase below 240.
     emit_phase, PHASES, FIRST_PHASE, NAME
 );
 
-#[cfg(target_arch = "x86_64")]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 marker_table!(
     /// The marker of an ASCII letter.
     emit_letter, 128_u8, 0, LETTER
 );
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn emit_letter(_: u64) {}
 
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 fn emit_phase(_: u64) {}
 
 #[cfg(test)]
@@ -176,6 +232,27 @@ mod tests {
         }
         for letter in [0, b'a', 127] {
             let found = holds(emit_letter as *const u8, 128 + 128 * 10, letter, b'L');
+            assert!(found, "{letter:#x}");
+        }
+    }
+
+    #[cfg(target_arch = "aarch64")]
+    #[test]
+    fn markers_are_the_instructions_that_the_emulator_looks_for() {
+        let holds = |function: *const u8, bytes: usize, marker: u32| {
+            // SAFETY: a function's bytes and those behind it are code of this program.
+            let code = unsafe { core::slice::from_raw_parts(function, bytes) };
+            code.chunks_exact(4).any(|bytes| bytes == marker.to_le_bytes())
+        };
+        assert!(holds(emit::<3> as *const u8, 32, aarch64(3, NAME)));
+        for code in [0x10, 0x11, 0xff] {
+            assert!(
+                holds(emit_phase as *const u8, 128 + 240 * 8, aarch64(code, NAME)),
+                "{code:#x}"
+            );
+        }
+        for letter in [0, b'a', 127] {
+            let found = holds(emit_letter as *const u8, 128 + 128 * 8, aarch64(letter, LETTER));
             assert!(found, "{letter:#x}");
         }
     }

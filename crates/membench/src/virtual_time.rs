@@ -16,8 +16,8 @@ const WORDS: usize = PMU_BYTES / size_of::<AtomicU64>();
 
 /// From now on, [`Stamp`](crate::Stamp)s and [`Clock`](crate::Clock)s go by what the
 /// emulator publishes in `page`, of the vCPU that the calling thread is on: threads that
-/// measure must be pinned. The system's cpu numbers must be in the time stamp counter's
-/// auxiliary register, as Linux keeps them.
+/// measure must be pinned. On x86-64 the system's cpu numbers must be in the time stamp counter's
+/// auxiliary register, as Linux keeps them; on aarch64 Linux is asked.
 ///
 /// False, and nothing is changed, if nothing is published there or the emulator does not
 /// charge virtual time.
@@ -43,7 +43,7 @@ pub fn in_use() -> bool {
 /// Sets the clocks of all vCPUs to the latest of them, so that what they do from now on
 /// counts as parallel. Nothing at all elsewhere than in an emulated machine.
 pub fn align() {
-    let counts = published().and_then(|pmu| pmu.counts(arch::cpu_number()));
+    let counts = in_use().then(arch::cpu_number).and_then(|cpu| published()?.counts(cpu));
     if let Some(counts) = counts {
         mark::phase(u8::try_from(counts.phase).unwrap_or(u8::MAX));
     }
@@ -53,7 +53,8 @@ pub fn align() {
 /// of others; none where no emulator counts them.
 #[must_use]
 pub fn misses() -> Option<[u64; 2]> {
-    Some(published()?.counts(arch::cpu_number())?.misses)
+    let cpu = in_use().then(arch::cpu_number)?;
+    Some(published()?.counts(cpu)?.misses)
 }
 
 /// The time of the vCPU that the calling thread is on, in nanoseconds.
@@ -64,7 +65,9 @@ pub(crate) fn now_ns() -> Option<u64> {
 
 #[cold]
 fn own_time_ns() -> Option<u64> {
-    published()?.own_time_ns(arch::cpu_number())
+    // Asked first: what it takes is no part of what begins or ends now.
+    let cpu = arch::cpu_number();
+    published()?.own_time_ns(cpu)
 }
 
 /// The counters, with those of this vCPU as they are now.

@@ -36,6 +36,21 @@ pub fn q35_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     Some(memory_bytes.iter().map(place).collect())
 }
 
+/// Where a `virt` machine of aarch64 has its memory, in one piece (`hw/arm/virt.c`).
+const VIRT_BASE: u64 = 1 << 30;
+
+/// Ranges of nodes with these bytes of memory, as QEMU's `virt` machine lays them out; none beyond
+/// 64 bits.
+pub fn virt_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
+    let mut begin = VIRT_BASE;
+    let place = |&bytes: &u64| {
+        let start = begin;
+        begin = start.checked_add(bytes)?;
+        Some(if bytes > 0 { alloc::vec![(start, begin)] } else { Vec::new() })
+    };
+    memory_bytes.iter().map(place).collect()
+}
+
 /// Which address QEMU gives for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
@@ -194,5 +209,12 @@ mod tests {
         assert_eq!(map.node(4 * GIB), Some(3));
         assert_eq!(map.node(6 * GIB - 1), Some(3));
         assert_eq!(map.node(6 * GIB), None);
+    }
+
+    #[test]
+    fn a_virt_machine_has_its_memory_in_one_piece_from_1_gib_on() {
+        let ranges = virt_ranges(&[3 << 30, 0, 1 << 30]).unwrap();
+        assert_eq!(ranges, [vec![(1 << 30, 4 << 30)], vec![], vec![(4 << 30, 5 << 30)]]);
+        assert_eq!(virt_ranges(&[u64::MAX]), None);
     }
 }

@@ -119,7 +119,11 @@ impl Guest {
             (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
             (machine.tiers.len() > 1, "memory tiers"),
             (machine.nodes.iter().any(is_empty), "nodes without memory"),
-            (self.memory_emulator.is_some(), "memory emulator: its markers are those of x86-64"),
+            (
+                self.memory_emulator.as_ref().is_some_and(|own| own.machine.core.is_some()),
+                "misses that overlap (--emulate-stages core): the emulator knows what instructions \
+                 of x86-64 depend on",
+            ),
         ];
         match what.into_iter().find(|(is_asked, _)| *is_asked) {
             Some((_, what)) => Err(BoardError::Unable { architecture, what }),

@@ -94,11 +94,14 @@ impl QemuError {
                  --arch {}",
                 architecture.name()
             )),
-            Self::Unfit { .. } => Some(
-                "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu \
-                 (unpacks the one of bookworm-backports into the cache, installs nothing)"
-                    .to_owned(),
-            ),
+            Self::Unfit { program, .. } => {
+                let is_arm = program.ends_with(program_of(Architecture::Aarch64));
+                let of = if is_arm { " --arch aarch64" } else { "" };
+                Some(format!(
+                    "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu{of} \
+                     (unpacks the one of bookworm-backports into the cache, installs nothing)"
+                ))
+            }
             Self::Package(error) => error.remedy(),
             _ => None,
         }

@@ -157,7 +157,8 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
         prealloc: args.prealloc,
         unreserved: exceeds_host(args, &described.machine)?,
     };
-    let emulator = memory_emulator::wanted(&args.memory_emulator, &described)?;
+    let emulator =
+        memory_emulator::wanted(&args.memory_emulator, &described, args.contents.architecture)?;
     let boot = emulator.as_ref().map_or(Limits::default().boot, |_| memory_emulator::BOOT_LIMIT);
     let limits = Limits { boot, run: timeout };
     let tables = args.tables.as_deref().map(tables_in).transpose()?.unwrap_or_default();
@@ -172,7 +173,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
 
 /// A QEMU that can be this guest.
 pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
-    let needs = memory_emulator::needs(guest.memory_emulator.as_ref(), &guest.machine);
+    let needs = memory_emulator::needs(guest);
     Ok(Qemu::find_for(cache, guest.architecture, &needs).map_err(GuestError::from)?)
 }
 

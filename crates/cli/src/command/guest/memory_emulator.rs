@@ -3,9 +3,10 @@
 use std::path::Path;
 use std::time::Duration;
 
+use numalab_formats::memory_emulator::on_virt;
 use numalab_guest::emulator::PLUGIN;
-use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, QemuNeeds};
-use numalab_topology::Machine;
+use numalab_guest::{EmulatorMode, Guest, GuestError, MemoryEmulator, QemuNeeds};
+use numalab_image::Architecture;
 
 use crate::args::MemoryEmulatorArgs;
 use crate::failure::{Code, Failure};
@@ -19,12 +20,16 @@ pub(super) const BOOT_LIMIT: Duration = Duration::from_secs(900);
 pub(super) fn wanted(
     args: &MemoryEmulatorArgs,
     described: &Described,
+    architecture: Architecture,
 ) -> Result<Option<MemoryEmulator>, Failure> {
     if !args.wanted() && described.tiers.is_none() && described.file.is_none() {
         return Ok(None);
     }
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
-    let machine = described.emulated_memory(&args.costs)?;
+    let mut machine = described.emulated_memory(&args.costs)?;
+    if architecture == Architecture::Aarch64 {
+        machine = on_virt(machine).map_err(GuestError::from)?;
+    }
     let plugin = PLUGIN.find().map_err(GuestError::from)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
     Ok(Some(MemoryEmulator { plugin, mode, machine }))
@@ -46,9 +51,10 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
 }
 
 /// What QEMU must be for this guest.
-pub(super) fn needs(emulator: Option<&MemoryEmulator>, machine: &Machine) -> QemuNeeds {
-    let cpus = machine.online_cpus().len();
-    emulator.map(|emulator| emulator.mode.needs(cpus)).unwrap_or_default()
+pub(super) fn needs(guest: &Guest) -> QemuNeeds {
+    let cpus = guest.machine.online_cpus().len();
+    let emulator = guest.memory_emulator.as_ref();
+    emulator.map(|own| own.mode.needs_for(guest.architecture, cpus)).unwrap_or_default()
 }
 
 /// Keeps what the emulator reported where the user wants it.
