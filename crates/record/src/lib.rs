@@ -14,6 +14,7 @@ mod document;
 mod experiment;
 pub mod explore;
 mod kind;
+mod memory_report;
 mod metric;
 mod no_effect;
 mod pages;
@@ -36,6 +37,10 @@ pub use csv::{CSV_HEADER, CsvError, parse_samples, write_sample};
 pub use document::{CellResult, Document, DocumentError};
 pub use experiment::*;
 pub use kind::{Kind, KindError, file};
+pub use memory_report::{
+    EmulatedAccesses, EmulatedCore, EmulatedCpu, EmulatedMachine, EmulatedNode, EmulatedPhase,
+    EmulatorCheck, EmulatorQemu, MemoryReport, MemoryReportError,
+};
 pub use metric::{Metric, Unit};
 pub use no_effect::NoEffect;
 pub use pages::{Pages, UnknownPages};

@@ -3,9 +3,8 @@
 
 mod parts;
 mod program;
-mod read;
 
-pub use read::{MemoryReport, MemoryReportError};
+pub use numalab_record::{MemoryReport, MemoryReportError};
 
 use crate::number::count;
 use crate::page::Page;

@@ -3,12 +3,12 @@
 use numalab_record::Unit;
 
 use super::program::{regions, sharing};
-use super::read::{Accesses, MemoryReport, Phase, Vcpu};
 use crate::from::matrix_table;
 use crate::number::{figure, trimmed};
 use crate::page::{Chart, Panel, Part};
 use crate::table::Table;
 use numalab_analysis::run::{Axis, Entry, Matrix};
+use numalab_record::{EmulatedAccesses, EmulatedCpu, EmulatedPhase, MemoryReport};
 
 /// The heatmap of each phase, the cpus' figures, and what the emulator checked.
 pub(super) fn parts(report: &MemoryReport) -> Vec<Part> {
@@ -30,8 +30,9 @@ fn accesses(report: &MemoryReport) -> Part {
     let (mut notes, mut panels) = (Vec::new(), Vec::new());
     for phase in &report.phases {
         let of = if several { format!(", phase {}", phase.label()) } else { String::new() };
-        let who = report.axis().name();
-        let matrix = Matrix { rows_are: report.axis(), ..matrix(phase) };
+        let rows_are = if report.program.is_some() { Axis::Thread } else { Axis::Cpu };
+        let who = rows_are.name();
+        let matrix = Matrix { rows_are, ..matrix(phase) };
         let caption = format!("% of each {who}'s accesses that reached memory, by node{of}");
         let table = matrix_table(&matrix, caption);
         panels.push(Panel::drawn(Chart::Heatmap(matrix), table));
@@ -47,7 +48,7 @@ fn accesses(report: &MemoryReport) -> Part {
     part("Accesses to memory", notes, panels)
 }
 
-fn sentence(phase: &Phase, several: bool) -> String {
+fn sentence(phase: &EmulatedPhase, several: bool) -> String {
     let reached = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.misses()));
     let local = phase.vcpus.iter().fold(0_u64, |sum, cpu| sum.saturating_add(cpu.local_misses()));
     let of = if several { format!("Phase {}: ", phase.label()) } else { String::new() };
@@ -58,11 +59,11 @@ fn sentence(phase: &Phase, several: bool) -> String {
     )
 }
 
-fn matrix(phase: &Phase) -> Matrix {
+fn matrix(phase: &EmulatedPhase) -> Matrix {
     let number = |value: u64| u32::try_from(value).unwrap_or(u32::MAX);
     let columns = phase.vcpus.first().map_or(&[][..], |cpu| &cpu.nodes[..]);
     let columns: Vec<u32> = columns.iter().map(|node| number(node.node)).collect();
-    let share = |cpu: &Vcpu, node: &Accesses| {
+    let share = |cpu: &EmulatedCpu, node: &EmulatedAccesses| {
         let value = 100.0 * node.misses() as f64 / cpu.misses().max(1) as f64;
         (value > 0.0).then(|| Entry { value, spread: None, cells: Vec::new() })
     };
@@ -79,7 +80,7 @@ fn matrix(phase: &Phase) -> Matrix {
     }
 }
 
-fn cpus(phase: &Phase, who: &str, of: &str) -> Table {
+fn cpus(phase: &EmulatedPhase, who: &str, of: &str) -> Table {
     let caption = format!("Each {who}'s accesses, how many reached memory, and what that cost{of}");
     let table = Table::new(caption)
         .words(who)
@@ -90,10 +91,10 @@ fn cpus(phase: &Phase, who: &str, of: &str) -> Table {
         .figures("ns each")
         .figures("wait ms")
         .figures("time ms");
-    let sum = |cpu: &Vcpu, of: fn(&Accesses) -> u64| {
+    let sum = |cpu: &EmulatedCpu, of: fn(&EmulatedAccesses) -> u64| {
         cpu.nodes.iter().map(of).fold(0_u64, u64::saturating_add)
     };
-    let row = |cpu: &Vcpu| {
+    let row = |cpu: &EmulatedCpu| {
         let (reached, cost_ns) = (cpu.misses(), sum(cpu, |node| node.cost_ns));
         let accesses = sum(cpu, |node| node.loads.saturating_add(node.stores));
         let mean = if reached > 0 { figure(cost_ns as f64 / reached as f64) } else { "–".into() };

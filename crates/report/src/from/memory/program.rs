@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use numalab_analysis::program::{RemoteCost, RemoteRegion, told};
 use numalab_record::{CodePlace, ContendedLine, ProgramMemory, Region};
 
-use super::read::MemoryReport;
 use crate::number::{count, figure, size, trimmed};
 use crate::page::{Lead, Mood, Panel, Part};
 use crate::table::Table;
+use numalab_record::MemoryReport;
 
 /// Remote memory that takes less of the time is not worth a change.
 const WORTH_SHARE: f64 = 0.02;

@@ -1,7 +1,7 @@
 //! What the memory emulator counted while a job ran: how much was remote, and what that
 //! cost.
 
-use serde::Deserialize;
+use numalab_record::{EmulatedCpu, EmulatedMachine, MemoryReport, MemoryReportError};
 
 /// One job's accesses, summed over all cpus.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -21,69 +21,11 @@ pub(super) struct JobMemory {
     pub remote_misses: f64,
 }
 
-#[derive(Deserialize)]
-struct Report {
-    machine: Machine,
-    phases: Vec<Phase>,
-}
-
-/// What was charged.
-#[derive(Deserialize)]
-struct Machine {
-    nodes: Vec<Node>,
-    /// A row for each node of cpus, a column for each of memory.
-    latency_ns: Vec<Vec<f64>>,
-    /// What a core has under way, where that is modelled.
-    core: Option<Core>,
-}
-
-#[derive(Deserialize)]
-struct Core {
-    misses: u32,
-}
-
-#[derive(Deserialize)]
-struct Node {
-    id: u32,
-}
-
-impl Machine {
-    /// How much longer an access takes to a node's memory than to that of one's own, in ns.
-    fn farther_ns(&self, from: u32, to: u32) -> Option<f64> {
-        let at = |node| self.nodes.iter().position(|known| known.id == node);
-        let row = self.latency_ns.get(at(from)?)?;
-        Some(row.get(at(to)?)? - row.get(at(from)?)?)
-    }
-}
-
-#[derive(Deserialize)]
-struct Phase {
-    phase: usize,
-    vcpus: Vec<Vcpu>,
-}
-
-#[derive(Deserialize)]
-struct Vcpu {
-    node: u32,
-    instructions: f64,
-    time_ns: f64,
-    cost_ns: f64,
-    nodes: Vec<NodeCount>,
-}
-
-#[derive(Deserialize)]
-struct NodeCount {
-    node: u32,
-    load_misses: f64,
-    store_misses: f64,
-    queue_ns: f64,
-}
-
 /// Reads one phase of a report (`numalab-emulator/1`).
-pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_json::Error> {
-    let report: Report = serde_json::from_str(report)?;
+pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, MemoryReportError> {
+    let report = MemoryReport::read(report)?;
     let mut sum = JobMemory::default();
-    let phases = report.phases.iter().filter(|found| found.phase == phase);
+    let phases = report.phases.iter().filter(|found| found.phase == phase as u64);
     for vcpu in phases.flat_map(|phase| &phase.vcpus) {
         sum.add(vcpu, &report.machine);
     }
@@ -92,17 +34,17 @@ pub(super) fn job_memory(report: &str, phase: usize) -> Result<JobMemory, serde_
 }
 
 impl JobMemory {
-    fn add(&mut self, vcpu: &Vcpu, machine: &Machine) {
-        self.instructions += vcpu.instructions;
-        self.time_ns += vcpu.time_ns;
-        self.cost_ns += vcpu.cost_ns;
+    fn add(&mut self, vcpu: &EmulatedCpu, machine: &EmulatedMachine) {
+        self.instructions += vcpu.instructions as f64;
+        self.time_ns += vcpu.time_ns as f64;
+        self.cost_ns += vcpu.cost_ns as f64;
         for count in &vcpu.nodes {
-            let misses = count.load_misses + count.store_misses;
+            let misses = count.misses() as f64;
             self.misses += misses;
-            self.load_ns += count.queue_ns;
+            self.load_ns += count.queue_ns as f64;
             if count.node != vcpu.node {
                 self.remote_misses += misses;
-                let farther_ns = machine.farther_ns(vcpu.node, count.node);
+                let farther_ns = farther_ns(machine, vcpu.node, count.node);
                 self.distance_ns += farther_ns.unwrap_or_default() * misses;
             }
         }
@@ -122,16 +64,24 @@ impl JobMemory {
     }
 }
 
+/// How much longer an access takes to a node's memory than to that of one's own, in ns.
+fn farther_ns(machine: &EmulatedMachine, from: u64, to: u64) -> Option<f64> {
+    let at = |node| machine.nodes.iter().position(|known| known.id == node);
+    let row = machine.latency_ns.get(at(from)?)?;
+    Some(row.get(at(to)?)? - row.get(at(from)?)?)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const REPORT: &str = r#"{"schema":"numalab-emulator/1",
+      "mode":"virtual","qemu":{"vcpus":1},"self_test":[],
       "machine":{"nodes":[{"id":0},{"id":1}],"latency_ns":[[100,200],[200,100]]},"phases":[
       {"phase":1,"vcpus":[
         {"vcpu":0,"node":0,"instructions":1000,"time_ns":3920,"cost_ns":3000,"nodes":[
-          {"node":0,"load_misses":10,"store_misses":0,"queue_ns":0},
-          {"node":1,"load_misses":5,"store_misses":5,"queue_ns":0}]}]},
+          {"node":0,"loads":10,"stores":0,"cost_ns":1000,"load_misses":10,"store_misses":0,"queue_ns":0},
+          {"node":1,"loads":5,"stores":5,"cost_ns":2000,"load_misses":5,"store_misses":5,"queue_ns":0}]}]},
       {"phase":2,"vcpus":[]}]}"#;
 
     #[test]

@@ -1,105 +1,137 @@
-//! The emulator's JSON.
+//! What the memory emulator reports of a guest or a program.
 
-use numalab_analysis::run::Axis;
-use numalab_record::{CodePlace, ProgramMemory};
 use serde::Deserialize;
+
+use crate::program::{CodePlace, ProgramMemory};
 
 const SCHEMA: &str = "numalab-emulator/1";
 
-/// What the emulator reported of a guest.
+/// What the emulator reported.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct MemoryReport {
     schema: String,
     /// The text that was read.
     #[serde(skip)]
-    pub(super) text: String,
-    pub(super) mode: String,
-    pub(super) qemu: Qemu,
+    pub text: String,
+    /// Whether accesses are counted, or cost virtual time or sleep.
+    pub mode: String,
+    /// The QEMU in which it ran.
+    pub qemu: EmulatorQemu,
     /// One access in so many was looked at; counts are scaled.
     #[serde(default = "every_one")]
-    pub(super) sample: u64,
-    pub(super) self_test: Vec<Check>,
-    pub(super) machine: Machine,
-    pub(super) phases: Vec<Phase>,
+    pub sample: u64,
+    /// What the emulator found of itself.
+    pub self_test: Vec<EmulatorCheck>,
+    /// What was charged.
+    pub machine: EmulatedMachine,
+    /// What happened between markers.
+    pub phases: Vec<EmulatedPhase>,
     /// What ran, where it was no machine.
-    pub(super) program: Option<ProgramMemory>,
+    pub program: Option<ProgramMemory>,
 }
 
 /// Why a text is no report.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum MemoryReportError {
     /// It is no JSON of this form.
+    #[error("no report of the memory emulator: {0}")]
     Json(serde_json::Error),
     /// It is of another kind or version.
+    #[error("schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")]
     Schema {
         /// What it says it is.
         found: String,
     },
 }
 
-impl core::fmt::Display for MemoryReportError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        match self {
-            Self::Json(error) => write!(f, "no report of the memory emulator: {error}"),
-            Self::Schema { found } => {
-                write!(f, "schema {found:?}: expected {SCHEMA:?}, the memory emulator's report")
-            }
-        }
-    }
+/// The QEMU in which a guest or a program ran.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct EmulatorQemu {
+    /// How many vCPUs it had.
+    pub vcpus: u64,
 }
 
-impl std::error::Error for MemoryReportError {}
-
+/// What the emulator found of itself.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Qemu {
-    pub(super) vcpus: u64,
+pub struct EmulatorCheck {
+    /// What was looked at.
+    pub check: String,
+    /// Whether it is as it must be.
+    pub passed: bool,
+    /// What was found.
+    pub detail: String,
 }
 
+/// What was charged.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Check {
-    pub(super) check: String,
-    pub(super) passed: bool,
-    pub(super) detail: String,
+pub struct EmulatedMachine {
+    /// Its nodes.
+    pub nodes: Vec<EmulatedNode>,
+    /// Latencies in ns: a row for each node of cpus, a column for each of memory.
+    pub latency_ns: Vec<Vec<f64>>,
+    /// What a core has under way, where that is modelled.
+    pub core: Option<EmulatedCore>,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Machine {
-    pub(super) nodes: Vec<MachineNode>,
-    pub(super) latency_ns: Vec<Vec<f64>>,
+/// A core of the charged machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct EmulatedCore {
+    /// Misses that it has under way at a time.
+    pub misses: u32,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct MachineNode {
-    pub(super) id: u64,
+/// A node of the charged machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct EmulatedNode {
+    /// Its number.
+    pub id: u64,
 }
 
 /// What happened between two phase markers.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Phase {
-    pub(super) phase: u64,
+pub struct EmulatedPhase {
+    /// Its number.
+    pub phase: u64,
     /// As the guest named it.
-    pub(super) name: Option<String>,
-    pub(super) vcpus: Vec<Vcpu>,
+    pub name: Option<String>,
+    /// What each cpu did.
+    pub vcpus: Vec<EmulatedCpu>,
 }
 
+/// What a cpu, or a program's thread, did in a phase.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Vcpu {
-    pub(super) vcpu: u64,
-    pub(super) node: u64,
-    pub(super) time_ns: u64,
-    pub(super) nodes: Vec<Accesses>,
+pub struct EmulatedCpu {
+    /// Its number.
+    pub vcpu: u64,
+    /// Its node.
+    pub node: u64,
+    /// Instructions.
+    pub instructions: u64,
+    /// Virtual time in ns: instructions, and what accesses cost beyond them.
+    pub time_ns: u64,
+    /// What accesses cost, in ns.
+    pub cost_ns: u64,
+    /// Its accesses to each node's memory.
+    pub nodes: Vec<EmulatedAccesses>,
 }
 
 /// Accesses of one cpu to one node's memory.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
-pub(super) struct Accesses {
-    pub(super) node: u64,
-    pub(super) loads: u64,
-    pub(super) stores: u64,
-    pub(super) load_misses: u64,
-    pub(super) store_misses: u64,
-    pub(super) cost_ns: u64,
-    pub(super) queue_ns: u64,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct EmulatedAccesses {
+    /// The node.
+    pub node: u64,
+    /// Loads.
+    pub loads: u64,
+    /// Stores.
+    pub stores: u64,
+    /// Loads that no cache had.
+    pub load_misses: u64,
+    /// Stores that no cache had.
+    pub store_misses: u64,
+    /// What they cost, in ns.
+    pub cost_ns: u64,
+    /// What they waited because others loaded the memory, in ns.
+    pub queue_ns: u64,
 }
 
 fn every_one() -> u64 {
@@ -157,36 +189,35 @@ impl MemoryReport {
         let vcpus = self.phases.iter().flat_map(|phase| &phase.vcpus);
         vcpus.fold(0, |sum, cpu| sum.saturating_add(cpu.time_ns))
     }
-
-    /// What runs: a program's threads, or a machine's cpus.
-    pub(super) fn axis(&self) -> Axis {
-        if self.program.is_some() { Axis::Thread } else { Axis::Cpu }
-    }
 }
 
-impl Phase {
+impl EmulatedPhase {
     /// Its name, else its number.
-    pub(super) fn label(&self) -> String {
+    #[must_use]
+    pub fn label(&self) -> String {
         self.name.clone().unwrap_or_else(|| self.phase.to_string())
     }
 }
 
-impl Accesses {
+impl EmulatedAccesses {
     /// Accesses that reached memory.
-    pub(super) fn misses(&self) -> u64 {
+    #[must_use]
+    pub fn misses(&self) -> u64 {
         self.load_misses.saturating_add(self.store_misses)
     }
 }
 
-impl Vcpu {
+impl EmulatedCpu {
     /// Accesses that reached memory of any node.
-    pub(super) fn misses(&self) -> u64 {
+    #[must_use]
+    pub fn misses(&self) -> u64 {
         self.nodes.iter().fold(0, |sum, node| sum.saturating_add(node.misses()))
     }
 
     /// Those that reached memory of the cpu's own node.
-    pub(super) fn local_misses(&self) -> u64 {
+    #[must_use]
+    pub fn local_misses(&self) -> u64 {
         let own = self.nodes.iter().filter(|node| node.node == self.node);
-        own.map(Accesses::misses).fold(0, u64::saturating_add)
+        own.map(EmulatedAccesses::misses).fold(0, u64::saturating_add)
     }
 }
