@@ -17,7 +17,7 @@ mod tuning;
 mod value;
 
 pub use acts::Acts;
-pub use catalogue::{Listed, list};
+pub use catalogue::list;
 pub use error::{KnobError, WriteFailure};
 pub use file::FileState;
 pub use journal::JOURNAL;

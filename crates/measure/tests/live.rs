@@ -9,12 +9,12 @@ use numalab_host::{Interrupt, Root, read_machine};
 use numalab_measure::kind::bandwidth::{BandwidthSpec, bandwidth_cells};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
 use numalab_measure::kind::latency::{LatencySpec, latency_cells};
-use numalab_measure::kind::loaded::{LoadedSpec, loaded_cells};
+use numalab_measure::kind::loaded::loaded_cells;
 use numalab_measure::{MeasureContext, MeasureError, RunRecorder, Session, Settings, Tally, read};
 use numalab_measure::{Scope, all_workers, isa_name};
 use numalab_record::{
-    AccessPattern, Cell, CoreCell, Document, Environment, Experiment, Kind, Metric, Outcome, Pages,
-    Run, StreamKernel, Team, WorkerPlan,
+    AccessPattern, Cell, CoreCell, Document, Environment, Experiment, Kind, LoadedCell, Metric,
+    Outcome, Pages, Run, StreamKernel, Team, WorkerPlan,
 };
 use numalab_topology::Machine;
 
@@ -180,10 +180,11 @@ fn a_loaded_curve_counts_the_bytes_of_its_load_workers() {
         return;
     }
     let (load, kernel) = (load.to_vec(), StreamKernel::Read);
-    let spec = LoadedSpec { chaser: *chaser, load, kernel, size_bytes: SIZE, pages: Pages::Base };
+    let (chaser, size_bytes, pages) = (*chaser, SIZE, Pages::Base);
+    let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
     // On a busy machine the workers may have no moment together: another try.
     let moved = (0..5).any(|_| {
-        let document = measured(&loaded_cells(&spec));
+        let document = measured(&loaded_cells(&idle));
         assert_proven(&document, 1);
         // Disturbed windows count their bytes too.
         let bandwidth = |index: usize| {
@@ -307,7 +308,8 @@ fn plan_of_every_subject(machine: &Machine) -> Vec<Vec<Cell>> {
     {
         let (load, kernel, pages) = (load.to_vec(), StreamKernel::Read, Pages::Base);
         let (chaser, size_bytes) = (*chaser, SIZE);
-        plan.push(loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages }));
+        let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
+        plan.push(loaded_cells(&idle));
     }
     plan.push(c2c_cells(machine, &scope, &c2c_pairs(machine, &scope, 2)));
     plan.retain(|cells| !cells.is_empty());

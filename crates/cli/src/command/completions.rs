@@ -55,7 +55,7 @@ fn completed(argument: Arg, group: &str) -> Arg {
 fn values(argument: &str, group: &str) -> Vec<&'static str> {
     let pages = Pages::ALL.map(Pages::name);
     // The names live as long as this process, which ends when they are printed.
-    let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|listed| listed.knob);
+    let knobs = || numalab_host::knobs::list(&Root::live()).into_iter().map(|knob| knob.name);
     match (group, argument) {
         (_, "pattern") => PATTERNS.to_vec(),
         ("guest", "pages") => HOST_PAGES.to_vec(),
@@ -64,8 +64,8 @@ fn values(argument: &str, group: &str) -> Vec<&'static str> {
         (_, "kernel") => StreamKernel::ALL.map(StreamKernel::name).to_vec(),
         ("study", "study") => numalab_study::bundled().iter().map(|(name, _)| *name).collect(),
         ("machine", "machine") => gallery::names().collect(),
-        ("knobs", "knobs") => knobs().map(|knob| &*knob.name().to_owned().leak()).collect(),
-        ("knobs", "settings") => knobs().map(|knob| &*format!("{}=", knob.name()).leak()).collect(),
+        ("knobs", "knobs") => knobs().map(|name| &*name.leak()).collect(),
+        ("knobs", "settings") => knobs().map(|name| &*format!("{name}=").leak()).collect(),
         _ => Vec::new(),
     }
 }

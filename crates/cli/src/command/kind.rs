@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 use numalab_measure::kind::c2c::{c2c_cells, c2c_pairs};
-use numalab_measure::kind::loaded::{LoadedSpec, load_workers, loaded_cells, loaded_surface};
+use numalab_measure::kind::loaded::{load_workers, loaded_cells, loaded_surface};
 use numalab_measure::{MeasureError, Scope};
-use numalab_record::{Cell, StreamKernel, WorkerPlan};
+use numalab_record::{Cell, LoadedCell, StreamKernel, WorkerPlan};
 use numalab_topology::{NodeId, NodeSet};
 
 use super::measuring::{Target, run_cells, too_few};
@@ -88,7 +88,7 @@ impl LoadedArgs {
             let curve = |&kernel: &StreamKernel| {
                 let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
                 let (size_bytes, pages) = (self.size, *pages);
-                loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages })
+                loaded_cells(&LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages })
             };
             if load.is_empty() { Vec::new() } else { kernels.iter().flat_map(curve).collect() }
         };

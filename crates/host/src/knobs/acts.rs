@@ -1,6 +1,7 @@
 //! Whether a change of a knob can have an effect on this machine.
 
 use numalab_record::NoEffect;
+use numalab_record::system::KnobNow;
 
 use super::damon;
 use super::file::{self, FileState};
@@ -17,6 +18,25 @@ pub enum Acts {
 }
 
 impl Knob {
+    /// What it holds now and whether it can act, with what it is in words.
+    #[must_use]
+    pub fn now(&self, root: &Root, summary: String) -> KnobNow {
+        let why_not = match self.acts(root) {
+            Acts::Yes => None,
+            Acts::No(why) => Some(why),
+        };
+        let (state, value) = self.state(root).into_parts();
+        KnobNow {
+            name: self.name().to_owned(),
+            files: self.files().iter().map(|file| format!("/{file}")).collect(),
+            state,
+            value,
+            acts: why_not.is_none(),
+            why_not,
+            summary,
+        }
+    }
+
     /// Whether a change can have an effect on this machine. Looks at the machine, not at the
     /// knob's value.
     #[must_use]

@@ -1,9 +1,9 @@
 //! The knobs that have names.
 
-use super::acts::Acts;
+use numalab_record::system::KnobNow;
+
 use super::damon;
 use super::error::KnobError;
-use super::file::FileState;
 use super::knob::{Knob, Nature};
 use crate::cgroup;
 use crate::root::Root;
@@ -185,26 +185,13 @@ fn nature(name: &str) -> Nature {
     }
 }
 
-/// A named knob on this machine.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
-    /// The knob.
-    pub knob: Knob,
-    /// What it is.
-    pub summary: String,
-    /// What it holds now.
-    pub state: FileState,
-    /// Whether a change can have an effect here.
-    pub acts: Acts,
-}
-
 impl Knob {
     /// Finds a knob by a name of the catalogue, as a sysctl (`vm.swappiness`), or as a
     /// file below `/proc/sys`, `/proc/irq` or `/sys`.
     ///
     /// # Errors
     /// [`KnobError::Unknown`] if it is none of these. A setting that this kernel does
-    /// not have is found too, and is [`FileState::Absent`].
+    /// not have is found too, and is [`FileState::Absent`](super::FileState::Absent).
     pub fn find(root: &Root, name: &str) -> Result<Self, KnobError> {
         if let Some(knob) = find(root, name) {
             return Ok(knob);
@@ -228,7 +215,7 @@ impl Knob {
 
 /// Every named knob, with its value and whether it can act here. Changes nothing.
 #[must_use]
-pub fn list(root: &Root) -> Vec<Listed> {
+pub fn list(root: &Root) -> Vec<KnobNow> {
     let fixed = ROWS.iter().map(|row| (knob_of(root, row), row.2.to_owned()));
     let per_size = sizes(root).into_iter().map(|size| {
         let knob = find(root, &format!("thp_{size}k_enabled"));
@@ -243,13 +230,7 @@ pub fn list(root: &Root) -> Vec<Listed> {
     });
     let fixed = fixed.map(|(knob, summary)| (Some(knob), summary));
     let found = fixed.chain(per_size).chain(per_node).chain(weights);
-    found
-        .filter_map(|(knob, summary)| {
-            let knob = knob?;
-            let (state, acts) = (knob.state(root), knob.acts(root));
-            Some(Listed { knob, summary, state, acts })
-        })
-        .collect()
+    found.filter_map(|(knob, summary)| Some(knob?.now(root, summary))).collect()
 }
 
 /// The knob of this name: of the table, `thp_64k_enabled`, `huge_2m_pages_node0`.

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 
+use numalab_record::system::KnobState;
 use serde::{Deserialize, Serialize};
 
 use super::error::WriteFailure;
@@ -22,6 +23,19 @@ pub enum FileState {
     Absent,
     /// It is there and may not be read.
     Denied(String),
+}
+
+impl FileState {
+    /// Whether it has a value, and which.
+    #[must_use]
+    pub fn into_parts(self) -> (KnobState, Option<String>) {
+        match self {
+            Self::Value(value) => (KnobState::Value, Some(value)),
+            Self::WriteOnly => (KnobState::WriteOnly, None),
+            Self::Absent => (KnobState::Absent, None),
+            Self::Denied(_) => (KnobState::Denied, None),
+        }
+    }
 }
 
 /// Reads the file at `path` below the root, which begins with `sys/` or `proc/`.

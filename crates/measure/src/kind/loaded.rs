@@ -53,45 +53,19 @@ pub fn loaded_surface(
         for load in [near, far].into_iter().filter(|load| !load.is_empty()) {
             for &kernel in kernels {
                 let (chaser, load) = (WorkerPlan { cpu, node }, load.clone());
-                let spec = LoadedSpec { chaser, load, kernel, size_bytes, pages };
-                cells.extend(loaded_cells(&spec));
+                let idle = LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages };
+                cells.extend(loaded_cells(&idle));
             }
         }
     }
     cells
 }
 
-/// What the cells of one loaded-latency curve have in common.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LoadedSpec {
-    /// The chaser.
-    pub chaser: WorkerPlan,
-    /// The load workers.
-    pub load: Vec<WorkerPlan>,
-    /// What each load worker does.
-    pub kernel: StreamKernel,
-    /// Length of each worker's buffer in bytes.
-    pub size_bytes: u64,
-    /// The pages.
-    pub pages: Pages,
-}
-
-/// The cells of a curve: no load first, then rising load.
+/// The cells of the curve of which `idle` is the one without load: that first, then rising load.
 #[must_use]
-pub fn loaded_cells(spec: &LoadedSpec) -> Vec<Cell> {
+pub fn loaded_cells(idle: &LoadedCell) -> Vec<Cell> {
     let delays = std::iter::once(None).chain(DELAYS.into_iter().map(Some));
-    delays
-        .map(|delay| {
-            Cell::of(Experiment::Loaded(LoadedCell {
-                chaser: spec.chaser,
-                load: spec.load.clone(),
-                kernel: spec.kernel,
-                delay,
-                size_bytes: spec.size_bytes,
-                pages: spec.pages,
-            }))
-        })
-        .collect()
+    delays.map(|delay| Cell::of(Experiment::Loaded(LoadedCell { delay, ..idle.clone() }))).collect()
 }
 
 /// What a load worker streams between two pauses.
@@ -126,7 +100,7 @@ pub(super) fn beyond_caches(survey: &Survey<'_>, size_bytes: u64) -> Vec<Cell> {
         return Vec::new();
     }
     let (kernel, pages) = (StreamKernel::Read, survey.pages);
-    loaded_cells(&LoadedSpec { chaser, load, kernel, size_bytes, pages })
+    loaded_cells(&LoadedCell { chaser, load, kernel, delay: None, size_bytes, pages })
 }
 
 impl Measurement for LoadedCell {

@@ -39,7 +39,7 @@ pub(super) fn run(args: &KnobRunArgs) -> Result<ExitCode, Failure> {
         let before = knob.state(&root);
         let applied = tuning.set(knob, value).map_err(refused)?;
         if !args.quiet {
-            note(format_args!("{name}: {} (was {})", applied.found, state_words(&before)));
+            note(format_args!("{name}: {} (was {})", applied.found, state_words(before)));
             applied.left_out.iter().for_each(|file| note(format_args!("{name}: left out {file}")));
             if let Acts::No(reason) = knob.acts(&root) {
                 note(format_args!("{name} cannot act here: {}", no_effect(&reason)));
@@ -67,7 +67,7 @@ fn show(args: &KnobRunArgs, root: &Root, knobs: &[Knob]) -> Result<(), Failure> 
     let mut text = String::new();
     for (knob, (name, value)) in knobs.iter().zip(&args.settings) {
         let state = knob.state(root);
-        text += &format!("{name}: {} would be {value}", state_words(&state));
+        text += &format!("{name}: {} would be {value}", state_words(state));
         if let Acts::No(reason) = knob.acts(root) {
             text += &format!(", and cannot act here: {}", no_effect(&reason));
         }
