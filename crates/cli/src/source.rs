@@ -53,7 +53,7 @@ impl Described {
 /// The machine that the arguments name.
 pub(crate) fn describe(args: &MachineArgs) -> Result<Described, Failure> {
     if let Some(text) = &args.emulate_tiers {
-        return tiered(text, args.cpus.unwrap_or(GUEST_CPUS));
+        return tiered(text, args.cpus.unwrap_or(GUEST_CPUS), args.cxl);
     }
     if let Some(name) = &args.emulate_like {
         return like(name, args, LikeSize { cpus_per_node: usize::MAX, node_bytes: u64::MAX });
@@ -78,11 +78,12 @@ pub(crate) fn describe_guest(args: &MachineArgs) -> Result<Described, Failure> {
 }
 
 /// A machine with these tiers of memory.
-fn tiered(text: &str, cpus: u32) -> Result<Described, Failure> {
+fn tiered(text: &str, cpus: u32, cxl: bool) -> Result<Described, Failure> {
     let bad =
         |error: &dyn std::fmt::Display| Failure::bad_input(format!("--emulate-tiers: {error}"));
     let spec = tiers::parse(text).map_err(|error| bad(&error))?;
-    let machine = spec.machine(cpus).map_err(|error| bad(&error))?;
+    let machine = if cxl { spec.cxl_machine(cpus) } else { spec.machine(cpus) };
+    let machine = machine.map_err(|error| bad(&error))?;
     Ok(Described { machine, findings: Vec::new(), emulated: None, tiers: Some(spec), file: None })
 }
 

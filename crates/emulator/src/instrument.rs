@@ -173,10 +173,10 @@ extern "C" fn access(vcpu: c_uint, info: MemoryInfo, virtual_address: u64, posit
             return;
         }
         let io = (api.hwaddr_is_io)(hardware);
-        let address = if io { 0 } else { (api.hwaddr_physical)(hardware) };
-        (io, address, (api.is_store)(info))
+        (io, (api.hwaddr_physical)(hardware), (api.is_store)(info))
     };
-    if io {
+    // To QEMU the memory of a CXL device is a device, too.
+    if io && !plugin.engine.is_memory(address) {
         plugin.engine.io(vcpu);
         return;
     }

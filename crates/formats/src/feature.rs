@@ -65,6 +65,8 @@ pub enum Feature {
     MemorySideCaches,
     /// How many ways memory-side caches have, beyond one.
     MemorySideWays,
+    /// Which memory is that of CXL devices.
+    Cxl,
     /// Proximity domains.
     ProximityDomains,
     /// APIC ids.
@@ -94,7 +96,7 @@ pub enum Feature {
 }
 
 /// Every feature, as messages name it; what contains others comes before them.
-const ALL: [(Feature, &str); 40] = [
+const ALL: [(Feature, &str); 41] = [
     (Feature::Packages, "packages"),
     (Feature::PackagesInNodes, "packages inside nodes"),
     (Feature::Cores, "cores"),
@@ -122,6 +124,7 @@ const ALL: [(Feature, &str); 40] = [
     (Feature::FreeHugePages, "free huge pages"),
     (Feature::MemorySideCaches, "memory-side caches"),
     (Feature::MemorySideWays, "the ways of memory-side caches"),
+    (Feature::Cxl, "which memory is that of CXL devices"),
     (Feature::ProximityDomains, "proximity domains"),
     (Feature::ApicIds, "APIC ids"),
     (Feature::Ranges, "ranges of memory"),

@@ -80,6 +80,8 @@ pub(crate) struct GuestNode {
     /// Virtual cpus.
     pub(crate) cpus: CpuSet,
     pub(crate) distances: Vec<u8>,
+    /// Whether its memory is that of a CXL device.
+    pub(crate) cxl: bool,
 }
 
 impl Guest {
@@ -254,6 +256,7 @@ fn nodes(machine: &Machine, ids: &[NodeId], cpus: &[GuestCpu]) -> Vec<GuestNode>
             memory_mib: memory_bytes / MIB,
             cpus: own.map(|(number, _)| CpuId(number)).collect(),
             distances: ids.iter().map(distance).collect(),
+            cxl: machine.node(id).is_some_and(|node| node.cxl),
         });
     }
     nodes

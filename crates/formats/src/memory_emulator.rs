@@ -7,7 +7,7 @@ mod costs;
 mod file;
 mod text;
 
-use numalab_memory_model::address::{q35_ranges, virt_ranges};
+use numalab_memory_model::address::{AddressRange, q35_cxl_windows, q35_ranges, virt_ranges};
 pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,
@@ -33,8 +33,7 @@ const MIB: u64 = 1 << 20;
 /// than 255 cpus or 16 nodes, and for a list of another length than there are nodes.
 pub fn describe(machine: &Machine, costs: &MemoryCosts) -> Result<EmulatedMachine, WriteError> {
     let guest = Guest::of(FORMAT, machine, &mut Findings::default())?;
-    let bytes: Vec<u64> = guest.nodes.iter().map(|node| node.memory_mib * MIB).collect();
-    let ranges = q35_ranges(&bytes).ok_or_else(|| WriteError::Inexpressible {
+    let ranges = ranges(&guest).ok_or_else(|| WriteError::Inexpressible {
         format: FORMAT,
         what: format!("{} MiB of memory, which QEMU lays out otherwise", guest.memory_mib()),
     })?;
@@ -79,6 +78,17 @@ pub fn on_virt(mut machine: EmulatedMachine) -> Result<EmulatedMachine, WriteErr
         node.ranges = ranges;
     }
     checked(machine)
+}
+
+/// Where QEMU puts the memory of each node; that of CXL devices is behind the machine's own.
+fn ranges(guest: &Guest) -> Option<Vec<Vec<AddressRange>>> {
+    let bytes = |cxl: bool| {
+        let of = guest.nodes.iter().filter(move |node| node.cxl == cxl);
+        of.map(|node| node.memory_mib * MIB).collect::<Vec<u64>>()
+    };
+    let own = bytes(false);
+    let windows = q35_cxl_windows(own.iter().sum(), &bytes(true))?;
+    Some(q35_ranges(&own)?.into_iter().chain(windows.into_iter().map(|one| vec![one])).collect())
 }
 
 /// The description, if it fits together.

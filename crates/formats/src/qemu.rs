@@ -5,6 +5,8 @@
 //! known are written as 10 and 20.
 
 mod arguments;
+mod backend;
+mod cxl;
 mod devices;
 
 use numalab_topology::{AccessAttributes, Findings, Machine, MemorySideCache};
@@ -13,7 +15,9 @@ use crate::error::WriteError;
 use crate::feature::{Carried, Feature};
 use crate::guest::{self, Guest, HostPlacement};
 use crate::reading::Written;
-pub use arguments::{HostPages, MemoryBackend, QemuMachine, QemuNode, Smp};
+pub use arguments::{QemuMachine, QemuNode, Smp};
+use backend::add;
+pub use backend::{HostPages, MemoryBackend};
 
 const FORMAT: &str = "QEMU";
 
@@ -37,6 +41,7 @@ pub const CARRIED: Carried = Carried {
         Feature::Distances,
         Feature::Access,
         Feature::MemorySideCaches,
+        Feature::Cxl,
         Feature::Devices,
     ],
     but: &[
@@ -74,13 +79,16 @@ pub fn write(machine: &Machine, host: &HostPlacement) -> Result<Written<Vec<Stri
 pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
     let mut findings = Findings::default();
     let guest = Guest::of(FORMAT, machine, &mut findings)?;
+    cxl::check(&guest, &mut findings)?;
     let mut attributes = Vec::new();
     cpus(&guest, &mut attributes);
     distances(&guest, &mut attributes);
     if !guest.access.is_empty() {
         heterogeneous_memory(&guest, &mut attributes);
     }
-    for (index, caches) in guest.side_caches(machine, &mut findings).iter().enumerate() {
+    let own_nodes = guest.nodes.iter().take_while(|node| !node.cxl).count();
+    let side_caches = guest.side_caches(machine, &mut findings);
+    for (index, caches) in side_caches.iter().take(own_nodes).enumerate() {
         caches.iter().for_each(|cache| add(&mut attributes, "-numa", side_cache(index, cache)));
     }
     check_size(&guest, &mut findings);
@@ -94,8 +102,9 @@ pub fn describe(machine: &Machine) -> Result<Written<QemuMachine>, WriteError> {
             cores: shape.cores,
             threads: shape.threads,
         },
-        memory_mib: guest.memory_mib(),
-        nodes: (0..guest.nodes.len()).map(|index| node(&guest, index)).collect(),
+        memory_mib: guest.nodes[..own_nodes].iter().map(|node| node.memory_mib).sum(),
+        nodes: (0..own_nodes).map(|index| node(&guest, index)).collect(),
+        cxl: (own_nodes..guest.nodes.len()).map(|index| backend(&guest, index)).collect(),
         attributes,
         devices,
     };
@@ -127,17 +136,15 @@ fn largest_apic_id(guest: &Guest) -> usize {
 }
 
 fn node(guest: &Guest, node: usize) -> QemuNode {
-    let size_mib = guest.nodes[node].memory_mib;
-    let backend = MemoryBackend { node, size_mib, ..MemoryBackend::default() };
     QemuNode {
-        backend: (size_mib > 0).then_some(backend),
+        backend: (guest.nodes[node].memory_mib > 0).then(|| backend(guest, node)),
         initiator: (!guest.access.is_empty()).then(|| guest.initiator(node)),
     }
 }
 
-fn add(arguments: &mut Vec<String>, option: &str, value: String) {
-    arguments.push(option.to_owned());
-    arguments.push(value);
+fn backend(guest: &Guest, node: usize) -> MemoryBackend {
+    let size_mib = guest.nodes[node].memory_mib;
+    MemoryBackend { node, size_mib, ..MemoryBackend::default() }
 }
 
 fn cpus(guest: &Guest, arguments: &mut Vec<String>) {
@@ -152,8 +159,10 @@ fn cpus(guest: &Guest, arguments: &mut Vec<String>) {
 }
 
 fn distances(guest: &Guest, arguments: &mut Vec<String>) {
-    for (from, node) in guest.nodes.iter().enumerate() {
-        for (to, distance) in node.distances.iter().enumerate().filter(|&(to, _)| to != from) {
+    let tables = |index: usize| !guest.nodes[index].cxl;
+    for (from, node) in guest.nodes.iter().enumerate().filter(|&(from, _)| tables(from)) {
+        let to = node.distances.iter().enumerate();
+        for (to, distance) in to.filter(|&(to, _)| to != from && tables(to)) {
             add(arguments, "-numa", format!("dist,src={from},dst={to},val={distance}"));
         }
     }
@@ -161,7 +170,8 @@ fn distances(guest: &Guest, arguments: &mut Vec<String>) {
 
 fn heterogeneous_memory(guest: &Guest, arguments: &mut Vec<String>) {
     add(arguments, "-machine", "hmat=on".to_owned());
-    for (&(initiator, target), access) in &guest.access {
+    let told = guest.access.iter().filter(|((_, target), _)| !guest.nodes[*target].cxl);
+    for (&(initiator, target), access) in told {
         for (kind, value) in attributes(access) {
             let pair = format!("hmat-lb,initiator={initiator},target={target},hierarchy=memory");
             add(arguments, "-numa", format!("{pair},data-type={kind}{value}"));

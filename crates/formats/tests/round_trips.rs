@@ -23,6 +23,7 @@ fn rich() -> Machine {
         MemorySideCache { level: 2, size_bytes: 1 << 28, line_bytes: Some(64), ways: Some(1) },
         MemorySideCache { level: 1, size_bytes: 1 << 30, line_bytes: None, ways: None },
     ];
+    machine.nodes[3].cxl = true;
     for cpu in &mut machine.cpus {
         cpu.apic_id = Some(2 * cpu.id.0);
     }
@@ -179,6 +180,7 @@ fn decorate(machine: &mut Machine, seed: u64, flags: u8, distances: &[u8], onlin
         node.proximity_domain = flag(2).then_some(ProximityDomain(7 * node.id.0));
         node.free_bytes = flag(3).then_some(node.memory_bytes / 3);
         node.online = !(flag(4) && index == 0);
+        node.cxl = flag(3) && index == 1;
         if flag(5) {
             node.huge_pages = vec![HugePagePool { page_bytes: 2 << 20, total: seed >> 1, free: 3 }];
             node.memory_side_caches = vec![MemorySideCache {

@@ -6,6 +6,7 @@
 
 mod collect;
 mod command;
+mod cxl;
 mod port;
 mod setup;
 mod terminal;
@@ -88,6 +89,7 @@ fn is_terminal_helper() -> bool {
 fn serve() -> Result<(), InitError> {
     setup::mount_all()?;
     setup::load_modules()?;
+    cxl::bring_online()?;
     let port = port::open(PATIENCE)?;
     let reading = port.try_clone().map_err(step("result channel"))?;
     let mut input = FrameReader::new(reading);

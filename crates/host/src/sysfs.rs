@@ -3,6 +3,7 @@
 mod access;
 mod caches;
 mod cpus;
+mod cxl;
 mod devices;
 mod distances;
 mod memory;
@@ -90,6 +91,7 @@ fn read(
     caches::assign_l3_groups(&mut cpus, &caches);
     let mut nodes = nodes::read(&mut reader, &cpus);
     nodes::assign_cpus(&mut reader, &mut nodes, &mut cpus);
+    cxl::mark(&mut reader, &mut nodes);
     let distances = distances::read(&mut reader, &nodes);
     let ranges = ranges::read(&mut reader, &nodes);
     memory::complete(&mut reader, &mut nodes, &ranges);

@@ -56,6 +56,22 @@ fn a_device_has_its_node_its_driver_and_its_names() {
 }
 
 #[test]
+fn a_node_made_of_a_cxl_region_is_marked_and_one_of_other_devices_is_not() {
+    let at = |place: &str| format!("sys/devices/platform/{place}/target_node");
+    let (cxl, other) = ("ACPI0017:00/root0/decoder0.0/region0/dax_region0/dax0.0", "e820/dax1.0");
+    let top = tree(&[(&at(cxl), "1\n"), (&at(other), "0\n")]);
+    let links = top.path().join("sys/bus/dax/devices");
+    std::fs::create_dir_all(&links).expect("made");
+    for place in [cxl, other] {
+        let (_, name) = place.rsplit_once('/').expect("a name");
+        let to = format!("../../../devices/platform/{place}");
+        std::os::unix::fs::symlink(to, links.join(name)).expect("made");
+    }
+    let (machine, _) = machine_below(top.path());
+    assert_eq!(machine.nodes.iter().map(|node| node.cxl).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
 fn nodes_that_are_not_there_and_classes_that_are_none_are_findings() {
     let at = |address: &str, name: &str| format!("sys/bus/pci/devices/{address}/{name}");
     let files = [

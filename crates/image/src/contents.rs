@@ -21,6 +21,10 @@ const PACKAGES_OF: [(&str, &[&str]); 12] = [
     ("sysbench", &["sysbench"]),
 ];
 
+/// What brings the memory of CXL devices online, in the order of loading.
+pub const CXL_MODULES: [&str; 6] =
+    ["cxl_acpi", "cxl_pci", "cxl_mem", "device_dax", "kmem", "dax_cxl"];
+
 /// What is wanted in a guest's initramfs. A shell and the usual small tools
 /// (busybox) are always there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,6 +80,11 @@ impl Contents {
     #[must_use]
     pub fn new(init: impl Into<PathBuf>) -> Self {
         Self { init: init.into(), ..Self::default() }
+    }
+
+    /// Adds the drivers of CXL memory.
+    pub fn need_cxl(&mut self) {
+        self.modules.extend(CXL_MODULES.map(str::to_owned));
     }
 
     /// Adds a program that is wanted by name: one of a known package, or a file.

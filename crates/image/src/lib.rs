@@ -21,7 +21,7 @@ pub use architecture::Architecture;
 pub use build::{BootFiles, Image, ImageError};
 pub use cache::{Cache, CacheEntry, CacheError, CacheLock, EntryKind};
 pub use companion::{Companion, CompanionError};
-pub use contents::{Contents, ContentsError};
+pub use contents::{CXL_MODULES, Contents, ContentsError};
 pub use kernel::{Kernel, KernelChoice, KernelError};
 pub use medium::{DiskFormat, Medium, MediumError};
 pub use modules::ModuleError;

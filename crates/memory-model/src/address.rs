@@ -51,6 +51,25 @@ pub fn virt_ranges(memory_bytes: &[u64]) -> Option<Vec<Vec<AddressRange>>> {
     memory_bytes.iter().map(place).collect()
 }
 
+/// What QEMU keeps for the registers of CXL host bridges, before the windows.
+const CXL_REGISTERS: u64 = 1 << 20;
+/// The unit in which windows onto CXL memory are placed (CXL 3.1, section 9.18.1.3).
+pub const CXL_WINDOW_UNIT: u64 = 256 << 20;
+
+/// The windows onto CXL memory of these sizes on a q35 with so much memory of its own
+/// (`hw/i386/pc.c`, `pc_memory_init`); none if they would end above [`Q35_END`].
+pub fn q35_cxl_windows(own_bytes: u64, sizes: &[u64]) -> Option<Vec<AddressRange>> {
+    let low = if own_bytes >= Q35_SPLIT_FROM { Q35_LOW } else { own_bytes };
+    let own_end = Q35_HIGH.checked_add(own_bytes - low)?;
+    let mut start =
+        own_end.checked_add(CXL_REGISTERS)?.checked_next_multiple_of(CXL_WINDOW_UNIT)?;
+    let window = |&bytes: &u64| {
+        let end = start.checked_add(bytes).filter(|&end| end <= Q35_END)?;
+        Some((core::mem::replace(&mut start, end), end))
+    };
+    sizes.iter().map(window).collect()
+}
+
 /// Which address QEMU gives for an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Addressing {
@@ -82,6 +101,7 @@ fn major_and_minor(version: &str) -> Option<(u32, u32)> {
 pub struct AddressMap {
     /// Start, end (exclusive), position of the node; by start.
     ranges: Vec<(u64, u64, usize)>,
+    addressing: Addressing,
 }
 
 impl AddressMap {
@@ -92,7 +112,12 @@ impl AddressMap {
             Addressing::Blocks => blocks(&machine.nodes),
         };
         ranges.sort_unstable();
-        Self { ranges }
+        Self { ranges, addressing }
+    }
+
+    /// Whether a device's address is that of a node's memory, as those of CXL memory are.
+    pub fn is_memory(&self, device_address: u64) -> bool {
+        self.addressing == Addressing::Physical && self.node(device_address).is_some()
     }
 
     /// Position of the node that an address lies on.
@@ -133,6 +158,27 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
+    fn windows_onto_cxl_memory_are_behind_that_of_the_machine() {
+        let windows = |own| q35_cxl_windows(own, &[512 << 20, GIB]).unwrap();
+        let first = 4 * GIB + CXL_WINDOW_UNIT;
+        assert_eq!(
+            windows(GIB),
+            [(first, first + GIB / 2), (first + GIB / 2, first + 3 * GIB / 2)]
+        );
+        assert_eq!(windows(4 * GIB)[0].0, 6 * GIB + CXL_WINDOW_UNIT);
+        assert_eq!(q35_cxl_windows(GIB, &[Q35_END]), None);
+    }
+
+    #[test]
+    fn a_device_is_memory_only_where_addresses_are_physical() {
+        let machine = machine_of("cpus=0,memory=1G,distances=10");
+        let map = |addressing| AddressMap::new(&machine, addressing);
+        assert!(map(Addressing::Physical).is_memory(GIB - 1));
+        assert!(!map(Addressing::Physical).is_memory(GIB));
+        assert!(!map(Addressing::Blocks).is_memory(GIB - 1));
+    }
+
+    #[test]
     fn q35_leaves_room_for_devices_below_four_gibibytes() {
         let ranges = |memory: &[u64]| q35_ranges(memory).unwrap();
         assert_eq!(ranges(&[GIB, GIB]), [[(0, GIB)], [(GIB, 2 * GIB)]]);
@@ -150,6 +196,7 @@ mod tests {
         assert_eq!(pieces(Q35_END - Q35_HIGH), Some(2));
         assert_eq!(pieces(Q35_END - Q35_HIGH + 1), None);
         assert_eq!(q35_ranges(&[u64::MAX, 1]), None);
+        assert_eq!(q35_cxl_windows(u64::MAX, &[]), None);
     }
 
     proptest::proptest! {

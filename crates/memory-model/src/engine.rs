@@ -205,6 +205,11 @@ impl Engine {
         self.sampler.skips(vcpu)
     }
 
+    /// Whether a device's address is that of a node's memory, as those of CXL memory are.
+    pub fn is_memory(&self, device_address: u64) -> bool {
+        self.map.is_memory(device_address)
+    }
+
     /// A vCPU asks a device.
     pub fn io(&self, vcpu: usize) {
         self.figures(vcpu).io.add(self.sampler.weight());

@@ -162,6 +162,12 @@ impl Machine {
         self.cpus.iter().filter(|cpu| cpu.online).filter_map(|cpu| cpu.node).collect()
     }
 
+    /// Whether it has memory of CXL devices.
+    #[must_use]
+    pub fn has_cxl(&self) -> bool {
+        self.nodes.iter().any(|node| node.cxl)
+    }
+
     /// The tiers from that of the cpus on: first that one, then slower ones.
     #[must_use]
     pub fn tiers_from_cpus(&self) -> Vec<&MemoryTier> {

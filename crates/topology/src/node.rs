@@ -26,6 +26,9 @@ pub struct Node {
     pub huge_pages: Vec<HugePagePool>,
     /// Caches in front of its memory, nearest to the cpus first.
     pub memory_side_caches: Vec<MemorySideCache>,
+    /// Whether its memory is that of CXL devices, which the system brought online.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "core::ops::Not::not"))]
+    pub cxl: bool,
 }
 
 /// The pool of huge pages of one size on one node.

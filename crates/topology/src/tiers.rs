@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 use crate::access::AccessAttributes;
 use crate::distance::{Distances, LOCAL_DISTANCE};
 use crate::emulate::{EmulatedNode, EmulatedNodes, EmulationError, EmulationSpec};
+use crate::fallback::REMOTE_DISTANCE;
 use crate::id::NodeId;
 use crate::id_set::NodeSet;
 use crate::machine::Machine;
@@ -23,6 +24,9 @@ const FARTHEST: u64 = 254;
 /// much of it makes a tier (`include/linux/memory-tiers.h`).
 const DRAM_DISTANCE: u64 = 576;
 const TIER_DISTANCE: u64 = 128;
+/// That of memory behind a DAX device of which it knows no more
+/// (`MEMTIER_DEFAULT_DAX_ADISTANCE`, `drivers/dax/kmem.c`).
+const DAX_DISTANCE: u64 = 5 * DRAM_DISTANCE;
 
 /// Tiers of memory that a machine is to have, fastest first; the first has all cpus.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,6 +77,15 @@ pub enum TierError {
         /// Its bandwidth as the guest is told.
         mb_per_s: u64,
     },
+    /// Linux makes one tier of all CXL memory that it knows nothing about.
+    #[error(
+        "{tiers} tiers with CXL memory: expected 2, since Linux puts all memory of QEMU's CXL \
+         devices into one tier"
+    )]
+    CxlCount {
+        /// Tiers asked for.
+        tiers: usize,
+    },
     /// No machine has this many cpus.
     #[error(transparent)]
     Cpus(#[from] UniformError),
@@ -115,6 +128,22 @@ impl TierSpec {
             .zip(self.linux_numbers())
             .map(|(node, id)| MemoryTier { id, nodes: NodeSet::from_iter([NodeId(node)]) })
             .collect();
+        Ok(machine)
+    }
+
+    /// The machine with a CXL device behind the second of two tiers: as [`TierSpec::machine`], but
+    /// Linux learns neither its latency nor its distance.
+    ///
+    /// # Errors
+    /// [`TierError`].
+    pub fn cxl_machine(&self, cpus: u32) -> Result<Machine, TierError> {
+        let mut machine = self.machine(cpus)?;
+        let ([_, node], [_, tier]) = (&mut machine.nodes[..], &mut machine.tiers[..]) else {
+            return Err(TierError::CxlCount { tiers: self.tiers.len() });
+        };
+        node.cxl = true;
+        tier.id = u32::try_from(DAX_DISTANCE / TIER_DISTANCE).unwrap_or(u32::MAX);
+        machine.distances = Distances::uniform(self.tiers.len(), REMOTE_DISTANCE);
         Ok(machine)
     }
 
@@ -214,6 +243,17 @@ mod tests {
 
     fn spec<const N: usize>(tiers: [EmulatedTier; N]) -> TierSpec {
         TierSpec { tiers: tiers.to_vec() }
+    }
+
+    #[test]
+    fn a_cxl_device_is_in_linuxs_tier_for_memory_that_it_knows_nothing_about() {
+        let machine = spec([tier(256, 100, None), tier(512, 300, None)]).cxl_machine(1).unwrap();
+        let cxl: Vec<bool> = machine.nodes.iter().map(|node| node.cxl).collect();
+        assert_eq!(cxl, [false, true]);
+        assert_eq!(machine.tiers.iter().map(|tier| tier.id).collect::<Vec<_>>(), [4, 22]);
+        assert_eq!(machine.distances.get(0, 1), Some(20));
+        let three = spec([tier(256, 100, None), tier(256, 200, None), tier(256, 400, None)]);
+        assert_eq!(three.cxl_machine(1), Err(TierError::CxlCount { tiers: 3 }));
     }
 
     #[test]

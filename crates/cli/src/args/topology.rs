@@ -32,6 +32,11 @@ pub(crate) struct MachineArgs {
     /// first, the others are nodes without CPUs
     #[arg(long, value_name = "TIERS", conflicts_with_all = ["source", "topology", "emulate", "memory"])]
     pub emulate_tiers: Option<String>,
+    /// With --emulate-tiers: the second tier is memory of a CXL device, found by Linux's own drivers
+    /// (--kernel backports); a multiple of 256M. Each access to it takes about a microsecond of real
+    /// time
+    #[arg(long, requires = "emulate_tiers")]
+    pub cxl: bool,
     /// Number of CPUs of an emulated machine (guests: one per node, at least 2)
     #[arg(long, value_name = "N", conflicts_with_all = ["source", "topology"])]
     pub cpus: Option<u32>,

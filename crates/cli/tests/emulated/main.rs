@@ -7,6 +7,7 @@
 //! in virtual time, so that how busy the host is changes nothing but the tests' length.
 #![forbid(unsafe_code)]
 
+mod cxl;
 mod guest;
 mod lab;
 mod like;

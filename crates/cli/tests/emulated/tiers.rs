@@ -92,7 +92,7 @@ fn timers_are_on_time_while_every_load_is_charged() {
 }
 
 /// The figures of a probe in a part.
-fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
+pub fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
     let text = answer.part(part).join("\n");
     let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let readings = value["readings"].as_array().expect("readings").clone();

@@ -82,6 +82,7 @@ impl Feature {
                 let caches = node.memory_side_caches.iter_mut();
                 caches.for_each(|cache| cache.ways = cache.ways.filter(|&ways| ways == 1));
             }
+            Self::Cxl => node.cxl = false,
             Self::ProximityDomains => node.proximity_domain = None,
             _ => {}
         }

@@ -125,6 +125,8 @@ pub(super) struct NodeTable {
     huge_pages: Vec<HugePageTable>,
     #[serde(default)]
     memory_side_caches: Vec<SideCacheTable>,
+    #[serde(default)]
+    cxl: bool,
 }
 
 impl NodeTable {
@@ -139,6 +141,7 @@ impl NodeTable {
             free_bytes: self.free.map(|size| size.0),
             huge_pages: self.huge_pages.into_iter().map(HugePageTable::into_pool).collect(),
             memory_side_caches: caches.map(SideCacheTable::into_cache).collect(),
+            cxl: self.cxl,
         }
     }
 }

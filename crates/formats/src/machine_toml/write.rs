@@ -198,6 +198,9 @@ fn write_node(node: &Node, text: &mut String) {
         table + " }"
     });
     array(text, "memory_side_caches", &caches.collect::<Vec<_>>());
+    if node.cxl {
+        text.push_str("cxl = true\n");
+    }
 }
 
 /// Caches in a row that only differ in who shares them make one table.

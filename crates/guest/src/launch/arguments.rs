@@ -131,7 +131,11 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     add(&emulator.iter().map(String::as_str).collect::<Vec<_>>());
     let hypervisor = launch.guest.hypervisor.as_ref();
     let own_model = hypervisor.map(|own| own.cpu_model.as_str());
-    add(&["-cpu", own_model.unwrap_or_else(|| cpu_model(launch, wiring))]);
+    let model = own_model.unwrap_or_else(|| cpu_model(launch, wiring));
+    // Linux makes no region of CXL memory where it sees a hypervisor, which could not promise it
+    // that caches are flushed (`drivers/cxl/core/region.c`, `cxl_region_invalidate_memregion`).
+    let hidden = if launch.guest.machine.has_cxl() { ",-hypervisor" } else { "" };
+    add(&["-cpu", &format!("{model}{hidden}")]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);

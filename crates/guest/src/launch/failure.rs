@@ -15,7 +15,7 @@ use crate::qemu::{AcceleratorError, QemuError};
 use crate::qmp::{PinError, QmpError};
 use numalab_guest_agent::protocol::{FrameError, TransferError};
 use numalab_image::CacheError;
-use numalab_image::{ContentsError, ImageError, KernelError};
+use numalab_image::{CXL_MODULES, ContentsError, ImageError, KernelError, ModuleError};
 
 /// Why there is no guest, or no result from it.
 #[derive(Debug, thiserror::Error)]
@@ -200,6 +200,11 @@ impl GuestError {
             | Self::Image(ImageError::Package(error))
             | Self::Image(ImageError::Kernel(KernelError::Package(error))) => error.remedy(),
             Self::Kernel(KernelError::NoTiers { .. }) => Some("--kernel backports".to_owned()),
+            Self::Kernel(KernelError::Module(ModuleError::Missing { name, .. }))
+            | Self::Image(ImageError::Kernel(KernelError::Module(ModuleError::Missing {
+                name,
+                ..
+            }))) if CXL_MODULES.contains(&name.as_str()) => Some("--kernel backports".to_owned()),
             _ => None,
         }
     }

@@ -118,6 +118,7 @@ impl Guest {
             (!self.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
             (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
             (machine.tiers.len() > 1, "memory tiers"),
+            (machine.has_cxl(), "CXL memory"),
             (machine.nodes.iter().any(is_empty), "nodes without memory"),
             (
                 self.memory_emulator.as_ref().is_some_and(|own| own.machine.core.is_some()),

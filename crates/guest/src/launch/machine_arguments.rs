@@ -42,6 +42,10 @@ pub fn arguments_with_tables(
     tables: &[PathBuf],
 ) -> Result<MachineArguments, WriteError> {
     let described = qemu::describe(machine)?.output;
+    if !described.cxl.is_empty() {
+        let what = "CXL memory beside tables of one's own".to_owned();
+        return Err(WriteError::Inexpressible { format: "a guest", what });
+    }
     let mut words = described.size_words();
     for table in tables {
         let file = table.to_string_lossy().replace(',', ",,");
@@ -138,6 +142,14 @@ mod tests {
             "file=/a,,b/SRAT.bin",
         ];
         assert_eq!(words, expected);
+    }
+
+    #[test]
+    fn cxl_memory_is_refused_where_tables_say_what_nodes_there_are() {
+        let mut machine = machine();
+        machine.nodes[1].cxl = true;
+        let refused = arguments_with_tables(&machine, &[]).err().unwrap().to_string();
+        assert_eq!(refused, "a guest cannot express CXL memory beside tables of one's own");
     }
 
     #[test]

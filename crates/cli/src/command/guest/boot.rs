@@ -105,7 +105,10 @@ pub(super) fn files(
         None => std::env::current_exe()
             .map_err(|error| Failure::new(Code::Failed, format!("this program: {error}")))?,
     };
-    let contents = contents(args, init, program)?;
+    let mut contents = contents(args, init, program)?;
+    if machine.has_cxl() {
+        contents.need_cxl();
+    }
     contents.expect_own_processor(&contents.init).map_err(GuestError::from)?;
     let kernel = Kernel::ensure_for(cache, linux(args)?, args.architecture, &mut note);
     let kernel = kernel.map_err(GuestError::from)?;

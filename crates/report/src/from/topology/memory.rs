@@ -42,6 +42,7 @@ pub(super) fn no_pools(machine: &Machine) -> Option<String> {
 fn row(node: &Node, no_memory: &str, has_pools: bool) -> Vec<String> {
     let memory = match node.memory_bytes {
         0 => no_memory.to_owned(),
+        bytes if node.cxl => format!("{} CXL", size(bytes)),
         bytes => size(bytes),
     };
     let name = if node.online { node.id.to_string() } else { format!("{} offline", node.id) };

@@ -1,0 +1,27 @@
+//! Which nodes' memory is that of CXL devices, from `sys/bus/dax/devices`.
+
+use std::fs;
+
+use numalab_topology::Node;
+
+use super::reader::Reader;
+
+const DIRECTORY: &str = "sys/bus/dax/devices";
+
+/// Marks the nodes that Linux made of regions of CXL memory: a DAX device lies in a region, and
+/// says which node it became (Linux `Documentation/ABI/testing/sysfs-bus-dax`).
+pub(super) fn mark(reader: &mut Reader<'_>, nodes: &mut [Node]) {
+    for name in reader.root.names(DIRECTORY) {
+        let directory = format!("{DIRECTORY}/{name}");
+        let Ok(place) = fs::read_link(reader.root.path(&directory)) else { continue };
+        let in_region = |part: &std::ffi::OsStr| part.to_string_lossy().starts_with("region");
+        if !place.iter().any(in_region) {
+            continue;
+        }
+        let target = reader.number(&format!("{directory}/target_node"));
+        let made = nodes.iter_mut().find(|node| Some(u64::from(node.id.0)) == target);
+        if let Some(node) = made {
+            node.cxl = true;
+        }
+    }
+}
