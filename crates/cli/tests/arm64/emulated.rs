@@ -1,49 +1,97 @@
 //! A guest for aarch64 whose memory costs what its distances say.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use serde_json::Value;
 
 use crate::lab::{Lab, MACHINE, build, numalab, stderr, stdout, was_booted};
 use crate::schemas;
 
-/// From a cpu of each node, to each node.
-const LOOK: &str = "numalab mark --phase matrix -- \
-    numalab latency --size 256K --per node --pages 4k --precision 5% -q --format json";
+/// From a cpu of each node to each node, by a phase of its own; then what numalab checks on a
+/// machine of several nodes.
+const LOOK: &str = "set -e
+mkdir out
+numalab mark --phase matrix -- \\
+    numalab latency --size 256K --per node --pages 4k --precision 5% -q --format json > out/run.json
+numalab selftest --real-nodes --size 256K --time 3s -q --format json > out/selftest.json";
 /// As the caches are for other processors' guests: what a program keeps on its stack stays there.
 const COSTS: [&str; 4] = ["--emulate-latency", "100", "--emulate-cache", "32K"];
 /// Loads of a window in such a guest.
 const WINDOW: u64 = 4000;
 
-#[test]
-fn latencies_in_an_aarch64_guest_are_what_the_emulator_charges_and_it_counts_them_by_phase() {
+/// What the guest found, and what the emulator reported.
+struct Found {
+    run: Value,
+    self_test: Value,
+    report: Value,
+}
+
+fn look() -> Option<Found> {
     let target = build(&["--release", "-p", "numalab-emulator"], &[]);
     let lab = Lab::open();
-    let file = lab.path().join("report.json");
-    let report = ["--emulate-report", file.to_str().expect("UTF-8")];
-    let words =
-        [&["guest", "run"], &MACHINE[..], &COSTS, &report, &["--", "sh", "-c", LOOK]].concat();
+    let path = |name: &str| lab.path().join(name).to_str().expect("UTF-8").to_owned();
+    let (file, results) = (path("report.json"), path("results"));
+    let rest = ["--emulate-report", &file, "--collect", "out", "-o", &results, "--", "sh", "-c"];
+    let words = [&["guest", "run"], &MACHINE[..], &COSTS, &rest, &[LOOK]].concat();
     let mut command = numalab(lab.path(), &words);
     command.env("NUMALAB_EMULATOR", target.join("release/libnumalab_emulator.so"));
     let output = command.output().expect("numalab starts");
     if !was_booted(&output) {
-        return;
+        return None;
     }
-    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let record = schemas::document(&stdout(&output));
-    let report: Value = serde_json::from_slice(&fs::read(&file).expect("a report")).expect("JSON");
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    let read = |name: &str| fs::read(path(name)).expect("brought back");
+    Some(Found {
+        run: schemas::document(&read("results/root/out/run.json")),
+        self_test: schemas::document(&read("results/root/out/selftest.json")),
+        report: serde_json::from_slice(&read("report.json")).expect("JSON"),
+    })
+}
+
+fn found() -> Option<&'static Found> {
+    static FOUND: OnceLock<Option<Found>> = OnceLock::new();
+    FOUND.get_or_init(look).as_ref()
+}
+
+#[test]
+fn latencies_in_an_aarch64_guest_are_what_the_emulator_charges_and_it_counts_them_by_phase() {
+    let Some(Found { run, report, .. }) = found() else { return };
     let failed = |check: &&Value| check["passed"] != true;
     let checks = report["self_test"].as_array().expect("checks");
     assert_eq!(checks.iter().find(failed), None);
     let phases = report["phases"].as_array().expect("phases");
     let phase = phases.iter().find(|phase| phase["name"] == "matrix").expect("a phase");
     for (cpu, node, charged_ns) in [(0, 0, 100.0), (0, 1, 210.0), (2, 0, 210.0), (2, 1, 100.0)] {
-        let found_ns = median_ns(&record, cpu, node);
+        let found_ns = median_ns(run, cpu, node);
         let off = found_ns / charged_ns - 1.0_f64;
         assert!(off.abs() < 0.02, "cpu {cpu}, node {node}: {found_ns} ns, charged {charged_ns}");
         let misses = phase["vcpus"][cpu]["nodes"][node]["load_misses"].as_u64();
         assert!(misses > Some(20 * WINDOW), "cpu {cpu}, node {node}: {misses:?} load misses");
     }
+}
+
+/// Balancing too: the pages of a thread that moved follow it, and its loads become near ones.
+#[test]
+fn what_numalab_checks_on_several_nodes_holds_in_an_aarch64_guest() {
+    let Some(Found { self_test, .. }) = found() else { return };
+    assert_eq!(self_test["environment"]["cpu_model"], "Neoverse-N1", "{self_test}");
+    let checks = self_test["checks"].as_array().expect("checks");
+    let checked = |name: &str| {
+        let checked = checks.iter().find(|checked| checked["check"] == name).expect(name);
+        assert_eq!(checked["outcome"], "passed", "{checked}");
+        &checked["found"]
+    };
+    for name in ["pins", "bound", "first-touch", "proof", "matrix", "settings"] {
+        checked(name);
+    }
+    for name in ["transparent-huge-pages", "reserved-huge-pages"] {
+        checked(name);
+    }
+    let balancing = checked("balancing");
+    let ns = |name: &str| balancing[name].as_f64().expect("ns");
+    // Most of its memory is near in the end: below the middle of 100 and 210 ns.
+    assert!(ns("begin_ns") > 200.0 && ns("end_ns") < 155.0, "{balancing}");
 }
 
 /// The median of the windows from this cpu to this node.

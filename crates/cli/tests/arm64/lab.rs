@@ -17,7 +17,6 @@ echo up
 mkdir out
 uname -rm > out/kernel.txt
 numalab topology --source sysfs --format json > out/topology.json
-numalab selftest --real-nodes --size 4M --time 100ms -q --format json > out/selftest.json || true
 numactl --hardware > out/numactl.txt
 ls /dev/ram0 > out/modules.txt
 echo to errors >&2
