@@ -27,7 +27,7 @@ impl Lab {
     }
 
     fn report_of(&self, command: &[&str]) -> Value {
-        let file = tempfile::NamedTempFile::new_in(self.directory.path()).expect("a file");
+        let file = tempfile::NamedTempFile::new_in(&self.directory).expect("a file");
         let place = file.path().to_string_lossy();
         let options: Vec<&str> = MACHINE.into_iter().chain(["-o", &place]).collect();
         let output = self.run(&options, command);
@@ -124,7 +124,7 @@ fn a_command_ends_as_it_would_have_and_what_cannot_run_is_told_as_env_tells_it()
     assert_eq!(code(&[&lab.program("placement"), "own", "fails"]), Some(7));
     assert_eq!(code(&["no-such-program"]), Some(127));
     assert_eq!(code(&["/etc/passwd"]), Some(127), "it is not executable");
-    let script = lab.directory.path().join("script");
+    let script = lab.directory.join("script");
     std::fs::write(&script, "#!/bin/sh\nexit 9\n").expect("written");
     assert!(Command::new("chmod").arg("+x").arg(&script).status().expect("chmod").success());
     assert_eq!(code(&[&script.to_string_lossy()]), Some(9));

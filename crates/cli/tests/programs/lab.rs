@@ -1,11 +1,13 @@
 //! The emulator's plugin and the programs of this directory, built once for all tests.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 pub(crate) struct Lab {
-    pub directory: tempfile::TempDir,
+    /// Where the programs are, of the build: a static is never dropped.
+    pub directory: PathBuf,
     pub plugin: PathBuf,
 }
 
@@ -35,7 +37,8 @@ fn build() -> Result<Lab, String> {
         .current_dir(manifest)
         .status();
     assert!(cargo.expect("cargo runs").success());
-    let directory = tempfile::tempdir().expect("a directory");
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
+    fs::create_dir_all(&directory).expect("made");
     let programs = [
         ("placement", "-static"),
         ("answers", "-g"),
@@ -45,21 +48,21 @@ fn build() -> Result<Lab, String> {
     for (name, how) in programs {
         let compiled = Command::new("cc")
             .args(["-O1", "-pthread", how, "-o"])
-            .arg(directory.path().join(name))
+            .arg(directory.join(name))
             .arg(manifest.join(format!("tests/programs/{name}.c")))
             .status();
         if !compiled.is_ok_and(|status| status.success()) {
             return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
         }
     }
-    inputs(directory.path());
+    inputs(&directory);
     Ok(Lab { directory, plugin: target.join("release/libnumalab_emulator.so") })
 }
 
 /// What programs of the distribution work on.
 fn inputs(directory: &Path) {
     let write = |name: &str, text: &str| {
-        std::fs::write(directory.join(name), text).expect("it can be written");
+        fs::write(directory.join(name), text).expect("it can be written");
     };
     let numbers = (0_u64..20_000).map(|at| at.wrapping_mul(6_364_136_223_846_793_005) >> 40);
     write("text", &numbers.map(|number| format!("{number} is a line\n")).collect::<String>());
@@ -76,14 +79,14 @@ fn inputs(directory: &Path) {
 impl Lab {
     /// A program's file.
     pub(crate) fn program(&self, name: &str) -> String {
-        self.directory.path().join(name).to_string_lossy().into_owned()
+        self.directory.join(name).to_string_lossy().into_owned()
     }
 }
 
 /// The line of `programs/answers.c` that ends in a comment with this word.
 pub(crate) fn line_of(word: &str) -> String {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/answers.c");
-    let text = std::fs::read_to_string(source).expect("the source");
+    let text = fs::read_to_string(source).expect("the source");
     let at = text.lines().position(|line| line.ends_with(&format!("/* {word} */")));
     format!("answers.c:{}", at.expect("the word stands there") + 1)
 }
