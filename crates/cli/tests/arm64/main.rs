@@ -15,16 +15,16 @@ use std::fs;
 
 use numalab_topology::{Machine, NodeId};
 
-use lab::{booted, numalab, run, stderr};
+use lab::{Lab, booted, numalab, run, stderr};
 
 #[test]
 fn nodes_cpus_memory_and_distances_of_an_aarch64_guest_are_those_asked_for() {
     let Some(booted) = booted() else { return };
-    assert!(booted.read("kernel.txt").ends_with("-arm64 aarch64\n"), "{}", booted.errors);
+    assert!(booted.kernel.ends_with("-arm64 aarch64\n"), "{}", booted.errors);
     assert!(booted.errors.contains("another than this machine's"), "{}", booted.errors);
     assert!(booted.errors.ends_with("to errors\n"), "{}", booted.errors);
     assert!(booted.listed.contains("2 nodes, 4 cpus, 768 MiB: sh -c"), "{}", booted.listed);
-    let found = schemas::document(&booted.read("topology.json"));
+    let found = schemas::document(&booted.topology);
     let machine: Machine = serde_json::from_value(found["machine"].clone()).expect("a machine");
     let cpus: Vec<String> = machine.nodes.iter().map(|node| node.cpus.to_string()).collect();
     assert_eq!(cpus, ["0,1", "2,3"]);
@@ -39,10 +39,10 @@ fn nodes_cpus_memory_and_distances_of_an_aarch64_guest_are_those_asked_for() {
 #[test]
 fn a_program_of_an_arm64_package_sees_both_nodes_and_a_module_of_its_kernel_is_loaded() {
     let Some(booted) = booted() else { return };
-    let text = booted.read("numactl.txt");
+    let text = &booted.numactl;
     assert!(text.contains("available: 2 nodes (0-1)"), "{text}");
     assert!(text.contains("node 1 cpus: 2 3"), "{text}");
-    assert_eq!(booted.read("modules.txt"), "/dev/ram0\n");
+    assert_eq!(booted.modules, "/dev/ram0\n");
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
 
 #[test]
 fn what_is_for_the_other_processor_is_refused_and_a_lacking_numalab_says_what_builds_it() {
-    let Some(booted) = booted() else { return };
-    let here = booted.lab.path();
+    let lab = Lab::open();
+    let here = lab.path();
     let own = here.join("numalab-aarch64");
     let own = own.to_str().expect("UTF-8");
     for (arguments, words) in [
