@@ -35,14 +35,15 @@ pub(crate) struct AdviseArgs {
     /// Predict from one run; try nothing
     #[arg(long)]
     pub predict_only: bool,
-    /// Candidates to try, those first that are predicted to bring most; all: those too that bring nothing
+    /// Number of candidates to try, best prediction first, or all
     #[arg(long = "try", value_name = "N|all", default_value = "2", value_parser = tries, conflicts_with = "predict_only")]
     pub tries: Tries,
-    /// Blocks: each runs the program as it is and once for each candidate; 6 or more, and at least
-    /// as many as can tell all candidates from chance
+    /// Number of blocks, 6 or more; each runs the program unchanged and once with each candidate.
+    /// Raised where a verdict on that many candidates needs more
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = blocks, conflicts_with = "predict_only")]
     pub blocks: usize,
-    /// Time for the trials at most, such as 10m: fewer candidates and blocks, if need be none
+    /// Time limit for all trials, such as 10m: fewer blocks and candidates are run to meet it, none
+    /// if even one candidate takes longer
     #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "predict_only")]
     pub budget: Option<Duration>,
     /// Output format

@@ -38,7 +38,7 @@ pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
     match text {
         "x86_64" | "amd64" => Ok(Architecture::X86_64),
         "aarch64" | "arm64" => Ok(Architecture::Aarch64),
-        _ => Err(format!("`{text}`: no guests with it here, expected x86_64 or aarch64")),
+        _ => Err(format!("`{text}` is not an architecture of guests: expected x86_64 or aarch64")),
     }
 }
 

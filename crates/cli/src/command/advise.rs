@@ -95,7 +95,7 @@ fn extent(args: &AdviseArgs, candidates: usize, run: Duration) -> Extent {
     if enough != asked {
         let Extent { blocks, .. } = enough;
         note(format!(
-            "{} blocks could not tell {candidates} candidates: {blocks} are run",
+            "{} blocks are too few for a verdict on {candidates} candidates: running {blocks}",
             asked.blocks
         ));
     }
@@ -103,15 +103,15 @@ fn extent(args: &AdviseArgs, candidates: usize, run: Duration) -> Extent {
     let took = run.as_secs_f64();
     let Some(within) = enough.within(budget, run) else {
         note(format!(
-            "the budget has no room for trials: a run takes {took:.1} s, and one candidate needs 12 \
-             of them; what follows is predicted"
+            "the budget is too short for trials: a run takes {took:.1} s, and one candidate needs \
+             12 runs; the results are predictions only"
         ));
         return Extent { candidates: 0, ..enough };
     };
     if within != enough {
         let Extent { candidates, blocks } = within;
         note(format!(
-            "the budget has room for {candidates} of {} candidates in {blocks} blocks: a run takes \
+            "to meet the budget, {candidates} of {} candidates run in {blocks} blocks: a run takes \
              {took:.1} s",
             asked.candidates
         ));

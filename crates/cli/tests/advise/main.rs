@@ -94,7 +94,7 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     assert!(notes.is_empty(), "notes follow what is printed: {notes}");
     let end = json.rfind('}').expect("JSON") + 1;
     let advice: Value = serde_json::from_str(&json[..end]).expect("JSON");
-    let note = "6 blocks could not tell 2 candidates: 7 are run";
+    let note = "6 blocks are too few for a verdict on 2 candidates: running 7";
     assert!(json[end..].contains(note), "{}", &json[end..]);
     let options = advice["options"].as_array().expect("options");
     let pages = options.iter().find(|option| option["candidate"] == "interleave");
@@ -110,7 +110,7 @@ fn a_budget_without_room_for_trials_leaves_predictions_and_says_so() {
     let options = ["--format", "json", "--budget", "100ms"];
     let (code, text) = advise(lab, &options, &[&lab.program("answers"), "one-node", "1"]);
     assert_eq!(code, Some(0), "{text}");
-    assert!(text.contains("the budget has no room for trials: a run takes"), "{text}");
+    assert!(text.contains("the budget is too short for trials: a run takes"), "{text}");
     assert!(text.contains("\"predicted\"") && !text.contains("\"measured\""), "{text}");
 }
 

@@ -67,7 +67,7 @@ fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
     }
     for (arguments, code, words) in [
         (&["run", "--arch", "riscv64"][..], 125, "expected x86_64 or aarch64"),
-        (&["image", "--arch", "aarch64", "--iso", "x.iso"], 2, "own kernel is for x86_64 alone"),
+        (&["image", "--arch", "aarch64", "--iso", "x.iso"], 2, "own kernel runs on x86_64 only"),
     ] {
         let output = run(directory.path(), &[&["guest"], arguments].concat());
         let errors = stderr(&output);

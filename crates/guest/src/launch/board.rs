@@ -12,7 +12,7 @@ use crate::qemu::AcceleratorKind;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
     /// A device tree does not tell it.
-    #[error("--arch {}: guests with it have no {what}", .architecture.name())]
+    #[error("--arch {} does not support {what}", .architecture.name())]
     Unable {
         /// The processor.
         architecture: Architecture,

@@ -114,7 +114,7 @@ impl Guest {
         let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
         let what = [
             (is_kvm, "KVM on this machine"),
-            (self.hypervisor.is_some(), "hypervisor"),
+            (self.hypervisor.is_some(), "hypervisors"),
             (!self.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
             (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
             (machine.tiers.len() > 1, "memory tiers"),
@@ -238,7 +238,7 @@ mod tests {
         let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
         assert_eq!(arm(plain.clone()).expect_possible(false), Ok(()));
         let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };
-        assert!(refused(&arm(empty.clone())).contains("aarch64: guests with it have no nodes wi"));
+        assert!(refused(&arm(empty.clone())).contains("--arch aarch64 does not support nodes wi"));
         let pc = Guest { machine: empty, ..Guest::default() };
         assert_eq!(pc.expect_possible(true), Ok(()));
         let access = vec![AccessAttributes::default()];

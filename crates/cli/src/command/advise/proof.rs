@@ -140,7 +140,7 @@ fn take(study: Study, trials: Trials, interrupt: &Interrupt) -> Result<StudyDocu
     let journal = || Journal::create(kept.path(), run, &text);
     let (journal, end) = session.run(Box::new(trials), journal, &mut Silent)?;
     if end == EndReason::BudgetSpent {
-        note("the budget was spent before all blocks were run");
+        note("the budget ran out before all blocks had run");
     }
     Ok(journal.document().clone())
 }

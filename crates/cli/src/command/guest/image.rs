@@ -17,7 +17,7 @@ use crate::output;
 pub(super) fn run(args: &ImageArgs) -> Result<(), Failure> {
     if let Some(file) = &args.iso {
         if args.contents.architecture != Architecture::X86_64 {
-            return Err(Failure::bad_input("--iso: numalab's own kernel is for x86_64 alone"));
+            return Err(Failure::bad_input("--iso: numalab's own kernel runs on x86_64 only"));
         }
         return kernel::write_image(file, &args.words, args.dry_run);
     }
