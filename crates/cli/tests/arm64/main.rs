@@ -15,7 +15,7 @@ use std::fs;
 
 use numalab_topology::{Machine, NodeId};
 
-use lab::{Lab, booted, numalab, run, stderr};
+use lab::{Lab, booted, build, numalab, run, stderr};
 
 #[test]
 fn nodes_cpus_memory_and_distances_of_an_aarch64_guest_are_those_asked_for() {
@@ -47,15 +47,20 @@ fn a_program_of_an_arm64_package_sees_both_nodes_and_a_module_of_its_kernel_is_l
 
 #[test]
 fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
+    // Its absence would be told first.
+    build(&["-p", "numalab-emulator"], &[]);
     let directory = tempfile::tempdir().expect("made");
     fs::write(directory.path().join("numalab-aarch64"), "").expect("written");
     let this = env!("CARGO_BIN_EXE_numalab");
     for (arguments, words) in [
         (&["--kernel", "numalab"][..], "expected a Linux guest"),
         (&["--kernel", this, "--raw"], "expected a Linux guest, without --raw"),
-        (&["--emulate", "512M,0"], "no nodes without memory"),
-        (&["--emulate-tiers", "512M@100ns,512M@300ns"], "no latencies of the firmware"),
-        (&["--accel", "kvm"], "no KVM"),
+        (&["--emulate", "512M,0"], "does not support nodes without memory"),
+        (
+            &["--emulate-tiers", "512M@100ns,512M@300ns"],
+            "does not support latencies of the firmware",
+        ),
+        (&["--accel", "kvm"], "does not support KVM"),
         (&["--emulate-latency", "100", "--emulate-stages", "core"], "(--emulate-stages core)"),
         (&["--with", this], "a program for x86_64, expected one for aarch64"),
     ] {
