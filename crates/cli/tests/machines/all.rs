@@ -7,7 +7,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use numalab_acpi::{AnyTable, Severity, Slot, Tables, check};
-use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl};
+use numalab_formats::{architecture, emulation, hwloc, machine_toml, numactl, tiers};
 use numalab_host::{Root, read_machine_and_devices};
 use numalab_topology::{
     AccessAttributes, AccessClass, Allowed, Cache, CacheKind, CpuId, Device, DeviceKind,
@@ -84,6 +84,8 @@ fn own() -> Vec<(String, Machine)> {
     let example = machine_toml::read(machine_toml::EXAMPLE).expect("the example");
     machines.push(("the example".to_owned(), example));
     machines.push(("cpus of no node".to_owned(), without_a_home()));
+    let tiers = tiers::parse("512M@100ns,256M@300ns").expect("tiers");
+    machines.push(("a CXL device".to_owned(), tiers.cxl_machine(4).expect("a machine")));
     machines.push(("something of everything".to_owned(), rich()));
     for name in ["lumi_partc", "lumi_partg"] {
         let file =
