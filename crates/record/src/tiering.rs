@@ -1,7 +1,7 @@
 //! What a probe of memory tiers found.
 
 use numalab_topology::NodeSet;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::study::Reading;
 
@@ -26,7 +26,7 @@ pub struct TieringProbed {
 }
 
 /// Where pages were at a time.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TierLook {
     /// Nanoseconds since the first access.

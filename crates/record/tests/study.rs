@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use numalab_record::study::*;
+use numalab_record::tiering::TierLook;
 use numalab_record::{Environment, Kind};
 
 fn run() -> StudyRun {
@@ -51,6 +52,13 @@ fn sample(block: usize, (treatment, arm): (usize, Arm), attempt: usize, value: f
                 home: Some(0),
                 memory: vec![(Some(0), 7), (None, 2)],
                 cpus: None,
+            }],
+            looks: vec![TierLook {
+                at_ns: 7,
+                latency_ns: 300.5,
+                fast_pages: 1,
+                slow_pages: 2,
+                marked_pages: 3,
             }],
         },
     })

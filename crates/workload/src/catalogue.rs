@@ -8,6 +8,7 @@ mod redis;
 mod stress_ng;
 mod sysbench;
 
+pub use numalab::tier_looks;
 use numalab_record::study::{Quantity, Reading};
 
 use serde::{Deserialize, Serialize};

@@ -16,7 +16,7 @@ mod reader;
 mod spec;
 mod workload;
 
-pub use catalogue::kernel_needs;
+pub use catalogue::{kernel_needs, tier_looks};
 pub use command::{NUMALAB, SCRATCH, Service};
 pub use error::{OutputError, PatternError, SpecError};
 pub use finished::{Ending, Finished};

@@ -9,6 +9,7 @@ use super::notice::Notice;
 use super::plan::Arm;
 use super::quantity::Reading;
 use crate::Environment;
+use crate::tiering::TierLook;
 
 /// A line of `journal.jsonl`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -141,6 +142,9 @@ pub struct Observation {
     /// Where guests lay that ran it together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guests: Vec<GuestPlace>,
+    /// Where the pages of a probe of memory tiers were from time to time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub looks: Vec<TierLook>,
     /// What disturbed it, found without a look at its values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disturbances: Vec<Disturbance>,

@@ -9,6 +9,7 @@ mod placeholder;
 mod places;
 mod rows;
 mod tables;
+mod tiers;
 mod words;
 
 pub use notices::{accelerator_reason, notice as notice_words};
@@ -141,6 +142,7 @@ fn of_workload(summary: &StudySummary<'_>, index: usize, workload: &Workload) ->
     let tested = summary.subjects.iter().filter(|subject| !subject.is_fact);
     let subjects = tested.filter(|subject| subject.workload == index);
     let mut panels: Vec<Panel> = subjects.flat_map(|subject| of_metric(summary, subject)).collect();
+    panels.extend(tiers::panels(summary, index));
     panels.extend(tables::counters(summary, index).map(Panel::table));
     let part = Part::of(&workload.name, panels)?;
     let command = Some(command_line(&workload.command));

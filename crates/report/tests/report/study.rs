@@ -4,6 +4,7 @@ use numalab_analysis::study::{Effect, EffectKind, StudySummary};
 use numalab_record::study::{
     Counted, EndReason, Entry, GuestPlace, Quantity, Setting, StudyDocument,
 };
+use numalab_record::tiering::TierLook;
 use numalab_report::{Report, Style, change_words};
 use numalab_stats::{Ground, Verdict};
 
@@ -44,6 +45,45 @@ fn main_effects_interactions_and_verdicts_of_a_two_by_two_are_as_it_was_made() {
     // The bootstrap of the mean and the permutation test agree with the ranks.
     assert!((host.bootstrap.value - host.found.effect).abs() < 0.005);
     assert!(host.bootstrap.interval.contains(host.found.effect) && host.permutation.p < 0.01);
+}
+
+#[test]
+fn pages_by_tier_over_time_are_medians_of_the_samples_of_each_treatment() {
+    let mut document = studies::without_variance();
+    for sample in document.journal.iter_mut().filter_map(|entry| match entry {
+        Entry::Sample(sample) => Some(sample),
+        _ => None,
+    }) {
+        // What balancing moves differs from block to block; the median is the third of five.
+        let moved = if sample.treatment == 1 { 100 * (sample.block as u64 + 1) } else { 0 };
+        sample.observation.looks = (0..8)
+            .map(|at| TierLook {
+                at_ns: at * 500_000_000,
+                latency_ns: if at < 4 { 300.0 } else { 300.0 - moved as f64 / 2.0 },
+                fast_pages: if at < 4 { 0 } else { moved },
+                slow_pages: if at < 4 { 1000 } else { 1000 - moved },
+                marked_pages: 0,
+            })
+            .collect();
+    }
+    let page = StudySummary::of(&document).page();
+    let text = page.markdown();
+    let rows = |caption: &str| -> Vec<String> {
+        let after = text.lines().skip_while(|line| !line.contains(caption));
+        after.filter(|line| line.starts_with('|')).skip(2).take(2).map(str::to_owned).collect()
+    };
+    let words = |row: &String| {
+        row.split(['|', ' ']).filter(|w| !w.is_empty()).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let shares: Vec<Vec<String>> =
+        rows("pages on the fast tier over time").iter().map(words).collect();
+    assert_eq!(shares, [["1.5", "0.00", "0.00"], ["3.5", "0.00", "30.0"]], "{text}");
+    let times: Vec<Vec<String>> = rows("an access over time").iter().map(words).collect();
+    assert_eq!(times, [["1.5", "300", "300"], ["3.5", "300", "150"]], "{text}");
+    let curves = page.html().matches("<path class=\"curve ").count();
+    assert_eq!(curves, 4, "two pictures with a curve for each treatment");
+    let plain = StudySummary::of(&studies::without_variance()).page().markdown();
+    assert!(!plain.contains("over time"), "{plain}");
 }
 
 #[test]

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use numalab_host::{CommandError, Interrupt, Ran};
 use numalab_record::study::{Reading, Setting};
-use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters};
+use numalab_record::tiering::TierLook;
+use numalab_workload::{Ending, Finished, KernelNeed, Workload, perf_stat_counters, tier_looks};
 
 use super::contract::{BackendError, SampleRequest};
 use super::placement::Placement;
@@ -25,6 +26,8 @@ const COUNTS: &str = "perf-stat.csv";
 pub(crate) struct Executed {
     /// What it printed, as readings.
     pub(crate) readings: Vec<Reading>,
+    /// Where its pages were from time to time, if it probes memory tiers.
+    pub(crate) looks: Vec<TierLook>,
     /// What `perf stat` counted, if it was asked to.
     pub(crate) counters: BTreeMap<String, f64>,
 }
@@ -62,7 +65,7 @@ pub(crate) fn run(
         Counting::Off => BTreeMap::new(),
         Counting::Scheduler => scheduler_counters(&scratch),
     };
-    Ok(Executed { readings, counters })
+    Ok(Executed { readings, looks: tier_looks(&ran.stdout), counters })
 }
 
 /// What a workload that has ended tells.

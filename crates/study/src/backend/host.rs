@@ -162,10 +162,11 @@ impl Prepared for PreparedHost {
         let disturbance = load.map(|load| Disturbance::Load { on: LoadedMachine::Own, load });
         Ok(Observation {
             readings: executed.readings,
-            guests: Vec::new(),
+            looks: executed.looks,
             counters,
             evidence: seen.iter().flat_map(page_evidence).collect(),
             disturbances: disturbance.into_iter().collect(),
+            ..Observation::default()
         })
     }
 

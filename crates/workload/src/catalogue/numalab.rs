@@ -1,6 +1,7 @@
 //! What numalab's own measuring commands print with `--format json`.
 
 use numalab_record::study::{Quantity, Reading};
+use numalab_record::tiering::TierLook;
 
 use numalab_record::{Document, Kind, Metric as Measured};
 use numalab_stats::Sample;
@@ -112,6 +113,32 @@ fn readings_of(document: &Document, measured: Measured) -> Vec<Reading> {
     medians.into_iter().map(|(cell, median)| measured.quantity(name(cell)).at(median)).collect()
 }
 
+/// Where the pages of a probe of memory tiers were, of what it printed; nothing of another output.
+#[must_use]
+pub fn tier_looks(stdout: &str) -> Vec<TierLook> {
+    let document = json::document(stdout).ok();
+    let document = document.filter(|value| value["schema"] == Kind::Tiering.schema());
+    let looks = document.and_then(|mut value| serde_json::from_value(value["looks"].take()).ok());
+    looks.unwrap_or_default()
+}
+
 fn unreadable(error: serde_json::Error) -> OutputError {
     OutputError::NoJson { reason: error.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn looks_are_those_of_a_probe_of_tiers_and_of_nothing_else() {
+        let look =
+            r#"{"at_ns":5,"latency_ns":300.0,"fast_pages":1,"slow_pages":2,"marked_pages":0}"#;
+        let document = |schema: &str| format!(r#"{{"schema":"{schema}","looks":[{look}]}}"#);
+        let looks = tier_looks(&document(Kind::Tiering.schema()));
+        assert_eq!((looks[0].at_ns, looks[0].fast_pages, looks.len()), (5, 1, 1));
+        for other in [document("numalab/run-2"), "[1]".to_owned(), "text".to_owned()] {
+            assert_eq!(tier_looks(&other), [], "{other}");
+        }
+    }
 }

@@ -184,13 +184,7 @@ impl Prepared for Trials {
         let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
         let quantity = Quantity::lower(METRIC, "s");
         let value = elapsed_ns as f64 / 1e9;
-        Ok(Observation {
-            readings: vec![Reading { quantity, value }],
-            counters: Default::default(),
-            evidence: Vec::new(),
-            guests: Vec::new(),
-            disturbances: Vec::new(),
-        })
+        Ok(Observation { readings: vec![Reading { quantity, value }], ..Observation::default() })
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
