@@ -50,8 +50,8 @@ fn a_note_names_what_a_format_loses() {
     assert_eq!(
         said,
         "note: hwloc XML: does not carry the place of offline cpus, free memory, free huge pages, \
-         proximity domains, APIC ids, ranges of memory, whether latencies and bandwidths are those \
-         of cpus, memory tiers [not-carried]"
+         which memory is that of CXL devices, proximity domains, APIC ids, ranges of memory, \
+         whether latencies and bandwidths are those of cpus, memory tiers [not-carried]"
     );
     assert_eq!(hwloc::CARRIED.loss(&Machine::default()), None);
 }
