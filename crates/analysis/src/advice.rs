@@ -7,6 +7,8 @@ mod predict;
 mod waits;
 
 use numalab_record::ProgramMemory;
+use numalab_record::study::Quantity;
+use numalab_stats::Direction;
 use serde::{Deserialize, Serialize};
 
 pub use candidate::{Candidate, candidates};
@@ -53,6 +55,9 @@ pub struct Advice {
     pub elapsed_ns: u64,
     /// Of its threads' time, the part that waits for memory or for other caches.
     pub memory_share: f64,
+    /// What trials judge by where that is not the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Quantity>,
     /// What could be done.
     pub options: Vec<AdvisedOption>,
 }
@@ -89,7 +94,7 @@ impl AdvisedOption {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measured {
-    /// Change of the time, in percent; less is faster.
+    /// Change of what trials judge by, in percent: of the time, less is faster.
     pub change_percent: f64,
     /// Its interval.
     pub interval_percent: (f64, f64),
@@ -120,6 +125,7 @@ impl Advice {
             machine,
             elapsed_ns: program.elapsed_ns,
             memory_share: waited_ns as f64 / busy_ns.max(1) as f64,
+            metric: None,
             options,
         }
     }
@@ -143,6 +149,15 @@ impl Advice {
             .map(|(_, option)| option)
     }
 
+    /// A change of what trials judge by as one of a time: below 0 it is for the better.
+    #[must_use]
+    pub fn as_of_time(&self, percent: f64) -> f64 {
+        match self.metric.as_ref().map(|metric| metric.better) {
+            Some(Direction::HigherIsBetter) => -percent,
+            Some(Direction::LowerIsBetter) | None => percent,
+        }
+    }
+
     /// What to do: the candidate that was best when it was tried; where none was better, the one that
     /// is expected to be best of those that were not tried, or cannot be. None where there is no
     /// gain to be had.
@@ -150,7 +165,7 @@ impl Advice {
     pub fn best(&self) -> Option<&AdvisedOption> {
         let tried = self.options.iter().filter_map(|of| Some((of, of.measured.as_ref()?)));
         let better = tried.filter(|(_, measured)| measured.verdict == VerdictWord::Better);
-        let change = |measured: &Measured| measured.change_percent;
+        let change = |measured: &Measured| self.as_of_time(measured.change_percent);
         let best = better.min_by(|one, other| change(one.1).total_cmp(&change(other.1)));
         let any_tried = self.options.iter().any(|option| option.measured.is_some());
         let mut untried = self.promising().filter(|option| {

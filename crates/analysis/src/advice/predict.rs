@@ -105,6 +105,7 @@ type Times = (u32, f64, f64);
 
 #[cfg(test)]
 mod tests {
+    use numalab_record::study::Quantity;
     use numalab_record::{
         ContendedLine, LineUser, NodeWaits, PagesAlike, ProgramThread, Region, RegionAccesses,
         Sharing,
@@ -196,6 +197,22 @@ mod tests {
         let read = program(1000, Sharing::Read, 0);
         assert!(predict(&copies, &read, &machine()).interval_percent.0 < -10.0);
         assert_eq!(change(&copies, &program(1000, Sharing::Written, 0)), 0.0);
+    }
+
+    #[test]
+    fn the_best_of_a_metric_is_what_raises_or_lowers_it() {
+        let mut advice = Advice::of(&[], &program(1000, Sharing::Read, 0), machine());
+        for (option, change_percent) in advice.options.iter_mut().zip([5.0, 9.0]) {
+            let interval_percent = (change_percent, change_percent);
+            let verdict = VerdictWord::Better;
+            option.measured = Some(Measured { change_percent, interval_percent, verdict });
+        }
+        let rate = Quantity::higher("value", "x/s");
+        for (metric, best) in [(rate, 9.0), (Quantity::lower("value", "s"), 5.0)] {
+            advice.metric = Some(metric);
+            let found = advice.best().and_then(|option| option.measured.as_ref());
+            assert_eq!(found.map(|of| of.change_percent), Some(best));
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use numalab_stats::{Confidence, Direction, least_pairs};
 
 use super::{Format, MachineArgs, MemoryCostArgs, value};
 
@@ -15,6 +16,7 @@ Examples:
   numalab advise --emulate 2 --cpus 8 --predict-only -- ./solver
   numalab advise --emulate 2 --cpus 8 --try all -- ./solver
   numalab advise --emulate 2 --cpus 8 --try 4 --budget 10m -- ./solver
+  numalab advise --emulate 2 --cpus 8 --metric 'rate {x/s}' --better higher -- ./solver
   numalab advise --emulate 2 --cpus 8 --format html -o advice.html -- ./solver
 
 The program runs under QEMU's user mode (package qemu-user) on the machine that is named,
@@ -24,6 +26,8 @@ would bring. The best that need no change of the program are then tried there, i
 blocks with the program as it is, and so is first touch by the users of memory. The
 program must end by itself, needs no terminal, and runs several times: its input is empty,
 its output is not shown. Compile it with -g, so that lines of its source can be named.
+A number that --metric reads should count work or events: the program's own clock is that
+of this host, on which it is emulated, and what it prints of time is too.
 Without --emulate-cache and --emulate-stages a machine has caches of 32K, 1M and 16M,
 overlapping misses, and lines that stores take from other caches.
 Exit code 1 if the program fails or does not end.")]
@@ -46,6 +50,13 @@ pub(crate) struct AdviseArgs {
     /// if even one candidate takes longer
     #[arg(long, value_name = "TIME", value_parser = value::duration, conflicts_with = "predict_only")]
     pub budget: Option<Duration>,
+    /// Pattern of a number in the program's output, by which the trials judge in place of the
+    /// program's time: 'rate {x/s}'
+    #[arg(long, value_name = "PATTERN", conflicts_with = "predict_only")]
+    pub metric: Option<String>,
+    /// Which way the metric is better
+    #[arg(long, value_parser = value::direction(), default_value = "lower", requires = "metric")]
+    pub better: Direction,
     /// Output format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub format: Format,
@@ -72,13 +83,11 @@ pub(crate) enum Tries {
     All,
 }
 
-/// Fewer pairs have no interval of 95 % (Wilcoxon's signed ranks).
-const LEAST_BLOCKS: usize = 6;
-
 fn blocks(text: &str) -> Result<usize, String> {
     let count = value::blocks(text)?;
-    let enough = || format!("expected {LEAST_BLOCKS} or more: fewer give no interval");
-    (count >= LEAST_BLOCKS).then_some(count).ok_or_else(enough)
+    let least = least_pairs(Confidence::P95.alpha());
+    let enough = || format!("expected {least} or more: fewer give no interval");
+    (count >= least).then_some(count).ok_or_else(enough)
 }
 
 fn tries(text: &str) -> Result<Tries, String> {

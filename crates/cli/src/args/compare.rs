@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_stats::Direction;
 
 use super::{FailIf, Format, value};
@@ -46,7 +45,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PATTERN")]
     pub metric: Option<String>,
     /// Which way is better, for files, commands and tables
-    #[arg(long, value_parser = direction(), default_value = "lower")]
+    #[arg(long, value_parser = value::direction(), default_value = "lower")]
     pub better: Direction,
     /// With --commands: number of blocks (each block runs both once)
     #[arg(long, value_name = "N", default_value_t = 12, value_parser = value::blocks, conflicts_with = "results")]
@@ -72,17 +71,4 @@ pub(crate) struct CompareArgs {
     /// With --commands: no progress and no hints, the result alone
     #[arg(short, long)]
     pub quiet: bool,
-}
-
-/// `lower` or `higher`.
-fn direction() -> impl TypedValueParser<Value = Direction> {
-    let ways = [
-        (Direction::LowerIsBetter, "Times, latencies"),
-        (Direction::HigherIsBetter, "Rates, bandwidths"),
-    ];
-    let values = ways.map(|(way, help)| PossibleValue::new(way.name()).help(help));
-    PossibleValuesParser::new(values).map(move |text| {
-        let higher = text == Direction::HigherIsBetter.name();
-        if higher { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
-    })
 }

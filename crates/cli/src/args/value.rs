@@ -3,10 +3,12 @@
 use std::str::FromStr;
 use std::time::Duration;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use numalab_analysis::explore::Expectation;
 use numalab_formats::size;
 use numalab_host::allowed_now;
 use numalab_record::StreamKernel;
+use numalab_stats::Direction;
 use numalab_topology::{Allowed, Chosen, CpuId, CpuSet, Id, IdSet, NodeSet};
 
 /// A smaller buffer has no order to visit it in.
@@ -172,6 +174,19 @@ pub(crate) fn weights(text: &str) -> Result<Weights, String> {
     let expected =
         || format!("`{text}`: expected auto, or a weight from 1 to 255 for each node, such as 2,1");
     listed.map(Weights::Listed).ok_or_else(expected)
+}
+
+/// `lower` or `higher`.
+pub(crate) fn direction() -> impl TypedValueParser<Value = Direction> {
+    let ways = [
+        (Direction::LowerIsBetter, "Times, latencies"),
+        (Direction::HigherIsBetter, "Rates, bandwidths"),
+    ];
+    let values = ways.map(|(way, help)| PossibleValue::new(way.name()).help(help));
+    PossibleValuesParser::new(values).map(move |text| {
+        let higher = text == Direction::HigherIsBetter.name();
+        if higher { Direction::HigherIsBetter } else { Direction::LowerIsBetter }
+    })
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! `numalab advise`.
 
 mod extent;
+mod metric;
 mod placements;
 mod proof;
 
@@ -22,6 +23,7 @@ use crate::failure::{Code, Failure};
 use crate::output;
 use crate::source::{describe, describe_guest};
 use extent::Extent;
+use metric::Judged;
 use placements::placement;
 
 /// A run under emulation at most.
@@ -34,6 +36,7 @@ const STAGES: &str = "core,owners";
 
 /// Profiles, predicts, tries, and says what to use.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
+    let judged = Judged::of(args)?;
     let machine = machine(args)?;
     let asis = EmulatedProgram {
         plugin: PLUGIN.find().map_err(GuestError::from)?,
@@ -59,6 +62,9 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         ));
     }
     let mut advice = Advice::of(&args.command, program, costs(&asis.machine));
+    let read = judged.read(&ran, program.elapsed_ns);
+    let read = read.map_err(|error| Failure::new(Code::Failed, error))?;
+    advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     for option in &mut advice.options {
         (option.command, option.numactl) = placements::commands(&option.candidate, &args.command);
     }
@@ -68,7 +74,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
         tried.truncate(extent.candidates);
         if !tried.is_empty() {
             let rules = proof::rules(extent.blocks, args.budget);
-            proof::prove(&mut advice, &asis, &tried, (rules, &ran.stdout), &interrupt)?;
+            proof::prove(&mut advice, &asis, &tried, (rules, judged, ran.stdout), &interrupt)?;
         }
     }
     deliver(args, &advice)
@@ -104,7 +110,8 @@ fn extent(args: &AdviseArgs, candidates: usize, run: Duration) -> Extent {
     let Some(within) = enough.within(budget, run) else {
         note(format!(
             "the budget is too short for trials: a run takes {took:.1} s, and one candidate needs \
-             12 runs; the results are predictions only"
+             {} runs; the results are predictions only",
+            Extent::least().runs()
         ));
         return Extent { candidates: 0, ..enough };
     };

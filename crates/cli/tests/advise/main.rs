@@ -77,6 +77,10 @@ fn trials_that_could_not_tell_and_numbers_that_are_none_are_refused() {
         (["--blocks", "5"], "expected 6 or more: fewer give no interval"),
         (["--try", "0"], "expected 1 to 16, or all"),
         (["--try", "some"], "expected 1 to 16, or all"),
+        (["--metric", "rate x/s"], "--metric: pattern \"rate x/s\" has 0 places for a number"),
+        (["--metric", "{a} of {b}"], "--metric: pattern \"{a} of {b}\" has 2 places for a number"),
+        (["--metric", "{x/s}"], "--metric: pattern \"{x/s}\" has no text beside the number"),
+        (["--better", "higher"], "--metric <PATTERN>"),
     ] {
         let (code, text) = advise(lab, &options, &["true"]);
         assert_eq!(code, Some(2), "{text}");
@@ -102,6 +106,25 @@ fn a_gain_that_is_likely_is_tried_and_told_from_chance_with_enough_blocks() {
     let worst = pages["predicted"]["interval_percent"][1].as_f64();
     assert!(worst.is_some_and(|worst| worst > 0.0), "its interval reaches beyond none: {pages}");
     assert_eq!(pages["measured"]["verdict"], "better", "{pages}");
+}
+
+#[test]
+fn trials_judge_by_the_number_that_a_program_prints() {
+    let Some(lab) = lab() else { return };
+    let script = format!("{} one-node 1; echo done at a rate of 5.5 x/s", lab.program("answers"));
+    let options = ["--metric", "rate of {x/s}", "--better", "higher", "--try", "1"];
+    let with = |more: [&str; 2], script: &str| {
+        advise(lab, &[&options[..], &more[..]].concat(), &["sh", "-c", script])
+    };
+    let (code, text) = with(["--blocks", "6"], &script);
+    assert_eq!(code, Some(0), "{text}");
+    assert!(text.contains("0.0 to 0.0 equivalent"), "the rate is the same everywhere: {text}");
+    assert!(text.contains("of the metric (x/s), higher is better, measured"), "{text}");
+    for words in ["echo no number", "echo a rate of none x/s"] {
+        let (code, text) = with(["--blocks", "6"], words);
+        assert_eq!(code, Some(1), "{text}");
+        assert!(text.contains("expected a line that matches its pattern"), "{text}");
+    }
 }
 
 #[test]

@@ -63,10 +63,11 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
         None if tried => format!("No gain was found: {share}, but what was tried is not faster."),
         None => format!("No gain to be had from placement: {share}."),
         Some(option) => {
-            let change = option.measured.as_ref().map(|of| of.change_percent);
-            let how = if change.is_some() { "measured" } else { "predicted" };
-            let change = change.unwrap_or(option.predicted.change_percent);
-            format!("{}: {} % of the time, {how}.", what(&option.candidate), signed(change))
+            let predicted = (option.predicted.change_percent, "time".to_owned(), "predicted");
+            let measured = option.measured.as_ref();
+            let found = measured.map(|of| (of.change_percent, judged(advice), "measured"));
+            let (change, of, how) = found.unwrap_or(predicted);
+            format!("{}: {} % of the {of}, {how}.", what(&option.candidate), signed(change))
         }
     };
     let mood = if best.is_some() { Mood::Good } else { Mood::Fine };
@@ -76,9 +77,20 @@ fn answer(advice: &Advice, best: Option<&AdvisedOption>) -> Lead {
 /// Whether the trials left a gain open.
 fn is_open(advice: &Advice) -> bool {
     let measured = advice.options.iter().filter_map(|option| option.measured.as_ref());
+    let may_gain =
+        |(low, high): (f64, f64)| [low, high].iter().any(|of| advice.as_of_time(*of) < 0.0);
     measured
         .into_iter()
-        .any(|of| of.verdict == VerdictWord::Inconclusive && of.interval_percent.0 < 0.0)
+        .any(|of| of.verdict == VerdictWord::Inconclusive && may_gain(of.interval_percent))
+}
+
+/// What trials judge by.
+fn judged(advice: &Advice) -> String {
+    match advice.metric.as_ref().map(|metric| metric.unit.as_str()) {
+        None => "time".to_owned(),
+        Some("") => "metric".to_owned(),
+        Some(unit) => format!("metric ({unit})"),
+    }
 }
 
 fn verdict(verdict: VerdictWord) -> &'static str {
@@ -109,14 +121,23 @@ fn to_use(option: &AdvisedOption) -> Option<Lead> {
 }
 
 fn options(advice: &Advice) -> Part {
-    let table =
-        Table::new("Change of the time, in %: predicted, and measured with its 95 % interval")
-            .words("option")
-            .figures("predicted")
-            .words("interval")
-            .figures("measured")
-            .words("interval")
-            .words("verdict");
+    let caption = match &advice.metric {
+        None => {
+            "Change of the time, in %: predicted, and measured with its 95 % interval".to_owned()
+        }
+        Some(metric) => format!(
+            "Change in %: of the time, predicted, and of the {}, {}, measured with its 95 % interval",
+            judged(advice),
+            metric.better
+        ),
+    };
+    let table = Table::new(caption)
+        .words("option")
+        .figures("predicted")
+        .words("interval")
+        .figures("measured")
+        .words("interval")
+        .words("verdict");
     let interval = |(low, high): (f64, f64)| format!("{} to {}", signed(low), signed(high));
     let row = |option: &AdvisedOption| {
         let measured = option.measured.as_ref();

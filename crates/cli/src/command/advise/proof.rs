@@ -8,23 +8,20 @@ use numalab_guest::program::EmulatedProgram;
 use numalab_host::{Interrupt, UtcTime, note};
 use numalab_record::Environment;
 use numalab_record::study::{
-    EndReason, Evidence, FactorKind, Observation, Quantity, Reading, Rules, Setting, StudyDocument,
-    Treatment,
+    EndReason, Evidence, FactorKind, Observation, Rules, Setting, StudyDocument, Treatment,
 };
-use numalab_stats::Direction;
 use numalab_study::{
     Backend, BackendError, BackendSpec, Factor, Inspection, Journal, Level, NamedLevel, Observer,
     Plan, Preparation, PrepareError, Prepared, SampleRequest, Scope, Session, Started, Study,
 };
-use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
 
+use super::metric::Judged;
 use super::placements::placement;
 use super::sample;
 use crate::args::VERSION;
 use crate::failure::{Code, Failure};
 
 const AS_IS: &str = "as it is";
-const METRIC: &str = "time";
 /// A change of this size is none.
 const MARGIN_PERCENT: f64 = 2.0;
 
@@ -34,6 +31,7 @@ struct Trials {
     placements: Vec<(String, EmulatedProgram)>,
     /// What the program printed as it is.
     expected: String,
+    judged: Judged,
     interrupt: Interrupt,
     told_of_output: bool,
 }
@@ -43,7 +41,7 @@ pub(super) fn prove(
     advice: &mut Advice,
     asis: &EmulatedProgram,
     tried: &[Candidate],
-    (rules, expected): (Rules, &str),
+    (rules, judged, expected): (Rules, Judged, String),
     interrupt: &Interrupt,
 ) -> Result<(), Failure> {
     let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
@@ -52,9 +50,11 @@ pub(super) fn prove(
     }
     let trials = Trials {
         placements,
-        expected: expected.to_owned(),
+        // A program that prints what it measures prints something else each time.
+        told_of_output: judged.is_printed(),
+        expected,
+        judged,
         interrupt: interrupt.clone(),
-        told_of_output: false,
     };
     let document = take(study(&trials, rules), trials, interrupt)?;
     let summary = StudySummary::of(&document);
@@ -95,15 +95,6 @@ fn study(trials: &Trials, rules: Rules) -> Study {
         let set = [("placement".to_owned(), Setting::Text(name.clone()))].into();
         Level::Named(NamedLevel { name: name.clone(), set })
     };
-    let metric = MetricSpec {
-        name: METRIC.to_owned(),
-        better: Direction::LowerIsBetter,
-        pattern: None,
-        exit_time: true,
-        unit: String::new(),
-        json: None,
-        from: Stream::Stdout,
-    };
     Study {
         name: "advise".to_owned(),
         question: "Which placement is best?".to_owned(),
@@ -115,12 +106,7 @@ fn study(trials: &Trials, rules: Rules) -> Study {
             kind: FactorKind::Choice,
             levels: trials.placements.iter().map(level).collect(),
         }],
-        workloads: vec![WorkloadSpec {
-            name: Some("program".to_owned()),
-            command: Some(trials.placements[0].1.command.clone()),
-            metric: vec![metric],
-            ..WorkloadSpec::default()
-        }],
+        workloads: vec![trials.judged.spec.clone()],
     }
 }
 
@@ -182,9 +168,9 @@ impl Prepared for Trials {
             self.told_of_output = true;
         }
         let elapsed_ns = report.program().map_or(0, |program| program.elapsed_ns);
-        let quantity = Quantity::lower(METRIC, "s");
-        let value = elapsed_ns as f64 / 1e9;
-        Ok(Observation { readings: vec![Reading { quantity, value }], ..Observation::default() })
+        let readings = self.judged.read(&ran, elapsed_ns);
+        let readings = readings.map_err(|error| failed(error.to_string()))?;
+        Ok(Observation { readings, ..Observation::default() })
     }
 
     fn restore(self: Box<Self>) -> Result<(), BackendError> {
