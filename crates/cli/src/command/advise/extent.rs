@@ -25,13 +25,24 @@ impl Extent {
     /// then the most blocks; `None` if there is no time for one candidate.
     pub(super) fn within(self, budget: Duration, run: Duration) -> Option<Self> {
         let runs = budget.as_secs_f64() / run.as_secs_f64().max(1e-3);
-        let fits = |of: &Self| ((of.candidates + 1) * of.blocks) as f64 <= runs;
+        let fits = |of: &Self| of.runs() as f64 <= runs;
         let with = |candidates| Self { candidates, ..self };
         let fewer = (1..=self.candidates).rev().map(with);
         let mut least = fewer.map(|of| Self { blocks: of.least_blocks(), ..of });
         let found = least.find(fits)?;
         let most = found.blocks..=self.blocks.max(found.blocks);
         most.rev().map(|blocks| Self { blocks, ..found }).find(fits)
+    }
+
+    /// The least that gives a verdict on anything: one candidate.
+    pub(super) fn least() -> Self {
+        let one = Self { candidates: 1, blocks: 0 };
+        one.enough()
+    }
+
+    /// So many runs of the program.
+    pub(super) fn runs(self) -> usize {
+        (self.candidates + 1) * self.blocks
     }
 
     /// The fewest blocks that can tell each candidate from chance, all of them allowed for.
@@ -56,6 +67,7 @@ mod tests {
         assert_eq!(extent(2, 6).enough(), extent(2, 7));
         assert_eq!(extent(6, 6).enough(), extent(6, 8));
         assert_eq!(extent(2, 20).enough(), extent(2, 20));
+        assert_eq!(Extent::least().runs(), 12);
     }
 
     #[test]
