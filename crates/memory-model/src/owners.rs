@@ -11,6 +11,10 @@ use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Places for each line that the caches hold.
 const PLACES_PER_LINE: u64 = 4;
 const MOST_PLACES: u64 = 1 << 22;
+/// Lines of a page.
+const PAGE_LINES: u64 = 64;
+/// Of 2^64, for multiplicative hashing (D. E. Knuth, The Art of Computer Programming 3, 6.4).
+const GOLDEN_RATIO: u64 = 0x9e37_79b9_7f4a_7c15;
 const STATE_SHIFT: u32 = 8;
 const LINE_SHIFT: u32 = 10;
 const READ: u64 = 1;
@@ -96,7 +100,8 @@ impl Owners {
     /// A line's place, and its state and vCPU if it has it.
     #[inline]
     fn place(&self, line: u64) -> (&Place, Option<(u64, usize)>) {
-        let at = usize::try_from(line & (self.places.len() as u64 - 1)).unwrap_or(0);
+        let at = scattered(line) & (self.places.len() as u64 - 1);
+        let at = usize::try_from(at).unwrap_or(0);
         let place = &self.places[at];
         let entry = place.entry.load(Relaxed);
         let known = (entry >> LINE_SHIFT == line + 1).then(|| {
@@ -105,6 +110,14 @@ impl Owners {
         });
         (place, known)
     }
+}
+
+/// Where to look for a line: those of a page side by side, and pages anywhere, so that the same
+/// page of several nodes, each of which begins at a power of two, does not have one place.
+#[inline]
+fn scattered(line: u64) -> u64 {
+    let (page, line) = (line / PAGE_LINES, line % PAGE_LINES);
+    (page.wrapping_mul(GOLDEN_RATIO) >> 32) * PAGE_LINES + line
 }
 
 #[cfg(test)]
@@ -141,5 +154,14 @@ mod tests {
         assert_eq!(owners.store(1, 1, 1), Found::Free);
         owners.clear();
         assert_eq!(owners.store(1, 0, 1), Found::Free);
+    }
+
+    #[test]
+    fn pages_of_several_nodes_at_the_same_place_are_all_known() {
+        let owners = Owners::new(4096);
+        let lines = || (0..4_u64).flat_map(|node| (0..1024).map(move |line| (node << 24) + line));
+        lines().for_each(|line| assert_eq!(owners.store(line, 1, 0), Found::Free));
+        let known = lines().filter(|line| owners.load(*line, 0) == Found::WrittenBy(1, 0)).count();
+        assert!(known > 3500, "{known} of 4096 in four places for each");
     }
 }
