@@ -1,6 +1,7 @@
 //! Which placement is right for a program: what it does to its memory, what could be done about
 //! that, and what each change would bring by its counts and the machine's latencies.
 
+mod bound;
 mod candidate;
 mod demand;
 mod predict;

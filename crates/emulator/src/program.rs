@@ -24,7 +24,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numalab_memory_model::arguments::{Arguments, Policy};
+use numalab_memory_model::arguments::{Arguments, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::engine::{Access, Effect, Engine};
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
@@ -73,6 +73,8 @@ pub struct Program {
     heap: Mutex<Option<(u64, u64)>>,
     accesses: Vec<Accesses>,
     nodes: usize,
+    /// Nodes in turn over which pages might go.
+    beside: Vec<Vec<usize>>,
     follows_users: bool,
     /// Pages for which the machine had no memory left.
     unplaced: AtomicU64,
@@ -99,6 +101,8 @@ struct Remembered {
     page: Page,
     region: usize,
     used: &'static PageUse,
+    /// Where it would lie by the placements that are watched.
+    elsewhere: [usize; MOST_BESIDE],
 }
 
 thread_local! {
@@ -119,11 +123,12 @@ impl Program {
             target: target.to_owned(),
             instructions: Instructions::default(),
             numbers: Numbers::of(target)?,
-            threads: Threads::new(machine.cpus.len(), order.to_vec(), first),
+            threads: Threads::new(machine.cpus.len(), order.to_vec()),
             clock: Clock::new(machine.cpus.len()),
             pace: Pace::new(machine.cpus.len()),
             cpus: Cpus::new(machine.cpus.len(), machine.cpus.len()),
-            space: Mutex::new(Space::new(machine)),
+            space: Mutex::new(Space::new(machine, first)),
+            beside: arguments.beside.clone(),
             pages: Mutex::default(),
             contention: Mutex::default(),
             generation: AtomicU64::new(1),
@@ -165,7 +170,7 @@ impl Program {
         let came = engine.outcome(place);
         let access =
             Access { vcpu: place, address, virtual_address, kind, position: made.by.position };
-        let effect = engine.access(access);
+        let effect = engine.access_beside(access, &found.elsewhere[..self.beside.len()]);
         let behind = Waits::of(engine, place, found.page.node);
         let slot = found.region * self.nodes + found.page.node;
         let touch = Touch { slot, kind, used: found.used, home };
@@ -215,13 +220,16 @@ impl Program {
     /// Moves a page to the node of a thread that has waited for it, if that waits for it most.
     fn settle(&self, found: Remembered, home: usize) {
         let own = found.page.node;
-        if own == home {
+        if own == home || found.page.bound {
             return;
         }
         let waits_ps = found.used.seen().memory_ps;
         let longest = waits_ps[own] + waits_ps[own] / 4 + SETTLES_PS;
-        if waits_ps[home] > longest && lock(&self.space).move_page(found.number, home).is_some() {
-            found.used.moved(home);
+        if waits_ps[home] <= longest {
+            return;
+        }
+        if let Some(page) = lock(&self.space).move_page(found.number, home) {
+            found.used.moved(page);
             self.forget();
         }
     }
@@ -250,7 +258,7 @@ impl Program {
         let number = made.address / PAGE_BYTES;
         let home = engine.arguments.machine.cpus[place];
         let placement = self.threads.placement(place);
-        let Some(page) = lock(&self.space).touch(number, home, &placement) else {
+        let Some(page) = lock(&self.space).touch(number, home, placement.as_ref()) else {
             self.unplaced.fetch_add(1, Relaxed);
             return None;
         };
@@ -265,10 +273,22 @@ impl Program {
         let mut pages = lock(&self.pages);
         let used = pages.get(number).unwrap_or_else(|| {
             regions.touched(region, place, made.by.address, || stack::callers(MOST_CALLERS));
-            pages.add(number, region, page.node)
+            pages.add(number, region, page)
         });
-        used.moved(page.node);
-        Some(Remembered { number, page, region, used })
+        used.moved(page);
+        let elsewhere = self.elsewhere(number, page);
+        Some(Remembered { number, page, region, used, elsewhere })
+    }
+
+    /// Where a page would lie by the placements that are watched: nowhere else if the program itself
+    /// has said where.
+    fn elsewhere(&self, number: u64, page: Page) -> [usize; MOST_BESIDE] {
+        let mut nodes = [page.node; MOST_BESIDE];
+        for (node, turns) in nodes.iter_mut().zip(&self.beside).filter(|_| !page.bound) {
+            let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
+            *node = turns[turn];
+        }
+        nodes
     }
 
     /// What threads remember is old.

@@ -31,6 +31,8 @@ pub struct EmulatedProgram {
     /// Where pages go of which the program says nothing, as the plugin's `policy=` has it; by first
     /// touch without it.
     pub policy: Option<String>,
+    /// Nodes in turn, by position, on which pages might go: what threads would wait then is reported too.
+    pub beside: Vec<Vec<usize>>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
@@ -103,15 +105,19 @@ impl EmulatedProgram {
         let (processor, command) = resolve(&self.command)?;
         let program = processor.qemu();
         let qemu = on_path(program).ok_or(ProgramError::NoQemu { program })?;
-        let threads: Vec<String> = self.threads.iter().map(usize::to_string).collect();
-        let threads = match threads.is_empty() {
+        let threads = match self.threads.is_empty() {
             true => String::new(),
-            false => format!(",threads={}", threads.join(".")),
+            false => format!(",threads={}", dotted(&self.threads)),
+        };
+        let beside: Vec<String> = self.beside.iter().map(|turns| dotted(turns)).collect();
+        let beside = match beside.is_empty() {
+            true => String::new(),
+            false => format!(",beside={}", beside.join("+")),
         };
         let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
         let in_directory = |name: &str| escaped(&directory.join(name));
         let plugin = format!(
-            "{},machine={},report={}{threads}{policy}",
+            "{},machine={},report={}{threads}{policy}{beside}",
             escaped(&self.plugin),
             in_directory(MACHINE),
             in_directory(REPORT),
@@ -159,6 +165,12 @@ impl EmulatedProgram {
         command.args(&words[1..]);
         Ok(command)
     }
+}
+
+/// `0.2.1`.
+fn dotted(numbers: &[usize]) -> String {
+    let words: Vec<String> = numbers.iter().map(usize::to_string).collect();
+    words.join(".")
 }
 
 /// Every process has left one, by its number.

@@ -70,6 +70,8 @@ pub struct Arguments {
     pub threads: Vec<usize>,
     /// Where a program's pages go that it says nothing of.
     pub policy: Policy,
+    /// Nodes in turn over which they might go: what threads would wait then is told too.
+    pub beside: Vec<Vec<usize>>,
 }
 
 /// Where a program's pages go that it says nothing of.
@@ -131,9 +133,11 @@ pub enum ArgumentError {
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
-     policy";
+     policy, beside";
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
+/// Other placements of pages that are watched in one run.
+pub const MOST_BESIDE: usize = 2;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
@@ -185,8 +189,10 @@ impl Arguments {
         let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
         let policy = given.choice("policy", expected, |word| policy(word, nodes))?;
         let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
+        let turns = "nodes in turn, at most twice, such as 0.1+0.0.1";
+        let beside = given.choice("beside", turns, |word| beside(word, nodes))?.unwrap_or_default();
         given.nothing_left()?;
-        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads, policy })
+        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads, policy, beside })
     }
 }
 
@@ -204,6 +210,13 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
         _ => return None,
     };
     known.then_some(Policy::Stay(placement))
+}
+
+/// `0.1+0.0.1`: positions of nodes.
+fn beside(word: &str, nodes: usize) -> Option<Vec<Vec<usize>>> {
+    let turns: Vec<Vec<usize>> = word.split('+').map(short::numbers).collect::<Option<_>>()?;
+    let known = turns.iter().flatten().all(|node| *node < nodes);
+    (known && turns.len() <= MOST_BESIDE && turns.iter().all(|of| !of.is_empty())).then_some(turns)
 }
 
 fn pmu_place(word: &str) -> Option<PmuPlace> {

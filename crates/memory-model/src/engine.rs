@@ -85,6 +85,8 @@ pub struct Engine {
     shared: Vec<Mutex<Vec<Cache>>>,
     /// What they would hold if all vCPUs were on one node, where that is asked for.
     one_node: Option<OneNode>,
+    /// Other placements that are watched, as the program's pages would lie by them.
+    elsewhere: usize,
     groups: Vec<usize>,
     hit_ps: Vec<u64>,
     /// A hit in each level of the TLBs.
@@ -134,6 +136,7 @@ impl Engine {
             vcpus: machine.cpus.iter().map(vcpu).collect(),
             shared: (0..group_count).map(|_| Mutex::new(caches(Scope::Group))).collect(),
             one_node: None,
+            elsewhere: 0,
             groups,
             hit_ps: levels.iter().map(|level| ps(level.latency_ns)).collect(),
             tlb_hit_ps: machine.tlb.as_ref().map_or_else(Vec::new, translation::hits_ps),
@@ -185,6 +188,11 @@ impl Engine {
         if let Some(pipeline) = &state.pipeline {
             let begin_ps = pipeline.lock().begin(flow, time_ps, state.instructions.get() + 1);
             let waited_ps = begin_ps - time_ps;
+            if self.elsewhere > 0 {
+                let number = state.instructions.get() + 1;
+                let mut others = state.elsewhere.lock();
+                others.iter_mut().for_each(|core| core.begin(flow, time_ps, number, waited_ps));
+            }
             if waited_ps > 0 {
                 state.last.resumes(begin_ps);
             }
@@ -218,6 +226,12 @@ impl Engine {
     /// A vCPU accesses memory.
     #[inline]
     pub fn access(&self, access: Access) -> Effect {
+        self.access_beside(access, &[])
+    }
+
+    /// The same for a page that would lie on these nodes by the placements that are watched.
+    #[inline]
+    pub fn access_beside(&self, access: Access, elsewhere: &[usize]) -> Effect {
         let figures = self.figures(access.vcpu);
         let weight = self.sampler.weight();
         let Some(target) = self.map.node(access.address) else {
@@ -236,7 +250,9 @@ impl Engine {
             return Effect::None;
         }
         match &self.vcpus[access.vcpu].pipeline {
-            Some(pipeline) => self.piped(access, &mut pipeline.lock(), target, latency_ps),
+            Some(pipeline) => {
+                self.piped(access, &mut pipeline.lock(), (target, latency_ps), elsewhere)
+            }
             None => self.modelled(access, figures, target, latency_ps),
         }
     }

@@ -11,6 +11,7 @@ pub mod cache;
 pub mod cost;
 pub mod counters;
 pub mod curve;
+mod elsewhere;
 pub mod engine;
 pub mod gate;
 pub mod load;

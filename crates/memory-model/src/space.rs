@@ -31,6 +31,8 @@ pub struct Page {
     pub frame: u64,
     /// Position of the node that the frame lies on.
     pub node: usize,
+    /// Whether the program itself said where it lies.
+    pub bound: bool,
 }
 
 /// The frames of a node that nobody has.
@@ -58,14 +60,16 @@ pub struct Space {
     pools: Vec<Pool>,
     /// For each node all nodes, nearest first.
     nearest: Vec<Vec<usize>>,
+    /// Where pages go of which nobody says anything.
+    first: Placement,
     pages: BTreeMap<u64, Page>,
     /// End and placement of the ranges of pages that have their own, by start.
     own: BTreeMap<u64, (u64, Placement)>,
 }
 
 impl Space {
-    /// An empty address space on the machine.
-    pub fn new(machine: &Machine) -> Self {
+    /// An empty address space on the machine, whose pages go there unless the program says where.
+    pub fn new(machine: &Machine, first: Placement) -> Self {
         let pool = |ranges: &Vec<(u64, u64)>| Pool {
             ranges: ranges.iter().map(|&(start, end)| start..end).collect(),
             freed: Vec::new(),
@@ -78,19 +82,27 @@ impl Space {
         Self {
             pools: machine.nodes.iter().map(|node| pool(&node.ranges)).collect(),
             nearest: machine.latency_ns.iter().map(by_latency).collect(),
+            first,
             pages: BTreeMap::new(),
             own: BTreeMap::new(),
         }
     }
 
-    /// The page of this number, which a thread on node `home` touches; `placement` is the
-    /// thread's, for pages without their own. `None` when the machine's memory is used up.
-    pub fn touch(&mut self, number: u64, home: usize, placement: &Placement) -> Option<Page> {
+    /// The page of this number, which a thread on node `home` touches; `placement` is what the
+    /// thread has said, for pages without their own. `None` when the machine's memory is used up.
+    pub fn touch(
+        &mut self,
+        number: u64,
+        home: usize,
+        placement: Option<&Placement>,
+    ) -> Option<Page> {
         if let Some(&page) = self.pages.get(&number) {
             return Some(page);
         }
-        let own = self.placement_of(number).unwrap_or(placement).clone();
-        let page = self.place(number, home, &own)?;
+        let said = self.placement_of(number).or(placement).cloned();
+        let bound = said.is_some();
+        let placement = said.unwrap_or_else(|| self.first.clone());
+        let page = Page { bound, ..self.place(number, home, &placement)? };
         self.pages.insert(number, page);
         Some(page)
     }
@@ -115,13 +127,14 @@ impl Space {
             _ => true,
         };
         let mut order = nearest[first].iter().filter(allowed);
-        order.find_map(|&node| Some(Page { frame: pools[node].take()?, node }))
+        order.find_map(|&node| Some(Page { frame: pools[node].take()?, node, bound: true }))
     }
 
     /// Moves a page to a node, if that has room.
     pub fn move_page(&mut self, number: u64, node: usize) -> Option<Page> {
         let frame = self.pools.get_mut(node)?.take()?;
-        let page = Page { frame, node };
+        let bound = self.pages.get(&number).is_some_and(|page| page.bound);
+        let page = Page { frame, node, bound };
         let old = self.pages.insert(number, page)?;
         self.pools[old.node].freed.push(old.frame);
         Some(page)
@@ -238,13 +251,14 @@ mod tests {
 
     /// Three nodes of 64 KiB each; node 1 is nearer to node 2 than node 0 is.
     fn space() -> Space {
-        Space::new(&machine_of(
-            "cpus=0.1.2,memory=64K.64K.64K,distances=10.20.30/20.10.20/30.20.10",
-        ))
+        Space::new(
+            &machine_of("cpus=0.1.2,memory=64K.64K.64K,distances=10.20.30/20.10.20/30.20.10"),
+            Placement::Local,
+        )
     }
 
     fn node(space: &mut Space, number: u64, home: usize, placement: &Placement) -> Option<usize> {
-        space.touch(number, home, placement).map(|page| page.node)
+        space.touch(number, home, Some(placement)).map(|page| page.node)
     }
 
     #[test]
@@ -283,6 +297,20 @@ mod tests {
     }
 
     #[test]
+    fn a_page_is_bound_if_the_program_said_where_it_lies() {
+        let mut space = space();
+        let bound = |space: &mut Space, number, said: Option<&Placement>| {
+            space.touch(number, 0, said).map(|page| page.bound)
+        };
+        assert_eq!(bound(&mut space, 1, None), Some(false));
+        assert_eq!(bound(&mut space, 2, Some(&Placement::Local)), Some(true));
+        space.set_placement(1..4, Some(Placement::Bind(vec![1])), true, 0);
+        assert_eq!([1, 3].map(|number| bound(&mut space, number, None)), [Some(true); 2]);
+        space.move_page(3, 2);
+        assert_eq!(bound(&mut space, 3, None), Some(true));
+    }
+
+    #[test]
     fn pages_move_when_they_are_told_to() {
         let mut space = space();
         (0..4)
@@ -296,8 +324,8 @@ mod tests {
     #[test]
     fn a_page_moves_alone() {
         let mut space = space();
-        space.touch(1, 0, &Placement::Local);
-        space.touch(2, 0, &Placement::Local);
+        space.touch(1, 0, Some(&Placement::Local));
+        space.touch(2, 0, Some(&Placement::Local));
         assert_eq!(space.move_page(2, 1).map(|page| page.node), Some(1));
         assert_eq!(space.bytes_by_node(), [PAGE_BYTES, PAGE_BYTES, 0]);
     }
@@ -306,9 +334,9 @@ mod tests {
     fn a_moved_mapping_keeps_its_frames_and_its_placement() {
         let mut space = space();
         space.set_placement(0..2, Some(Placement::Preferred(2)), false, 0);
-        let before = space.touch(0, 0, &Placement::Local);
+        let before = space.touch(0, 0, Some(&Placement::Local));
         space.remap(0..2, 100);
-        assert_eq!(space.touch(100, 1, &Placement::Local), before);
+        assert_eq!(space.touch(100, 1, Some(&Placement::Local)), before);
         assert_eq!(node(&mut space, 101, 0, &Placement::Local), Some(2));
         assert_eq!(node(&mut space, 0, 1, &Placement::Local), Some(1));
     }
@@ -323,7 +351,7 @@ mod tests {
                     1 => space.unmap(number..number + 9),
                     2 => space.set_placement(number..number + 5, Some(Placement::Bind(vec![home])), true, home),
                     3 => space.remap(number..number + 4, 200 + number),
-                    _ => drop(space.touch(number, home, &Placement::Local)),
+                    _ => drop(space.touch(number, home, Some(&Placement::Local))),
                 }
                 let mut frames: Vec<u64> = space.pages.values().map(|page| page.frame).collect();
                 let pages = frames.len();

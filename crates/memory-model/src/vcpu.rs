@@ -3,6 +3,7 @@
 use crate::cache::Cache;
 use crate::cost::Overlap;
 use crate::counters::{Figure, Kind};
+use crate::elsewhere::Elsewhere;
 use crate::machine::{Core, Tlb};
 use crate::outcome::LastAccess;
 use crate::pipeline::Pipeline;
@@ -33,6 +34,8 @@ pub struct Vcpu {
     pub rest_ps: Figure,
     /// What it has under way, where misses overlap.
     pub pipeline: Option<Mutex<Pipeline>>,
+    /// The same with other placements of pages.
+    pub(crate) elsewhere: Mutex<Vec<Elsewhere>>,
     /// What its misses hide, where they do not.
     pub overlap: Overlap,
     /// The address that it loaded last, and how often in a row.
@@ -55,6 +58,7 @@ impl Vcpu {
                 let walkers = tlb.map_or(0, |tlb| tlb.walkers);
                 Mutex::new(Pipeline::new(core, walkers))
             }),
+            elsewhere: Mutex::default(),
             time_ps: Figure::default(),
             instructions: Figure::default(),
             block: Figure::default(),

@@ -47,8 +47,8 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    CodePlace, ContendedLine, FirstTouches, LineUser, NodeWaits, PagesAlike, ProgramMemory,
-    ProgramThread, Region, RegionAccesses, Sharing,
+    CodePlace, ContendedLine, FirstTouches, Interleaved, LineUser, NodeWaits, PagesAlike,
+    ProgramMemory, ProgramThread, Region, RegionAccesses, Sharing,
 };
 pub use ranks::{RankResult, RankRun, WindowTime};
 pub use run::{Environment, Run};

@@ -32,6 +32,18 @@ pub struct ProgramThread {
     pub cpu_node: u32,
     /// How long it ran or waited for memory, in ns.
     pub busy_ns: u64,
+    /// What other placements would change in that, where a core's overlapping misses are modelled.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interleaved: Vec<Interleaved>,
+}
+
+/// What a thread would wait with those pages interleaved of which the program says nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interleaved {
+    /// Positions of nodes that pages would lie on in turn.
+    pub turns: Vec<usize>,
+    /// How much longer it would wait, at the same load of memory, in ns.
+    pub longer_ns: i64,
 }
 
 /// A mapping, a part of the heap, or a stack.
@@ -104,6 +116,9 @@ pub struct PagesAlike {
     pub memory_node: u32,
     /// The node whose cpus wait for them most.
     pub main_node: u32,
+    /// Whether the program itself said where they lie (mbind(2), set_mempolicy(2)).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub bound: bool,
     /// Who uses them.
     pub sharing: Sharing,
     /// So many.

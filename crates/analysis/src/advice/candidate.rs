@@ -57,6 +57,30 @@ impl Candidate {
     pub fn is_by_command(&self) -> bool {
         matches!(self, Self::Bind { .. } | Self::Interleave | Self::WeightedInterleave { .. })
     }
+
+    /// Those that lay pages on a machine's nodes in turn.
+    #[must_use]
+    pub fn interleavings(machine: &MachineCosts) -> Vec<Self> {
+        match machine.nodes.len() {
+            0 | 1 => Vec::new(),
+            _ => [Self::Interleave].into_iter().chain(weighted(machine)).collect(),
+        }
+    }
+
+    /// Positions of nodes on which it lays pages in turn, of so many nodes.
+    #[must_use]
+    pub fn turns(&self, nodes: usize) -> Option<Vec<usize>> {
+        match self {
+            Self::Interleave => Some((0..nodes).collect()),
+            Self::WeightedInterleave { weights } => {
+                let turns = weights.iter().enumerate().flat_map(|(at, weight)| {
+                    std::iter::repeat_n(at, usize::try_from(*weight).unwrap_or(1))
+                });
+                Some(turns.collect())
+            }
+            _ => None,
+        }
+    }
 }
 
 /// What could be done about a program on a machine.
@@ -68,11 +92,7 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
     let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
     let binds = with_cpus.map(|(node, _)| Candidate::Bind { node: *node });
     let by_pages = [first_touch(program), replicate(program), separate_lines(program)];
-    binds
-        .chain([Candidate::Interleave])
-        .chain(weighted(machine))
-        .chain(by_pages.into_iter().flatten())
-        .collect()
+    binds.chain(Candidate::interleavings(machine)).chain(by_pages.into_iter().flatten()).collect()
 }
 
 /// Weights of interleaving by bandwidth, where nodes differ in it.
@@ -111,6 +131,7 @@ fn away_ns(region: &Region, sharing: impl Fn(Sharing) -> bool) -> u64 {
 fn first_touch(program: &ProgramMemory) -> Option<Candidate> {
     let misplaced = |region: &Region| {
         let pages = region.pages.iter().filter(|pages| pages.main_node != pages.memory_node);
+        let pages = pages.filter(|pages| !pages.bound);
         let waits = pages.flat_map(|pages| &pages.waits);
         waits.map(|waits| waits.memory_ns).sum()
     };

@@ -1,7 +1,8 @@
 //! What a program asks of each node's memory.
 
-use numalab_record::ProgramMemory;
+use numalab_record::{ProgramMemory, Region, RegionAccesses};
 
+use super::bound::bound_part;
 use super::{Candidate, MachineCosts};
 
 /// What memory moves at a time.
@@ -14,7 +15,7 @@ pub(super) struct Demand(Vec<f64>);
 impl Demand {
     /// As the program ran.
     pub(super) fn now(program: &ProgramMemory, machine: &MachineCosts) -> Self {
-        Self::by(program, machine, |_, memory| memory)
+        Self::by(program, machine, |_, _| 1.0, |_, memory| memory)
     }
 
     /// As it would with a candidate.
@@ -23,31 +24,41 @@ impl Demand {
         program: &ProgramMemory,
         machine: &MachineCosts,
     ) -> Self {
-        match candidate {
-            Candidate::Bind { node } => Self::by(program, machine, |_, _| *node),
-            Candidate::Interleave => {
-                let all: f64 = Self::now(program, machine).0.iter().sum();
+        let free = |region: &Region, by: &RegionAccesses| 1.0 - bound_part(region, by);
+        let stays = |_, memory| memory;
+        let moved = match candidate {
+            Candidate::Bind { node } => Self::by(program, machine, free, |_, _| *node),
+            Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
+                let all: f64 = Self::by(program, machine, free, stays).0.iter().sum();
                 let nodes = machine.nodes.len();
-                Self(vec![all / nodes.max(1) as f64; nodes])
-            }
-            Candidate::WeightedInterleave { weights } => {
-                let all: f64 = Self::now(program, machine).0.iter().sum();
-                let sum = weights.iter().sum::<u32>().max(1);
-                Self(weights.iter().map(|of| all * f64::from(*of) / f64::from(sum)).collect())
+                let turns = candidate.turns(nodes).unwrap_or_default();
+                let part = |at| turns.iter().filter(|of| **of == at).count() as f64;
+                let each = all / turns.len().max(1) as f64;
+                Self((0..nodes).map(|at| each * part(at)).collect())
             }
             Candidate::FirstTouch { .. } | Candidate::Replicate { .. } => {
-                Self::by(program, machine, |cpu, _| cpu)
+                Self::by(program, machine, free, |cpu, _| cpu)
             }
-            Candidate::SeparateLines { .. } => Self::now(program, machine),
-        }
+            Candidate::SeparateLines { .. } => Self::by(program, machine, free, stays),
+        };
+        let bound = Self::by(program, machine, bound_part, stays);
+        Self(moved.0.iter().zip(&bound.0).map(|(moved, bound)| moved + bound).collect())
     }
 
-    fn by(program: &ProgramMemory, machine: &MachineCosts, node: impl Fn(u32, u32) -> u32) -> Self {
+    /// The part of misses that is meant, on the nodes that are.
+    fn by(
+        program: &ProgramMemory,
+        machine: &MachineCosts,
+        part: impl Fn(&Region, &RegionAccesses) -> f64,
+        node: impl Fn(u32, u32) -> u32,
+    ) -> Self {
         let mut lines = vec![0.0; machine.nodes.len()];
-        for by in program.regions.iter().flat_map(|region| &region.accesses) {
-            let id = node(by.cpu_node, by.memory_node);
-            if let Some(at) = machine.nodes.iter().position(|of| *of == id) {
-                lines[at] += by.misses as f64;
+        for region in &program.regions {
+            for by in &region.accesses {
+                let id = node(by.cpu_node, by.memory_node);
+                if let Some(at) = machine.nodes.iter().position(|of| *of == id) {
+                    lines[at] += by.misses as f64 * part(region, by);
+                }
             }
         }
         Self(lines)

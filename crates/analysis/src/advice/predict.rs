@@ -107,8 +107,8 @@ type Times = (u32, f64, f64);
 mod tests {
     use numalab_record::study::Quantity;
     use numalab_record::{
-        ContendedLine, LineUser, NodeWaits, PagesAlike, ProgramThread, Region, RegionAccesses,
-        Sharing,
+        ContendedLine, Interleaved, LineUser, NodeWaits, PagesAlike, ProgramThread, Region,
+        RegionAccesses, Sharing,
     };
 
     use super::*;
@@ -129,7 +129,12 @@ mod tests {
     /// A first thread that worked for 100 ns, one on node 0 that worked for 600 ns, and two on node 1
     /// that worked for 1000 ns, of which they waited `away_ns` for pages on node 0.
     fn program(away_ns: u64, sharing: Sharing, main_node: u32) -> ProgramMemory {
-        let thread = |thread, cpu_node, busy_ns| ProgramThread { thread, cpu_node, busy_ns };
+        let thread = |thread, cpu_node, busy_ns| ProgramThread {
+            thread,
+            cpu_node,
+            busy_ns,
+            interleaved: Vec::new(),
+        };
         let accesses = |thread, cpu_node, memory_ns| RegionAccesses {
             thread,
             cpu_node,
@@ -140,7 +145,15 @@ mod tests {
         let waits = [(0, away_ns / 2), (1, 2 * away_ns)];
         let waits = waits.map(|(cpu_node, memory_ns)| NodeWaits { cpu_node, memory_ns });
         let waits: Vec<_> = if sharing == Sharing::Read { waits.to_vec() } else { vec![waits[1]] };
-        let pages = PagesAlike { memory_node: 0, main_node, sharing, pages: 1, accesses: 9, waits };
+        let pages = PagesAlike {
+            memory_node: 0,
+            main_node,
+            bound: false,
+            sharing,
+            pages: 1,
+            accesses: 9,
+            waits,
+        };
         ProgramMemory {
             elapsed_ns: 1100,
             threads: vec![
@@ -248,6 +261,36 @@ mod tests {
         let found = predict(&bind, &program, &narrow).change_percent;
         assert!((found - 100.0 * (2000.0 / 1100.0 - 1.0)).abs() < 0.1, "{found}");
         assert!(predict(&Candidate::Interleave, &program, &narrow).change_percent < 10.0);
+    }
+
+    #[test]
+    fn what_followed_cores_would_wait_is_what_interleaving_costs() {
+        let mut program = program(400, Sharing::Private, 0);
+        let longer = |thread: &mut ProgramThread, longer_ns| {
+            thread.interleaved = vec![Interleaved { turns: vec![0, 1], longer_ns }];
+        };
+        program.threads.iter_mut().for_each(|thread| longer(thread, 0));
+        assert_eq!(change(&Candidate::Interleave, &program), 0.0);
+        longer(&mut program.threads[3], 550);
+        let found = change(&Candidate::Interleave, &program);
+        assert!((found - 50.0).abs() < 0.1, "{found}: the longest thread decides");
+        let other = Candidate::WeightedInterleave { weights: vec![2, 1] };
+        assert!(change(&other, &program) < 0.0, "nobody followed them so");
+    }
+
+    #[test]
+    fn memory_that_the_program_binds_stays_where_it_is() {
+        let mut program = program(400, Sharing::Read, 0);
+        assert!(change(&Candidate::Interleave, &program) < -5.0);
+        let near = change(&Candidate::Bind { node: 0 }, &program);
+        let moved = change(&Candidate::Bind { node: 1 }, &program);
+        program.regions[0].pages[0].bound = true;
+        assert_eq!(change(&Candidate::Interleave, &program), 0.0);
+        assert_eq!(change(&Candidate::Bind { node: 0 }, &program), near);
+        assert!(change(&Candidate::Bind { node: 1 }, &program) > moved + 5.0);
+        let candidates = super::super::candidates(&program, &machine());
+        let touched = candidates.iter().any(|of| matches!(of, Candidate::FirstTouch { .. }));
+        assert!(!touched, "{candidates:?}");
     }
 
     #[test]

@@ -3,12 +3,14 @@
 //! What a thread waits for memory is scaled by the latency that it would find there over the one
 //! that it found, and the part that is for bandwidth by what all would ask of that memory. Threads on
 //! one node share its caches: what these would have, and what they would have no room for, was
-//! counted. Instructions, and what is waited for a cpu's own caches, stay.
+//! counted. Interleaved pages are not scaled where the emulator followed each core with them:
+//! what a core hides of one latency it may not hide of another. Instructions, and what is waited for a cpu's own caches, stay.
 
 use std::collections::BTreeMap;
 
 use numalab_record::{PagesAlike, ProgramMemory, Region, RegionAccesses, Sharing};
 
+use super::bound::bound_part;
 use super::demand::Demand;
 use super::{Candidate, MachineCosts};
 
@@ -30,10 +32,15 @@ pub(super) fn saved_ns(
         return saved;
     }
     let demand = [Demand::now(program, machine), Demand::then(candidate, program, machine)];
+    let followed = interleaved_ns(candidate, program, machine);
+    saved.extend(followed.iter().map(|(thread, longer_ns)| (*thread, -longer_ns)));
     for region in &program.regions {
         for accesses in &region.accesses {
             let entry = saved.entry(accesses.thread).or_default();
-            *entry += memory_saved_ns(candidate, region, accesses, machine, &demand);
+            *entry += match followed.contains_key(&accesses.thread) {
+                true => queue_saved_ns(accesses, machine, &demand),
+                false => memory_saved_ns(candidate, region, accesses, machine, &demand),
+            };
             if let Candidate::Bind { .. } = candidate {
                 *entry += nearer_ns(accesses, machine);
             }
@@ -42,18 +49,42 @@ pub(super) fn saved_ns(
     saved
 }
 
+/// How much longer each thread would wait at the same load of memory, where its core was followed.
+fn interleaved_ns(
+    candidate: &Candidate,
+    program: &ProgramMemory,
+    machine: &MachineCosts,
+) -> BTreeMap<u32, f64> {
+    let turns = candidate.turns(machine.nodes.len());
+    let followed = program.threads.iter().filter_map(|thread| {
+        let of = thread.interleaved.iter().find(|of| Some(&of.turns) == turns.as_ref())?;
+        Some((thread.thread, of.longer_ns as f64))
+    });
+    followed.collect()
+}
+
+/// What is saved of the waiting because memory was busy.
+fn queue_saved_ns(
+    accesses: &RegionAccesses,
+    machine: &MachineCosts,
+    [now, then]: &[Demand; 2],
+) -> f64 {
+    let load = then.of_most() / now.of(machine, accesses.memory_node);
+    accesses.queue_ns as f64 * (1.0 - load.min(1.0))
+}
+
 /// What is saved of the waiting for memory.
 fn memory_saved_ns(
     candidate: &Candidate,
     region: &Region,
     accesses: &RegionAccesses,
     machine: &MachineCosts,
-    [now, then]: &[Demand; 2],
+    demand: &[Demand; 2],
 ) -> f64 {
     let ratio = ratio(candidate, region, accesses, machine);
     let [memory, queue] = [accesses.memory_ns, accesses.queue_ns].map(|ns| ns as f64);
-    let load = then.of_most() / now.of(machine, accesses.memory_node);
-    let then_ns = (memory - queue) * ratio + queue * load.min(1.0);
+    let queue_then_ns = queue - queue_saved_ns(accesses, machine, demand);
+    let then_ns = (memory - queue) * ratio + queue_then_ns;
     let Candidate::Bind { node } = candidate else { return memory - then_ns };
     let hit_ns = machine.shared_cache_ns.unwrap_or(0.0);
     let own_ns = latency_ns(machine, *node, *node);
@@ -84,42 +115,40 @@ fn ratio(
 ) -> f64 {
     let latency = |cpu: u32, memory: u32| latency_ns(machine, cpu, memory);
     let now = latency(accesses.cpu_node, accesses.memory_node);
-    let then = match candidate {
-        Candidate::Bind { node } => latency(*node, *node),
-        Candidate::Interleave => {
-            let all = machine.nodes.iter().map(|node| latency(accesses.cpu_node, *node));
-            all.sum::<f64>() / machine.nodes.len().max(1) as f64
+    let bound = bound_part(region, accesses);
+    // Where the program itself bound pages they stay.
+    let free_or_bound = |free: f64, stay: f64| (free * (1.0 - bound) + stay * bound) / now;
+    match candidate {
+        Candidate::Bind { node } => {
+            free_or_bound(latency(*node, *node), latency(*node, accesses.memory_node))
         }
-        Candidate::WeightedInterleave { weights } => {
-            let nodes = machine.nodes.iter().zip(weights);
-            let sums = nodes.fold((0.0, 0.0), |(ns, sum), (node, weight)| {
-                let weight = f64::from(*weight);
-                (ns + weight * latency(accesses.cpu_node, *node), sum + weight)
-            });
-            sums.0 / f64::max(sums.1, 1.0)
+        Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
+            let turns = candidate.turns(machine.nodes.len()).unwrap_or_default();
+            let all = turns.iter().map(|at| latency(accesses.cpu_node, machine.nodes[*at]));
+            free_or_bound(all.sum::<f64>() / turns.len().max(1) as f64, now)
         }
-        Candidate::FirstTouch { .. } => {
-            return by_pages(region, accesses, |pages| {
-                let users = first_touchers(pages);
-                let all = users.iter().map(|node| latency(accesses.cpu_node, *node));
-                all.sum::<f64>() / users.len().max(1) as f64 / now
-            });
-        }
+        Candidate::FirstTouch { .. } => by_pages(region, accesses, |pages| {
+            let users = first_touchers(pages);
+            let all = users.iter().map(|node| latency(accesses.cpu_node, *node));
+            all.sum::<f64>() / users.len().max(1) as f64 / now
+        }),
         Candidate::Replicate { .. } => {
             let own = latency(accesses.cpu_node, accesses.cpu_node);
-            return by_pages(region, accesses, |pages| match pages.sharing {
+            by_pages(region, accesses, |pages| match pages.sharing {
                 Sharing::Read => own / now,
                 _ => 1.0,
-            });
+            })
         }
-        Candidate::SeparateLines { .. } => now,
-    };
-    then / now
+        Candidate::SeparateLines { .. } => 1.0,
+    }
 }
 
 /// The nodes any of which may touch pages first: that which waits for them most, and all that wait
-/// about as long.
+/// about as long. Pages that the program bound stay.
 fn first_touchers(pages: &PagesAlike) -> Vec<u32> {
+    if pages.bound {
+        return vec![pages.memory_node];
+    }
     let longest = pages.waits.iter().map(|waits| waits.memory_ns).max().unwrap_or(0) as f64;
     let as_long = pages.waits.iter().filter(|of| of.memory_ns as f64 * AS_LONG > longest);
     let nodes: Vec<u32> = as_long.map(|waits| waits.cpu_node).collect();

@@ -38,20 +38,25 @@ const STAGES: &str = "core,owners";
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     let judged = Judged::of(args)?;
     let machine = machine(args)?;
+    let costs = costs(&machine);
+    let interleaved = Candidate::interleavings(&costs);
+    let beside = interleaved.iter().filter_map(|of| of.turns(costs.nodes.len())).collect();
     let asis = EmulatedProgram {
         plugin: PLUGIN.find().map_err(GuestError::from)?,
         threads: placements::spread(&machine),
         machine,
         policy: None,
+        beside: Vec::new(),
         command: args.command.clone(),
     };
+    let profiled = EmulatedProgram { beside, ..asis.clone() };
     if args.dry_run {
-        let words = asis.command_line(Path::new("DIRECTORY"))?;
+        let words = profiled.command_line(Path::new("DIRECTORY"))?;
         return output::print(&output::shell_lines(&words));
     }
     let interrupt = Interrupt::install().map_err(numalab_host::Error::from)?;
     let begun = Instant::now();
-    let (ran, report) = sample(&asis, &interrupt)?;
+    let (ran, report) = sample(&profiled, &interrupt)?;
     let took = begun.elapsed();
     let program = report.program().ok_or_else(|| Failure::new(Code::Failed, "no program ran"))?;
     if program.elapsed_ns < SHORT_NS {
@@ -61,7 +66,7 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
             program.elapsed_ns / 1000
         ));
     }
-    let mut advice = Advice::of(&args.command, program, costs(&asis.machine));
+    let mut advice = Advice::of(&args.command, program, costs);
     let read = judged.read(&ran, program.elapsed_ns);
     let read = read.map_err(|error| Failure::new(Code::Failed, error))?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());

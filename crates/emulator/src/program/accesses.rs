@@ -217,6 +217,7 @@ impl Accesses {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use numalab_memory_model::space::Page;
 
     const NEVER: Outcome = Outcome {
         resumed_ps: 0,
@@ -232,7 +233,8 @@ mod tests {
     }
 
     fn touch(slot: usize, kind: Kind) -> Touch {
-        let used: &PageUse = Box::leak(Box::new(PageUse::new(0, 0)));
+        let used: &PageUse =
+            Box::leak(Box::new(PageUse::new(0, Page { frame: 0, node: 0, bound: false })));
         Touch { slot, kind, used, home: 1 }
     }
 

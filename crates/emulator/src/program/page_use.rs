@@ -1,10 +1,10 @@
 //! Who uses a page, and how long its memory is waited for.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use numalab_memory_model::counters::Kind;
 use numalab_memory_model::machine::MOST_NODES;
-use numalab_memory_model::space::PAGE_BYTES;
+use numalab_memory_model::space::{PAGE_BYTES, Page};
 
 /// Bytes of a line of which owners are kept.
 pub const LINE_BYTES: u64 = 64;
@@ -24,6 +24,7 @@ pub const CONTENDED_CHANGES: u32 = 16;
 pub struct PageUse {
     region: AtomicUsize,
     node: AtomicUsize,
+    bound: AtomicBool,
     places: [AtomicU64; PLACE_WORDS],
     nodes: AtomicU32,
     /// Accesses by the node of the cpu.
@@ -52,6 +53,8 @@ pub struct Seen {
     pub region: usize,
     /// Position of the node that it lies on.
     pub node: usize,
+    /// Whether the program itself said where it lies.
+    pub bound: bool,
     /// Threads that used it.
     pub threads: u32,
     /// Nodes from which it was used.
@@ -65,11 +68,12 @@ pub struct Seen {
 }
 
 impl PageUse {
-    /// A page of a region that lies on a node and that nobody has used.
-    pub fn new(region: usize, node: usize) -> Self {
+    /// A page of a region that nobody has used.
+    pub fn new(region: usize, page: Page) -> Self {
         Self {
             region: AtomicUsize::new(region),
-            node: AtomicUsize::new(node),
+            node: AtomicUsize::new(page.node),
+            bound: AtomicBool::new(page.bound),
             places: Default::default(),
             nodes: AtomicU32::new(0),
             accesses: Default::default(),
@@ -80,9 +84,9 @@ impl PageUse {
     }
 
     /// Begins anew, as another page.
-    pub fn renew(&self, region: usize, node: usize) {
+    pub fn renew(&self, region: usize, page: Page) {
         self.region.store(region, Relaxed);
-        self.node.store(node, Relaxed);
+        self.moved(page);
         self.nodes.store(0, Relaxed);
         self.shared_stores.store(0, Relaxed);
         let counts = self.accesses.iter().chain(&self.memory_ps).chain(&self.places);
@@ -90,9 +94,10 @@ impl PageUse {
         self.lines.iter().for_each(|line| line.store(0, Relaxed));
     }
 
-    /// The page lies on another node now.
-    pub fn moved(&self, node: usize) {
-        self.node.store(node, Relaxed);
+    /// The page lies there now.
+    pub fn moved(&self, page: Page) {
+        self.node.store(page.node, Relaxed);
+        self.bound.store(page.bound, Relaxed);
     }
 
     /// The thread at a place, on a node, accesses an address of the page.
@@ -126,6 +131,7 @@ impl PageUse {
         Seen {
             region: self.region.load(Relaxed),
             node: self.node.load(Relaxed),
+            bound: self.bound.load(Relaxed),
             threads: self.places.iter().map(|word| word.load(Relaxed).count_ones()).sum(),
             nodes: self.nodes.load(Relaxed).count_ones(),
             accesses: all(&self.accesses),
@@ -162,9 +168,13 @@ fn pass(line: &AtomicU32, place: usize, kind: Kind) -> Line {
 mod tests {
     use super::*;
 
+    const fn on(node: usize) -> Page {
+        Page { frame: 0, node, bound: false }
+    }
+
     /// Accesses to the first line by turns of (place, kind).
     fn changes(turns: &[(usize, Kind)], rounds: usize) -> usize {
-        let page = PageUse::new(0, 0);
+        let page = PageUse::new(0, on(0));
         let all = turns.iter().cycle().take(rounds * turns.len());
         all.filter(|(place, kind)| page.access(*place, 0, 8, *kind) == Line::Contended(true))
             .count()
@@ -181,7 +191,7 @@ mod tests {
 
     #[test]
     fn a_line_that_is_written_once_and_read_by_all_is_quiet() {
-        let page = PageUse::new(0, 0);
+        let page = PageUse::new(0, on(0));
         page.access(0, 0, 0, Kind::Store);
         for turn in 0..1000 {
             assert_eq!(page.access(turn % 5, turn % 2, 0, Kind::Load), Line::Quiet);
@@ -190,7 +200,7 @@ mod tests {
 
     #[test]
     fn a_page_knows_its_users_and_what_they_wait_for() {
-        let page = PageUse::new(3, 1);
+        let page = PageUse::new(3, on(1));
         page.access(0, 0, 0, Kind::Store);
         page.access(200, 1, 64, Kind::Load);
         page.access(200, 1, 64, Kind::Store);
@@ -199,7 +209,7 @@ mod tests {
         assert_eq!((seen.region, seen.node, seen.threads, seen.nodes), (3, 1, 2, 2));
         assert_eq!((seen.accesses[..2].to_vec(), seen.shared_stores), (vec![1, 2], 1));
         assert_eq!(seen.memory_ps[..2], [0, 500]);
-        page.renew(4, 0);
-        assert_eq!(page.seen(), PageUse::new(4, 0).seen());
+        page.renew(4, on(0));
+        assert_eq!(page.seen(), PageUse::new(4, on(0)).seen());
     }
 }

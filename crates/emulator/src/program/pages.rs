@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use numalab_memory_model::machine::MOST_NODES;
+use numalab_memory_model::space::Page;
 use numalab_record::Sharing;
 
 use super::page_use::{PageUse, Seen};
@@ -19,6 +20,8 @@ pub struct Alike {
     pub region: usize,
     /// Position of the node that they lie on.
     pub node: usize,
+    /// Whether the program itself said so.
+    pub bound: bool,
     /// Position of the node that waits for them most.
     pub main_node: usize,
     /// Who uses them.
@@ -53,10 +56,10 @@ impl Pages {
 
     /// A page that is touched for the first time. Its record lives for good, since threads
     /// remember it; it serves another page when this one is gone.
-    pub fn add(&mut self, number: u64, region: usize, node: usize) -> &'static PageUse {
+    pub fn add(&mut self, number: u64, region: usize, page: Page) -> &'static PageUse {
         let record = self.free.pop();
-        let record = record.inspect(|record| record.renew(region, node));
-        let record = record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, node))));
+        let record = record.inspect(|record| record.renew(region, page));
+        let record = record.unwrap_or_else(|| Box::leak(Box::new(PageUse::new(region, page))));
         self.living.insert(number, record);
         record
     }
@@ -112,7 +115,8 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
         _ if seen.shared_stores * READ_MOSTLY <= all => Sharing::Read,
         _ => Sharing::Written,
     };
-    let sum = sums.entry(Alike { region: seen.region, node: seen.node, main_node, sharing });
+    let Seen { region, node, bound, .. } = *seen;
+    let sum = sums.entry(Alike { region, node, bound, main_node, sharing });
     let sum = sum.or_default();
     sum.pages += 1;
     sum.accesses += all;
@@ -122,19 +126,21 @@ fn add(sums: &mut BTreeMap<Alike, Sum>, seen: &Seen) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const HOME: Page = Page { frame: 0, node: 0, bound: false };
     use numalab_memory_model::counters::Kind::{Load, Store};
 
     #[test]
     fn pages_are_told_apart_by_who_uses_them() {
         let mut pages = Pages::default();
-        let own = pages.add(1, 0, 0);
+        let own = pages.add(1, 0, HOME);
         own.access(0, 0, 0, Store);
-        let table = pages.add(2, 0, 0);
+        let table = pages.add(2, 0, HOME);
         table.access(0, 0, 0, Store);
         for turn in 0..200 {
             table.access(turn % 4, turn % 2, 0, Load);
         }
-        let shared = pages.add(3, 0, 0);
+        let shared = pages.add(3, 0, HOME);
         for turn in 0..200 {
             shared.access(turn % 4, turn % 2, 0, Store);
         }
@@ -149,12 +155,12 @@ mod tests {
     fn pages_that_are_gone_are_counted_and_their_records_used_again() {
         let mut pages = Pages::default();
         for round in 0..5 {
-            pages.add(9, 7, 0).access(0, round % 2, 0, Load);
+            pages.add(9, 7, HOME).access(0, round % 2, 0, Load);
             pages.remove(0..1 << 40);
         }
         assert_eq!(pages.free.len(), 1);
         assert_eq!(pages.alike().values().map(|sum| sum.pages).sum::<u64>(), 5);
-        pages.add(9, 7, 0);
+        pages.add(9, 7, HOME);
         pages.rename(8..12, 108);
         assert!(pages.get(9).is_none() && pages.get(109).is_some());
     }

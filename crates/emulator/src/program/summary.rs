@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::Machine;
 use numalab_record::{
-    self as record, ContendedLine, LineUser, NodeWaits, PagesAlike, ProgramMemory, ProgramThread,
-    RegionAccesses,
+    self as record, ContendedLine, Interleaved, LineUser, NodeWaits, PagesAlike, ProgramMemory,
+    ProgramThread, RegionAccesses,
 };
 
 use super::accesses::Done;
@@ -35,6 +35,7 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
                 thread: number(place),
                 cpu_node: home(machine, place),
                 busy_ns: busy_ps / 1000,
+                interleaved: interleaved(&program.beside, &engine.later_ps(place)),
             }
         })
     });
@@ -48,6 +49,12 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
         contended_lines: lines(program, machine, &objects),
         unplaced: program.unplaced.load(Relaxed),
     }
+}
+
+/// What a thread would wait beyond what it did.
+fn interleaved(beside: &[Vec<usize>], later_ps: &[i64]) -> Vec<Interleaved> {
+    let of = beside.iter().zip(later_ps);
+    of.map(|(turns, ps)| Interleaved { turns: turns.clone(), longer_ns: ps / 1000 }).collect()
 }
 
 /// A thread's number in the report: its place.
@@ -109,6 +116,7 @@ fn pages_alike(alike: &Alike, sum: &Sum, machine: &Machine) -> PagesAlike {
     PagesAlike {
         memory_node: machine.nodes[alike.node].id,
         main_node: machine.nodes[alike.main_node].id,
+        bound: alike.bound,
         sharing: alike.sharing,
         pages: sum.pages,
         accesses: sum.accesses,

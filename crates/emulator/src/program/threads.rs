@@ -34,25 +34,22 @@ pub struct Threads {
     seats: Mutex<Vec<Seat>>,
     /// The cpu of each of the first places.
     order: Vec<usize>,
-    /// Where pages go of threads that say nothing of it.
-    first: Placement,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 struct Seat {
     taken: bool,
-    placement: Placement,
+    /// What the thread said of its pages.
+    placement: Option<Placement>,
 }
 
 impl Threads {
     /// Nobody, on a machine made by [`with_places`] with this order.
-    pub fn new(places: usize, order: Vec<usize>, first: Placement) -> Self {
-        let seat = Seat { taken: false, placement: first.clone() };
+    pub fn new(places: usize, order: Vec<usize>) -> Self {
         Self {
             places: (0..MOST_INDICES).map(|_| AtomicUsize::new(NONE)).collect(),
-            seats: Mutex::new(vec![seat; places]),
+            seats: Mutex::new(vec![Seat::default(); places]),
             order,
-            first,
         }
     }
 
@@ -92,7 +89,7 @@ impl Threads {
         let place = self.places[index % MOST_INDICES].swap(NONE, Relaxed);
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(seat) = seats.get_mut(place) {
-            *seat = Seat { taken: false, placement: self.first.clone() };
+            *seat = Seat::default();
         }
     }
 
@@ -107,18 +104,22 @@ impl Threads {
         let placement = self.placement(now);
         self.leave(index);
         let place = self.sit(index % MOST_INDICES, |cpu| cpus.contains(&cpu));
-        self.set_placement(place, placement);
+        self.keep_placement(place, placement);
         Some([now, place])
     }
 
-    /// Where the pages go that the thread at this place touches first.
-    pub fn placement(&self, place: usize) -> Placement {
+    /// Where the pages go that the thread at this place touches first, if it has said that.
+    pub fn placement(&self, place: usize) -> Option<Placement> {
         let seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         seats[place].placement.clone()
     }
 
     /// As set_mempolicy(2) sets it.
     pub fn set_placement(&self, place: usize, placement: Placement) {
+        self.keep_placement(place, Some(placement));
+    }
+
+    fn keep_placement(&self, place: usize, placement: Option<Placement>) {
         let mut seats = self.seats.lock().unwrap_or_else(PoisonError::into_inner);
         seats[place].placement = placement;
     }
@@ -136,7 +137,7 @@ mod tests {
 
     fn threads(order: &[usize]) -> Threads {
         let machine = with_places(machine(), order);
-        Threads::new(machine.cpus.len(), order.to_vec(), Placement::Local)
+        Threads::new(machine.cpus.len(), order.to_vec())
     }
 
     #[test]
@@ -158,7 +159,7 @@ mod tests {
         threads.set_placement(place, Placement::Bind(vec![0]));
         threads.allow(0, &[2, 3]);
         assert_eq!(threads.cpu(threads.place(0)), 2);
-        assert_eq!(threads.placement(threads.place(0)), Placement::Bind(vec![0]));
+        assert_eq!(threads.placement(threads.place(0)), Some(Placement::Bind(vec![0])));
         threads.allow(0, &[64]);
         assert_eq!(threads.cpu(threads.place(0)), 2);
     }

@@ -67,3 +67,14 @@ proptest! {
         let _ = Arguments::parse(plain.chain([argument.as_str()]), |_| unreachable!());
     }
 }
+
+#[test]
+fn nodes_in_turn_over_which_pages_might_go_are_those_of_the_machine() {
+    let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
+    assert_eq!(parse("beside=0.1").unwrap(), [[0, 1]]);
+    assert_eq!(parse("beside=0.1+0.0.1").unwrap(), [vec![0, 1], vec![0, 0, 1]]);
+    for word in ["beside=", "beside=0.2", "beside=0+1+0", "beside=0.+1"] {
+        let error = parse(word).expect_err(word).to_string();
+        assert!(error.contains("expected nodes in turn"), "{error}");
+    }
+}

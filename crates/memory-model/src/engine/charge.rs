@@ -4,6 +4,7 @@ use super::coherence::Transfer;
 use super::{Access, Effect, Engine};
 use crate::arguments::Mode;
 use crate::counters::{Kind, VcpuFigures};
+use crate::elsewhere::{Line, Went};
 use crate::outcome::Source;
 use crate::pipeline::Pipeline;
 use crate::vcpu::Vcpu;
@@ -70,8 +71,8 @@ impl Engine {
         &self,
         access: Access,
         pipeline: &mut Pipeline,
-        target: usize,
-        latency_ps: u64,
+        (target, latency_ps): (usize, u64),
+        elsewhere: &[usize],
     ) -> Effect {
         let (state, position) = (&self.vcpus[access.vcpu], access.position);
         let figures = self.figures(access.vcpu);
@@ -79,7 +80,8 @@ impl Engine {
         let (line, instruction) = (access.address >> self.line_shift, state.instruction(position));
         let reached_ps = state.reached_ps(position, self.ps_own);
         let mut issue_ps = pipeline.issue_ps(position, reached_ps);
-        let mut begin_ps = match self.translation_ps(access, issue_ps) {
+        let walk_ps = self.translation_ps(access, issue_ps);
+        let mut begin_ps = match walk_ps {
             0 => issue_ps,
             takes_ps => pipeline.walked_ps(issue_ps, takes_ps),
         };
@@ -88,6 +90,7 @@ impl Engine {
         let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
         let own = found.is_some_and(|level| level < state.caches.len());
         let transfer = self.transfer(access, begin_ps, own);
+        let after_ps = transfer.map_or(0, |transfer| transfer.begin_ps - begin_ps);
         let under_way = pipeline.under_way_ps(line, begin_ps);
         let source = source(transfer, under_way.map(|_| 0).or(found));
         let (cost_ps, queue_ps) = match (transfer, under_way, found) {
@@ -121,6 +124,9 @@ impl Engine {
         }
         state.last.ends(source, goes_on_ps - issue_ps, done_ps);
         let waited_ps = goes_on_ps - reached_ps;
+        let kind = access.kind;
+        let went = Went { kind, position, instruction, line, reached_ps, waited_ps, walk_ps };
+        self.beside(access, went, (transfer, after_ps, found, queue_ps), elsewhere);
         figures.time_ps.add(waited_ps);
         state.time_ps.add(waited_ps);
         let clock_ns = state.clock_ns(waited_ps.cast_signed());
@@ -128,6 +134,35 @@ impl Engine {
             return Effect::Advance(clock_ns.cast_unsigned());
         }
         Effect::None
+    }
+
+    /// The same access with its page on other nodes: what was transferred, how long after it was
+    /// asked for that began, which cache had it, and what was waited for bandwidth.
+    fn beside(
+        &self,
+        access: Access,
+        went: Went,
+        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, Option<usize>, u64),
+        elsewhere: &[usize],
+    ) {
+        if elsewhere.is_empty() {
+            return;
+        }
+        let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
+        let initiator = self.arguments.machine.cpus[access.vcpu];
+        let memory_ps = |node| self.costs.memory_ps(initiator, node, access.kind);
+        let mut cores = self.vcpus[access.vcpu].elsewhere.lock();
+        for (core, node) in cores.iter_mut().zip(elsewhere) {
+            let line = match (transfer, found) {
+                (Some(transfer), _) => Line::Core { after_ps, takes_ps: transfer.cost_ps },
+                (None, Some(0)) => Line::Nearest,
+                (None, Some(level)) => Line::Farther { takes_ps: self.hit_ps[level] },
+                (None, None) => {
+                    Line::Farther { takes_ps: memory_ps(*node).saturating_add(queue_ps) }
+                }
+            };
+            core.access(went, line, nearest_ps);
+        }
     }
 
     /// What an access takes that the nearest cache does not serve, and what of that is waiting.

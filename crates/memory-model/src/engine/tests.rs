@@ -1,6 +1,7 @@
 use super::*;
 use crate::pipeline::x86::decode;
 
+mod elsewhere;
 mod interleaved;
 
 const MIB: u64 = 1 << 20;

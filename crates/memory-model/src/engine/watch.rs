@@ -1,8 +1,12 @@
 //! What is kept of accesses for who follows a program.
 
+use alloc::vec::Vec;
+
 use super::{Engine, Reached};
+use crate::elsewhere::Elsewhere;
 use crate::one_node::OneNode;
 use crate::outcome::Outcome;
+use crate::pipeline::Pipeline;
 
 impl Engine {
     /// The same, which watches too what shared caches would hold if all vCPUs were on one node.
@@ -10,6 +14,25 @@ impl Engine {
     pub fn watching_one_node(mut self) -> Self {
         self.one_node = OneNode::new(&self.arguments.machine);
         self
+    }
+
+    /// The same, which watches too what vCPUs would wait by so many other placements of pages.
+    #[must_use]
+    pub fn watching_elsewhere(mut self, placements: usize) -> Self {
+        self.elsewhere = placements;
+        let machine = &self.arguments.machine;
+        let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
+        if let Some(core) = machine.core {
+            let cores = || (0..placements).map(|_| Elsewhere::new(Pipeline::new(core, walkers)));
+            self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores().collect());
+        }
+        self
+    }
+
+    /// How much longer a vCPU would have waited by each of these placements, in ps; none without a
+    /// model of its core.
+    pub fn later_ps(&self, vcpu: usize) -> Vec<i64> {
+        self.vcpus[vcpu].elsewhere.lock().iter().map(Elsewhere::later_ps).collect()
     }
 
     /// How a vCPU's last access went.

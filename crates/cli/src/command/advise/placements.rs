@@ -26,15 +26,9 @@ pub(super) fn placement(candidate: &Candidate, asis: &EmulatedProgram) -> Option
             let cpus = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at);
             (cpus.collect(), format!("bind.{at}"))
         }
-        Candidate::Interleave => {
-            let all: Vec<String> = (0..machine.nodes.len()).map(|at| at.to_string()).collect();
-            (asis.threads.clone(), format!("interleave.{}", all.join(".")))
-        }
-        Candidate::WeightedInterleave { weights } => {
-            let turns = weights.iter().enumerate().flat_map(|(at, weight)| {
-                std::iter::repeat_n(at.to_string(), usize::try_from(*weight).unwrap_or(1))
-            });
-            let turns: Vec<String> = turns.collect();
+        Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
+            let turns = candidate.turns(machine.nodes.len())?;
+            let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
             (asis.threads.clone(), format!("interleave.{}", turns.join(".")))
         }
         Candidate::FirstTouch { .. } => (asis.threads.clone(), "users".to_owned()),

@@ -1,0 +1,43 @@
+//! What cores would wait with pages on other nodes, beside what they do.
+
+use super::*;
+
+const CORE: &str = "mode=count,stages=core+owners,caches=1:4K:4:64:cpu:1";
+const STORE: &[u8] = &[0x48, 0x89, 0x08]; // mov %rcx,(%rax)
+
+/// What vCPU 0 waits for a line of each 64 bytes at an address, and what longer if they were on the
+/// node that is named, in ps.
+fn waits(kind: Kind, code: &[u8], address: u64, elsewhere: usize) -> (u64, i64) {
+    let engine = engine(CORE).watching_elsewhere(1);
+    // Seven instructions beside the access.
+    let flow = block_of(&[code, &[0x90], &[0x90], &[0x90], &[0x90], &[0x90], &[0x90], &[0x90]]);
+    for line in 0..4096 {
+        engine.block_of(0, flow);
+        let access = Access { kind, ..load(0, address + line * 64, 0) };
+        engine.access_beside(access, &[elsewhere]);
+    }
+    (engine.waited_ps(0), engine.later_ps(0)[0])
+}
+
+#[test]
+fn what_would_be_waited_elsewhere_is_what_is_waited_there() {
+    let (own, other) = (MIB, 65 * MIB);
+    for (kind, code) in [(Kind::Store, STORE), (Kind::Load, READ), (Kind::Load, FOLLOW)] {
+        let (here, longer) = waits(kind, code, own, 1);
+        let (there, shorter) = waits(kind, code, other, 0);
+        let found = there.cast_signed() - here.cast_signed();
+        assert!(found > 1_000_000, "{kind:?}: {here}, {there}");
+        // A wait that has not ended yet at the last access may be in one of them.
+        assert!((longer - found).abs() <= 250_000, "{kind:?}: {longer}, {found}");
+        assert!((shorter + found).abs() <= 250_000, "{kind:?}: {shorter}, {found}");
+        assert_eq!(waits(kind, code, own, 0).1, 0, "{kind:?}: where it is");
+    }
+}
+
+#[test]
+fn nothing_is_kept_where_nothing_is_asked_or_no_core_is_modelled() {
+    let plain = engine("mode=count,caches=1:4K:4:64:cpu:1").watching_elsewhere(1);
+    plain.access_beside(store(0, MIB), &[1]);
+    assert!(plain.later_ps(0).is_empty());
+    assert!(engine(CORE).later_ps(0).is_empty());
+}
