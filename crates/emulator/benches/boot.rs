@@ -58,7 +58,11 @@ const KINDS: [(&str, Option<&str>, &str); 9] = [
 fn main() {
     let rounds = std::env::args().skip(1).find_map(|word| word.parse().ok()).unwrap_or(5);
     let cache = Cache::open().expect("a cache");
-    let needs = QemuNeeds { plugins: true, least_version: Some(Version::new(10, 0, 0)) };
+    let needs = QemuNeeds {
+        plugins: true,
+        least_version: Some(Version::new(10, 0, 0)),
+        ..QemuNeeds::default()
+    };
     let mut note = |text: &str| eprintln!("{text}");
     let qemu = Qemu::find(&cache, &needs)
         .or_else(|_| Qemu::fetch_backports(&cache, &mut note))

@@ -6,9 +6,10 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use numalab_formats::memory_emulator::EmulatedMachine;
+use numalab_formats::memory_emulator::{EmulatedMachine, on_virt};
 use numalab_image::{Architecture, Companion};
 
+use crate::launch::GuestError;
 use crate::qemu::{QemuNeeds, Version};
 
 /// The plugin's file.
@@ -63,6 +64,25 @@ pub struct MemoryEmulator {
     pub machine: EmulatedMachine,
 }
 
+impl MemoryEmulator {
+    /// This memory for a guest with this processor, and the plugin that is installed.
+    ///
+    /// # Errors
+    /// [`GuestError::Plugin`]; [`GuestError::Machine`] where the processor's machine has no
+    /// addresses for it.
+    pub fn find(
+        mode: EmulatorMode,
+        architecture: Architecture,
+        machine: EmulatedMachine,
+    ) -> Result<Self, GuestError> {
+        let machine = match architecture {
+            Architecture::X86_64 => machine,
+            Architecture::Aarch64 => on_virt(machine)?,
+        };
+        Ok(Self { plugin: PLUGIN.find()?, mode, machine })
+    }
+}
+
 impl EmulatorMode {
     /// As in the plugin's `mode=`.
     fn name(self) -> &'static str {
@@ -73,20 +93,14 @@ impl EmulatorMode {
         }
     }
 
-    /// What QEMU must be for a Linux guest with so many cpus of x86-64.
-    #[must_use]
-    pub fn needs(self, cpus: usize) -> QemuNeeds {
-        self.needs_for(Architecture::X86_64, cpus)
-    }
-
     /// What QEMU must be for a Linux guest with so many cpus of this processor.
     #[must_use]
-    pub fn needs_for(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
+    pub fn needs(self, architecture: Architecture, cpus: usize) -> QemuNeeds {
         // Before 8.2 it gives a plugin addresses of which only those of a PC are known.
         let is_proven_only = architecture == Architecture::Aarch64;
         let virtual_time = self == Self::Virtual && cpus > 1;
         let least_version = (is_proven_only || virtual_time).then_some(OLDEST_PROVEN);
-        QemuNeeds { least_version, plugins: true }
+        QemuNeeds { architecture, least_version, plugins: true }
     }
 
     /// Words of Linux's command line without which it does not trust its clock.
@@ -200,12 +214,12 @@ mod tests {
 
     #[test]
     fn only_virtual_time_with_several_cpus_needs_a_newer_qemu() {
-        let least = |mode: EmulatorMode, cpus| mode.needs(cpus).least_version;
+        let least = |mode: EmulatorMode, cpus| mode.needs(Architecture::X86_64, cpus).least_version;
         assert_eq!(least(EmulatorMode::Virtual, 8), Some(OLDEST_PROVEN));
         assert_eq!(least(EmulatorMode::Virtual, 1), None);
         assert_eq!(least(EmulatorMode::Count, 8), None);
-        assert!(EmulatorMode::Sleep.needs(1).plugins);
-        let on_arm = EmulatorMode::Count.needs_for(Architecture::Aarch64, 1);
+        assert!(EmulatorMode::Sleep.needs(Architecture::X86_64, 1).plugins);
+        let on_arm = EmulatorMode::Count.needs(Architecture::Aarch64, 1);
         assert_eq!(on_arm.least_version, Some(OLDEST_PROVEN));
     }
 

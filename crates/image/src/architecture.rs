@@ -38,6 +38,22 @@ static NUMALAB_AARCH64: Companion = Companion {
 };
 
 impl Architecture {
+    /// This machine's; x86-64 where it is one of which there are no guests.
+    #[must_use]
+    pub fn of_host() -> Self {
+        Self::of_name(std::env::consts::ARCH).unwrap_or_default()
+    }
+
+    /// By the kernel's name or Debian's.
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        match name {
+            "x86_64" | "amd64" => Some(Self::X86_64),
+            "aarch64" | "arm64" => Some(Self::Aarch64),
+            _ => None,
+        }
+    }
+
     /// As the kernel calls it.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -95,10 +111,11 @@ impl Architecture {
     /// The numalab that is process 1 of its guests; none where this very program is.
     #[must_use]
     pub fn own_program(self) -> Option<&'static Companion> {
-        match self {
-            Self::X86_64 => None,
-            Self::Aarch64 => Some(&NUMALAB_AARCH64),
-        }
+        self.own_program_on(Self::of_host())
+    }
+
+    fn own_program_on(self, host: Self) -> Option<&'static Companion> {
+        (self == Self::Aarch64 && host != self).then_some(&NUMALAB_AARCH64)
     }
 }
 
@@ -118,5 +135,15 @@ mod tests {
         image[0x202..0x206].copy_from_slice(b"HdrS");
         assert_eq!(Architecture::of_start(&image), Some(Architecture::X86_64));
         assert_eq!(Architecture::of_start(b"#!/bin/sh\n"), None);
+    }
+
+    #[test]
+    fn guests_of_the_hosts_own_processor_run_this_very_program() {
+        let (pc, arm) = (Architecture::X86_64, Architecture::Aarch64);
+        assert_eq!(Architecture::of_host().name(), std::env::consts::ARCH);
+        assert_eq!(Architecture::of_name("arm64"), Some(arm));
+        assert_eq!(Architecture::of_name("riscv64"), None);
+        assert_eq!((pc.own_program_on(pc), arm.own_program_on(arm)), (None, None));
+        assert_eq!(arm.own_program_on(pc), Some(&NUMALAB_AARCH64));
     }
 }

@@ -1,5 +1,6 @@
 //! What is not in the cache yet and must be downloaded before guests can boot.
 
+use crate::architecture::Architecture;
 use crate::build::SHELL_PACKAGE;
 use crate::cache::{Cache, CacheError, EntryKind};
 use crate::kernel::{BACKPORTS, DISTRIBUTION, GENERAL_MACHINE, KernelChoice};
@@ -7,18 +8,19 @@ use crate::kernel::{BACKPORTS, DISTRIBUTION, GENERAL_MACHINE, KernelChoice};
 /// What guests take out of the cache, and what of it must be downloaded first.
 #[derive(Debug)]
 pub struct Supplies {
+    architecture: Architecture,
     held: Vec<(EntryKind, String)>,
     missing: Vec<String>,
 }
 
 impl Supplies {
-    /// Reads what the cache has.
+    /// Reads what the cache has for guests with this processor.
     ///
     /// # Errors
     /// [`CacheError`].
-    pub fn read(cache: &Cache) -> Result<Self, CacheError> {
+    pub fn read(cache: &Cache, architecture: Architecture) -> Result<Self, CacheError> {
         let held = cache.entries()?.into_iter().map(|entry| (entry.kind, entry.name)).collect();
-        Ok(Self { held, missing: Vec::new() })
+        Ok(Self { architecture, held, missing: Vec::new() })
     }
 
     /// A guest's kernel is needed; one that is a file is there.
@@ -48,9 +50,12 @@ impl Supplies {
     }
 
     fn need(&mut self, kind: EntryKind, prefix: &str, what: &str) {
-        let holds = |(held, name): &(EntryKind, String)| *held == kind && name.starts_with(prefix);
-        if !self.held.iter().any(holds) && !self.missing.iter().any(|missing| missing == what) {
-            self.missing.push(what.to_owned());
+        let prefix = format!("{}{prefix}", self.architecture.prefix());
+        let holds = |(held, name): &(EntryKind, String)| *held == kind && name.starts_with(&prefix);
+        let of = self.architecture.foreign().map(|name| format!(" ({name})")).unwrap_or_default();
+        let what = format!("{what}{of}");
+        if !self.held.iter().any(holds) && !self.missing.contains(&what) {
+            self.missing.push(what);
         }
     }
 
@@ -71,13 +76,14 @@ mod tests {
     fn what_is_in_the_cache_is_not_downloaded_again() {
         let directory = tempfile::tempdir().unwrap();
         let cache = Cache::at(directory.path()).unwrap();
-        let needed = |cache: &Cache| {
-            let mut supplies = Supplies::read(cache).unwrap();
+        let needed_by = |cache: &Cache, architecture| {
+            let mut supplies = Supplies::read(cache, architecture).unwrap();
             supplies.need_kernel(&KernelChoice::Distribution);
             supplies.need_kernel(&KernelChoice::File("bzImage".into()));
             supplies.need_packages(&["sysbench".to_owned(), "sysbench".to_owned()]);
             supplies.missing()
         };
+        let needed = |cache: &Cache| needed_by(cache, Architecture::X86_64);
         let kernel = "the kernel of this distribution for virtual machines";
         assert_eq!(needed(&cache), [kernel, "package sysbench", "package busybox-static"]);
         let held =
@@ -86,5 +92,9 @@ mod tests {
             fs::create_dir_all(cache.path(kind, name)).unwrap();
         }
         assert_eq!(needed(&cache), ["package busybox-static"]);
+        let for_arm = needed_by(&cache, Architecture::Aarch64);
+        assert_eq!(for_arm[..2], [format!("{kernel} (arm64)"), "package sysbench (arm64)".into()]);
+        fs::create_dir_all(cache.path(EntryKind::Package, "arm64-sysbench_1")).unwrap();
+        assert_eq!(needed_by(&cache, Architecture::Aarch64).len(), 2);
     }
 }

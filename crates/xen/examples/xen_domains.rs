@@ -4,8 +4,8 @@
 
 use std::error::Error;
 
-use numalab_guest::{Qemu, QemuNeeds, Runtime};
-use numalab_image::{Cache, Contents};
+use numalab_guest::{Qemu, Runtime};
+use numalab_image::{Architecture, Cache, Contents};
 use numalab_topology::{Cpu, CpuId, Distances, Machine, Node, NodeId};
 use numalab_xen::{DomainJob, DomainPlan, Pinning, XenFiles, XenMachine, XenPlan, run};
 
@@ -60,8 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let plan =
         XenPlan { domains: vec![domain(1), domain(0)], jobs: vec![job], ..XenPlan::default() };
-    let needs = machine.memory_emulator.as_ref().map_or(QemuNeeds::default(), |e| e.mode.needs(4));
-    let qemu = Qemu::find(&cache, &needs)?;
+    let needs = machine.memory_emulator.as_ref().map(|e| e.mode.needs(Architecture::X86_64, 4));
+    let qemu = Qemu::find(&cache, &needs.unwrap_or_default())?;
     let launch = machine.launch(&files, qemu)?;
     let plan = machine.fitted(&plan);
     let runtime = Runtime::open()?;

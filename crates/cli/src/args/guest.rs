@@ -144,7 +144,7 @@ pub(crate) struct BootArgs {
 pub(crate) struct ContentArgs {
     /// The guest's processor: x86_64, or aarch64 (a `virt` machine with Debian's arm64 kernel and
     /// packages, under TCG)
-    #[arg(long = "arch", value_name = "ARCH", default_value = "x86_64", value_parser = guest_value::architecture)]
+    #[arg(long = "arch", value_name = "ARCH", default_value = Architecture::of_host().name(), value_parser = guest_value::architecture)]
     pub architecture: Architecture,
     /// The kernel: linux (the distribution's), backports (Debian's newer one), numalab (its
     /// own bare-metal kernel, parameters after --), or a file: a Linux image with virtio-console

@@ -35,11 +35,9 @@ pub(crate) fn pages(text: &str) -> Result<HostPages, String> {
 
 /// `x86_64`, `aarch64`, or as Debian calls them.
 pub(crate) fn architecture(text: &str) -> Result<Architecture, String> {
-    match text {
-        "x86_64" | "amd64" => Ok(Architecture::X86_64),
-        "aarch64" | "arm64" => Ok(Architecture::Aarch64),
-        _ => Err(format!("`{text}` is not an architecture of guests: expected x86_64 or aarch64")),
-    }
+    Architecture::of_name(text).ok_or_else(|| {
+        format!("`{text}` is not an architecture of guests: expected x86_64 or aarch64")
+    })
 }
 
 /// What a guest boots.

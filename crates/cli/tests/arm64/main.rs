@@ -10,6 +10,7 @@ mod emulated;
 mod lab;
 #[path = "../schemas/mod.rs"]
 mod schemas;
+mod study;
 
 use std::fs;
 

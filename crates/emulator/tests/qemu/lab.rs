@@ -25,7 +25,11 @@ pub const ICOUNT: [&str; 4] = ["-accel", "tcg,thread=single", "-icount", "shift=
 /// The QEMUs of this machine: the installed one, and one of 10.0 or later.
 pub fn qemus() -> Vec<Qemu> {
     let found = Cache::open().map_err(QemuError::from).and_then(|cache| {
-        let newer = QemuNeeds { plugins: true, least_version: Some(Version::new(10, 0, 0)) };
+        let newer = QemuNeeds {
+            plugins: true,
+            least_version: Some(Version::new(10, 0, 0)),
+            ..QemuNeeds::default()
+        };
         let newer = Qemu::find(&cache, &newer)
             .or_else(|_| Qemu::fetch_backports(&cache, &mut |note| eprintln!("{note}")))?;
         Ok([Qemu::installed()?, newer])

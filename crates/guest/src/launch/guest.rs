@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numalab_host::Root;
+use numalab_record::study::AcceleratorReason;
 use numalab_topology::{CpuSet, Finding, Machine, Node};
 
 use super::board::BoardError;
@@ -12,7 +13,7 @@ use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
 use crate::emulator::MemoryEmulator;
-use crate::qemu::{Accelerator, AcceleratorKind, Qemu, QemuHazard};
+use crate::qemu::{Accelerator, AcceleratorChoice, AcceleratorKind, Qemu, QemuHazard, QemuNeeds};
 use crate::qmp::PinPlan;
 use numalab_image::{Architecture, BootFiles, DiskFormat};
 
@@ -101,6 +102,37 @@ impl Default for Limits {
 }
 
 impl Guest {
+    /// What QEMU must be for it.
+    #[must_use]
+    pub fn qemu_needs(&self) -> QemuNeeds {
+        let architecture = self.architecture;
+        let cpus = self.machine.online_cpus().len();
+        let emulator = self.memory_emulator.as_ref();
+        emulator.map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
+            own.mode.needs(architecture, cpus)
+        })
+    }
+
+    /// Its accelerator as far as it is known without booting a guest: `None` where KVM must be
+    /// tried.
+    #[must_use]
+    pub fn known_accelerator(&self, choice: AcceleratorChoice) -> Option<Accelerator> {
+        match choice {
+            AcceleratorChoice::Kvm => None,
+            AcceleratorChoice::Tcg => Some(Accelerator::tcg()),
+            AcceleratorChoice::Auto if self.memory_emulator.is_some() => {
+                Some(Accelerator::tcg_for(AcceleratorReason::MemoryEmulator))
+            }
+            AcceleratorChoice::Auto if self.architecture != Architecture::of_host() => {
+                Some(Accelerator::tcg_for(AcceleratorReason::OtherArchitecture))
+            }
+            AcceleratorChoice::Auto if self.architecture == Architecture::Aarch64 => {
+                Some(Accelerator::tcg_for(AcceleratorReason::NotTried))
+            }
+            AcceleratorChoice::Auto => Accelerator::without_device(),
+        }
+    }
+
     /// Refuses what QEMU's machine with the guest's processor cannot be.
     ///
     /// # Errors
@@ -113,7 +145,7 @@ impl Guest {
         let machine = &self.machine;
         let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
         let what = [
-            (is_kvm, "KVM on this machine"),
+            (is_kvm, "KVM"),
             (self.hypervisor.is_some(), "hypervisors"),
             (!self.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
             (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
@@ -226,6 +258,21 @@ mod tests {
         let files = BootFiles { kernel: "/my cache/vmlinux".into(), initramfs: None };
         let error = check_module_paths(&files).unwrap_err().to_string();
         assert!(error.contains("/my cache/vmlinux"), "{error}");
+    }
+
+    #[test]
+    fn a_guest_for_another_processor_runs_under_tcg_and_needs_its_own_qemu() {
+        let known = |architecture, choice| {
+            Guest { architecture, ..Guest::default() }.known_accelerator(choice)
+        };
+        let arm = Architecture::Aarch64;
+        let found = known(arm, AcceleratorChoice::Auto).expect("known");
+        assert_eq!(found.kind, AcceleratorKind::Tcg);
+        assert_ne!(found.reason, AcceleratorReason::Requested);
+        assert_eq!(known(arm, AcceleratorChoice::Tcg), Some(Accelerator::tcg()));
+        assert_eq!(known(arm, AcceleratorChoice::Kvm), None);
+        let needs = Guest { architecture: arm, ..Guest::default() }.qemu_needs();
+        assert_eq!((needs.architecture, needs.plugins), (arm, false));
     }
 
     #[test]

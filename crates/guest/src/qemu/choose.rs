@@ -22,6 +22,8 @@ pub(super) const LOCKS_CODE: Version = Version::new(8, 1, 0);
 /// What a guest needs of QEMU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QemuNeeds {
+    /// The guest's processor.
+    pub architecture: Architecture,
     /// The oldest version that will do, if 7.2 is not enough.
     pub least_version: Option<Version>,
     /// Whether it must load plugins.
@@ -53,6 +55,8 @@ pub enum QemuError {
     /// Those that are here cannot do what is needed.
     #[error("{program} is {version}{}: this guest needs {needs}", if *.plugins { "" } else { " without -plugin" })]
     Unfit {
+        /// The guest's processor.
+        architecture: Architecture,
         /// The best that is here.
         program: PathBuf,
         /// Its version.
@@ -94,14 +98,11 @@ impl QemuError {
                  --arch {}",
                 architecture.name()
             )),
-            Self::Unfit { program, .. } => {
-                let is_arm = program.ends_with(program_of(Architecture::Aarch64));
-                let of = if is_arm { " --arch aarch64" } else { "" };
-                Some(format!(
-                    "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu{of} \
-                     (unpacks the one of bookworm-backports into the cache, installs nothing)"
-                ))
-            }
+            Self::Unfit { architecture, .. } => Some(format!(
+                "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu --arch {} \
+                 (unpacks the one of bookworm-backports into the cache, installs nothing)",
+                architecture.name()
+            )),
             Self::Package(error) => error.remedy(),
             _ => None,
         }
@@ -122,24 +123,13 @@ impl QemuNeeds {
 }
 
 impl Qemu {
-    /// The first that will do: `$NUMALAB_QEMU`, the one on the `PATH`, those in
+    /// The first that will do: `$NUMALAB_QEMU` for x86-64, the one on the `PATH`, those in
     /// the cache; one with a sound translator before one without.
     ///
     /// # Errors
     /// [`QemuError`]; [`QemuError::remedy`] tells what would mend it.
     pub fn find(cache: &Cache, needs: &QemuNeeds) -> Result<Self, QemuError> {
-        Self::find_for(cache, Architecture::X86_64, needs)
-    }
-
-    /// The same for a guest's processor; `$NUMALAB_QEMU` is that for x86-64.
-    ///
-    /// # Errors
-    /// As [`Qemu::find`].
-    pub fn find_for(
-        cache: &Cache,
-        architecture: Architecture,
-        needs: &QemuNeeds,
-    ) -> Result<Self, QemuError> {
+        let architecture = needs.architecture;
         let named = std::env::var_os("NUMALAB_QEMU");
         if let Some(program) = named.filter(|_| architecture == Architecture::X86_64) {
             return Self::at(PathBuf::from(program), Vec::new())?.checked(needs);
@@ -201,6 +191,7 @@ impl Qemu {
             return Ok(self);
         }
         Err(QemuError::Unfit {
+            architecture: needs.architecture,
             program: self.program,
             version: self.version,
             plugins: self.abilities.plugins,
@@ -286,7 +277,11 @@ mod tests {
         let plain = QemuNeeds::default();
         assert!(plain.met_by(&qemu(Version::new(7, 2, 0), false)));
         assert!(!plain.met_by(&qemu(Version::new(6, 2, 0), true)));
-        let emulated = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
+        let emulated = QemuNeeds {
+            least_version: Some(Version::new(10, 0, 0)),
+            plugins: true,
+            ..QemuNeeds::default()
+        };
         assert!(emulated.met_by(&qemu(Version::new(10, 0, 2), true)));
         assert!(!emulated.met_by(&qemu(Version::new(10, 0, 2), false)));
         assert!(!emulated.met_by(&qemu(Version::new(7, 2, 22), true)));
@@ -304,10 +299,17 @@ mod tests {
 
     #[test]
     fn an_unfit_qemu_is_named_with_what_is_needed_and_the_way_to_get_it() {
-        let needs = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
+        let needs = QemuNeeds {
+            least_version: Some(Version::new(10, 0, 0)),
+            plugins: true,
+            ..QemuNeeds::default()
+        };
         let error = qemu(Version::new(7, 2, 22), true).checked(&needs).unwrap_err();
         let expected = "/usr/bin/qemu is 7.2.22: this guest needs 10.0.0 or later with -plugin";
         assert_eq!(error.to_string(), expected);
-        assert!(error.remedy().unwrap().contains("--fetch-qemu"));
+        assert!(error.remedy().unwrap().contains("--fetch-qemu --arch x86_64"));
+        let on_arm = QemuNeeds { architecture: Architecture::Aarch64, ..needs };
+        let error = qemu(Version::new(7, 2, 22), true).checked(&on_arm).unwrap_err();
+        assert!(error.remedy().unwrap().contains("--fetch-qemu --arch aarch64"));
     }
 }

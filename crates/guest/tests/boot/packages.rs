@@ -61,7 +61,11 @@ fn backports_give_a_newer_kernel_and_a_newer_qemu() {
     }
     let Some(lab) = Lab::open() else { return };
     let cache = Cache::open().unwrap();
-    let needs = QemuNeeds { least_version: Some(Version::new(10, 0, 0)), plugins: true };
+    let needs = QemuNeeds {
+        least_version: Some(Version::new(10, 0, 0)),
+        plugins: true,
+        ..QemuNeeds::default()
+    };
     let qemu = Qemu::find(&cache, &needs).or_else(|_| Qemu::fetch_backports(&cache, &mut note));
     let qemu = qemu.unwrap();
     assert!(qemu.version >= Version::new(10, 0, 0), "{}", qemu.version);

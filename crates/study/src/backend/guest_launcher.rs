@@ -3,9 +3,9 @@
 use std::env;
 use std::path::Path;
 
-use numalab_guest::{Accelerator, AcceleratorChoice, GuestError, Qemu, QemuNeeds};
+use numalab_guest::{Accelerator, AcceleratorChoice, Guest, GuestError, Qemu};
 use numalab_host::note;
-use numalab_image::{Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Architecture, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
@@ -32,16 +32,19 @@ pub(super) struct Launcher {
 impl Launcher {
     /// Finds QEMU and tries KVM, with the first of the kernels.
     pub(super) fn prepare(
-        needs: &QemuNeeds,
+        guest: &Guest,
         choice: AcceleratorChoice,
         kernel: &KernelChoice,
         contents: Contents,
     ) -> Result<Self, BackendError> {
         let prepare = || -> Result<Self, GuestError> {
             let cache = Cache::open()?;
-            let qemu = Qemu::find(&cache, needs)?;
-            let kernel = Kernel::ensure(&cache, kernel, &mut |text| note(text))?;
-            let accelerator = Accelerator::decide(choice, &qemu, &kernel.file, &cache)?;
+            let qemu = Qemu::find(&cache, &guest.qemu_needs())?;
+            let kernel = ensure(&cache, kernel, guest.architecture)?;
+            let accelerator = match guest.known_accelerator(choice) {
+                Some(known) => known,
+                None => Accelerator::decide(choice, &qemu, &kernel.file, &cache)?,
+            };
             let (images, expect_tiers) = (Vec::new(), false);
             Ok(Self { qemu, accelerator, expect_tiers, cache, contents, images })
         };
@@ -54,7 +57,7 @@ impl Launcher {
             return Ok(image.clone());
         }
         let make = || -> Result<Image, GuestError> {
-            let kernel = Kernel::ensure(&self.cache, choice, &mut |text| note(text))?;
+            let kernel = ensure(&self.cache, choice, self.contents.architecture)?;
             if self.expect_tiers {
                 kernel.expect_tiers()?;
             }
@@ -66,16 +69,30 @@ impl Launcher {
     }
 }
 
+fn ensure(
+    cache: &Cache,
+    choice: &KernelChoice,
+    architecture: Architecture,
+) -> Result<Kernel, GuestError> {
+    Ok(Kernel::ensure_for(cache, choice, architecture, &mut |text| note(text))?)
+}
+
 /// What the guests' image holds: this program, and what the workloads need.
 pub(super) fn contents(
     settings: &GuestSettings,
     workloads: &[Workload],
 ) -> Result<Contents, BackendError> {
-    let program = env::current_exe().map_err(|error| BackendError::Failed {
-        doing: "finding this program".to_owned(),
-        reason: error.to_string(),
-    })?;
-    let mut contents = Contents::new(program);
+    let architecture = settings.architecture()?;
+    let program = match architecture.own_program() {
+        Some(companion) => companion.find().map_err(|error| failed(&error.into()))?,
+        None => env::current_exe().map_err(|error| BackendError::Failed {
+            doing: "finding this program".to_owned(),
+            reason: error.to_string(),
+        })?,
+    };
+    let mut contents = Contents { architecture, ..Contents::new(program) };
+    let own = contents.expect_own_processor(&contents.init);
+    own.map_err(|error| failed(&error.into()))?;
     let tools = workloads.iter().flat_map(|workload| &workload.tools);
     let programs = tools.map(|tool| tool.program.as_str());
     for program in programs.chain(settings.count_migrations.then_some("perf")) {

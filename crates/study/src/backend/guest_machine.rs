@@ -1,15 +1,21 @@
 //! What a study's guest is: settings of `[backend.linux-guest]`.
 
+use std::time::Duration;
+
 use numalab_formats::memory_emulator::describe;
 use numalab_formats::{emulation, machine_toml, size, tiers};
-use numalab_guest::emulator::PLUGIN;
-use numalab_guest::{AcceleratorChoice, EmulatorMode, MemoryEmulator};
+use numalab_guest::{AcceleratorChoice, EmulatorMode, Guest, GuestError, Limits, MemoryEmulator};
+use numalab_image::Architecture;
 use numalab_topology::{EmulatedNodes, Machine, UniformMachine};
 use serde::Deserialize;
 
 use super::common_settings::MemoryCostSettings;
 use super::contract::BackendError;
+use super::live_guest::failed;
 use crate::study_place::StudyPlace;
+
+/// A guest that pays for every access by the instruction boots slowly.
+const EMULATED_BOOT: Duration = Duration::from_secs(900);
 
 /// Settings of a guest; `counters`, `count-migrations` and `watch-pages` are of the backend
 /// inside it.
@@ -24,6 +30,8 @@ pub(super) struct GuestSettings {
     pub(super) memory: String,
     /// Distances, as `--distances` takes them.
     pub(super) distances: Option<String>,
+    /// Its processor; this machine's where nothing is said.
+    pub(super) arch: Option<String>,
     /// `auto`, `kvm` or `tcg`.
     pub(super) accel: String,
     /// Words for its kernel.
@@ -75,10 +83,41 @@ impl GuestSettings {
         spec.emulate(&base).map_err(|error| bad("emulate", &self.emulate, &error))
     }
 
-    /// What runs its instructions.
+    /// Its processor.
+    pub(super) fn architecture(&self) -> Result<Architecture, BackendError> {
+        let Some(name) = &self.arch else { return Ok(Architecture::of_host()) };
+        Architecture::of_name(name).ok_or_else(|| bad("arch", name, &"x86_64 or aarch64"))
+    }
+
+    /// The guest that this machine is, without what treatments differ in.
+    pub(super) fn guest(&self, machine: &Machine) -> Result<Guest, BackendError> {
+        let architecture = self.architecture()?;
+        let guest = Guest {
+            architecture,
+            machine: machine.clone(),
+            kernel_arguments: self.kernel_arguments.clone(),
+            ..Guest::default()
+        };
+        // Before a plugin is missed which would not help.
+        self.expect_possible(&guest)?;
+        let Some(emulator) = self.emulator(machine, architecture)? else { return Ok(guest) };
+        let limits = Limits { boot: EMULATED_BOOT, ..Limits::default() };
+        let guest = Guest { memory_emulator: Some(emulator), limits, ..guest };
+        self.expect_possible(&guest)?;
+        Ok(guest)
+    }
+
+    fn expect_possible(&self, guest: &Guest) -> Result<(), BackendError> {
+        let is_kvm = self.accelerator()? == AcceleratorChoice::Kvm;
+        let name = guest.architecture.name();
+        let possible = guest.expect_possible(is_kvm);
+        possible.map_err(|error| bad("arch", name, &format!("x86_64: {error}")))
+    }
+
+    /// What runs its instructions, where there is a choice: emulated memory leaves none.
     pub(super) fn accelerator(&self) -> Result<AcceleratorChoice, BackendError> {
         if self.costs.are_emulated() {
-            return Ok(AcceleratorChoice::Tcg);
+            return Ok(AcceleratorChoice::Auto);
         }
         match self.accel.as_str() {
             "auto" => Ok(AcceleratorChoice::Auto),
@@ -89,26 +128,28 @@ impl GuestSettings {
     }
 
     /// The memory system that the guest is given, if it is given one.
-    pub(super) fn emulator(
+    fn emulator(
         &self,
         machine: &Machine,
+        architecture: Architecture,
     ) -> Result<Option<MemoryEmulator>, BackendError> {
         if !self.costs.are_emulated() {
             return Ok(None);
         }
         let costs = self.costs.costs("linux-guest")?;
-        let plugin = PLUGIN.find().map_err(|error| BackendError::Lacking {
-            what: error.to_string(),
-            remedy: error.remedy(),
-        })?;
         let machine = match self.costs.like("linux-guest")? {
             Some(file) => file.emulated(machine),
             None => describe(machine, &costs),
         };
-        let machine = machine.map_err(|error| {
+        let unfit = |error: &dyn std::fmt::Display| {
             bad("emulate-latency", &error.to_string(), &"costs of this machine")
-        })?;
-        Ok(Some(MemoryEmulator { plugin, mode: EmulatorMode::Virtual, machine }))
+        };
+        let machine = machine.map_err(|error| unfit(&error))?;
+        match MemoryEmulator::find(EmulatorMode::Virtual, architecture, machine) {
+            Ok(emulator) => Ok(Some(emulator)),
+            Err(GuestError::Machine(error)) => Err(unfit(&error)),
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     /// The settings of the backend inside it, in JSON.

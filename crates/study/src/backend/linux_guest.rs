@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use numalab_formats::size::format_rounded;
-use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Limits, Qemu, QemuNeeds};
+use numalab_guest::{Accelerator, Guest, HostMemory, HostPages, Launch, Qemu};
 use numalab_host::{Interrupt, Root, read_environment};
 use numalab_image::{Cache, KernelChoice};
 use numalab_record::Environment;
@@ -20,7 +20,7 @@ use super::contract::{
     Backend, BackendError, Inspection, Preparation, PrepareError, Prepared, SampleRequest, Scope,
 };
 use super::disturbance_watch::DisturbanceWatch;
-use super::downloads::{known_accelerator, supplies};
+use super::downloads::supplies;
 use super::exec::PagesSeen;
 use super::facts;
 use super::guest_launcher::{KERNEL, Launcher, contents, kernel_of, kernels};
@@ -33,9 +33,6 @@ use super::placement;
 use super::setting_spec::{BackendKind, SettingKind, SettingSpec};
 use crate::definition::BackendSpec;
 
-/// A guest that pays for every access by the instruction boots slowly.
-const EMULATED_BOOT: std::time::Duration = std::time::Duration::from_secs(900);
-
 pub(super) const KIND: BackendKind = BackendKind {
     name: "linux-guest",
     about: "a Linux guest in QEMU: a factor is a knob of its kernel, one of the host's named \
@@ -45,6 +42,12 @@ pub(super) const KIND: BackendKind = BackendKind {
         CPUS,
         MEMORY,
         DISTANCES,
+        SettingSpec {
+            name: "arch",
+            kind: SettingKind::OneOf(&["x86_64", "aarch64"]),
+            default: "",
+            about: "its processor, as --arch takes it; this machine's where nothing is said",
+        },
         SettingSpec {
             name: "accel",
             kind: SettingKind::OneOf(&["auto", "kvm", "tcg"]),
@@ -132,19 +135,13 @@ impl LinuxGuest {
         Ok(Self { interrupt: interrupt.clone(), settings, machine })
     }
 
-    /// What QEMU must be able to do.
-    fn qemu_needs(&self) -> Result<QemuNeeds, BackendError> {
-        let emulator = self.settings.emulator(&self.machine)?;
-        let cpus = self.machine.online_cpus().len();
-        Ok(emulator.map(|emulator| emulator.mode.needs(cpus)).unwrap_or_default())
-    }
-
     fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
         let accelerator = self.settings.accelerator()?;
         let contents = contents(&self.settings, scope.workloads)?;
         let kernels = kernels(scope.treatments)?;
         let first = kernels.first().cloned().unwrap_or_default();
-        let mut launcher = Launcher::prepare(&self.qemu_needs()?, accelerator, &first, contents)?;
+        let guest = self.settings.guest(&self.machine)?;
+        let mut launcher = Launcher::prepare(&guest, accelerator, &first, contents)?;
         launcher.expect_tiers = self.machine.tiers.len() > 1;
         for kernel in &kernels {
             launcher.image(kernel)?;
@@ -253,19 +250,10 @@ impl PreparedLinuxGuest {
     }
 
     fn launch(&mut self, outside: &Outside) -> Result<Launch, BackendError> {
-        let memory_emulator = self.settings.emulator(&self.machine)?;
-        let mut limits = Limits::default();
-        if memory_emulator.is_some() {
-            limits.boot = EMULATED_BOOT;
-        }
         let huge = outside.pages != HostPages::Normal;
         let guest = Guest {
-            machine: self.machine.clone(),
             memory: HostMemory { pages: outside.pages, prealloc: huge, ..HostMemory::default() },
-            kernel_arguments: self.settings.kernel_arguments.clone(),
-            memory_emulator,
-            limits,
-            ..Guest::default()
+            ..self.settings.guest(&self.machine)?
         };
         let image = self.launcher.image(&outside.kernel)?;
         let (qemu, accelerator) = (self.launcher.qemu.clone(), self.launcher.accelerator.clone());
@@ -293,7 +281,9 @@ impl Backend for LinuxGuest {
         let some =
             |number: usize, noun| format!("{number} {noun}{}", if number == 1 { "" } else { "s" });
         let (nodes, cpus) = (some(nodes, "node"), some(cpus, "cpu"));
-        format!("a Linux guest of {nodes}, {cpus}, {memory}{emulated}")
+        let processor = self.settings.arch.as_ref().map(|name| format!("{name} "));
+        let processor = processor.unwrap_or_default();
+        format!("a Linux {processor}guest of {nodes}, {cpus}, {memory}{emulated}")
     }
 
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
@@ -307,14 +297,15 @@ impl Backend for LinuxGuest {
         let mut notices = knob_settings::inspect(HOST, treatments)?;
         notices.extend(placement::inspect(scope, &self.machine)?);
         let cache = Cache::open().map_err(|error| failed(&error.into()))?;
+        let guest = self.settings.guest(&self.machine)?;
         let qemu =
-            Qemu::find(&cache, &self.qemu_needs()?).map_err(|error| failed(&error.into()))?;
-        match known_accelerator(self.settings.accelerator()?) {
+            Qemu::find(&cache, &guest.qemu_needs()).map_err(|error| failed(&error.into()))?;
+        match guest.known_accelerator(self.settings.accelerator()?) {
             Some(accelerator) => notices.extend(self.notices(&qemu, &accelerator)),
             None => notices.push(Notice::AcceleratorNotTried),
         }
         notices.extend(self.one_node_notice(treatments));
-        let mut supplies = supplies(&cache)?;
+        let mut supplies = supplies(&cache, guest.architecture)?;
         kernels(treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
         supplies.need_packages(&contents(&self.settings, workloads)?.packages);
         let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();

@@ -8,7 +8,7 @@ use numalab_guest::{
     Qemu, QemuHazard,
 };
 use numalab_host::{Root, note, read_machine};
-use numalab_image::{Architecture, BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{BootFiles, Cache, Contents, Image, Kernel, KernelChoice};
 use numalab_record::study::{AcceleratorReason, Notice};
 use numalab_report::from::study::{accelerator_reason, notice_words};
 use numalab_topology::Machine;
@@ -33,13 +33,12 @@ pub(super) fn prepare(
     let qemu = find_qemu(&guest, &cache)?;
     let program = command.first().map(String::as_str);
     let (kernel, image) = files(&cache, &args.contents, program, &guest.machine, args.quiet)?;
-    let accelerator = match (&guest.memory_emulator, args.accel) {
-        _ if is_foreign(args) && args.accel != Accel::Kvm => {
-            Accelerator::tcg_for(AcceleratorReason::OtherArchitecture)
+    let choice = args.accel.into();
+    let accelerator = match guest.known_accelerator(choice) {
+        Some(known) => known,
+        None => {
+            Accelerator::decide(choice, &qemu, &kernel.file, &cache).map_err(GuestError::from)?
         }
-        (Some(_), Accel::Auto) => Accelerator::tcg_for(AcceleratorReason::MemoryEmulator),
-        _ => Accelerator::decide(args.accel.into(), &qemu, &kernel.file, &cache)
-            .map_err(GuestError::from)?,
     };
     if !args.quiet {
         say_accelerator(&accelerator);
@@ -64,11 +63,10 @@ pub(super) fn show(
     contents(&args.contents, PathBuf::new(), command.first().map(String::as_str))?;
     let cache = Cache::open().map_err(GuestError::from)?;
     let qemu = find_qemu(&guest, &cache)?;
-    let kind = match args.accel {
-        Accel::Kvm => AcceleratorKind::Kvm,
-        Accel::Tcg => AcceleratorKind::Tcg,
-        Accel::Auto if guest.memory_emulator.is_some() || is_foreign(args) => AcceleratorKind::Tcg,
-        Accel::Auto => {
+    let kind = match (guest.known_accelerator(args.accel.into()), args.accel) {
+        (Some(known), _) => known.kind,
+        (None, Accel::Kvm) => AcceleratorKind::Kvm,
+        (None, _) => {
             note(format_args!(
                 "--accel auto: a start runs a guest under KVM for a moment and takes it \
                  if that works; shown is tcg, which is taken otherwise"
@@ -137,10 +135,6 @@ pub(super) fn contents(
     Ok(contents)
 }
 
-fn is_foreign(args: &BootArgs) -> bool {
-    args.contents.architecture != Architecture::X86_64
-}
-
 /// The Linux that is to be booted.
 fn linux(args: &ContentArgs) -> Result<&KernelChoice, Failure> {
     match &args.kernel {
@@ -176,8 +170,7 @@ pub(super) fn guest(args: &BootArgs, timeout: Option<Duration>) -> Result<Guest,
 
 /// A QEMU that can be this guest.
 pub(super) fn find_qemu(guest: &Guest, cache: &Cache) -> Result<Qemu, Failure> {
-    let needs = memory_emulator::needs(guest);
-    Ok(Qemu::find_for(cache, guest.architecture, &needs).map_err(GuestError::from)?)
+    Ok(Qemu::find(cache, &guest.qemu_needs()).map_err(GuestError::from)?)
 }
 
 /// The accelerator of a guest that is no Linux of ours: KVM only where one really runs under it.

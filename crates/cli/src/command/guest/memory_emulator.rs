@@ -3,9 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use numalab_formats::memory_emulator::on_virt;
-use numalab_guest::emulator::PLUGIN;
-use numalab_guest::{EmulatorMode, Guest, GuestError, MemoryEmulator, QemuNeeds};
+use numalab_guest::{EmulatorMode, MemoryEmulator};
 use numalab_image::Architecture;
 
 use crate::args::MemoryEmulatorArgs;
@@ -26,13 +24,9 @@ pub(super) fn wanted(
         return Ok(None);
     }
     args.emulate_report.as_deref().map_or(Ok(()), expect_place)?;
-    let mut machine = described.emulated_memory(&args.costs)?;
-    if architecture == Architecture::Aarch64 {
-        machine = on_virt(machine).map_err(GuestError::from)?;
-    }
-    let plugin = PLUGIN.find().map_err(GuestError::from)?;
+    let machine = described.emulated_memory(&args.costs)?;
     let mode = args.emulate_mode.map(EmulatorMode::from).unwrap_or_default();
-    Ok(Some(MemoryEmulator { plugin, mode, machine }))
+    Ok(Some(MemoryEmulator::find(mode, architecture, machine)?))
 }
 
 /// Refuses a report that could not be written when the guest has ended.
@@ -48,13 +42,6 @@ fn expect_place(file: &Path) -> Result<(), Failure> {
     Err(Failure::bad_input(format!(
         "--emulate-report {file}: expected a file's name in an existing directory"
     )))
-}
-
-/// What QEMU must be for this guest.
-pub(super) fn needs(guest: &Guest) -> QemuNeeds {
-    let cpus = guest.machine.online_cpus().len();
-    let emulator = guest.memory_emulator.as_ref();
-    emulator.map(|own| own.mode.needs_for(guest.architecture, cpus)).unwrap_or_default()
 }
 
 /// Keeps what the emulator reported where the user wants it.

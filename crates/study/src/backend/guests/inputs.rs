@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::thread;
 
 use numalab_host::{MemoryLimit, Root};
-use numalab_image::{Cache, KernelChoice};
+use numalab_image::{Architecture, Cache, KernelChoice};
 use numalab_record::study::Treatment;
 use numalab_topology::Machine;
 use numalab_workload::Workload;
@@ -85,7 +85,7 @@ impl Inputs {
     /// What is not in the cache yet.
     pub(super) fn downloads(&self) -> Result<Vec<String>, BackendError> {
         let cache = Cache::open().map_err(|error| errors::failed("cache", &error))?;
-        let mut supplies = supplies(&cache)?;
+        let mut supplies = supplies(&cache, Architecture::X86_64)?;
         match self.settings.hypervisor {
             HypervisorKind::Xen => supplies.need_xen(),
             HypervisorKind::Qemu => supplies.need_kernel(&KernelChoice::Distribution),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use numalab_formats::memory_emulator::describe;
 use numalab_guest::emulator::PLUGIN;
 use numalab_guest::{EmulatorMode, GuestError, MemoryEmulator, Qemu, QemuNeeds, Runtime};
-use numalab_image::{Cache, Contents};
+use numalab_image::{Architecture, Cache, Contents};
 use numalab_record::study::Evidence;
 use numalab_topology::{CpuId, Machine};
 use numalab_workload::Workload;
@@ -321,13 +321,16 @@ fn emulator(machine: &Machine, settings: &GuestsSettings) -> Result<MemoryEmulat
 
 fn qemu_for(cache: &Cache, machine: &XenMachine) -> Result<Qemu, GuestError> {
     let cpus = machine.machine.cpus.len();
-    let needs = machine.memory_emulator.as_ref().map(|emulator| emulator.mode.needs(cpus));
+    let needs = machine
+        .memory_emulator
+        .as_ref()
+        .map(|emulator| emulator.mode.needs(Architecture::X86_64, cpus));
     Ok(Qemu::find(cache, &needs.unwrap_or_default())?)
 }
 
 fn qemu(cache: &Cache, settings: &GuestsSettings, cpus: usize) -> Result<Qemu, BackendError> {
     let needs = match settings.emulates_memory() {
-        true => EmulatorMode::Virtual.needs(cpus),
+        true => EmulatorMode::Virtual.needs(Architecture::X86_64, cpus),
         false => QemuNeeds::default(),
     };
     Qemu::find(cache, &needs).map_err(|error| lacking(&error, error.remedy()))

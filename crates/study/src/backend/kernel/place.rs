@@ -7,7 +7,7 @@ use numalab_guest::{
     MemoryEmulator, PinPlan, Pins, Qemu, QemuNeeds,
 };
 use numalab_host::{Root, read_machine};
-use numalab_image::{Cache, Kernel, KernelChoice};
+use numalab_image::{Architecture, Cache, Kernel, KernelChoice};
 use numalab_record::study::{AcceleratorReason, EmulatedCosts, KvmFault, Notice};
 use numalab_topology::{Machine, NodeSet};
 
@@ -97,7 +97,7 @@ pub(super) fn foresee(shape: &Shape, machine: &Machine) -> Result<Place, Backend
 /// What must be downloaded before KVM can be tried.
 pub(super) fn downloads() -> Result<Vec<String>, BackendError> {
     let cache = Cache::open().map_err(|error| lacking(&error.into()))?;
-    let mut supplies = supplies(&cache)?;
+    let mut supplies = supplies(&cache, Architecture::X86_64)?;
     supplies.need_kernel(&KernelChoice::Distribution);
     Ok(supplies.missing())
 }
@@ -154,7 +154,7 @@ fn emulated(shape: &Shape, machine: &Machine, cache: &Cache) -> Result<Place, Ba
     let mode = EmulatorMode::Virtual;
     // Unlike others, numalab's kernel runs in virtual time on every QEMU that has plugins.
     let needs = match shape.file {
-        Some(_) => mode.needs(machine.online_cpus().len()),
+        Some(_) => mode.needs(Architecture::X86_64, machine.online_cpus().len()),
         None => QemuNeeds { plugins: true, ..QemuNeeds::default() },
     };
     let qemu = Qemu::find(cache, &needs).map_err(|error| lacking(&error.into()))?;
