@@ -7,6 +7,7 @@ mod code;
 #[path = "../kernel_lab/mod.rs"]
 mod kernel_lab;
 mod ostd;
+mod x86_64;
 
 use std::fs;
 use std::path::{Path, PathBuf};
