@@ -3,6 +3,7 @@
 mod fragmentation;
 mod pairs;
 mod refusal;
+mod scatter;
 mod sizes;
 mod test_numa;
 mod trait_tests;
@@ -38,16 +39,19 @@ pub enum Work {
     Fragmentation,
     /// How much is free when a cpu is refused.
     Refusal,
+    /// What it costs to free a frame as more are free that have no neighbour.
+    Scatter,
 }
 
 impl Work {
-    const ALL: [(&'static str, Self); 6] = [
+    const ALL: [(&'static str, Self); 7] = [
         ("tests", Self::TraitTests),
         ("test_numa", Self::TestNuma),
         ("pairs", Self::Pairs),
         ("sizes", Self::Sizes),
         ("fragmentation", Self::Fragmentation),
         ("refusal", Self::Refusal),
+        ("scatter", Self::Scatter),
     ];
 
     /// The workload of a name.
@@ -73,6 +77,7 @@ pub fn all(words: &Words, plan: &'static Plan) -> Result<(), Failure> {
             Work::Sizes => sizes::run(words),
             Work::Fragmentation => fragmentation::run(words),
             Work::Refusal => refusal::run(plan),
+            Work::Scatter => scatter::run(words),
         };
         mark::end();
         done?;

@@ -96,3 +96,17 @@ fn an_ostd_kernel_on_our_frames_is_not_refused_what_is_free() {
     assert!(refused("alloc=numa") < 0.1);
     assert!(refused("alloc=osdk") > 10.0);
 }
+
+#[test]
+fn what_a_free_costs_on_our_frames_does_not_grow_with_what_is_free() {
+    let (Some(lab), Some(elf)) = (Lab::open(), kernel()) else { return };
+    let machine = ["--emulate", "1", "--cpus", "2", "--memory", "4G"];
+    let each_ns = |word: &str| {
+        let found = console(&lab, &elf, &machine, &[word, "work=scatter"]);
+        [512, 8192].map(|free| figure(&found, &format!("scatter: {free} single frames free, ")))
+    };
+    let (ours, osdk) = (each_ns("alloc=numa"), each_ns("alloc=osdk"));
+    // Sixteen times as many are free.
+    assert!(osdk[1] > 4.0 * osdk[0], "{osdk:?}");
+    assert!(ours[1] < 4.0 * ours[0] && osdk[1] > 10.0 * ours[1], "{ours:?} {osdk:?}");
+}
