@@ -61,6 +61,7 @@ fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
             &["--emulate-tiers", "512M@100ns,512M@300ns"],
             "does not support latencies of the firmware",
         ),
+        (&["--emulate-like", "graviton3"], "does not support latencies of the firmware"),
         (&["--accel", "kvm"], "does not support KVM"),
         (&["--emulate-latency", "100", "--emulate-stages", "core"], "(--emulate-stages core)"),
         (&["--with", this], "a program for x86_64, expected one for aarch64"),
