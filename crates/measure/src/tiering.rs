@@ -111,13 +111,29 @@ impl MovedPages {
 }
 
 /// The fast and the slow nodes of a machine with tiers: those of the first tier that has cpus,
-/// and those of all slower ones. None where memory is of one tier.
+/// and those of all slower ones. Where the kernel knows one tier at most (Linux before 6.10 makes
+/// none of HMAT), nodes without cpus whose memory the firmware calls slower are the slow ones.
+/// None where memory is of one tier.
 #[must_use]
 pub fn fast_and_slow(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
+    if machine.tiers.len() <= 1 {
+        return by_firmware(machine);
+    }
     let tiers = machine.tiers_from_cpus();
     let (fast, slower) = tiers.split_first()?;
     let slow: NodeSet = slower.iter().flat_map(|tier| tier.nodes.iter()).collect();
     (!slow.is_empty()).then(|| (fast.nodes.clone(), slow))
+}
+
+/// The nodes with cpus, and those without whose latency is above that of all of them.
+fn by_firmware(machine: &Machine) -> Option<(NodeSet, NodeSet)> {
+    let fast = machine.cpu_nodes();
+    let latency = |node: NodeId| machine.best_read(node).0;
+    let slowest_fast = fast.iter().filter_map(latency).max()?;
+    let without = machine.nodes.iter().map(|node| node.id).filter(|&node| !fast.contains(node));
+    let slow: NodeSet =
+        without.filter(|&node| latency(node).is_some_and(|ps| ps > slowest_fast)).collect();
+    (!slow.is_empty()).then_some((fast, slow))
 }
 
 /// What one stretch of accesses took and where they went.
@@ -276,5 +292,50 @@ impl TieringProbe {
         let (fast_pages, slow_pages) = (on(&self.fast), on(&self.slow));
         let marked_pages = found.iter().filter(|node| node.is_none()).count() as u64;
         Ok(TierLook { at_ns: 0, latency_ns: 0.0, fast_pages, slow_pages, marked_pages })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use numalab_topology::{EmulatedTier, TierSpec};
+
+    use super::*;
+
+    /// A node with cpus and one without, of these latencies.
+    fn machine(fast_ns: u64, slow_ns: u64) -> Machine {
+        let tier = |ns: u64| EmulatedTier {
+            memory_bytes: 1 << 30,
+            latency_ps: ns * 1000,
+            bandwidth_mb_per_s: None,
+            side_cache_bytes: None,
+        };
+        TierSpec { tiers: vec![tier(fast_ns), tier(slow_ns)] }.machine(1).unwrap()
+    }
+
+    fn sets(fast: &str, slow: &str) -> Option<(NodeSet, NodeSet)> {
+        Some((fast.parse().unwrap(), slow.parse().unwrap()))
+    }
+
+    #[test]
+    fn fast_and_slow_are_the_kernels_tiers_or_without_them_what_the_firmware_tells() {
+        let mut machine = machine(100, 300);
+        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
+        machine.tiers.truncate(1);
+        machine.tiers[0].nodes = "0-1".parse().unwrap();
+        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
+        machine.tiers.clear();
+        assert_eq!(fast_and_slow(&machine), sets("0", "1"));
+        machine.access.clear();
+        assert_eq!(fast_and_slow(&machine), None);
+    }
+
+    #[test]
+    fn memory_without_cpus_that_is_not_slower_is_no_slow_tier() {
+        let mut machine = machine(100, 300);
+        machine.tiers.clear();
+        for access in &mut machine.access {
+            access.read_latency_ps = Some(100_000);
+        }
+        assert_eq!(fast_and_slow(&machine), None);
     }
 }

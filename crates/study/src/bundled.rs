@@ -19,6 +19,7 @@ const STUDIES: &[(&str, &str)] = &[
     ("numa-balancing-emulated", include_str!("../studies/numa-balancing-emulated.toml")),
     ("numa-balancing-guest", include_str!("../studies/numa-balancing-guest.toml")),
     ("tiering", include_str!("../studies/tiering.toml")),
+    ("tiering-kernels", include_str!("../studies/tiering-kernels.toml")),
     ("weights", include_str!("../studies/weights.toml")),
 ];
 

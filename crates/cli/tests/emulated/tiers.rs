@@ -39,6 +39,12 @@ for balancing in 0 2; do
     numalab knobs run numa_balancing=$balancing -- \\
         numalab probe tiering --size 8M --hot 1M --time 8s --format json
 done
+# DAMON looks at samples: now and then it finds nothing for seconds.
+for attempt in 1 2; do
+    echo \"== damon $attempt\"
+    numalab knobs run numa_balancing=0 damon_migrate=hot -- \\
+        numalab probe tiering --size 8M --hot 1M --time 6s --format json
+done
 echo '== weights'
 numalab bind --policy weighted --numa=auto --weights auto --quiet -- \\
     sh -c 'cat /sys/kernel/mm/mempolicy/weighted_interleave/*'
@@ -93,13 +99,17 @@ fn timers_are_on_time_while_every_load_is_charged() {
 
 /// The figures of a probe in a part.
 pub fn probed(answer: &Answer, part: &str) -> impl Fn(&str) -> f64 {
-    let text = answer.part(part).join("\n");
-    let value: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let readings = value["readings"].as_array().expect("readings").clone();
+    figures(serde_json::from_str(&answer.part(part).join("\n")).expect("JSON"))
+}
+
+/// The figures of a probe or a sample by their names.
+fn figures(value: serde_json::Value) -> impl Fn(&str) -> f64 {
     move |name| {
-        let of = readings.iter().find(|reading| reading["metric"] == name);
-        of.and_then(|reading| reading["value"].as_f64())
-            .unwrap_or_else(|| panic!("no {name}: {text}"))
+        let mut of = value["readings"].as_array().expect("readings").iter();
+        let reading = of.find(|reading| reading["metric"] == name);
+        reading
+            .and_then(|reading| reading["value"].as_f64())
+            .unwrap_or_else(|| panic!("no {name}: {value}"))
     }
 }
 
@@ -119,10 +129,75 @@ fn hot_memory_stays_without_balancing_and_is_promoted_with_that_of_tiers() {
 }
 
 #[test]
+fn damon_moves_hot_memory_to_the_fast_tier_which_the_kernel_does_not_call_promotion() {
+    let Some(answer) = booted() else { return };
+    let probes = ["damon 1", "damon 2"].map(|part| probed(answer, part));
+    for probe in &probes {
+        assert_near(probe("predicted"), probe("latency"), 0.02, "what was counted, by its cost");
+        assert_eq!(probe("promoted"), 0.0);
+    }
+    let best = probes.iter().min_by(|a, b| a("latency-end").total_cmp(&b("latency-end")));
+    let best = best.expect("two");
+    assert!(best("hot-fast") >= 90.0, "{} % of the hot pages", best("hot-fast"));
+    assert!(best("latency-end") < SLOW_NS / 2.0, "{} ns", best("latency-end"));
+}
+
+#[test]
 fn weights_by_bandwidth_are_set_for_a_command_and_put_back() {
     let Some(answer) = booted() else { return };
     assert_eq!(answer.part("weights"), ["2", "1"]);
     assert_eq!(answer.part("weights afterwards"), ["1", "1"]);
+}
+
+/// Tiers whose bandwidth a core with many loads under way uses up.
+const NARROW: [&str; 2] = ["256M@80ns,2G/s,256M@90ns,1G/s", "--emulate-stages=load,core"];
+
+const INDEPENDENT: &str = "
+for weights in 1:0 2:1; do
+    echo \"== weights $weights\"
+    [ $weights = 1:0 ] || by='bind --policy weighted --numa=auto --weights auto --quiet -- numalab'
+    numalab $by probe tiering --size 2M --heat uniform --place first-touch --access independent \\
+        --time 100ms --format json
+done
+";
+
+#[test]
+fn independent_accesses_reach_the_bandwidth_of_one_tier_and_interleaved_that_of_both() {
+    let narrow: Vec<&str> = ARGUMENTS[..7].iter().copied().chain(NARROW).collect();
+    let Some(answer) = Lab::open().guest(&narrow, INDEPENDENT) else { return };
+    for (part, gb_per_s, fast) in [("weights 1:0", 2.0, 100.0), ("weights 2:1", 3.0, 66.7)] {
+        let probe = probed(&answer, part);
+        assert_near(probe("bandwidth"), gb_per_s, 0.05, part);
+        assert_near(probe("fast-accesses"), fast, 0.02, part);
+        assert_near(probe("predicted"), probe("latency"), 0.05, "what was counted, by its cost");
+    }
+}
+
+/// The kernels of `tiering-kernels`, a block of it: Linux before 6.10 makes no tiers of HMAT.
+#[test]
+fn a_kernel_without_tiers_is_compared_with_one_that_makes_them() {
+    if std::env::var_os("NUMALAB_LONG").is_none_or(|value| value != "1") {
+        not_run("a block of a study of two kernels; NUMALAB_LONG=1 runs it");
+        return;
+    }
+    let lab = Lab::open();
+    lab.numalab(&["guest", "image", "--fetch-qemu"]);
+    let results = lab.path("results");
+    let parent = results.to_str().expect("UTF-8");
+    let run = lab.numalab(&["study", "run", "tiering-kernels", "--blocks", "1", "-o", parent]);
+    assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
+    let directory = std::fs::read_dir(&results).expect("there").next().expect("one").expect("read");
+    let journal = std::fs::read_to_string(directory.path().join("journal.jsonl")).expect("there");
+    let entries = journal.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+    let samples: Vec<serde_json::Value> =
+        entries.filter(|entry: &serde_json::Value| entry["entry"] == "sample").collect();
+    for (treatment, ns) in [(0, SLOW_NS), (1, FAST_NS)] {
+        let sample = samples.iter().find(|sample| sample["treatment"] == treatment);
+        let sample = figures(sample.expect("a sample").clone());
+        assert_near(sample("latency-end"), ns, 0.05, "the kernel's tier");
+        assert_near(sample("predicted"), sample("latency"), 0.05, "what was counted, by its cost");
+        assert_eq!(sample("promoted") > 0.0, treatment == 1);
+    }
 }
 
 /// The fast tier has no room for the working set beside what the system needs.

@@ -51,6 +51,18 @@ impl Launcher {
         prepare().map_err(|error| failed(&error))
     }
 
+    /// Where one of these kernels makes memory tiers, others can be compared with it.
+    pub(super) fn compare(&mut self, kernels: &[KernelChoice]) -> Result<(), BackendError> {
+        for choice in kernels {
+            let architecture = self.contents.architecture;
+            let mut note = |text: &str| note(text);
+            let kernel = Kernel::ensure_for(&self.cache, choice, architecture, &mut note);
+            let kernel = kernel.map_err(|error| failed(&error.into()))?;
+            self.expect_tiers &= kernel.expect_tiers().is_err();
+        }
+        Ok(())
+    }
+
     /// The image for a kernel, out of the cache or made now.
     pub(super) fn image(&mut self, choice: &KernelChoice) -> Result<Image, BackendError> {
         if let Some((_, image)) = self.images.iter().find(|(kernel, _)| kernel == choice) {

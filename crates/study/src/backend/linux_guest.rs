@@ -143,6 +143,7 @@ impl LinuxGuest {
         let guest = self.settings.guest(&self.machine)?;
         let mut launcher = Launcher::prepare(&guest, accelerator, &first, contents)?;
         launcher.expect_tiers = self.machine.tiers.len() > 1;
+        launcher.compare(&kernels)?;
         for kernel in &kernels {
             launcher.image(kernel)?;
         }
