@@ -370,7 +370,8 @@ fn placements_that_this_machine_does_not_have_are_refused_where_they_are_written
 fn a_workload_with_a_service_runs_on_this_machine_and_leaves_nothing() {
     let rest = "[[factor]]\nname = \"size\"\nlevels = [16, 64]\n[[workload]]\nname = \"redis\"\n\
                 tool = \"redis\"\narguments = [\"-n\", \"300\", \"-d\", \"{size}\", \"-t\", \"get\"]\n\
-                metrics = [\"GET rps\"]\n";
+                metrics = [\"GET rps\"]\n[[workload]]\nname = \"hot\"\ntool = \"redis-hot\"\n\
+                arguments = [\"keys=100\", \"bytes={size}\", \"hot=5\", \"share=90\", \"requests=300\"]\n";
     let place = Place::with(&study("host]", rest));
     let mut command = place.numalab(&["study", "run", "s.toml"]);
     let temporary = place.directory.path().join("t");
@@ -381,7 +382,7 @@ fn a_workload_with_a_service_runs_on_this_machine_and_leaves_nothing() {
     }
     let journal = place.journal();
     let samples = of_kind(&journal, "sample");
-    assert_eq!(samples.len(), 2);
+    assert_eq!(samples.len(), 4);
     for sample in samples {
         assert!(sample["readings"][0]["value"].as_f64().expect("a number") > 0.0, "{sample}");
     }

@@ -19,7 +19,7 @@ enum Expected {
 use Expected::{Has, Refused};
 
 /// A workload in TOML that reads the sample, and what it finds.
-const SAMPLES: [(&str, &str, Expected); 71] = [
+const SAMPLES: [(&str, &str, Expected); 72] = [
     ("perf-sched-pipe-simple", PIPE, Has(&[("time-per-op", 3.8), ("time", 0.076)])),
     ("perf-sched-pipe-default", PIPE, Has(&[("time-per-op", 10.502_150), ("time", 0.210)])),
     ("perf-sched-pipe-T-simple", PIPE, Has(&[("time-per-op", 7.5)])),
@@ -124,6 +124,7 @@ const SAMPLES: [(&str, &str, Expected); 71] = [
     ("dbench-tbench_srv", DBENCH, Refused("found \"/usr/bin/tbench\"")),
     ("redis-benchmark-refused", REDIS, Refused("not done after 60 s")),
     ("redis-benchmark-csv", REDIS, Has(&[("GET rps", 92_165.90), ("MSET latency-p99", 4.063)])),
+    ("redis-hot-csv", REDIS_HOT, Has(&[("FCALL rps", 85_616.44), ("FCALL latency-p99", 0.199)])),
     ("redis-benchmark-pipeline-csv", REDIS, Has(&[("SET rps", 392_156.88)])),
     ("redis-benchmark-threads-csv", REDIS, Has(&[("GET latency-p50", 0.055)])),
     ("redis-benchmark-version", REDIS, Refused("no table in the output")),
@@ -175,6 +176,7 @@ const NUMA: &str = "tool = 'perf-numa-mem'";
 const SYSBENCH: &str = "tool = 'sysbench-cpu'";
 const DBENCH: &str = "tool = 'dbench'";
 const REDIS: &str = "tool = 'redis'";
+const REDIS_HOT: &str = "tool = 'redis-hot'";
 const STAT_JSON: &str = "command = ['perf', 'stat', '-j', 'true']\nmetric = [\
     { name = 'task-clock', better = 'lower', json = '/0/counter-value', from = 'stderr' },\
     { name = 'page-faults', better = 'lower', json = '/3/counter-value', from = 'stderr' }]";

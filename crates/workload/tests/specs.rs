@@ -183,3 +183,31 @@ proptest! {
         }
     }
 }
+
+/// What is wrong is said before anything is asked of the server.
+#[test]
+fn words_that_redis_hot_does_not_know_are_refused() {
+    let usual = ["keys=10", "bytes=8", "hot=2", "share=90", "requests=5"];
+    let refused = |at: usize, word: &str| {
+        let mut arguments = usual.map(str::to_owned).to_vec();
+        arguments[at] = word.to_owned();
+        let spec =
+            WorkloadSpec { arguments: Some(arguments), ..WorkloadSpec::of_tool("redis-hot") };
+        let command = spec.resolve().unwrap().command;
+        let run = std::process::Command::new(&command[0]).args(&command[1..]).output().unwrap();
+        assert_eq!(run.status.code(), Some(2), "{word}");
+        String::from_utf8(run.stderr).unwrap()
+    };
+    for (at, word, expected) in [
+        (0, "keys=ten", "redis-hot: keys=ten: expected keys=, bytes=, hot=, share= or requests=N"),
+        (0, "keys=1;reboot", "redis-hot: keys=1;reboot: expected"),
+        (0, "keys=0", "redis-hot: keys=0: expected"),
+        (0, "size=10", "redis-hot: size=10: expected"),
+        (0, "hot=1", "redis-hot: expected keys=N"),
+        (2, "hot=11", "redis-hot: hot=11, share=90: expected at most keys=10, and 100"),
+        (3, "share=101", "redis-hot: hot=2, share=101: expected at most keys=10, and 100"),
+    ] {
+        let message = refused(at, word);
+        assert!(message.starts_with(expected), "{word}: {message}");
+    }
+}
