@@ -72,6 +72,12 @@ macro_rules! from_host {
 }
 from_host!(AffinityError, MappingError, ProofError, MemoryError);
 
+impl From<numalab_membench::Aborted> for MeasureError {
+    fn from(numalab_membench::Aborted: numalab_membench::Aborted) -> Self {
+        Self::Abandoned
+    }
+}
+
 impl MeasureError {
     /// What kind of failure this is, for the exit code.
     #[must_use]

@@ -85,7 +85,7 @@ mod tests {
         let barrier = &Barrier::new(2);
         let team = || {
             std::thread::scope(|scope| {
-                let wait = || barrier.wait().map_err(|_| MeasureError::Abandoned);
+                let wait = || Ok(barrier.wait()?);
                 let waits = scope.spawn(move || abort_on_error(barrier, wait));
                 let panics = scope.spawn(|| abort_on_error(barrier, || panic!("a fault")));
                 join_all([waits, panics])

@@ -90,6 +90,7 @@ const ROUND_NS: f64 = 8_000_000.0;
 /// What the workers of a team share.
 struct TeamWork<'a> {
     context: &'a MeasureContext,
+    first: &'a BandwidthCell,
     cells: Vec<(&'a Cell, &'a BandwidthCell)>,
     share: &'a Share<'a>,
     barrier: Barrier,
@@ -141,14 +142,11 @@ impl Measurement for BandwidthCell {
     /// Runs cells of one team on buffers that each worker fills once.
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
         let Together { context, share, .. } = together;
-        let cells = cells_of::<Self>(together.cells);
-        let Some(&(_, first)) = cells.first() else {
-            return Ok(());
-        };
-        let workers = first.workers.clone();
+        let workers = self.workers.clone();
         let team = TeamWork {
             context,
-            cells,
+            first: self,
+            cells: cells_of(together.cells),
             share,
             barrier: Barrier::new(u32::try_from(workers.len()).unwrap_or(u32::MAX)),
             logs: workers.iter().map(|_| Mutex::default()).collect(),
@@ -194,10 +192,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl<'a> TeamWork<'a> {
-    fn wait(&self) -> Result<(), MeasureError> {
-        self.barrier.wait().map_err(|_| MeasureError::Abandoned)
-    }
-
     /// One worker's part of all cells; the one with `sender` leads.
     fn work(
         &self,
@@ -206,11 +200,9 @@ impl<'a> TeamWork<'a> {
         sender: Option<&Sender<(&'a Cell, Measured)>>,
     ) -> Result<(), MeasureError> {
         let pinned = pinned(worker.cpu)?;
-        let Some(&(_, first)) = self.cells.first() else {
-            return Ok(());
-        };
-        let source = MemorySource::Node(worker.node);
-        let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
+        let (size, pages, source) =
+            (self.first.size_bytes, self.first.pages, MemorySource::Node(worker.node));
+        let mut buffer = Buffer::touched(self.context, size, pages, source)?;
         let claim = buffer.claim();
         for (number, &(cell, bandwidth)) in self.cells.iter().enumerate() {
             let samples =
@@ -218,7 +210,7 @@ impl<'a> TeamWork<'a> {
             let ended = self.stream_one(index, bandwidth, &mut buffer, samples)?;
             let placement = claim.prove(self.context, &pinned)?;
             *lock(&self.placements[index]) = Some(placement);
-            self.wait()?;
+            self.barrier.wait()?;
             if let (Some(sender), Some((outcome, samples))) = (sender, ended) {
                 let placements = self.placements.iter().filter_map(|slot| lock(slot).take());
                 let measured =
@@ -227,7 +219,7 @@ impl<'a> TeamWork<'a> {
                 let _ = sender.send((cell, measured));
                 self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
             }
-            self.wait()?;
+            self.barrier.wait()?;
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
             }
@@ -247,10 +239,10 @@ impl<'a> TeamWork<'a> {
         let mut stream = stream_over(self.context, &StreamRules::of(bandwidth), lines)?;
         stream.pass();
         loop {
-            self.wait()?;
+            self.barrier.wait()?;
             self.align(samples.is_some())?;
             lock(&self.logs[index]).round(&mut stream, &self.context.clock, ROUND_NS)?;
-            self.wait()?;
+            self.barrier.wait()?;
             let mut outcome = None;
             if let Some(samples) = &mut samples {
                 match self.read_logs()? {
@@ -260,7 +252,7 @@ impl<'a> TeamWork<'a> {
                 outcome = samples.ended()?;
                 self.cell_is_over.store(outcome.is_some(), Ordering::Relaxed);
             }
-            self.wait()?;
+            self.barrier.wait()?;
             if self.cell_is_over.load(Ordering::Relaxed) {
                 return Ok(outcome.zip(samples));
             }
@@ -275,7 +267,7 @@ impl<'a> TeamWork<'a> {
         if leads {
             virtual_time::align();
         }
-        self.wait()
+        Ok(self.barrier.wait()?)
     }
 
     /// The bandwidth of a round over the time in which all workers ran; none if there

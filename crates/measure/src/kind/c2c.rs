@@ -144,10 +144,6 @@ impl Exchange<'_> {
         };
         give_up_on_error(give_up, work)
     }
-
-    fn wait(&self) -> Result<(), MeasureError> {
-        self.start.wait().map_err(|_| MeasureError::Abandoned)
-    }
 }
 
 fn send(
@@ -161,10 +157,10 @@ fn send(
     let mut samples = Samples::new(exchange.context, &cell.id, limit);
     first_touch(line);
     let mut ping = Ping::new(line, &exchange.abort);
-    exchange.wait()?;
+    exchange.start.wait()?;
     ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
     let outcome = sample_here(&mut samples, |_| {
-        exchange.wait()?;
+        exchange.start.wait()?;
         let trips = ping.rounds(WINDOW_ROUNDS).map_err(broken_off)?;
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a duration")]
         let duration_ns = clock.ns(trips.ticks) as u64;
@@ -173,7 +169,7 @@ fn send(
     })?;
     // Release: the answerer, freed by the barrier behind this, must see it.
     exchange.over.store(true, Ordering::Release);
-    exchange.wait()?;
+    exchange.start.wait()?;
     let placement = exchange.claim.prove(exchange.context, &pinned)?;
     Ok(Side { placement, ended: Some((outcome, samples.into_taken())) })
 }
@@ -196,7 +192,7 @@ fn first_touch(line: &AtomicU64) {
 fn answer(exchange: &Exchange<'_>, mut pong: Pong<'_>) -> Result<Side, MeasureError> {
     let pinned = pinned(exchange.experiment.to)?;
     loop {
-        exchange.wait()?;
+        exchange.start.wait()?;
         // Acquire: pairs with the sender's release before its last wait.
         if exchange.over.load(Ordering::Acquire) {
             break;

@@ -96,7 +96,7 @@ impl Measurement for LatencyCell {
 
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
         match self.team {
-            Team::Serial => run_serial(together, give),
+            Team::Serial => run_serial(self, together, give),
             Team::Concurrent => run_concurrent(together, give),
         }
     }
@@ -146,12 +146,13 @@ fn has_few_lines(pattern: AccessPattern) -> bool {
 
 /// Runs serial cells of one node: one buffer of the largest size, one cycle for
 /// each size, and each cpu walks it in turn.
-fn run_serial(together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
+fn run_serial(
+    first: &LatencyCell,
+    together: Together<'_>,
+    give: Give<'_>,
+) -> Result<(), MeasureError> {
     let Together { context, share, .. } = together;
     let cells = cells_of::<LatencyCell>(together.cells);
-    let Some(&(_, first)) = cells.first() else {
-        return Ok(());
-    };
     let largest = cells.iter().map(|(_, cell)| cell.size_bytes).max().unwrap_or(0);
     let source = MemorySource::Node(first.worker.node);
     let mut buffer = Buffer::touched(context, largest, first.pages, source)?;
@@ -240,7 +241,7 @@ fn walk_together(
     let lines = buffer.lines(latency.size_bytes)?;
     let chase = BuiltChase::build(context, order_of(latency), lines, None)?;
     let mut walk = chase.walk();
-    start.wait().map_err(|_| MeasureError::Abandoned)?;
+    start.wait()?;
     let mut windows = Windows::warmed_up(context, &chase, &mut walk)?;
     let mut samples = Samples::new(context, &cell.id, limit);
     let outcome = sample_here(&mut samples, |length| windows.take(context, length));

@@ -76,6 +76,7 @@ const WINDOWS_PER_SAMPLE: u64 = 4;
 /// What chaser and load workers share.
 struct LoadedTeam<'a> {
     context: &'a MeasureContext,
+    first: &'a LoadedCell,
     cells: Vec<(&'a Cell, &'a LoadedCell)>,
     share: &'a Share<'a>,
     barrier: Barrier,
@@ -116,14 +117,11 @@ impl Measurement for LoadedCell {
     /// Runs the cells of one curve on buffers that each worker fills once.
     fn run(&self, together: Together<'_>, give: Give<'_>) -> Result<(), MeasureError> {
         let Together { context, share, .. } = together;
-        let cells = cells_of::<Self>(together.cells);
-        let Some(&(_, first)) = cells.first() else {
-            return Ok(());
-        };
-        let load = first.load.clone();
+        let load = self.load.clone();
         let team = LoadedTeam {
             context,
-            cells,
+            first: self,
+            cells: cells_of(together.cells),
             share,
             barrier: Barrier::new(u32::try_from(load.len() + 1).unwrap_or(u32::MAX)),
             stop: AtomicBool::new(false),
@@ -166,24 +164,18 @@ impl<'a> LoadedTeam<'a> {
         give_up_on_error(give_up, work)
     }
 
-    fn wait(&self) -> Result<(), MeasureError> {
-        self.barrier.wait().map_err(|_| MeasureError::Abandoned)
-    }
-
     fn chase(&self, sender: &Sender<(&'a Cell, Measured)>) -> Result<(), MeasureError> {
-        let Some(&(_, first)) = self.cells.first() else {
-            return Ok(());
-        };
-        let WorkerPlan { cpu, node } = first.chaser;
+        let WorkerPlan { cpu, node } = self.first.chaser;
         let pinned = pinned(cpu)?;
-        let (size, pages, source) = (first.size_bytes, first.pages, MemorySource::Node(node));
+        let (size, pages) = (self.first.size_bytes, self.first.pages);
+        let source = MemorySource::Node(node);
         let mut buffer = Buffer::touched(self.context, size, pages, source)?;
         let claim = buffer.claim();
         let order = ChaseOrder { pattern: AccessPattern::Random, pages };
         let chase = BuiltChase::build(self.context, order, buffer.lines(size)?, Some(cpu))?;
         for (number, &(cell, loaded)) in self.cells.iter().enumerate() {
             let before: Vec<u64> = self.counts().collect();
-            self.wait()?;
+            self.barrier.wait()?;
             if loaded.delay.is_some() {
                 self.wait_for_load(&before);
             }
@@ -193,7 +185,7 @@ impl<'a> LoadedTeam<'a> {
             self.stop.store(true, Ordering::Relaxed);
             let measured = measured?;
             self.time_is_over.store(self.share.is_spent(), Ordering::Relaxed);
-            self.wait()?;
+            self.barrier.wait()?;
             self.stop.store(false, Ordering::Relaxed);
             // The receiver is gone only if keeping failed, which ends the team anyway.
             let _ = sender.send((cell, measured));
@@ -244,24 +236,22 @@ impl<'a> LoadedTeam<'a> {
     }
 
     fn load(&self, index: usize, worker: WorkerPlan) -> Result<(), MeasureError> {
-        let Some(&(_, first)) = self.cells.first() else {
-            return Ok(());
-        };
+        let LoadedCell { size_bytes, pages, kernel, .. } = *self.first;
         let pinned = pinned(worker.cpu)?;
         let source = MemorySource::Node(worker.node);
-        let mut buffer = Buffer::touched(self.context, first.size_bytes, first.pages, source)?;
+        let mut buffer = Buffer::touched(self.context, size_bytes, pages, source)?;
         let claim = buffer.claim();
-        let kernel = membench_kernel(first.kernel);
-        let arrays = Arrays::split(kernel, buffer.lines(first.size_bytes)?)?;
+        let kernel = membench_kernel(kernel);
+        let arrays = Arrays::split(kernel, buffer.lines(size_bytes)?)?;
         let mut stream = Stream::new(kernel, Access::Sequential, Isa::detect(), arrays)?;
         claim.prove(self.context, &pinned)?;
         for &(_, loaded) in &self.cells {
-            self.wait()?;
+            self.barrier.wait()?;
             if let Some(delay_spins) = loaded.delay {
                 let throttle = Throttle { chunk_bytes: CHUNK_BYTES, delay_spins };
                 generate(&mut stream, throttle, &self.stop, &self.counted_bytes[index]);
             }
-            self.wait()?;
+            self.barrier.wait()?;
             if self.time_is_over.load(Ordering::Relaxed) {
                 break;
             }
