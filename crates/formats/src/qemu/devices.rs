@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use numalab_topology::{Device, DeviceKind, Findings, Machine};
 
+use super::backend::add;
 use crate::guest::Guest;
 
 /// The numbers of buses that the machine's own host bridge keeps.
@@ -31,7 +32,7 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
     for (node, models) in by_node {
         let Some(node) = node else {
             let own = |model| format!("{model},bus=pcie.0");
-            models.into_iter().for_each(|model| device_word(&mut words, own(model)));
+            models.into_iter().for_each(|model| add(&mut words, "-device", own(model)));
             continue;
         };
         let room = MOST_PORTS.min(BUSES.saturating_sub(next_bus + 1));
@@ -41,22 +42,18 @@ pub(super) fn words(machine: &Machine, guest: &Guest, findings: &mut Findings) -
         }
         if room > 0 {
             let bridge = format!("pxb-pcie,id=node{node},bus=pcie.0,bus_nr={next_bus}");
-            device_word(&mut words, format!("{bridge},numa_node={node}"));
+            add(&mut words, "-device", format!("{bridge},numa_node={node}"));
         }
         for (index, model) in models.into_iter().take(room).enumerate() {
             let port = format!("node{node}port{index}");
             let place = format!("bus=node{node},chassis={node},slot={index}");
-            device_word(&mut words, format!("pcie-root-port,id={port},{place}"));
-            device_word(&mut words, format!("{model},bus={port}"));
+            add(&mut words, "-device", format!("pcie-root-port,id={port},{place}"));
+            add(&mut words, "-device", format!("{model},bus={port}"));
             next_bus += 1;
         }
         next_bus += 1;
     }
     words
-}
-
-fn device_word(words: &mut Vec<String>, what: String) {
-    words.extend(["-device".to_owned(), what]);
 }
 
 /// QEMU's device of a kind, without a boot ROM, which would be another package.
