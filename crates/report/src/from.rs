@@ -9,6 +9,7 @@ pub mod fleet;
 pub mod health;
 pub mod machine;
 pub mod memory;
+mod over_time;
 mod plan;
 pub mod published;
 pub mod run;

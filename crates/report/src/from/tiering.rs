@@ -4,8 +4,9 @@ use numalab_record::Kind;
 use numalab_record::tiering::{TierLook, TieringProbed};
 
 use crate::documents::document;
+use crate::from::over_time::{curves, rows, seconds};
 use crate::number::{figure, size};
-use crate::page::{Chart, Curves, Lead, Mood, Page, Panel, Part, Series};
+use crate::page::{Chart, Lead, Mood, Page, Panel, Part, Series};
 use crate::report::Report;
 use crate::rows::Rows;
 use crate::table::Table;
@@ -75,30 +76,18 @@ fn answer(probed: &TieringProbed) -> Lead {
     Lead::new("Answer", sentence, Mood::Plain)
 }
 
-const SECOND_NS: f64 = 1e9;
-
-/// A quarter of the looks is enough to read; CSV has them all.
-fn read(looks: &[TierLook]) -> impl Iterator<Item = &TierLook> {
-    looks.iter().skip(3).step_by(4)
-}
-
 fn pages(looks: &[TierLook]) -> Panel {
     let series = |name: &str, pages: &dyn Fn(&TierLook) -> u64| {
-        let point = |look: &TierLook| (look.at_ns as f64 / SECOND_NS, pages(look) as f64);
+        let point = |look: &TierLook| (seconds(look.at_ns as f64), pages(look) as f64);
         Series { name: name.to_owned(), points: looks.iter().map(point).collect() }
     };
-    let curves = Curves {
-        x_name: "seconds".to_owned(),
-        x_is_logarithmic: false,
-        y_name: "pages".to_owned(),
-        series: vec![
-            series("fast tier", &|look| look.fast_pages),
-            series("slower tiers", &|look| look.slow_pages),
-        ],
-    };
+    let series = vec![
+        series("fast tier", &|look| look.fast_pages),
+        series("slower tiers", &|look| look.slow_pages),
+    ];
     let row = |look: &TierLook| {
         vec![
-            format!("{:.1}", look.at_ns as f64 / SECOND_NS),
+            format!("{:.1}", seconds(look.at_ns as f64)),
             look.fast_pages.to_string(),
             look.slow_pages.to_string(),
             look.marked_pages.to_string(),
@@ -109,26 +98,20 @@ fn pages(looks: &[TierLook]) -> Panel {
         .figures("fast tier")
         .figures("slower")
         .figures("marked")
-        .rows(read(looks).map(row));
-    Panel::drawn(Chart::Curves(curves), table)
+        .rows(rows(looks).map(row));
+    Panel::drawn(Chart::Curves(curves("pages", series)), table)
 }
 
 fn latency(looks: &[TierLook]) -> Panel {
-    let point = |look: &TierLook| (look.at_ns as f64 / SECOND_NS, look.latency_ns);
+    let point = |look: &TierLook| (seconds(look.at_ns as f64), look.latency_ns);
     let series =
         vec![Series { name: "an access".to_owned(), points: looks.iter().map(point).collect() }];
-    let curves = Curves {
-        x_name: "seconds".to_owned(),
-        x_is_logarithmic: false,
-        y_name: "ns".to_owned(),
-        series,
-    };
     let row = |look: &TierLook| {
-        vec![format!("{:.1}", look.at_ns as f64 / SECOND_NS), format!("{:.1}", look.latency_ns)]
+        vec![format!("{:.1}", seconds(look.at_ns as f64)), format!("{:.1}", look.latency_ns)]
     };
     let table = Table::new("time of an access since the look before")
         .figures("s")
         .figures("ns")
-        .rows(read(looks).map(row));
-    Panel::drawn(Chart::Curves(curves), table)
+        .rows(rows(looks).map(row));
+    Panel::drawn(Chart::Curves(curves("ns", series)), table)
 }

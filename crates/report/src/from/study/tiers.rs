@@ -5,13 +5,10 @@ use numalab_record::study::{Arm, Counted, SampleEntry};
 use numalab_record::tiering::TierLook;
 use numalab_stats::Sample;
 
+use crate::from::over_time::{curves, rows, seconds};
 use crate::number::figure;
-use crate::page::{Chart, Curves, Panel, Series};
+use crate::page::{Chart, Panel, Series};
 use crate::table::Table;
-
-const SECOND_NS: f64 = 1e9;
-/// Of as many looks as these one is a row of a table; the drawings have all.
-const LOOKS_A_ROW: usize = 4;
 
 /// What the samples of a treatment saw: medians over them, look by look.
 struct Course {
@@ -72,7 +69,7 @@ fn medians<'a>(looks: impl Iterator<Item = &'a TierLook> + Clone) -> Option<Look
         Some(Sample::new(looks.clone().map(value).collect::<Vec<_>>()).ok()?.median())
     };
     Some(Look {
-        at_s: median(&|look| look.at_ns as f64 / SECOND_NS)?,
+        at_s: median(&|look| seconds(look.at_ns as f64))?,
         fast_percent: median(&|look| {
             let pages = look.fast_pages + look.slow_pages;
             if pages == 0 { 0.0 } else { 100.0 * look.fast_pages as f64 / pages as f64 }
@@ -86,20 +83,14 @@ fn panel(courses: &[Course], caption: &str, unit: &str, value: fn(&Look) -> f64)
         name: course.treatment.clone(),
         points: course.looks.iter().map(|look| (look.at_s, value(look))).collect(),
     };
-    let curves = Curves {
-        x_name: "seconds".to_owned(),
-        x_is_logarithmic: false,
-        y_name: unit.to_owned(),
-        series: courses.iter().map(series).collect(),
-    };
+    let curves = curves(unit, courses.iter().map(series).collect());
     let names = courses.iter().map(|course| course.treatment.clone());
     let table = names.fold(Table::new(format!("{caption} ({unit})")).figures("s"), Table::figures);
-    let rows = courses.iter().map(|course| course.looks.len()).min().unwrap_or(0);
+    let shortest = courses.iter().map(|course| course.looks.len()).min().unwrap_or(0);
     let row = |at: usize| {
         let at_s = format!("{:.1}", courses[0].looks[at].at_s);
         let values = courses.iter().map(|course| figure(value(&course.looks[at])));
         std::iter::once(at_s).chain(values).collect()
     };
-    let rows = (0..rows).skip(LOOKS_A_ROW - 1).step_by(LOOKS_A_ROW).map(row);
-    Panel::drawn(Chart::Curves(curves), table.rows(rows))
+    Panel::drawn(Chart::Curves(curves), table.rows(rows(0..shortest).map(row)))
 }
