@@ -41,21 +41,35 @@ fn anchor(heading: &str) -> String {
     kept.collect::<String>().to_lowercase().replace(' ', "-")
 }
 
+/// How pages of the book, which has `docs/` alone, link to the project's other files.
+const ELSEWHERE_IN_THE_PROJECT: &str = concat!(env!("CARGO_PKG_REPOSITORY"), "/blob/main/");
+
+/// The file below the root that a link of a document leads to; none if it is not the project's.
+fn target(document: &Path, file: &str) -> Option<PathBuf> {
+    if let Some(file) = file.strip_prefix(ELSEWHERE_IN_THE_PROJECT) {
+        return Some(root().join(file));
+    }
+    let is_foreign = file.contains("://") || file.starts_with("mailto:");
+    let beside = || match file {
+        "" => root().join(document),
+        file => root().join(document.parent().expect("below the root")).join(file),
+    };
+    (!is_foreign).then(beside)
+}
+
 #[test]
 fn links_of_documents_lead_somewhere() {
+    let book = root().join("docs").canonicalize().expect("the book is there");
     for document in documents() {
         let text = read(&root().join(&document));
         for link in links(&text) {
-            if link.contains("://") || link.starts_with("mailto:") {
-                continue;
-            }
             let (file, wanted) = link.split_once('#').unwrap_or((&link, ""));
-            let target = match file {
-                "" => document.clone(),
-                file => document.parent().expect("below the root").join(file),
-            };
-            let target = root().join(target);
+            let Some(target) = target(&document, file) else { continue };
             assert!(target.exists(), "{}: no such file: {link}", document.display());
+            let leaves_the_book = document.starts_with("docs")
+                && !file.contains("://")
+                && !target.canonicalize().is_ok_and(|target| target.starts_with(&book));
+            assert!(!leaves_the_book, "{}: outside the book: {link}", document.display());
             let has = || {
                 read(&target).lines().any(|line| line.starts_with('#') && anchor(line) == wanted)
             };
