@@ -1,18 +1,25 @@
-//! A progress line on standard error while cells are measured, with the last figure found.
+//! How far a run is, on standard error while cells are measured, with the last figure found.
 
+mod lines;
+
+pub(crate) use lines::ProgressLines;
+
+use std::fmt;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use numalab_host::print_error;
 use numalab_measure::Observer;
 use numalab_measure::estimate_plan;
 use numalab_record::{Cell, Sample, counted_values, is_shared};
+use numalab_report::from::seconds_words;
 use numalab_report::text::figure;
 use numalab_stats::Sample as Values;
 
 /// Shows how far the run is, by estimated time.
 pub(crate) struct Progress {
     bar: ProgressBar,
+    lines: ProgressLines,
     begun: Instant,
     /// What all cells were estimated to take, and those that are done.
     estimated: (Duration, Duration),
@@ -25,18 +32,19 @@ pub(crate) struct Progress {
 const FEWEST_WINDOWS: usize = 60;
 
 impl Progress {
-    /// A progress line for `plan`; nothing is drawn if `quiet` or not on a terminal.
+    /// A progress bar for `plan`, or lines where there is no terminal; nothing if `quiet`.
     pub fn new(plan: &[Cell], quiet: bool) -> Self {
         let target =
             if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
         let whole = estimate_plan(plan);
         let bar = ProgressBar::with_draw_target(Some(milliseconds(whole)), target);
-        let template = "{bar:24} {percent:>3} %  {elapsed} of about {duration}  {wide_msg}";
+        let template = "{bar:24} {percent:>3} %  {elapsed} of about {whole}  {wide_msg}";
         if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
+            bar.set_style(style.with_key("whole", write_whole));
         }
         Self {
             bar,
+            lines: ProgressLines::new(quiet),
             begun: Instant::now(),
             estimated: (whole, Duration::ZERO),
             windows: (!quiet).then_some((0, 0)),
@@ -78,11 +86,19 @@ impl Observer for Progress {
 
     fn finished(&mut self, cell: &Cell, samples: &[Sample]) {
         self.tell_if_shared(samples);
-        self.bar.set_message(found(cell, samples));
+        let found = found(cell, samples);
         self.estimated.1 += estimate_plan(std::slice::from_ref(cell));
         let (whole, done) = self.learned();
-        self.bar.set_length(milliseconds(whole.max(done)));
-        self.bar.set_position(milliseconds(done));
+        let whole = whole.max(done);
+        self.lines.reached(|| {
+            let [done, whole] = [done, whole].map(|time| seconds_words(time.as_secs_f64()));
+            format!("{done} of about {whole}: {found}")
+        });
+        self.bar.update(|state| {
+            state.set_len(milliseconds(whole));
+            state.set_pos(milliseconds(done));
+        });
+        self.bar.set_message(found);
     }
 }
 
@@ -90,6 +106,13 @@ impl Drop for Progress {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// The length of the bar, which is the time that all is estimated to take.
+fn write_whole(state: &ProgressState, to: &mut dyn fmt::Write) {
+    let whole = Duration::from_millis(state.len().unwrap_or(0));
+    // A bar that cannot be drawn is not worth an error.
+    let _ = to.write_str(&seconds_words(whole.as_secs_f64()));
 }
 
 /// What a cell found, short: `latency ... 64M  101 ns`; the name alone if that is nothing.

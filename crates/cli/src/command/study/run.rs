@@ -20,6 +20,7 @@ use super::show::deliver;
 use crate::args::{Format, StudyResumeArgs, StudyRunArgs, StudyShow, VERSION};
 use crate::failure::Failure;
 use crate::output;
+use crate::progress::ProgressLines;
 
 /// `numalab study run`.
 pub(super) fn run(args: &StudyRunArgs) -> Result<(), Failure> {
@@ -139,6 +140,7 @@ fn finish(
 /// Shows how far the study is on standard error.
 struct Watcher {
     bar: ProgressBar,
+    lines: ProgressLines,
     precision_percent: Option<f64>,
     quiet: bool,
 }
@@ -152,7 +154,8 @@ impl Watcher {
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
-        Self { bar, precision_percent: plan.study().rules.precision_percent, quiet }
+        let precision_percent = plan.study().rules.precision_percent;
+        Self { bar, lines: ProgressLines::new(quiet), precision_percent, quiet }
     }
 }
 
@@ -166,6 +169,7 @@ impl Observer for Watcher {
     fn sampled(&mut self, done: usize, in_all: usize) {
         self.bar.set_length(in_all as u64);
         self.bar.set_position(done as u64);
+        self.lines.reached(|| format!("{done} of {in_all} samples"));
     }
 
     fn machine_is_shared(&mut self) {

@@ -1,0 +1,51 @@
+//! Lines of progress where a bar cannot be drawn: a log of CI or of a batch job.
+
+use std::fmt::Display;
+use std::io::{IsTerminal, stderr};
+use std::time::{Duration, Instant};
+
+use numalab_host::print_error;
+
+/// Time between two lines.
+const INTERVAL: Duration = Duration::from_secs(30);
+
+/// Lines on standard error, one an interval; none on a terminal, which has a bar, and none if quiet.
+pub(crate) struct ProgressLines {
+    latest: Option<Instant>,
+}
+
+impl ProgressLines {
+    pub(crate) fn new(quiet: bool) -> Self {
+        Self { latest: (!quiet && !stderr().is_terminal()).then(Instant::now) }
+    }
+
+    /// Says what has been reached if that is due.
+    pub(crate) fn reached<T: Display>(&mut self, words: impl FnOnce() -> T) {
+        if self.is_due(Instant::now()) {
+            print_error(format_args!("{}\n", words()));
+        }
+    }
+
+    fn is_due(&mut self, now: Instant) -> bool {
+        let due = self.latest.is_some_and(|latest| now.duration_since(latest) >= INTERVAL);
+        if due {
+            self.latest = Some(now);
+        }
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_due_once_an_interval_and_never_where_none_is_wanted() {
+        let start = Instant::now();
+        let mut lines = ProgressLines { latest: Some(start) };
+        let due =
+            [0, 29, 30, 31, 59, 60, 200].map(|s| lines.is_due(start + Duration::from_secs(s)));
+        assert_eq!(due, [false, false, true, false, false, true, true]);
+        assert!(!ProgressLines::new(true).is_due(start + 10 * INTERVAL));
+    }
+}
