@@ -78,6 +78,20 @@ pub struct MetricSpec {
 }
 
 impl MetricSpec {
+    /// The number that a pattern finds in a command's output; without a pattern, its time.
+    #[must_use]
+    pub fn of_command(pattern: Option<String>, better: Direction) -> Self {
+        Self {
+            name: if pattern.is_some() { "value" } else { "time" }.to_owned(),
+            unit: String::new(),
+            better,
+            exit_time: pattern.is_none(),
+            pattern,
+            json: None,
+            from: Stream::Stdout,
+        }
+    }
+
     /// The checked metric of the workload `name`.
     pub(crate) fn check(&self, name: &str) -> Result<OwnMetric, SpecError> {
         let (name, metric) = (name.to_owned(), self.name.clone());

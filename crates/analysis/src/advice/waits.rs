@@ -4,7 +4,8 @@
 //! that it found, and the part that is for bandwidth by what all would ask of that memory. Threads on
 //! one node share its caches: what these would have, and what they would have no room for, was
 //! counted. Interleaved pages are not scaled where the emulator followed each core with them:
-//! what a core hides of one latency it may not hide of another. Instructions, and what is waited for a cpu's own caches, stay.
+//! what a core hides of one latency it may not hide of another. Instructions, and what is waited for
+//! a cpu's own caches, stay.
 
 use std::collections::BTreeMap;
 

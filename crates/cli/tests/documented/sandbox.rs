@@ -83,9 +83,9 @@ impl Sandbox {
         let csv = "size (MB),0,1\n16,1.50,1.52\n";
         self.write("sequential_domain0_8ranks_16MB.csv", csv);
         self.write("kernel.elf", "it is named, and not booted");
-        // So much of a kernel that a dry run knows how it is booted.
         self.write("linux-image-without.deb", "");
         self.write("linux-image-with.deb", "");
+        // So much of a kernel that a dry run knows how it is booted.
         self.write("my.elf", &format!("{}HdrS", " ".repeat(0x202)));
         self.sh("mkdir -p copy && cp -r --parents /sys/devices/system/node /sys/devices/system/cpu /proc/meminfo copy 2>/dev/null || true");
     }

@@ -3,7 +3,7 @@
 use numalab_host::Ran;
 use numalab_record::study::Reading;
 use numalab_workload::{
-    Ending, Finished, MetricSpec, OutputError, Pattern, Stream, Workload, WorkloadSpec,
+    Ending, Finished, MetricSpec, OutputError, Pattern, Workload, WorkloadSpec,
 };
 
 use crate::args::AdviseArgs;
@@ -24,15 +24,7 @@ impl Judged {
             let checked = Pattern::parse(pattern);
             checked.map_err(|error| Failure::bad_input(format!("--metric: {error}")))?;
         }
-        let metric = MetricSpec {
-            name: if args.metric.is_some() { "value" } else { "time" }.to_owned(),
-            better: args.better,
-            pattern: args.metric.clone(),
-            exit_time: args.metric.is_none(),
-            unit: String::new(),
-            json: None,
-            from: Stream::Stdout,
-        };
+        let metric = MetricSpec::of_command(args.metric.clone(), args.better);
         let spec = WorkloadSpec {
             name: Some("program".to_owned()),
             command: Some(args.command.clone()),

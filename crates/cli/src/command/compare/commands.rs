@@ -2,7 +2,7 @@
 
 use numalab_record::study::{Counted, FactorKind, Rules, Setting, StudyDocument};
 use numalab_study::{BackendSpec, Factor, Level, NamedLevel, Study};
-use numalab_workload::{MetricSpec, Stream, WorkloadSpec};
+use numalab_workload::{MetricSpec, WorkloadSpec};
 
 use super::MARGIN;
 use crate::args::{CompareArgs, StudyShow};
@@ -49,15 +49,7 @@ fn study(args: &CompareArgs, words: &[String]) -> Study {
         let set = [("command".to_owned(), Setting::Text(command.clone()))].into();
         Level::Named(NamedLevel { name: name.to_owned(), set })
     };
-    let metric = MetricSpec {
-        name: if args.metric.is_some() { "value" } else { "time" }.to_owned(),
-        better: args.better,
-        pattern: args.metric.clone(),
-        exit_time: args.metric.is_none(),
-        unit: String::new(),
-        json: None,
-        from: Stream::Stdout,
-    };
+    let metric = MetricSpec::of_command(args.metric.clone(), args.better);
     let rules = Rules {
         blocks: args.blocks,
         margin_percent: args.margin.unwrap_or(MARGIN),
