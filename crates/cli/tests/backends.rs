@@ -234,6 +234,22 @@ fn kernels_of_ones_own_are_booted_and_told_apart() {
     assert_eq!(releases[&package.display().to_string()], releases["linux"]);
 }
 
+#[test]
+fn each_treatment_of_each_block_has_a_fresh_guest_where_a_study_wants_that() {
+    let backend = "linux-guest]\nfresh = true\nmemory = \"512M\"\naccel = \"tcg\"";
+    let factor = "[[factor]]\nname = \"swappiness\"\nlevels = [10, 60]\n";
+    let finds = "$(ls /root | grep -c mark; touch /root/mark)";
+    let workload = SHOW.replace("$(cat /proc/sys/kernel/numa_balancing)", finds);
+    let place = Place::with(&study(backend, &format!("{factor}{workload}")));
+    if !ran(&place.run(&["study", "run", "s.toml"])) {
+        return;
+    }
+    let journal = place.journal();
+    let samples = of_kind(&journal, "sample");
+    let found: Vec<&Value> = samples.iter().map(|s| &s["readings"][0]["value"]).collect();
+    assert_eq!(found, [&json!(0.0), &json!(0.0)], "what a sample left is found by none");
+}
+
 /// Kills a run at one system call after the other, in a guest whose knobs are real, and
 /// says how often everything was back.
 const KILLS: &str = r#"
@@ -421,6 +437,8 @@ fn settings_that_no_backend_knows_are_refused() {
     let levels = "[[factor]]\nname = \"kernel\"\nlevels = [\"linux\", \"/no/such\"]\n";
     let kernels = Place::with(&study(&guest(""), &format!("{levels}{tool}")));
     kernels.refused(2, &["s.toml, line 12, column 8: setting kernel: \"/no/such\"", "(.deb)"]);
+    let kernel = place(&guest("kernel = \"/no/such\""), "aslr");
+    kernel.refused(2, &["line 4, column 1: backend.linux-guest.kernel: \"/no/such\"", "(.deb)"]);
     place(&guest("accel = \"fast\""), "aslr").refused(2, &["accel", "auto, kvm or tcg"]);
     place(&guest("memory = \"lots\""), "aslr").refused(2, &["memory", "lots"]);
 }

@@ -91,8 +91,8 @@ fn tiers_that_linux_could_not_have_are_bad_input() {
     }
 }
 
-#[test]
-fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
+/// The head of a Linux 6.1.99 in a directory of its own.
+fn old_kernel() -> (tempfile::TempDir, String) {
     let directory = tempfile::tempdir().expect("made");
     let kernel = directory.path().join("bzImage");
     let mut image = vec![0; 0x400];
@@ -100,7 +100,14 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
     image[0x20f] = 1;
     image[0x300..0x306].copy_from_slice(b"6.1.99");
     std::fs::write(&kernel, image).expect("written");
-    let kernel = kernel.to_str().expect("UTF-8");
+    let kernel = kernel.to_str().expect("UTF-8").to_owned();
+    (directory, kernel)
+}
+
+#[test]
+fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
+    let (_directory, kernel) = old_kernel();
+    let kernel = kernel.as_str();
     let words = ["guest", "run", "--kernel", kernel, "--emulate-tiers", TIERS, "--", "true"];
     // A plugin that is there: it is refused before QEMU would load it.
     let output = numalab(&words).env("NUMALAB_EMULATOR", kernel).output().expect("it starts");
@@ -108,6 +115,24 @@ fn a_kernel_too_old_for_tiers_is_refused_before_the_boot() {
     assert_eq!(output.status.code(), Some(125), "{error}");
     let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
                     --kernel backports";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_study_of_a_kernel_too_old_for_tiers_is_told_which_setting_gets_another() {
+    let (directory, kernel) = old_kernel();
+    let set = format!("kernel={kernel}");
+    let mut study = numalab(&["study", "run", "tiering", "--set", &set]);
+    study.env("NUMALAB_EMULATOR", &kernel).current_dir(directory.path());
+    let output = study.stdin(Stdio::null()).output().expect("it starts");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(3), "{error}");
+    if error.contains("--fetch-qemu") || error.contains("apt-get install") {
+        eprintln!("NOT RUN: {error}");
+        return;
+    }
+    let expected = "Linux 6.1.99 makes no memory tiers of HMAT's latencies: 6.10 and later do; \
+                    --set kernel=backports, or kernel = \"backports\" where a level sets it";
     assert!(error.contains(expected), "{error}");
 }
 

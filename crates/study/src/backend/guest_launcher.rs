@@ -5,7 +5,7 @@ use std::path::Path;
 
 use numalab_guest::{Accelerator, AcceleratorChoice, Guest, GuestError, Qemu};
 use numalab_host::note;
-use numalab_image::{Architecture, Cache, Contents, Image, Kernel, KernelChoice};
+use numalab_image::{Architecture, Cache, Contents, Image, Kernel, KernelChoice, KernelError};
 use numalab_record::study::Treatment;
 use numalab_workload::Workload;
 
@@ -75,7 +75,15 @@ impl Launcher {
             }
             Ok(Image::ensure(&self.cache, &kernel, &self.contents, &mut |text| note(text))?)
         };
-        let image = make().map_err(|error| failed(&error))?;
+        let image = make().map_err(|error| match error {
+            GuestError::Kernel(KernelError::NoTiers { .. }) => BackendError::Lacking {
+                what: error.to_string(),
+                remedy: format!(
+                    "--set {KERNEL}=backports, or {KERNEL} = \"backports\" where a level sets it"
+                ),
+            },
+            error => failed(&error),
+        })?;
         self.images.push((choice.clone(), image.clone()));
         Ok(image)
     }
@@ -114,10 +122,13 @@ pub(super) fn contents(
 }
 
 /// The kernels of these treatments, each once.
-pub(super) fn kernels(treatments: &[Treatment]) -> Result<Vec<KernelChoice>, BackendError> {
+pub(super) fn kernels(
+    settings: &GuestSettings,
+    treatments: &[Treatment],
+) -> Result<Vec<KernelChoice>, BackendError> {
     let mut kernels = Vec::new();
     for treatment in treatments {
-        let kernel = kernel_of(treatment)?;
+        let kernel = kernel_of(settings, treatment)?;
         if !kernels.contains(&kernel) {
             kernels.push(kernel);
         }
@@ -125,18 +136,21 @@ pub(super) fn kernels(treatments: &[Treatment]) -> Result<Vec<KernelChoice>, Bac
     Ok(kernels)
 }
 
-/// The kernel that a treatment names.
-pub(super) fn kernel_of(treatment: &Treatment) -> Result<KernelChoice, BackendError> {
-    let Some(setting) = treatment.settings.get(KERNEL) else {
-        return Ok(KernelChoice::Distribution);
+/// The kernel that a treatment names, or else the study for all of them.
+pub(super) fn kernel_of(
+    settings: &GuestSettings,
+    treatment: &Treatment,
+) -> Result<KernelChoice, BackendError> {
+    let (name, place) = match treatment.settings.get(KERNEL) {
+        Some(setting) => (setting.to_string(), StudyPlace::Setting(KERNEL.to_owned())),
+        None => (settings.kernel.clone(), StudyPlace::backend("linux-guest", KERNEL)),
     };
-    let name = setting.to_string();
     match name.as_str() {
         "linux" => Ok(KernelChoice::Distribution),
         "backports" => Ok(KernelChoice::Backports),
         file if Path::new(file).is_file() => Ok(KernelChoice::File(file.into())),
         _ => Err(BackendError::BadInput {
-            place: StudyPlace::Setting(KERNEL.to_owned()),
+            place,
             found: format!("{name:?}"),
             expected: "linux, backports, a Linux image or a kernel package (.deb)".to_owned(),
         }),

@@ -34,6 +34,10 @@ pub(super) struct GuestSettings {
     pub(super) arch: Option<String>,
     /// `auto`, `kvm` or `tcg`.
     pub(super) accel: String,
+    /// The kernel that it boots, where a treatment names no other.
+    pub(super) kernel: String,
+    /// Whether each treatment of each block has a guest of its own.
+    pub(super) fresh: bool,
     /// Words for its kernel.
     #[serde(default)]
     pub(super) kernel_arguments: Vec<String>,
@@ -178,6 +182,7 @@ mod tests {
     fn settings(cpus: u32, like: &str) -> GuestSettings {
         let json = serde_json::json!({
             "emulate": "1", "cpus": cpus, "memory": "1G", "accel": "auto",
+            "kernel": "linux", "fresh": false,
             "count-migrations": false, "watch-pages": false, "emulate-like": like,
         });
         serde_json::from_value(json).expect("settings")

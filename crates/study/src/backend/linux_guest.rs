@@ -54,6 +54,13 @@ pub(super) const KIND: BackendKind = BackendKind {
             default: "auto",
             about: "what runs its instructions",
         },
+        ITS_KERNEL,
+        SettingSpec {
+            name: "fresh",
+            kind: SettingKind::Flag,
+            default: "false",
+            about: "each treatment of each block has a guest of its own, booted for it",
+        },
         SettingSpec {
             name: "kernel-arguments",
             kind: SettingKind::List("words"),
@@ -78,13 +85,16 @@ pub(super) const KIND: BackendKind = BackendKind {
         placement::RANKS,
         placement::THREADS,
         host_side::GUEST_MEMORY,
-        SettingSpec {
-            name: KERNEL,
-            kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
-            default: "linux",
-            about: "the kernel that it boots",
-        },
+        ITS_KERNEL,
     ],
+};
+
+/// For all treatments, or of one.
+const ITS_KERNEL: SettingSpec = SettingSpec {
+    name: KERNEL,
+    kind: SettingKind::Text("linux, backports, a Linux image or a kernel package (.deb)"),
+    default: "linux",
+    about: "the kernel that it boots",
 };
 
 /// A Linux guest.
@@ -95,11 +105,13 @@ pub(super) struct LinuxGuest {
 }
 
 /// A Linux guest while samples are taken. It stays up from one treatment to the next unless
-/// they differ in what the host gives it.
+/// they differ in what the host gives it, or the study wants a fresh one each time.
 struct PreparedLinuxGuest {
     /// Ended before the knobs of the host are put back: a pool of huge pages must not shrink
     /// under it.
     live: Option<(Outside, LiveGuest)>,
+    /// Whether a treatment was applied already: what was booted before that is fresh.
+    is_used: bool,
     knobs: KnobSettings,
     interrupt: Interrupt,
     settings: GuestSettings,
@@ -121,10 +133,10 @@ struct Outside {
 }
 
 impl Outside {
-    fn of(treatment: &Treatment) -> Result<Self, BackendError> {
+    fn of(guest: &GuestSettings, treatment: &Treatment) -> Result<Self, BackendError> {
         let settings = &treatment.settings;
         let (pages, knobs) = (host_side::pages(settings)?, host_side::knobs(settings));
-        Ok(Self { pages, kernel: kernel_of(treatment)?, knobs })
+        Ok(Self { pages, kernel: kernel_of(guest, treatment)?, knobs })
     }
 }
 
@@ -138,7 +150,7 @@ impl LinuxGuest {
     fn prepared(&self, scope: &Scope<'_>) -> Result<PreparedLinuxGuest, BackendError> {
         let accelerator = self.settings.accelerator()?;
         let contents = contents(&self.settings, scope.workloads)?;
-        let kernels = kernels(scope.treatments)?;
+        let kernels = kernels(&self.settings, scope.treatments)?;
         let first = kernels.first().cloned().unwrap_or_default();
         let guest = self.settings.guest(&self.machine)?;
         let mut launcher = Launcher::prepare(&guest, accelerator, &first, contents)?;
@@ -149,6 +161,7 @@ impl LinuxGuest {
         }
         Ok(PreparedLinuxGuest {
             live: None,
+            is_used: false,
             knobs: KnobSettings::prepare(HOST, scope.treatments)?,
             interrupt: self.interrupt.clone(),
             settings: self.settings.clone(),
@@ -211,7 +224,7 @@ impl PreparedLinuxGuest {
                 facts.insert(format!("host_{name}"), fact.to_owned());
             }
         }
-        for kernel in kernels(treatments)? {
+        for kernel in kernels(&self.settings, treatments)? {
             if let KernelChoice::File(file) = kernel {
                 facts.insert(format!("{KERNEL} {}", file.display()), facts::content(&file)?);
             }
@@ -224,7 +237,7 @@ impl PreparedLinuxGuest {
 
     /// The guest of this treatment: the one that is up, or one booted now.
     fn guest(&mut self, treatment: &Treatment) -> Result<&mut LiveGuest, BackendError> {
-        let outside = Outside::of(treatment)?;
+        let outside = Outside::of(&self.settings, treatment)?;
         if self.live.as_ref().is_none_or(|(current, _)| *current != outside) {
             self.boot(treatment)?;
         }
@@ -234,7 +247,7 @@ impl PreparedLinuxGuest {
 
     /// Boots a guest for this treatment in place of the one that is up.
     fn boot(&mut self, treatment: &Treatment) -> Result<Environment, BackendError> {
-        let outside = Outside::of(treatment)?;
+        let outside = Outside::of(&self.settings, treatment)?;
         // Its pages must be back before a pool shrinks.
         self.live = None;
         let mut evidence = self.knobs.apply(&outside.knobs)?;
@@ -290,7 +303,7 @@ impl Backend for LinuxGuest {
     fn inspect(&self, scope: &Scope<'_>) -> Result<Inspection, BackendError> {
         let Scope { treatments, workloads } = *scope;
         for treatment in treatments {
-            Outside::of(treatment)?;
+            Outside::of(&self.settings, treatment)?;
         }
         // The guest has another kernel, but knobs have the same names in every one.
         let knob = |prefix, name: &str| knob_settings::find(prefix, name).is_some();
@@ -307,7 +320,7 @@ impl Backend for LinuxGuest {
         }
         notices.extend(self.one_node_notice(treatments));
         let mut supplies = supplies(&cache, guest.architecture)?;
-        kernels(treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
+        kernels(&self.settings, treatments)?.iter().for_each(|kernel| supplies.need_kernel(kernel));
         supplies.need_packages(&contents(&self.settings, workloads)?.packages);
         let memory_bytes = self.machine.nodes.iter().map(|node| node.memory_bytes).sum();
         Ok(Inspection { notices, downloads: supplies.missing(), memory_bytes })
@@ -330,6 +343,9 @@ impl Backend for LinuxGuest {
 
 impl Prepared for PreparedLinuxGuest {
     fn apply(&mut self, treatment: &Treatment) -> Result<Vec<Evidence>, BackendError> {
+        if std::mem::replace(&mut self.is_used, true) && self.settings.fresh {
+            self.live = None;
+        }
         let request = Request::Apply { treatment: inside(treatment) };
         match self.guest(treatment)?.ask(&request)? {
             Answer::Evidence(inside) => {
