@@ -45,6 +45,9 @@ for attempt in 1 2; do
     numalab knobs run numa_balancing=0 damon_migrate=hot -- \\
         numalab probe tiering --size 8M --hot 1M --time 6s --format json
 done
+echo '== cold'
+numalab knobs run numa_balancing=0 damon_migrate=cold -- \\
+    numalab probe tiering --size 8M --hot 1M --share 100 --place first-touch --time 6s --format json
 echo '== weights'
 numalab bind --policy weighted --numa=auto --weights auto --quiet -- \\
     sh -c 'cat /sys/kernel/mm/mempolicy/weighted_interleave/*'
@@ -140,6 +143,20 @@ fn damon_moves_hot_memory_to_the_fast_tier_which_the_kernel_does_not_call_promot
     let best = best.expect("two");
     assert!(best("hot-fast") >= 90.0, "{} % of the hot pages", best("hot-fast"));
     assert!(best("latency-end") < SLOW_NS / 2.0, "{} ns", best("latency-end"));
+}
+
+#[test]
+fn damon_moves_memory_that_is_not_used_away_from_the_fast_tier() {
+    let Some(answer) = booted() else { return };
+    let cold: serde_json::Value =
+        serde_json::from_str(&answer.part("cold").join("\n")).expect("JSON");
+    let looks = cold["looks"].as_array().expect("looks");
+    let pages = |look: &serde_json::Value, of: &str| look[of].as_u64().expect("pages");
+    let (first, last) = (looks.first().expect("a look"), looks.last().expect("a look"));
+    assert_eq!(pages(first, "slow_pages"), 0, "all of it was placed on the fast tier");
+    // Of 2048 pages 256 are used; looking at samples, it may take those along.
+    assert!(pages(last, "slow_pages") >= 1024, "{last}");
+    assert_eq!(figures(cold.clone())("demoted"), 0.0);
 }
 
 #[test]
