@@ -27,9 +27,13 @@ impl Lab {
     }
 
     fn report_of(&self, command: &[&str]) -> Value {
+        self.report_with(&MACHINE, command)
+    }
+
+    fn report_with(&self, machine: &[&str], command: &[&str]) -> Value {
         let file = tempfile::NamedTempFile::new_in(&self.directory).expect("a file");
         let place = file.path().to_string_lossy();
-        let options: Vec<&str> = MACHINE.into_iter().chain(["-o", &place]).collect();
+        let options: Vec<&str> = machine.iter().copied().chain(["-o", &*place]).collect();
         let output = self.run(&options, command);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         serde_json::from_slice(&std::fs::read(file.path()).expect("it was written")).expect("JSON")
@@ -172,4 +176,21 @@ fn false_sharing_is_named_by_file_and_line() {
         format!("threads store to different bytes of one cache line, at {}", line_of("COUNTS"));
     assert!(text.contains(&expected), "{text}");
     assert!(!told(lab, "compute").contains("False sharing:"));
+}
+
+/// A core that waits for each of 65,536 lines of 100 ns takes 6.55 ms.
+#[test]
+fn loads_overlap_where_no_address_comes_from_another_load_on_both_processors() {
+    let Some(lab) = lab() else { return };
+    let machine =
+        ["--emulate", "1", "--cpus", "1", "--emulate-cache", "32K", "--emulate-stages", "core"];
+    for program in ["overlap", "overlap-aarch64"] {
+        let elapsed_ns = |how: &str| {
+            let report = lab.report_with(&machine, &[&lab.program(program), how]);
+            report["program"]["elapsed_ns"].as_u64().expect("a number")
+        };
+        let (chase, stream) = (elapsed_ns("chase"), elapsed_ns("stream"));
+        assert!((6_500_000..7_500_000).contains(&chase), "{program}: {chase} ns");
+        assert!(stream < chase / 8, "{program}: {stream} ns, a chase {chase}");
+    }
 }

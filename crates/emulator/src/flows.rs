@@ -3,24 +3,32 @@
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
-use numalab_memory_model::pipeline::flow::Flow;
-use numalab_memory_model::pipeline::x86;
+use numalab_memory_model::pipeline::flow::{Flow, Operands};
+use numalab_memory_model::pipeline::{aarch64, x86};
 
 /// Each flow once, whatever blocks have it.
-#[derive(Debug, Default)]
-pub struct Flows(Mutex<HashSet<&'static Flow>>);
+#[derive(Debug)]
+pub struct Flows {
+    decode: fn(&[u8]) -> Operands,
+    known: Mutex<HashSet<&'static Flow>>,
+}
 
 impl Flows {
-    /// Where flows are needed and can be read from code: for a machine whose misses overlap, and
-    /// a guest of x86.
+    /// Where flows are needed, for a machine whose misses overlap, and can be read from the code
+    /// of a guest of this kind.
     pub fn of(needed: bool, target: &str) -> Option<Self> {
-        (needed && matches!(target, "x86_64" | "i386")).then(Self::default)
+        let decode = match target {
+            "x86_64" | "i386" => x86::decode,
+            "aarch64" => aarch64::decode,
+            _ => return None,
+        };
+        needed.then(|| Self { decode, known: Mutex::default() })
     }
 
     /// The flow through a block of these instructions.
     pub fn through<'a>(&self, block: impl Iterator<Item = &'a [u8]>) -> &'static Flow {
-        let flow = Flow::new(block.map(x86::decode));
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let flow = Flow::new(block.map(self.decode));
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = known.get(&flow) {
             return known;
         }
@@ -41,6 +49,6 @@ mod tests {
         let blocks: [&[u8]; 3] = [&[0x48, 0x8b, 0x00], &[0x48, 0x8b, 0x40, 8], &[0x48, 0x8b, 0x01]];
         let [one, same, other] = blocks.map(|block| flows.through([block].into_iter()));
         assert!(std::ptr::eq(one, same) && !std::ptr::eq(one, other));
-        assert!(Flows::of(true, "aarch64").is_none() && Flows::of(false, "x86_64").is_none());
+        assert!(Flows::of(true, "riscv64").is_none() && Flows::of(false, "x86_64").is_none());
     }
 }

@@ -11,6 +11,7 @@
 //! through memory: an address that was stored and loaded again counts as known when that load
 //! ends. Branches are taken to be predicted.
 
+pub mod aarch64;
 pub mod flow;
 pub mod x86;
 

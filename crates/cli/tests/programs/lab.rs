@@ -40,19 +40,22 @@ fn build() -> Result<Lab, String> {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs");
     fs::create_dir_all(&directory).expect("made");
     let programs = [
-        ("placement", "-static"),
-        ("answers", "-g"),
-        ("stream", "-fopenmp"),
-        ("births", "-static"),
+        ("placement", "cc", "-static", "placement"),
+        ("answers", "cc", "-g", "answers"),
+        ("stream", "cc", "-fopenmp", "stream"),
+        ("births", "cc", "-static", "births"),
+        ("overlap", "cc", "-static", "overlap"),
+        ("overlap", "aarch64-linux-gnu-gcc", "-static", "overlap-aarch64"),
     ];
-    for (name, how) in programs {
-        let compiled = Command::new("cc")
+    for (source, compiler, how, name) in programs {
+        let compiled = Command::new(compiler)
             .args(["-O1", "-pthread", how, "-o"])
             .arg(directory.join(name))
-            .arg(manifest.join(format!("tests/programs/{name}.c")))
+            .arg(manifest.join(format!("tests/programs/{source}.c")))
             .status();
         if !compiled.is_ok_and(|status| status.success()) {
-            return Err("cc cannot compile a program: apt install gcc libc6-dev".to_owned());
+            let packages = "apt install gcc libc6-dev gcc-aarch64-linux-gnu libc6-dev-arm64-cross";
+            return Err(format!("{compiler} cannot compile a program: {packages}"));
         }
     }
     inputs(&directory);

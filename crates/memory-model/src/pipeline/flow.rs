@@ -4,13 +4,13 @@
 use alloc::vec::Vec;
 use core::ops::{BitOr, BitOrAssign};
 
-/// A set of registers: 16 general ones, the flags, 32 vectors.
+/// A set of registers: 31 general ones, the flags, 32 vectors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Registers(u64);
 
 /// Registers that values are followed through.
-pub const REGISTERS: usize = 49;
-const GENERAL: u8 = 16;
+pub const REGISTERS: usize = 64;
+const GENERAL: u8 = 31;
 
 impl Registers {
     /// No register.

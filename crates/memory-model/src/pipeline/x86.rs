@@ -8,15 +8,20 @@
 
 use super::flow::{Operands, Order, Registers};
 
-const RAX: Registers = Registers::general(0);
-const RCX: Registers = Registers::general(1);
-const RDX: Registers = Registers::general(2);
-const RBX: Registers = Registers::general(3);
-const RSP: Registers = Registers::general(4);
-const RBP: Registers = Registers::general(5);
-const RSI: Registers = Registers::general(6);
-const RDI: Registers = Registers::general(7);
+const RAX: Registers = general(0);
+const RCX: Registers = general(1);
+const RDX: Registers = general(2);
+const RBX: Registers = general(3);
+const RSP: Registers = general(4);
+const RBP: Registers = general(5);
+const RSI: Registers = general(6);
+const RDI: Registers = general(7);
 const FLAGS: Registers = Registers::FLAGS;
+
+/// One of the sixteen general registers.
+const fn general(number: u8) -> Registers {
+    Registers::general(number % 16)
+}
 
 /// Which operand becomes what.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,13 +164,13 @@ impl Code<'_> {
             let &sib = rest.first()?;
             let (index, base) = ((sib >> 3) & 7 | self.index_high, sib & 7);
             if index != 4 {
-                address |= Registers::general(index);
+                address |= general(index);
             }
             if base != 5 || mode != 0 {
-                address |= Registers::general(base | self.base_high);
+                address |= general(base | self.base_high);
             }
         } else if mode < 3 && (rm != 5 || mode != 0) {
-            address = Registers::general(rm | self.base_high);
+            address = general(rm | self.base_high);
         }
         Some(ModRm { reg, rm: rm | self.base_high | high, is_memory: mode < 3, address })
     }
@@ -198,7 +203,7 @@ impl Code<'_> {
     }
 
     fn general(&self, form: Form) -> Option<Operands> {
-        self.form(form, Registers::general, Registers::general)
+        self.form(form, general, general)
     }
 
     /// Whether both operands are the same register, of which nothing is left.
@@ -211,7 +216,7 @@ impl Code<'_> {
     }
 
     fn first_map(&self, opcode: u8) -> Option<Operands> {
-        let low = Registers::general(opcode & 7 | self.base_high);
+        let low = general(opcode & 7 | self.base_high);
         let none = Registers::NONE;
         Some(match opcode {
             0x00..=0x3f if opcode & 7 < 6 => return self.arithmetic(opcode),
@@ -227,7 +232,7 @@ impl Code<'_> {
             0x88 | 0x89 => return self.general(Form::Store),
             0x8d => {
                 let fields = self.mod_rm()?;
-                Self::plain(fields.address, Registers::general(fields.reg))
+                Self::plain(fields.address, general(fields.reg))
             }
             0x90 if self.base_high == 0 => Operands::default(),
             0x90..=0x97 => Self::plain(RAX | low, RAX | low),
@@ -290,7 +295,7 @@ impl Code<'_> {
     }
 
     fn second_map(&self, opcode: u8) -> Option<Operands> {
-        let low = Registers::general(opcode & 7 | self.base_high);
+        let low = general(opcode & 7 | self.base_high);
         let none = Registers::NONE;
         let fence = Operands { order: Order::Fence, ..Operands::default() };
         Some(match opcode {
@@ -359,7 +364,7 @@ type Kind = fn(u8) -> Registers;
 
 /// What an instruction of vectors does, and of which kind its registers are.
 fn vector_form(map: u8, opcode: u8, repeat: Option<u8>) -> Option<(Form, Kind, Kind)> {
-    let (general, vector): (Kind, Kind) = (Registers::general, Registers::vector);
+    let vector: Kind = Registers::vector;
     Some(match (map, opcode) {
         (1, 0x77) => return None,
         (1, 0x10 | 0x28 | 0x5a | 0x5b | 0x6f | 0x70 | 0xe6 | 0xf0) => (Form::Load, vector, vector),
