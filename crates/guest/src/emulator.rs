@@ -28,7 +28,7 @@ const COUNTERS: &str = "memory-counters";
 const COUNTER_BYTES: u64 = 64 << 10;
 /// Linux with several cpus hangs under `-icount` at "Booting SMP" on QEMU 7.2; this one
 /// was proven to boot.
-const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
+pub(crate) const OLDEST_PROVEN: Version = Version::new(10, 0, 0);
 
 /// How accesses are paid for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -100,7 +100,7 @@ impl EmulatorMode {
         let is_proven_only = architecture == Architecture::Aarch64;
         let virtual_time = self == Self::Virtual && cpus > 1;
         let least_version = (is_proven_only || virtual_time).then_some(OLDEST_PROVEN);
-        QemuNeeds { architecture, least_version, plugins: true }
+        QemuNeeds { architecture, least_version, plugins: true, firmware: false }
     }
 
     /// Words of Linux's command line without which it does not trust its clock.

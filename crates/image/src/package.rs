@@ -7,7 +7,7 @@ mod record;
 mod store;
 
 pub use archive::{Archive, PackageError};
-pub use backports::{backports, packages_for};
+pub use backports::{backports, packages_for, with_firmware};
 pub use record::PackageRecord;
 pub use store::{
     Unpacked, closure, ensure_unpacked, ensure_unpacked_for, ensure_with_libraries, extract,

@@ -1,27 +1,50 @@
-//! A guest for aarch64 whose memory costs what its distances say.
+//! A guest for aarch64 that boots through UEFI firmware, and whose memory costs what its HMAT says.
 
 use std::fs;
 use std::sync::OnceLock;
 
 use serde_json::Value;
 
-use crate::lab::{Lab, MACHINE, build, numalab, stderr, stdout, was_booted};
+use crate::lab::{Lab, build, numalab, stderr, stdout, was_booted};
 use crate::schemas;
 
 /// From a cpu of each node to each node, by a phase of its own; then what numalab checks on a
 /// machine of several nodes.
 const LOOK: &str = "set -e
 mkdir out
+numalab topology --source sysfs --format json > out/topology.json
 numalab mark --phase matrix -- \\
     numalab latency --size 256K --per node --pages 4k --precision 5% -q --format json > out/run.json
 numalab selftest --real-nodes --size 256K --time 3s -q --format json > out/selftest.json";
+/// Latencies that a device tree does not tell.
+const MACHINE: &str = r#"
+distances = [[10, 21], [21, 10]]
+access = [
+  { initiator = 0, target = 0, read_latency_ps = 100000 },
+  { initiator = 0, target = 1, read_latency_ps = 210000 },
+  { initiator = 1, target = 0, read_latency_ps = 210000 },
+  { initiator = 1, target = 1, read_latency_ps = 100000 },
+]
+packages = { 0 = "0,1", 1 = "2,3" }
+
+[[node]]
+id = 0
+cpus = "0,1"
+memory = "512M"
+
+[[node]]
+id = 1
+cpus = "2,3"
+memory = "256M"
+"#;
 /// As the caches are for other processors' guests: what a program keeps on its stack stays there.
-const COSTS: [&str; 4] = ["--emulate-latency", "100", "--emulate-cache", "32K"];
+const COSTS: [&str; 4] = ["--emulate-latency", "hmat", "--emulate-cache", "32K"];
 /// Loads of a window in such a guest.
 const WINDOW: u64 = 4000;
 
 /// What the guest found, and what the emulator reported.
 struct Found {
+    topology: Value,
     run: Value,
     self_test: Value,
     report: Value,
@@ -31,9 +54,11 @@ fn look() -> Option<Found> {
     let target = build(&["--release", "-p", "numalab-emulator"], &[]);
     let lab = Lab::open();
     let path = |name: &str| lab.path().join(name).to_str().expect("UTF-8").to_owned();
-    let (file, results) = (path("report.json"), path("results"));
+    let (file, results, machine) = (path("report.json"), path("results"), path("machine.toml"));
+    fs::write(&machine, MACHINE).expect("written");
     let rest = ["--emulate-report", &file, "--collect", "out", "-o", &results, "--", "sh", "-c"];
-    let words = [&["guest", "run"], &MACHINE[..], &COSTS, &rest, &[LOOK]].concat();
+    let machine = ["guest", "run", "--arch", "aarch64", "--topology", &machine];
+    let words = [&machine[..], &COSTS, &["--emulate-stages", "core"], &rest, &[LOOK]].concat();
     let mut command = numalab(lab.path(), &words);
     command.env("NUMALAB_EMULATOR", target.join("release/libnumalab_emulator.so"));
     let output = command.output().expect("numalab starts");
@@ -43,6 +68,7 @@ fn look() -> Option<Found> {
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     let read = |name: &str| fs::read(path(name)).expect("brought back");
     Some(Found {
+        topology: schemas::document(&read("results/root/out/topology.json")),
         run: schemas::document(&read("results/root/out/run.json")),
         self_test: schemas::document(&read("results/root/out/selftest.json")),
         report: serde_json::from_slice(&read("report.json")).expect("JSON"),
@@ -52,6 +78,16 @@ fn look() -> Option<Found> {
 fn found() -> Option<&'static Found> {
     static FOUND: OnceLock<Option<Found>> = OnceLock::new();
     FOUND.get_or_init(look).as_ref()
+}
+
+#[test]
+fn what_a_device_tree_does_not_tell_reaches_an_aarch64_guest_through_its_firmware() {
+    let Some(Found { topology, .. }) = found() else { return };
+    let access = topology["machine"]["access"].as_array().expect("accesses");
+    let from_0 = access.iter().find(|access| access["initiator"] == 0 && access["target"] == 0);
+    let from_0 = from_0.expect("of node 0");
+    assert_eq!(from_0["read_latency_ps"], 100_000, "{from_0}");
+    assert_eq!(topology["machine"]["distances"], serde_json::json!([[10, 21], [21, 10]]));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Guests for aarch64: one boot that looks at itself, and one whose memory costs what its
-//! distances say.
+//! Guests for aarch64: one boot that looks at itself, and one through UEFI firmware, whose memory
+//! costs what its HMAT says.
 //!
 //! They need QEMU for aarch64 (fetched from Debian's backports into the cache where the system has
 //! none, or one older than 10), Debian's arm64 kernel, and numalab built for aarch64. With
@@ -56,14 +56,8 @@ fn what_an_aarch64_guest_does_not_have_is_refused_before_the_boot() {
     for (arguments, words) in [
         (&["--kernel", "numalab"][..], "expected a Linux guest"),
         (&["--kernel", this, "--raw"], "expected a Linux guest, without --raw"),
-        (&["--emulate", "512M,0"], "does not support nodes without memory"),
-        (
-            &["--emulate-tiers", "512M@100ns,512M@300ns"],
-            "does not support latencies of the firmware",
-        ),
-        (&["--emulate-like", "graviton3"], "does not support latencies of the firmware"),
+        (&["--emulate-tiers", "512M@100ns,256M@300ns", "--cxl"], "does not support CXL memory"),
         (&["--accel", "kvm"], "does not support KVM"),
-        (&["--emulate-latency", "100", "--emulate-stages", "core"], "(--emulate-stages core)"),
         (&["--with", this], "a program for x86_64, expected one for aarch64"),
     ] {
         let dry = ["guest", "run", "--arch", "aarch64", "--dry-run"];

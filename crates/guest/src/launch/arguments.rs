@@ -137,6 +137,10 @@ fn arguments(launch: &Launch, wiring: &Wiring) -> Vec<String> {
     let hidden = if launch.guest.machine.has_cxl() { ",-hypervisor" } else { "" };
     add(&["-cpu", &format!("{model}{hidden}")]);
     add(&launch.machine_words.iter().map(String::as_str).collect::<Vec<_>>());
+    let firmware = launch.qemu.firmware();
+    if let Some(file) = firmware.filter(|_| launch.guest.qemu_needs().firmware) {
+        add(&["-bios", &file.to_string_lossy()]);
+    }
     // Nothing runs before its threads are where they belong.
     add(&["-S"]);
     let channel = |backend: &str, id: &str, path: &Path| {

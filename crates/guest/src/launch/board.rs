@@ -2,16 +2,18 @@
 //!
 //! A `virt` machine for aarch64 is described to Linux by a device tree, which has the nodes of
 //! memory and CPUs and their distances (`hw/arm/virt.c`; Linux's `numa-node-id` and
-//! `numa-distance-map-v1`), but neither latencies nor tiers.
+//! `numa-distance-map-v1`). What a device tree does not tell is in its ACPI tables, which Linux
+//! gets from UEFI firmware only.
 
 use numalab_image::Architecture;
+use numalab_topology::{Machine, Node};
 
 use crate::qemu::AcceleratorKind;
 
 /// Why a guest cannot have this processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BoardError {
-    /// A device tree does not tell it.
+    /// QEMU's machine is not made for it.
     #[error("--arch {} does not support {what}", .architecture.name())]
     Unable {
         /// The processor.
@@ -19,6 +21,15 @@ pub enum BoardError {
         /// What they do not have.
         what: &'static str,
     },
+}
+
+/// Whether the machine is one that only ACPI tables tell, and these come from firmware.
+pub fn needs_firmware(architecture: Architecture, machine: &Machine) -> bool {
+    let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
+    architecture == Architecture::Aarch64
+        && (!machine.access.is_empty()
+            || machine.tiers.len() > 1
+            || machine.nodes.iter().any(is_empty))
 }
 
 /// As in `-machine`.

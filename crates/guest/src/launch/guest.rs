@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use numalab_host::Root;
 use numalab_record::study::AcceleratorReason;
-use numalab_topology::{CpuSet, Finding, Machine, Node};
+use numalab_topology::{CpuSet, Finding, Machine};
 
-use super::board::BoardError;
+use super::board::{self, BoardError};
 use super::failure::GuestError;
 use super::host_memory::{self, HostMemory};
 use super::machine_arguments::{arguments_with_tables, machine_arguments};
-use crate::emulator::MemoryEmulator;
+use crate::emulator::{MemoryEmulator, OLDEST_PROVEN};
 use crate::qemu::{Accelerator, AcceleratorChoice, AcceleratorKind, Qemu, QemuHazard, QemuNeeds};
 use crate::qmp::PinPlan;
 use numalab_image::{Architecture, BootFiles, DiskFormat};
@@ -108,9 +108,13 @@ impl Guest {
         let architecture = self.architecture;
         let cpus = self.machine.online_cpus().len();
         let emulator = self.memory_emulator.as_ref();
-        emulator.map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
+        let needs = emulator.map_or(QemuNeeds { architecture, ..QemuNeeds::default() }, |own| {
             own.mode.needs(architecture, cpus)
-        })
+        });
+        match board::needs_firmware(architecture, &self.machine) {
+            true => QemuNeeds { firmware: true, least_version: Some(OLDEST_PROVEN), ..needs },
+            false => needs,
+        }
     }
 
     /// Its accelerator as far as it is known without booting a guest: `None` where KVM must be
@@ -143,20 +147,11 @@ impl Guest {
             return Ok(());
         }
         let machine = &self.machine;
-        let is_empty = |node: &Node| node.online && node.memory_bytes == 0;
         let what = [
             (is_kvm, "KVM"),
             (self.hypervisor.is_some(), "hypervisors"),
-            (!self.tables.is_empty(), "ACPI tables: Linux reads their nodes from a device tree"),
-            (!machine.access.is_empty(), "latencies of the firmware (HMAT)"),
-            (machine.tiers.len() > 1, "memory tiers"),
+            (!self.tables.is_empty(), "ACPI tables of one's own: QEMU gives them to PCs only"),
             (machine.has_cxl(), "CXL memory"),
-            (machine.nodes.iter().any(is_empty), "nodes without memory"),
-            (
-                self.memory_emulator.as_ref().is_some_and(|own| own.machine.core.is_some()),
-                "misses that overlap (--emulate-stages core): the emulator knows what instructions \
-                 of x86-64 depend on",
-            ),
         ];
         match what.into_iter().find(|(is_asked, _)| *is_asked) {
             Some((_, what)) => Err(BoardError::Unable { architecture, what }),
@@ -251,7 +246,7 @@ fn check_module_paths(files: &BootFiles) -> Result<(), GuestError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use numalab_topology::AccessAttributes;
+    use numalab_topology::{AccessAttributes, Node};
 
     #[test]
     fn a_path_that_qemu_would_cut_is_refused() {
@@ -276,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_device_tree_does_not_tell_is_refused_by_name() {
+    fn what_a_machine_for_aarch64_is_not_made_for_is_refused_by_name() {
         let arm =
             |machine| Guest { machine, architecture: Architecture::Aarch64, ..Guest::default() };
         let refused =
@@ -284,14 +279,28 @@ mod tests {
         let node = |memory_bytes| Node { online: true, memory_bytes, ..Node::default() };
         let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
         assert_eq!(arm(plain.clone()).expect_possible(false), Ok(()));
-        let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };
-        assert!(refused(&arm(empty.clone())).contains("--arch aarch64 does not support nodes wi"));
-        let pc = Guest { machine: empty, ..Guest::default() };
-        assert_eq!(pc.expect_possible(true), Ok(()));
-        let access = vec![AccessAttributes::default()];
-        assert!(refused(&arm(Machine { access, ..plain.clone() })).contains("(HMAT)"));
         let tables = Guest { tables: vec!["SRAT.bin".into()], ..arm(plain.clone()) };
-        assert!(refused(&tables).contains("ACPI tables"));
+        assert!(refused(&tables).contains("--arch aarch64 does not support ACPI tables"));
+        let pc = Guest { machine: plain.clone(), ..Guest::default() };
+        assert_eq!(pc.expect_possible(true), Ok(()));
         assert!(arm(plain).expect_possible(true).is_err());
+    }
+
+    #[test]
+    fn what_a_device_tree_does_not_tell_needs_firmware_on_aarch64_only() {
+        let node = |memory_bytes| Node { online: true, memory_bytes, ..Node::default() };
+        let plain = Machine { nodes: vec![node(1 << 30)], ..Machine::default() };
+        let empty = Machine { nodes: vec![node(1 << 30), node(0)], ..plain.clone() };
+        let access = Machine { access: vec![AccessAttributes::default()], ..plain.clone() };
+        let needs = |architecture, machine: &Machine| {
+            let machine = machine.clone();
+            Guest { architecture, machine, ..Guest::default() }.qemu_needs()
+        };
+        for machine in [&empty, &access] {
+            let on_arm = needs(Architecture::Aarch64, machine);
+            assert_eq!((on_arm.firmware, on_arm.least_version), (true, Some(OLDEST_PROVEN)));
+            assert!(!needs(Architecture::X86_64, machine).firmware);
+        }
+        assert!(!needs(Architecture::Aarch64, &plain).firmware);
     }
 }

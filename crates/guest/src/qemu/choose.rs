@@ -28,6 +28,8 @@ pub struct QemuNeeds {
     pub least_version: Option<Version>,
     /// Whether it must load plugins.
     pub plugins: bool,
+    /// Whether it must have UEFI firmware: a guest for aarch64 has ACPI tables through it only.
+    pub firmware: bool,
 }
 
 /// A QEMU that can be started.
@@ -100,7 +102,7 @@ impl QemuError {
             )),
             Self::Unfit { architecture, .. } => Some(format!(
                 "use Debian 13's QEMU, or on Debian 12: numalab guest image --fetch-qemu --arch {} \
-                 (unpacks the one of bookworm-backports into the cache, installs nothing)",
+                 (unpacks Debian's newer one into the cache, installs nothing)",
                 architecture.name()
             )),
             Self::Package(error) => error.remedy(),
@@ -113,12 +115,18 @@ impl QemuNeeds {
     fn met_by(&self, qemu: &Qemu) -> bool {
         qemu.version >= self.least_version.unwrap_or(OLDEST).max(OLDEST)
             && (qemu.abilities.plugins || !self.plugins)
+            && (!self.firmware || qemu.firmware().is_some())
     }
 
     fn in_words(&self) -> String {
         let version = self.least_version.unwrap_or(OLDEST);
-        let plugins = if self.plugins { " with -plugin" } else { "" };
-        format!("{version} or later{plugins}")
+        let asked =
+            [(self.plugins, "-plugin"), (self.firmware, "UEFI firmware (qemu-efi-aarch64)")];
+        let also: Vec<&str> = asked.iter().filter(|(is, _)| *is).map(|(_, what)| *what).collect();
+        match also[..] {
+            [] => format!("{version} or later"),
+            _ => format!("{version} or later with {}", also.join(" and ")),
+        }
     }
 }
 
@@ -165,6 +173,12 @@ impl Qemu {
     /// Whether its translator is sound with several cpus.
     pub(super) fn locks_code(&self) -> bool {
         self.version >= LOCKS_CODE
+    }
+
+    /// UEFI for aarch64 where its distribution puts it.
+    pub(crate) fn firmware(&self) -> Option<PathBuf> {
+        let prefix = self.program.parent()?.parent()?;
+        Some(prefix.join("share/qemu-efi-aarch64/QEMU_EFI.fd")).filter(|file| file.is_file())
     }
 
     /// A command that starts it, with what an unpacked one needs to find its files.

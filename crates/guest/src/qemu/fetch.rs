@@ -6,13 +6,15 @@ use super::choose::{Qemu, QemuError, program_of};
 use numalab_image::package::{self, PackageError};
 use numalab_image::{Architecture, Cache, CacheError, EntryKind};
 
-/// The emulator, what it shares with others, its data, and the firmware.
+/// UEFI for aarch64, through which Linux gets a machine's ACPI tables.
+const FIRMWARE_PACKAGE: &str = "qemu-efi-aarch64";
+
+/// The emulator, what it shares with others, its data, and a PC's firmware.
 const fn packages(architecture: Architecture) -> &'static [&'static str] {
     match architecture {
         Architecture::X86_64 => {
             &["qemu-system-x86", "qemu-system-common", "qemu-system-data", "seabios"]
         }
-        // The firmware is for guests that are no Linux of ours.
         Architecture::Aarch64 => &["qemu-system-arm", "qemu-system-common", "qemu-system-data"],
     }
 }
@@ -38,9 +40,17 @@ impl Qemu {
         let _lock = cache.lock()?;
         let archive = package::backports(cache, Architecture::X86_64, note)?;
         let records = package::closure(&archive, packages(architecture), &|_| true)?;
-        let name = format!("backports-{}", records[0].entry_name());
+        let mut name = format!("backports-{}", records[0].entry_name());
+        let mut wanted: Vec<_> = records.into_iter().map(|record| (&archive, record)).collect();
+        let with_firmware;
+        if architecture == Architecture::Aarch64 {
+            with_firmware = package::with_firmware(cache, note)?;
+            let firmware = with_firmware.record(FIRMWARE_PACKAGE)?;
+            name = format!("{name}-{}", firmware.entry_name());
+            wanted.push((&with_firmware, firmware));
+        }
         let tree = cache.make(EntryKind::Qemu, &name, |directory| {
-            for record in &records {
+            for (archive, record) in &wanted {
                 note(&format!("downloading package {} {}", record.name, record.version));
                 let file = archive.download(record, directory)?;
                 package::extract(&file, directory)?;

@@ -1,11 +1,15 @@
-//! Packages of the Debian release that the host runs which its own sources do not have: newer
-//! ones out of backports, and those for another processor.
+//! Packages of Debian that the host's own sources do not have: newer ones out of backports or a
+//! later release, and those for another processor.
 
 use std::fs;
 
 use super::archive::{Archive, PackageError};
 use crate::architecture::Architecture;
 use crate::cache::{Cache, CacheError, EntryKind};
+
+/// The first release with firmware for aarch64 (edk2 2025.02) that Linux takes nodes from: that of
+/// Debian 12 calls its flash memory, which lies on no node, and Linux then ignores all nodes.
+const OF_FIRMWARE: &str = "trixie";
 
 /// The backports of the host's own Debian release for a guest's processor, with lists kept in
 /// the cache.
@@ -36,6 +40,15 @@ pub fn packages_for(
     }
 }
 
+/// The packages of the release that has usable firmware for aarch64.
+///
+/// # Errors
+/// As [`backports`].
+pub fn with_firmware(cache: &Cache, note: &mut dyn FnMut(&str)) -> Result<Archive, PackageError> {
+    codename(&format!("packages of Debian ({OF_FIRMWARE})"))?;
+    of_suite(cache, OF_FIRMWARE, Architecture::X86_64, note)
+}
+
 /// A suite of the host's release, such as `-backports`, for the host's processor or another.
 fn debian(
     cache: &Cache,
@@ -43,23 +56,40 @@ fn debian(
     architecture: Architecture,
     note: &mut dyn FnMut(&str),
 ) -> Result<Archive, PackageError> {
-    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let of = architecture.foreign().map(|name| format!(" for {name}")).unwrap_or_default();
+    let codename = codename(&format!("packages of Debian{suite}{of}"))?;
+    of_suite(cache, &format!("{codename}{suite}"), architecture, note)
+}
+
+/// A suite such as `bookworm-backports`, its lists fetched into the cache.
+fn of_suite(
+    cache: &Cache,
+    suite: &str,
+    architecture: Architecture,
+    note: &mut dyn FnMut(&str),
+) -> Result<Archive, PackageError> {
     let foreign = architecture.foreign();
     let of = foreign.map(|name| format!(" for {name}")).unwrap_or_default();
-    let codename = debian_codename(&release).ok_or_else(|| PackageError::OtherSystem {
-        system: field(&release, "PRETTY_NAME").unwrap_or("unknown").to_owned(),
-        packages: format!("packages of Debian{suite}{of}"),
-    })?;
-    note(&format!("fetching the package lists of {codename}{suite}{of}"));
+    note(&format!("fetching the package lists of {suite}{of}"));
     let only = foreign.map(|name| format!("arch={name} ")).unwrap_or_default();
     let line = format!(
         "deb [{only}signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] \
-         http://deb.debian.org/debian {codename}{suite} main"
+         http://deb.debian.org/debian {suite} main"
     );
-    let name = format!("{}lists{suite}", architecture.prefix());
+    let name = format!("{}lists-{suite}", architecture.prefix());
     let lists = cache.path(EntryKind::Probe, &name);
     fs::create_dir_all(&lists).map_err(|source| CacheError::Io { path: lists.clone(), source })?;
     Archive::of_source(&line, &lists, foreign)
+}
+
+/// The codename of the host's release, for what is to be fetched.
+fn codename(packages: &str) -> Result<String, PackageError> {
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let known = debian_codename(&release).map(ToOwned::to_owned);
+    known.ok_or_else(|| PackageError::OtherSystem {
+        system: field(&release, "PRETTY_NAME").unwrap_or("unknown").to_owned(),
+        packages: packages.to_owned(),
+    })
 }
 
 /// The codename if `os-release` is Debian's (os-release(5)).
