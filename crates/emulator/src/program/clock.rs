@@ -88,7 +88,9 @@ impl Clock {
 
     /// A thread begins at a place, when the one that made it did so.
     pub fn begins(&self, place: usize, busy_ps: u64) {
-        let Some((made_ps, tells_at)) = lock(&self.meetings).made.take() else { return };
+        // Held to the end: who made it goes on once it has its time.
+        let mut meetings = lock(&self.meetings);
+        let Some((made_ps, tells_at)) = meetings.made.take() else { return };
         self.skew_ps[place].store(made_ps.cast_signed() - busy_ps.cast_signed(), Relaxed);
         self.tells_at[place].store(tells_at, Relaxed);
     }
