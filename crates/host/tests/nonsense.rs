@@ -7,7 +7,7 @@ use std::fs;
 use numalab_host::{
     ErrorClass, MemoryLimit, Reading, Root, read_environment, read_machine_and_devices,
 };
-use numalab_topology::NodeId;
+use numalab_topology::{NodeId, Severity};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use tree::write;
@@ -249,28 +249,34 @@ fn a_machine_without_node_directories_is_one_node() {
     assert_eq!(reading.machine.distance(NodeId(0), NodeId(0)), Some(10));
 }
 
-/// The memory of each node in MiB, of a machine whose kernel counts it when it is first used.
-fn lazily_counted(top: &TempDir, machine_mib: u64) -> Vec<u64> {
+/// The memory of each node in MiB, of a machine whose kernel counts it when it is first used, and
+/// how grave that is.
+fn lazily_counted(top: &TempDir, machine_mib: u64) -> (Severity, Vec<u64>) {
     let text = format!("MemTotal: {} kB\nMemFree: 1024 kB\n", machine_mib << 10);
     write(top.path(), "proc/meminfo", text.as_bytes());
     let reading = read(top);
     assert_eq!(codes(&reading), ["node-memory-understated"]);
-    reading.machine.nodes.iter().map(|node| node.memory_bytes >> 20).collect()
+    let memory = reading.machine.nodes.iter().map(|node| node.memory_bytes >> 20);
+    (reading.findings[0].severity, memory.collect())
 }
 
 #[test]
 fn nodes_that_leave_memory_out_are_given_their_share_of_the_machines_and_it_is_said() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node1/memory2/state"), b"online\n");
-    assert_eq!(lazily_counted(&top, 300), [100, 200], "as three blocks are shared");
-    assert_eq!(lazily_counted(&top, 3_000), [1, 1], "more than blocks hold: nobody knows");
+    let (severity, memory) = lazily_counted(&top, 300);
+    assert_eq!(memory, [100, 200], "as three blocks are shared");
+    assert_eq!(severity, Severity::Note, "commands do not warn of what they know");
+    let (severity, memory) = lazily_counted(&top, 3_000);
+    assert_eq!(memory, [1, 1], "more than blocks hold: nobody knows");
+    assert_eq!(severity, Severity::Warning);
 }
 
 #[test]
 fn the_only_node_with_memory_has_all_of_it() {
     let top = machine_tree();
     write(top.path(), &format!("{NODE}/node1/meminfo"), b"Node 1 MemTotal: 0 kB\n");
-    assert_eq!(lazily_counted(&top, 3_000), [3_000, 0]);
+    assert_eq!(lazily_counted(&top, 3_000), (Severity::Note, vec![3_000, 0]));
     assert_eq!(read(&top).machine.nodes[0].free_bytes, Some(1 << 20));
 }
 

@@ -99,7 +99,8 @@ pub(super) fn side_caches(reader: &mut Reader<'_>, directory: &str) -> Vec<Memor
 /// Gives nodes what the machine has where they together report much less, and says so: a kernel
 /// that initialises memory when it is first used counts it into its node only then, and so does one
 /// for memory that was added while running. The only node with memory has all of it; several share
-/// it as their memory blocks do, where these hold that much.
+/// it as their memory blocks do, where these hold that much. Such a kernel is in order, so that
+/// this is a note; that nobody knows what a node has is a warning.
 pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[MemoryRange]) {
     let sum = |values: &mut dyn Iterator<Item = u64>| values.fold(0, u64::saturating_add);
     let reported = sum(&mut nodes.iter().map(|node| node.memory_bytes));
@@ -133,7 +134,11 @@ pub(super) fn complete(reader: &mut Reader<'_>, nodes: &mut [Node], ranges: &[Me
         in_blocks >> 20,
     );
     let place = format!("{NODE_DIRECTORY}/node*/meminfo");
-    reader.warn("node-memory-understated", &place, message);
+    if taken.is_empty() {
+        reader.warn("node-memory-understated", &place, message);
+    } else {
+        reader.note("node-memory-understated", &place, message);
+    }
 }
 
 /// The part of `total` that `own` is of `all`.
