@@ -111,7 +111,7 @@ fn install_for_program(
     let program = Program::new(&arguments, &order, &target)
         .ok_or_else(|| format!("programs of {target} are not known: expected x86_64 or aarch64"))?;
     follow::register(id).map_err(|error| error.to_string())?;
-    let (vcpus, beside) = (arguments.machine.cpus.len(), arguments.beside.len());
+    let (vcpus, beside) = (arguments.machine.cpus.len(), arguments.beside.clone());
     install_plugin(Plugin {
         api,
         id,
@@ -119,7 +119,7 @@ fn install_for_program(
         // The model's frames are ours, whatever QEMU does.
         engine: Engine::new(arguments, Addressing::Physical, PS_PER_INSTRUCTION, now)
             .watching_one_node()
-            .watching_elsewhere(beside),
+            .watching_elsewhere(&beside),
         program: Some(program),
         clock: None,
         pmu: None,

@@ -74,7 +74,7 @@ pub struct Program {
     accesses: Vec<Accesses>,
     nodes: usize,
     /// Nodes in turn over which pages might go.
-    beside: Vec<Vec<usize>>,
+    beside: Vec<Placement>,
     follows_users: bool,
     /// Pages for which the machine had no memory left.
     unplaced: AtomicU64,
@@ -284,7 +284,10 @@ impl Program {
     /// has said where.
     fn elsewhere(&self, number: u64, page: Page) -> [usize; MOST_BESIDE] {
         let mut nodes = [page.node; MOST_BESIDE];
-        for (node, turns) in nodes.iter_mut().zip(&self.beside).filter(|_| !page.bound) {
+        for (node, placement) in nodes.iter_mut().zip(&self.beside).filter(|_| !page.bound) {
+            let (Placement::Bind(turns) | Placement::Interleave(turns)) = placement else {
+                continue;
+            };
             let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
             *node = turns[turn];
         }

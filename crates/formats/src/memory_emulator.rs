@@ -8,6 +8,7 @@ mod file;
 mod text;
 
 use numalab_memory_model::address::{AddressRange, q35_cxl_windows, q35_ranges, virt_ranges};
+pub use numalab_memory_model::arguments::MOST_BESIDE;
 pub use numalab_memory_model::curve::Curve;
 pub use numalab_memory_model::machine::{
     CacheLevel, Machine as EmulatedMachine, Scope as CacheScope, Stage,

@@ -31,8 +31,8 @@ pub struct EmulatedProgram {
     /// Where pages go of which the program says nothing, as the plugin's `policy=` has it; by first
     /// touch without it.
     pub policy: Option<String>,
-    /// Nodes in turn, by position, on which pages might go: what threads would wait then is reported too.
-    pub beside: Vec<Vec<usize>>,
+    /// Other such policies: what threads would wait by them is reported too.
+    pub beside: Vec<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
 }
@@ -109,10 +109,9 @@ impl EmulatedProgram {
             true => String::new(),
             false => format!(",threads={}", dotted(&self.threads)),
         };
-        let beside: Vec<String> = self.beside.iter().map(|turns| dotted(turns)).collect();
-        let beside = match beside.is_empty() {
+        let beside = match self.beside.is_empty() {
             true => String::new(),
-            false => format!(",beside={}", beside.join("+")),
+            false => format!(",beside={}", self.beside.join("+")),
         };
         let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
         let in_directory = |name: &str| escaped(&directory.join(name));

@@ -70,8 +70,9 @@ pub struct Arguments {
     pub threads: Vec<usize>,
     /// Where a program's pages go that it says nothing of.
     pub policy: Policy,
-    /// Nodes in turn over which they might go: what threads would wait then is told too.
-    pub beside: Vec<Vec<usize>>,
+    /// Where they might go, bound to one node with their threads or interleaved: what threads would
+    /// wait then is told too.
+    pub beside: Vec<Placement>,
 }
 
 /// Where a program's pages go that it says nothing of.
@@ -137,7 +138,7 @@ const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency,
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
 /// Other placements of pages that are watched in one run.
-pub const MOST_BESIDE: usize = 2;
+pub const MOST_BESIDE: usize = 6;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
@@ -189,8 +190,10 @@ impl Arguments {
         let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
         let policy = given.choice("policy", expected, |word| policy(word, nodes))?;
         let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
-        let turns = "nodes in turn, at most twice, such as 0.1+0.0.1";
-        let beside = given.choice("beside", turns, |word| beside(word, nodes))?.unwrap_or_default();
+        let others = "at most six of bind with one node and interleave with nodes, such as \
+                      bind.0+interleave.0.1";
+        let beside =
+            given.choice("beside", others, |word| beside(word, nodes))?.unwrap_or_default();
         given.nothing_left()?;
         Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads, policy, beside })
     }
@@ -212,11 +215,15 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
     known.then_some(Policy::Stay(placement))
 }
 
-/// `0.1+0.0.1`: positions of nodes.
-fn beside(word: &str, nodes: usize) -> Option<Vec<Vec<usize>>> {
-    let turns: Vec<Vec<usize>> = word.split('+').map(short::numbers).collect::<Option<_>>()?;
-    let known = turns.iter().flatten().all(|node| *node < nodes);
-    (known && turns.len() <= MOST_BESIDE && turns.iter().all(|of| !of.is_empty())).then_some(turns)
+/// `bind.0+interleave.0.1`: policies that say where each page goes.
+fn beside(word: &str, nodes: usize) -> Option<Vec<Placement>> {
+    let placements = word.split('+').map(|word| match policy(word, nodes)? {
+        Policy::Stay(Placement::Bind(of)) if of.len() != 1 => None,
+        Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_))) => Some(known),
+        Policy::Stay(_) | Policy::Users => None,
+    });
+    let placements: Vec<Placement> = placements.collect::<Option<_>>()?;
+    (placements.len() <= MOST_BESIDE).then_some(placements)
 }
 
 fn pmu_place(word: &str) -> Option<PmuPlace> {

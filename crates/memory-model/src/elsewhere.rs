@@ -1,15 +1,21 @@
 //! What a core would wait if lines came from other nodes: pipelines beside its own, for which the
 //! same instructions make the same accesses, so that one run tells what another placement would
 //! change. What is hidden of a latency now, and what of a longer one would not be, is in them.
+//!
+//! A core that is bound with all others to a node finds in shared caches what one node's would hold,
+//! and lines of far cores near.
 
 use crate::counters::Kind;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
+use crate::space::Placement;
 
 /// A core as it would be.
 #[derive(Debug)]
 pub(crate) struct Elsewhere {
     pipeline: Pipeline,
+    /// The node that all cores are on, if pages are bound to one.
+    on: Option<usize>,
     /// How much later than the core's own time it is there.
     later_ps: i64,
 }
@@ -41,8 +47,17 @@ pub(crate) enum Line {
 }
 
 impl Elsewhere {
-    pub(crate) fn new(pipeline: Pipeline) -> Self {
-        Self { pipeline, later_ps: 0 }
+    pub(crate) fn new(pipeline: Pipeline, placement: &Placement) -> Self {
+        let on = match placement {
+            Placement::Bind(nodes) => nodes.first().copied(),
+            _ => None,
+        };
+        Self { pipeline, on, later_ps: 0 }
+    }
+
+    /// The node that all cores are on, if there is one.
+    pub(crate) fn on(&self) -> Option<usize> {
+        self.on
     }
 
     /// How much later it is there by now.

@@ -47,7 +47,7 @@ pub use pages::{Pages, UnknownPages};
 pub use pattern::{AccessPattern, PatternError};
 pub use placement::{Placement, ProofMethod};
 pub use program::{
-    CodePlace, ContendedLine, FirstTouches, Interleaved, LineUser, NodeWaits, PagesAlike,
+    CodePlace, ContendedLine, Elsewhere, FirstTouches, LineUser, NodeWaits, PagesAlike, Placed,
     ProgramMemory, ProgramThread, Region, RegionAccesses, Sharing,
 };
 pub use ranks::{RankResult, RankRun, WindowTime};

@@ -34,14 +34,24 @@ pub struct ProgramThread {
     pub busy_ns: u64,
     /// What other placements would change in that, where a core's overlapping misses are modelled.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub interleaved: Vec<Interleaved>,
+    pub elsewhere: Vec<Elsewhere>,
 }
 
-/// What a thread would wait with those pages interleaved of which the program says nothing.
+/// Where pages might lie of which the program says nothing. Nodes by position.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Interleaved {
-    /// Positions of nodes that pages would lie on in turn.
-    pub turns: Vec<usize>,
+#[serde(rename_all = "kebab-case")]
+pub enum Placed {
+    /// On this node, and all threads too.
+    Bound(usize),
+    /// On these in turn.
+    Interleaved(Vec<usize>),
+}
+
+/// What a thread would wait with pages elsewhere.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Elsewhere {
+    /// Where.
+    pub placed: Placed,
     /// How much longer it would wait, at the same load of memory, in ns.
     pub longer_ns: i64,
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use numalab_record::{ContendedLine, ProgramMemory, Region, Sharing};
+use numalab_record::{ContendedLine, Placed, ProgramMemory, Region, Sharing};
 use serde::{Deserialize, Serialize};
 
 use super::MachineCosts;
@@ -58,13 +58,24 @@ impl Candidate {
         matches!(self, Self::Bind { .. } | Self::Interleave | Self::WeightedInterleave { .. })
     }
 
-    /// Those that lay pages on a machine's nodes in turn.
+    /// Those that are a matter of the machine alone: pages on its nodes in turn, and all on one.
     #[must_use]
-    pub fn interleavings(machine: &MachineCosts) -> Vec<Self> {
-        match machine.nodes.len() {
-            0 | 1 => Vec::new(),
-            _ => [Self::Interleave].into_iter().chain(weighted(machine)).collect(),
+    pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
+        if machine.nodes.len() < 2 {
+            return Vec::new();
         }
+        let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
+        let binds = with_cpus.map(|(node, _)| Self::Bind { node: *node });
+        [Self::Interleave].into_iter().chain(weighted(machine)).chain(binds).collect()
+    }
+
+    /// Where it places pages of which the program says nothing, if that is the same for all.
+    #[must_use]
+    pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
+        if let Self::Bind { node } = self {
+            return machine.nodes.iter().position(|id| id == node).map(Placed::Bound);
+        }
+        self.turns(machine.nodes.len()).map(Placed::Interleaved)
     }
 
     /// Positions of nodes on which it lays pages in turn, of so many nodes.
@@ -89,10 +100,8 @@ pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candid
     if machine.nodes.len() < 2 {
         return separate_lines(program).into_iter().collect();
     }
-    let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
-    let binds = with_cpus.map(|(node, _)| Candidate::Bind { node: *node });
     let by_pages = [first_touch(program), replicate(program), separate_lines(program)];
-    binds.chain(Candidate::interleavings(machine)).chain(by_pages.into_iter().flatten()).collect()
+    Candidate::of_machine(machine).into_iter().chain(by_pages.into_iter().flatten()).collect()
 }
 
 /// Weights of interleaving by bandwidth, where nodes differ in it.

@@ -107,7 +107,7 @@ type Times = (u32, f64, f64);
 mod tests {
     use numalab_record::study::Quantity;
     use numalab_record::{
-        ContendedLine, Interleaved, LineUser, NodeWaits, PagesAlike, ProgramThread, Region,
+        ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed, ProgramThread, Region,
         RegionAccesses, Sharing,
     };
 
@@ -133,7 +133,7 @@ mod tests {
             thread,
             cpu_node,
             busy_ns,
-            interleaved: Vec::new(),
+            elsewhere: Vec::new(),
         };
         let accesses = |thread, cpu_node, memory_ns| RegionAccesses {
             thread,
@@ -264,16 +264,20 @@ mod tests {
     }
 
     #[test]
-    fn what_followed_cores_would_wait_is_what_interleaving_costs() {
+    fn what_followed_cores_would_wait_is_what_another_placement_costs() {
         let mut program = program(400, Sharing::Private, 0);
         let longer = |thread: &mut ProgramThread, longer_ns| {
-            thread.interleaved = vec![Interleaved { turns: vec![0, 1], longer_ns }];
+            let each = [Placed::Interleaved(vec![0, 1]), Placed::Bound(1)];
+            thread.elsewhere = each.map(|placed| Elsewhere { placed, longer_ns }).to_vec();
         };
         program.threads.iter_mut().for_each(|thread| longer(thread, 0));
         assert_eq!(change(&Candidate::Interleave, &program), 0.0);
         longer(&mut program.threads[3], 550);
         let found = change(&Candidate::Interleave, &program);
         assert!((found - 50.0).abs() < 0.1, "{found}: the longest thread decides");
+        let bound = change(&Candidate::Bind { node: 1 }, &program);
+        assert!(bound > 50.0, "{bound}: and three threads have two cpus");
+        assert!(change(&Candidate::Bind { node: 0 }, &program) < 50.0, "nobody followed them so");
         let other = Candidate::WeightedInterleave { weights: vec![2, 1] };
         assert!(change(&other, &program) < 0.0, "nobody followed them so");
     }

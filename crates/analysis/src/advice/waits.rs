@@ -3,8 +3,8 @@
 //! What a thread waits for memory is scaled by the latency that it would find there over the one
 //! that it found, and the part that is for bandwidth by what all would ask of that memory. Threads on
 //! one node share its caches: what these would have, and what they would have no room for, was
-//! counted. Interleaved pages are not scaled where the emulator followed each core with them:
-//! what a core hides of one latency it may not hide of another. Instructions, and what is waited for
+//! counted. Where the emulator followed each core with its pages elsewhere nothing is scaled: what a
+//! core hides of one latency it may not hide of another. Instructions, and what is waited for
 //! a cpu's own caches, stay.
 
 use std::collections::BTreeMap;
@@ -33,15 +33,16 @@ pub(super) fn saved_ns(
         return saved;
     }
     let demand = [Demand::now(program, machine), Demand::then(candidate, program, machine)];
-    let followed = interleaved_ns(candidate, program, machine);
+    let followed = followed_ns(candidate, program, machine);
     saved.extend(followed.iter().map(|(thread, longer_ns)| (*thread, -longer_ns)));
     for region in &program.regions {
         for accesses in &region.accesses {
             let entry = saved.entry(accesses.thread).or_default();
-            *entry += match followed.contains_key(&accesses.thread) {
-                true => queue_saved_ns(accesses, machine, &demand),
-                false => memory_saved_ns(candidate, region, accesses, machine, &demand),
-            };
+            if followed.contains_key(&accesses.thread) {
+                *entry += queue_saved_ns(accesses, machine, &demand);
+                continue;
+            }
+            *entry += memory_saved_ns(candidate, region, accesses, machine, &demand);
             if let Candidate::Bind { .. } = candidate {
                 *entry += nearer_ns(accesses, machine);
             }
@@ -51,14 +52,14 @@ pub(super) fn saved_ns(
 }
 
 /// How much longer each thread would wait at the same load of memory, where its core was followed.
-fn interleaved_ns(
+fn followed_ns(
     candidate: &Candidate,
     program: &ProgramMemory,
     machine: &MachineCosts,
 ) -> BTreeMap<u32, f64> {
-    let turns = candidate.turns(machine.nodes.len());
+    let placed = candidate.placed(machine);
     let followed = program.threads.iter().filter_map(|thread| {
-        let of = thread.interleaved.iter().find(|of| Some(&of.turns) == turns.as_ref())?;
+        let of = thread.elsewhere.iter().find(|of| Some(&of.placed) == placed.as_ref())?;
         Some((thread.thread, of.longer_ns as f64))
     });
     followed.collect()

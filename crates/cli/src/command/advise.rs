@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use numalab_analysis::advice::{Advice, AdvisedOption, Candidate, MachineCosts};
 use numalab_formats::memory_emulator::{
-    CacheScope, Curve, EmulatedMachine, parse_caches, parse_stages,
+    CacheScope, Curve, EmulatedMachine, MOST_BESIDE, parse_caches, parse_stages,
 };
 use numalab_guest::GuestError;
 use numalab_guest::emulator::PLUGIN;
@@ -39,8 +39,9 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     let judged = Judged::of(args)?;
     let machine = machine(args)?;
     let costs = costs(&machine);
-    let interleaved = Candidate::interleavings(&costs);
-    let beside = interleaved.iter().filter_map(|of| of.turns(costs.nodes.len())).collect();
+    let known = Candidate::of_machine(&costs);
+    let beside = known.iter().filter_map(|of| placements::policy(of, &costs)).take(MOST_BESIDE);
+    let beside = beside.collect();
     let asis = EmulatedProgram {
         plugin: PLUGIN.find().map_err(GuestError::from)?,
         threads: placements::spread(&machine),
@@ -87,7 +88,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
 
 /// Which candidates are to be tried.
 fn tried(advice: &Advice, asis: &EmulatedProgram, tries: Tries) -> Vec<Candidate> {
-    let can_be = |option: &&AdvisedOption| placement(&option.candidate, asis).is_some();
+    let can_be =
+        |option: &&AdvisedOption| placement(&option.candidate, &advice.machine, asis).is_some();
     let of = |option: &AdvisedOption| option.candidate.clone();
     match tries {
         Tries::Best(count) => advice.worth_a_trial().filter(can_be).take(count).map(of).collect(),

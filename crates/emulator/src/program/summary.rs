@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::Machine;
+use numalab_memory_model::space::Placement;
 use numalab_record::{
-    self as record, ContendedLine, Interleaved, LineUser, NodeWaits, PagesAlike, ProgramMemory,
-    ProgramThread, RegionAccesses,
+    self as record, ContendedLine, Elsewhere, LineUser, NodeWaits, PagesAlike, Placed,
+    ProgramMemory, ProgramThread, RegionAccesses,
 };
 
 use super::accesses::Done;
@@ -35,7 +36,7 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
                 thread: number(place),
                 cpu_node: home(machine, place),
                 busy_ns: busy_ps / 1000,
-                interleaved: interleaved(&program.beside, &engine.later_ps(place)),
+                elsewhere: elsewhere(&program.beside, &engine.later_ps(place)),
             }
         })
     });
@@ -52,9 +53,16 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
 }
 
 /// What a thread would wait beyond what it did.
-fn interleaved(beside: &[Vec<usize>], later_ps: &[i64]) -> Vec<Interleaved> {
-    let of = beside.iter().zip(later_ps);
-    of.map(|(turns, ps)| Interleaved { turns: turns.clone(), longer_ns: ps / 1000 }).collect()
+fn elsewhere(beside: &[Placement], later_ps: &[i64]) -> Vec<Elsewhere> {
+    let told = beside.iter().zip(later_ps).filter_map(|(placement, ps)| {
+        let placed = match placement {
+            Placement::Bind(nodes) => Placed::Bound(*nodes.first()?),
+            Placement::Interleave(turns) => Placed::Interleaved(turns.clone()),
+            Placement::Local | Placement::Preferred(_) => return None,
+        };
+        Some(Elsewhere { placed, longer_ns: ps / 1000 })
+    });
+    told.collect()
 }
 
 /// A thread's number in the report: its place.

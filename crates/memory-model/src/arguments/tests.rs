@@ -69,12 +69,13 @@ proptest! {
 }
 
 #[test]
-fn nodes_in_turn_over_which_pages_might_go_are_those_of_the_machine() {
+fn nodes_to_which_pages_might_go_are_those_of_the_machine() {
     let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
-    assert_eq!(parse("beside=0.1").unwrap(), [[0, 1]]);
-    assert_eq!(parse("beside=0.1+0.0.1").unwrap(), [vec![0, 1], vec![0, 0, 1]]);
-    for word in ["beside=", "beside=0.2", "beside=0+1+0", "beside=0.+1"] {
-        let error = parse(word).expect_err(word).to_string();
-        assert!(error.contains("expected nodes in turn"), "{error}");
+    let found = parse("beside=bind.1+interleave.0.0.1").unwrap();
+    assert_eq!(found, [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])]);
+    let seven = ["bind.0"; 7].join("+");
+    for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", "users", &seven] {
+        let error = parse(&format!("beside={word}")).expect_err(word).to_string();
+        assert!(error.contains("expected at most six of bind with one node"), "{error}");
     }
 }

@@ -149,16 +149,31 @@ impl Engine {
             return;
         }
         let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
-        let initiator = self.arguments.machine.cpus[access.vcpu];
-        let memory_ps = |node| self.costs.memory_ps(initiator, node, access.kind);
-        let mut cores = self.vcpus[access.vcpu].elsewhere.lock();
+        let state = &self.vcpus[access.vcpu];
+        let home = self.arguments.machine.cpus[access.vcpu];
+        let on_one_node = state.last.get().on_one_node;
+        let mut cores = state.elsewhere.lock();
         for (core, node) in cores.iter_mut().zip(elsewhere) {
-            let line = match (transfer, found) {
-                (Some(transfer), _) => Line::Core { after_ps, takes_ps: transfer.cost_ps },
+            let initiator = core.on().unwrap_or(home);
+            // Caches of its own have what they have, on whatever node it is.
+            let level = match (core.on(), found) {
+                (Some(_), level) if level.is_none_or(|level| level >= state.caches.len()) => {
+                    on_one_node.then(|| self.hit_ps.len() - 1)
+                }
+                (_, level) => level,
+            };
+            let line = match (transfer, level) {
+                (Some(transfer), _) => Line::Core {
+                    after_ps,
+                    takes_ps: core
+                        .on()
+                        .map_or(transfer.cost_ps, |on| self.transfer_on(on, transfer)),
+                },
                 (None, Some(0)) => Line::Nearest,
                 (None, Some(level)) => Line::Farther { takes_ps: self.hit_ps[level] },
                 (None, None) => {
-                    Line::Farther { takes_ps: memory_ps(*node).saturating_add(queue_ps) }
+                    let memory_ps = self.costs.memory_ps(initiator, *node, access.kind);
+                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps) }
                 }
             };
             core.access(went, line, nearest_ps);

@@ -21,6 +21,19 @@ pub(super) struct Transfer {
 }
 
 impl Engine {
+    /// What a transfer would take if all vCPUs were on a node: one from another node is near then.
+    pub(super) fn transfer_on(&self, node: usize, transfer: Transfer) -> u64 {
+        let machine = &self.arguments.machine;
+        let Some(transfers) = machine.transfers.as_ref().filter(|_| transfer.far) else {
+            return transfer.cost_ps;
+        };
+        let cpus = machine.cpus.iter().zip(&self.groups).filter(|(of, _)| **of == node);
+        let mut groups = cpus.map(|(_, group)| group);
+        let first = groups.next();
+        let is_one = groups.all(|group| Some(group) == first);
+        ps(if is_one { transfers.group_ns } else { transfers.node_ns[node][node] })
+    }
+
     /// What an access that would begin at `begin_ps` must take from another vCPU, if anything;
     /// `own` says whether a cache of its own had the line.
     pub(super) fn transfer(&self, access: Access, begin_ps: u64, own: bool) -> Option<Transfer> {

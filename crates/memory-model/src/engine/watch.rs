@@ -7,6 +7,7 @@ use crate::elsewhere::Elsewhere;
 use crate::one_node::OneNode;
 use crate::outcome::Outcome;
 use crate::pipeline::Pipeline;
+use crate::space::Placement;
 
 impl Engine {
     /// The same, which watches too what shared caches would hold if all vCPUs were on one node.
@@ -16,15 +17,16 @@ impl Engine {
         self
     }
 
-    /// The same, which watches too what vCPUs would wait by so many other placements of pages.
+    /// The same, which watches too what vCPUs would wait by other placements of pages.
     #[must_use]
-    pub fn watching_elsewhere(mut self, placements: usize) -> Self {
-        self.elsewhere = placements;
+    pub fn watching_elsewhere(mut self, placements: &[Placement]) -> Self {
+        self.elsewhere = placements.len();
         let machine = &self.arguments.machine;
         let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
         if let Some(core) = machine.core {
-            let cores = || (0..placements).map(|_| Elsewhere::new(Pipeline::new(core, walkers)));
-            self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores().collect());
+            let of = |placement| Elsewhere::new(Pipeline::new(core, walkers), placement);
+            let cores = || placements.iter().map(of).collect();
+            self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores());
         }
         self
     }

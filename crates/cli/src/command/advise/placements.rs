@@ -1,8 +1,9 @@
 //! A candidate as the emulator places it, and as one would type it.
 
-use numalab_analysis::advice::Candidate;
+use numalab_analysis::advice::{Candidate, MachineCosts};
 use numalab_formats::memory_emulator::EmulatedMachine;
 use numalab_guest::program::EmulatedProgram;
+use numalab_record::Placed;
 
 use crate::output;
 
@@ -18,23 +19,34 @@ pub(super) fn spread(machine: &EmulatedMachine) -> Vec<usize> {
 }
 
 /// The program as a candidate would have it; `None` for what only its author can change.
-pub(super) fn placement(candidate: &Candidate, asis: &EmulatedProgram) -> Option<EmulatedProgram> {
+pub(super) fn placement(
+    candidate: &Candidate,
+    costs: &MachineCosts,
+    asis: &EmulatedProgram,
+) -> Option<EmulatedProgram> {
     let machine = &asis.machine;
-    let (threads, policy) = match candidate {
-        Candidate::Bind { node } => {
-            let at = machine.nodes.iter().position(|of| of.id == *node)?;
-            let cpus = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at);
-            (cpus.collect(), format!("bind.{at}"))
+    let policy = match candidate {
+        Candidate::FirstTouch { .. } => "users".to_owned(),
+        _ => policy(candidate, costs)?,
+    };
+    let threads = match candidate.placed(costs) {
+        Some(Placed::Bound(at)) => {
+            (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at).collect()
         }
-        Candidate::Interleave | Candidate::WeightedInterleave { .. } => {
-            let turns = candidate.turns(machine.nodes.len())?;
-            let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
-            (asis.threads.clone(), format!("interleave.{}", turns.join(".")))
-        }
-        Candidate::FirstTouch { .. } => (asis.threads.clone(), "users".to_owned()),
-        Candidate::Replicate { .. } | Candidate::SeparateLines { .. } => return None,
+        _ => asis.threads.clone(),
     };
     Some(EmulatedProgram { threads, policy: Some(policy), ..asis.clone() })
+}
+
+/// Where it has the emulator place pages of which the program says nothing.
+pub(super) fn policy(candidate: &Candidate, costs: &MachineCosts) -> Option<String> {
+    match candidate.placed(costs)? {
+        Placed::Bound(at) => Some(format!("bind.{at}")),
+        Placed::Interleaved(turns) => {
+            let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
+            Some(format!("interleave.{}", turns.join(".")))
+        }
+    }
 }
 
 /// The command line of a candidate by numalab and by numactl.

@@ -46,7 +46,8 @@ pub(super) fn prove(
 ) -> Result<(), Failure> {
     let mut placements = vec![(AS_IS.to_owned(), asis.clone())];
     for (at, candidate) in tried.iter().enumerate() {
-        placements.extend(placement(candidate, asis).map(|of| (at.to_string(), of)));
+        placements
+            .extend(placement(candidate, &advice.machine, asis).map(|of| (at.to_string(), of)));
     }
     let trials = Trials {
         placements,
