@@ -42,6 +42,9 @@ pub struct MachineCosts {
     /// 10^6 bytes a second of each node's memory, 0 without a limit; none where there are no limits.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub bandwidth_mb_s: Vec<f64>,
+    /// Whether walks of page tables cost anything.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub walks: bool,
 }
 
 /// What is advised, the best candidate first.
@@ -77,9 +80,9 @@ pub struct AdvisedOption {
     /// The command line, where it is a matter of that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// The same by numactl.
+    /// The same without numalab.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub numactl: Option<String>,
+    pub without_numalab: Option<String>,
 }
 
 impl AdvisedOption {
@@ -111,7 +114,7 @@ impl Advice {
         let option = |candidate: Candidate| AdvisedOption {
             predicted: predict(&candidate, program, &machine),
             command: None,
-            numactl: None,
+            without_numalab: None,
             measured: None,
             candidate,
         };

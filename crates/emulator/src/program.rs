@@ -9,6 +9,7 @@ mod contention;
 mod cpus;
 mod exec;
 mod guest_memory;
+mod huge;
 mod pace;
 mod page_use;
 mod pages;
@@ -24,9 +25,9 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use numalab_memory_model::arguments::{Arguments, MOST_BESIDE, Policy};
+use numalab_memory_model::arguments::{Arguments, Beside, MOST_BESIDE, Policy};
 use numalab_memory_model::counters::Kind;
-use numalab_memory_model::engine::{Access, Effect, Engine};
+use numalab_memory_model::engine::{Access, Effect, Engine, There};
 use numalab_memory_model::space::{PAGE_BYTES, Page, Placement, Space};
 
 use accesses::{Accesses, Touch, Waits};
@@ -73,8 +74,9 @@ pub struct Program {
     heap: Mutex<Option<(u64, u64)>>,
     accesses: Vec<Accesses>,
     nodes: usize,
-    /// Nodes in turn over which pages might go.
-    beside: Vec<Placement>,
+    /// What else might be.
+    beside: Vec<Beside>,
+    huge_always: bool,
     follows_users: bool,
     /// Pages for which the machine had no memory left.
     unplaced: AtomicU64,
@@ -101,8 +103,8 @@ struct Remembered {
     page: Page,
     region: usize,
     used: &'static PageUse,
-    /// Where it would lie by the placements that are watched.
-    elsewhere: [usize; MOST_BESIDE],
+    /// Where it would be by the placements that are watched.
+    elsewhere: [There; MOST_BESIDE],
 }
 
 thread_local! {
@@ -129,6 +131,7 @@ impl Program {
             cpus: Cpus::new(machine.cpus.len(), machine.cpus.len()),
             space: Mutex::new(Space::new(machine, first)),
             beside: arguments.beside.clone(),
+            huge_always: arguments.huge_always,
             pages: Mutex::default(),
             contention: Mutex::default(),
             generation: AtomicU64::new(1),
@@ -257,11 +260,6 @@ impl Program {
     fn look_up(&self, engine: &Engine, place: usize, made: Made) -> Option<Remembered> {
         let number = made.address / PAGE_BYTES;
         let home = engine.arguments.machine.cpus[place];
-        let placement = self.threads.placement(place);
-        let Some(page) = lock(&self.space).touch(number, home, placement.as_ref()) else {
-            self.unplaced.fetch_add(1, Relaxed);
-            return None;
-        };
         let store = made.kind == Kind::Store;
         let mut regions = lock(&self.regions);
         let region = regions.of(made.address, |known, path| match path {
@@ -270,28 +268,45 @@ impl Program {
             "" => ANONYMOUS_NAME.to_owned(),
             path => path.to_owned(),
         });
+        let huge = regions.huge(made.address);
+        let placement = self.threads.placement(place);
+        let mut space = lock(&self.space);
+        let asked = huge.is_given(self.huge_always);
+        let Some(page) = space.touch(number, home, placement.as_ref(), asked) else {
+            self.unplaced.fetch_add(1, Relaxed);
+            return None;
+        };
+        let block = if huge.is_given(true) { space.node_of_block(number) } else { None };
+        drop(space);
         let mut pages = lock(&self.pages);
         let used = pages.get(number).unwrap_or_else(|| {
             regions.touched(region, place, made.by.address, || stack::callers(MOST_CALLERS));
             pages.add(number, region, page)
         });
         used.moved(page);
-        let elsewhere = self.elsewhere(number, page);
+        let elsewhere = self.elsewhere(number, page, block);
         Some(Remembered { number, page, region, used, elsewhere })
     }
 
-    /// Where a page would lie by the placements that are watched: nowhere else if the program itself
-    /// has said where.
-    fn elsewhere(&self, number: u64, page: Page) -> [usize; MOST_BESIDE] {
-        let mut nodes = [page.node; MOST_BESIDE];
-        for (node, placement) in nodes.iter_mut().zip(&self.beside).filter(|_| !page.bound) {
-            let (Placement::Bind(turns) | Placement::Interleave(turns)) = placement else {
-                continue;
-            };
-            let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
-            *node = turns[turn];
+    /// Where a page would be by the placements that are watched: nowhere else if the program itself
+    /// has said where. `block` is the node of what would be its huge page.
+    fn elsewhere(&self, number: u64, page: Page, block: Option<usize>) -> [There; MOST_BESIDE] {
+        let mut all = [There { node: page.node, huge: false }; MOST_BESIDE];
+        for (there, beside) in all.iter_mut().zip(&self.beside) {
+            match beside {
+                Beside::Huge => {
+                    *there = There { node: block.unwrap_or(page.node), huge: block.is_some() };
+                }
+                Beside::Placed(Placement::Bind(turns) | Placement::Interleave(turns))
+                    if !page.bound =>
+                {
+                    let turn = usize::try_from(number % turns.len() as u64).unwrap_or(0);
+                    there.node = turns[turn];
+                }
+                Beside::Placed(_) => {}
+            }
         }
-        nodes
+        all
     }
 
     /// What threads remember is old.

@@ -31,7 +31,9 @@ pub struct EmulatedProgram {
     /// Where pages go of which the program says nothing, as the plugin's `policy=` has it; by first
     /// touch without it.
     pub policy: Option<String>,
-    /// Other such policies: what threads would wait by them is reported too.
+    /// Whether the kernel gives huge pages wherever it can, not only where the program asks for them.
+    pub huge_always: bool,
+    /// Other such policies, and `thp`: what threads would wait by them is reported too.
     pub beside: Vec<String>,
     /// The program and its arguments.
     pub command: Vec<String>,
@@ -113,10 +115,11 @@ impl EmulatedProgram {
             true => String::new(),
             false => format!(",beside={}", self.beside.join("+")),
         };
+        let thp = if self.huge_always { ",thp=always" } else { "" };
         let policy = self.policy.as_ref().map_or_else(String::new, |of| format!(",policy={of}"));
         let in_directory = |name: &str| escaped(&directory.join(name));
         let plugin = format!(
-            "{},machine={},report={}{threads}{policy}{beside}",
+            "{},machine={},report={}{threads}{policy}{thp}{beside}",
             escaped(&self.plugin),
             in_directory(MACHINE),
             in_directory(REPORT),

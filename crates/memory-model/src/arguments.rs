@@ -70,9 +70,21 @@ pub struct Arguments {
     pub threads: Vec<usize>,
     /// Where a program's pages go that it says nothing of.
     pub policy: Policy,
-    /// Where they might go, bound to one node with their threads or interleaved: what threads would
-    /// wait then is told too.
-    pub beside: Vec<Placement>,
+    /// Whether the kernel gives huge pages wherever it can (`transparent_hugepage/enabled`), not only
+    /// where the program asks for them.
+    pub huge_always: bool,
+    /// What else might be: what threads would wait then is told too.
+    pub beside: Vec<Beside>,
+}
+
+/// Another placement of a program's pages than the one that it runs with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Beside {
+    /// Pages of which the program says nothing are bound to one node with all threads, or
+    /// interleaved.
+    Placed(Placement),
+    /// Huge pages wherever there can be.
+    Huge,
 }
 
 /// Where a program's pages go that it says nothing of.
@@ -134,11 +146,11 @@ pub enum ArgumentError {
 
 const KEYS: &str = "machine, cpus, memory, ranges, distances, local-ns, latency, node-bandwidth, \
      link-bandwidth, caches, l3-groups, stages, mode, start, report, pmu, sample, overlap, threads, \
-     policy, beside";
+     policy, thp, beside";
 /// A chase's loop is three instructions long, and a processor runs them beside the miss.
 const OVERLAP: u32 = 8;
 /// Other placements of pages that are watched in one run.
-pub const MOST_BESIDE: usize = 6;
+pub const MOST_BESIDE: usize = 8;
 const LOCAL_DISTANCE: f64 = 10.0;
 
 impl Arguments {
@@ -171,15 +183,7 @@ impl Arguments {
         let report = given.take("report");
         let machine = machine(&mut given, read)?;
         let (mode, start) = (mode.unwrap_or_default(), start.unwrap_or_default());
-        if sample > 1 && mode != Mode::Count {
-            return Err(ArgumentError::Both("sample", "mode"));
-        }
-        if sample > 1 && !machine.caches.is_empty() {
-            return Err(ArgumentError::Both("sample", "caches"));
-        }
-        if mode == Mode::Sleep && machine.core.is_some() {
-            return Err(ArgumentError::Both("core", "mode=sleep"));
-        }
+        exclusions(mode, sample, &machine)?;
         let cpus = machine.cpus.len();
         let threads = given.choice("threads", "cpus of the machine, such as 0.2.1.3", |word| {
             let cpus_of = short::numbers(word)?;
@@ -190,13 +194,45 @@ impl Arguments {
         let expected = "local, users, or preferred, bind or interleave with nodes, such as bind.0";
         let policy = given.choice("policy", expected, |word| policy(word, nodes))?;
         let policy = policy.unwrap_or(Policy::Stay(Placement::Local));
-        let others = "at most six of bind with one node and interleave with nodes, such as \
+        let thp = given.choice("thp", "always or madvise", |word| match word {
+            "always" => Some(true),
+            "madvise" => Some(false),
+            _ => None,
+        })?;
+        let huge_always = thp.unwrap_or(false);
+        let others = "at most eight of bind with one node, interleave with nodes, and thp, such as \
                       bind.0+interleave.0.1";
         let beside =
             given.choice("beside", others, |word| beside(word, nodes))?.unwrap_or_default();
         given.nothing_left()?;
-        Ok(Self { machine, mode, start, report, pmu, sample, overlap, threads, policy, beside })
+        Ok(Self {
+            machine,
+            mode,
+            start,
+            report,
+            pmu,
+            sample,
+            overlap,
+            threads,
+            policy,
+            huge_always,
+            beside,
+        })
     }
+}
+
+/// What excludes each other.
+fn exclusions(mode: Mode, sample: u32, machine: &Machine) -> Result<(), ArgumentError> {
+    if sample > 1 && mode != Mode::Count {
+        return Err(ArgumentError::Both("sample", "mode"));
+    }
+    if sample > 1 && !machine.caches.is_empty() {
+        return Err(ArgumentError::Both("sample", "caches"));
+    }
+    if mode == Mode::Sleep && machine.core.is_some() {
+        return Err(ArgumentError::Both("core", "mode=sleep"));
+    }
+    Ok(())
 }
 
 /// `bind.0.1`: a mode, and positions of nodes.
@@ -215,15 +251,18 @@ fn policy(word: &str, nodes: usize) -> Option<Policy> {
     known.then_some(Policy::Stay(placement))
 }
 
-/// `bind.0+interleave.0.1`: policies that say where each page goes.
-fn beside(word: &str, nodes: usize) -> Option<Vec<Placement>> {
-    let placements = word.split('+').map(|word| match policy(word, nodes)? {
-        Policy::Stay(Placement::Bind(of)) if of.len() != 1 => None,
-        Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_))) => Some(known),
-        Policy::Stay(_) | Policy::Users => None,
-    });
-    let placements: Vec<Placement> = placements.collect::<Option<_>>()?;
-    (placements.len() <= MOST_BESIDE).then_some(placements)
+/// `bind.0+interleave.0.1+thp`: policies that say where each page goes, and huge pages.
+fn beside(word: &str, nodes: usize) -> Option<Vec<Beside>> {
+    let of = |word: &str| match policy(word, nodes) {
+        None if word == "thp" => Some(Beside::Huge),
+        Some(Policy::Stay(Placement::Bind(of))) if of.len() != 1 => None,
+        Some(Policy::Stay(known @ (Placement::Bind(_) | Placement::Interleave(_)))) => {
+            Some(Beside::Placed(known))
+        }
+        _ => None,
+    };
+    let beside: Vec<Beside> = word.split('+').map(of).collect::<Option<_>>()?;
+    (beside.len() <= MOST_BESIDE).then_some(beside)
 }
 
 fn pmu_place(word: &str) -> Option<PmuPlace> {

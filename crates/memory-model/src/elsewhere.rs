@@ -3,12 +3,15 @@
 //! change. What is hidden of a latency now, and what of a longer one would not be, is in them.
 //!
 //! A core that is bound with all others to a node finds in shared caches what one node's would hold,
-//! and lines of far cores near.
+//! and lines of far cores near. One with huge pages has TLBs of its own.
 
+use crate::arguments::Beside;
 use crate::counters::Kind;
+use crate::machine::Machine;
 use crate::pipeline::Pipeline;
 use crate::pipeline::flow::Flow;
-use crate::space::Placement;
+use crate::space::{HUGE_PAGES, PAGE_BYTES, Placement};
+use crate::tlb::{Tlbs, Translation, is_huge};
 
 /// A core as it would be.
 #[derive(Debug)]
@@ -16,8 +19,19 @@ pub(crate) struct Elsewhere {
     pipeline: Pipeline,
     /// The node that all cores are on, if pages are bound to one.
     on: Option<usize>,
+    /// If its pages are huge where they can be.
+    tlbs: Option<Tlbs>,
     /// How much later than the core's own time it is there.
     later_ps: i64,
+}
+
+/// Where a page would be.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct There {
+    /// Position of the node.
+    pub node: usize,
+    /// Whether it would be part of a huge page.
+    pub huge: bool,
 }
 
 /// An access as it went, apart from the latency of memory.
@@ -47,12 +61,28 @@ pub(crate) enum Line {
 }
 
 impl Elsewhere {
-    pub(crate) fn new(pipeline: Pipeline, placement: &Placement) -> Self {
-        let on = match placement {
-            Placement::Bind(nodes) => nodes.first().copied(),
+    /// A core of the machine, if it models cores.
+    pub(crate) fn new(machine: &Machine, beside: &Beside) -> Option<Self> {
+        let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
+        let pipeline = Pipeline::new(machine.core?, walkers);
+        let on = match beside {
+            Beside::Placed(Placement::Bind(nodes)) => nodes.first().copied(),
             _ => None,
         };
-        Self { pipeline, on, later_ps: 0 }
+        let tlb = machine.tlb.as_ref().filter(|_| *beside == Beside::Huge);
+        Some(Self { pipeline, on, tlbs: tlb.map(Tlbs::new), later_ps: 0 })
+    }
+
+    /// How it comes to a frame of a page that would be huge and is not; others cost it what they cost
+    /// the core.
+    pub(crate) fn translate(&self, page: u64, frame: u64, there: There) -> Option<Translation> {
+        let tlbs = self.tlbs.as_ref()?;
+        if !there.huge || is_huge(page, frame) {
+            tlbs.translate(page, frame);
+            return None;
+        }
+        // The same place in 2 MiB, and not in 1 GiB.
+        Some(tlbs.translate(page, page ^ (HUGE_PAGES * PAGE_BYTES)))
     }
 
     /// The node that all cores are on, if there is one.

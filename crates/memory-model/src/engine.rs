@@ -14,6 +14,7 @@ use crate::bandwidth::Bandwidth;
 use crate::cache::Cache;
 use crate::cost::{Costs, ps};
 use crate::counters::{Counters, Kind, VcpuFigures};
+pub use crate::elsewhere::There;
 use crate::gate::{Change, Gate};
 use crate::load::Load;
 use crate::machine::{CacheLevel, Scope};
@@ -229,9 +230,9 @@ impl Engine {
         self.access_beside(access, &[])
     }
 
-    /// The same for a page that would lie on these nodes by the placements that are watched.
+    /// The same for a page that would be there by the placements that are watched.
     #[inline]
-    pub fn access_beside(&self, access: Access, elsewhere: &[usize]) -> Effect {
+    pub fn access_beside(&self, access: Access, elsewhere: &[There]) -> Effect {
         let figures = self.figures(access.vcpu);
         let weight = self.sampler.weight();
         let Some(target) = self.map.node(access.address) else {

@@ -1,14 +1,19 @@
 //! The memory of a program that runs on no machine of its own: which of the model's frames its
 //! pages get, by first touch and policy as Linux places them (numa(7), set_mempolicy(2)).
 
+mod pool;
+
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::machine::Machine;
+use pool::Pool;
 
 /// Bytes of a page.
 pub const PAGE_BYTES: u64 = 4 << 10;
+/// Pages in a huge page, of 2 MiB.
+pub const HUGE_PAGES: u64 = 512;
 
 /// On which nodes pages come to lie when they are first touched. Nodes by position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -35,25 +40,6 @@ pub struct Page {
     pub bound: bool,
 }
 
-/// The frames of a node that nobody has.
-#[derive(Debug)]
-struct Pool {
-    ranges: Vec<Range<u64>>,
-    freed: Vec<u64>,
-}
-
-impl Pool {
-    fn take(&mut self) -> Option<u64> {
-        if let Some(frame) = self.freed.pop() {
-            return Some(frame);
-        }
-        let range = self.ranges.iter_mut().find(|range| range.end - range.start >= PAGE_BYTES)?;
-        let frame = range.start;
-        range.start += PAGE_BYTES;
-        Some(frame)
-    }
-}
-
 /// A program's address space on a machine.
 #[derive(Debug)]
 pub struct Space {
@@ -70,17 +56,13 @@ pub struct Space {
 impl Space {
     /// An empty address space on the machine, whose pages go there unless the program says where.
     pub fn new(machine: &Machine, first: Placement) -> Self {
-        let pool = |ranges: &Vec<(u64, u64)>| Pool {
-            ranges: ranges.iter().map(|&(start, end)| start..end).collect(),
-            freed: Vec::new(),
-        };
         let by_latency = |row: &Vec<f64>| {
             let mut nodes: Vec<usize> = (0..row.len()).collect();
             nodes.sort_by(|&a, &b| row[a].total_cmp(&row[b]));
             nodes
         };
         Self {
-            pools: machine.nodes.iter().map(|node| pool(&node.ranges)).collect(),
+            pools: machine.nodes.iter().map(|node| Pool::new(&node.ranges)).collect(),
             nearest: machine.latency_ns.iter().map(by_latency).collect(),
             first,
             pages: BTreeMap::new(),
@@ -89,12 +71,14 @@ impl Space {
     }
 
     /// The page of this number, which a thread on node `home` touches; `placement` is what the
-    /// thread has said, for pages without their own. `None` when the machine's memory is used up.
+    /// thread has said, for pages without their own. If the kernel may give a huge page (`huge`) it
+    /// does where none of its pages has been touched. `None` when the machine's memory is used up.
     pub fn touch(
         &mut self,
         number: u64,
         home: usize,
         placement: Option<&Placement>,
+        huge: bool,
     ) -> Option<Page> {
         if let Some(&page) = self.pages.get(&number) {
             return Some(page);
@@ -102,9 +86,25 @@ impl Space {
         let said = self.placement_of(number).or(placement).cloned();
         let bound = said.is_some();
         let placement = said.unwrap_or_else(|| self.first.clone());
-        let page = Page { bound, ..self.place(number, home, &placement)? };
+        let place = |of: &mut Self, huge| of.place(number, home, &placement, huge);
+        if huge
+            && self.node_of_block(number).is_none()
+            && let Some(first) = place(self, true)
+        {
+            let begin = block(number).start;
+            let page = |at: u64| Page { frame: first.frame + at * PAGE_BYTES, bound, ..first };
+            self.pages.extend((0..HUGE_PAGES).map(|at| (begin + at, page(at))));
+            return Some(page(number - begin));
+        }
+        let page = Page { bound, ..place(self, false)? };
         self.pages.insert(number, page);
         Some(page)
+    }
+
+    /// The node of what has been touched of the 2 MiB that a page lies in: of their first page, if
+    /// nodes differ.
+    pub fn node_of_block(&self, number: u64) -> Option<usize> {
+        self.pages.range(block(number)).next().map(|(_, page)| page.node)
     }
 
     fn placement_of(&self, number: u64) -> Option<&Placement> {
@@ -112,11 +112,19 @@ impl Space {
         (number < *end).then_some(placement)
     }
 
-    fn place(&mut self, number: u64, home: usize, placement: &Placement) -> Option<Page> {
+    /// A free frame, or the first one of a huge page.
+    fn place(
+        &mut self,
+        number: u64,
+        home: usize,
+        placement: &Placement,
+        huge: bool,
+    ) -> Option<Page> {
+        let turn = if huge { number / HUGE_PAGES } else { number };
         let first = match placement {
             Placement::Local => home,
             Placement::Preferred(node) => *node,
-            Placement::Interleave(nodes) => nodes[index(number % nodes.len() as u64)],
+            Placement::Interleave(nodes) => nodes[index(turn % nodes.len() as u64)],
             Placement::Bind(nodes) => {
                 *self.nearest[home].iter().find(|node| nodes.contains(node))?
             }
@@ -126,17 +134,19 @@ impl Space {
             Placement::Bind(nodes) => nodes.contains(node),
             _ => true,
         };
-        let mut order = nearest[first].iter().filter(allowed);
-        order.find_map(|&node| Some(Page { frame: pools[node].take()?, node, bound: true }))
+        // No huge page on another node where there are small ones on the first (`defrag`).
+        let nodes = if huge { 1 } else { nearest.len() };
+        let mut order = nearest[first].iter().filter(allowed).take(nodes);
+        order.find_map(|&node| Some(Page { frame: pools[node].take(huge)?, node, bound: true }))
     }
 
     /// Moves a page to a node, if that has room.
     pub fn move_page(&mut self, number: u64, node: usize) -> Option<Page> {
-        let frame = self.pools.get_mut(node)?.take()?;
+        let frame = self.pools.get_mut(node)?.take(false)?;
         let bound = self.pages.get(&number).is_some_and(|page| page.bound);
         let page = Page { frame, node, bound };
         let old = self.pages.insert(number, page)?;
-        self.pools[old.node].freed.push(old.frame);
+        self.pools[old.node].free(old.frame);
         Some(page)
     }
 
@@ -145,7 +155,7 @@ impl Space {
         let gone: Vec<u64> = self.pages.range(numbers).map(|(number, _)| *number).collect();
         for number in gone {
             if let Some(page) = self.pages.remove(&number) {
-                self.pools[page.node].freed.push(page.frame);
+                self.pools[page.node].free(page.frame);
             }
         }
     }
@@ -186,8 +196,8 @@ impl Space {
         let elsewhere: Vec<(u64, Page)> =
             elsewhere.map(|(number, page)| (*number, *page)).collect();
         for (number, old) in elsewhere {
-            if let Some(new) = self.place(number, home, placement) {
-                self.pools[old.node].freed.push(old.frame);
+            if let Some(new) = self.place(number, home, placement, false) {
+                self.pools[old.node].free(old.frame);
                 self.pages.insert(number, new);
             }
         }
@@ -238,6 +248,12 @@ impl Space {
     }
 }
 
+/// The pages of the 2 MiB that a page lies in.
+fn block(number: u64) -> Range<u64> {
+    let start = number / HUGE_PAGES * HUGE_PAGES;
+    start..start + HUGE_PAGES
+}
+
 fn index(number: u64) -> usize {
     usize::try_from(number).unwrap_or(0)
 }
@@ -258,7 +274,7 @@ mod tests {
     }
 
     fn node(space: &mut Space, number: u64, home: usize, placement: &Placement) -> Option<usize> {
-        space.touch(number, home, Some(placement)).map(|page| page.node)
+        space.touch(number, home, Some(placement), false).map(|page| page.node)
     }
 
     #[test]
@@ -285,6 +301,22 @@ mod tests {
     }
 
     #[test]
+    fn a_huge_page_is_all_on_the_node_of_its_first_touch_if_none_of_it_was_touched_before() {
+        let machine = "cpus=0.1,memory=8M.8M,distances=10.20/20.10";
+        let mut space = Space::new(&machine_of(machine), Placement::Local);
+        let first = space.touch(3 * HUGE_PAGES + 7, 1, None, true).expect("there is room");
+        let last = space.touch(4 * HUGE_PAGES - 1, 0, None, false).expect("it is there");
+        assert_eq!((first.node, last.node), (1, 1));
+        assert_eq!(last.frame - first.frame, (HUGE_PAGES - 8) * PAGE_BYTES);
+        assert_eq!((first.frame - 7 * PAGE_BYTES) % (HUGE_PAGES * PAGE_BYTES), 0);
+        let alone = space.touch(0, 0, None, false).expect("there is room");
+        let beside = space.touch(1, 1, None, true).expect("there is room");
+        assert_eq!((alone.node, beside.node), (0, 1));
+        space.discard(3 * HUGE_PAGES..4 * HUGE_PAGES);
+        assert_eq!(space.bytes_by_node(), [PAGE_BYTES, PAGE_BYTES]);
+    }
+
+    #[test]
     fn a_bound_page_never_lies_elsewhere_and_others_fall_back_to_the_nearest() {
         let mut space = space();
         let bound = Placement::Bind(vec![0, 1]);
@@ -300,7 +332,7 @@ mod tests {
     fn a_page_is_bound_if_the_program_said_where_it_lies() {
         let mut space = space();
         let bound = |space: &mut Space, number, said: Option<&Placement>| {
-            space.touch(number, 0, said).map(|page| page.bound)
+            space.touch(number, 0, said, false).map(|page| page.bound)
         };
         assert_eq!(bound(&mut space, 1, None), Some(false));
         assert_eq!(bound(&mut space, 2, Some(&Placement::Local)), Some(true));
@@ -324,8 +356,8 @@ mod tests {
     #[test]
     fn a_page_moves_alone() {
         let mut space = space();
-        space.touch(1, 0, Some(&Placement::Local));
-        space.touch(2, 0, Some(&Placement::Local));
+        space.touch(1, 0, Some(&Placement::Local), false);
+        space.touch(2, 0, Some(&Placement::Local), false);
         assert_eq!(space.move_page(2, 1).map(|page| page.node), Some(1));
         assert_eq!(space.bytes_by_node(), [PAGE_BYTES, PAGE_BYTES, 0]);
     }
@@ -334,9 +366,9 @@ mod tests {
     fn a_moved_mapping_keeps_its_frames_and_its_placement() {
         let mut space = space();
         space.set_placement(0..2, Some(Placement::Preferred(2)), false, 0);
-        let before = space.touch(0, 0, Some(&Placement::Local));
+        let before = space.touch(0, 0, Some(&Placement::Local), false);
         space.remap(0..2, 100);
-        assert_eq!(space.touch(100, 1, Some(&Placement::Local)), before);
+        assert_eq!(space.touch(100, 1, Some(&Placement::Local), false), before);
         assert_eq!(node(&mut space, 101, 0, &Placement::Local), Some(2));
         assert_eq!(node(&mut space, 0, 1, &Placement::Local), Some(1));
     }
@@ -351,7 +383,7 @@ mod tests {
                     1 => space.unmap(number..number + 9),
                     2 => space.set_placement(number..number + 5, Some(Placement::Bind(vec![home])), true, home),
                     3 => space.remap(number..number + 4, 200 + number),
-                    _ => drop(space.touch(number, home, Some(&Placement::Local))),
+                    _ => drop(space.touch(number, home, Some(&Placement::Local), false)),
                 }
                 let mut frames: Vec<u64> = space.pages.values().map(|page| page.frame).collect();
                 let pages = frames.len();

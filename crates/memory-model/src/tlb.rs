@@ -135,6 +135,11 @@ fn size_of(page: u64, frame: u64) -> usize {
     (1..3).take_while(|&size| allowed(PAGE_BITS[size])).count()
 }
 
+/// Whether the addresses allow a page of 2 MiB or more.
+pub(crate) fn is_huge(page: u64, frame: u64) -> bool {
+    size_of(page, frame) > 0
+}
+
 /// What a TLB knows a translation by, the bits of the page's number lowest: they choose the set.
 fn key(page: u64, frame: u64, size: usize) -> u64 {
     let bits = PAGE_BITS[size];

@@ -45,6 +45,8 @@ pub enum Placed {
     Bound(usize),
     /// On these in turn.
     Interleaved(Vec<usize>),
+    /// Where they do, as huge pages wherever there can be.
+    Huge,
 }
 
 /// What a thread would wait with pages elsewhere.

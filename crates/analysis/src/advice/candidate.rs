@@ -30,6 +30,8 @@ pub enum Candidate {
         /// Of each node, by its bandwidth.
         weights: Vec<u32>,
     },
+    /// Huge pages wherever there can be.
+    HugePages,
     /// Pages are touched first by the threads that use them.
     FirstTouch {
         /// Where they are touched first now.
@@ -55,27 +57,38 @@ impl Candidate {
     /// Whether it changes the command line, not the program.
     #[must_use]
     pub fn is_by_command(&self) -> bool {
-        matches!(self, Self::Bind { .. } | Self::Interleave | Self::WeightedInterleave { .. })
+        matches!(
+            self,
+            Self::Bind { .. }
+                | Self::Interleave
+                | Self::WeightedInterleave { .. }
+                | Self::HugePages
+        )
     }
 
-    /// Those that are a matter of the machine alone: pages on its nodes in turn, and all on one.
+    /// Those that are a matter of the machine alone: pages on its nodes in turn, all on one, and huge
+    /// ones.
     #[must_use]
     pub fn of_machine(machine: &MachineCosts) -> Vec<Self> {
+        let huge = machine.walks.then_some(Self::HugePages);
         if machine.nodes.len() < 2 {
-            return Vec::new();
+            return huge.into_iter().collect();
         }
         let with_cpus = machine.nodes.iter().zip(&machine.cpus).filter(|(_, cpus)| **cpus > 0);
         let binds = with_cpus.map(|(node, _)| Self::Bind { node: *node });
-        [Self::Interleave].into_iter().chain(weighted(machine)).chain(binds).collect()
+        [Self::Interleave].into_iter().chain(weighted(machine)).chain(binds).chain(huge).collect()
     }
 
     /// Where it places pages of which the program says nothing, if that is the same for all.
     #[must_use]
     pub fn placed(&self, machine: &MachineCosts) -> Option<Placed> {
-        if let Self::Bind { node } = self {
-            return machine.nodes.iter().position(|id| id == node).map(Placed::Bound);
+        match self {
+            Self::Bind { node } => {
+                machine.nodes.iter().position(|id| id == node).map(Placed::Bound)
+            }
+            Self::HugePages => Some(Placed::Huge),
+            _ => self.turns(machine.nodes.len()).map(Placed::Interleaved),
         }
-        self.turns(machine.nodes.len()).map(Placed::Interleaved)
     }
 
     /// Positions of nodes on which it lays pages in turn, of so many nodes.
@@ -97,10 +110,10 @@ impl Candidate {
 /// What could be done about a program on a machine.
 #[must_use]
 pub fn candidates(program: &ProgramMemory, machine: &MachineCosts) -> Vec<Candidate> {
-    if machine.nodes.len() < 2 {
-        return separate_lines(program).into_iter().collect();
-    }
-    let by_pages = [first_touch(program), replicate(program), separate_lines(program)];
+    let by_pages = match machine.nodes.len() {
+        ..2 => [None, None, separate_lines(program)],
+        _ => [first_touch(program), replicate(program), separate_lines(program)],
+    };
     Candidate::of_machine(machine).into_iter().chain(by_pages.into_iter().flatten()).collect()
 }
 

@@ -39,7 +39,9 @@ impl Demand {
             Candidate::FirstTouch { .. } | Candidate::Replicate { .. } => {
                 Self::by(program, machine, free, |cpu, _| cpu)
             }
-            Candidate::SeparateLines { .. } => Self::by(program, machine, free, stays),
+            Candidate::HugePages | Candidate::SeparateLines { .. } => {
+                Self::by(program, machine, free, stays)
+            }
         };
         let bound = Self::by(program, machine, bound_part, stays);
         Self(moved.0.iter().zip(&bound.0).map(|(moved, bound)| moved + bound).collect())

@@ -123,6 +123,7 @@ mod tests {
             transfer_ns: Some((20.0, 200.0)),
             shared_cache_ns: Some(10.0),
             bandwidth_mb_s: Vec::new(),
+            walks: false,
         }
     }
 
@@ -280,6 +281,22 @@ mod tests {
         assert!(change(&Candidate::Bind { node: 0 }, &program) < 50.0, "nobody followed them so");
         let other = Candidate::WeightedInterleave { weights: vec![2, 1] };
         assert!(change(&other, &program) < 0.0, "nobody followed them so");
+    }
+
+    #[test]
+    fn huge_pages_save_what_was_followed_where_walks_cost_anything() {
+        let mut program = program(0, Sharing::Private, 0);
+        let huge = |longer_ns| Elsewhere { placed: Placed::Huge, longer_ns };
+        program.threads.iter_mut().for_each(|thread| thread.elsewhere = vec![huge(-300)]);
+        assert!(Advice::of(&[], &program, machine()).best().is_none(), "walks cost nothing");
+        for nodes in [1, 2] {
+            let MachineCosts { nodes: ids, .. } = machine();
+            let walking = MachineCosts { nodes: ids[..nodes].to_vec(), walks: true, ..machine() };
+            let advice = Advice::of(&[], &program, walking);
+            let best = advice.best().expect("a gain");
+            assert_eq!(best.candidate, Candidate::HugePages, "{advice:?}");
+            assert!(best.predicted.change_percent < -25.0, "{best:?}");
+        }
     }
 
     #[test]

@@ -29,7 +29,8 @@ its output is not shown. Compile it with -g, so that lines of its source can be 
 A number that --metric reads should count work or events: the program's own clock is that
 of this host, on which it is emulated, and what it prints of time is too.
 Without --emulate-cache and --emulate-stages a machine has caches of 32K, 1M and 16M,
-overlapping misses, and lines that stores take from other caches.
+overlapping misses, lines that stores take from other caches, and TLBs. Pages are of
+4 KiB, but where the program asks for huge ones (transparent_hugepage/enabled=madvise).
 Exit code 1 if the program fails or does not end.")]
 pub(crate) struct AdviseArgs {
     #[command(flatten)]

@@ -32,7 +32,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(3600);
 const SHORT_NS: u64 = 2_000_000;
 /// Caches and stages where nothing is said of them.
 const CACHES: &str = "32K,1M@4,16M@12.5";
-const STAGES: &str = "core,owners";
+const STAGES: &str = "core,owners,tlb";
 
 /// Profiles, predicts, tries, and says what to use.
 pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
@@ -40,13 +40,14 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     let machine = machine(args)?;
     let costs = costs(&machine);
     let known = Candidate::of_machine(&costs);
-    let beside = known.iter().filter_map(|of| placements::policy(of, &costs)).take(MOST_BESIDE);
+    let beside = known.iter().filter_map(|of| placements::beside(of, &costs)).take(MOST_BESIDE);
     let beside = beside.collect();
     let asis = EmulatedProgram {
         plugin: PLUGIN.find().map_err(GuestError::from)?,
         threads: placements::spread(&machine),
         machine,
         policy: None,
+        huge_always: false,
         beside: Vec::new(),
         command: args.command.clone(),
     };
@@ -72,7 +73,8 @@ pub(crate) fn run(args: &AdviseArgs) -> Result<(), Failure> {
     let read = read.map_err(|error| Failure::new(Code::Failed, error))?;
     advice.metric = read.into_iter().map(|of| of.quantity).find(|_| judged.is_printed());
     for option in &mut advice.options {
-        (option.command, option.numactl) = placements::commands(&option.candidate, &args.command);
+        (option.command, option.without_numalab) =
+            placements::commands(&option.candidate, &args.command);
     }
     if !args.predict_only {
         let mut tried = tried(&advice, &asis, args.tries);
@@ -187,6 +189,7 @@ fn costs(machine: &EmulatedMachine) -> MachineCosts {
         transfer_ns: machine.transfers.as_ref().map(|of| (of.group_ns, far(&of.node_ns))),
         shared_cache_ns: shared.map(|level| level.latency_ns),
         bandwidth_mb_s: bandwidths(machine),
+        walks: machine.tlb.is_some(),
     }
 }
 

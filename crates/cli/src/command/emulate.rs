@@ -30,6 +30,7 @@ pub(crate) fn run(args: &EmulateArgs) -> Result<ExitCode, Failure> {
         machine: described.emulated_memory(&args.costs)?,
         threads: threads(&args.threads, &described.machine)?,
         policy: None,
+        huge_always: false,
         beside: Vec::new(),
         command: args.command.clone(),
     };

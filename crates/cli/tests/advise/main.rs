@@ -58,6 +58,29 @@ fn what_is_advised_is_predicted_and_proven_and_names_the_line() {
 }
 
 #[test]
+fn what_huge_pages_would_save_is_predicted_and_they_do() {
+    let Some(lab) = lab() else { return };
+    let mut run = Command::new(env!("CARGO_BIN_EXE_numalab"));
+    run.env("NUMALAB_EMULATOR", &lab.plugin).args(["advise", "--emulate", "1", "--cpus", "4"]);
+    run.args(["--emulate-cache", "8K,16K", "--emulate-stages", "core,tlb", "--format", "json"]);
+    run.args(["--blocks", "6", "--", &lab.program("answers"), "scattered", "12"]);
+    let output = run.output().expect("it starts");
+    let advice: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let options = advice["options"].as_array().expect("options");
+    assert_eq!(options.len(), 1, "a machine of one node has nothing to bind to: {options:?}");
+    assert_eq!(options[0]["candidate"], "huge-pages");
+    assert_eq!(options[0]["measured"]["verdict"], "better", "{options:?}");
+    // Entries of page tables leave the caches to data, which predictions do not see.
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let interval = &options[0]["predicted"]["interval_percent"];
+    let measured = number(&options[0]["measured"]["change_percent"]);
+    assert!((number(&interval[0])..number(&interval[1])).contains(&measured), "{options:?}");
+    assert!(measured < -10.0, "{options:?}");
+    let command = options[0]["command"].as_str().expect("a command");
+    assert!(command.starts_with("numalab knobs run thp_enabled=always -- "), "{command}");
+}
+
+#[test]
 fn a_program_that_fails_or_leaves_something_running_is_not_advised() {
     let Some(lab) = lab() else { return };
     let (code, text) = advise(lab, &[], &["sh", "-c", "echo no licence >&2; exit 3"]);

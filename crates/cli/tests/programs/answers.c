@@ -9,6 +9,7 @@
  *   hot-node      the program binds the block to node 1, and four threads of all nodes chase in it
  *   migrating     one thread fills the block, goes to another cpu (third word, 3), and works there
  *   pages         four threads load from a page of their own part after another, in no order
+ *   scattered     one thread loads from all over the block, each load after the one before
  *   bandwidth     four threads copy one half of a block that one touched to the other
  *   mixed         first-touch, and as much time in registers
  * A second word is the block's size in MiB (8).
@@ -109,6 +110,9 @@ static void *work(void *number) {
     }
   } else if (!strcmp(how, "pages")) {
     load_pages(block + own * part, part, bytes / 40);
+  } else if (!strcmp(how, "scattered")) {
+    if (own == 0)
+      found = chase(block, bytes, bytes / 80, 1);
   } else if (!strcmp(how, "bandwidth")) {
     for (int round = 0; round < 4; round++)
       memcpy((char *)block + own * part, (char *)block + own * part + part / 2, part / 2);
@@ -121,7 +125,7 @@ static void *work(void *number) {
 }
 
 static int touches_first(void) {
-  static const char *const programs[] = {"first-touch", "table", "one-node", "hot-node", "bandwidth", "mixed"};
+  static const char *const programs[] = {"first-touch", "table", "one-node", "hot-node", "scattered", "bandwidth", "mixed"};
   for (size_t at = 0; at < sizeof programs / sizeof *programs; at++)
     if (!strcmp(how, programs[at]))
       return 1;

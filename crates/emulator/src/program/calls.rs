@@ -16,6 +16,8 @@ use guest_memory::mask;
 const MOVES: u64 = 2 | 4;
 /// `MADV_DONTNEED`, `MADV_FREE`, `MADV_REMOVE`.
 const DISCARDS: [u64; 3] = [4, 8, 9];
+/// `MADV_HUGEPAGE`, `MADV_NOHUGEPAGE`.
+const HUGE: [u64; 2] = [14, 15];
 /// `MAP_ANONYMOUS`
 const ANONYMOUS: u64 = 0x20;
 
@@ -99,6 +101,9 @@ impl Program {
                 lock(&self.space).discard(pages(address, length));
                 lock(&self.pages).remove(pages(address, length));
                 self.forget();
+            }
+            Call::Advise if HUGE.contains(&third) => {
+                lock(&self.regions).say_huge(address..address + length, third == HUGE[0]);
             }
             Call::SetAffinity | Call::BindMemory | Call::SetPolicy => {
                 self.policy(engine, index, call, arguments);

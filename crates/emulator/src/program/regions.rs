@@ -1,6 +1,10 @@
 //! A program's mappings, by what they are, and who accessed which of them.
 
 use std::fs;
+use std::ops::Range;
+
+use super::huge::{Huge, Said};
+use super::{ANONYMOUS_NAME, HEAP};
 
 /// Regions that are told apart; later ones are counted together.
 pub const MOST: usize = 1024;
@@ -44,6 +48,7 @@ pub struct Regions {
     known: Vec<Region>,
     /// Those that are there now, by start: end, number.
     living: std::collections::BTreeMap<u64, (u64, usize)>,
+    huge: Said,
 }
 
 impl Regions {
@@ -79,6 +84,21 @@ impl Regions {
         } else if let Some(last) = touches.last_mut() {
             last.pages += 1;
         }
+    }
+
+    /// Whether the page of an address may be part of a huge one.
+    pub fn huge(&self, address: u64) -> Huge {
+        let below = self.living.range(..=address).next_back();
+        let Some((&start, &(end, number))) = below else { return Huge::Never };
+        match [ANONYMOUS_NAME, HEAP].contains(&self.known[number].name.as_str()) {
+            true => self.huge.of(address, &(start..end)),
+            false => Huge::Never,
+        }
+    }
+
+    /// The program says whether pages may be huge.
+    pub fn say_huge(&mut self, addresses: Range<u64>, huge: bool) {
+        self.huge.say(addresses, huge);
     }
 
     fn living_at(&self, address: u64) -> Option<usize> {
@@ -132,6 +152,7 @@ impl Regions {
 
     /// What is mapped there is gone.
     pub fn remove(&mut self, start: u64, end: u64) {
+        self.huge.forget(&(start..end));
         let met = self.living.range(..end).filter(|(_, living)| living.0 > start);
         let met: Vec<(u64, (u64, usize))> = met.map(|(start, living)| (*start, *living)).collect();
         for (from, (to, number)) in met {

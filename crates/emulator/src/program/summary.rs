@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use numalab_memory_model::arguments::Beside;
 use numalab_memory_model::engine::Engine;
 use numalab_memory_model::machine::Machine;
 use numalab_memory_model::space::Placement;
@@ -53,12 +54,13 @@ pub fn program_memory(program: &Program, engine: &Engine) -> ProgramMemory {
 }
 
 /// What a thread would wait beyond what it did.
-fn elsewhere(beside: &[Placement], later_ps: &[i64]) -> Vec<Elsewhere> {
-    let told = beside.iter().zip(later_ps).filter_map(|(placement, ps)| {
-        let placed = match placement {
-            Placement::Bind(nodes) => Placed::Bound(*nodes.first()?),
-            Placement::Interleave(turns) => Placed::Interleaved(turns.clone()),
-            Placement::Local | Placement::Preferred(_) => return None,
+fn elsewhere(beside: &[Beside], later_ps: &[i64]) -> Vec<Elsewhere> {
+    let told = beside.iter().zip(later_ps).filter_map(|(beside, ps)| {
+        let placed = match beside {
+            Beside::Placed(Placement::Bind(nodes)) => Placed::Bound(*nodes.first()?),
+            Beside::Placed(Placement::Interleave(turns)) => Placed::Interleaved(turns.clone()),
+            Beside::Placed(Placement::Local | Placement::Preferred(_)) => return None,
+            Beside::Huge => Placed::Huge,
         };
         Some(Elsewhere { placed, longer_ns: ps / 1000 })
     });

@@ -71,11 +71,13 @@ proptest! {
 #[test]
 fn nodes_to_which_pages_might_go_are_those_of_the_machine() {
     let parse = |word: &str| parse(&format!("{PLAIN},{word}")).map(|arguments| arguments.beside);
-    let found = parse("beside=bind.1+interleave.0.0.1").unwrap();
-    assert_eq!(found, [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])]);
-    let seven = ["bind.0"; 7].join("+");
-    for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", "users", &seven] {
+    let found = parse("beside=bind.1+interleave.0.0.1+thp").unwrap();
+    let placed = [Placement::Bind(vec![1]), Placement::Interleave(vec![0, 0, 1])];
+    let [bound, interleaved] = placed.map(Beside::Placed);
+    assert_eq!(found, [bound, interleaved, Beside::Huge]);
+    let nine = ["bind.0"; 9].join("+");
+    for word in ["", "0.1", "bind.2", "bind.0.1", "interleave", "local", "users", &nine] {
         let error = parse(&format!("beside={word}")).expect_err(word).to_string();
-        assert!(error.contains("expected at most six of bind with one node"), "{error}");
+        assert!(error.contains("expected at most eight of bind with one node"), "{error}");
     }
 }

@@ -4,7 +4,7 @@ use super::coherence::Transfer;
 use super::{Access, Effect, Engine};
 use crate::arguments::Mode;
 use crate::counters::{Kind, VcpuFigures};
-use crate::elsewhere::{Line, Went};
+use crate::elsewhere::{There, Went};
 use crate::outcome::Source;
 use crate::pipeline::Pipeline;
 use crate::vcpu::Vcpu;
@@ -72,7 +72,7 @@ impl Engine {
         access: Access,
         pipeline: &mut Pipeline,
         (target, latency_ps): (usize, u64),
-        elsewhere: &[usize],
+        elsewhere: &[There],
     ) -> Effect {
         let (state, position) = (&self.vcpus[access.vcpu], access.position);
         let figures = self.figures(access.vcpu);
@@ -134,50 +134,6 @@ impl Engine {
             return Effect::Advance(clock_ns.cast_unsigned());
         }
         Effect::None
-    }
-
-    /// The same access with its page on other nodes: what was transferred, how long after it was
-    /// asked for that began, which cache had it, and what was waited for bandwidth.
-    fn beside(
-        &self,
-        access: Access,
-        went: Went,
-        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, Option<usize>, u64),
-        elsewhere: &[usize],
-    ) {
-        if elsewhere.is_empty() {
-            return;
-        }
-        let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
-        let state = &self.vcpus[access.vcpu];
-        let home = self.arguments.machine.cpus[access.vcpu];
-        let on_one_node = state.last.get().on_one_node;
-        let mut cores = state.elsewhere.lock();
-        for (core, node) in cores.iter_mut().zip(elsewhere) {
-            let initiator = core.on().unwrap_or(home);
-            // Caches of its own have what they have, on whatever node it is.
-            let level = match (core.on(), found) {
-                (Some(_), level) if level.is_none_or(|level| level >= state.caches.len()) => {
-                    on_one_node.then(|| self.hit_ps.len() - 1)
-                }
-                (_, level) => level,
-            };
-            let line = match (transfer, level) {
-                (Some(transfer), _) => Line::Core {
-                    after_ps,
-                    takes_ps: core
-                        .on()
-                        .map_or(transfer.cost_ps, |on| self.transfer_on(on, transfer)),
-                },
-                (None, Some(0)) => Line::Nearest,
-                (None, Some(level)) => Line::Farther { takes_ps: self.hit_ps[level] },
-                (None, None) => {
-                    let memory_ps = self.costs.memory_ps(initiator, *node, access.kind);
-                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps) }
-                }
-            };
-            core.access(went, line, nearest_ps);
-        }
     }
 
     /// What an access takes that the nearest cache does not serve, and what of that is waiting.

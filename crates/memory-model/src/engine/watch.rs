@@ -2,12 +2,13 @@
 
 use alloc::vec::Vec;
 
-use super::{Engine, Reached};
-use crate::elsewhere::Elsewhere;
+use super::coherence::Transfer;
+use super::{Access, Engine, Reached};
+use crate::arguments::Beside;
+use crate::elsewhere::{Elsewhere, Line, There, Went};
 use crate::one_node::OneNode;
 use crate::outcome::Outcome;
-use crate::pipeline::Pipeline;
-use crate::space::Placement;
+use crate::tlb::Translation;
 
 impl Engine {
     /// The same, which watches too what shared caches would hold if all vCPUs were on one node.
@@ -17,18 +18,74 @@ impl Engine {
         self
     }
 
-    /// The same, which watches too what vCPUs would wait by other placements of pages.
+    /// The same, which watches too what vCPUs would wait otherwise.
     #[must_use]
-    pub fn watching_elsewhere(mut self, placements: &[Placement]) -> Self {
-        self.elsewhere = placements.len();
+    pub fn watching_elsewhere(mut self, beside: &[Beside]) -> Self {
+        self.elsewhere = beside.len();
         let machine = &self.arguments.machine;
-        let walkers = machine.tlb.as_ref().map_or(0, |tlb| tlb.walkers);
-        if let Some(core) = machine.core {
-            let of = |placement| Elsewhere::new(Pipeline::new(core, walkers), placement);
-            let cores = || placements.iter().map(of).collect();
-            self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores());
-        }
+        let cores = || beside.iter().filter_map(|of| Elsewhere::new(machine, of)).collect();
+        self.vcpus.iter().for_each(|vcpu| *vcpu.elsewhere.lock() = cores());
         self
+    }
+
+    /// The same access with its page elsewhere: what was transferred, how long after it was asked
+    /// for that began, which cache had it, and what was waited for bandwidth.
+    pub(super) fn beside(
+        &self,
+        access: Access,
+        went: Went,
+        (transfer, after_ps, found, queue_ps): (Option<Transfer>, u64, Option<usize>, u64),
+        elsewhere: &[There],
+    ) {
+        if elsewhere.is_empty() {
+            return;
+        }
+        let nearest_ps = self.hit_ps.first().copied().unwrap_or(0);
+        let state = &self.vcpus[access.vcpu];
+        let home = self.arguments.machine.cpus[access.vcpu];
+        let on_one_node = state.last.get().on_one_node;
+        let mut cores = state.elsewhere.lock();
+        for (core, there) in cores.iter_mut().zip(elsewhere) {
+            let initiator = core.on().unwrap_or(home);
+            // Caches of its own have what they have, on whatever node it is.
+            let level = match (core.on(), found) {
+                (Some(_), level) if level.is_none_or(|level| level >= state.caches.len()) => {
+                    on_one_node.then(|| self.hit_ps.len() - 1)
+                }
+                (_, level) => level,
+            };
+            let line = match (transfer, level) {
+                (Some(transfer), _) => Line::Core {
+                    after_ps,
+                    takes_ps: core
+                        .on()
+                        .map_or(transfer.cost_ps, |on| self.transfer_on(on, transfer)),
+                },
+                (None, Some(0)) => Line::Nearest,
+                (None, Some(level)) => Line::Farther { takes_ps: self.hit_ps[level] },
+                (None, None) => {
+                    let memory_ps = self.costs.memory_ps(initiator, there.node, access.kind);
+                    Line::Farther { takes_ps: memory_ps.saturating_add(queue_ps) }
+                }
+            };
+            let walk_ps = core.translate(access.virtual_address, access.address, *there);
+            let walk_ps = walk_ps.map_or(went.walk_ps, |of| self.translated_ps(access.vcpu, of));
+            core.access(Went { walk_ps, ..went }, line, nearest_ps);
+        }
+    }
+
+    /// What a translation takes whose page tables nobody reads: their entries are taken to be in the
+    /// farthest of the vCPU's own caches, since those of huge pages are few.
+    fn translated_ps(&self, vcpu: usize, translation: Translation) -> u64 {
+        match translation {
+            Translation::Hit(level) => self.tlb_hit_ps[level],
+            Translation::Walk { first, end } => {
+                let own = self.vcpus[vcpu].caches.len();
+                let entry_ps = own.checked_sub(1).map_or(0, |last| self.hit_ps[last]);
+                let asked_ps = self.tlb_hit_ps.last().copied().unwrap_or(0);
+                asked_ps + (end - first) as u64 * entry_ps
+            }
+        }
     }
 
     /// How much longer a vCPU would have waited by each of these placements, in ps; none without a

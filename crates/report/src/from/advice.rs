@@ -19,9 +19,12 @@ impl Report for Advice {
             brand: "numalab advise".to_owned(),
             title: format!("Which placement is right for {}?", self.command.join(" ")),
             meta: format!(
-                "{} ms on a machine of {} nodes; {} % of the threads' time waits for memory",
+                "{} ms on a machine of {}; {} % of the threads' time waits for memory",
                 figure(self.elapsed_ns as f64 / 1e6),
-                self.machine.nodes.len(),
+                match self.machine.nodes.len() {
+                    1 => "one node".to_owned(),
+                    nodes => format!("{nodes} nodes"),
+                },
                 trimmed(100.0 * self.memory_share)
             ),
             lead: [Some(answer(self, best)), best.and_then(to_use)].into_iter().flatten().collect(),
@@ -156,7 +159,7 @@ fn options(advice: &Advice) -> Part {
             .to_owned(),
     ];
     let both = |option: &AdvisedOption| {
-        Some(format!("{}, or {}", option.command.as_ref()?, option.numactl.as_ref()?))
+        Some(format!("{}, or {}", option.command.as_ref()?, option.without_numalab.as_ref()?))
     };
     notes.extend(advice.options.iter().filter_map(both));
     let panels = vec![Panel::table(table.rows(advice.options.iter().map(row)))];
@@ -180,6 +183,7 @@ fn what(candidate: &Candidate) -> String {
             let weights: Vec<String> = weights.iter().map(u32::to_string).collect();
             format!("Interleave by bandwidth ({})", weights.join(":"))
         }
+        Candidate::HugePages => "Huge pages (THP)".to_owned(),
         Candidate::FirstTouch { line, .. } => format!("First touch by the users{}", at(line)),
         Candidate::Replicate { line, .. } => format!("Copies of read-only data{}", at(line)),
         Candidate::SeparateLines { lines } => {

@@ -25,31 +25,39 @@ pub(super) fn placement(
     asis: &EmulatedProgram,
 ) -> Option<EmulatedProgram> {
     let machine = &asis.machine;
-    let policy = match candidate {
-        Candidate::FirstTouch { .. } => "users".to_owned(),
-        _ => policy(candidate, costs)?,
-    };
-    let threads = match candidate.placed(costs) {
-        Some(Placed::Bound(at)) => {
-            (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at).collect()
-        }
-        _ => asis.threads.clone(),
-    };
-    Some(EmulatedProgram { threads, policy: Some(policy), ..asis.clone() })
+    if let Candidate::FirstTouch { .. } = candidate {
+        return Some(EmulatedProgram { policy: Some("users".to_owned()), ..asis.clone() });
+    }
+    let placed = candidate.placed(costs)?;
+    let mut program = asis.clone();
+    match placed {
+        Placed::Huge => program.huge_always = true,
+        _ => program.policy = Some(word(&placed)),
+    }
+    if let Placed::Bound(at) = placed {
+        program.threads = (0..machine.cpus.len()).filter(|cpu| machine.cpus[*cpu] == at).collect();
+    }
+    Some(program)
 }
 
-/// Where it has the emulator place pages of which the program says nothing.
-pub(super) fn policy(candidate: &Candidate, costs: &MachineCosts) -> Option<String> {
-    match candidate.placed(costs)? {
-        Placed::Bound(at) => Some(format!("bind.{at}")),
+/// What has the emulator tell what threads would wait with it.
+pub(super) fn beside(candidate: &Candidate, costs: &MachineCosts) -> Option<String> {
+    candidate.placed(costs).map(|placed| word(&placed))
+}
+
+/// A placement as the emulator has it.
+fn word(placed: &Placed) -> String {
+    match placed {
+        Placed::Bound(at) => format!("bind.{at}"),
         Placed::Interleaved(turns) => {
             let turns: Vec<String> = turns.iter().map(usize::to_string).collect();
-            Some(format!("interleave.{}", turns.join(".")))
+            format!("interleave.{}", turns.join("."))
         }
+        Placed::Huge => "thp".to_owned(),
     }
 }
 
-/// The command line of a candidate by numalab and by numactl.
+/// The command line of a candidate by numalab and without it.
 pub(super) fn commands(
     candidate: &Candidate,
     command: &[String],
@@ -68,6 +76,11 @@ pub(super) fn commands(
             let weights = weights.join(",");
             let bind = format!("--numa=auto --policy weighted --weights {weights}");
             (bind, "--weighted-interleave=all".to_owned())
+        }
+        Candidate::HugePages => {
+            let knob = format!("numalab knobs run thp_enabled=always -- {shell}");
+            let tunable = format!("GLIBC_TUNABLES=glibc.malloc.hugetlb=1 {shell}");
+            return (Some(knob), Some(tunable));
         }
         _ => return (None, None),
     };

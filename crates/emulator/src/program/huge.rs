@@ -1,0 +1,91 @@
+//! Which pages the kernel may make huge ones: whole 2 MiB of one anonymous mapping, unless the
+//! program said otherwise (madvise(2)). What `khugepaged` would put together later stays small.
+
+use std::ops::Range;
+
+use numalab_memory_model::space::{HUGE_PAGES, PAGE_BYTES};
+
+const HUGE_BYTES: u64 = HUGE_PAGES * PAGE_BYTES;
+
+/// Whether pages may be huge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Huge {
+    /// There is no room, it is a file, or the program said that they may not.
+    Never,
+    /// Where `transparent_hugepage/enabled` is `always`.
+    Always,
+    /// The program asks for it.
+    Asked,
+}
+
+impl Huge {
+    /// Whether the kernel gives a huge page with that setting, `always` or else `madvise`.
+    pub fn is_given(self, always: bool) -> bool {
+        self == Self::Asked || (self == Self::Always && always)
+    }
+}
+
+/// What a program said of ranges of addresses, the latest last.
+#[derive(Debug, Default)]
+pub struct Said(Vec<(Range<u64>, bool)>);
+
+impl Said {
+    /// They may be huge, or not.
+    pub fn say(&mut self, addresses: Range<u64>, huge: bool) {
+        self.forget(&addresses);
+        self.0.push((addresses, huge));
+    }
+
+    /// What is mapped there is gone.
+    pub fn forget(&mut self, addresses: &Range<u64>) {
+        let inside = |of: &Range<u64>| addresses.start <= of.start && of.end <= addresses.end;
+        self.0.retain(|(of, _)| !inside(of));
+    }
+
+    /// What an address of an anonymous mapping may be.
+    pub fn of(&self, address: u64, mapping: &Range<u64>) -> Huge {
+        let block = address / HUGE_BYTES * HUGE_BYTES;
+        let fits = |of: &Range<u64>| of.start <= block && block + HUGE_BYTES <= of.end;
+        let meets = |of: &Range<u64>| of.start < block + HUGE_BYTES && block < of.end;
+        match self.0.iter().rev().find(|(of, _)| meets(of)) {
+            _ if !fits(mapping) => Huge::Never,
+            None => Huge::Always,
+            Some((of, true)) if fits(of) => Huge::Asked,
+            Some((_, huge)) => {
+                if *huge {
+                    Huge::Always
+                } else {
+                    Huge::Never
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_huge_page_lies_within_one_mapping_and_is_what_the_program_said_last() {
+        let mut said = Said::default();
+        let mapping = HUGE_BYTES / 2..4 * HUGE_BYTES;
+        let of = |said: &Said, block: u64| said.of(block * HUGE_BYTES + 5, &mapping);
+        assert_eq!(
+            [0, 1, 3, 4].map(|at| of(&said, at)),
+            [Huge::Never, Huge::Always, Huge::Always, Huge::Never]
+        );
+        said.say(HUGE_BYTES..3 * HUGE_BYTES, true);
+        said.say(2 * HUGE_BYTES..2 * HUGE_BYTES + PAGE_BYTES, false);
+        assert_eq!([1, 2, 3].map(|at| of(&said, at)), [Huge::Asked, Huge::Never, Huge::Always]);
+        said.forget(&(0..5 * HUGE_BYTES));
+        assert_eq!([1, 2].map(|at| of(&said, at)), [Huge::Always; 2]);
+    }
+
+    #[test]
+    fn only_what_was_asked_for_is_huge_unless_all_is() {
+        let given = |always| [Huge::Never, Huge::Always, Huge::Asked].map(|of| of.is_given(always));
+        assert_eq!(given(false), [false, false, true]);
+        assert_eq!(given(true), [false, true, true]);
+    }
+}
