@@ -64,7 +64,7 @@ pub(in crate::backend) const KIND: BackendKind = BackendKind {
         SettingSpec {
             name: "guest-memory-mib",
             kind: SettingKind::Count(1 << 20),
-            default: "192",
+            default: "224",
             about: "memory of each guest, in MiB",
         },
         SettingSpec {

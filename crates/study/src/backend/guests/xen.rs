@@ -348,6 +348,12 @@ mod tests {
     }
 
     #[test]
+    fn a_domain_has_room_for_a_command_that_is_not_stripped() {
+        let (system, command) = (25 << 20, 32 << 20);
+        assert!(needed_mib(system + command) <= GuestsSettings::default().guest_memory_mib);
+    }
+
+    #[test]
     fn a_hypervisor_that_knows_no_nodes_is_not_believed() {
         let counted = Place { hypervisor: BTreeMap::from([(0, 9)]), ..Place::default() };
         assert_eq!(memory_of(&counted, true), (BTreeMap::from([(0, 9)]), 0));
