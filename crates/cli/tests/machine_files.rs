@@ -126,3 +126,19 @@ fn load_is_taken_from_curves_of_mess() {
     assert_eq!(nothing.status.code(), Some(2));
     assert!(text(&nothing.stderr).contains("expected memory_curves.csv or files bwlat_PERCENT"));
 }
+
+#[test]
+fn a_quick_capture_measures_less_than_half_and_loads_memory_by_loads_and_by_stores() {
+    let cells = |words: &[&str]| -> Vec<String> {
+        let all = [&["machine", "capture", "--dry-run", "-q"], words].concat();
+        prints(&all).lines().filter(|line| line.contains('/')).map(str::to_owned).collect()
+    };
+    let [whole, quick] = [cells(&[]), cells(&["--quick"])];
+    assert!(2 * quick.len() < whole.len(), "{quick:#?}");
+    let is_load = |cell: &&String| cell.starts_with("loaded/");
+    let loads: Vec<_> = quick.iter().filter(is_load).collect();
+    let kernels = ["loaded/read/", "loaded/write-nt/"];
+    assert!(loads.iter().all(|cell| kernels.iter().any(|of| cell.starts_with(of))), "{loads:#?}");
+    let words = ["machine", "capture", "--quick", "--from", "results"];
+    assert_eq!(numalab(&words).status.code(), Some(2));
+}

@@ -50,16 +50,23 @@ impl<'a> MeasurePlan<'a> {
     /// Everything else, at a size beyond the caches that the first phase found.
     #[must_use]
     pub fn second_phase(&self, first: &Document) -> Vec<Cell> {
-        let found = || beyond_caches(first).min(self.survey.most_bytes_per_worker());
-        self.phase_beyond(self.beyond_bytes.unwrap_or_else(found))
+        self.phase_beyond(self.beyond_bytes(Some(first)))
+    }
+
+    /// Bytes of a worker's buffer that is beyond the caches which the first phase found, or a guess
+    /// without it.
+    #[must_use]
+    pub fn beyond_bytes(&self, first: Option<&Document>) -> u64 {
+        let found = || first.map_or(BEYOND_CACHES_BYTES, beyond_caches);
+        let fitting = || found().min(self.survey.most_bytes_per_worker());
+        self.beyond_bytes.unwrap_or_else(fitting)
     }
 
     /// Both phases, with a guess instead of what the first one finds.
     #[must_use]
     pub fn foreseen(&self) -> Vec<Cell> {
         let mut cells = self.first_phase();
-        let guess = BEYOND_CACHES_BYTES.min(self.survey.most_bytes_per_worker());
-        cells.extend(self.phase_beyond(self.beyond_bytes.unwrap_or(guess)));
+        cells.extend(self.phase_beyond(self.beyond_bytes(None)));
         cells
     }
 

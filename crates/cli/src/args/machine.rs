@@ -30,6 +30,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   numalab machine capture > here.toml                          measures all of it first
+  numalab machine capture --quick > here.toml                  a third of the work
   numalab machine capture --from results/measure-20261121-024500 > captured.toml
   numalab guest run --emulate-like captured.toml -- numalab latency
   numalab compare captured.toml results/after                  has it changed?
@@ -48,6 +49,9 @@ pub(crate) struct CaptureArgs {
     /// bwlat_PERCENT.txt
     #[arg(long, value_name = "CURVES")]
     pub mess: Option<PathBuf>,
+    /// Measure fewer sizes, and load memory by loads alone and by stores alone only
+    #[arg(long, conflicts_with = "from")]
+    pub quick: bool,
     #[command(flatten)]
     pub selection: Selection,
     #[command(flatten)]

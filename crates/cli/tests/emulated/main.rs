@@ -13,6 +13,7 @@ mod lab;
 mod like;
 mod machines;
 mod placement;
+mod replay;
 mod reports;
 #[path = "../schemas/mod.rs"]
 mod schemas;

@@ -16,8 +16,8 @@ use crate::command::measuring::{Target, print_plan, run_plan, usual_budget, writ
 use crate::failure::Failure;
 use crate::{input, output, source};
 
-/// Bytes of each worker's buffer under load, as `numalab loaded` has it.
-const LOAD_BYTES: u64 = 256 << 20;
+/// What loads memory in a quick capture: loads alone, and stores alone.
+const QUICK: [StreamKernel; 2] = [StreamKernel::Read, StreamKernel::WriteNt];
 
 /// Prints the machine file of a run, measured now unless `--from` says which.
 pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
@@ -46,15 +46,19 @@ pub(super) fn run(args: &CaptureArgs) -> Result<(), Failure> {
 fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
     let target = Target::survey(&args.selection)?;
     let Target { machine, scope, pages } = &target;
-    let plan = MeasurePlan::new(machine, scope.clone(), Effort::Normal, *pages);
-    let cpu = scope.cpus.first().copied().unwrap_or_default();
-    let kernels = &StreamKernel::ALL;
-    let surface = loaded_surface(machine, scope, cpu, kernels, (LOAD_BYTES, *pages));
-    let with_surface = |cells: Vec<Cell>| -> Vec<Cell> {
-        let is_load = |cell: &Cell| matches!(cell.experiment, Experiment::Loaded(_));
-        cells.into_iter().filter(|cell| !is_load(cell)).chain(surface.clone()).collect()
+    let (effort, kernels) = match args.quick {
+        true => (Effort::Quick, &QUICK[..]),
+        false => (Effort::Normal, &StreamKernel::ALL[..]),
     };
-    let foreseen = with_surface(plan.foreseen());
+    let plan = MeasurePlan::new(machine, scope.clone(), effort, *pages);
+    let cpu = scope.cpus.first().copied().unwrap_or_default();
+    let with_surface = |cells: Vec<Cell>, first: Option<&Document>| -> Vec<Cell> {
+        let buffers = (plan.beyond_bytes(first), *pages);
+        let surface = loaded_surface(machine, scope, cpu, kernels, buffers);
+        let is_load = |cell: &Cell| matches!(cell.experiment, Experiment::Loaded(_));
+        cells.into_iter().filter(|cell| !is_load(cell)).chain(surface).collect()
+    };
+    let foreseen = with_surface(plan.foreseen(), None);
     let budget = usual_budget(&foreseen);
     if args.dry_run {
         return print_plan(&foreseen, &args.rules, budget).map(|()| None);
@@ -70,7 +74,7 @@ fn measure(args: &CaptureArgs) -> Result<Option<Document>, Failure> {
             dry_run: false,
         },
     };
-    let second = |document: &Document| with_surface(plan.second_phase(document));
+    let second = |document: &Document| with_surface(plan.second_phase(document), Some(document));
     let (document, directory) = run_plan("capture", &target, &given, &plan.first_phase(), second)?;
     if let Some(directory) = directory {
         write_reports(&document, &directory)?;
