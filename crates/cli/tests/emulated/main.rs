@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod cxl;
+mod domains;
 mod guest;
 mod lab;
 mod like;

@@ -134,6 +134,9 @@ impl BootContext<'_> {
             "dom0_max_vcpus=2".to_owned(),
             // Writing zeros to all free memory would be the host's work.
             "bootscrub=0".to_owned(),
+            // Where each cpu is a socket, as on an x460, credit2 has a queue for each cpu, and guests
+            // share one for hundreds of ms while another cpu is idle.
+            "credit2_runqueue=node".to_owned(),
         ];
         arguments.extend(self.wanted.dom0_nodes.iter().map(|nodes| format!("dom0_nodes={nodes}")));
         let machine = self.layout.machine.clone();
