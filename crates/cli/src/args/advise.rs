@@ -86,7 +86,7 @@ pub(crate) enum Tries {
 
 fn blocks(text: &str) -> Result<usize, String> {
     let count = value::blocks(text)?;
-    let least = least_pairs(Confidence::P95.alpha());
+    let least = least_pairs(Confidence::P95.at_look(1).alpha());
     let enough = || format!("expected {least} or more: fewer give no interval");
     (count >= least).then_some(count).ok_or_else(enough)
 }

@@ -22,12 +22,12 @@ const GALLERY: [Machine; 4] = [
     ("epyc-7452-cxl", &["--emulate-like", "epyc-7452-cxl"]),
     ("graviton3", &["--emulate-like", "graviton3"]),
 ];
-/// Blocks: with so many each of six candidates can be told from chance.
+/// Blocks: with so many each of four candidates can be told from chance; more are run for more.
 const BLOCKS: &str = "8";
 
 /// Programs of `answers.c`, as its words.
 const SHORT: [&str; 3] = ["table 1", "one-node 1", "compute 1"];
-const SYNTHETIC: [&str; 12] = [
+const SYNTHETIC: [&str; 13] = [
     "first-touch 8",
     "false-sharing 2",
     "one-node 8",
@@ -38,6 +38,7 @@ const SYNTHETIC: [&str; 12] = [
     "hot-node 8",
     "migrating 8 1",
     "pages 16",
+    "scattered 8",
     "bandwidth 16",
     "mixed 8",
 ];

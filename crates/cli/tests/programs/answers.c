@@ -56,12 +56,13 @@ static uint64_t compute(uint64_t sum, size_t turns) {
 }
 
 /* A line of each page, page after page by a step that meets all of them. */
-static void load_pages(volatile char *from, size_t size, size_t loads) {
-  size_t pages = size / 4096, page = 0;
+static size_t load_pages(volatile char *from, size_t size, size_t loads) {
+  size_t pages = size / 4096, page = 0, sum = 0;
   for (size_t load = 0; load < loads; load++) {
-    found += from[page * 4096 + page % 64 * 64];
+    sum += from[page * 4096 + page % 64 * 64];
     page = (page + 4099) % pages;
   }
+  return sum;
 }
 
 static void migrate(void) {
@@ -109,7 +110,7 @@ static void *work(void *number) {
       found = chase(block, bytes, bytes / 40, 1);
     }
   } else if (!strcmp(how, "pages")) {
-    load_pages(block + own * part, part, bytes / 40);
+    return (void *)load_pages(block + own * part, part, bytes / 40);
   } else if (!strcmp(how, "scattered")) {
     if (own == 0)
       found = chase(block, bytes, bytes / 80, 1);

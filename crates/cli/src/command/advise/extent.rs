@@ -45,9 +45,10 @@ impl Extent {
         (self.candidates + 1) * self.blocks
     }
 
-    /// The fewest blocks that can tell each candidate from chance, all of them allowed for.
+    /// The fewest blocks that can tell each candidate from chance, all of them allowed for, at the
+    /// one look that is taken.
     fn least_blocks(self) -> usize {
-        least_pairs(Confidence::P95.alpha() / self.candidates.max(1) as f64)
+        least_pairs(Confidence::P95.at_look(1).alpha() / self.candidates.max(1) as f64)
     }
 }
 
@@ -65,7 +66,8 @@ mod tests {
     fn blocks_are_enough_to_tell_all_candidates() {
         assert_eq!(extent(1, 6).enough(), extent(1, 6));
         assert_eq!(extent(2, 6).enough(), extent(2, 7));
-        assert_eq!(extent(6, 6).enough(), extent(6, 8));
+        assert_eq!(extent(4, 6).enough(), extent(4, 8));
+        assert_eq!(extent(5, 8).enough(), extent(5, 9));
         assert_eq!(extent(2, 20).enough(), extent(2, 20));
         assert_eq!(Extent::least().runs(), 12);
     }
@@ -75,8 +77,8 @@ mod tests {
         let asked = extent(3, 10);
         assert_eq!(asked.within(40 * SECOND, SECOND), Some(asked));
         assert_eq!(asked.within(39 * SECOND, SECOND), Some(extent(3, 9)));
-        assert_eq!(asked.within(28 * SECOND, SECOND), Some(extent(3, 7)));
-        assert_eq!(asked.within(27 * SECOND, SECOND), Some(extent(2, 9)));
+        assert_eq!(asked.within(32 * SECOND, SECOND), Some(extent(3, 8)));
+        assert_eq!(asked.within(31 * SECOND, SECOND), Some(extent(2, 10)));
         assert_eq!(asked.within(12 * SECOND, SECOND), Some(extent(1, 6)));
         assert_eq!(asked.within(11 * SECOND, SECOND), None);
     }
