@@ -68,6 +68,7 @@ pub(crate) fn render(report: &impl Report, format: Format) -> Result<String, Fai
         Format::OpenMetrics => {
             report.rows().and_then(|rows| rows.openmetrics()).ok_or_else(no_gauges)?
         }
+        Format::Callgrind => report.callgrind().ok_or_else(no_functions)?,
     })
 }
 
@@ -80,6 +81,14 @@ fn no_table() -> Failure {
 fn no_gauges() -> Failure {
     Failure::bad_input(
         "--format openmetrics: this result has no figures: expected text, json, csv, md or html",
+    )
+}
+
+/// What is not of a program has no functions.
+fn no_functions() -> Failure {
+    Failure::bad_input(
+        "--format callgrind: this result is not a program's memory: expected text, json, csv, md or \
+         html",
     )
 }
 

@@ -178,6 +178,30 @@ fn false_sharing_is_named_by_file_and_line() {
     assert!(!told(lab, "compute").contains("False sharing:"));
 }
 
+#[test]
+fn callgrind_annotate_shows_what_is_waited_for_by_the_line_that_made_it() {
+    let Some(lab) = lab() else { return };
+    let file = tempfile::NamedTempFile::new_in(&lab.directory).expect("a file");
+    let place = file.path().to_string_lossy();
+    let options: Vec<&str> =
+        MACHINE.into_iter().chain(["--format", "callgrind", "-o", &*place]).collect();
+    let output = lab.run(&options, &[&lab.program("answers"), "first-touch"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let annotated = Command::new("callgrind_annotate").arg("--inclusive=yes").arg(&*place).output();
+    let annotated = annotated.expect("callgrind_annotate starts: apt install valgrind");
+    let errors = String::from_utf8_lossy(&annotated.stderr);
+    assert!(annotated.status.success() && errors.is_empty(), "{errors}");
+    let text = String::from_utf8_lossy(&annotated.stdout);
+    let made = format!("[anonymous] made at {}", line_of("MADE"));
+    for function in ["answers.c:main", &made] {
+        let row =
+            text.lines().find(|row| row.contains(function)).unwrap_or_else(|| panic!("{text}"));
+        let (_, percent) = row.split_once('(').expect("its part of what is waited for");
+        let (percent, _) = percent.split_once('%').expect("a percentage");
+        assert!(percent.trim().parse::<f64>().is_ok_and(|percent| percent > 90.0), "{row}");
+    }
+}
+
 /// A core that waits for each of 65,536 lines of 100 ns takes 6.55 ms.
 #[test]
 fn loads_overlap_where_no_address_comes_from_another_load_on_both_processors() {

@@ -158,6 +158,11 @@ fn a_format_without_a_meaning_is_refused_with_those_that_have_one() {
         assert_eq!(output.status.code(), Some(2), "{err}");
         assert!(err.contains("expected text, json, md or html"), "{err}");
     }
+    let nodes = ["explore", "--nodes", "--format", "callgrind"];
+    let output = Command::new(env!("CARGO_BIN_EXE_numalab")).args(nodes).output();
+    let output = output.expect("numalab starts");
+    let err = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && err.contains("not a program's memory"), "{err}");
 }
 
 #[test]

@@ -28,6 +28,11 @@ pub trait Report {
     fn csv(&self) -> Option<String> {
         self.rows().map(|rows| rows.csv())
     }
+
+    /// In Callgrind's format; `None` of what is not of a program's code.
+    fn callgrind(&self) -> Option<String> {
+        None
+    }
 }
 
 impl Page {

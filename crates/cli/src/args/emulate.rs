@@ -42,6 +42,8 @@ Examples:
     --emulate-latency 90 -- ./solver
   numalab emulate --emulate 2 -o m.json -- ./solver        keep the figures
   numalab report m.json
+  numalab emulate --emulate 2 --format callgrind -o callgrind.out.solver -- ./solver
+                                                           for kcachegrind
 
 The program runs on this machine's kernel under QEMU's user mode (package qemu-user; no
 root, no guest), 10 to 100 times slower than without. numalab keeps its page tables: 4 KiB

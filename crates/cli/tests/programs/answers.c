@@ -1,5 +1,6 @@
 /* Programs whose right placement is known, by name:
- *   first-touch   one thread touches a block that four read by quarters (touched on the line FIRST)
+ *   first-touch   one thread touches a block that four read by quarters (made on the line MADE,
+ *                 touched on the line FIRST)
  *   false-sharing four threads count in one cache line (stored on the line COUNTS)
  *   one-node      one thread works on its own block
  *   table         four threads read the whole of a table that one wrote
@@ -139,7 +140,7 @@ int main(int words, char **word) {
     bytes = (size_t)atoi(word[2]) << 20;
   if (words > 3)
     last_cpu = atoi(word[3]);
-  block = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  block = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); /* MADE */
   unsigned long node1 = 2;
   if (!strcmp(how, "hot-node"))
     syscall(SYS_mbind, block, bytes, MPOL_BIND, &node1, 64UL, 0);

@@ -1,6 +1,7 @@
 //! What a memory emulator saw of a guest (`numalab-emulator/1`): who accessed which node's
 //! memory, and what it cost.
 
+mod callgrind;
 mod parts;
 mod program;
 
@@ -53,6 +54,10 @@ impl Report for MemoryReport {
             .values("accesses", ["loads", "stores", "load_misses", "store_misses"])
             .values("ns", ["cost_ns", "queue_ns"]);
         Some(columns.rows(rows))
+    }
+
+    fn callgrind(&self) -> Option<String> {
+        self.program.as_ref().map(callgrind::callgrind)
     }
 }
 
